@@ -25,7 +25,8 @@ from spectheory.command_line.output import (
     "--statement",
     default="lossless",
     metavar="NAME",
-    help="lossless, optimal, at_least:OTHER[@K], prefix_matching, exchangeable, single_path or law.",
+    help="lossless, optimal, at_least:OTHER[@K], prefix_matching, exchangeable, single_path, completed "
+    "or law.",
 )
 @click.option("--show", is_flag=True, help="Add the block efficiency as formulas.")
 @click.option("--positive", is_flag=True, help="Leave out pairs with zeros.")

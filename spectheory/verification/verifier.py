@@ -342,7 +342,8 @@ class UserVerifier(Verifier):
             rows = function(*(copy.theirs for copy in lent), given[-1])
         what, shape = "modified target rows", tuple(target_rows.shape)
         rows = self._copied(what, rows, target_rows, function).ours
-        return fractions_if_exact(self._checked(what, rows, target_rows, shape, function))
+        rows = self._checked(what, rows, target_rows, shape, function)
+        return rows if holds_formal_numbers(rows) else fractions_if_exact(rows)
 
     def _copied(self, what: str, array: Any, like: Array, returned_by: Callable[..., Any]) -> PrivateCopy:
         """A copy of an array that user code returned, if it is of the right kind."""

@@ -238,7 +238,7 @@ class _Check:
 
     def leaves(self) -> int:
         """The number of leaves, once all is checked."""
-        if "atoms" in self.document:
+        if "atoms" in self.document and not self.claim.has_rows_beyond:
             return self._postponed()
         wanted = {frozenset(face) for face in self._faces() if self._can_be_drafted(face)}
         found = 0
@@ -267,7 +267,7 @@ class _Check:
         return not widths or all(len(support) >= widths[len(context)] for context, support in face)
 
     def _face(self, supports: dict[Any, Any], root: int) -> int:
-        rows = FaceRows(self.ring.polynomials, self.size, self.length, supports)
+        rows = FaceRows(self.ring.polynomials, self.size, self.length, supports, self.claim.has_rows_beyond)
         known: dict[str, int] = {}
         for letter, entry in rows.probabilities:
             note(self.ring, known, entry, POSITIVE if self.positive or letter == "q" else ZERO | POSITIVE)

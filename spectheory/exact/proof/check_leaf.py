@@ -24,13 +24,18 @@ from spectheory.verification.verifier import UserVerifier, Verifier
 class FaceRows:
     """The rows of a face: arrays [V^depth, V] of polynomials, and zeros where no drafted path goes.
 
+    With ``beyond`` there are rows at every context of a depth below L.
+
     Attributes:
         levels: those of the target as "p" and of the draft as "q", by depth.
         reached: the contexts that drafted paths reach.
-        probabilities: the entries that are not 0 throughout, each with the letter of its model.
+        probabilities: the entries that are not 0 throughout, each with the letter of its model;
+            p for those of the draft that may be 0, where no drafted path goes.
     """
 
-    def __init__(self, ring: Any, size: int, length: int, supports: dict[Any, Any]) -> None:
+    def __init__(
+        self, ring: Any, size: int, length: int, supports: dict[Any, Any], beyond: bool = False
+    ) -> None:
         variables = dict(zip(ring.names(), ring.gens(), strict=True))
         self.reached = {(): True} | {(*context, x): True for context in supports for x in supports[context]}
         self.probabilities: list[tuple[str, Any]] = []
@@ -40,7 +45,8 @@ class FaceRows:
                 level = np.empty((size**depth, size), dtype=object)
                 for number, context in enumerate(product(range(size), repeat=depth)):
                     drawn = tuple(range(size)) if letter == "p" else supports.get(context, ())
-                    drawn = drawn if context in self.reached else ()
+                    if context not in self.reached:
+                        drawn = tuple(range(size)) if beyond and depth < length else ()
                     rest = ring.constant(1)
                     for token in range(size):
                         entry = ring.constant(0)
@@ -51,7 +57,7 @@ class FaceRows:
                             rest = rest - entry
                         level[number, token] = entry
                         if token in drawn:
-                            self.probabilities.append((letter, entry))
+                            self.probabilities.append((letter if context in self.reached else "p", entry))
                 self.levels[letter].append(level)
 
 
@@ -92,7 +98,7 @@ def numbers_of(face: FaceRows, answers: Answers) -> dict[str, list[np.ndarray]]:
     return {letter: [make(level) for level in levels] for letter, levels in face.levels.items()}
 
 
-def law_of(
+def law_at_leaf(
     original: Verifier, process: DraftProcess, levels: dict[str, list[np.ndarray]], answers: Answers
 ) -> Law:
     """Run a verifier, and reject the proof unless what it returns is a law for every tuple."""

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from copy import deepcopy
 from itertools import chain, combinations, product
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from spectheory.exact.proof.check_leaf import FaceRows, Law, law_of, numbers_of
+from spectheory.exact.proof.check_leaf import FaceRows, Law, law_at_leaf, numbers_of
 from spectheory.exact.proof.check_numbers import NEGATIVE, POSITIVE, ZERO, Answers, Quotient, reject
 from spectheory.exact.proof.verifier_code import code_digest
 from spectheory.pairs.drafts import DraftProcess, Iid, PrefixTree, WithoutReplacement
@@ -95,9 +96,15 @@ class Claim(NamedTuple):
             not is_known
             or (name == "optimal" and not has_optimum)
             or (name == "exchangeable" and not isinstance(process, Iid))
+            or (name == "completed" and verifier.modified_target_rows is None)
         ):
             reject("it states something else")
         return Claim(kind, [(verifier, process), *compared])
+
+    @property
+    def has_rows_beyond(self) -> bool:
+        """Whether it speaks of the rows at contexts that cannot be drafted."""
+        return self.kind == "completed"
 
     @property
     def digest(self) -> str:
@@ -107,7 +114,10 @@ class Claim(NamedTuple):
     def check(self, face: FaceRows, answers: Answers) -> None:
         """Reject the proof unless the statement holds at a leaf."""
         rows = numbers_of(face, answers)
-        laws = [law_of(one.bind(process), process, rows, answers) for one, process in self.subjects]
+        laws = [law_at_leaf(one.bind(process), process, rows, answers) for one, process in self.subjects]
+        if self.has_rows_beyond:
+            verifier, process = self.subjects[0]
+            rows["m"] = _modified_levels(verifier, process.num_drafts, rows)
         CONDITIONS[self.kind](Leaf(answers, rows, sorted(face.reached, key=len), laws))
         if answers.has_failed:
             reject("the verifier left the array functions")
@@ -182,6 +192,37 @@ def _single_path(leaf: Leaf) -> None:
         _must_be_equal(leaf, output, of_path[leaves[0]])
 
 
+def _completed(leaf: Leaf) -> None:
+    law, nothing = leaf.laws[0], leaf.one - 1
+    completed, drawn, waiting = {(): nothing}, {(): leaf.one}, [()]
+    for prefix in waiting:
+        letter = "m" if 0 < len(prefix) < leaf.length else "p"
+        for token in range(leaf.size):
+            longer: Prefix = (*prefix, token)
+            mass = completed[prefix] * leaf.entry(letter, longer)
+            for weight, output in zip(law.weights, law.outputs, strict=True):
+                mass = mass + weight * output[prefix][token] if prefix in output else mass
+            completed[longer], drawn[longer] = mass, drawn[prefix] * leaf.entry("p", longer)
+            if longer not in leaf.reached:
+                leaf.answers.must(drawn[longer] - mass, ZERO)
+            if longer in leaf.reached or len(longer) < leaf.length:
+                waiting.append(longer)
+
+
+def _modified_levels(
+    verifier: Verifier, num_drafts: int, rows: dict[str, list[np.ndarray]]
+) -> list[np.ndarray]:
+    """The rows of depth 0 and the modified rows of the depths below L."""
+    modify: Any = deepcopy(verifier).modified_target_rows
+    target, draft, found = rows["p"][0][0], rows["q"][0][0], rows["p"][:1]
+    for p, q in zip(rows["p"][1:-1], rows["q"][1:], strict=True):
+        changed = modify(p, q, target, draft, num_drafts)
+        is_empty = [sum(row) == 0 for row in changed]  # never reached: the row stays as it was
+        found.append(np.where(np.array(is_empty)[:, None], p, changed))
+        target, draft = (target[:, None] * p).ravel(), (draft[:, None] * q).ravel()
+    return found
+
+
 def _must_be_equal(leaf: Leaf, one: dict[Prefix, Any], other: dict[Prefix, Any]) -> None:
     nothing = [leaf.one - 1] * leaf.size
     for prefix in one.keys() | other.keys():
@@ -196,5 +237,6 @@ CONDITIONS: dict[str, Callable[[Leaf], None]] = {
     "prefix_matching": _prefix_matching,
     "exchangeable": _exchangeable,
     "single_path": _single_path,
-    "law": lambda leaf: None,  # which ``law_of`` has checked
+    "completed": _completed,
+    "law": lambda leaf: None,  # which ``law_at_leaf`` has checked
 }

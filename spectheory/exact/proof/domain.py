@@ -1,8 +1,8 @@
 """All pairs of a shape as formal rows, one face of the simplices of the draft at a time.
 
 A face says which entries of every draft row are positive; the others are 0.  Rows that no drafted path
-reaches do not occur.  On a face the last positive entry of a draft row is 1 minus the others.  So is the last
-entry of a target row.
+reaches occur only where a statement speaks of them.  On a face the last positive entry of a draft row is 1
+minus the others.  So is the last entry of a target row.
 """
 
 from __future__ import annotations
@@ -41,11 +41,13 @@ class Shape:
     Attributes:
         vocab_size, draft_length: V and L.
         positive: only pairs whose rows have no zero.
+        beyond: the rows at contexts that cannot be drafted occur, too, at depths below L.
     """
 
     vocab_size: int
     draft_length: int
     positive: bool
+    beyond: bool = False
 
     @property
     def domain(self) -> str:
@@ -89,9 +91,12 @@ class FormalPair:
     Attributes:
         face: the supports of the draft rows.
         draft_sign: of the draft entries on the face.
+        reached: the contexts that drafted paths reach.
+        supports: of the draft row at every context that has one.
+        contexts: those with rows.
         value_of: at a point, of the variables that are no entries of rows, if there are any.
         signs: what is known of the signs of the functions that are probabilities.
-        target, draft: by depth [V^depth, V], functions; ``None`` at contexts that no drafted path reaches.
+        target, draft: by depth [V^depth, V], functions; ``None`` at the other contexts.
     """
 
     value_of: Callable[[Any, int], fmpq] | None = None
@@ -108,11 +113,16 @@ class FormalPair:
         self.draft = [np.full((size**depth, size), None, dtype=object) for depth in range(length)]
         behind = [(*context, token) for context, support in face.items() for token in support]
         self.reached: list[Context] = [(), *behind]
+        others = all_contexts(size, length - 1) if shape.beyond else ()
+        beyond = [context for context in others if context not in face]
+        self.contexts = self.reached + beyond
+        self.supports = {**face, **dict.fromkeys(beyond, tuple(range(size)))}
         sign = POSITIVE if shape.positive else ZERO | POSITIVE
-        for context in self.reached:
+        for context in self.contexts:
             rows = [(self.target, "p", tuple(range(size)), sign)]
-            if context in face:
-                rows.append((self.draft, "q", face[context], draft_sign))
+            if context in self.supports:
+                sign_of_draft = draft_sign if context in face else ZERO | POSITIVE
+                rows.append((self.draft, "q", self.supports[context], sign_of_draft))
             for levels, letter, support, sign_of_entry in rows:
                 row = [field.constant(0)] * size
                 for token in support[:-1]:
@@ -149,14 +159,14 @@ class FormalPair:
         number = {name: i for i, name in enumerate(self.field.names)}
         return {
             number[name]: frozenset([context])
-            for context in self.reached
+            for context in self.contexts
             for token in range(self.vocab_size)
             for name in (variable("p", context, token), variable("q", context, token))
             if name in number
         }
 
     def rows_in(self, run: Run) -> FormalPair:
-        """The rows as numbers of a run, for a draft process and a verifier; unreached rows are zeros."""
+        """The rows as numbers of a run, for a draft process and a verifier; the other rows are zeros."""
         view = object.__new__(FormalPair)
         view.__dict__.update(self.__dict__)
         zero = self.field.constant(0)
@@ -171,10 +181,11 @@ class FormalPair:
 
     def draft_path_probs(self, depth: int) -> np.ndarray:
         """q(a) of every path of a depth, as ``ModelPair``'s, of the rows of ``rows_in``."""
-        probs = self.draft[0][:1, 0] * 0 + 1
-        for level in self.draft[:depth]:
-            probs = (probs[:, None] * level).ravel()
-        return probs
+        return _path_probs(self.draft, depth)
+
+    def target_path_probs(self, depth: int) -> np.ndarray:
+        """p(a), in the same way."""
+        return _path_probs(self.target, depth)
 
     def point_of(
         self, target: Mapping[Context, Sequence[Any]], draft: Mapping[Context, Sequence[Any]]
@@ -191,7 +202,7 @@ class FormalPair:
         return point
 
     def pair_at(self, point: Sequence[fmpq]) -> ModelPair:
-        """The pair at a point; unreached rows are uniform."""
+        """The pair at a point; rows that do not occur are uniform."""
         size = self.vocab_size
 
         def numbers(level: np.ndarray) -> np.ndarray:
@@ -203,3 +214,10 @@ class FormalPair:
 
         vocab = tuple("ABCDEFGHIJKLMNOPQRSTUVWXYZ"[:size])
         return ModelPair(tuple(map(numbers, self.target)), tuple(map(numbers, self.draft)), vocab)
+
+
+def _path_probs(levels: Sequence[np.ndarray], depth: int) -> np.ndarray:
+    probs = levels[0][:1, 0] * 0 + 1
+    for level in levels[:depth]:
+        probs = (probs[:, None] * level).ravel()
+    return probs

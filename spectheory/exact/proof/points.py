@@ -69,12 +69,12 @@ def random_point(pair: FormalPair, random: Random, base: Point | None = None, co
         base, contexts: of this point only the rows of these contexts are changed.
     """
     target, draft = {}, {}
-    for context in pair.reached if contexts is None else contexts:
+    for context in pair.contexts if contexts is None else contexts:
         parts = random.choice((1, 2, 2, 3, 4, 5, 6, 8, 12, 30, 100))
         row = None
-        if context in pair.face:
-            support = pair.face[context]
-            positive = pair.draft_sign == POSITIVE
+        if context in pair.supports:
+            support = pair.supports[context]
+            positive = pair.draft_sign == POSITIVE and context in pair.face
             parts_of_row = max(parts, len(support)) if positive else parts
             row = _row(pair.vocab_size, support, parts_of_row, random, positive)
             draft[context] = row
@@ -99,8 +99,8 @@ def uniform_point(pair: FormalPair, random: Random) -> Point:
     """Rows that are uniform on their simplices, as far as denominators of a million show."""
     target: dict[Context, list[fmpq]] = {}
     draft: dict[Context, list[fmpq]] = {}
-    for context in pair.reached:
-        for rows in (target, draft) if context in pair.face else (target,):
+    for context in pair.contexts:
+        for rows in (target, draft) if context in pair.supports else (target,):
             cuts = sorted(random.randint(0, 10**6) for _ in range(pair.vocab_size - 1))
             edges = zip([0, *cuts], [*cuts, 10**6], strict=True)
             rows[context] = [fmpq(upper - lower, 10**6) for lower, upper in edges]

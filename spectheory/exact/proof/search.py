@@ -72,7 +72,8 @@ def prove(
         draft_length: L.
         drafts: K, or a ``PrefixTree`` or ``WithoutReplacement``.
         statement: ``"lossless"``, ``"optimal"``, ``"at_least:OTHER"``, ``"prefix_matching"``,
-            ``"exchangeable"``, ``"single_path"`` or ``"law"`` (``exact/proof/statements.py``).
+            ``"exchangeable"``, ``"single_path"``, ``"completed"`` or ``"law"``
+            (``exact/proof/statements.py``).
         positive: speak of pairs without zeros only.
         show: write the block efficiency on every region down (``Proof.formulas``).
         time_limit: seconds, after which the verdict is ``"undecided"``.
@@ -103,10 +104,11 @@ def prove(
     process, found = draft_process(drafts), find_verifier(verifier)
     if not isinstance(process, (Iid, PrefixTree, WithoutReplacement)):
         raise InvalidInputError(f"{process} is not i.i.d. drafts or a tree; a proof speaks of these")
-    shape = Shape(vocab_size, check_count("draft_length", draft_length), positive)
+    check_count("draft_length", draft_length)
     if isinstance(process, (PrefixTree, WithoutReplacement)):
         process.draws(draft_length)
     claim = Statement.of(statement, found, process, draft_length)
+    shape = Shape(vocab_size, draft_length, positive, claim.has_rows_beyond)
     if show and (resume is not None or check_count("jobs", jobs) > 1):
         raise InvalidInputError(
             "formulas are of regions that this process walks; leave out show, resume or jobs"
@@ -163,6 +165,8 @@ class _Search:
             stored: facts that a stopped search has found.
         """
         if self.refuted is not None or self.leaves is not None or self.shape.draft_length < 2:
+            return None
+        if self.statement.has_rows_beyond:
             return None
         limit = self.start + POSTPONED_SHARE * (self.end - self.start)
         begin = None if stored is None else partial(restore_facts, stored=stored)
@@ -264,6 +268,12 @@ class _Search:
                 point = smallest(here.points)
                 for (_, process, bound), law in zip(self.statement.subjects, laws, strict=True):
                     replay(bound, here.pair, point, process, law)
+                pair = here.pair.pair_at(point.values)
+                if self.statement.has_rows_beyond and self.statement.wrong_at(pair):
+                    raise InvalidOutcomeError(
+                        f"the modified target rows of verifier {name!r} are other ones on rationals than on "
+                        "formal numbers; they must not depend on the type of a number"
+                    )
             if self.leaves is not None:
                 self.leaves.add(here.pair, here.known, laws[0])
             here.part.target = LEAF

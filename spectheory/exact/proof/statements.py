@@ -7,6 +7,7 @@
 ``prefix_matching``  the node masses that its law asks for satisfy the antichain conditions
 ``exchangeable``     the law of the output given the drafts does not depend on their order
 ``single_path``      it depends on the first draft only, and is its law given that draft alone
+``completed``        the output has the law of the target if it is completed with the modified target
 ``law``              the stops and the tokens behind them are a law, as every verifier's must be
 ==================== ==================================================================================
 """
@@ -18,11 +19,12 @@ from itertools import chain, combinations, product
 from typing import Any, NamedTuple
 
 from spectheory.exact.certificate import certify
+from spectheory.exact.iteration import completed_law
 from spectheory.exact.law import output_law
 from spectheory.exact.proof.domain import FormalPair
 from spectheory.exact.proof.formal_numbers import Run
 from spectheory.exact.proof.rational_functions import POSITIVE, ZERO, RationalFunction
-from spectheory.exact.proof.stops import Stops, fresh, stops_of
+from spectheory.exact.proof.stops import Stops, fresh, function_of, stops_of
 from spectheory.foundation.errors import InvalidInputError
 from spectheory.foundation.validation import unknown_name
 from spectheory.optima.pair_optimum import optimum
@@ -30,6 +32,7 @@ from spectheory.pairs.contexts import Context, context_number, numbered_context
 from spectheory.pairs.drafts import DraftProcess, Iid
 from spectheory.pairs.pair import ModelPair
 from spectheory.verification.evaluator import Evaluator
+from spectheory.verification.modification import modified_rows
 from spectheory.verification.resolve import Problem, find_verifier
 from spectheory.verification.verifier import Verifier
 
@@ -40,6 +43,7 @@ CLAIMS = {
     "prefix_matching": "the node masses satisfy the antichain conditions",
     "exchangeable": "the law of the output does not depend on the order of the drafts",
     "single_path": "the law of the output depends on the first draft only",
+    "completed": "completed with the modified target, the output has the law of the target",
     "law": "the stops and the tokens behind them are a law",
 }
 NOT_TARGET = "the output law is not the target's"
@@ -102,6 +106,10 @@ class Statement(NamedTuple):
             compared = [(verifier, process.first_path())]
         elif kind == "exchangeable" and not isinstance(process, Iid):
             raise InvalidInputError(f"exchangeable speaks of i.i.d. drafts, got {process}")
+        elif kind == "completed" and verifier.modified_target_rows is None:
+            raise InvalidInputError(
+                f"verifier {verifier.name!r} has no modified_target_rows; prove that it is lossless"
+            )
         elif kind == "optimal" and process.num_drafts > 1 < draft_length:
             raise InvalidInputError(
                 f"the optimum has a closed form for one draft and for draft length 1, got "
@@ -113,6 +121,11 @@ class Statement(NamedTuple):
                     f"verifier {one.name!r} computes in float64; a proof needs the numbers that it is given"
                 )
         return Statement(name, tuple(Subject(one, drafts, one.bind(drafts)) for one, drafts in runs))
+
+    @property
+    def has_rows_beyond(self) -> bool:
+        """Whether it speaks of the rows at contexts that cannot be drafted."""
+        return self.name == "completed"
 
     @property
     def claim(self) -> str:
@@ -130,6 +143,9 @@ class Statement(NamedTuple):
         if kind == "prefix_matching":
             found = certify(verifier, pair, process, with_optimum=False)
             return "" if found.prefix_matching else _WRONG[kind]
+        if kind == "completed":
+            found = completed_law(verifier, pair, process)
+            return "" if (found == pair.target_path_probs(pair.draft_length + 1)).all() else _WRONG[kind]
         law = output_law(verifier, pair, process)
         if kind in ("lossless", "optimal") and law.total_variation != 0:
             return NOT_TARGET
@@ -173,6 +189,9 @@ class Statement(NamedTuple):
             mine, others = (_block_efficiency(one, pair) for one in laws)
             yield Condition([mine - others], AT_LEAST_ZERO, _WRONG[kind])
             return
+        if kind == "completed":
+            yield from _is_completed(pair, run, law, self.subjects[0])
+            return
         masses = _node_masses(pair, run, law)
         if kind == "prefix_matching":
             for antichain in _antichains(pair, ()):
@@ -194,6 +213,7 @@ _WRONG = {
     "prefix_matching": "an antichain is passed too often",
     "exchangeable": "another order of the drafts changes the law of the output",
     "single_path": "the law of the output is not that for the first draft alone",
+    "completed": "completed with the modified target, the output law is not the target's",
 }
 
 
@@ -230,17 +250,60 @@ def _node_masses(pair: FormalPair, run: Run, law: Stops) -> dict[Context, Ration
     With R(a, x) the probability of the output (a, x), it is 1 at the root, and D p at (a, x) is
     D(a) p(a) p(x|a) - R(a, x).  The law is the target's if and only if it is 0 where no draft goes further.
     """
-    size, zero = pair.vocab_size, pair.field.constant(0)
-    output = {context: [zero] * size for context in pair.reached}
-    for weight, given in zip(law.weights, law.outputs(size), strict=True):
-        for context, masses in given.items():
-            output[context] = [a + weight * b for a, b in zip(output[context], masses, strict=True)]
+    size, output = pair.vocab_size, _outputs(pair, law)
     found: dict[Context, RationalFunction] = {(): pair.field.constant(1)}
     for context in pair.reached:
         probs = pair.target[len(context)][context_number(context, size)]
         for token in range(size):
             mass = run.simplified(output[context][token])
             found[*context, token] = found[context] * probs[token] - mass
+    return found
+
+
+def _outputs(pair: FormalPair, law: Stops) -> dict[Context, list[RationalFunction]]:
+    """Accepted prefix -> probability of the output with each next token."""
+    size, zero = pair.vocab_size, pair.field.constant(0)
+    output = {context: [zero] * size for context in pair.reached}
+    for weight, given in zip(law.weights, law.outputs(size), strict=True):
+        for context, masses in given.items():
+            output[context] = [a + weight * b for a, b in zip(output[context], masses, strict=True)]
+    return output
+
+
+def _is_completed(pair: FormalPair, run: Run, law: Stops, subject: Subject) -> Iterator[Condition]:
+    """The probability that an output passes through a prefix, completed with the modified rows, is p(prefix)
+    where no draft goes further.
+
+    With R(a, x) the probability of the output (a, x), the probability E that a text has been completed up to
+    a prefix is E(a, x) = R(a, x) + E(a) m(x|a), with the modified row m at depths 1 to L-1, and the target's
+    at depth L.
+    """
+    size, length, output = pair.vocab_size, pair.draft_length, _outputs(pair, law)
+    zero, nothing = pair.field.constant(0), [pair.field.constant(0)] * size
+    modified = _modified_rows(pair, run, subject)
+    completed, drawn = {(): zero}, {(): pair.field.constant(1)}
+    for context in sorted(pair.contexts, key=len):
+        target = pair.target[len(context)][context_number(context, size)]
+        following = modified[context] if 0 < len(context) < length else target
+        for token, mass in enumerate(output.get(context, nothing)):
+            prefix = (*context, token)
+            completed[prefix] = run.simplified(mass + completed[context] * following[token])
+            drawn[prefix] = drawn[context] * target[token]
+            if prefix not in pair.reached:
+                left = drawn[prefix] - completed[prefix]
+                yield Condition([left], ZERO, f"the completed output law is wrong at {prefix}")
+
+
+def _modified_rows(pair: FormalPair, run: Run, subject: Subject) -> dict[Context, list[RationalFunction]]:
+    """The rows at depths 1 to L-1 that the target has behind an output."""
+    rows, found = pair.rows_in(run), {}
+    for depth in range(1, pair.draft_length):
+        given = rows.target[depth], rows.draft[depth], rows.target_path_probs(depth)
+        modify: Any = fresh(subject.verifier).modified_target_rows
+        changed = modified_rows(modify, *given, rows.draft_path_probs(depth), subject.process.num_drafts)
+        for number, row in enumerate(changed):
+            context = numbered_context(number, depth, pair.vocab_size)
+            found[context] = [function_of(entry, run) for entry in row]
     return found
 
 

@@ -121,16 +121,16 @@ def formal_stops(
     evaluator = Evaluator(verifier, tuple(rows.target), [tuple(rows.draft)] * process.num_drafts)
 
     def mass_of(prob: Any, entry: Any) -> RationalFunction:
-        function = _function(prob, run)
+        function = function_of(prob, run)
         if isinstance(entry, Share) and entry.is_open and _is_share_of_mass(entry, run):
             # If s / W is finite at W = 0, then s = 0 there and s w / W = 0, as without a division.
             rate = function / entry.total
             if all(run.is_never_zero(factor) for factor in rate.denominator_factors()):
                 return rate * entry.weight
-        return function * _function(entry, run)
+        return function * function_of(entry, run)
 
-    stops = stops_of(evaluator, leaves, weights, lambda prob: _function(prob, run).is_zero, mass_of)
-    functions = np.frompyfunc(lambda value: _function(value, run), 1, 1)
+    stops = stops_of(evaluator, leaves, weights, lambda prob: function_of(prob, run).is_zero, mass_of)
+    functions = np.frompyfunc(lambda value: function_of(value, run), 1, 1)
     return Stops(leaves, *map(functions, stops[1:]))
 
 
@@ -138,7 +138,7 @@ def _is_share_of_mass(entry: Share, run: Run) -> bool:
     return all(run.has_sign(weight, ZERO | POSITIVE) for weight in entry.weights)
 
 
-def _function(value: Any, run: Run) -> RationalFunction:
+def function_of(value: Any, run: Run) -> RationalFunction:
     """An entry that a verifier returned as a function."""
     if isinstance(value, RationalFunction):
         return value

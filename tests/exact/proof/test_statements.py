@@ -5,14 +5,22 @@ import json
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from spectheory import certify, defects, optimum, output_law, prove, verifiers
-from spectheory.exact.proof.check import check_document, check_proof
+from spectheory.exact.iteration import completed_law
+from spectheory.exact.proof import check
+from spectheory.exact.proof.check import check_document, check_proof, read
 from spectheory.exact.proof.check_numbers import RejectedProofError
+from spectheory.exact.proof.search import SIMPLE_PAIRS_OF_USERS
 from spectheory.exact.proof.verifier_code import code_digest
-from spectheory.foundation.errors import InvalidInputError
+from spectheory.foundation.errors import InvalidInputError, InvalidOutcomeError
+from spectheory.foundation.formal_number import FormalNumber
 from spectheory.pairs.drafts import PrefixTree
+from spectheory.verification.algorithms.one_path.greedy_block import GreedyBlock
+
+STORED = Path(check.__file__).parent / "stored"
 
 PROVED: list[tuple[str, str, int, int, Any]] = [
     ("optimal", "block", 3, 1, 1),
@@ -24,6 +32,7 @@ PROVED: list[tuple[str, str, int, int, Any]] = [
     ("exchangeable", "greedy_multipath", 2, 1, 2),
     ("single_path", "token", 2, 1, 2),
     ("single_path", "block", 2, 1, PrefixTree((2,))),
+    ("completed", "greedy_block", 2, 1, 1),
 ]
 LARGER: list[tuple[str, str, int, int, Any]] = [
     ("optimal", "block", 2, 2, 1),
@@ -100,6 +109,58 @@ def test_what_verifiers_declare_holds(name: str) -> None:
         assert verdict == ("proved" if getattr(verifier, flag) else "refuted")
 
 
+class _Unmodified(GreedyBlock):
+    """Behind an output the target stays as it is."""
+
+    def modified_target_rows(self, target_rows: Any, *others: Any) -> Any:
+        return target_rows
+
+
+class _WrongBeyond(GreedyBlock):
+    """The modified rows are those of the draft at contexts that the draft never reaches."""
+
+    def modified_target_rows(
+        self, target_rows: Any, draft_rows: Any, target_probs: Any, draft_probs: Any, num_drafts: int
+    ) -> Any:
+        rows = super().modified_target_rows(target_rows, draft_rows, target_probs, draft_probs, num_drafts)
+        return np.where((draft_probs == 0)[:, None], draft_rows, rows)
+
+
+class _WrongLater(GreedyBlock):
+    """Another modification on rationals, after the pairs that are tried before the walk."""
+
+    calls = 0
+
+    def modified_target_rows(self, target_rows: Any, *others: Any) -> Any:
+        is_formal = isinstance(target_rows.flat[0], FormalNumber)
+        _WrongLater.calls += not is_formal
+        is_right = is_formal or _WrongLater.calls <= SIMPLE_PAIRS_OF_USERS
+        return super().modified_target_rows(target_rows, *others) if is_right else target_rows
+
+
+@pytest.mark.parametrize("verifier", [_Unmodified(), _WrongBeyond(), verifiers["spectr_gbv"]])
+def test_partner_wrong_modifications_are_refuted(verifier: Any) -> None:
+    drafts = 2 if verifier.name == "spectr_gbv" else 1
+    found = prove(verifier, 2, 2, drafts, statement="completed")
+    assert (found.verdict, found.pair is not None) == ("refuted", True)
+    law = completed_law(verifier, found.pair, drafts)
+    assert (law != found.pair.target_path_probs(3)).any()
+
+
+def test_partner_a_modification_is_replayed_on_rationals() -> None:
+    with pytest.raises(InvalidOutcomeError, match="are other ones on rationals"):
+        prove(_WrongLater(), 2, 2, statement="completed", positive=True)
+
+
+@pytest.mark.parametrize("verifier", [_Unmodified(), _WrongBeyond()])
+def test_a_proof_is_not_one_of_a_wrong_modification(verifier: Any) -> None:
+    """Not even with the digest of its code."""
+    document = read(STORED / "greedy_block_completed_V2_L2_K1_all.proof")
+    check_document(document, verifiers["greedy_block"])
+    with pytest.raises(RejectedProofError, match="condition"):
+        check_document(document | {"verifier_code": code_digest(verifier)}, verifier)
+
+
 @pytest.fixture(scope="module")
 def lossless(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     path = tmp_path_factory.mktemp("proofs") / "proof"
@@ -145,6 +206,7 @@ def test_a_proof_of_a_right_verifier_is_not_one_of_a_wrong_one(statement: str, t
         ("at_least:token@two", "needs a whole number K"),
         ("at_least:kseq", "computes in float64"),
         ("optimal", "closed form for one draft"),
+        ("completed", "no modified_target_rows"),
     ],
 )
 def test_statements_that_are_not_there_are_refused(statement: str, said: str) -> None:
