@@ -30,7 +30,7 @@ which the instance of the note decides, and claims whose evidence is an argument
 exhibit.
 
 "Every pair of" names the shapes for which the claim, or the part of it that is about one call, is proved by a
-[stored proof](proofs.md). A claim that holds without one says why."""
+[stored proof](proofs.md). A claim that holds or is proved without one says why."""
 
 
 def claims_page() -> str:

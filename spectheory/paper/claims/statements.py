@@ -41,7 +41,7 @@ class Claim:
             (``notebook:name``) and proofs (``proof:name``, a file of ``exact/proof/stored``).
         instances: how many instances the counted tests among the evidence run; 0 if none is counted, and
             where the verdict is "refuted": there the note's one instance counts.
-        no_proof: why a statement that holds has no proof for every pair of a shape.
+        no_proof: why a statement that holds or is proved has no proof for every pair of a shape.
     """
 
     id: str

@@ -81,8 +81,8 @@ def complaints(claims: Iterable[Claim], counted: Collection[str]) -> list[str]:
             found.append(f"{claim.id}: {claim.verdict} without evidence")
         if claim.verdict in ("holds", "refuted") and not set(claim.evidence) & set(counted):
             found.append(f"{claim.id}: {claim.verdict}, but no counted test")
-        if claim.verdict == "holds" and not (claim.proved_for or claim.no_proof):
-            found.append(f"{claim.id}: holds, without a proof for every pair or a reason")
+        if claim.verdict in ("holds", "proved") and not (claim.proved_for or claim.no_proof):
+            found.append(f"{claim.id}: {claim.verdict}, without a proof for every pair or a reason")
         if claim.verdict == "holds" and claim.instances < 2:
             found.append(f"{claim.id}: holds on {claim.instances} instances")
     return found
@@ -151,9 +151,10 @@ def test_partner_wrong_rows_are_caught() -> None:
         assert complaints([replace(good, evidence=(*good.evidence, name))], counted) == [
             f"{good.id}: no {name}"
         ]
-    held = next(claim for claim in all_claims() if claim.no_proof)
-    assert complaints([held], counted) == []
-    assert complaints([replace(held, no_proof="")], counted) != []
+    for verdict in ("holds", "proved"):
+        true = next(claim for claim in all_claims() if claim.no_proof and claim.verdict == verdict)
+        assert complaints([true], counted) == []
+        assert complaints([replace(true, no_proof="")], counted) != []
     for changes in (
         {"verdict": "unknown"},
         {"note": "It is clear."},
