@@ -9,6 +9,8 @@ from numbers import Real
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from spectheory.foundation.documents import to_json
 from spectheory.paper import EXHIBITS, Findings
 
@@ -50,7 +52,9 @@ def _entries(entries: Any, with_numbers: bool) -> Any:
 def _panel(axes: Any, with_numbers: bool) -> list[Any]:
     place = axes.get_subplotspec()
     grid = None if place is None else [*place.get_geometry()]
-    drawn = [[float(sum(data)) for data in line.get_data()] for line in axes.lines] if with_numbers else []
+    drawn = (
+        [[float(np.nansum(data)) for data in line.get_data()] for line in axes.lines] if with_numbers else []
+    )
     gridlines = [line.get_visible() for axis in (axes.xaxis, axes.yaxis) for line in axis.get_gridlines()[:1]]
     return [gridlines, grid, axes.get_title(), axes.get_xlabel(), axes.get_ylabel(), len(axes.texts), drawn]
 

@@ -9,13 +9,18 @@ from spectheory.exact.law import output_law
 from spectheory.optima import lossy_optimum, optimum
 from spectheory.pairs.instances import two_token
 from spectheory.paper import Checks, Findings, ResultTable, exhibit
-from spectheory.paper.drawing import Look, optimum_curve, panels_by, verifier_curve
+from spectheory.paper.drawing import Look, label_point, optimum_curve, panels_by, verifier_curve
 from spectheory.paper.style import ACCENT, VERIFIER_STYLES
 from spectheory.verification.algorithms import verifiers
 from spectheory.verification.defective import defects
 from spectheory.verification.verifier import Verifier
 
 PUBLISHED = ("token", "block", "greedy_block", "multi_round", "traversal", "greedy_multipath", "spectr_gbv")
+LABELLED = {
+    "lenient_acceptance": (8, -12), "swapped_models": (-8, -3), "block_weight_as_acceptance": (8, -3),
+    "longest_accepted": (8, -3), "likeliest_draft": (8, -3),
+}  # fmt: skip
+"""Known-wrong verifiers with their names in the picture, and where: offsets in points."""
 TOLERANCE = 1e-9
 """Of comparisons with laws in float64; those in rationals agree exactly."""
 
@@ -37,6 +42,11 @@ def _panel(axes: Axes, front: ResultTable, points: ResultTable) -> None:
     look: Look = {"facecolor": "none", "edgecolor": ACCENT}
     places = wrong["total_variation"], wrong["block_efficiency"]
     axes.scatter(*places, s=22, label="known-wrong verifiers", clip_on=False, **look)
+    for name, *place in zip(wrong["verifier"], *places, strict=True):
+        if name in LABELLED:
+            right, up = LABELLED[name]
+            side = "right" if right < 0 else "left"
+            label_point(axes, name.replace("_", " "), place, (right, up), fontsize=8, ha=side, color=ACCENT)
     published = points.where(kind="published")
     for name in published["verifier"]:
         row = published.where(verifier=name)
