@@ -30,6 +30,7 @@ from timing import machine, write
 from spectheory.models import LanguageModelPair, bundled_prompts, draft_and_score
 from spectheory.optima.bounds import sampled_path_scores
 from spectheory.pairs.drafts import Iid
+from spectheory.paper.measured import Measurement
 from spectheory.simulation import simulate
 from spectheory.simulation.common_texts import CommonTextSource, TargetTexts
 from spectheory.simulation.estimates import clustered
@@ -102,6 +103,24 @@ def main(
     click.echo(json.dumps(found, indent=1))
     if out is not None:
         write(out, found)
+        paired_gains(found).write("smollm2")
+
+
+def paired_gains(found: dict[str, Any]) -> Measurement:
+    """The gains over block verification, for the exhibit of this name."""
+    settings = found["settings"]
+    models = f"{settings['target']} with the draft {settings['draft']}"
+    texts = f"{settings['prompts']} prompts, texts of {settings['tokens']} tokens"
+    return Measurement(
+        "OMP_NUM_THREADS=1 PYTHONPATH=. python benchmarks/smollm2.py --out FILE",
+        f"{models}, K = {NUM_DRAFTS}, L = {DRAFT_LENGTH}, {texts}, {found['machine']['processor']}",
+        ("verifier", "lossless", "gain", "low", "high"),
+        [
+            (row["verifier"], row["lossless"], *row["gain"])
+            for row in found["common_texts"]["rows"]
+            if row["gain"] is not None
+        ],
+    )
 
 
 def _differences(pair: LanguageModelPair, texts: list[Any], settings: dict[str, Any]) -> dict[str, Any]:

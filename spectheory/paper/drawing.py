@@ -117,8 +117,9 @@ def label_point(
     axes.annotate(text, point, xytext=offset, textcoords="offset points", **options)
 
 
-def zero_line(axes: Axes) -> None:
-    axes.axhline(0, color=GREY, linewidth=0.8)
+def zero_line(axes: Axes, vertical: bool = False) -> None:
+    line = axes.axvline if vertical else axes.axhline
+    line(0, color=GREY, linewidth=0.8)
 
 
 def legend_below(figure: Figure, columns: int = 4) -> None:

@@ -1,6 +1,7 @@
 """The partner of every check of an exhibit: it fails when the exhibit is told a lie."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from fractions import Fraction
 from types import SimpleNamespace
 from typing import Any
@@ -194,6 +195,11 @@ LIES: list[tuple[str, str, Lie, list[str]]] = [
     ("real_gaps", "certify",
      told_of(lambda name, *_, **__: name == "block", block_efficiency=lambda _: 1.0),
      ["block earns at least"]),
+    ("paired_gains", "measurement",
+     after(lambda found, *_: replace(
+         found, rows=[(name, name != "scored_multipath", 0.5, 0.6, 0.7) for name, *_ in found.rows]
+     )),
+     ["every gain lies", "scored selection gains"]),
     ("real_gaps", "optimum", told(lower=plus(-0.1)), ["the optimum is known"]),
     ("temperature", "simulate", estimating(lambda name: name == "block", interval=lambda _: (0.0, 0.0)),
      ["block is nowhere seen"]),

@@ -1,0 +1,59 @@
+from matplotlib.figure import Figure
+
+from spectheory.paper import Checks, Findings, ResultTable, exhibit
+from spectheory.paper.drawing import Look, note, panels, zero_line
+from spectheory.paper.measured import measurement
+from spectheory.paper.style import GREY, VERIFIER_STYLES
+
+SOURCE = "smollm2"
+
+
+def _plot(findings: Findings) -> Figure:
+    rows = findings.tables[0].select()
+    with panels(width=6.4, height=3.2) as (figure, [axes]):
+        zero_line(axes, vertical=True)
+        for place, row in enumerate(rows):
+            style = VERIFIER_STYLES[row["verifier"]]
+            colour, face = (style.colour, style.colour) if row["lossless"] else (GREY, "white")
+            look: Look = {"fmt": style.marker, "color": colour, "markerfacecolor": face, "capsize": 3}
+            ends = [[row["gain"] - row["low"]], [row["high"] - row["gain"]]]
+            axes.errorbar([row["gain"]], [place], xerr=ends, markersize=6, **look)
+        names = [
+            VERIFIER_STYLES[row["verifier"]].label + ("" if row["lossless"] else " (not lossless)")
+            for row in rows
+        ]
+        axes.set_yticks(range(len(rows)), names)
+        axes.grid(visible=False, axis="y")
+        axes.set_xlabel("gain over block verification [tokens per target call]")
+        note(axes, "95 % intervals", (0.98, 0.04))
+    return figure
+
+
+@exhibit(
+    "language models",
+    title="Gains over block verification on SmolLM2",
+    source="this package (no counterpart in the papers)",
+    plot=_plot,
+)
+def paired_gains() -> Findings:
+    """Paired differences at the contexts of common texts, measured before and read from a file."""
+    checks, found = Checks(), measurement(SOURCE)
+    table = ResultTable(
+        "paired_gains", f"{found.machine}. Tokens per call of the target, less those of block."
+    )
+    rows = sorted(found.select(), key=lambda row: row["gain"])
+    for row in rows:
+        table.add(**row)
+        inside = row["low"] <= row["gain"] <= row["high"]
+        checks.expect("every gain lies in its interval", inside, f"{row['verifier']}: {row['gain']}")
+    lossless = [row["verifier"] for row in rows if row["lossless"]]
+    claim = "scored selection gains most of the lossless verifiers"
+    checks.expect(claim, lossless[-1:] == ["scored_multipath"], f"the order is {lossless}")
+    return Findings(
+        "All verifiers judge the same drafts at every token of texts that the target writes, so the "
+        "intervals of the differences, clustered by prompt, are narrower than those of the means. Several "
+        "drafts gain three to six times what block verification gains over token verification. Verifiers "
+        f"that are not lossless are grey. Measured by `{found.command}`.",
+        tables=[table],
+        checks=checks,
+    )
