@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from flint import fmpq
 
-from spectheory.exact.proof.formal_numbers import Run
+from spectheory.exact.proof.formal_numbers import FormalRun
 from spectheory.exact.proof.rational_functions import (
     POSITIVE,
     ZERO,
@@ -165,7 +165,7 @@ class FormalPair:
             if name in number
         }
 
-    def rows_in(self, run: Run) -> FormalPair:
+    def rows_in(self, run: FormalRun) -> FormalPair:
         """The rows as numbers of a run, for a draft process and a verifier; the other rows are zeros."""
         view = object.__new__(FormalPair)
         view.__dict__.update(self.__dict__)

@@ -35,7 +35,7 @@ class NotFollowedError(BaseException):
     """Code asked a formal number for what it does not have; not an ``Exception``, so that few catch it."""
 
 
-class Run(ABC):
+class FormalRun(ABC):
     """One evaluation of a verifier: it answers the comparisons, and remembers what was refused.
 
     Attributes:
@@ -103,7 +103,7 @@ class Number(FormalNumber):
 
     __slots__ = ("_function", "_run")
 
-    def __init__(self, run: Run, function: RationalFunction) -> None:
+    def __init__(self, run: FormalRun, function: RationalFunction) -> None:
         self._run, self._function = run, function
 
     @property
@@ -239,7 +239,7 @@ class Share(Number):
 
     def __init__(
         self,
-        run: Run,
+        run: FormalRun,
         weight: RationalFunction,
         weights: tuple[RationalFunction, ...],
         total: RationalFunction,
@@ -260,7 +260,7 @@ class Share(Number):
         return self._function is None
 
 
-def _shares(row: np.ndarray, run: Run) -> list[Number]:
+def _shares(row: np.ndarray, run: FormalRun) -> list[Number]:
     """The shares of the entries of one row."""
     zero = run.number(run.field.constant(0))
     weights = tuple((zero + entry).function for entry in row)

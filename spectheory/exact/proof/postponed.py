@@ -24,7 +24,7 @@ from flint import fmpq
 from spectheory.exact.proof.certificates import Part
 from spectheory.exact.proof.domain import FormalPair, Shape
 from spectheory.exact.proof.emptiness import MOST_POINTS, Emptiness
-from spectheory.exact.proof.formal_numbers import NotFollowedError, Number, Run
+from spectheory.exact.proof.formal_numbers import FormalRun, NotFollowedError, Number
 from spectheory.exact.proof.points import Point, random_point
 from spectheory.exact.proof.rational_functions import (
     ANY_SIGN,
@@ -163,7 +163,7 @@ class UndecidedError(NotFollowedError):
     """A run that postpones decisions was asked for one that it cannot postpone."""
 
 
-class PostponingRun(Run):
+class PostponingRun(FormalRun):
     """A run for all pairs: comparisons must be decided by what is known of rows, and the rest are atoms."""
 
     def __init__(self, pair: PostponedPair, known: dict[Factor, int]) -> None:

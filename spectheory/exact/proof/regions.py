@@ -14,7 +14,7 @@ from random import Random
 from spectheory.exact.proof.certificates import Node, Part
 from spectheory.exact.proof.domain import Face, FormalPair, Shape
 from spectheory.exact.proof.emptiness import MOST_POINTS, Emptiness
-from spectheory.exact.proof.formal_numbers import Run
+from spectheory.exact.proof.formal_numbers import FormalRun
 from spectheory.exact.proof.points import Point, random_point
 from spectheory.exact.proof.rational_functions import (
     ANY_SIGN,
@@ -97,7 +97,7 @@ class Walk:
         self.waiting.append(Branch(pair, {**pair.known}, points, part))
 
 
-class RegionRun(Run):
+class RegionRun(FormalRun):
     """A run on one branch; every question that is not decided there splits it, and the others wait.
 
     Attributes:

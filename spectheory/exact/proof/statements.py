@@ -22,7 +22,7 @@ from spectheory.exact.certificate import certify
 from spectheory.exact.iteration import completed_law
 from spectheory.exact.law import output_law
 from spectheory.exact.proof.domain import FormalPair
-from spectheory.exact.proof.formal_numbers import Run
+from spectheory.exact.proof.formal_numbers import FormalRun
 from spectheory.exact.proof.rational_functions import POSITIVE, ZERO, RationalFunction
 from spectheory.exact.proof.stops import Stops, fresh, function_of, stops_of
 from spectheory.foundation.errors import InvalidInputError
@@ -157,7 +157,7 @@ class Statement(NamedTuple):
             wanted = output_law(other, pair, drafts).block_efficiency
         return _WRONG[kind] if law.block_efficiency < wanted else ""
 
-    def conditions(self, pair: FormalPair, run: Run, laws: Sequence[Stops]) -> Iterator[Condition]:
+    def conditions(self, pair: FormalPair, run: FormalRun, laws: Sequence[Stops]) -> Iterator[Condition]:
         """The conditions on a face.
 
         Args:
@@ -175,7 +175,7 @@ class Statement(NamedTuple):
                 seen.add(key)
                 yield condition
 
-    def _conditions(self, pair: FormalPair, run: Run, laws: Sequence[Stops]) -> Iterator[Condition]:
+    def _conditions(self, pair: FormalPair, run: FormalRun, laws: Sequence[Stops]) -> Iterator[Condition]:
         kind, law = self.name.partition(":")[0], laws[0]
         for one in laws:
             yield from _is_law(one, pair)
@@ -244,7 +244,7 @@ def _is_law(law: Stops, pair: FormalPair) -> Iterator[Condition]:
         yield Condition([total - one], ZERO, "stop probabilities do not sum to 1", given)
 
 
-def _node_masses(pair: FormalPair, run: Run, law: Stops) -> dict[Context, RationalFunction]:
+def _node_masses(pair: FormalPair, run: FormalRun, law: Stops) -> dict[Context, RationalFunction]:
     """D(a) p(a) of every context that is reached, and of the outputs behind them.
 
     With R(a, x) the probability of the output (a, x), it is 1 at the root, and D p at (a, x) is
@@ -270,7 +270,7 @@ def _outputs(pair: FormalPair, law: Stops) -> dict[Context, list[RationalFunctio
     return output
 
 
-def _is_completed(pair: FormalPair, run: Run, law: Stops, subject: Subject) -> Iterator[Condition]:
+def _is_completed(pair: FormalPair, run: FormalRun, law: Stops, subject: Subject) -> Iterator[Condition]:
     """The probability that an output passes through a prefix, completed with the modified rows, is p(prefix)
     where no draft goes further.
 
@@ -294,7 +294,9 @@ def _is_completed(pair: FormalPair, run: Run, law: Stops, subject: Subject) -> I
                 yield Condition([left], ZERO, f"the completed output law is wrong at {prefix}")
 
 
-def _modified_rows(pair: FormalPair, run: Run, subject: Subject) -> dict[Context, list[RationalFunction]]:
+def _modified_rows(
+    pair: FormalPair, run: FormalRun, subject: Subject
+) -> dict[Context, list[RationalFunction]]:
     """The rows at depths 1 to L-1 that the target has behind an output."""
     rows, found = pair.rows_in(run), {}
     for depth in range(1, pair.draft_length):
@@ -317,7 +319,7 @@ def _block_efficiency(law: Stops, pair: FormalPair) -> RationalFunction:
     return total
 
 
-def _is_optimal(pair: FormalPair, run: Run, law: Stops) -> Condition:
+def _is_optimal(pair: FormalPair, run: FormalRun, law: Stops) -> Condition:
     """E[τ+1] attains an upper bound of every lossless verifier: the masses of theory.md Statement 4.2 for
     one draft, and a cut of Statement 3.2 for draft length 1."""
     size, one = pair.vocab_size, pair.field.constant(1)

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from spectheory.exact.proof.domain import FormalPair
-from spectheory.exact.proof.formal_numbers import Number, Run, Share
+from spectheory.exact.proof.formal_numbers import FormalRun, Number, Share
 from spectheory.exact.proof.rational_functions import POSITIVE, ZERO, RationalFunction
 from spectheory.foundation.errors import InvalidOutcomeError
 from spectheory.pairs.contexts import Context, numbered_context
@@ -103,7 +103,11 @@ def stops_of(
 
 
 def formal_stops(
-    verifier: Verifier, pair: FormalPair, run: Run, process: DraftProcess, drafting: Run | None = None
+    verifier: Verifier,
+    pair: FormalPair,
+    run: FormalRun,
+    process: DraftProcess,
+    drafting: FormalRun | None = None,
 ) -> Stops:
     """The stops of a verifier on all tuples of a face, as functions.
 
@@ -134,11 +138,11 @@ def formal_stops(
     return Stops(leaves, *map(functions, stops[1:]))
 
 
-def _is_share_of_mass(entry: Share, run: Run) -> bool:
+def _is_share_of_mass(entry: Share, run: FormalRun) -> bool:
     return all(run.has_sign(weight, ZERO | POSITIVE) for weight in entry.weights)
 
 
-def function_of(value: Any, run: Run) -> RationalFunction:
+def function_of(value: Any, run: FormalRun) -> RationalFunction:
     """An entry that a verifier returned as a function."""
     if isinstance(value, RationalFunction):
         return value
