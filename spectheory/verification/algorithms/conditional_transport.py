@@ -18,7 +18,7 @@ from spectheory.foundation.arrays import (
 from spectheory.pairs.contexts import first_path_with_prefix, is_first_with_prefix, shared_prefixes
 from spectheory.verification.algorithms.position_by_position.otm import OTM
 from spectheory.verification.algorithms.position_by_position.positions import Position, PositionByPosition
-from spectheory.verification.algorithms.traversal import stop_probs_from_leaves
+from spectheory.verification.algorithms.traversal import _stop_probs
 from spectheory.verification.outcome import Outcome
 from spectheory.verification.verifier import TreeVerifier
 
@@ -76,7 +76,7 @@ class ConditionalTransport(TreeVerifier):
             own = xp.stack([entering[..., number, number] for number in range(paths.shape[-2])], axis=-1)
             weight = take_along(own, holders[..., depth + 1])
         rows = xp.stack([*residuals, target_rows[..., -1, :]], axis=-2)
-        stop = stop_probs_from_leaves(xp.stack([*weights, weight], axis=-1), shared, first, holders)
+        stop = _stop_probs(xp.stack([*weights, weight], axis=-1), shared, first, holders)
 
         def correction_row(path_index: Array, length: Array) -> Array:
             return take_row(take_path(rows, path_index), length)

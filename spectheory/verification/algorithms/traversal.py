@@ -68,7 +68,7 @@ class Traversal(TreeVerifier):
         first = is_first_with_prefix(paths)
         is_draft = shared[..., :-1] & self.draws(paths)[:, None]
         weights, *scales = _weights(paths, target_rows, draft_rows, is_draft, holders)
-        stop = stop_probs_from_leaves(weights, shared, first, holders)
+        stop = _stop_probs(weights, shared, first, holders)
 
         def residual(path_index: Array, length: Array) -> Array:
             at = path_index, xp.clip(length, None, last)
@@ -209,7 +209,7 @@ def _earned(
     return rejected, earned
 
 
-def stop_probs_from_leaves(weights: Array, shared: Array, first: Array, holders: Array) -> Array:
+def _stop_probs(weights: Array, shared: Array, first: Array, holders: Array) -> Array:
     """Step 3: P(stop at the prefix of every length of every path), [..., K, L+1].
 
     Up the tree: P(all that is drafted below is rejected).  Down the tree: P(the context is entered).
