@@ -4,7 +4,8 @@
 - ``position_by_position``: several drafts, one position after the other;
 - ``path_selection``: one of several drafts is selected and block-verified;
 - ``traversal``, ``conditional_transport``, ``spectr_gbv``, ``naive_sampling``: outside the families;
-- ``recoupled``: a class over any lossless verifier, for small vocabularies and not in ``verifiers``.
+- ``recoupled``, ``pooled``: classes over lossless verifiers, for small vocabularies and not in ``verifiers``;
+  ``recoupling_gain``: what the former adds at any vocabulary.
 """
 
 from spectheory.verification.verifier import Registry

@@ -77,6 +77,14 @@ def test_optimal_on_the_two_token_pair() -> None:
     assert output_law(OURS, pair, 3).block_efficiency < optimum(pair, 3).value
 
 
+@pytest.mark.parametrize(("size", "widths"), [(2, (1, 3)), (3, (1, 2)), (2, (1, 1, 2)), (3, (3,))])
+def test_optimal_on_trees_that_branch_at_the_last_position(size: int, widths: tuple[int, ...]) -> None:
+    """Statement 5.30 (v)."""
+    for number in range(6):
+        pair, drafts = numbered_pair(number, size, len(widths)), PrefixTree(widths)
+        assert output_law(OURS, pair, drafts).block_efficiency == optimum(pair, drafts).value, number
+
+
 class OfRecursiveRejection(ConditionalTransport):
     plan: ClassVar[PositionByPosition] = MultiRound()
 
