@@ -8,6 +8,8 @@ lowers the bound by a thousandth only.
 - The standard error of a mean is that over drafts behind these prompts.
 - A difference is taken draft by draft; its interval has one cluster per prompt, and so speaks of other
   prompts too.
+- ``--recoupled`` measures what recoupling adds to scored selection in place of the other verifiers, and what
+  is then left.
 - ``otm`` solves a transport program at every context and gets fewer of the drafts; its difference is taken
   on these.
 
@@ -31,6 +33,7 @@ from spectheory.optima.bounds import sampled_bound, sampled_path_scores
 from spectheory.optima.bounds.on_path_scores import Continuations
 from spectheory.simulation.estimates import clustered, stratified
 from spectheory.verification.algorithms import verifiers
+from spectheory.verification.algorithms.recoupling_gain import recoupling_gain
 from spectheory.verification.outcome import sample_rows
 
 OTHERS = (
@@ -43,7 +46,7 @@ OTHERS = (
     "greedy_multipath",
     "mixed_multipath",
 )
-SCORED = "scored_multipath"
+SCORED, RECOUPLED = "scored_multipath", "scored_multipath recoupled"
 CAPS = (0.75, 1.0, 1.25, 1.5, 1.75, 2.0, 2.25, 2.5, 3.0, 3.5, 4.0)
 PROMPTS_AT_ONCE = 16
 
@@ -54,6 +57,7 @@ PROMPTS_AT_ONCE = 16
 @click.option("--prompts", default=64, help="How many of the bundled prompts.")
 @click.option("--draws", default=80, help="Tuples of drafts per prompt; an eighth as many choose the cap.")
 @click.option("--otm-draws", default=1, help="Of these, how many otm gets.")
+@click.option("--recoupled", is_flag=True, help="Instead of the others, recoupled scored selection.")
 @click.option("--seed", default=5)
 @click.option("--out", type=click.Path(path_type=Path), help="Where to write the numbers as JSON.")
 def main(
@@ -62,6 +66,7 @@ def main(
     prompts: int,
     draws: int,
     otm_draws: int,
+    recoupled: bool,
     seed: int,
     out: Path | None,
 ) -> None:
@@ -75,8 +80,9 @@ def main(
         number: (CAPS[int(np.argmin([fitting.maxima[number, cap].mean() for cap in CAPS]))],)
         for number in drafts
     }
-    fresh = _measure(pair, texts, best, length, draws, otm_draws, seed)
-    rows = [_row(fitting, fresh, number, best[number][0], length) for number in drafts]
+    names = (RECOUPLED, SCORED) if recoupled else (*OTHERS, SCORED)
+    fresh = _measure(pair, texts, best, length, draws, otm_draws, seed, names)
+    rows = [_row(fitting, fresh, number, best[number][0], length, names) for number in drafts]
     for row in rows:
         click.echo(json.dumps(row))
     if out is not None:
@@ -106,8 +112,9 @@ def _measure(
     draws: int,
     otm_draws: int | None,
     seed: int,
+    names: tuple[str, ...] = (),
 ) -> Measured:
-    """The bounds of these caps, by number of drafts, and with ``otm_draws`` what the verifiers earn."""
+    """The bounds of these caps, by number of drafts, and what the verifiers earn."""
     generator = pair.generator(seed)
     earned, maxima = defaultdict(list), defaultdict(list)
     prefilled = [
@@ -120,10 +127,9 @@ def _measure(
             behind = continued(some, batch, generator)
             for number in caps:
                 first = batch.paths[:, :number], batch.target_rows[:, :number], batch.draft_rows[:, :number]
-                for name in () if otm_draws is None else (*OTHERS, SCORED):
+                for name in names:
                     if name != "otm" or draw < (otm_draws or 0):
-                        tokens = verifiers[name].outcome(*first).expected_tokens()
-                        earned[number, name].append(tokens.numpy())
+                        earned[number, name].append(_earned(name, *first))
                 for cap in caps[number]:
                     parts = Continuations(*(array[:, :number] for array in behind))
                     maxima[number, cap].append(sampled_path_scores(*first, parts, cap).amax(-1).numpy())
@@ -133,6 +139,16 @@ def _measure(
         return np.concatenate(parts).reshape(-1, len(texts))
 
     return Measured(*({key: by_draw(parts) for key, parts in found.items()} for found in (earned, maxima)))
+
+
+def _earned(name: str, *drafted: torch.Tensor) -> np.ndarray:
+    """E[τ+1 | drafts], of recoupled scored selection the mean over the last tokens of what it adds."""
+    if name != RECOUPLED:
+        return verifiers[name].outcome(*drafted).expected_tokens().numpy()
+    gains = [
+        recoupling_gain(verifiers[SCORED], *one) for one in zip(*(it.numpy() for it in drafted), strict=True)
+    ]
+    return _earned(SCORED, *drafted) + np.array(gains)
 
 
 @torch.no_grad()
@@ -159,13 +175,15 @@ def continued(prefilled: PrefilledPrompts, batch: DraftedBatch, generator: torch
     return Continuations(tokens, target_rows, draft_rows)
 
 
-def _row(fitting: Measured, fresh: Measured, number: int, cap: float, length: int) -> dict[str, Any]:
+def _row(
+    fitting: Measured, fresh: Measured, number: int, cap: float, length: int, names: tuple[str, ...]
+) -> dict[str, Any]:
     """All that is said of one number of drafts."""
     scored, values = fresh.earned[number, SCORED], fresh.maxima[number, cap]
     candidates = fitting.maxima[number, cap].reshape(-1, 1)
     bound = sampled_bound(candidates, values.reshape(-1, 1), [cap], length)
     found = {}
-    for name in (*OTHERS, SCORED):
+    for name in names:
         own = fresh.earned[number, name]
         difference, error = _clustered(scored[: len(own)] - own)
         half = error * student_t.ppf(0.975, own.shape[1] - 1)
@@ -176,7 +194,8 @@ def _row(fitting: Measured, fresh: Measured, number: int, cap: float, length: in
             "interval": [difference - half, difference + half],
             "tuples": own.size,
         }
-    left, error = _clustered(values - scored)
+    best = fresh.earned[number, names[0]] if RECOUPLED in names else scored
+    left, error = _clustered(values - best)
     most = left + error * student_t.ppf(bound.confidence, scored.shape[1] - 1)
     return {
         "draft_length": length,
@@ -186,9 +205,9 @@ def _row(fitting: Measured, fresh: Measured, number: int, cap: float, length: in
         "headroom": {
             "tokens": left,
             "standard_error": error,
-            "relative": left / scored.mean(),
+            "relative": left / best.mean(),
             "at_most": most,
-            "relative_at_most": most / scored.mean(),
+            "relative_at_most": most / best.mean(),
             "confidence": bound.confidence,
         },
     }

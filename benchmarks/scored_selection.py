@@ -4,7 +4,7 @@
   random rational pairs with zeros, ties and equal rows; every one must have total variation 0.
 - ``table``: the exhibit ``frontier`` with 30 pairs per cell and drafts of up to 4 tokens.
 - ``rules``: other rules on the same pairs.
-- ``pooled``: scored selection, ``Recoupled`` over it and ``Pooled`` on other pairs, L = 2.
+- ``pooled``: scored selection, ``Recoupled`` over it and ``Pooled`` beside all others, on other pairs.
 
 ``headroom.py`` measures it on language models.
 
@@ -12,10 +12,12 @@ Run: ``python benchmarks/scored_selection.py certify``.
 """
 
 import itertools
+import json
 from collections import Counter
 from collections.abc import Iterator
 from fractions import Fraction
 from pathlib import Path
+from typing import Any
 
 import click
 import numpy as np
@@ -23,6 +25,7 @@ import numpy as np
 from spectheory.exact.law import output_law
 from spectheory.foundation.arrays import Array
 from spectheory.optima import multi_path_interval
+from spectheory.optima.bounds import capped_upper_bound
 from spectheory.pairs.instances import NAMED, random_float, random_rational
 from spectheory.pairs.pair import ModelPair
 from spectheory.paper.figures.frontier import efficiencies, frontier
@@ -40,6 +43,9 @@ from spectheory.verification.algorithms.recoupled import Recoupled
 
 LEAST_LOSS = 1e-6
 """Smaller differences are rounding."""
+MOST_TUPLES = 1000
+"""Of drafts, for verifiers whose block efficiency needs a list of them."""
+OF_THIS_PACKAGE = ("conditional_transport", "scored_multipath", "recoupled", "pooled")
 SMALL = ((2, 1), (2, 2), (3, 1))
 SHAPES = ((2, 1), (2, 2), (2, 3), (2, 4), (3, 1), (3, 2), (3, 3), (4, 1), (4, 2))
 
@@ -151,43 +157,67 @@ def rules(pairs: int, lengths: tuple[int, ...]) -> None:
 @click.option("--pairs", default=200, help="Random pairs per cell.")
 @click.option("--draft-length", "length", default=2)
 @click.option("--num-drafts", "numbers", multiple=True, default=(2, 3, 4), type=int)
-@click.option("--agreement", "agreements", multiple=True, default=(0.0, 0.3, 0.6), type=float)
-def pooled(pairs: int, length: int, numbers: tuple[int, ...], agreements: tuple[float, ...]) -> None:
-    """The part of what the best other verifier leaves to the optimum, V = 3.
+@click.option("--agreement", "agreements", multiple=True, default=(0.0, 0.3, 0.6, 0.9), type=float)
+@click.option("--out", type=click.Path(path_type=Path), help="A CSV file to which the rows are appended.")
+def pooled(
+    pairs: int, length: int, numbers: tuple[int, ...], agreements: tuple[float, ...], out: Path | None
+) -> None:
+    """Recoupled and pooled selection beside all other verifiers, the optimum and the bound; V = 3.
 
-    For recoupled and for pooled selection also the smallest gain over scored selection, 0 or more but for
-    rounding; and the losses to other verifiers: on how many pairs, the largest, their mean, and who
-    earns more.
+    The pairs of a cell are ``random_float([78, n], 3, L, agreement)``, n from 0.  The first columns are means
+    in tokens per call.  Then comes, for the verifiers of this package, the part that is closed of what the
+    best of the others leaves to the optimum.  Then come, for recoupled and pooled selection, the smallest
+    gain over scored selection, 0 or more but for rounding, and the losses to the others: on how many pairs,
+    the largest, and who earns more most often.
     """
-    shown = "scored | recoupled | pooled | smallest gains | recoupled loses | pooled loses"
-    click.echo(f"| K | agreement | {shown} |\n{'|---' * 8}|")
     base = verifiers["scored_multipath"]
-    joint = Recoupled(base), Pooled(base)
+    joint = {"recoupled": Recoupled(base), "pooled": Pooled(base)}
     for drafts, agreement in itertools.product(numbers, agreements):
-        values, best_others = [], []
+        values: list[dict[str, float]] = []
         for number in range(pairs):
             pair = random_float([78, number], 3, length, agreement=agreement)
-            earned = efficiencies(pair, drafts)
-            own = earned.pop("scored_multipath"), *(it.block_efficiency(pair, drafts) for it in joint)
-            values.append((multi_path_interval(pair, drafts, relative_gap=1e-5).lower, *own))
-            best_others.append(max(earned, key=lambda name, earned=earned: earned[name]))
-            values[-1] += (earned[best_others[-1]],)
-        optima, scored, *raised, others = np.array(values, dtype=float).T
-        closed = [(value - others).sum() / (optima - others).sum() for value in (scored, *raised)]
-        shares = " | ".join(f"{part:.3f}" for part in closed)
-        gains = ", ".join(f"{(value - scored).min():.0e}" for value in raised)
-        losses = " | ".join(_losses(others - value, best_others) for value in raised)
-        click.echo(f"| {drafts} | {agreement} | {shares} | {gains} | {losses} |")
+            earned = {"token": float(output_law("token", pair, drafts).block_efficiency)}
+            earned |= {
+                name: verifiers[name].block_efficiency(pair, drafts) for name in ("multi_round", "otm")
+            }
+            earned |= efficiencies(pair, drafts) | {"conditional_transport": np.nan}
+            if 3 ** (length * drafts) <= MOST_TUPLES:
+                law = output_law("conditional_transport", pair, drafts)
+                earned["conditional_transport"] = float(law.block_efficiency)
+            earned |= {name: float(it.block_efficiency(pair, drafts)) for name, it in joint.items()}
+            earned["optimum"] = multi_path_interval(pair, drafts, relative_gap=1e-5).lower
+            values.append(earned | {"bound": capped_upper_bound(pair, drafts).value})
+        row = {"draft_length": length, "num_drafts": drafts, "agreement": agreement, "pairs": pairs}
+        row |= _compared(values)
+        click.echo(json.dumps(row))
+        if out is not None:
+            head = "" if out.exists() else ",".join(row) + "\n"
+            with out.open("a", encoding="utf-8") as file:
+                file.write(head + ",".join(map(str, row.values())) + "\n")
 
 
-def _losses(losses: np.ndarray, names: list[str]) -> str:
-    """How often, how much at most and in the mean another verifier earns more, and which."""
-    losing = losses > LEAST_LOSS
-    if not losing.any():
-        return "never"
-    counts = Counter(name for name, loses in zip(names, losing, strict=True) if loses)
-    who = ", ".join(f"{name} {count}" for name, count in counts.most_common())
-    return f"{losing.sum()}, at most {losses.max():.4f}, mean {losses[losing].mean():.4f}: {who}"
+def _compared(values: list[dict[str, float]]) -> dict[str, Any]:
+    """A row of ``pooled`` behind its first columns."""
+    columns = {name: np.array([row[name] for row in values]) for name in values[0]}
+    outside = (*OF_THIS_PACKAGE, "optimum", "bound")
+    others = {name: part for name, part in columns.items() if name not in outside}
+    best = np.max(list(others.values()), axis=0)
+    names = [max(others, key=lambda name: others[name][number]) for number in range(len(values))]
+    left = float((columns["optimum"] - best).sum())
+    row: dict[str, Any] = {name: round(float(part.mean()), 4) for name, part in columns.items()}
+    for name in OF_THIS_PACKAGE:
+        closed = float((columns[name] - best).sum()) / left
+        row[f"{name}_closed"] = round(closed, 4) if left > 1e-3 * len(values) else ""
+    for name in OF_THIS_PACKAGE[2:]:
+        losses = best - columns[name]
+        who = Counter(other for other, loss in zip(names, losses, strict=True) if loss > LEAST_LOSS)
+        row |= {
+            f"{name}_gain": f"{(columns[name] - columns[OF_THIS_PACKAGE[1]]).min():.0e}",
+            f"{name}_loses": who.total(),
+            f"{name}_largest_loss": round(float(losses.max()), 4),
+            f"{name}_loses_to": who.most_common(1)[0][0] if who else "",
+        }
+    return row
 
 
 def half_intervals(node: ScoreNode, levels: Array) -> Array:

@@ -40,6 +40,7 @@ LIMIT = 2.0
 """The claim: peak extra memory of a one-pass verifier, as a multiple of the input rows, stays below it."""
 NOT_RUN = {
     "otm": "a plan takes seconds for each pair of rows, see one_position_plan.py",
+    "conditional_transport": "a plan for every context, as otm",
     "optimal_multipath": "needs both models at every context: for enumerable pairs only",
     "leaf_rankings, explicit_ranking": "bound to the V^L leaves of an enumerable pair",
     "kseq": "one position only; spectr is K-SEQ position by position",

@@ -87,7 +87,8 @@ def plan(
     if enumerated and (given := [name for name in OF_MODELS if was_given(name)]):
         raise click.UsageError(f"{enumerated} was given, and {given[0]} is of language models; leave one out")
     spent = planning.Budget(budget, cost_ratio, row_cost, draft_length)
-    names = planning.VERIFIERS if listed is None else verifier_names(listed)
+    tried = planning.VERIFIERS if pair_file is None else planning.OF_PAIRS
+    names = tried if listed is None else verifier_names(listed)
     if pair_file is not None:
         found = planning.plan_pair(load_pair(pair_file), spent, names)
     elif profile is not None:

@@ -41,6 +41,8 @@ if TYPE_CHECKING:
 
 VERIFIERS = ("block", "scored_multipath", "traversal", "multi_round_without_replacement", "naive_sampling")
 """Verifiers that are tried: the best known of every draft process."""
+OF_PAIRS = (*VERIFIERS, "conditional_transport")
+"""On enumerated pairs: the last one plans on the CPU, too slowly for texts."""
 MAX_TUPLES = 2_000
 """The largest enumeration of one candidate on an enumerated pair."""
 FEWEST_PROMPTS = 8
@@ -222,7 +224,7 @@ class Plan(Result):
 
 
 def plan_pair(
-    pair: ModelPair, budget: Budget, verifiers: Sequence[str | Any] = VERIFIERS, *, most: int = 8
+    pair: ModelPair, budget: Budget, verifiers: Sequence[str | Any] = OF_PAIRS, *, most: int = 8
 ) -> Plan:
     """The drafts and the verifier that earn the most per unit of cost on an enumerated pair, exactly.
 

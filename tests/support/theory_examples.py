@@ -141,3 +141,9 @@ class OnPathOptimum(Recoupled):
 
     def _nearest(self, number: Any, ends: list[Any]) -> Any:
         return min(max(number, ends[0]), ends[1])
+
+
+def growth_bound(target: list[str], draft: list[str], draft_length: int, num_drafts: int) -> float:
+    """Statement 5.31 with s = 1/2 for a context-free pair."""
+    rho = sum((Fraction(p) * Fraction(q)) ** 0.5 for p, q in zip(target, draft, strict=True))
+    return 1 + sum(min(1.0, num_drafts**0.5 * rho**depth) for depth in range(1, draft_length + 1))

@@ -1,8 +1,8 @@
 """The Gumbel coupling of one position: drafts and output from common noise, and their acceptance.
 
-The idea is that of arXiv 2408.07978 (one draft) and 2506.05632 (a list of drafts), whose texts were not at
-hand.  Draft k and the output Z are the winners of races with common times, E_kx independent and exponential
-with mean 1:
+The idea is that of arXiv 2408.07978 (one draft) and gls2025 (a list of drafts), whose texts were not at hand.
+Draft k and the output Z are the winners of races with common times, E_kx independent and exponential with
+mean 1:
 
     X_k = argmin_x E_kx / q(x),      Z = argmin_x min_k E_kx / p(x).
 

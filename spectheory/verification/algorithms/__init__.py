@@ -3,8 +3,9 @@
 - ``one_path``: the law depends on the first drafted path only;
 - ``position_by_position``: several drafts, one position after the other;
 - ``path_selection``: one of several drafts is selected and block-verified;
-- ``traversal``, ``spectr_gbv``, ``naive_sampling``: outside the families;
-- ``recoupled``: a class over any lossless verifier, for small vocabularies and not in ``verifiers``.
+- ``traversal``, ``conditional_transport``, ``spectr_gbv``, ``naive_sampling``: outside the families;
+- ``recoupled``, ``pooled``: classes over lossless verifiers, for small vocabularies and not in ``verifiers``;
+  ``recoupling_gain``: what the former adds at any vocabulary.
 """
 
 from spectheory.verification.verifier import Registry
@@ -30,6 +31,7 @@ verifiers = Registry(
         "traversal": "traversal:Traversal",
         "spectr_gbv": "spectr_gbv:SpecTrGbv",
         "naive_sampling": "naive_sampling:NaiveSampling",
+        "conditional_transport": "conditional_transport:ConditionalTransport",
     },
 )
 """Every algorithm by name, with its default parameters; each is imported on first use."""

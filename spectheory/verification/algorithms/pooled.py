@@ -153,7 +153,7 @@ class Family:
             self.tokens[event] = drawn
         paths = np.concatenate(list(self.tokens.values()))
         above, read = (np.tile(side, (len(self.tokens), 1, 1)) for side in (targets[:, :-2], drafts[:, :-1]))
-        laws = verifier.base.score_laws(paths[:, :-1], above, read, len(rows))
+        laws = verifier.base.score_states(paths[:, :-1], above, read, len(rows)).masses
         self.laws = dict(zip(nodes_of(paths), laws, strict=True))
         self._chosen: dict[Any, dict[Event, np.ndarray]] = {}
 

@@ -1,10 +1,12 @@
 """The Gumbel coupling: its acceptance against quadrature, draws and bounds; drafter invariance."""
 
 from fractions import Fraction
+from itertools import product
 
 import numpy as np
 import pytest
 from scipy.integrate import quad
+from scipy.optimize import linprog
 
 from spectheory.foundation.errors import EnumerationTooLargeError, InvalidInputError
 from spectheory.optima import gumbel_acceptance, gumbel_tokens, optimal_acceptance
@@ -108,3 +110,32 @@ def test_what_cannot_be_asked() -> None:
         gumbel_acceptance(np.full((2, 2), 0.5), np.full((2, 2), 0.5), 1)
     with pytest.raises(EnumerationTooLargeError, match="use fewer drafts"):
         gumbel_acceptance(np.full(100, 0.01), np.full(100, 0.01), 5)
+
+
+@pytest.mark.parametrize(("num_drafts", "best", "of_gumbel"), [(1, 5, 5), (2, 6, Fraction(28, 5))])
+def test_what_rules_without_communication_accept_on_nine_pairs(
+    num_drafts: int, best: int, of_gumbel: Fraction
+) -> None:
+    """theory.md behind Statement 3.11: laws uniform on two of three tokens, as targets and as drafts.
+
+    A rule is a joint law of the three outputs and the three lists of drafts.  The most that any has in sum
+    over the nine pairs is a linear program; the partner is the sum of α_K, which is 6.
+    """
+    tokens = [(1, 2), (0, 2), (0, 1)]
+    rows = [[Fraction(token in some, 2) for token in range(3)] for some in tokens]
+    lists = [list(product(some, repeat=num_drafts)) for some in tokens]
+    joint = list(product(product(*tokens), product(*lists)))
+    hits = [sum(output in some for output in outputs for some in drafted) for outputs, drafted in joint]
+    laws = [([outputs[i] == x for outputs, _ in joint], 1 / 2) for i in range(3) for x in tokens[i]]
+    laws += [
+        ([drafted[i] == x for _, drafted in joint], 1 / len(lists[i])) for i in range(3) for x in lists[i]
+    ]
+    found = linprog(
+        [-hit for hit in hits],
+        A_eq=np.array([law for law, _ in laws], float),
+        b_eq=[mass for _, mass in laws],
+    )
+    assert -found.fun == pytest.approx(best, abs=1e-9)
+    pairs = list(product(rows, rows))
+    assert sum(gumbel_acceptance(*pair, num_drafts) for pair in pairs) == of_gumbel
+    assert sum(optimal_acceptance(*pair, num_drafts).value for pair in pairs) == 6

@@ -200,6 +200,7 @@ ONE_DRAFT = {
     "mixed_multipath": "block",
     "scored_multipath": "block",
     "traversal": "block",
+    "conditional_transport": "block",
     "spectr_gbv": "greedy_block",
 }
 """With one draft the first is the second."""

@@ -12,7 +12,7 @@ import pytest
 from fresh_interpreter import run_forked
 from spectheory.verification.algorithms import verifiers
 
-ON_THE_CPU = ("otm", "optimal_multipath", "kseq")
+ON_THE_CPU = ("otm", "conditional_transport", "optimal_multipath", "kseq")
 """Plans are computed on the CPU; pairs are enumerated there; K-SEQ at one position is in ``spectr``."""
 PROGRAM = """
 import json

@@ -124,10 +124,12 @@ class ScoredSelection(PathSelection):
         rows = skewed_rows.reshape(draft_rows.shape)
         return SelectedPaths(every, in_kind_of(drafts, chances), target_rows, rows)
 
-    def score_laws(self, tokens: Array, target_rows: Array, draft_rows: Array, num_drafts: int) -> Array:
-        """μ behind n prefixes, one each of K drafted paths.  [n, l], [n, l, V], [n, l, V] -> [n, M]"""
+    def score_states(
+        self, tokens: Array, target_rows: Array, draft_rows: Array, num_drafts: int
+    ) -> ScoreState:
+        """The states behind n prefixes, one each of K drafted paths.  [n, l], [n, ≥l, V], [n, ≥l, V]"""
         state, which, _ = self._along(tokens, target_rows, draft_rows, num_drafts)
-        return state.masses[which]
+        return ScoreState(*(array[which] for array in state))
 
     def _along(
         self, tokens: Array, targets: Array, drafts: Array, num_drafts: int
