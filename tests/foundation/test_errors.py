@@ -89,7 +89,7 @@ def test_logging_is_quiet_until_it_is_asked_for(
     [record] = caplog.records
     assert (record.name, record.getMessage()) == (
         "spectheory.exact.suite",
-        "block: case 1 of 1, two_token-L1",
+        "block: case 1 of 1, bernoulli_one_half-L1",
     )
 
 
