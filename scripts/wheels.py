@@ -2,8 +2,8 @@
 
     python scripts/wheels.py        a table in Markdown: the newest version per system, or what is missing
 
-`pip index versions` of pip 26 answers by the tags of the wheels; older ones list sources too.  The compiled libraries that a dependency needs in
-turn are asked about too; their sources would need a compiler.
+`pip index versions` of pip 26 answers by the tags of the wheels; older ones list sources too.  The compiled
+libraries that a dependency needs in turn are asked about too; their sources would need a compiler.
 """
 
 import re
@@ -30,11 +30,17 @@ def newest(package: str, python: str, platforms: list[str], implementation: str 
     return found[1] if found else ""
 
 
+def numbers(version: str) -> list[int]:
+    """A version that can be compared."""
+    return [int(number) for number in re.findall(r"\d+", version)]
+
+
 def main() -> None:
     print(f"| package | {' | '.join(SYSTEMS)} |\n|---{'|---' * len(SYSTEMS)}|")
-    for package in sorted([*lowest(), *IN_TURN]):
+    bounds = lowest()
+    for package in sorted([*bounds, *IN_TURN]):
         everywhere = newest(package, PYTHONS[-1], ["any"], "py")
-        if everywhere:
+        if everywhere and numbers(everywhere) >= numbers(bounds.get(package, "0")):
             print(f"| {package} |{f' {everywhere} |' * len(SYSTEMS)}", flush=True)
             continue
         cells = []
