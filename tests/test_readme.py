@@ -90,10 +90,14 @@ def run_transcript(text: str, capsys: pytest.CaptureFixture[str]) -> int:
         if command == "echo $?":
             printed = [str(status)]
         else:
+            command, _, file = command.partition(" > ")
             program, *arguments = command.split()
             assert program == "spectheory"
             status = main(arguments)
             captured = capsys.readouterr()
+            if file:
+                Path(file).write_text(captured.out, encoding="utf-8")
+                continue
             printed = (captured.err + captured.out).splitlines()
         found = "".join(f"{line.strip()}\n" for line in printed)  # titles are centred
         assert re.fullmatch("".join(map(expected, said)), found), found

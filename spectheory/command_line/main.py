@@ -1,9 +1,9 @@
 """The command line: the group of all commands, its errors and exit codes.
 
 Results go to stdout, a table or with ``--json`` one JSON object; progress and errors go to stderr.
-Exit codes: 0 fine, 1 a defect was found, 2 the input cannot be used or a library is missing, 3 `optimum`
-stopped before the gap it was asked for, 4 not decided, 70 a fault of the package, 130 interrupted, 143
-terminated.  A closed pipe changes none of them.
+Exit codes: 0 fine, 1 a defect or a difference was found, 2 the input cannot be used or a library is missing,
+3 `optimum` stopped before the gap it was asked for, 4 not decided, 70 a fault of the package, 130
+interrupted, 143 terminated.  A closed pipe changes none of them.
 Only click is imported here, so that ``--help`` answers at once; commands import the rest.
 """
 
@@ -20,6 +20,7 @@ import click
 
 from spectheory.command_line import (
     audit_commands,
+    check_command,
     model_commands,
     models_command,
     paper_commands,
@@ -62,6 +63,7 @@ def group(context: click.Context) -> None:
 for command in (
     theory_commands.certify,
     proof_command.prove,
+    check_command.check,
     theory_commands.optimum,
     theory_commands.acceptance,
     plan_command.plan,

@@ -4,21 +4,19 @@ from __future__ import annotations
 
 import click
 
-from spectheory.command_line.options import json_option, num_drafts_option, process_of, tree_option, was_given
+from spectheory.command_line.options import json_option, num_drafts_option, process_of, tree_option
 from spectheory.command_line.output import (
     EXIT_DEFECT,
     EXIT_NOT_DECIDED,
-    fail,
     note,
-    print_json,
     print_results,
 )
 
 
 @click.command(short_help="Prove that a verifier is lossless on every pair of a shape.")
-@click.argument("verifier", required=False)
-@click.option("--vocab", type=int, metavar="V", help="Number of tokens.")
-@click.option("--draft-length", "-l", type=int, metavar="L", help="Drafted tokens per path.")
+@click.argument("verifier")
+@click.option("--vocab", type=int, required=True, metavar="V", help="Number of tokens.")
+@click.option("--draft-length", "-l", type=int, required=True, metavar="L", help="Drafted tokens per path.")
 @num_drafts_option
 @tree_option
 @click.option(
@@ -36,12 +34,11 @@ from spectheory.command_line.output import (
 )
 @click.option("--resume", type=click.Path(), metavar="FILE", help="Go on with an undecided search.")
 @click.option("--jobs", "-j", type=int, default=1, show_default=True, help="Processes that share the walk.")
-@click.option("--check", "checked", type=click.Path(), metavar="FILE", help="Check a stored proof instead.")
 @json_option
 def prove(
-    verifier: str | None,
-    vocab: int | None,
-    draft_length: int | None,
+    verifier: str,
+    vocab: int,
+    draft_length: int,
     num_drafts: int,
     tree: str | None,
     statement: str,
@@ -51,7 +48,6 @@ def prove(
     out: str | None,
     resume: str | None,
     jobs: int,
-    checked: str | None,
     as_json: bool,
 ) -> int:
     """Prove that a verifier is lossless on every pair with V tokens and draft length L, or refute it.
@@ -60,17 +56,7 @@ def prove(
     about it: at_least:OTHER@K says that no block efficiency is below that of OTHER with K drafts.  The exit
     status is 0 if it is proved, 1 if a pair refutes it, and 4 if it is undecided or rests on the word of a
     solver.  Of an undecided proof --out writes the search, and --resume goes on with it.
-
-    --check FILE runs the checker, which shares nothing with the search.  It exits with 1 where the proof does
-    not hold.
     """
-    if checked is not None:
-        of_search = "vocab draft_length num_drafts tree statement show positive out resume jobs"
-        if any(map(was_given, of_search.split())):
-            raise click.UsageError("--check takes the shape from the file; leave out the other options")
-        return _check(checked, verifier, as_json)
-    if verifier is None or vocab is None or draft_length is None:
-        raise click.UsageError("give VERIFIER, --vocab V and --draft-length L, or --check FILE")
     from spectheory.command_line.progress import progress_bar
     from spectheory.exact.proof.search import prove as search
     from spectheory.exact.proof.verdict import PROVED, REFUTED
@@ -97,7 +83,7 @@ def prove(
         judged = _judged(verifier, statement)
         said = f"the pair is in {out}; spectheory certify {out} --verifier {judged} confirms it"
     elif out is not None and found.tree is not None:
-        said = f"the proof is in {out}, {found.save(out)} bytes; spectheory prove --check {out} checks it"
+        said = f"the proof is in {out}, {found.save(out)} bytes; spectheory check {out} checks it"
     elif out is not None:
         said = (
             f"the search is in {out}, {found.save(out)} bytes; the same command with --resume {out} goes on"
@@ -111,21 +97,3 @@ def _judged(verifier: str, statement: str) -> str:
     """The verifiers whose certificates show what refutes a statement."""
     other = statement.partition(":")[2].partition("@")[0]
     return f"{verifier},{other}" if other not in ("", verifier) else verifier
-
-
-def _check(path: str, verifier: str | None, as_json: bool) -> int:
-    from spectheory.exact.proof.check import check_proof
-    from spectheory.exact.proof.check_numbers import RejectedProofError
-
-    try:
-        statement = check_proof(path, verifier)
-    except RejectedProofError as error:
-        return fail(str(error), EXIT_DEFECT)
-    if as_json:
-        print_json(statement)
-    else:
-        drafts = ", ".join(f"{key} {value}" for key, value in statement["drafts"].items())
-        shape = "{vocab_size} tokens, draft length {draft_length}, {domain}".format_map(statement)
-        claim = "{verifier} is {statement} on every pair with".format_map(statement)
-        click.echo(f"{path} holds: {claim} {shape}; drafts: {drafts}; {statement['regions']} regions")
-    return 0

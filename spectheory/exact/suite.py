@@ -5,6 +5,7 @@ token no prefix is weighed, with context-free models no row is stale.  The stand
 known-wrong verifier of ``spectheory.defects`` from the lossless verifiers.
 """
 
+import logging
 import math
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
@@ -43,6 +44,8 @@ from spectheory.pairs.pair import ModelPair
 from spectheory.verification.defective import defects
 from spectheory.verification.resolve import find_verifier
 from spectheory.verification.verifier import UserVerifier, Verifier
+
+_log = logging.getLogger(__name__)
 
 _NAMED: Mapping[str, tuple[int, ...]] = {
     "two_token": (1, 2),
@@ -350,6 +353,7 @@ def certify_suite(
     for number, case in enumerate((*given, *drawn)):
         if progress is not None:
             progress(number, total)
+        _log.info("%s: case %d of %d, %s", judged.name, number + 1, total, case.name)
         run.judge(case)
         if stop_at_first and run.counterexample is not None:
             break

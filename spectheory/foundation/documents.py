@@ -7,9 +7,11 @@ has its decimal beside it, and a long rational is cut.
 import json
 import os
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import fields, is_dataclass
 from fractions import Fraction
 from hashlib import sha256
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
@@ -44,6 +46,20 @@ def json_sha256(value: Any, prefix: str = "") -> str:
         True
     """
     return sha256((prefix + json.dumps(value, sort_keys=True, default=str)).encode()).hexdigest()
+
+
+def installed_versions(*packages: str) -> dict[str, str]:
+    """The versions of those packages that are installed.
+
+    Example:
+        >>> list(installed_versions("numpy", "no-such-package"))
+        ['numpy']
+    """
+    found = {}
+    for name in packages:
+        with suppress(PackageNotFoundError):
+            found[name] = version(name)
+    return found
 
 
 def replace_file(path: Path, content: str | bytes) -> None:

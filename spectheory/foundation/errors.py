@@ -69,3 +69,11 @@ class CertificationError(ComputationError):
 
 class Notice(UserWarning):
     """Something to know about a result that is right: one line, on stderr where the command line runs."""
+
+
+class SlowReadingNotice(Notice):
+    """A model cannot use a cache and reads the whole text again for every token; the numbers are the same."""
+
+
+class UnfinishedLineNotice(Notice):
+    """A checkpoint ends within a line, as after a kill; its last batch is drawn again."""

@@ -6,7 +6,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from spectheory.foundation.errors import InvalidInputError, Notice
+from spectheory.foundation.errors import InvalidInputError, SlowReadingNotice
 from spectheory.models.growing_texts import Texts
 from spectheory.models.reading import CachedReading, RecomputedReading, run_model
 
@@ -43,7 +43,7 @@ def reads_on_from_cache(side: str, model: Any, vocab_size: int) -> bool:
     Two texts of different lengths are read as prompts are.  Two paths behind each are read at once and token
     by token.  Then one of them is accepted, by more tokens in one text than in the other, and both texts are
     read on.  A model that keeps no cache, keeps one that cannot be used so, or gives other rows with it, is
-    read without one, and a ``Notice`` says so.
+    read without one, and a ``SlowReadingNotice`` says so.
     """
     if getattr(model, "reads_anew", False):
         return False
@@ -70,7 +70,7 @@ def reads_on_from_cache(side: str, model: Any, vocab_size: int) -> bool:
     warnings.warn(
         f"the {side} model {_name(model)!r} cannot read on from a cache; it reads the whole text for every "
         "token, which gives the same numbers and takes longer",
-        Notice,
+        SlowReadingNotice,
         stacklevel=2,
     )
     return False

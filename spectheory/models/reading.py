@@ -20,7 +20,7 @@ from typing import Any, NamedTuple, Protocol
 import torch
 from torch import Tensor
 
-from spectheory.foundation.errors import Notice
+from spectheory.foundation.errors import SlowReadingNotice
 from spectheory.models.growing_texts import Texts
 
 
@@ -126,7 +126,7 @@ class CachedReading:
                 f"a text is longer than the attention window of {self._window} tokens of "
                 f"{type(self._model).__name__}; it is read whole for every token from there on, which "
                 "gives the same numbers and takes longer",
-                Notice,
+                SlowReadingNotice,
                 stacklevel=2,
             )
         return self._cache is not None

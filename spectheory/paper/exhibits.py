@@ -8,16 +8,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Collection, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import update_wrapper
-from importlib.metadata import PackageNotFoundError, version
 from inspect import signature
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from spectheory import __version__
-from spectheory.foundation.documents import replace_file, to_json
+from spectheory.foundation.documents import installed_versions, replace_file, to_json
 from spectheory.foundation.errors import InvalidInputError
 from spectheory.paper.findings import Findings, lines_of_rows
 from spectheory.paper.parameters import Parameter, parameters_of
@@ -151,7 +149,8 @@ def write_exhibit(
         from spectheory.paper.style import figure_bytes
     for file in pictures:
         replace_file(folder / file, figure_bytes(figure, file.rpartition(".")[2]))  # type: ignore[arg-type]
-    written = Written(shown.name, shown.title, shown.source, _versions(), pictures, findings)
+    made_with = {"spectheory": __version__} | installed_versions("numpy", "scipy", "matplotlib", "torch")
+    written = Written(shown.name, shown.title, shown.source, made_with, pictures, findings)
     head = {key: to_json(value) for key, value in vars(written).items() if key != "findings"}
     replace_file(folder / f"{shown.name}.json", lines_of_rows(head | findings.to_document()) + "\n")
     return written
@@ -175,11 +174,3 @@ def read_exhibit(name: str, folder: Path) -> Written | None:
         raise InvalidInputError(
             f"{path} is not a file that reproduce wrote; remove it, or compute {name} anew"
         ) from error
-
-
-def _versions() -> dict[str, str]:
-    found = {"spectheory": __version__}
-    for name in ("numpy", "scipy", "matplotlib", "torch"):
-        with suppress(PackageNotFoundError):  # an exhibit that draws nothing does without matplotlib
-            found[name] = version(name)
-    return found

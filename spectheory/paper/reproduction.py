@@ -1,5 +1,6 @@
 """All figures and tables, computed and written to a folder."""
 
+import logging
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from contextlib import AbstractContextManager, nullcontext
@@ -24,6 +25,8 @@ from spectheory.paper.exhibits import (
 )
 from spectheory.paper.parameters import parse_settings
 from spectheory.paper.report import write_report
+
+_log = logging.getLogger(__name__)
 
 _NOT_IMPORTED: dict[str, MissingDependencyError] = {}
 """Exhibits that need a library which is not installed; those that draw nothing do without matplotlib."""
@@ -130,6 +133,7 @@ def reproduce_each(
         write_report([read_exhibit(name, folder) for name in EXHIBITS], folder)
         if progress:
             progress(number + 1, len(wanted))
+        _log.info("reproduce: %s written, %d of %d", found.name, number + 1, len(wanted))
         yield found
 
 

@@ -17,7 +17,7 @@ from typing import Any, BinaryIO
 import numpy as np
 
 from spectheory.foundation.documents import json_sha256
-from spectheory.foundation.errors import InvalidInputError, Notice
+from spectheory.foundation.errors import InvalidInputError, UnfinishedLineNotice
 from spectheory.foundation.extras import installed
 from spectheory.simulation.estimates import Tally
 
@@ -203,7 +203,7 @@ def _read(
         warnings.warn(
             f"the last line of the checkpoint {path} was not finished and is dropped; "
             "its batch is drawn again",
-            Notice,
+            UnfinishedLineNotice,
             stacklevel=2,
         )
         os.truncate(path, whole)

@@ -20,6 +20,7 @@ Several numbers of drafts share their paths: the first K' of K paths serve every
 
 from __future__ import annotations
 
+import logging
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager
@@ -55,6 +56,8 @@ from spectheory.simulation.text_source import TextSource
 from spectheory.simulation.work import Stream, Work
 from spectheory.verification.resolve import find_verifier
 from spectheory.verification.verifier import UserVerifier, Verifier
+
+_log = logging.getLogger(__name__)
 
 if TYPE_CHECKING:
     from spectheory.decoding import Speed
@@ -488,6 +491,7 @@ class _Run:
         def step(draws: int) -> None:
             nonlocal done
             done += draws
+            _log.info("simulate: %d of %d draws", done, total)
             if progress:
                 progress(done, total)
 

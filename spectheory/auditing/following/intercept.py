@@ -16,6 +16,7 @@ import random
 import re
 import threading
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from fractions import Fraction
@@ -347,6 +348,11 @@ def _replacements(tape: Tape, journal: Journal) -> Iterator[Replacement]:
     for owner, name in ((os, "urandom"), (os, "getrandom"), (random, "_urandom")):
         if hasattr(owner, name):
             yield owner, name, _refusal("the system's randomness")
+    for owner, name in (
+        (threading.Thread, "start"),
+        (ThreadPoolExecutor, "submit"),
+    ):  # torch's mode is of one
+        yield owner, name, refusing("the sampler starts a thread, which cannot be followed")
     for name in _NUMPY_GENERATORS.split():
         yield np.random, name, _refused_class(getattr(np.random, name))
 

@@ -1,5 +1,6 @@
 """The audit of a shipped sampler: its exact law on a battery of pairs, and a verdict on its code."""
 
+import logging
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
@@ -43,6 +44,8 @@ from spectheory.foundation.scope import Scope
 from spectheory.optima.pair_optimum import optimum
 from spectheory.pairs.drafts import DraftProcess, Iid
 from spectheory.pairs.pair import ModelPair
+
+_log = logging.getLogger(__name__)
 
 MAX_RUNS_FOUND_AGAIN = 1_000
 """The first wrong law is computed twice unless it has more runs: then enough runs were made twice."""
@@ -116,6 +119,7 @@ def audit(
         for question in group:
             if progress is not None:
                 progress(len(found.cases), total)
+            _log.info("%s: %s, case %d of %d", sampler.name, question.name, len(found.cases) + 1, total)
             found.add(question)
             if stop_at_first and found.verdict()[0] == DEFECT:
                 break

@@ -38,6 +38,7 @@ from spectheory.exact.proof.check_statements import Claim
 from spectheory.exact.proof.verifier_code import code_digest
 from spectheory.foundation.errors import InvalidInputError
 from spectheory.pairs.drafts import WithoutReplacement
+from spectheory.verification.algorithms import verifiers
 from spectheory.verification.defective import defects
 from spectheory.verification.resolve import find_verifier
 from spectheory.verification.verifier import UserVerifier, Verifier
@@ -50,7 +51,8 @@ def check_proof(path: str | Path, verifier: str | Any | None = None) -> dict[str
 
     Args:
         path: of the file.
-        verifier: of which it speaks: a name, or an object; by default that of the name in the file.
+        verifier: of which it speaks: a name, or an object; by default that of the package with the name in
+            the file.
 
     Returns:
         The statement that is proved: the fields of the file that are not the proof itself.
@@ -58,10 +60,11 @@ def check_proof(path: str | Path, verifier: str | Any | None = None) -> dict[str
     Raises:
         RejectedProofError: the proof does not hold, or is one of other code.
         InvalidInputError: the file is not a proof.
+        UnknownNameError: no verifier of the package has the name in the file.
     """
     document = read(path)
     name = str(document.get("verifier"))
-    found = find_verifier(verifier or defects.get(name) or name)
+    found = find_verifier(verifier or defects.get(name) or verifiers[name])
     if verifier is not None and found.name != name:
         reject(f"it is of {name}, not of {found.name}")
     leaves = check_document(document, found)

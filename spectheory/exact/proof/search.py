@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable
 from functools import partial
 from os import times
@@ -36,6 +37,8 @@ from spectheory.pairs.drafts import DraftProcess, Iid, PrefixTree, WithoutReplac
 from spectheory.pairs.pair import ModelPair
 from spectheory.verification.resolve import find_verifier
 from spectheory.verification.verifier import UserVerifier
+
+_log = logging.getLogger(__name__)
 
 SAMPLED_PAIRS = 1000
 _NOT_REFUTED: tuple[str, ModelPair | None] = "", None
@@ -207,8 +210,9 @@ class _Search:
                 break
 
     def _step(self) -> None:
+        walk = self.walk
+        _log.debug("prove: %d regions decided, %d wait", walk.num_regions, len(walk.waiting) + self.num_left)
         if self.progress is not None:
-            walk = self.walk
             self.progress(walk.num_regions, walk.num_regions + len(walk.waiting) + self.num_left)
 
     def try_simple_pairs(self) -> None:

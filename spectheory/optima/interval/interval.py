@@ -7,6 +7,7 @@ method instead of a linear-programming solver with cuts because it is faster.  O
 violated leaf set per round is still at 2.9e-3 after 30 s (``benchmarks/multi_path_scale.py``).
 """
 
+import logging
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -30,6 +31,8 @@ from spectheory.optima.interval.live_tree import LiveTree
 from spectheory.optima.one_position.ranking_plan import optimal_skewed_row
 from spectheory.optima.solving.solution import Bracketed
 from spectheory.pairs.pair import ModelPair
+
+_log = logging.getLogger(__name__)
 
 FIRST_SEGMENTS = 24
 MAY_MISS, SHALL_MISS = 0.5, 0.4
@@ -217,6 +220,7 @@ def multi_path_interval(
     best = _Best(tree, num_drafts)
 
     def after_round() -> None:
+        _log.info("optimum: step %d, [%.9f, %.9f]", best.rounds, best.below.value, best.above.value)
         if progress is not None:
             progress(best.rounds, best.below.value, best.above.value)
         if time_limit is not None and time.monotonic() - started >= time_limit:

@@ -7,6 +7,7 @@ import socket
 import threading
 import uuid
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from fractions import Fraction
 from random import Random
@@ -26,6 +27,7 @@ from spectheory.auditing.tape.races import UndefinedDrawError
 from spectheory.foundation.errors import InvalidInputError
 
 KEPT = random.Random(0)
+KEPT_POOL = ThreadPoolExecutor(1)
 KEPT_OF_NUMPY = np.random.default_rng(0)
 
 
@@ -104,6 +106,8 @@ def test_the_journal_names_what_was_answered() -> None:
         (lambda: imported_default_rng(), "draws from the system's randomness"),
         (lambda: KEPT_OF_NUMPY.random(), "from a generator that it keeps"),
         (lambda: socket.create_connection(("127.0.0.1", 9)), "uses a network"),
+        (lambda: threading.Thread(target=torch.rand, args=(1,)).start(), "starts a thread"),
+        (lambda: KEPT_POOL.submit(torch.rand, 1), "starts a thread"),
     ],
 )
 def test_unknown_randomness_is_refused(function: Callable[[], Any], says: str) -> None:
