@@ -1,7 +1,12 @@
-"""MLX LM: sample from the target at every position and compare with the drafts."""
+"""Libraries for MLX: numpy's arrays stand in for it.
+
+MLX LM samples from the target at every position and compares with the drafts.  mlx-dspark, dspark-mlx and
+MTPLX accept with coins.
+"""
 
 from collections.abc import Callable, Mapping
 from contextlib import nullcontext
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -10,6 +15,7 @@ import torch
 from spectheory.auditing.subjects.library_code import Code
 from spectheory.auditing.subjects.one_module import Given
 from spectheory.auditing.subjects.reached_code import Function
+from spectheory.auditing.tape.coins import Coin
 
 FUNCTION = Function(
     "speculative_generate_step",
@@ -22,8 +28,41 @@ STAND_INS = (
 )
 
 
+MLX_DSPARK = Function(
+    "_spec_sample_accept",
+    ("mlx_dspark.generate",),
+    frozenset({"v_logits", "draft", "q_probs", "temperature"}),
+)
+DSPARK_MLX = Function(
+    "speculative_sample_accept",
+    ("dspark_mlx.verify",),
+    frozenset({"draft_tokens", "draft_probs", "base_probs", "rng"}),
+)
+MTPLX = Function(
+    "verify_one_token",
+    ("mtplx.sampling",),
+    frozenset({"target_p", "draft_q", "draft_token", "rng"}),
+)
+CATEGORICAL = "mx.random.categorical: a draw with the softmax of the logits"
+NO_FLOAT = "float: a random number is compared as it is"
+
+
+def _softmax(x: np.ndarray, axis: int = -1) -> np.ndarray:
+    weights = np.exp(x - x.max(axis=axis, keepdims=True))
+    return weights / weights.sum(axis=axis, keepdims=True)
+
+
+def _categorical(logits: np.ndarray) -> np.ndarray:
+    return np.array(np.random.default_rng().choice(len(logits), p=_softmax(logits.astype(float))))
+
+
 def _arrays() -> Mapping[str, Any]:
     return {
+        **{name: getattr(np, name) for name in ("arange", "cumprod", "int32", "log", "maximum", "minimum")},
+        "softmax": _softmax,
+        "random": SimpleNamespace(
+            uniform=lambda shape: np.random.default_rng().random(shape), categorical=_categorical
+        ),
         "array": lambda values, dtype=None: np.array(values, dtype=dtype),
         "uint32": np.uint32,
         "concatenate": np.concatenate,
@@ -85,5 +124,58 @@ def speculative_generate_step(code: Code) -> Callable[..., Any]:
             if not is_drafted:
                 break
         return tokens
+
+    return sampler
+
+
+def mlx_dspark(code: Code) -> Callable[..., Any]:
+    """A sampler of the signature "sampler", of one path."""
+
+    def sampler(
+        paths: torch.Tensor, target_rows: torch.Tensor, draft_rows: torch.Tensor, generator: Any
+    ) -> list[int]:
+        """As the generating loop calls it, at temperature 1."""
+        path = paths[0].tolist()
+        logits, draft = target_rows[0].log().numpy(), draft_rows[0].numpy()
+        count, token = code.call(v_logits=logits, draft=path, q_probs=draft, temperature=1.0)
+        return [*path[:count], token]
+
+    return sampler
+
+
+def dspark_mlx(code: Code) -> Callable[..., Any]:
+    """A sampler of the signature "sampler", of one path."""
+
+    def sampler(
+        paths: torch.Tensor, target_rows: torch.Tensor, draft_rows: torch.Tensor, generator: Any
+    ) -> list[int]:
+        """With a generator of numpy."""
+        found = code.call(
+            draft_tokens=paths[0].numpy(),
+            draft_probs=draft_rows[0].double().numpy(),
+            base_probs=target_rows[0].double().numpy(),
+            rng=np.random.default_rng(),
+        )
+        return found.tokens.tolist()
+
+    return sampler
+
+
+def mtplx(code: Code) -> Callable[..., Any]:
+    """A sampler of the signature "sampler", of one path: a call per position, then a draw from the target."""
+    (module,) = (each for each in code.modules.values() if hasattr(each, code.function.__name__))
+    vars(module)["float"] = lambda value: value if isinstance(value, Coin) else float(value)
+
+    def sampler(
+        paths: torch.Tensor, target_rows: torch.Tensor, draft_rows: torch.Tensor, generator: Any
+    ) -> list[int]:
+        """As the batched decoding loop calls it, with a generator of numpy."""
+        rng, target, tokens = np.random.default_rng(), target_rows[0].double().numpy(), []
+        for p, q, token in zip(target, draft_rows[0].double().numpy(), paths[0].tolist(), strict=False):
+            found = code.call(target_p=p, draft_q=q, draft_token=token, rng=rng)
+            tokens.append(found.token_id)
+            if not found.accepted:
+                return tokens
+        return [*tokens, module.sample_from_distribution(target[-1], rng)]
 
     return sampler

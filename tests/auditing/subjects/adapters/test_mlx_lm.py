@@ -1,4 +1,4 @@
-"""The adapter on a module of our own that has the shape of the released one; ``make audits`` runs that."""
+"""The adapters on modules of our own in the shape of the released ones; ``make audits`` runs those."""
 
 from pathlib import Path
 
@@ -7,7 +7,7 @@ import pytest
 from audited import released
 from spectheory import certify, instances
 from spectheory.auditing.subjects.adapters import mlx_lm
-from spectheory.auditing.subjects.libraries import load_subject
+from spectheory.auditing.subjects.libraries import SUBJECTS, load_subject
 
 MODULE = """
 import mlx.core as mx
@@ -47,3 +47,56 @@ def test_a_generator_that_samples_and_compares(drawn: str, is_right: bool, tmp_p
             instances.two_residual_tokens(2).target[0][0] * instances.two_residual_tokens(2).draft[0][0]
         )
         assert abs(float(found.block_efficiency - 1 - agreement - agreement**2)) < 1e-6
+
+
+COINS = {
+    "mlx-dspark": """
+import mlx.core as mx
+
+def _spec_sample_accept(v_logits, draft, q_probs, temperature):
+    rows, (p, idx) = mx.arange(len(draft)), (mx.softmax(v_logits / temperature, axis=-1), mx.array(draft))
+    coins = mx.random.uniform(shape=(len(draft),))
+    accepted = coins < mx.minimum(1.0, p[rows, idx] / mx.maximum(q_probs[rows, idx], 1e-9))
+    count = int(mx.cumprod(accepted.astype(mx.int32)).sum().item())
+    row = mx.maximum(p[count] - q_probs[count], 0.0) if RESIDUAL and count < len(draft) else p[count]
+    return count, int(mx.random.categorical(mx.log(row + 1e-20)).item())
+""",
+    "dspark-mlx": """
+from types import SimpleNamespace
+import numpy as np
+
+def speculative_sample_accept(draft_tokens, draft_probs, base_probs, rng):
+    count, row = len(draft_tokens), base_probs[-1]
+    for place, token in enumerate(draft_tokens):
+        if rng.random() >= base_probs[place][token] / draft_probs[place][token]:
+            count, row = place, base_probs[place]
+            row = np.maximum(row - draft_probs[place], 0) if RESIDUAL else row
+            break
+    last = rng.choice(len(row), p=row / row.sum())
+    return SimpleNamespace(tokens=np.array([*draft_tokens[:count], last]))
+""",
+    "mtplx": """
+from types import SimpleNamespace
+import numpy as np
+
+def sample_from_distribution(row, rng):
+    return int(rng.choice(len(row), p=row / row.sum()))
+
+def verify_one_token(target_p, draft_q, draft_token, rng):
+    if float(rng.random()) <= min(1.0, target_p[draft_token] / draft_q[draft_token]):
+        return SimpleNamespace(accepted=True, token_id=draft_token)
+    row = np.maximum(target_p - draft_q, 0) if RESIDUAL else target_p
+    return SimpleNamespace(accepted=False, token_id=sample_from_distribution(row, rng))
+""",
+}
+"""Token verification; without RESIDUAL the token after a rejection has the target's row."""
+
+
+@pytest.mark.parametrize("name", COINS)
+def test_samplers_with_coins(name: str, tmp_path: Path) -> None:
+    (module,) = SUBJECTS[name].function.modules
+    for is_right in (True, False):
+        released(tmp_path, module, COINS[name].replace("RESIDUAL", str(is_right)))
+        sampler = load_subject(name, checkout=tmp_path)
+        found = certify(sampler, instances.two_residual_tokens(2), with_optimum=False)
+        assert (found.total_variation < 1e-6) is is_right
