@@ -348,11 +348,8 @@ def _replacements(tape: Tape, journal: Journal) -> Iterator[Replacement]:
     for owner, name in ((os, "urandom"), (os, "getrandom"), (random, "_urandom")):
         if hasattr(owner, name):
             yield owner, name, _refusal("the system's randomness")
-    for owner, name in (
-        (threading.Thread, "start"),
-        (ThreadPoolExecutor, "submit"),
-    ):  # torch's mode is of one
-        yield owner, name, refusing("the sampler starts a thread, which cannot be followed")
+    for kind, name in ((threading.Thread, "start"), (ThreadPoolExecutor, "submit")):  # torch's mode is of one
+        yield kind, name, refusing("the sampler starts a thread, which cannot be followed")
     for name in _NUMPY_GENERATORS.split():
         yield np.random, name, _refused_class(getattr(np.random, name))
 

@@ -194,7 +194,9 @@ def _single_path(leaf: Leaf) -> None:
 
 def _completed(leaf: Leaf) -> None:
     law, nothing = leaf.laws[0], leaf.one - 1
-    completed, drawn, waiting = {(): nothing}, {(): leaf.one}, [()]
+    completed: dict[Prefix, Quotient] = {(): nothing}
+    drawn: dict[Prefix, Quotient] = {(): leaf.one}
+    waiting: list[Prefix] = [()]
     for prefix in waiting:
         letter = "m" if 0 < len(prefix) < leaf.length else "p"
         for token in range(leaf.size):

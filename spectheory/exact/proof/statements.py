@@ -18,6 +18,8 @@ from collections.abc import Iterator, Sequence
 from itertools import chain, combinations, product
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from spectheory.exact.certificate import certify
 from spectheory.exact.iteration import completed_law
 from spectheory.exact.law import output_law
@@ -144,8 +146,10 @@ class Statement(NamedTuple):
             found = certify(verifier, pair, process, with_optimum=False)
             return "" if found.prefix_matching else _WRONG[kind]
         if kind == "completed":
-            found = completed_law(verifier, pair, process)
-            return "" if (found == pair.target_path_probs(pair.draft_length + 1)).all() else _WRONG[kind]
+            differences = completed_law(verifier, pair, process) != pair.target_path_probs(
+                pair.draft_length + 1
+            )
+            return _WRONG[kind] if np.any(differences) else ""
         law = output_law(verifier, pair, process)
         if kind in ("lossless", "optimal") and law.total_variation != 0:
             return NOT_TARGET
@@ -281,7 +285,8 @@ def _is_completed(pair: FormalPair, run: FormalRun, law: Stops, subject: Subject
     size, length, output = pair.vocab_size, pair.draft_length, _outputs(pair, law)
     zero, nothing = pair.field.constant(0), [pair.field.constant(0)] * size
     modified = _modified_rows(pair, run, subject)
-    completed, drawn = {(): zero}, {(): pair.field.constant(1)}
+    completed: dict[Context, RationalFunction] = {(): zero}
+    drawn: dict[Context, RationalFunction] = {(): pair.field.constant(1)}
     for context in sorted(pair.contexts, key=len):
         target = pair.target[len(context)][context_number(context, size)]
         following = modified[context] if 0 < len(context) < length else target

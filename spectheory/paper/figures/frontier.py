@@ -44,9 +44,9 @@ def _plot(findings: Findings) -> Figure:
     return figure
 
 
-def _drawn(gaps: np.ndarray) -> np.ndarray:
+def _drawn(gaps: np.ndarray) -> list[float]:
     """Gaps on a logarithmic scale; what is smaller than ``SMALLEST_GAP`` is left out."""
-    return np.where(gaps >= SMALLEST_GAP, gaps, np.nan)
+    return list(np.where(gaps >= SMALLEST_GAP, gaps, np.nan))
 
 
 @exhibit(

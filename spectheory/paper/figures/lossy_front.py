@@ -42,7 +42,7 @@ def _panel(axes: Axes, front: ResultTable, points: ResultTable) -> None:
     look: Look = {"facecolor": "none", "edgecolor": ACCENT}
     places = wrong["total_variation"], wrong["block_efficiency"]
     axes.scatter(*places, s=22, label="known-wrong verifiers", clip_on=False, **look)
-    for name, *place in zip(wrong["verifier"], *places, strict=True):
+    for name, place in zip(wrong["verifier"], zip(*places, strict=True), strict=True):
         if name in LABELLED:
             right, up = LABELLED[name]
             side = "right" if right < 0 else "left"
