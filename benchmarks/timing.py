@@ -1,7 +1,6 @@
 """Repeated timing of alternatives in one process, and what machine it was."""
 
 import argparse
-import json
 import os
 import platform
 import sys
@@ -11,6 +10,8 @@ from pathlib import Path
 from statistics import median
 from time import perf_counter
 from typing import Any
+
+from spectheory.paper.findings import lines_of_rows
 
 
 def median_seconds(
@@ -113,7 +114,7 @@ def write(out: Path | None, document: Any) -> None:
     """Write the results as JSON, if a file was named; its folder is made."""
     if out is not None:
         out.parent.mkdir(parents=True, exist_ok=True)
-        out.write_text(json.dumps(document, indent=1, allow_nan=False) + "\n", encoding="utf-8")
+        out.write_text(lines_of_rows(document) + "\n", encoding="utf-8")
 
 
 def exit_status(complaints: Sequence[str]) -> int:
