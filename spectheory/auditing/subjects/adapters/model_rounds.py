@@ -39,6 +39,7 @@ class CachedModel:
     Attributes:
         row: the model of the pair.
         asked: the tokens of the last call.
+        max_seq_length: what masks are made for.
     """
 
     max_seq_length = 128
