@@ -54,7 +54,7 @@ HISTORY = "history"
     "kept",
     type=click.Path(path_type=Path, file_okay=False),
     metavar="FOLDER",
-    help="With --page: keep every audit here, and take it from here where the code is the same.",
+    help="With --page: keep every audit here, and take it from here where code and pairs are the same.",
 )
 @click.option("--sarif", "as_sarif", is_flag=True, help="Print findings in the SARIF format.")
 @click.option(
@@ -185,9 +185,10 @@ def _page(samplers: list[Shipped], pairs: dict[str, ModelPair] | None, kept: Pat
             known = json.loads(file.read_text(encoding="utf-8"))
         except (OSError, ValueError):
             known = {}
-        if known.get("sha256") != sampler.provenance.sha256:
+        asked = list(pairs or ())
+        if (known.get("sha256"), known.get("pairs", [])) != (sampler.provenance.sha256, asked):
             (found,) = _audited([sampler], pairs)
-            known = entry(found)
+            known = {**entry(found), "pairs": asked}
             replace_file(file, json.dumps(known, ensure_ascii=False, indent=1) + "\n")
         entries.append(known)
     click.echo(page(entries, datetime.date.today()), nl=False)

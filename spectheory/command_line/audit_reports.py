@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime
 import re
 from collections import Counter
+from fractions import Fraction
 from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
 from xml.etree import ElementTree
@@ -85,8 +86,13 @@ _RULES = {
 """A sampler's name, or its last part -> the rule; every other sampler verifies token by token."""
 _TREES = ("eagle", "economize", "hsd-eagle")
 """Samplers of trees."""
-_BAD = {"vllm-ascend": ("0.13.0", "0.23.0"), "vllm-v2-block": ("0.31.0", "0.33.0")}
-"""Sampler -> the first bad release and the first good one after it, where the releases differ."""
+BAD = {
+    "vllm-ascend": ("0.13.0", "0.23.0"),
+    "vllm-v2": ("0.27.1", "0.29.0"),
+    "vllm-v2-block": ("0.27.1", "0.33.0"),
+    "vllm-v2-synthetic": ("0.27.1", "0.29.0"),
+}
+"""Sampler -> the first bad release of docs/audits_by_release.md, and the first good one after it."""
 
 
 def page(entries: Sequence[Mapping[str, Any]], date: datetime.date) -> str:
@@ -97,7 +103,9 @@ def page(entries: Sequence[Mapping[str, Any]], date: datetime.date) -> str:
         date: of the page.
     """
     lines = [_INTRODUCTION.format(date=date.isoformat())]
-    lines += [f"| {' | '.join(each['cells'])} |\n" for each in entries]
+    lines += [
+        f"| {' | '.join([*each['cells'], *BAD.get(each['sampler'], ('', ''))])} |\n" for each in entries
+    ]
     lines.append(_COLUMNS)
     of_files: dict[tuple[str, str, str], list[Mapping[str, Any]]] = {}
     for each in entries:
@@ -124,7 +132,6 @@ def entry(found: AuditCertificate) -> dict[str, Any]:
     bound = "≥ " if any(case.undecided for case in found.cases) else ""
     numbers = sorted({case.num_drafts for case in found.cases})
     code = found.provenance
-    bad, good = _BAD.get(found.sampler, ("", ""))
     cells = [
         f"`{found.sampler}`",
         f"{code.package} {code.version}".strip(),
@@ -133,9 +140,7 @@ def entry(found: AuditCertificate) -> dict[str, Any]:
         f"{numbers[0]}-{numbers[-1]}" if len(numbers) > 1 else "".join(map(str, numbers)),
         "yes" if found.sampler in _TREES else "no",
         f"{bound}{float(distance):.3g}",
-        str(found.forbidden) if found.forbidden else "no",
-        bad,
-        good,
+        _boundary(found.forbidden),
     ]
     return {
         "sampler": found.sampler,
@@ -146,6 +151,11 @@ def entry(found: AuditCertificate) -> dict[str, Any]:
         "cells": cells,
         "details": _details(found),
     }
+
+
+def _boundary(probability: Fraction) -> str:
+    exact = str(probability)
+    return (exact if len(exact) < 30 else f"{float(probability):.2g}") if probability else "no"
 
 
 def _details(found: AuditCertificate) -> list[str]:

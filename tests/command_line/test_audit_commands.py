@@ -12,6 +12,7 @@ from cli_support import run_error, run_json, write_pair
 from spectheory.auditing.subjects import libraries, specimens
 from spectheory.auditing.subjects.libraries import SUBJECTS
 from spectheory.auditing.verdicts import release_history
+from spectheory.command_line import audit_commands
 from spectheory.command_line.main import main
 from spectheory.foundation.wheels import Release
 
@@ -93,6 +94,33 @@ def test_a_checkout_and_a_history(
     found = json.loads(capsys.readouterr().out)
     assert (found["first_bad"], found["first_good"]) == ("2", None)
     assert [each["version"] for each in found["releases"]] == ["2", "1"]
+
+
+def test_a_page_that_is_resumed(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nothing is audited again, unless the code or the pairs differ, or what is kept is cut off."""
+    pair, folder = str(write_pair(tmp_path, draft_length=1)), tmp_path / "kept"
+    words = ["audit", f"{SPECIMENS}:token_verification", "--as", "sampler", "-k", "1", "--page"]
+    words += ["--resume", str(folder), "--pair"]
+    assert main([*words, pair]) == 0
+    text = capsys.readouterr().out
+    audited: list[int] = []
+    audit = audit_commands._audited
+    monkeypatch.setattr(audit_commands, "_audited", lambda *given: audited.append(1) or audit(*given))
+    assert main([*words, pair]) == 0
+    assert (capsys.readouterr().out, audited) == (text, [])
+    (kept,) = folder.iterdir()
+    whole = kept.read_text(encoding="utf-8")
+    for changed in (re.sub('"sha256": "..', '"sha256": "zz', whole), whole[:-20]):
+        kept.write_text(changed, encoding="utf-8")
+        assert main([*words, pair]) == 0
+        assert kept.read_text(encoding="utf-8") == whole
+    other = Path(pair).rename(tmp_path / "other.json")
+    assert main([*words, str(other)]) == 0
+    assert len(audited) == 3
+    capsys.readouterr()
+    assert "with --page, and no other report" in run_error(capsys, *words, str(other), "--against", "1")
 
 
 def test_what_changed_since_a_base(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:

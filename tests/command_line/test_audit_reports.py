@@ -13,7 +13,7 @@ from spectheory.auditing.subjects.shipped import Shipped
 from spectheory.auditing.subjects.specimens import SPECIMENS, batch_token_verification, token_verification
 from spectheory.auditing.verdicts.audit_certificate import NOT_DECIDED, AuditCertificate
 from spectheory.auditing.verdicts.audit_changes import audit_changes
-from spectheory.command_line.audit_reports import entry, junit, markdown, page, sarif
+from spectheory.command_line.audit_reports import BAD, entry, junit, markdown, page, sarif
 
 PAIRS = {"thirds": instances.two_token(1), "forbidden token": instances.bernoulli("1/2", "1")}
 
@@ -62,6 +62,29 @@ def test_the_page_of_the_documentation_is_one_that_was_written() -> None:
     ]
     assert len(prose) > 40
     assert set(prose) <= set(text.splitlines())
+
+
+def test_first_bad_and_first_good_are_those_of_the_page_by_release() -> None:
+    """A line of that page has the releases of a verdict; a defect with no good release later is left out."""
+    text = (Path(__file__).parents[2] / "docs" / "audits_by_release.md").read_text(encoding="utf-8")
+    verdicts: dict[str, dict[tuple[int, ...], tuple[str, str]]] = {}
+    for name, releases, verdict in re.findall(
+        r"^\| `([\w-]+)` \| ([\d., ]+) \| ([\w ]+) \|", text, re.MULTILINE
+    ):
+        for release in releases.split(", "):
+            number = tuple(map(int, release.split(".")))
+            verdicts.setdefault(name, {})[number] = (release, verdict)
+    found = {}
+    for name, of_release in verdicts.items():
+        wrong = [number for number, (_, verdict) in of_release.items() if verdict == "defect"]
+        good = [
+            number
+            for number, (_, verdict) in of_release.items()
+            if wrong and number > max(wrong) and verdict not in ("defect", "not decided", "not audited")
+        ]
+        if good:
+            found[name] = (of_release[min(wrong)][0], of_release[min(good)][0])
+    assert found == BAD
 
 
 def test_sarif_names_rule_level_and_place() -> None:

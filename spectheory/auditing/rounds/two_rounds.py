@@ -39,7 +39,8 @@ def follow_two_rounds(
         requests: the number of requests side by side, 2 for the signature "round_batch" only.
 
     Returns:
-        The number of runs, 0 where they are more, or where random numbers are combined.
+        The number of runs, 0 where they are more, where random numbers are combined, or where one ends
+        without an output.
     """
 
     def once(tape: Tape) -> tuple[list[list[Played]], bool]:
@@ -52,14 +53,13 @@ def follow_two_rounds(
         runs = list(all_runs(once, max_runs))
     except EnumerationTooLargeError:
         return 0
-    if any(is_approximate for _, (_, is_approximate) in runs):
+    if any(is_approximate or not played for _, (played, is_approximate) in runs):
         return 0
     found: dict[tuple[tuple[Played, ...], ...], Fraction] = defaultdict(Fraction)
     for probability, (played, _) in runs:
-        if played:
-            found[tuple(map(tuple, played))] += probability
+        found[tuple(map(tuple, played))] += probability
     beside = f" beside {count_text(requests - 1, 'other request')}" if requests > 1 else ""
-    for request in range(requests if found else 0):
+    for request in range(requests):
         text, distance = _farthest_second(sampler, pair, marginal(found, request))
         if distance > rounding_bound(pair):
             words = f"after the tokens {list(text)} the next round{beside} does not have the target's law"

@@ -128,7 +128,7 @@ def gemma4_assistant(make: Callable[..., Any], pair: ModelPair) -> Generator:
         make: makes a generator of a release from the arguments by name that it has.
         pair: the models.
     """
-    config = SimpleNamespace(num_assistant_tokens=pair.draft_length, max_length=1_000)
+    config = SimpleNamespace(num_assistant_tokens=pair.draft_length, max_length=1_000, do_sample=True)
 
     class Gemma4AssistantStandIn:
         generation_config = config

@@ -108,7 +108,10 @@ class DraftingRound(Shipped):
             why = min(self.journal.undefined, default="it returns no tokens")
             raise InvalidOutcomeError(f"round {self.name!r} makes no valid output: {why}")
         played = [(round_, mass) for (round_,), mass in law.items()]
+        before = set(self.journal.findings)
         drafts, _ = self.drafts_of(played, pair, ())
+        if undefined:  # given an output, right drafts can have another law
+            self.journal.findings.intersection_update(before)
         given: dict[Tokens, dict[Tokens, Fraction]] = defaultdict(lambda: defaultdict(Fraction))
         for round_, mass in played:
             given[round_.drafted][round_.tokens] += mass

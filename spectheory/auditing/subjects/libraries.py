@@ -365,6 +365,8 @@ SUBJECTS: Mapping[str, Subject] = {
 
 
 ROUNDS: Mapping[str, Subject] = {
+    # On pairs whose rows top_p leaves as they are.
+    "litgpt-top-p": SUBJECTS["litgpt"]._replace(options={"top_p": 0.7}),
     "transformers-round": Subject(
         "transformers",
         transformers.FUNCTION,
@@ -381,7 +383,8 @@ ROUNDS: Mapping[str, Subject] = {
         shipped={"signature": ROUND_BATCH, "stand_ins": vllm_v2.ROUND_STAND_INS},
     ),
 }
-"""Name -> drafter and sampler as a round; they have many runs or are slow, so "all" leaves them out."""
+"""Name -> drafter and sampler as a round; they have many runs, are slow or need a pair of their own, so "all"
+leaves them out."""
 _KNOWN = {**SUBJECTS, **ROUNDS}
 
 

@@ -43,7 +43,7 @@ class Function(NamedTuple):
         named = [arg.arg for arg in args.kwonlyargs]
         required = positional[: len(positional) - len(args.defaults)]
         required += [name for name, value in zip(named, args.kw_defaults, strict=True) if value is None]
-        lacking = sorted(self.options - {*positional, *named})
+        lacking = [] if args.kwarg else sorted(self.options - {*positional, *named})
         unknown = [name for name in required if name not in self.parameters | self.options]
         if lacking:
             return f"has no parameter {', '.join(lacking)}"

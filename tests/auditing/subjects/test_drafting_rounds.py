@@ -141,6 +141,20 @@ def test_runs_without_an_output_are_counted() -> None:
     assert "it makes no valid output with probability 1/2 = 0.5 on pair" in found.reasons[0]
 
 
+def raises_on_one(text: Sequence[int], target: Any, draft: Any, draft_length: int, generator: Any) -> Any:
+    """Right drafts, of which one ends without an output."""
+    token = int(torch.multinomial(draft(text), 1))
+    weights = torch.zeros(2) if token else target(text)
+    return [token], draft(text)[None], [int(torch.multinomial(weights, 1))]
+
+
+def test_drafts_are_not_blamed_for_runs_without_an_output() -> None:
+    """Given an output they have another law than reported."""
+    reasons = audit(raises_on_one, {"pair": SKEWED}, signature="round").reasons
+    assert "it makes no valid output with probability 1/4" in reasons[0]
+    assert CONTRACT not in reasons
+
+
 def compares_noise(text: Sequence[int], target: Any, draft: Any, draft_length: int, generator: Any) -> Any:
     """Three races with the same numbers."""
     noise = torch.empty(2).exponential_()

@@ -121,6 +121,17 @@ def test_conditions_and_bases_at_import(root: Path) -> None:
     assert load(root).Sampler().right() == 3  # type: ignore[attr-defined]
 
 
+@pytest.mark.parametrize("handler", ["ImportError", "(KeyError, ImportError)", "ValueError"])
+def test_an_import_that_may_fail(root: Path, handler: str) -> None:
+    """It fails, as where the package is not installed; without a handler for it a stand-in is imported."""
+    (root / "made_up" / "helpers.py").write_text(
+        f"try:\n    import no_such_thing\nexcept {handler}:\n    no_such_thing = None\n"
+        "half = helper = lambda x: no_such_thing\n"
+    )
+    is_there = load(root).Sampler().right() is not None  # type: ignore[attr-defined]
+    assert is_there is (handler == "ValueError")
+
+
 def test_a_file_of_the_same_length_changed_at_the_same_time_is_read_anew(tmp_path: Path) -> None:
     """The time stamps are equal, as they may be within a second; byte code would be that of the first."""
     file = tmp_path / "engine_sampler.py"

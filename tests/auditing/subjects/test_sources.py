@@ -1,12 +1,14 @@
 """Where the files of a library are, and which version they say they have."""
 
+import shutil
+import subprocess
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from audited import released
-from spectheory.auditing.subjects.sources import installed_release, release_in, release_of
+from spectheory.auditing.subjects.sources import fetch_commit, installed_release, release_in, release_of
 from spectheory.foundation.errors import InvalidInputError
 from spectheory.foundation.wheels import WHEEL
 
@@ -56,3 +58,25 @@ def test_what_is_not_a_checkout(tmp_path: Path) -> None:
         release_in(tmp_path, "made-up", "made_up")
     with pytest.raises(InvalidInputError, match=r"nowhere is not a folder"):
         release_in(tmp_path / "nowhere", "made-up", "made_up")
+
+
+@pytest.mark.parametrize("module", ["made_up.deep.sampler", "made_up"])
+def test_a_commit_of_a_repository(module: str, tmp_path: Path) -> None:
+    """Its Python files, once; a package or a module.  What git does not find is one line."""
+    repository, cache = tmp_path / "repository", tmp_path / "cache"
+    released(repository, module, "x = 1\n")
+    (repository / "weights.bin").touch()
+    git = ("git", "-C", str(repository), "-c", "user.name=x", "-c", "user.email=x")
+    for words in (["init", "-q"], ["add", "."], ["commit", "-qm", "x"]):
+        subprocess.run([*git, *words], check=True)
+    commit = subprocess.run(
+        [*git, "rev-parse", "HEAD"], capture_output=True, text=True, check=True
+    ).stdout.strip()
+    asked = ("made-up", "made_up", f"file://{repository}", commit, cache)
+    found = fetch_commit(*asked)
+    files = [file.relative_to(found.folder).as_posix() for file in found.folder.rglob("*.*")]
+    assert sorted(files) == sorted([f"{module.replace('.', '/')}.py", WHEEL])
+    shutil.rmtree(repository)
+    assert fetch_commit(*asked) == found
+    with pytest.raises(InvalidInputError, match=f"git cannot fetch {'0' * 40} of file://"):
+        fetch_commit("made-up", "made_up", f"file://{repository}", "0" * 40, cache)

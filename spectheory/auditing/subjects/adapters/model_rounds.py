@@ -39,15 +39,22 @@ class CachedModel:
     Attributes:
         row: the model of the pair.
         asked: the tokens of the last call.
+        max_seq_length: what masks are made for.
     """
+
+    max_seq_length = 128
 
     def __init__(self) -> None:
         self.row: Model = torch.tensor
         self.cache: dict[int, int] = {}
         self.asked: list[int] = []
 
-    def __call__(self, tokens: torch.Tensor, places: torch.Tensor | None = None) -> torch.Tensor:
-        """Write tokens [1, T] at their places, by default from 0 on; the logits behind each, [1, T, V]."""
+    def __call__(self, *given: Any) -> torch.Tensor:
+        """Write tokens [1, T] at their places, by default from 0 on; the logits behind each, [1, T, V].
+
+        A mask before them is not looked at.
+        """
+        tokens, places = given[-2:] if len(given) > 1 else (given[0], None)
         self.asked = tokens.flatten().tolist()
         at = list(range(len(self.asked))) if places is None else places.flatten().tolist()
         self.cache.update(zip(at, self.asked, strict=True))
