@@ -41,8 +41,8 @@ class ConditionalTransport(TreeVerifier):
        with probability w, and Y ~ p
 
     Lossless (theory.md Statement 5.30).  With one draft it is ``block``.  At L = 1 it accepts as much as
-    ``otm``, the most that a lossless verifier can, and it is optimal on trees that branch at the last position
-    only.
+    ``otm``, the most that a lossless verifier can.  On trees that branch at the last position only it is
+    optimal.
 
     Raises:
         InvalidInputError: a token was drafted that the row given for its path cannot draw.
