@@ -8,8 +8,7 @@ lowers the bound by a thousandth only.
 - The standard error of a mean is that over drafts behind these prompts.
 - A difference is taken draft by draft; its interval has one cluster per prompt, and so speaks of other
   prompts too.
-- ``--recoupled`` measures what recoupling adds to scored selection in place of the other verifiers, and what
-  is then left.
+- ``--recoupled`` measures only what recoupling adds to scored selection, draft by draft.
 - ``otm`` solves a transport program at every context and gets fewer of the drafts; its difference is taken
   on these.
 
@@ -57,7 +56,7 @@ PROMPTS_AT_ONCE = 16
 @click.option("--prompts", default=64, help="How many of the bundled prompts.")
 @click.option("--draws", default=80, help="Tuples of drafts per prompt; an eighth as many choose the cap.")
 @click.option("--otm-draws", default=1, help="Of these, how many otm gets.")
-@click.option("--recoupled", is_flag=True, help="Instead of the others, recoupled scored selection.")
+@click.option("--recoupled", is_flag=True, help="Only what recoupling adds.")
 @click.option("--seed", default=5)
 @click.option("--out", type=click.Path(path_type=Path), help="Where to write the numbers as JSON.")
 def main(
@@ -74,22 +73,38 @@ def main(
     torch.set_num_threads(1)
     pair = LanguageModelPair.load("bundled", "bundled", device="cpu")
     texts = bundled_prompts()[:prompts]
+    settings = {"draft_length": length, "prompts": len(texts), "draws": draws, "seed": seed}
+    if recoupled:
+        none: dict[int, tuple[float, ...]] = dict.fromkeys(drafts, ())
+        found = _measure(pair, texts, none, length, draws, None, seed, (RECOUPLED, SCORED))
+        rows = [_added(found, number) for number in drafts]
+    else:
+        rows = _beside_the_bound(pair, texts, drafts, length, draws, otm_draws, seed)
+        settings |= {"otm_draws": otm_draws, "caps": CAPS}
+    for row in rows:
+        click.echo(json.dumps(row))
+    if out is not None:
+        document = {"settings": settings, "rows": rows, "machine": machine()}
+        out.write_text(json.dumps(document, indent=1) + "\n", encoding="utf-8")
+
+
+def _beside_the_bound(
+    pair: LanguageModelPair,
+    texts: list[str],
+    drafts: tuple[int, ...],
+    length: int,
+    draws: int,
+    otm_draws: int,
+    seed: int,
+) -> list[dict[str, Any]]:
     every_cap = dict.fromkeys(drafts, CAPS)
     fitting = _measure(pair, texts, every_cap, length, max(1, draws // 8), None, seed + 1)
     best = {
         number: (CAPS[int(np.argmin([fitting.maxima[number, cap].mean() for cap in CAPS]))],)
         for number in drafts
     }
-    names = (RECOUPLED, SCORED) if recoupled else (*OTHERS, SCORED)
-    fresh = _measure(pair, texts, best, length, draws, otm_draws, seed, names)
-    rows = [_row(fitting, fresh, number, best[number][0], length, names) for number in drafts]
-    for row in rows:
-        click.echo(json.dumps(row))
-    if out is not None:
-        settings = {"draft_length": length, "prompts": len(texts), "draws": draws, "otm_draws": otm_draws}
-        settings |= {"seed": seed, "caps": CAPS}
-        document = {"settings": settings, "rows": rows, "machine": machine()}
-        out.write_text(json.dumps(document, indent=1) + "\n", encoding="utf-8")
+    fresh = _measure(pair, texts, best, length, draws, otm_draws, seed, (*OTHERS, SCORED))
+    return [_row(fitting, fresh, number, best[number][0], length) for number in drafts]
 
 
 class Measured(NamedTuple):
@@ -124,7 +139,7 @@ def _measure(
     for draw in range(draws):
         for some in prefilled:
             batch = draft_and_score(some, max(caps), length, generator)
-            behind = continued(some, batch, generator)
+            behind = continued(some, batch, generator) if any(caps.values()) else ()
             for number in caps:
                 first = batch.paths[:, :number], batch.target_rows[:, :number], batch.draft_rows[:, :number]
                 for name in names:
@@ -175,15 +190,22 @@ def continued(prefilled: PrefilledPrompts, batch: DraftedBatch, generator: torch
     return Continuations(tokens, target_rows, draft_rows)
 
 
-def _row(
-    fitting: Measured, fresh: Measured, number: int, cap: float, length: int, names: tuple[str, ...]
-) -> dict[str, Any]:
+def _added(found: Measured, number: int) -> dict[str, Any]:
+    """What recoupling adds to scored selection, and its 95 % interval with one cluster per prompt."""
+    scored, recoupled = (found.earned[number, name] for name in (SCORED, RECOUPLED))
+    added, error = _clustered(recoupled - scored)
+    half = error * student_t.ppf(0.975, scored.shape[1] - 1)
+    interval = [added - half, added + half]
+    return {"num_drafts": number, "scored": scored.mean(), "added": added, "interval": interval}
+
+
+def _row(fitting: Measured, fresh: Measured, number: int, cap: float, length: int) -> dict[str, Any]:
     """All that is said of one number of drafts."""
     scored, values = fresh.earned[number, SCORED], fresh.maxima[number, cap]
     candidates = fitting.maxima[number, cap].reshape(-1, 1)
     bound = sampled_bound(candidates, values.reshape(-1, 1), [cap], length)
     found = {}
-    for name in names:
+    for name in (*OTHERS, SCORED):
         own = fresh.earned[number, name]
         difference, error = _clustered(scored[: len(own)] - own)
         half = error * student_t.ppf(0.975, own.shape[1] - 1)
@@ -194,8 +216,7 @@ def _row(
             "interval": [difference - half, difference + half],
             "tuples": own.size,
         }
-    best = fresh.earned[number, names[0]] if RECOUPLED in names else scored
-    left, error = _clustered(values - best)
+    left, error = _clustered(values - scored)
     most = left + error * student_t.ppf(bound.confidence, scored.shape[1] - 1)
     return {
         "draft_length": length,
@@ -205,9 +226,9 @@ def _row(
         "headroom": {
             "tokens": left,
             "standard_error": error,
-            "relative": left / best.mean(),
+            "relative": left / scored.mean(),
             "at_most": most,
-            "relative_at_most": most / best.mean(),
+            "relative_at_most": most / scored.mean(),
             "confidence": bound.confidence,
         },
     }

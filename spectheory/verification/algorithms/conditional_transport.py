@@ -6,10 +6,12 @@ from typing import ClassVar
 
 from spectheory.foundation.arrays import (
     Array,
+    at_most_one,
     divide_or_zero,
     namespace,
     normalise,
     ones_like,
+    positive_part,
     take_along,
     take_path,
     take_row,
@@ -39,7 +41,8 @@ class ConditionalTransport(TreeVerifier):
        with probability w, and Y ~ p
 
     Lossless (theory.md Statement 5.30).  With one draft it is ``block``.  At L = 1 it accepts as much as
-    ``otm``, the most that a lossless verifier can.
+    ``otm``, the most that a lossless verifier can.  On trees that branch at the last position only it is
+    optimal.
 
     Raises:
         InvalidInputError: a token was drafted that the row given for its path cannot draw.
@@ -67,10 +70,10 @@ class ConditionalTransport(TreeVerifier):
         for depth in range(paths.shape[-1]):
             plan = self.plan.select(_scaled(weight, paths, target_rows, draft_rows, is_draft, depth))
             before = xp.cumulative_sum(plan.by_draft, axis=-1) - plan.by_draft
-            entering = divide_or_zero(plan.by_draft, 1 - before)
-            none = 1 - xp.sum(plan.by_draft, axis=-1)
+            entering = at_most_one(divide_or_zero(plan.by_draft, 1 - before))
+            none = positive_part(1 - xp.sum(plan.by_draft, axis=-1))
             corrections = normalise(plan.residual) * none[..., None]
-            weights.append(divide_or_zero(xp.sum(corrections[..., :-1], axis=-1), none))
+            weights.append(at_most_one(divide_or_zero(xp.sum(corrections[..., :-1], axis=-1), none)))
             residuals.append(corrections[..., :-1])
             # The first path with a token says how its context is entered.
             own = xp.stack([entering[..., number, number] for number in range(paths.shape[-2])], axis=-1)
