@@ -199,7 +199,8 @@ def _output(output: Any, source: str) -> str:
     data = output.get("data", {})
     if "image/png" in data:
         shown = ", ".join(dict.fromkeys(["drawn by the code above", *LABEL.findall(source)]))
-        return f'<img class="output" alt="{html.escape(shown)}" src="data:image/png;base64,{data["image/png"].strip()}">'
+        source = f"data:image/png;base64,{data['image/png'].strip()}"
+        return f'<img class="output" alt="{html.escape(shown)}" src="{source}">'
     if "text/html" in data:
         return f'<div class="output">{data["text/html"]}</div>'
     text = output.get("text") or data.get("text/plain", "")
