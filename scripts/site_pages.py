@@ -40,6 +40,7 @@ FORMULA = re.compile(
 )
 FUNCTION = re.compile(r"<(m[io])>(exp|log|max|min)</\1>")
 BAR_OR_SLASH = re.compile(r'<mo( stretchy="false")?>(&#x000(?:2F|7C);)</mo>')
+LABEL = re.compile(r'(?:title|label)[(=]"([^"]+)"')
 CODE = re.compile(r"^```.*?^```$|^    [^\n]*$|`[^`\n]*`", re.MULTILINE | re.DOTALL)
 
 
@@ -186,15 +187,20 @@ def notebook_page(path: Path) -> str:
         if cell.cell_type == "markdown":
             parts.append(cell.source)
         elif cell.cell_type == "code":
-            parts += [f"```python\n{cell.source}\n```", *map(_output, cell.outputs)]
+            parts += [
+                f"```python\n{cell.source}\n```",
+                *(_output(output, cell.source) for output in cell.outputs),
+            ]
     parts.append(f"[Download this notebook]({path.name}){{ download }}")
     return "\n\n".join(parts) + "\n"
 
 
-def _output(output: Any) -> str:
+def _output(output: Any, source: str) -> str:
     data = output.get("data", {})
     if "image/png" in data:
-        return f'<img class="output" alt="" src="data:image/png;base64,{data["image/png"].strip()}">'
+        shown = ", ".join(dict.fromkeys(["drawn by the code above", *LABEL.findall(source)]))
+        source = f"data:image/png;base64,{data['image/png'].strip()}"
+        return f'<img class="output" alt="{html.escape(shown)}" src="{source}">'
     if "text/html" in data:
         return f'<div class="output">{data["text/html"]}</div>'
     text = output.get("text") or data.get("text/plain", "")

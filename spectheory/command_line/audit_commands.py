@@ -24,7 +24,34 @@ FETCH = "fetch"
 HISTORY = "history"
 
 
-@click.command(short_help="Judge a sampler that a library ships, or your own, by its exact law.")
+PARTS = {
+    HISTORY: (
+        "The verdicts on the newest releases of a library's sampler, the newest first.  The wheels are "
+        "downloaded with pip; nothing is installed.  The exit status is that of the newest release.",
+        {"names", "versions", "pair_file", "vocab", "draft_length", "cache", "as_csv", "as_json"},
+    ),
+    FETCH: (
+        "Download the Python files of libraries, as sglang or sglang==0.5.23, with pip, or of a commit with "
+        'git; nothing is installed.  "all" takes every library that is not installed.',
+        {"names", "cache", "as_json"},
+    ),
+}
+"""The first words of audit that are commands of their own: what --help says of them, and their parameters."""
+
+
+class _Audit(click.Command):
+    def parse_args(self, context: click.Context, words: list[str]) -> list[str]:
+        if words and words[0] in PARTS and {"-h", "--help"} & {*words}:
+            about, known = PARTS[words[0]]
+            part = click.Command(
+                words[0], help=about, params=[each for each in self.params if each.name in known]
+            )
+            click.echo(click.Context(part, context.parent, f"{context.info_name} {words[0]}").get_help())
+            context.exit()
+        return super().parse_args(context, words)
+
+
+@click.command(cls=_Audit, short_help="Judge a sampler that a library ships, or your own, by its exact law.")
 @click.argument("names", metavar="SAMPLER...", nargs=-1, required=True)
 @click.option("--as", "signature", metavar="SIGNATURE", help="How package.module:function is called.")
 @click.option(

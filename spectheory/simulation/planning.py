@@ -220,7 +220,9 @@ class Plan(Result):
             f"at most {budget.target_rows} drafted tokens per call, a call of the draft at "
             f"{budget.cost_ratio:g} and a drafted token at {budget.row_cost:g} of a target call"
         )
-        return [Table(title, shown, self.columns, note)]
+        named = any(choice.verifier for choice in self.choices)  # a profile has none
+        columns = {label: text for label, text in self.columns.items() if named or label != "verifier"}
+        return [Table(title, shown, columns, note)]
 
 
 def plan_pair(

@@ -323,3 +323,18 @@ def test_shapes_that_cannot_be_asked(
     given = [pair if word == "PAIR" else word for word in words]
     assert main(["audit", f"{SPECIMENS}:token_verification", *given]) == 2
     assert says in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("word", "has", "lacks"), [("history", "--versions", "--sarif"), ("fetch", "--cache", "--as ")]
+)
+def test_a_part_has_a_help_of_its_own(
+    capsys: pytest.CaptureFixture[str], word: str, has: str, lacks: str
+) -> None:
+    assert main(["audit", word, "--help"]) == 0
+    text = capsys.readouterr().out
+    assert text.startswith(f"Usage: spectheory audit {word} [OPTIONS] SAMPLER...")
+    assert has in text
+    assert lacks not in text
+    assert main(["audit", "--help"]) == 0
+    assert lacks in capsys.readouterr().out

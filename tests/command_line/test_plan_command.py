@@ -22,7 +22,9 @@ def test_a_profile_is_planned(capsys: pytest.CaptureFixture[str]) -> None:
     found = run_json(capsys, "plan", "--profile", "3/5, 3/10", "--budget", "4", "--draft-length", "3")
     assert found["choices"][0]["block_efficiency"] == "619/250"
     assert main(["plan", "--profile", "0.6,0.3", "--budget", "4"]) == 0
-    assert "shaped_tree:2,1,0,1" in capsys.readouterr().out
+    shown = capsys.readouterr().out
+    assert "shaped_tree:2,1,0,1" in shown
+    assert "verifier" not in shown
 
 
 @pytest.mark.parametrize(

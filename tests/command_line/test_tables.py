@@ -70,3 +70,17 @@ def test_a_narrow_terminal_breaks_no_word(
         assert out.count(head) == times
         assert (out.count("without_replacement") == 4) == is_terminal
         assert out.endswith("end\n")
+
+
+@pytest.mark.parametrize("no_color", [False, True])
+def test_what_is_accepted_shows_without_colour(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, no_color: bool
+) -> None:
+    """NO_COLOR takes the colour and leaves the line under accepted drafts."""
+    monkeypatch.delenv("NO_COLOR", raising=False)
+    if no_color:
+        monkeypatch.setenv("NO_COLOR", "1")
+    monkeypatch.setattr(tables, "_console", lambda: Console(force_terminal=True, color_system="standard"))
+    cost = {"tokens": 1, "calls": 1, "accepted_per_call": [0], "tokens_per_call": 1.0, "finished": "length"}
+    print_texts({"texts": [{"prompt": "", "pieces": [{"text": "ab", "accepted": True}]} | cost]})
+    assert ("4mab" if no_color else "4;32mab") in capsys.readouterr().out
