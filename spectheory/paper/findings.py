@@ -200,7 +200,7 @@ def lines_of_rows(value: Any, depth: int = 0) -> str:
     """
     entries = list(value.values() if isinstance(value, dict) else value if isinstance(value, list) else ())
     if depth > 3 or not any(isinstance(entry, (dict, list)) and entry for entry in entries):
-        return json.dumps(value, ensure_ascii=False)
+        return json.dumps(value, ensure_ascii=False, allow_nan=False)
     lines = [lines_of_rows(entry, depth + 1) for entry in entries]
     if isinstance(value, dict):
         lines = [f"{json.dumps(key)}: {line}" for key, line in zip(value, lines, strict=True)]
