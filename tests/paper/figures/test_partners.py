@@ -83,7 +83,8 @@ LIES: list[tuple[str, str, Lie, list[str]]] = [
      ["α_K increases", "1 − α_K is halved"]),
     ("prefix_trees", "output_law", DEFECTIVE, ["every verifier is lossless"]),
     ("prefix_trees", "output_law", MUCH_MORE, ["no verifier exceeds"]),
-    ("prefix_trees", "output_law", told_of(late, block_efficiency=plus(9)), ["on these pairs no shape"]),
+    ("prefix_trees", "output_law", told_of(late, block_efficiency=plus(9)), ["no shape serves"]),
+    ("prefix_trees", "output_law", told_of(late, block_efficiency=plus(-1)), ["conditional transport is"]),
     ("prefix_trees", "optimum", told_of(late, value=plus(9)), ["no shape has a larger"]),
     # block2024
     ("acceptance_length", "output_law", told(length_probs=lambda probs: probs[::-1]),
