@@ -30,6 +30,8 @@ REPEATED = POSITIONAL | {
 OF_THE_RUN = {("seconds",), ("python",), ("python_flint",), ("changes",), ("made_from", "versions")}
 OF_THE_CODE = {("verifier_code",), ("provenance", "sha256"), ("provenance", "version")}
 _UNTRUSTED = "it runs {}; name that behind the file if you trust it"
+ABSENT = "(absent)"
+"""In place of the value of a field that only one of two documents has."""
 CLOSE = 1e-9
 """Floats are the same within this relative and absolute distance; libraries may round in another way."""
 
@@ -50,10 +52,14 @@ def check(file: Path, names: tuple[str, ...], cache: str | None, checkout: str |
     if it cannot be made again here.
     """
     data = file.read_bytes()
-    if data[:2] == GZIP:
+    document = None if data[:2] == GZIP else _read(file, data)
+    kind = "spectheory-proof/1" if document is None else document["format"]
+    if (cache or checkout) and kind != "spectheory-audit/1":
+        raise InvalidInputError(f"--cache and --from speak of an audit, and {file} is of the format {kind}")
+    if document is None:
         found = _check_proof(file, names)
     else:
-        found = _make_again(_read(file, data), names, {"--cache": cache, "--from": checkout})
+        found = _make_again(document, names, {"--cache": cache, "--from": checkout})
     if as_json:
         print_json({"file": str(file), "differences": [], "statement": None, **found})
     else:
@@ -82,14 +88,24 @@ def _check_proof(file: Path, names: tuple[str, ...]) -> dict[str, Any]:
 
 def _read(file: Path, data: bytes) -> dict[str, Any]:
     try:
-        document = json.loads(data)
+        document = json.loads(data, object_pairs_hook=_object)
         if document["format"] in {f"spectheory-{name}/1" for name in MADE_AGAIN}:
             made_from = document["made_from"]
             known = {name: dict(made_from[name]) for name in ("arguments", "versions")}
             return document | {"made_from": {"pair": None} | made_from | known}
     except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
         pass
-    raise InvalidInputError(f"{file} is neither a proof nor what {', '.join(MADE_AGAIN)} print with --json")
+    raise InvalidInputError(
+        f"{file} is neither a proof nor what {', '.join(MADE_AGAIN)} print with --json, every name once"
+    )
+
+
+def _object(fields: list[tuple[str, Any]]) -> dict[str, Any]:
+    """An object of a JSON file; ``ValueError`` if a name comes twice, of which readers keep either."""
+    found = dict(fields)
+    if len(found) < len(fields):
+        raise ValueError
+    return found
 
 
 def _make_again(
@@ -172,12 +188,16 @@ def _words(document: Mapping[str, Any], arguments: Mapping[str, Any]) -> list[st
 def _differences(
     was: Any, now: Any, path: tuple[Any, ...] = ()
 ) -> Iterator[tuple[tuple[Any, ...], Any, Any]]:
-    """The places where two documents differ, with both values, but for what changes from run to run."""
+    """The places where two documents differ, with both values, but for those that change from run to run."""
     if path in OF_THE_RUN or path[-2:] == ("provenance", "file"):
         return
     if isinstance(was, dict) and isinstance(now, dict):
         for name in dict.fromkeys([*was, *now]):
-            yield from _differences(was.get(name), now.get(name), (*path, name))
+            place = (*path, name)
+            if name in was and name in now:
+                yield from _differences(was[name], now[name], place)
+            else:
+                yield place, was.get(name, ABSENT), now.get(name, ABSENT)
     elif isinstance(was, list) and isinstance(now, list) and len(was) == len(now):
         for number, (one, other) in enumerate(zip(was, now, strict=True)):
             yield from _differences(one, other, (*path, number))

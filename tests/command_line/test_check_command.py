@@ -75,6 +75,10 @@ def changed_pair(document: dict[str, Any]) -> None:
     document["made_from"]["pair"]["target"] = ["1/4", "3/4"]
 
 
+def without_a_field(document: dict[str, Any]) -> None:
+    del document["worst_path"]
+
+
 def changed(*path: str, value: Any) -> Callable[[dict[str, Any]], None]:
     def change(document: dict[str, Any]) -> None:
         for name in path[:-1]:
@@ -101,6 +105,9 @@ def changed(*path: str, value: Any) -> Callable[[dict[str, Any]], None]:
         (changed("made_from", "pair", "draft", value=["1/2", "1/3"]), 4, "draft row"),
         (changed("made_from", value=None), 2, "is neither a proof nor"),
         (changed("format", value="spectheory-pair/1"), 2, "is neither a proof nor"),
+        (without_a_field, 1, "worst_path was '(absent)' and is None"),
+        (changed("extra", value=None), 1, "extra was None and is '(absent)'"),
+        (changed("seconds", value=1.0), 1, "seconds was 1.0 and is '(absent)'"),
     ],
 )  # fmt: skip
 def test_nothing_in_a_file_is_believed(
@@ -117,6 +124,26 @@ def test_nothing_in_a_file_is_believed(
     assert main(["check", str(file)]) == code
     assert said in "".join(capsys.readouterr())
     assert not {"own_code", "own_sampler"} & sys.modules.keys()
+
+
+def test_a_name_that_comes_twice_is_refused(made: Made, capsys: pytest.CaptureFixture[str]) -> None:
+    """Readers keep one of the values, and not all the same one."""
+    file = made("certify", "pair.json", "--verifier", "token")
+    text = file.read_text(encoding="utf-8")
+    file.write_text(text.replace("{", '{"format": "none", ', 1), encoding="utf-8")
+    assert main(["check", str(file)]) == 2
+    assert "every name once" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("option", ["--from", "--cache"])
+def test_options_of_audits_are_refused_elsewhere(
+    made: Made, capsys: pytest.CaptureFixture[str], option: str
+) -> None:
+    made("prove", "block", "--vocab", "2", "--draft-length", "1", "--out", "block.proof")
+    certificate = made("certify", "pair.json", "--verifier", "token")
+    for name, kind in ((certificate.name, "certify"), ("block.proof", "proof")):
+        assert main(["check", name, option, "."]) == 2
+        assert f"is of the format spectheory-{kind}/1" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("words", [["fetch", "sglang"], ["history", "transformers"]])
