@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from spectheory.command_line.options import csv_option, json_option, load_pair, process_of
+from spectheory.command_line.options import csv_option, json_option, load_pair, process_of, was_given
 from spectheory.command_line.output import EXIT_DEFECT, EXIT_NOT_DECIDED, note, print_json, print_results
 from spectheory.foundation.errors import InvalidInputError
 
@@ -151,8 +151,8 @@ def audit(
     for file in filter(None, (junit_file, markdown_file)):
         if not file.parent.is_dir():
             raise InvalidInputError(f"{file} cannot be written: {file.parent} is not a folder")
-    if names[0] in (FETCH, HISTORY) and (base or junit_file or markdown_file):
-        raise InvalidInputError(f"--against, --junit and --markdown are not of: spectheory audit {names[0]}")
+    if names[0] in PARTS:
+        _refuse_others(names[0])
     if names[0] == FETCH:
         return _fetch(names[1:], cache, as_json)
     if names[0] == HISTORY:
@@ -284,6 +284,13 @@ def _pairs(pair_file: str | None, vocab: str | None, draft_length: str | None) -
         [] if vocab is None else _listed("--vocab", vocab),
         [] if draft_length is None else _listed("--draft-length", draft_length),
     )
+
+
+def _refuse_others(part: str) -> None:
+    """Refuse the options that a command of its own does not have."""
+    for each in click.get_current_context().command.params:
+        if each.name and each.name not in PARTS[part][1] and was_given(each.name):
+            raise InvalidInputError(f"{each.opts[0]} is not an option of: spectheory audit {part}")
 
 
 def _fetch(names: tuple[str, ...], cache: Path | None, as_json: bool) -> int:

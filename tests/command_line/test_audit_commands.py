@@ -174,14 +174,21 @@ def test_bases_and_files_that_are_refused(
     words = [{"PAIR": pair, "TEXT": str(tmp_path / "text")}.get(word, word) for word in options]
     asked = ["audit", f"{SPECIMENS}:token_verification", "--as", "sampler", "--pair", pair]
     assert says in run_error(capsys, *asked, *words)
-    for name in ("fetch", "history"):
-        assert f"are not of: spectheory audit {name}" in run_error(
-            capsys,
-            "audit",
-            name,
-            "vllm",
-            *(["--against", "1"] if "--against" in words else ["--junit", pair]),
-        )
+
+
+@pytest.mark.parametrize("part", ["fetch", "history"])
+@pytest.mark.parametrize(
+    "option",
+    [
+        ["--against", "1"], ["--junit", "x.xml"], ["--markdown", "x.md"], ["--from", "."],
+        ["--as", "sampler"], ["--sarif"], ["--mix", "ragged"], ["-k", "2"], ["--tree", "prefix_tree:2"], ["--page"],
+    ],
+)  # fmt: skip
+def test_options_that_a_part_does_not_have_are_refused(
+    capsys: pytest.CaptureFixture[str], part: str, option: list[str]
+) -> None:
+    said = run_error(capsys, "audit", part, "vllm", *option)
+    assert f"is not an option of: spectheory audit {part}" in said
 
 
 def test_findings_in_sarif(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:

@@ -8,6 +8,7 @@ without a part in the function is never required.
 import ast
 import builtins
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from difflib import get_close_matches
 from functools import lru_cache
 from pathlib import Path
 from typing import NamedTuple
@@ -115,9 +116,19 @@ def find_function(root: Path, top: str, function: Function, stops: Collection[st
         places = ", ".join(map(file_of, fitting))
         raise InvalidInputError(f"several files have a {function.name} that fits: {places}")
     if having:
-        file, module = having[0]
-        raise InvalidInputError(f"{file.relative_to(root)}: {_misfit(file, module, function)}")
-    raise InvalidInputError(f"no file of {root / top} has {function.name}")
+        misfits = (f"{file.relative_to(root)}: {_misfit(file, module, function)}" for file, module in having)
+        raise InvalidInputError("; ".join(misfits))
+    near = "".join(f"; {place} has {', '.join(names)}" for place, names in _alike(root, function))
+    raise InvalidInputError(f"no file of {root / top} has {function.name}{near}")
+
+
+def _alike(root: Path, function: Function) -> Iterator[tuple[Path, list[str]]]:
+    """Names like that of a function, in the files where releases keep it."""
+    for module in function.modules:
+        file = module_file(root, module)
+        names = get_close_matches(function.name, _module(file, module).statements) if file else []
+        if file is not None and names:
+            yield file.relative_to(root), names
 
 
 def _misfit(file: Path, module: str, function: Function) -> str:

@@ -24,7 +24,7 @@ class AuditedRelease:
 
     Attributes:
         version: of the library.
-        verdict: of the audit, or ``NOT_THERE``.
+        verdict: of the audit, or ``NOT_THERE``, also for a release that pip does not find.
         because: the first reason, or why there is no audit.
         file, sha256: the file of the sampler; empty where there is no audit.
         total_variation: the largest, as a float; ``None`` where there is no audit.
@@ -117,7 +117,7 @@ def history(
 
     Raises:
         UnknownNameError: no sampler has this name.
-        InvalidInputError: pip does not list or find a release.
+        InvalidInputError: pip does not list the releases.
     """
     name, version = parsed(sampler)
     if name not in SUBJECTS:
@@ -133,8 +133,12 @@ def history(
     for done, each in enumerate(versions):
         if progress is not None:
             progress(done, len(versions))
-        release = LIBRARIES[package].fetch(package, each, cache or default_cache())
-        found.append(audited_release(name, release, pairs))
+        try:
+            release = LIBRARIES[package].fetch(package, each, cache or default_cache())
+        except InvalidInputError as error:
+            found.append(AuditedRelease(each, NOT_THERE, str(error)))
+        else:
+            found.append(audited_release(name, release, pairs))
     return History(name, tuple(found))
 
 

@@ -147,8 +147,18 @@ def test_a_function_that_moved(tmp_path: Path) -> None:
         InvalidInputError, match=r"other\.py: rejection_sample requires tokens, which the adapter"
     ):
         load_subject("vllm-ascend", checkout=root)
-    (root / "vllm_ascend" / "other.py").unlink()
-    with pytest.raises(InvalidInputError, match=r"no file of .* has rejection_sample"):
+    released(root, "vllm_ascend.third", "def rejection_sample(rows):\n    return rows\n")
+    with pytest.raises(
+        InvalidInputError, match=r"other\.py: .*; .*third\.py: rejection_sample requires rows"
+    ):
+        load_subject("vllm-ascend", checkout=root)
+    for name in ("other", "third"):
+        (root / "vllm_ascend" / f"{name}.py").unlink()
+    with pytest.raises(InvalidInputError, match=r"no file of .* has rejection_sample$"):
+        load_subject("vllm-ascend", checkout=root)
+    renamed = FLAT.replace("rejection_sample(", "rejection_sampel(")
+    released(root, "vllm_ascend.sample.rejection_sampler", renamed)
+    with pytest.raises(InvalidInputError, match=r"rejection_sampler\.py has rejection_sampel$"):
         load_subject("vllm-ascend", checkout=root)
 
 

@@ -23,6 +23,8 @@ RELEASES = {"3": FLAT, "2": FLAT.replace("draft_probs,", "rows,"), "1": WRONG, "
 def index(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def fetch(requirement: str, patterns: Any, cache: Path) -> Release:
         package, _, version = requirement.partition("==")
+        if version == "0.1":
+            raise InvalidInputError("pip finds no wheel that fits")
         released(cache / version, "vllm_ascend.sample.rejection_sampler", RELEASES[version])
         return Release(package, version, cache / version)
 
@@ -48,6 +50,14 @@ def test_a_history(tmp_path: Path) -> None:
     assert (newest.first_bad, newest.first_good) == ("1", None)
     good = replace(found, releases=found.releases[:1])
     assert (good.first_bad, good.first_good, good.headline()) == (None, None, "vllm-ascend: 3 to 3")
+
+
+@pytest.mark.usefixtures("index")
+def test_a_release_that_pip_does_not_find_is_not_audited(tmp_path: Path) -> None:
+    """The others keep their verdicts."""
+    found = history("vllm-ascend", ["3", "0.1"], PAIR, cache=tmp_path)
+    assert [each.verdict for each in found.releases] == ["lossless up to arithmetic", "not audited"]
+    assert found.releases[1].because == "pip finds no wheel that fits"
 
 
 def test_what_has_no_history() -> None:
