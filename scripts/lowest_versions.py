@@ -15,16 +15,15 @@ NOT_TO_BE_HAD = {"torch": "2.13.0", "sympy": "1.13.3"}
 """Lowest versions that the index of these machines has, where they are later."""
 
 
+def requirements() -> list[str]:
+    """The dependencies and those of all extras, but for development."""
+    extras = PROJECT["optional-dependencies"].items()
+    return [*PROJECT["dependencies"], *(entry for extra, some in extras if extra != "dev" for entry in some)]
+
+
 def lowest() -> dict[str, str]:
-    """Package -> lowest version, over the dependencies and all extras."""
-    extras = [
-        entry
-        for extra, entries in PROJECT["optional-dependencies"].items()
-        if extra != "dev"
-        for entry in entries
-    ]
-    found = re.findall(r"^([\w-]+)>=([\d.]+)", "\n".join([*PROJECT["dependencies"], *extras]), re.MULTILINE)
-    return dict(found) | NOT_TO_BE_HAD
+    """Package -> lowest version."""
+    return dict(re.findall(r"^([\w-]+)>=([\d.]+)", "\n".join(requirements()), re.MULTILINE)) | NOT_TO_BE_HAD
 
 
 if __name__ == "__main__":

@@ -9,25 +9,31 @@ libraries that a dependency needs in turn are asked about too; their sources wou
 import re
 import subprocess
 import sys
+from collections import defaultdict
 
-from lowest_versions import lowest
+from lowest_versions import lowest, requirements
+from packaging.requirements import Requirement
+from packaging.specifiers import SpecifierSet
 
 PYTHONS = ("3.11", "3.12", "3.13", "3.14")
 LINUX = [f"manylinux_2_{minor}_x86_64" for minor in (28, 27, 26, 24, 17, 12, 5)] + ["manylinux2014_x86_64"]
 SYSTEMS = {"Linux": LINUX, "macOS": ["macosx_14_0_arm64"], "Windows": ["win_amd64"]}
 IN_TURN = ["clarabel", "osqp", "scs", "llvmlite", "regex", "hf-xet"]
 ONLY_ON = {"triton": ["Linux"]}
+ALLOWED: defaultdict[str, SpecifierSet] = defaultdict(SpecifierSet)
+ALLOWED.update((one.name, one.specifier) for one in map(Requirement, requirements()))
 
 
 def newest(package: str, python: str, platforms: list[str], implementation: str = "cp") -> str:
-    """The newest version with a wheel; empty if there is none."""
+    """The newest allowed version with a wheel; empty if there is none."""
     options = [word for platform in platforms for word in ("--platform", platform)]
     options += ["--python-version", python, "--implementation", implementation, "--only-binary=:all:"]
     done = subprocess.run(
         [sys.executable, "-m", "pip", "index", "versions", package, *options], capture_output=True, text=True
     )
-    found = re.search(r"\((.*?)\)", done.stdout)
-    return found[1] if found else ""
+    found = re.search("Available versions: (.*)", done.stdout)
+    allowed = [version for version in found[1].split(", ") if version in ALLOWED[package]] if found else []
+    return allowed[0] if allowed else ""
 
 
 def numbers(version: str) -> list[int]:

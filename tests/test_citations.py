@@ -4,6 +4,8 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
+from spectheory import __version__
+
 ROOT = Path(__file__).parent.parent
 REFERENCES = ROOT / "docs" / "references.bib"
 THEORY = ROOT / "docs" / "theory.md"
@@ -98,3 +100,13 @@ def test_citations_partner_wrong_ones_are_caught() -> None:
     assert len(complaints("# (theory.md\n    # Statement " + "3.9)", *known)) == 1
     assert len(complaints("as in Statement " + "3.7", *known, is_page=True)) == 1
     assert len(complaints("see block_verification" + ".txt", *known)) == 1
+
+
+def test_the_citation_of_the_software_is_of_this_version() -> None:
+    """The version is written in the package; what cites it says the same."""
+    citation = (ROOT / "CITATION.cff").read_text(encoding="utf-8")
+    [version] = re.findall(r"^version: (.*)$", citation, re.MULTILINE)
+    [date] = re.findall(r"^date-released: (.*)$", citation, re.MULTILINE)
+    changes = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
+    assert version == __version__
+    assert re.findall(r"^## (.*)$", changes, re.MULTILINE)[0] == f"{version} ({date})"

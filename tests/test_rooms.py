@@ -4,6 +4,7 @@ import ast
 from pathlib import Path
 
 from fresh_interpreter import run_python
+from scripts import load
 
 ROOT = Path(__file__).parent.parent
 PACKAGE = ROOT / "spectheory"
@@ -82,3 +83,11 @@ def test_every_module_is_imported_by_its_name_after_every_public_name_was_used()
         "    assert names['m'] is sys.modules[module], module\n"
     )
     assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_the_map_is_drawn_from_the_contract() -> None:
+    script = load("scripts", "layout_map")
+    drawn = script.PICTURE.read_text(encoding="utf-8")
+    assert drawn == script.picture(script.rooms())
+    assert drawn != script.picture(script.rooms()[::-1])
+    assert len(script.rooms()) == MOST_ROOMS

@@ -181,7 +181,8 @@ def test_bases_and_files_that_are_refused(
     "option",
     [
         ["--against", "1"], ["--junit", "x.xml"], ["--markdown", "x.md"], ["--from", "."],
-        ["--as", "sampler"], ["--sarif"], ["--mix", "ragged"], ["-k", "2"], ["--tree", "prefix_tree:2"], ["--page"],
+        ["--as", "sampler"], ["--sarif"], ["--mix", "ragged"], ["-k", "2"], ["--page"],
+        ["--tree", "prefix_tree:2"],
     ],
 )  # fmt: skip
 def test_options_that_a_part_does_not_have_are_refused(
