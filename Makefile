@@ -41,7 +41,7 @@ test: setup fetched
 
 deep: setup fetched
 	OMP_NUM_THREADS=1 PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest -n auto -m deep -rA -q tests > build/deep.txt || { cat build/deep.txt; exit 1; }
-	{ uname -sm; $(BIN)/spectheory --version; grep -E "^(PASSED|[0-9]+ passed)" build/deep.txt | sed "s/\[.*//" | sort | uniq -c; } \
+	{ uname -sm; $(BIN)/spectheory --version; git log -1 --format="at %h"; grep -E "^(PASSED|[0-9]+ passed)" build/deep.txt | sed "s/\[.*//" | sort | uniq -c; } \
 	  > benchmarks/results/deep.txt
 
 fetched: setup

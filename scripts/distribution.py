@@ -7,6 +7,7 @@ Every environment is new, and lies outside of the checkout: pip installs the fil
 and the commands of that extra run in an empty folder.  Exit code 1: one failed, or the wheel is too large.
 """
 
+import re
 import subprocess
 import sys
 import tempfile
@@ -26,7 +27,8 @@ THEORY = [
     "spectheory optimum pair.json --num-drafts 2",
     "spectheory certify --suite standard --verifier block --quick",
     "spectheory prove token --vocab 2 --draft-length 1",
-    "python in_python.py",
+    "spectheory certify pair.json -v token --json > token.json && spectheory check token.json",
+    "python readme.py",
 ]
 COMMANDS = {
     "": THEORY,
@@ -39,15 +41,12 @@ COMMANDS = {
     "proof": ["spectheory prove block --vocab 2 --draft-length 2"],
     "gguf": ["python -c 'import gguf, accelerate'", "spectheory models list"],
     "cluster": ["python -c 'import distributed'", "spectheory models list"],
-    "frames": ["python in_python.py --frame"],
+    "frames": ["python frame.py"],
     "testing": ["python -m pytest -q test_mine.py"],
 }
-IN_PYTHON = """import sys
-from spectheory import instances, optimum
-
-found = optimum(instances.two_token(2), 2)
-print(found.to_frame() if sys.argv[1:] else found.value)
-"""
+README = "\n".join(re.findall("```python\n(.*?)```", (ROOT / "README.md").read_text("utf-8"), re.DOTALL))
+"""The blocks of the README in Python."""
+FRAME = "from spectheory import instances, optimum\nprint(optimum(instances.two_token(2), 2).to_frame())\n"
 TEST = "def test_block(assert_lossless):\n    assert_lossless('block', quick=True)\n"
 
 
@@ -69,7 +68,8 @@ def tried(kind: str, file: Path, extra: str) -> tuple[str, bool]:
         folder, start = Path(name), time.monotonic()
         (folder / "pair.json").write_text(PAIR, encoding="utf-8")
         (folder / "test_mine.py").write_text(TEST, encoding="utf-8")
-        (folder / "in_python.py").write_text(IN_PYTHON, encoding="utf-8")
+        (folder / "readme.py").write_text(README, encoding="utf-8")
+        (folder / "frame.py").write_text(FRAME, encoding="utf-8")
         subprocess.run([sys.executable, "-m", "venv", folder / "env"], check=True)
         wanted = f"{file}[{extra}]" if extra else str(file)
         install = ["env/bin/python", "-m", "pip", "install", "-q", "-c", ROOT / "constraints.txt", wanted]
@@ -84,7 +84,7 @@ def tried(kind: str, file: Path, extra: str) -> tuple[str, bool]:
                 break
         size = sum(path.stat().st_size for path in (folder / "env").rglob("*") if path.is_file()) / 1e6
         ran = time.monotonic() - start - installed
-        done_text = wrong or f"{len(COMMANDS[extra])} commands"
+        done_text = wrong or ", ".join(f"`{command}`" for command in COMMANDS[extra])
         what = f"{kind}[{extra}]" if extra else kind
         return f"| {what} | {size:.0f} | {installed:.0f} | {ran:.0f} | {done_text} |", not wrong
 
