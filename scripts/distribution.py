@@ -7,6 +7,7 @@ Every environment is new, and lies outside of the checkout: pip installs the fil
 and the commands of that extra run in an empty folder.  Exit code 1: one failed, or the wheel is too large.
 """
 
+import os
 import re
 import subprocess
 import sys
@@ -76,8 +77,9 @@ def tried(kind: str, file: Path, extra: str) -> tuple[str, bool]:
         subprocess.run(install, check=True, cwd=folder, stderr=subprocess.DEVNULL)
         installed, wrong = time.monotonic() - start, ""
         for command in COMMANDS[extra]:
+            paths = {"PATH": f"{folder / 'env' / 'bin'}:{os.environ['PATH']}"}
             done = subprocess.run(
-                f"PATH=$PWD/env/bin:$PATH {command}", shell=True, cwd=folder, capture_output=True, text=True
+                command, shell=True, cwd=folder, env=os.environ | paths, capture_output=True, text=True
             )
             if done.returncode != 0:
                 wrong = f"`{command}` ended with {done.returncode}: {done.stderr.strip()[-200:]}"
