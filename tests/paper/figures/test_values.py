@@ -17,8 +17,8 @@ F = Fraction
 def test_prefix_trees() -> None:
     """Independent paths are the shape (K, 1, ..): their law is that of K i.i.d. drafts."""
     (table,) = small("prefix_trees", num_leaves=(2,)).tables
-    assert table.column("widths") == ["2,1,1"] * 2 + ["1,2,1"] * 2 + ["1,1,2"] * 2
-    assert table.column("nodes") == [6, 6, 5, 5, 4, 4]
+    assert table.column("widths") == ["2,1,1"] * 3 + ["1,2,1"] * 3 + ["1,1,2"] * 3
+    assert table.column("nodes") == [6] * 3 + [5] * 3 + [4] * 3
     for row in table.select(widths="2,1,1"):
         assert row["optimum"] == F(2350, 729)  # theory.md §5
         same = output_law(row["verifier"], two_token(3).to_float(), 2).block_efficiency
