@@ -261,8 +261,7 @@ class SuiteCertificate(Result):
         return {
             "algorithm": self.source,
             "again": count_text(len(self.reruns), "rerun"),
-            **to_json(self.scope),
-            "shapes": self.scope.shapes_text(),
+            **self.scope.shown(),
             "proved": ", ".join(self.proved_for) or None,
             "random_pairs": None if self.random is None else self.random.in_words(),
             "smallest_failure": None if found is None else self.failures[0].case,

@@ -69,6 +69,10 @@ class Scope:
         assumed = f"; taken at its word: {', '.join(self.assumed)}" if self.assumed else ""
         return f"(V, L, K) = {self.shapes_text()}{refused}{assumed}"
 
+    def shown(self) -> dict[str, Any]:
+        """The fields of a table."""
+        return to_json(self) | {"shapes": self.shapes_text(), "processes": ", ".join(self.processes)}
+
     def to_document(self) -> dict[str, Any]:
         """The field ``scope`` of a JSON object."""
         return to_json(self) | {"shapes_text": self.shapes_text()}

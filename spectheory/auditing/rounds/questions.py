@@ -124,7 +124,7 @@ def drafts_and_rows(question: Question) -> Iterator[tuple[np.ndarray, np.ndarray
             yield paths, rows_along(pair.target, prefixes), np.stack(draft), prob
 
 
-def law_of(sampler: Shipped, question: Question) -> tuple[OutputLaw, Fraction]:
+def followed_law(sampler: Shipped, question: Question) -> tuple[OutputLaw, Fraction]:
     """The law of a sampler's output, and a bound on its error.
 
     Runs without a valid output, and outputs with a token outside of the vocabulary, are undefined.

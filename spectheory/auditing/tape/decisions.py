@@ -57,7 +57,7 @@ def unswallowed() -> Iterator[None]:
         raise refusals[0] from None
 
 
-class Run(NamedTuple, Generic[T]):
+class FollowedRun(NamedTuple, Generic[T]):
     """One run: its exact probability and what the function returned."""
 
     probability: Fraction
@@ -163,7 +163,7 @@ JUDGE_BY_SAMPLES = "judge the sampler by `spectheory.sampled_verdict`"
 
 def all_runs(
     function: Callable[[Tape], T], max_runs: int = MAX_RUNS, given: Sequence[Branch] = ()
-) -> Iterator[Run[T]]:
+) -> Iterator[FollowedRun[T]]:
     """Every run of ``function(tape)``; the probabilities sum to 1.
 
     Args:
@@ -187,7 +187,7 @@ def all_runs(
         tape = Tape(script)
         result = function(tape)
         tape.is_over = True
-        yield Run(math.prod((branch.share for branch in tape.made), start=Fraction(1)), result)
+        yield FollowedRun(math.prod((branch.share for branch in tape.made), start=Fraction(1)), result)
         script = tape.made
         while len(script) > len(given) and script[-1].is_last:
             script.pop()

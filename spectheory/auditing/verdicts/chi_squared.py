@@ -162,7 +162,7 @@ def noncentrality(freedom: int, significance: float, power: float) -> float:
     return high
 
 
-def total_variation(found: np.ndarray, wanted: np.ndarray, undefined: Fraction) -> Fraction:
+def total_variation_of_cells(found: np.ndarray, wanted: np.ndarray, undefined: Fraction) -> Fraction:
     """The total variation of two laws; an undefined output is one more outcome of the first."""
     distance: Fraction = (abs(found - wanted).sum() + undefined) / 2
     return distance
@@ -189,6 +189,6 @@ def samples_needed(found: np.ndarray, wanted: np.ndarray, undefined: Fraction) -
         needed.append(math.log1p(-POWER) / math.log1p(-impossible) if impossible < 1 else 1.0)
     if not needed:
         return None
-    variation = float(total_variation(found, wanted, undefined))
+    variation = float(total_variation_of_cells(found, wanted, undefined))
     least = math.log1p(SIGNIFICANCE - POWER) / math.log1p(-variation) if variation < 1 else 1.0
     return math.ceil(max(min(needed), least))

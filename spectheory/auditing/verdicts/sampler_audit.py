@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from spectheory.auditing.rounds.batches import audit_batches, batches_of
-from spectheory.auditing.rounds.questions import Question, is_refused, law_of, questions
+from spectheory.auditing.rounds.questions import Question, followed_law, is_refused, questions
 from spectheory.auditing.rounds.rounding import rounding_bound
 from spectheory.auditing.rounds.two_calls import call_twice, questions_of_calls
 from spectheory.auditing.rounds.two_rounds import MAX_RUNS_OF_TWO_ROUNDS, follow_two_rounds
@@ -30,7 +30,7 @@ from spectheory.auditing.verdicts.audit_certificate import (
     AuditCase,
     AuditCertificate,
 )
-from spectheory.auditing.verdicts.chi_squared import samples_needed, total_variation
+from spectheory.auditing.verdicts.chi_squared import samples_needed, total_variation_of_cells
 from spectheory.exact.certificate import Certificate, certify
 from spectheory.exact.law import OutputLaw, output_law
 from spectheory.foundation.documents import number_text
@@ -241,7 +241,7 @@ def _prepared(sampler: Shipped, question: Question) -> tuple[Shipped, Question]:
 
 
 def _case(sampler: Shipped, question: Question) -> AuditCase:
-    pair, (law, undecided) = question.pair, law_of(sampler, question)
+    pair, (law, undecided) = question.pair, followed_law(sampler, question)
     stated = _stated_law(sampler, pair, question.process)
     found, wanted = _compared(sampler, law, stated)
     case = AuditCase(
@@ -250,7 +250,7 @@ def _case(sampler: Shipped, question: Question) -> AuditCase:
         draft_length=pair.draft_length,
         num_drafts=question.num_drafts,
         process=question.words,
-        total_variation=total_variation(found, wanted, law.undefined),
+        total_variation=total_variation_of_cells(found, wanted, law.undefined),
         undecided=undecided,
         bound=rounding_bound(pair),
         forbidden=law.completed_law[_allowed(pair, stated) == 0].sum() + Fraction(0),
@@ -272,9 +272,9 @@ def _check_law_again(sampler: Shipped, question: Question) -> None:
     Raises:
         HiddenRandomnessError: they do not, so the first law is not the sampler's.
     """
-    law, _ = law_of(sampler, question)
+    law, _ = followed_law(sampler, question)
     sampler.forget()
-    again, _ = law_of(sampler, question)
+    again, _ = followed_law(sampler, question)
     if not all(np.array_equal(*levels) for levels in zip(law.masses, again.masses, strict=True)):
         raise HiddenRandomnessError(f"{HIDDEN}: followed twice, it has two laws")
 
@@ -376,15 +376,15 @@ def _shrunk(sampler: Shipped, question: Question) -> Certificate | None:
     for smaller in _smaller(question.pair) if is_free else ():
         try:
             asked, prepared = _prepared(sampler, question._replace(pair=smaller))
-            law, undecided = law_of(asked, prepared)
+            law, undecided = followed_law(asked, prepared)
         except InvalidInputError:  # the sampler does not take the pair
             continue
         stated = _stated_law(asked, prepared.pair, question.process)
-        distance = total_variation(*_compared(asked, law, stated), law.undefined)
+        distance = total_variation_of_cells(*_compared(asked, law, stated), law.undefined)
         if distance - undecided > rounding_bound(prepared.pair):
             return _shrunk(sampler, question._replace(pair=smaller))
     asked, prepared = _prepared(sampler, question)
-    if law_of(asked, prepared)[1]:
+    if followed_law(asked, prepared)[1]:
         return None
     try:
         return certify(asked, prepared.pair, drafts=question.process, with_optimum=False)

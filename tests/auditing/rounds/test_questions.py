@@ -10,7 +10,7 @@ import torch
 
 from spectheory import audit, instances, output_law
 from spectheory.auditing.rounds.battery import audit_pairs, pairs_of_several_paths, random_dyadic
-from spectheory.auditing.rounds.questions import drafts_and_rows, law_of, questions
+from spectheory.auditing.rounds.questions import drafts_and_rows, followed_law, questions
 from spectheory.auditing.rounds.two_calls import call_twice
 from spectheory.auditing.subjects.shipped import Shipped
 from spectheory.auditing.subjects.specimens import (
@@ -71,7 +71,7 @@ def test_the_law_is_that_of_the_outcomes(num_drafts: int) -> None:
     """Summed over drafts here, and through the interface of verifiers; the verifier of the package agrees."""
     sampler = Shipped(recursive_rejection, "sampler", num_drafts=[num_drafts])
     (group,) = questions(sampler, {"residual": instances.two_residual_tokens(1)})[0].values()
-    law, undecided = law_of(sampler, group[0])
+    law, undecided = followed_law(sampler, group[0])
     known = output_law(sampler, group[0].pair, num_drafts)
     assert undecided == 0
     for ours, theirs in zip(law.masses, known.masses, strict=True):
