@@ -12,8 +12,8 @@ second and the third were made smaller before either was held against a grid: th
 1. *Plan*: ``plan`` with four finalists chooses, and states the tokens per call of its choice in an interval.
 2. *Grid*: with other random numbers, every candidate decodes a text behind every prompt.
 3. *Again*: the largest of many estimates is too large by chance.  So the four best of the grid and the
-   choice decode 12 or 18 rounds of new texts, one text behind every prompt in a round.  The random numbers of a
-   round are the same for all five, so that rounds are compared in pairs.
+   choice decode 12 or 18 rounds of new texts, one text behind every prompt in a round.  The random numbers
+   of a round are the same for all five, so that rounds are compared in pairs.
 
 Two claims are checked with the rounds of step 3: the tokens per call of the choice lie within the stated
 interval, and the choice earns at least 98 % of the best of the five per unit of cost.  The ratio has a 95 %

@@ -31,11 +31,13 @@ class Arithmetic(NamedTuple):
         dtype: of numpy, the precision.
         in_torch: whether the arrays are torch's.
         tolerance: relative to the probability of a path.
+        device: of torch.
     """
 
     dtype: type[np.floating[Any]]
     in_torch: bool
     tolerance: float
+    device: str = "cpu"
 
     @property
     def epsilon(self) -> float:
@@ -50,7 +52,11 @@ class Arithmetic(NamedTuple):
         with installed():
             import torch
 
-        return torch.from_numpy(rounded)
+        return torch.from_numpy(rounded).to(self.device)
+
+    def read(self, array: Array) -> np.ndarray:
+        """An array of this arithmetic as float64."""
+        return np.asarray(array.cpu() if hasattr(array, "cpu") else array, dtype=float)
 
 
 ARITHMETICS: Mapping[str, Arithmetic] = {
@@ -83,9 +89,9 @@ class _InArithmetic(Verifier):
         outcome = self._run(self.verifier.outcome, paths, target_rows, draft_rows)
 
         def correction(*stop: Array) -> Array:
-            return np.asarray(self._run(outcome.correction, *stop), dtype=float)
+            return self.arithmetic.read(self._run(outcome.correction, *stop))
 
-        return Outcome(np.asarray(outcome.stop_probs, dtype=float), correction)
+        return Outcome(self.arithmetic.read(outcome.stop_probs), correction)
 
     def _run(self, function: Callable[..., Any], *arrays: np.ndarray) -> Any:
         with _refusals():
@@ -101,7 +107,7 @@ def _refusals() -> Iterator[None]:
 
 
 def certify_rounded(
-    verifier: Verifier, pair: ModelPair, process: DraftProcess, arithmetic: str
+    verifier: Verifier, pair: ModelPair, process: DraftProcess, arithmetic: str, device: str = "cpu"
 ) -> Certificate:
     """The certificate of a verifier that is bound to the draft process alone and computes in floats.
 
@@ -110,6 +116,7 @@ def certify_rounded(
         pair: the models.
         process: the draft process.
         arithmetic: one of ``ARITHMETICS``.
+        device: where torch computes, ``"cpu"`` or ``"cuda"``.
 
     Raises:
         DoesNotRunError: the verifier needs the pair, or does not compute with these arrays.
@@ -122,7 +129,7 @@ def certify_rounded(
         >>> certify_rounded(verifiers["token"], instances.two_token(1), Iid(1), "float32").scope.tolerance
         'within 1e-05 p(a) + 7.6e-06 on every path a'
     """
-    numbers = ARITHMETICS[arithmetic]
+    numbers = ARITHMETICS[arithmetic]._replace(device=device)
     pair, process = pair.to_float(), process.to_float()
     with _refusals():
         bound = verifier.bind(process)

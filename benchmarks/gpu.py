@@ -1,0 +1,260 @@
+"""What a machine with a GPU should be asked first, in order of worth, within a few minutes.
+
+1. ``laws``: the law of every verifier, enumerated in torch on the device in float64 and float32, on cases of
+   the standard suite, against the target's.
+2. ``texts``: texts of tiny language models on the device, decoded, against the target's law by chi-square.
+3. ``rounds``: one round at V = 32 000 beside a copy of its rows; how often the host waits for the device
+   in it (known on CUDA only), and how many operators torch starts.
+4. ``models``: the gains of all verifiers over block verification on common drafts, with the weights in
+   float32 and in bfloat16.  SmolLM2 if it is fetched, else the bundled models.
+
+In the first two a known-wrong verifier stands beside the others, and must be found.  Every part has a
+share of the time.  What does not fit is left out, and the page says how much was done.
+
+Run: ``make gpu``, or ``OMP_NUM_THREADS=1 python benchmarks/gpu.py --minutes 9``.  It writes a page and its
+numbers, named after the device, after every part.  On a CPU it does the same, with less of each.  Exit
+status 1 if a law is off, a text has another law, or a wrong verifier is not found.
+"""
+
+import re
+import sys
+import time
+import warnings
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import click
+import numpy as np
+import torch
+from bytes import counted
+from smollm2_laws import CorrectsFromTarget
+from timing import exit_status, write
+from verifiers import NOT_RUN, Shape, described_machine, drafted, one_round, runnable
+from verifiers import measure as measure_rounds
+
+ROOT = Path(__file__).parent.parent
+sys.path.insert(0, str(ROOT / "tests" / "support"))
+
+from decoding_support import PROMPTS, decoded_counts, p_value, target_law, tiny_pair  # noqa: E402
+from spectheory.exact.rounded import DoesNotRunError, certify_rounded  # noqa: E402
+from spectheory.exact.suite import standard_suite  # noqa: E402
+from spectheory.models import LanguageModelPair, bundled_prompts  # noqa: E402
+from spectheory.models.known_models import model_folder  # noqa: E402
+from spectheory.pairs.drafts import DraftProcess, Iid, PrefixTree, WithoutReplacement  # noqa: E402
+from spectheory.simulation import simulate  # noqa: E402
+from spectheory.verification.algorithms import verifiers  # noqa: E402
+from spectheory.verification.resolve import find_verifier  # noqa: E402
+
+WRONG = CorrectsFromTarget()
+SHARES = {"laws": 0.25, "texts": 0.15, "rounds": 0.2, "models": 0.4}
+"""Of the minutes that are left, among the parts that are left."""
+FEWEST_CASES = 4
+"""Of every verifier, whatever the time; the wrong one is found on them."""
+SIZES = ((2, 4), (8, 8), (16, 16), (64, 64))
+"""Prompts and tokens of the texts of the last part; the largest that fit."""
+SMALLEST_P_VALUE = 1e-6
+TEXTS: tuple[tuple[Any, DraftProcess], ...] = (
+    (WRONG, Iid(1)), ("block", Iid(1)), ("multi_round", Iid(2)), ("greedy_multipath", Iid(2)),
+    ("scored_multipath", Iid(2)), ("traversal", Iid(2)), ("token", Iid(1)), ("greedy_block", Iid(1)),
+    ("spectr", Iid(2)), ("mixed_multipath", Iid(2)), ("multi_round", PrefixTree((2, 2))),
+    ("multi_round_without_replacement", WithoutReplacement((2, 2))),
+)  # fmt: skip
+
+
+def laws(device: str, ends: float) -> Iterator[dict[str, Any]]:
+    """Per verifier and arithmetic: cases, the largest total variation, on how many the law is off."""
+    judged = {name: find_verifier(name) for name, entry in verifiers.items() if entry.lossless}
+    judged["corrects_from_target"] = find_verifier(WRONG)
+    rows, cases = {}, {}
+    for name, verifier in judged.items():
+        of_it = standard_suite(verifier.draft_processes, quick=True)
+        cases[name] = [of_it[place] for place in np.random.default_rng(0).permutation(len(of_it))]
+        for arithmetic in ("torch float64", "torch float32"):
+            about = {"verifier": name, "lossless": name != "corrects_from_target", "arithmetic": arithmetic}
+            rows[name, arithmetic] = about | {"cases": 0, "largest": 0.0, "off": 0}
+    for place in range(max(map(len, cases.values()))):
+        for name, arithmetic in rows:
+            if time.monotonic() > ends and place >= FEWEST_CASES:
+                yield from rows.values()
+                return
+            if place >= len(cases[name]):
+                continue
+            case, row = cases[name][place], rows[name, arithmetic]
+            try:
+                found = certify_rounded(judged[name], case.pair, case.process, arithmetic, device)
+            except DoesNotRunError as refusal:
+                row["refused"] = str(refusal)
+                continue
+            row["cases"] += 1
+            row["largest"] = max(row["largest"], float(found.total_variation))
+            row["off"] += not found.is_valid
+    yield from rows.values()
+
+
+def texts(device: str, ends: float) -> Iterator[dict[str, Any]]:
+    """Per verifier and draft process: how probable so large a deviation of the decoded texts is."""
+    here = tiny_pair()
+    target = np.stack([target_law(here, prompt) for prompt in PROMPTS])
+    pair = LanguageModelPair.of(here.target_model.to(device), here.draft_model.to(device))
+    runs = 25_000 if device == "cuda" else 1_500
+    for verifier, process in TEXTS:
+        if time.monotonic() > ends:
+            return
+        found = p_value(decoded_counts(pair, verifier, runs, process=process, seed=1), target)
+        yield {
+            "verifier": getattr(verifier, "name", verifier), "lossless": verifier is not WRONG,
+            "drafts": str(process), "texts": runs * len(PROMPTS), "p_value": found,
+        }  # fmt: skip
+
+
+def rounds(device: str, ends: float) -> Iterator[dict[str, Any]]:
+    """Per verifier: time beside a copy, waits of the host, and operators, for a large and a small batch."""
+    vocab_size = 32_000 if device == "cuda" else 4_000
+    for batch in (16, 1):
+        if time.monotonic() > ends:
+            return
+        shape = Shape(vocab_size, 8, 4, batch)
+        bound, placed = runnable(shape), {}
+        for row in measure_rounds(shape, "float32", device, 5, seed=0):
+            verifier = bound[row["verifier"]]
+            distinct = "iid" not in verifier.draft_processes
+            if distinct not in placed:
+                placed[distinct] = drafted(shape, "float32", 0, distinct).on(device)
+
+            def run(verifier: Any = verifier, given: Any = placed[distinct]) -> Any:
+                return one_round(verifier, given, 0)
+
+            timed = {name: row[name] for name in ("verifier", "seconds", "time_over_copy", "peak_over_input")}
+            waits = waits_for_device(run) if device == "cuda" else None
+            yield timed | {"batch": batch, "waits": waits, "operators": counted(run).launches}
+
+
+def waits_for_device(run: Callable[[], Any]) -> int:
+    """How often the host waits for CUDA in a run."""
+    before = torch.cuda.get_sync_debug_mode()
+    torch.cuda.set_sync_debug_mode("warn")
+    try:
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            run()
+    finally:
+        torch.cuda.set_sync_debug_mode(before)
+    return sum("synchroniz" in str(entry.message) for entry in caught)
+
+
+def models(device: str, ends: float) -> Iterator[dict[str, Any]]:
+    """Per number type and verifier: the gain over block verification on common drafts, and its interval."""
+    usual = [name for name, entry in verifiers.items() if entry.lossless and "iid" in entry.draft_processes]
+    judged = [name for name in usual if name not in NOT_RUN]
+    for left, dtype in ((2, torch.float32), (1, torch.bfloat16)):
+        pair, about = _models(device, dtype)
+        part_ends = time.monotonic() + (ends - time.monotonic()) / left
+        for number, (num_prompts, tokens) in enumerate(SIZES):
+            start = time.monotonic()
+            found = simulate(
+                pair, bundled_prompts()[:num_prompts], judged, drafts=4, draft_length=4,
+                max_new_tokens=tokens, max_prompt_tokens=32, common_texts=True, against="block", jobs=1,
+            )  # fmt: skip
+            took = time.monotonic() - start
+            more_prompts, more_tokens = np.divide(
+                SIZES[min(number + 1, len(SIZES) - 1)], (num_prompts, tokens)
+            )
+            # A GPU reads prompts side by side.
+            larger = more_tokens if device == "cuda" else more_tokens * more_prompts
+            if time.monotonic() + took * larger > part_ends:
+                break
+        for entry in found.estimates:
+            yield about | {"prompts": num_prompts, "tokens": tokens, "seconds": took} | {
+                "verifier": entry.verifier, "block_efficiency": entry.block_efficiency, "gain": entry.gain,
+                "interval": entry.gain_interval,
+            }  # fmt: skip
+
+
+def _models(device: str, dtype: torch.dtype) -> tuple[LanguageModelPair, dict[str, str]]:
+    """SmolLM2 if it is here, else the bundled models, and what they are."""
+    fetched = (model_folder("smollm2") / "config.json").is_file()
+    target, draft = ("smollm2", "target:29-layers") if fetched else ("bundled", "bundled")
+    about = {"target": target, "draft": draft, "weights": str(dtype).removeprefix("torch.")}
+    return LanguageModelPair.load(target, draft, device=device, dtype=dtype), about
+
+
+PARTS: Mapping[str, Callable[[str, float], Iterator[dict[str, Any]]]] = {
+    "laws": laws, "texts": texts, "rounds": rounds, "models": models,
+}  # fmt: skip
+
+
+def complaints(found: Mapping[str, Sequence[Mapping[str, Any]]]) -> list[str]:
+    """One line for every verifier that is off, and for every wrong one that is not found."""
+    laws_off = [
+        f"{row['verifier']}, {row['arithmetic']}: off on {row['off']} of {row['cases']} cases"
+        for row in found.get("laws", ())
+        if row["cases"] and row["lossless"] == (row["off"] > 0)
+    ]
+    return laws_off + [
+        f"{row['verifier']}, {row['drafts']}: texts with p = {row['p_value']:.1e}"
+        for row in found.get("texts", ())
+        if row["lossless"] == (row["p_value"] < SMALLEST_P_VALUE)
+    ]
+
+
+def page(document: Mapping[str, Any]) -> str:
+    """The numbers as tables in Markdown."""
+    described = document["machine"]
+    lines = [
+        f"# {described['device']}",
+        "",
+        f"torch {described['torch']}, {described['processor']}. `make gpu`.",
+    ]
+    for name, rows in document["parts"].items():
+        lines += ["", f"## {name.capitalize()}", "", (PARTS[name].__doc__ or "").strip(), ""]
+        columns = list(dict.fromkeys(column for row in rows for column in row))
+        lines += [_line(columns), _line(["---"] * len(columns))]
+        lines += [_line([_cell(row.get(column)) for column in columns]) for row in rows]
+    lines += ["", *(f"**{line}**" for line in document["complaints"])]
+    return "\n".join(lines).rstrip() + "\n"
+
+
+def _line(cells: Sequence[str]) -> str:
+    return f"| {' | '.join(cells)} |"
+
+
+def _cell(value: Any) -> str:
+    if isinstance(value, tuple | list):
+        return " to ".join(map(_cell, value))
+    return "–" if value is None else f"{value:.3g}" if isinstance(value, float) else str(value)
+
+
+@click.command()
+@click.option("--minutes", default=9.0, help="For all parts together.")
+@click.option("--device", type=click.Choice(["auto", "cpu", "cuda"]), default="auto")
+@click.option("--part", "wanted", type=click.Choice(list(PARTS)), multiple=True, help="By default all.")
+@click.option("--folder", type=click.Path(path_type=Path), default=ROOT / "benchmarks" / "results")
+def main(minutes: float, device: str, wanted: Sequence[str], folder: Path) -> None:
+    """Run the parts one after another, and write after each."""
+    automatic = "cuda" if torch.cuda.is_available() else "cpu"
+    device = automatic if device == "auto" else device
+    if device == "cpu":
+        torch.set_num_threads(1)
+    described = described_machine(device)
+    named = described["device"] if device == "cuda" else f"cpu {described['processor']}"
+    stem = re.sub(r"[^a-z0-9]+", "-", named.lower()).strip("-")
+    document: dict[str, Any] = {"machine": described, "minutes": minutes, "complaints": [], "parts": {}}
+    chosen = [name for name in PARTS if name in wanted or not wanted]
+    ends = time.monotonic() + 60 * minutes
+    for place, name in enumerate(chosen):
+        start = time.monotonic()
+        share = SHARES[name] / sum(SHARES[other] for other in chosen[place:])
+        document["parts"][name] = list(PARTS[name](device, start + (ends - start) * share))
+        document["complaints"] = complaints(document["parts"])
+        write(folder / f"{stem}.json", document)
+        (folder / f"{stem}.md").write_text(page(document), encoding="utf-8")
+        click.echo(
+            f"{name}: {len(document['parts'][name])} rows in {time.monotonic() - start:.0f} s", err=True
+        )
+    click.echo(folder / f"{stem}.md")
+    sys.exit(exit_status(document["complaints"]))
+
+
+if __name__ == "__main__":
+    main()
