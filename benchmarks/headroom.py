@@ -1,4 +1,4 @@
-"""What is left to any lossless verifier on the bundled models at full vocabulary.
+"""What is left to any lossless verifier on language models at full vocabulary.
 
 Every lossless verifier that decodes from i.i.d. drafts, on the same drafts behind the bundled prompts, and
 beside them the upper bound on all verifiers from scores with a cap (``bounds.on_path_scores``).  The cap is
@@ -24,7 +24,7 @@ import click
 import numpy as np
 import torch
 from scipy.stats import t as student_t
-from timing import machine
+from timing import machine, write
 
 from spectheory.models import LanguageModelPair, bundled_prompts, draft_and_score, prefill
 from spectheory.models.drafting import DraftedBatch, PrefilledPrompts
@@ -51,6 +51,8 @@ PROMPTS_AT_ONCE = 16
 
 
 @click.command()
+@click.option("--target", default="bundled", help="As in spectheory simulate.")
+@click.option("--draft", default="bundled", help="As in spectheory simulate.")
 @click.option("--num-drafts", "drafts", multiple=True, default=(2, 3, 4), type=int)
 @click.option("--draft-length", "length", default=4)
 @click.option("--prompts", default=64, help="How many of the bundled prompts.")
@@ -60,6 +62,8 @@ PROMPTS_AT_ONCE = 16
 @click.option("--seed", default=5)
 @click.option("--out", type=click.Path(path_type=Path), help="Where to write the numbers as JSON.")
 def main(
+    target: str,
+    draft: str,
     drafts: tuple[int, ...],
     length: int,
     prompts: int,
@@ -71,9 +75,10 @@ def main(
 ) -> None:
     """Print one JSON object per number of drafts."""
     torch.set_num_threads(1)
-    pair = LanguageModelPair.load("bundled", "bundled", device="cpu")
+    pair = LanguageModelPair.load(target, draft, device="cpu")
     texts = bundled_prompts()[:prompts]
-    settings = {"draft_length": length, "prompts": len(texts), "draws": draws, "seed": seed}
+    settings = {"target": target, "draft": draft, "draft_length": length}
+    settings |= {"prompts": len(texts), "draws": draws, "seed": seed}
     if recoupled:
         none: dict[int, tuple[float, ...]] = dict.fromkeys(drafts, ())
         found = _measure(pair, texts, none, length, draws, None, seed, (RECOUPLED, SCORED))
@@ -83,9 +88,7 @@ def main(
         settings |= {"otm_draws": otm_draws, "caps": CAPS}
     for row in rows:
         click.echo(json.dumps(row))
-    if out is not None:
-        document = {"settings": settings, "rows": rows, "machine": machine()}
-        out.write_text(json.dumps(document, indent=1) + "\n", encoding="utf-8")
+    write(out, {"settings": settings, "rows": rows, "machine": machine()})
 
 
 def _beside_the_bound(
