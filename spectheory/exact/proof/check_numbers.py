@@ -10,6 +10,7 @@ from typing import Any, NoReturn
 import numpy as np
 from flint import Ordering, fmpq, fmpz_mpoly_ctx
 
+from spectheory.exact.proof.factoring import integer_factors
 from spectheory.foundation.errors import InvalidInputError
 from spectheory.foundation.formal_number import FormalNumber
 
@@ -44,12 +45,12 @@ class Ring:
                 value = 0 if polynomial.is_zero() else int(polynomial.leading_coefficient())
                 self.factored[name] = (value > 0) - (value < 0), []
             else:
-                constant, parts = polynomial.factor()
+                constant, parts = integer_factors(polynomial)
                 sign, found = (1 if constant > 0 else -1), []
                 for part, times in parts:
                     if part.leading_coefficient() < 0:
-                        part, sign = -part, sign * (-1) ** int(times)
-                    found.append((str(part), int(times)))
+                        part, sign = -part, sign * (-1) ** times
+                    found.append((str(part), times))
                 self.factored[name] = sign, found
         return self.factored[name]
 

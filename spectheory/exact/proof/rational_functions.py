@@ -12,6 +12,8 @@ from typing import Any
 
 from flint import Ordering, fmpq, fmpq_mpoly_ctx, fmpz_mpoly_ctx
 
+from spectheory.exact.proof.factoring import integer_factors
+
 Polynomial = Any
 """A ``flint.fmpz_mpoly``."""
 
@@ -240,15 +242,15 @@ class RationalFunctions:
             if polynomial.is_constant():
                 found = polynomial.leading_coefficient() if not polynomial.is_zero() else 0, ()
             else:
-                constant, parts = polynomial.factor()
+                constant, parts = integer_factors(polynomial)
                 made = []
                 for part, times in parts:
                     if part.leading_coefficient() < 0:
-                        part, constant = -part, constant * (-1) ** (int(times) % 2)
+                        part, constant = -part, constant * (-1) ** (times % 2)
                     name = str(part)
                     if name not in self._factors:
                         self._factors[name] = Factor(self, len(self._factors), part)
-                    made.append((self._factors[name], int(times)))
+                    made.append((self._factors[name], times))
                 found = constant, tuple(made)
             self._factored[key] = found
         return found
