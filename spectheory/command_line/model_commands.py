@@ -132,7 +132,7 @@ SECTIONS = {
     "The run": "device dtype threads batch-size jobs shard checkpoint time",
     "Output": "to csv json out help",
 }
-"""The options of ``simulate`` under the headings of its help."""
+"""The options of ``simulate`` under the headings of its help; those that are not here are of the run."""
 
 
 class SimulateCommand(click.Command):
@@ -145,10 +145,14 @@ class SimulateCommand(click.Command):
         return [*own, *SimulationSettings.command_options(), help_option]
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        shown = {flag: entry.get_help_record(ctx) for entry in self.get_params(ctx) for flag in entry.opts}
-        for heading, flags in SECTIONS.items():
+        left = {max(entry.opts, key=len): entry.get_help_record(ctx) for entry in self.get_params(ctx)}
+        parts = {
+            heading: [left.pop(f"--{flag}") for flag in flags.split()] for heading, flags in SECTIONS.items()
+        }
+        parts["The run"] += left.values()
+        for heading, records in parts.items():
             with formatter.section(heading):
-                formatter.write_dl([record for flag in flags.split() if (record := shown[f"--{flag}"])])
+                formatter.write_dl([record for record in records if record])
 
 
 @click.command(cls=SimulateCommand, short_help="Estimate tokens per call on language models.")

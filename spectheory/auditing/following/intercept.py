@@ -273,8 +273,12 @@ def _multinomial(tape: Tape, func: Any, drawn: torch.Tensor, args: Any, kwargs: 
     for row, places in zip(rows, chosen, strict=True):
         left = [exact_number(weight) for weight in row]
         for number in range(len(places)):
-            total = sum(left, Fraction(0))
-            token = tape.decide([weight / total for weight in left])
+            if not any(left):
+                raise NotEnumerableError(
+                    f"torch.multinomial draws {len(places)} entries without replacement where {number} have "
+                    "weight, and does not say which of the others follow; draw fewer"
+                )
+            token = tape.decide_among(left)
             places[number] = token
             if not replacement:
                 left[token] = Fraction(0)

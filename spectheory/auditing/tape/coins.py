@@ -188,11 +188,7 @@ class CoinGenerator:
         return [_exact(weight, "used as a weight", self.tape) or Fraction(0) for weight in weights]
 
     def _one_of(self, weights: Any) -> int:
-        exact = self._weights(weights)
-        total = sum(exact, Fraction(0))
-        if total <= 0 or min(exact) < 0:
-            raise InvalidInputError(f"cannot draw with the weights {[str(weight) for weight in weights]}")
-        return self.tape.decide([weight / total for weight in exact])
+        return self.tape.decide_among(self._weights(weights))
 
     def __getattr__(self, name: str) -> Any:
         raise NotEnumerableError(

@@ -140,6 +140,17 @@ class Tape:
         self.made.append(branch)
         return branch.taken
 
+    def decide_among(self, weights: Sequence[Fraction]) -> int:
+        """The same with probabilities in proportion to weights.
+
+        Raises:
+            InvalidInputError: a weight is negative, or all are 0.
+        """
+        total = sum(weights, Fraction(0))
+        if total <= 0 or min(weights) < 0:
+            raise InvalidInputError(f"cannot draw with the weights {[str(weight) for weight in weights]}")
+        return self.decide([weight / total for weight in weights])
+
 
 class Interval:
     """A random number of which only an interval [low, high) is known, uniform on it."""

@@ -222,6 +222,13 @@ def test_numbers_read_again_in_another_form() -> None:
     assert len(journal.findings) == 1
 
 
+def test_entries_without_weight_are_not_drawn_in_an_order_that_torch_does_not_state() -> None:
+    row = torch.tensor([0.5, 0.0, 0.5])
+    assert law(lambda: tuple(torch.multinomial(row, 2).tolist())) == {(0, 2): 0.5, (2, 0): 0.5}
+    with pytest.raises(NotEnumerableError, match="3 entries without replacement where 2 have weight"):
+        law(lambda: tuple(torch.multinomial(row, 3).tolist()))
+
+
 @pytest.mark.parametrize("weights", [[0.0, 0.0], [float("nan"), 1.0], [-1.0, 2.0]])
 def test_torchs_own_errors_are_undefined_draws(weights: list[float]) -> None:
     with pytest.raises(UndefinedDrawError, match=r"torch\.multinomial: "):
