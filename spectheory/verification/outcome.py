@@ -147,7 +147,8 @@ class Outcome:
         return self.stop_probs.reshape((*self.stop_probs.shape[:-2], -1))
 
 
-class _Normalised(NamedTuple):
+@dataclass(frozen=True)
+class _Normalised:
     """Correction rows that are weights divided by their sums."""
 
     weights: Callable[[Array, Array], Array]
