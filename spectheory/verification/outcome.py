@@ -229,6 +229,8 @@ def _draw(rows: Array, generator: Any) -> tuple[Array, Array]:
     """
     xp = namespace(rows)
     uniform = uniform_numbers(generator, rows)
+    if is_torch_array(rows) and rows.itemsize == 2 and on_host(rows):  # sums of these are slow
+        rows = rows.float()
     if uniform.shape[:-1] == rows.shape[:-1] and arrays.use_row_kernel(
         (rows,), num_entries=math.prod(rows.shape) / arrays.DRAW_WORTH_A_LOOP
     ):
