@@ -33,6 +33,7 @@ from spectheory.optima.multi_path import largest_listed_excess
 from spectheory.pairs.contexts import Context, context_number, numbered_context, path_to
 from spectheory.pairs.drafts import DraftProcess, DraftTuples, Iid
 from spectheory.pairs.pair import ModelPair
+from spectheory.verification.algorithms.path_selection.selection import PathSelection
 from spectheory.verification.evaluator import Evaluator, check_correction_rows
 from spectheory.verification.resolve import Problem, resolve
 from spectheory.verification.user_checks import (
@@ -49,6 +50,10 @@ FLOAT64 = 2.0**-52
 """The distance of 1 from the next number of float64."""
 MAX_ENUMERATED_DRAFTS = 1_000
 """The most paths of one tuple."""
+CHECKED_TUPLES = 32
+"""On so many tuples the law of a path selection is compared with the mixture over its paths."""
+WORTH_A_MIXTURE = 16
+"""How many times as many tuples pay for this check."""
 SHOWN_OUTPUTS = 20
 ROUNDING = 64
 """Units in the last place of 1 that rounding may add to the probability of a path."""
@@ -340,6 +345,8 @@ def law_of(
     if progress is not None:
         chunks = _counted(chunks, int(count), progress)
     evaluator = Evaluator.of(problem, enumerated)
+    if not of_user and _is_mixture_over_paths(evaluator, problem, int(count), tolerance):
+        chunks = _selected_paths(evaluator, chunks)
     summed, undefined = _sum_outcomes(evaluator, problem.pair, chunks, tolerance, epsilon)
     if of_user:
         smaller = max(1, min(size, int(count) // 3, SAMPLED_TUPLES))
@@ -462,6 +469,42 @@ def _stops_at(stop_probs: np.ndarray) -> Iterator[tuple[np.ndarray, np.ndarray]]
         path_index = order[:, rank]
         probs = np.take_along_axis(stop_probs, path_index[:, None], axis=1)[:, 0]
         yield path_index, probs
+
+
+def _is_mixture_over_paths(evaluator: Evaluator, problem: Problem, count: int, tolerance: float) -> bool:
+    """Whether the law given drafts is that of ``PathSelection.path_chances``, and to use this saves time.
+
+    The family has this property (theory.md Statement 5.3).  An algorithm of it with a mistake need not, so
+    the laws of a sample of tuples, summed with different weights, are compared with the mixtures.
+    """
+    leaves = sampled_leaves(problem, CHECKED_TUPLES)
+    if count < WORTH_A_MIXTURE * len(leaves) or not isinstance(evaluator.verifier, PathSelection):
+        return False
+    if evaluator.verifier.path_chances(*evaluator.tuples(leaves[:1])[1:]) is None:
+        return False
+    weights = np.arange(1, len(leaves) + 1)
+    probs = [problem.pair.numbers.target_path_probs[0] * int(n) / int(weights.sum()) for n in weights]
+    sample = DraftTuples(leaves, fractions_if_exact(np.concatenate(probs)))
+    both = [
+        _sum_outcomes(evaluator, problem.pair, chunks, tolerance)[0]
+        for chunks in ([sample], _selected_paths(evaluator, [sample]))
+    ]
+    slack = float_tolerance(problem.pair, tolerance)
+    return all((abs(one - other) <= slack).all() for one, other in zip(*both, strict=True))
+
+
+def _selected_paths(evaluator: Evaluator, chunks: Iterable[DraftTuples]) -> Iterator[DraftTuples]:
+    """Of every path K copies, with the probability that it is selected from the tuples."""
+    selection: Any = evaluator.verifier
+    size, length = evaluator.target[0].shape[-1], len(evaluator.target) - 1
+    selected = np.full(size**length, evaluator.zero)
+    for leaves, probs in chunks:
+        chances = selection.path_chances(*evaluator.tuples(leaves)[1:])
+        tuples, paths = np.nonzero(chances != 0)
+        np.add.at(selected, leaves[tuples, paths], flint_if_exact(probs)[tuples] * chances[tuples, paths])
+    made = np.flatnonzero(selected != 0)
+    copies = np.repeat(made[:, None], leaves.shape[1], axis=1)
+    yield DraftTuples(copies, fractions_if_exact(selected[made]))
 
 
 def _starts_with(evaluator: Evaluator, leaves: np.ndarray, prefix: Context) -> np.ndarray:

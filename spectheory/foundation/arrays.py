@@ -215,7 +215,10 @@ SORT_WORTH_A_LOOP = 1 / 32
 
 
 def use_row_kernel(
-    rows: Sequence[Array], per_row: Sequence[Array | None] = (), num_entries: float | None = None
+    rows: Sequence[Array],
+    per_row: Sequence[Array | None] = (),
+    num_entries: float | None = None,
+    in_half: bool = False,
 ) -> bool:
     """Whether the loops of ``row_kernels`` apply: long rows of torch in the memory of the host.
 
@@ -226,6 +229,7 @@ def use_row_kernel(
         rows: [..., V], the entries of a row side by side in memory.
         per_row: numbers that go with them, or ``None``.
         num_entries: how many are read of each; by default all of the first.
+        in_half: whether the loop takes rows in half precision too.
     """
     first = rows[0]
     if not is_torch_array(first) or not on_host(first) or first.shape[-1] < 2 * BLOCK:
@@ -237,7 +241,7 @@ def use_row_kernel(
 
     given = [*rows, *(array for array in per_row if array is not None)]
     return (
-        first.dtype in (torch.float32, torch.float64)
+        first.dtype in (torch.float32, torch.float64, *[torch.float16, torch.bfloat16] * in_half)
         and all(type(array) is torch.Tensor and array.dtype is first.dtype for array in given)
         and all(array.stride(-1) == 1 and array.shape[-1] == first.shape[-1] for array in rows)
         and not any(array.requires_grad or unpack_dual(array).tangent is not None for array in given)
@@ -444,7 +448,7 @@ def put_along(values: Array, order: Array) -> Array:
 
 def sort(keys: Array) -> tuple[Array, Array]:
     """(the sorted keys, their former places), stable.  [..., N]"""
-    if use_row_kernel((keys,), num_entries=math.prod(keys.shape) / SORT_WORTH_A_LOOP):
+    if use_row_kernel((keys,), num_entries=math.prod(keys.shape) / SORT_WORTH_A_LOOP, in_half=True):
         return _row_kernels().sort(keys)
     if is_torch_array(keys):
         return keys.sort(dim=-1, stable=True)

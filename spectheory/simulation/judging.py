@@ -6,17 +6,17 @@ Sums and errors stay on the device until the batch is done, so that the check wa
 from collections.abc import Callable
 from typing import Any
 
-from spectheory.foundation.arrays import Array, namespace, zeros_like
+from spectheory.foundation.arrays import Array, namespace, zero_where
 from spectheory.foundation.errors import InvalidOutcomeError
 from spectheory.simulation.estimates import Tally
 from spectheory.simulation.settings import DrawSettings
 from spectheory.simulation.sources import DraftedPaths, DraftSource
 from spectheory.verification.outcome import (
     Outcome,
+    Sample,
     Stop,
     correction_deviation,
     stop_deviation,
-    without_entries,
 )
 from spectheory.verification.sampler_runs import check_runs, outcome_or_run, runs_a_sampler
 from spectheory.verification.user_checks import check_answers
@@ -52,8 +52,7 @@ class Judge:
         like = drafted.target_rows
         outcome = outcome_or_run(self.verifier, *drafted[:3], generator)
         stop = outcome.sample_stop(generator)
-        rows = outcome.correction(stop.path_index, stop.length)
-        errors = law_errors(outcome, stop, rows).reshape(len(FAULTS), -1, self.strata)
+        errors = law_errors(outcome, stop).reshape(len(FAULTS), -1, self.strata)
         largest = namespace(errors).max(errors, axis=1)
         if self._tally is None:
             self._tally, self._errors = Tally.zeros(self.strata, self.draft_length, like), largest
@@ -90,20 +89,19 @@ def refuse_errors(verifier: Verifier, errors: Array, tolerance: float, place: Ca
         )
 
 
-def law_errors(outcome: Outcome, stop: Stop, rows: Array) -> Array:
+def law_errors(outcome: Outcome, stop: Stop, drawn: Sample | None = None) -> Array:
     """How far answers are from laws, one line per entry of ``FAULTS``, in probability.  [..] -> [3, ..]
 
     Args:
         outcome: of N tuples of drafted paths.
-        stop: sampled from it.
-        rows: the correction rows at these stops, [N, V]; their errors are weighted with the probabilities of
-            the stops, as in a certificate.
+        stop: sampled from it; the error of the correction row there is weighted with its probability, as in
+            a certificate.
+        drawn: what ``outcome.sample`` drew at this stop, so that no row is computed again.
     """
-    xp = namespace(rows)
+    rows = outcome.checkable_rows(stop, drawn)
+    corrections, empty = correction_deviation(rows, stop.prob, are_weights=outcome.rows_are_weights)
     stops = stop_deviation(outcome.stop_probs)
-    corrections = correction_deviation(rows, stop.prob)
-    empty = xp.where(without_entries(rows), stop.prob, zeros_like(stop.prob))
-    return xp.stack([stops.error, corrections.error, empty])
+    return namespace(rows).stack([stops.error, corrections.error, zero_where(~empty, stop.prob)])
 
 
 def check_users_own(verifier: Verifier, source: DraftSource, num_drafts: int, settings: DrawSettings) -> None:

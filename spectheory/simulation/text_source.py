@@ -16,7 +16,6 @@ from spectheory.simulation.ceilings import ceilings, has_ceiling
 from spectheory.simulation.estimates import Tally
 from spectheory.simulation.judging import FAULTS, law_errors, refuse_errors, tolerance_of
 from spectheory.simulation.sources import LanguageModelSource
-from spectheory.verification.outcome import Stop
 from spectheory.verification.verifier import Verifier
 
 if TYPE_CHECKING:
@@ -100,15 +99,10 @@ def _looked_up(call: Iteration) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """
     import torch
 
-    drawn, probs = call.sample, call.outcome.stop_probs
-    number = drawn.path_index * probs.shape[-1] + drawn.length
-    prob = probs.flatten(-2).gather(-1, number[:, None])[:, 0]
-    stop = Stop(drawn.path_index, drawn.length, prob, prob)
-    rows = call.outcome.correction(drawn.path_index, drawn.length)
     parts = [
         call.outcome.expected_tokens()[:, None],
         call.outcome.length_probs(),
-        law_errors(call.outcome, stop, rows).T,
+        law_errors(call.outcome, call.outcome.stop_of(call.sample), call.sample).T,
     ]
     found = torch.cat([part.double() for part in parts], dim=1).cpu().numpy()
     return found[:, 0], found[:, 1 : -len(FAULTS)], found[:, -len(FAULTS) :]

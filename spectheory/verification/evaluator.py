@@ -135,7 +135,7 @@ def check_correction_rows(
             f"verifier {verifier.name!r} returned correction rows of shape {tuple(rows.shape)}; "
             f"expected [..., V] = {(len(probs), vocab_size)}"
         )
-    found = correction_deviation(rows, probs)
+    found, _ = correction_deviation(rows, probs)
     if not found.within(float_tolerance(rows, tolerance)).all():
         raise InvalidOutcomeError(
             f"verifier {verifier.name!r} returned correction rows that are not laws: "

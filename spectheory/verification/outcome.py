@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -22,6 +22,7 @@ from spectheory.foundation.arrays import (
     namespace,
     normalise,
     on_host,
+    ones_like,
     positive_part,
     quotients,
     take_along,
@@ -30,7 +31,6 @@ from spectheory.foundation.arrays import (
     take_row,
     take_token,
     zero_where,
-    zeros_like,
 )
 from spectheory.foundation.errors import InvalidOutcomeError
 
@@ -64,7 +64,7 @@ class Outcome:
     @staticmethod
     def from_weights(stop_probs: Array, weights: Callable[[Array, Array], Array]) -> Outcome:
         """An outcome whose correction rows are weights divided by their sums; zeros without mass."""
-        return Outcome(stop_probs, lambda *stop: normalise(weights(*stop)), weights)
+        return Outcome(stop_probs, _Normalised(weights), weights)
 
     @staticmethod
     def from_rows(stop_probs: Array, correction_rows: Array) -> Outcome:
@@ -103,7 +103,7 @@ class Outcome:
         _refuse_rows_without_mass(namespace(mass).minimum(stop_mass, mass))
         # From the number, since the correction may be a user's and write into its arguments.
         lengths = self.stop_probs.shape[-1]
-        return Sample(number // lengths, number % lengths, token)
+        return Sample(number // lengths, number % lengths, token, rows)
 
     def sample_stop(self, generator: Any) -> Stop:
         """Draw where each batch element stops, without a token: the first draw of ``sample``.
@@ -113,6 +113,28 @@ class Outcome:
         """
         path_index, length, number, mass = self._drawn_stop(generator)
         return Stop(path_index, length, take_token(self._flat_stop_probs, number), mass)
+
+    def stop_of(self, drawn: Sample) -> Stop:
+        """The stop that a sample made, of the mass of its probability alone."""
+        number = drawn.path_index * self.stop_probs.shape[-1] + drawn.length
+        prob = take_token(self._flat_stop_probs, number)
+        return Stop(drawn.path_index, drawn.length, prob, prob)
+
+    @property
+    def rows_are_weights(self) -> bool:
+        """Whether correction rows are ``weights`` divided by their sums, by construction."""
+        return isinstance(self.correction, _Normalised) and self.correction.weights is self.weights
+
+    def checkable_rows(self, stop: Stop, drawn: Sample | None = None) -> Array:
+        """The correction rows at a stop, weights where ``rows_are_weights``; those drawn from, if at hand."""
+        if (
+            drawn is not None
+            and drawn.weights is not None
+            and (self.weights is None or self.rows_are_weights)
+        ):
+            return drawn.weights
+        find = self.weights if self.rows_are_weights else self.correction
+        return find(stop.path_index, stop.length)  # type: ignore[misc]
 
     def _drawn_stop(self, generator: Any) -> tuple[Array, Array, Array, Array]:
         """(path, length, number among all stops, mass of all stops)."""
@@ -126,12 +148,28 @@ class Outcome:
 
 
 @dataclass(frozen=True)
+class _Normalised:
+    """Correction rows that are weights divided by their sums."""
+
+    weights: Callable[[Array, Array], Array]
+
+    def __call__(self, path_index: Array, length: Array) -> Array:
+        return normalise(self.weights(path_index, length))
+
+
+@dataclass(frozen=True)
 class Sample:
-    """One draw from an ``Outcome`` per batch element; all fields have shape [...]."""
+    """One draw from an ``Outcome`` per batch element; all fields have shape [...], but for the last.
+
+    Attributes:
+        path_index, length, token: the accepted prefix and the correction token.
+        weights: that the token was drawn from, [..., V], where they are at hand.
+    """
 
     path_index: Array
     length: Array
     token: Array
+    weights: Array | None = field(default=None, repr=False, compare=False)
 
 
 class Stop(NamedTuple):
@@ -191,6 +229,8 @@ def _draw(rows: Array, generator: Any) -> tuple[Array, Array]:
     """
     xp = namespace(rows)
     uniform = uniform_numbers(generator, rows)
+    if is_torch_array(rows) and rows.itemsize == 2 and on_host(rows):  # sums of these are slow
+        rows = rows.float()
     if uniform.shape[:-1] == rows.shape[:-1] and arrays.use_row_kernel(
         (rows,), num_entries=math.prod(rows.shape) / arrays.DRAW_WORTH_A_LOOP
     ):
@@ -290,7 +330,7 @@ def stop_deviation(stop_probs: Array) -> Deviation:
     return Deviation(xp.min(flat, axis=-1), abs(xp.sum(flat, axis=-1) - 1))
 
 
-def correction_deviation(rows: Array, probs: Array) -> Deviation:
+def correction_deviation(rows: Array, probs: Array, are_weights: bool = False) -> tuple[Deviation, Array]:
     """How far correction rows are from laws, weighted with the probabilities of their stops.
 
     A row of zeros has no error here: the output is undefined there, and is counted as such.
@@ -298,17 +338,19 @@ def correction_deviation(rows: Array, probs: Array) -> Deviation:
     Args:
         rows: [..., V].
         probs: of the stops, [...].
+        are_weights: the laws are the rows divided by their sums.
+
+    Returns:
+        The deviation, and whether all entries of a row are zero, bool [...].
 
     Example:
         >>> correction_deviation(np.array([[0.5, 0.0], [0.0, 0.0]]), np.array([0.5, 1.0]))
-        Deviation(lowest=array([0., 0.]), sum_error=array([0.25, 0.  ]))
+        (Deviation(lowest=array([0., 0.]), sum_error=array([0.25, 0.  ])), array([False,  True]))
     """
     xp = namespace(rows)
-    sums = xp.sum(rows, axis=-1)
-    error = abs((sums - 1) * probs)
-    return Deviation(xp.min(rows, axis=-1) * probs, xp.where(without_entries(rows), zeros_like(error), error))
-
-
-def without_entries(rows: Array) -> Array:
-    """Whether all entries are zero.  [..., V] -> bool [...]"""
-    return namespace(rows).all(rows == 0, axis=-1)
+    lowest, total = xp.min(rows, axis=-1), xp.sum(rows, axis=-1)
+    empty = (lowest == 0) & (total == 0)
+    if are_weights:
+        whole = abs(xp.where(total == 0, ones_like(total), total))
+        lowest, total = lowest / whole, abs(total) / whole
+    return Deviation(lowest * probs, zero_where(empty, abs((total - 1) * probs))), empty

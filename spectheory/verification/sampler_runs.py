@@ -105,9 +105,9 @@ def check_runs(verifier: Verifier, drafted: Sequence[Array], generator: Callable
         InvalidOutcomeError: two runs with the same random numbers differ.
     """
     paths, target, draft = drafted
-    runs = (outcome_or_run(verifier, paths, target, draft, generator()) for _ in range(2))
-    first, again = (run.sample(None) for run in runs)
-    if any(bool((getattr(first, part) != getattr(again, part)).any()) for part in vars(first)):
+    runs = (outcome_or_run(verifier, paths, target, draft, generator()).sample(None) for _ in range(2))
+    fields = zip(*((run.path_index, run.length, run.token) for run in runs), strict=True)
+    if any(bool((first != again).any()) for first, again in fields):
         raise InvalidOutcomeError(
             f"sampler {verifier.name!r} returned other tokens with the same drafts and random numbers; draw "
             "all random numbers from the generator that it is given, and keep nothing between calls"

@@ -21,7 +21,6 @@ from spectheory.verification.outcome import (
     correction_deviation,
     sample_rows,
     stop_deviation,
-    without_entries,
 )
 from table import GENERAL
 
@@ -250,11 +249,23 @@ def test_correction_deviation_counts_what_the_stop_is_worth() -> None:
     """|sum - 1| times the probability of the stop; zeros are no law, and say so."""
     rows = np.array([[0.5, 0.0], [0.5, 0.0], [2.0, -1.0], [0.0, 0.0], [0.5, 0.5]])
     probs = np.array([1.0, 1e-6, 0.5, 1.0, 1.0])
-    found = correction_deviation(rows, probs)
+    found, empty = correction_deviation(rows, probs)
     np.testing.assert_allclose(found.sum_error, [0.5, 5e-7, 0, 0, 0])
     np.testing.assert_allclose(found.lowest, [0, 0, -0.5, 0, 0.5])
     assert found.within(1e-5).tolist() == [False, True, False, True, True]
-    assert without_entries(rows).tolist() == [False, False, False, True, False]
+    assert empty.tolist() == [False, False, False, True, False]
+
+
+@pytest.mark.parametrize("kind", [np.array, torch.tensor])
+def test_weights_are_judged_as_the_rows_that_they_make(kind: Any) -> None:
+    """Any scale is a law; entries below zero, no number, infinity and a sum of zero with entries are not."""
+    bad: Any = [[3.0, -1.0], [1.0, -3.0], [float("nan"), 1.0], [float("inf"), 1.0], [1.0, -1.0]]
+    weights, prob = kind([[1e-30, 0.0], [3.0, 1.0], [0.0, 0.0], *bad]), kind([0.5] * 8)
+    found, empty = correction_deviation(weights, prob, are_weights=True)
+    assert found.within(1e-5).tolist() == [True] * 3 + [False] * 5
+    assert empty.tolist() == [number == 2 for number in range(8)]
+    # partner: as rows they are laws only where they sum to 1 already
+    assert not correction_deviation(weights, prob)[0].within(1e-5)[:2].any()
 
 
 def test_what_sums_to_less_than_one_is_drawn_in_proportion() -> None:

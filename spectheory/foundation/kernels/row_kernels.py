@@ -134,7 +134,9 @@ def _draws(
         numbers[n] = b * block + _first_beyond(row[b * block : (b + 1) * block], left)[0]
 
 
-@compiled_loop(*(f"({kind}[::1], int64[::1], int64, {kind}, int64[::1])" for kind in ("uint32", "uint64")))
+@compiled_loop(
+    *(f"({kind}[::1], int64[::1], int64, {kind}, int64[::1])" for kind in ("uint16", "uint32", "uint64"))
+)
 def _orders(bits: Any, at: Any, size: int, infinity: Any, orders: Any) -> None:
     """orders(n size + i): the place of the i-th smallest entry of a row, of which the bits are given.
 
@@ -161,6 +163,7 @@ def _orders(bits: Any, at: Any, size: int, infinity: Any, orders: Any) -> None:
                 code = ~entry
             else:
                 code = entry | sign
+            code = kind(code)  # whole numbers are computed with in 64 bits
             codes[x], order[x] = code, x
             for digit in range(passes):
                 counts[digit, (code >> kind(digit * DIGIT)) & mask] += 1
@@ -181,18 +184,20 @@ def _orders(bits: Any, at: Any, size: int, infinity: Any, orders: Any) -> None:
 
 
 def _sort(keys: Tensor) -> tuple[Tensor, Tensor]:
-    size = keys.shape[-1]
-    order = keys.new_empty(keys.shape, dtype=torch.int64)
+    size, width = keys.shape[-1], keys.itemsize
+    whole = {2: torch.int16, 4: torch.int32, 8: torch.int64}[width]
+    as_bits = keys.view(whole)
+    order = as_bits.new_empty(keys.shape, dtype=torch.int64)
     if order.numel():
-        bits = _memory(keys).view(np.uint32 if keys.dtype == torch.float32 else np.uint64)
-        infinity = np.array(np.inf, dtype=str(keys.dtype).partition(".")[2]).view(bits.dtype)[()]
+        bits = _memory(as_bits).view(f"uint{8 * width}")
+        infinity = keys.new_tensor(math.inf).view(whole).numpy().view(bits.dtype)[()]
         places, orders = _places(keys).ravel(), order.numpy().ravel()
 
         def portion(start: int, end: int) -> None:
             _orders(bits, places[start:end], size, infinity, orders[start * size : end * size])
 
         _in_threads(portion, len(places), size * WORTH_OF_A_SORT)
-    return keys.gather(-1, order), order
+    return as_bits.gather(-1, order).view(keys.dtype), order
 
 
 def _draw(rows: Tensor, uniform: Tensor, block: int) -> tuple[Tensor, Tensor]:

@@ -139,7 +139,7 @@ def test_draws(size: int, dtype: torch.dtype, monkeypatch: pytest.MonkeyPatch) -
 NOT_IN_ORDER = [0.0, -0.0, math.nan, -math.nan, math.inf, -math.inf, 1e-45, -1e-45, 5e-324, 1.0, -1.0, 1.0]
 
 
-@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16, *DTYPES])
 @pytest.mark.parametrize("size", [1, 2, 511, *SIZES])
 @pytest.mark.usefixtures("threads")
 def test_sorts(size: int, dtype: torch.dtype) -> None:
@@ -155,7 +155,7 @@ def test_sorts(size: int, dtype: torch.dtype) -> None:
         keys, order = row_kernels.sort(rows)
         expected = rows.sort(dim=-1, stable=True)
         assert torch.equal(order, expected.indices), number
-        kind = torch.int32 if dtype is torch.float32 else torch.int64
+        kind = {2: torch.int16, 4: torch.int32, 8: torch.int64}[dtype.itemsize]
         assert torch.equal(keys.view(kind), expected.values.view(kind)), number
         # partner: the bits themselves are in another order
         if number == 1 and size > 2:
@@ -167,10 +167,11 @@ def test_the_sort_of_arrays(monkeypatch: pytest.MonkeyPatch) -> None:
     taken: list[int] = []
     monkeypatch.setattr(row_kernels, "sort", lambda keys: taken.append(1) or keys.sort(dim=-1, stable=True))
     rows = rows_of(9, 8, 1_024, dtype=torch.float32)
-    others = [rows[:1], rows.half(), rows.T.contiguous().T, rows.clone().requires_grad_(), rows.numpy()]
-    for keys in (rows, *others):
+    others = [rows[:1], rows.T.contiguous().T, rows.clone().requires_grad_(), rows.numpy(), rows.byte()]
+    for keys in (rows, rows.half(), rows.bfloat16(), *others):
         arrays.sort(keys)
-    assert taken == [1]
+    assert taken == [1, 1, 1]
+    assert not arrays.use_row_kernel([rows.half().repeat(64, 1)])  # no other loop takes these
 
 
 def test_a_number_at_the_end_of_a_block() -> None:

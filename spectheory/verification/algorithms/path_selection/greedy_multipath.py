@@ -8,6 +8,7 @@ from spectheory.optima.bounds.skewed_draft import skewed_draft_rows
 from spectheory.verification.algorithms.path_selection.selection import (
     PathSelection,
     SelectedPaths,
+    certain_chances,
     select_highest_ranked,
 )
 
@@ -58,3 +59,7 @@ class GreedyMultipath(PathSelection):
             self.ranking,
         )
         return SelectedPaths(selected, ones_like(target_rows[..., 0, 0]), target_rows, skewed_rows)
+
+    def path_chances(self, paths: Array, target_rows: Array, draft_rows: Array) -> Array:
+        selected = select_highest_ranked(paths, target_rows, draft_rows, self.ranking)
+        return certain_chances(selected, target_rows)

@@ -23,6 +23,7 @@ from spectheory.optima.bounds.skewed_draft import ranked_powers, skewed_draft_ro
 from spectheory.verification.algorithms.path_selection.selection import (
     PathSelection,
     SelectedPaths,
+    certain_chances,
     select_highest_ranked,
 )
 
@@ -101,6 +102,13 @@ class MixedMultipath(PathSelection):
         )
         chances = xp.stack([share, 1 - share], axis=-1)
         return SelectedPaths(selected, chances, target_rows, skewed_rows)
+
+    def path_chances(self, paths: Array, target_rows: Array, draft_rows: Array) -> Array:
+        rows = target_rows[..., 0, 0, :], draft_rows[..., 0, 0, :]
+        share = self._share(*rows, ranked_powers(*rows, paths.shape[-2], self.ranking).powers)[..., None]
+        highest = select_highest_ranked(paths, target_rows, draft_rows, self.ranking)
+        first, other = (certain_chances(path, target_rows) for path in (0 * highest, highest))
+        return share * first + (1 - share) * other
 
     def _share(self, target_row: Array, draft_row: Array, powers: Array) -> Array:
         """λ, one per batch element, from the rows at the root.  [..., V] -> [...]"""
