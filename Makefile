@@ -67,6 +67,7 @@ dist: setup
 	$(BIN)/python scripts/distribution.py
 
 mutants: setup
+	$(BIN)/python scripts/mutants.py --record
 	$(BIN)/python scripts/mutants.py
 
 lint: setup
