@@ -3,10 +3,10 @@
 The changes are drawn room by room from all changes that ``syntax_edits.py`` makes of the package's functions.
 Near a change are the tests of the file that mirrors its module, and tests that run the changed line
 (``recorded_tests.py``).  Of the latter every test function gives one case, then every one a second case, and
-so on, the fastest first, ``RECORDED_SECONDS`` in all.  ``scripts/mutants.toml`` adds what the record does not
-see, and says of a mutant that no test can tell from the original why this is so.  The check runs on copies of
-the tree in a temporary folder: in forks of a process that has collected the tests (``forked_tests.py``), and
-in a new interpreter where a fork cannot apply the change or runs out of time.
+so on, the fastest first, ``RECORDED_SECONDS`` in all.  ``scripts/mutants.toml`` says of
+a mutant that no test can tell from the original why this is so.  The check runs on copies of the tree in a
+temporary folder: in forks of a process that has collected the tests (``forked_tests.py``), and in a new
+interpreter where a fork cannot apply the change or runs out of time.
 
     python scripts/mutants.py --record                  run the quick tests and keep which lines they run
     python scripts/mutants.py --sample 150 --seed 1     150 drawn mutants, results to build/mutants.jsonl
@@ -51,7 +51,7 @@ from recorded_tests import LINES, SECONDS, RecordedTests, record
 from syntax_edits import Edit, edits, function_of, functions_of, mutate, mutated
 
 ROOT = Path(__file__).resolve().parent.parent
-TABLE = ROOT / "scripts" / "mutants.toml"
+ARGUED = ROOT / "scripts" / "mutants.toml"
 RESULTS = ROOT / "build" / "mutants.jsonl"
 
 SERVER = multiprocessing.get_context("forkserver")
@@ -105,21 +105,13 @@ class Mutant:
         return Path(*self.module.split(".")).with_suffix(".py")
 
 
-def mirror_tests(module: str, more: dict[str, list[str]], root: Path = ROOT) -> list[str]:
-    """The test file that mirrors a module, and those that the list adds for it or for a folder around it."""
-    _, *folders, name = module.split(".")
-    own = Path("tests", *folders, f"test_{name}.py")
-    around = [module.rsplit(".", depth)[0] for depth in range(len(folders) + 1)]
-    return [str(own)] * (root / own).exists() + [test for place in around for test in more.get(place, [])]
-
-
 def drawn(count: int, seed: int, recorded: RecordedTests | None = None, root: Path = ROOT) -> list[Mutant]:
     """Mutants drawn at random, equally many from every room.
 
     A module is drawn by its length, a change uniformly among those of its functions.  The order is random: a
     run that was stopped is a sample of all rooms, too.
     """
-    document = tomllib.loads(TABLE.read_text(encoding="utf-8"))
+    argued = tomllib.loads(ARGUED.read_text(encoding="utf-8"))
     rooms: defaultdict[str, list[Path]] = defaultdict(list)
     for path in sorted((root / "spectheory").glob("*/**/*.py")):
         rooms[path.relative_to(root).parts[1]].append(path)
@@ -132,12 +124,13 @@ def drawn(count: int, seed: int, recorded: RecordedTests | None = None, root: Pa
             if not (changes := _changes(path)):
                 continue
             function, edit = rng.choice(changes)
-            module = ".".join(path.relative_to(root).with_suffix("").parts)
-            tests = mirror_tests(module, document["tests"], root)
+            _, *folders, name = path.relative_to(root).with_suffix("").parts
+            mirror = Path("tests", *folders, f"test_{name}.py")
+            tests = [str(mirror)] if (root / mirror).exists() else []
             if recorded is not None:
                 tests += recorded.of_line(path, function, edit.line, tests, RECORDED_SECONDS)
-            mutant = Mutant(module, function, edit.name, tuple(tests))
-            found[mutant.id] = replace(mutant, equivalent=document["argued"].get(mutant.id, ""))
+            mutant = Mutant(".".join(["spectheory", *folders, name]), function, edit.name, tuple(tests))
+            found[mutant.id] = replace(mutant, equivalent=argued.get(mutant.id, ""))
     return rng.sample(list(found.values()), len(found))
 
 

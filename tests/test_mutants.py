@@ -13,7 +13,6 @@ from scripts import load
 script = load("scripts", "mutants")
 recorded_tests = load("scripts", "recorded_tests")
 forked_tests = load("scripts", "forked_tests")
-DOCUMENT = script.tomllib.loads(script.TABLE.read_text(encoding="utf-8"))
 SOURCE = '''def f(rows, a, b=2):
     """Text: 1 < 2."""
     if min(a, b) < 1 and not a:  # a comment
@@ -37,15 +36,12 @@ def test_drawn_mutants_fit_the_tree() -> None:
         )
 
 
-def test_the_list_fits_the_tree() -> None:
-    """An argument whose function or place is gone is idle, and so are tests that are gone."""
-    for name in DOCUMENT["argued"]:
+def test_arguments_are_of_mutants_that_there_are() -> None:
+    """An argument whose function or place is gone is idle."""
+    for name in script.tomllib.loads(script.ARGUED.read_text(encoding="utf-8")):
         module, function, edit = name.split(":", 2)
         path = script.ROOT.joinpath("spectheory", *module.split(".")).with_suffix(".py")
         assert script.mutate(path.read_text(encoding="utf-8"), function, edit.strip())
-    for place, tests in DOCUMENT["tests"].items():
-        assert importlib.import_module(place)
-        assert [test for test in tests if not (script.ROOT / test).is_file()] == []
 
 
 def test_tests_near_a_line_are_those_that_run_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
