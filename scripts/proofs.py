@@ -13,7 +13,7 @@ from typing import Any
 from spectheory import verifiers
 from spectheory.exact.proof import Proof, check_proof, prove
 from spectheory.exact.proof.check import check_document, read
-from spectheory.exact.proof.check_statements import Claim
+from spectheory.exact.proof.check_statements import ClaimedStatement
 from spectheory.exact.proof.proof_file import write
 from spectheory.pairs.drafts import DraftProcess, PrefixTree, WithoutReplacement
 
@@ -78,6 +78,7 @@ SHAPES: list[Row] = [
     ("multi_round_without_replacement", 3, 1, WithoutReplacement((3,)), False),
     ("greedy_multipath", 4, 1, 3, False),
     ("mixed_multipath", 3, 1, 2, False),
+    ("scored_multipath", 2, 1, 2, False),
     ("token", 3, 1, 1, False, "optimal"),
     ("block", 2, 2, 1, False, "optimal"),
     ("mixed_multipath", 2, 1, 2, False, "optimal"),
@@ -143,7 +144,7 @@ def row_of(row: Row, kept: list[str]) -> str:
 
 def _is_of_this_code(path: Path) -> bool:
     document = read(path)
-    return document["verifier_code"] == Claim.of(document, verifiers[document["verifier"]]).digest
+    return document["verifier_code"] == ClaimedStatement.of(document, verifiers[document["verifier"]]).digest
 
 
 def renew() -> None:
@@ -155,7 +156,7 @@ def renew() -> None:
     for path in sorted(STORED.glob("*.proof")):
         document, size = read(path), path.stat().st_size
         verifier = verifiers[document["verifier"]]
-        renewed = document | {"verifier_code": Claim.of(document, verifier).digest}
+        renewed = document | {"verifier_code": ClaimedStatement.of(document, verifier).digest}
         check_document(renewed, verifier)
         new_size = write(path, renewed)
         start = f"| `{document['verifier']}` | {document['statement']} | "

@@ -15,7 +15,7 @@ from spectheory import defects, instances, prove, verifiers
 from spectheory.exact import proof
 from spectheory.exact.proof.check import check_document, check_proof, proved_shapes, read
 from spectheory.exact.proof.check_numbers import RejectedProofError
-from spectheory.exact.proof.check_statements import Claim
+from spectheory.exact.proof.check_statements import ClaimedStatement
 from spectheory.exact.proof.verifier_code import code_digest, code_texts
 from spectheory.exact.suite import SuiteCase, certify_suite
 from spectheory.foundation.arrays import normalise, zeros_like
@@ -274,7 +274,7 @@ def test_stored_proofs_hold(path: Path) -> None:
     """Small ones are checked here; of all, the code is the code that was proved, and the page lists them."""
     data = path.read_bytes()
     document = read(path)
-    assert document["verifier_code"] == Claim.of(document, verifiers[document["verifier"]]).digest
+    assert document["verifier_code"] == ClaimedStatement.of(document, verifiers[document["verifier"]]).digest
     assert f"| {len(data)} |" in PAGE.read_text(encoding="utf-8")
     if len(data) < 400:
         assert check_proof(path)["regions"] == document["regions"]
