@@ -72,6 +72,7 @@ gpu:
 	PYTHONPATH=. $(or $(wildcard $(BIN)/python),$(PYTHON)) benchmarks/gpu.py
 
 mutants: setup
+	$(BIN)/python scripts/mutants.py --record
 	$(BIN)/python scripts/mutants.py
 
 lint: setup

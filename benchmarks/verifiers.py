@@ -42,7 +42,7 @@ NOT_RUN = {
     "otm": "a plan takes seconds for each pair of rows, see one_position_plan.py",
     "conditional_transport": "a plan for every context, as otm",
     "optimal_multipath": "needs both models at every context: for enumerable pairs only",
-    "leaf_rankings, explicit_ranking": "bound to the V^L leaves of an enumerable pair",
+    "leaf_rankings": "bound to the V^L leaves of an enumerable pair",
     "kseq": "one position only; spectr is K-SEQ position by position",
 }
 """The other verifiers of the package, and why they have no line."""

@@ -25,8 +25,8 @@ PASSED, FAILED, NOT_APPLIED = 0, 1, 7
 """Exit codes of a fork: all tests pass, one fails, the code of a loaded function cannot be exchanged."""
 Change = tuple[str, str, ast.Module]
 """A module, its source, and the syntax tree of the mutant."""
-SECONDS = 60
-"""Of processor time that a fork may take; ten times as many on the clock."""
+SECONDS = 120
+"""Of processor time that a fork may take; five times as many on the clock."""
 
 
 class Forks:
@@ -70,7 +70,7 @@ class Forks:
                 code = self._run(session, change, tests)
             os._exit(code)
         os.close(writing)
-        status = _wait(child, 10 * SECONDS)
+        status = _wait(child, 5 * SECONDS)
         failed = os.read(reading, 10_000).decode()
         os.close(reading)
         return status, failed

@@ -1,20 +1,21 @@
 """A mutation check: each small wrong change of the package must fail a test near it.
 
-``scripts/mutants.toml`` names functions of the package and changes of their syntax trees, which
-``syntax_edits.py`` makes; ``--sample N`` draws N from all changes of all functions, room by room.
-The nearest tests of a module are those that mirror it, and those that the list adds.  A mutant that no test
-can tell from the original says why in ``equivalent``.  The check runs on copies of the tree in a temporary
-folder: in forks of a process that has collected the tests (``forked_tests.py``), and in a new interpreter
-where a fork cannot apply the change or runs out of time.
+The changes are drawn room by room from all changes that ``syntax_edits.py`` makes of the package's functions.
+Near a change are the tests of the file that mirrors its module, and tests that run the changed line
+(``recorded_tests.py``).  Of the latter every test function gives one case, then every one a second case, and
+so on, the fastest first, ``RECORDED_SECONDS`` in all.  ``scripts/mutants.toml`` says of
+a mutant that no test can tell from the original why this is so.  The check runs on copies of the tree in a
+temporary folder: in forks of a process that has collected the tests (``forked_tests.py``), and in a new
+interpreter where a fork cannot apply the change or runs out of time.
 
-    python scripts/mutants.py                           the listed ones, results to build/mutants.jsonl
-    python scripts/mutants.py --sample 150 --seed 1     150 drawn ones
-    python scripts/mutants.py --resume                  those without a result there
-    python scripts/mutants.py --only ID                 one in a new interpreter, with the output of its tests
-    python scripts/mutants.py --report FILE             also write the table of results as Markdown
+    python scripts/mutants.py --record                  run the quick tests and keep which lines they run
+    python scripts/mutants.py --sample 150 --seed 1     150 drawn mutants, results to build/mutants.jsonl
+    python scripts/mutants.py ... --resume              those without a result there
+    python scripts/mutants.py ... --only ID             one in a new interpreter, with the output of its tests
+    python scripts/mutants.py ... --report FILE         also write the table of results as Markdown
 
-Exit codes: 0 every mutant is killed or argued equivalent; 1 one is not, or an argument is refuted; 2 the list
-does not fit the tree, or the tests fail without a mutant.
+Exit codes: 0 every mutant is killed or argued equivalent; 1 one is not, or an argument is refuted; 2 there is
+no record of the tests, or pytest itself fails.
 """
 
 import argparse
@@ -46,10 +47,11 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 from forked_tests import FAILED, PASSED, Change, serve
-from syntax_edits import edits, function_of, functions_of, mutate, mutated
+from recorded_tests import LINES, SECONDS, RecordedTests, record
+from syntax_edits import Edit, edits, function_of, functions_of, mutate, mutated
 
 ROOT = Path(__file__).resolve().parent.parent
-TABLE = ROOT / "scripts" / "mutants.toml"
+ARGUED = ROOT / "scripts" / "mutants.toml"
 RESULTS = ROOT / "build" / "mutants.jsonl"
 
 SERVER = multiprocessing.get_context("forkserver")
@@ -61,8 +63,12 @@ TESTS_FAILED, INTERRUPTED, INTERNAL_ERROR = 1, 2, 3
 OTHER_PACKAGE = 99
 
 
-class TableError(Exception):
-    """The list of mutants does not fit the tree, or the tests fail without any mutant."""
+RECORDED_SECONDS = 30
+"""Of tests that run the changed line, beside those of the file that mirrors the module."""
+
+
+class CheckError(Exception):
+    """There is no record of the tests, or pytest itself fails."""
 
 
 @dataclass(frozen=True)
@@ -98,116 +104,43 @@ class Mutant:
         """The file it changes, from the root of the tree."""
         return Path(*self.module.split(".")).with_suffix(".py")
 
-    def applied_to(self, text: str) -> str:
-        """The text of the file with the change.
 
-        Raises:
-            TableError: there is no such function, or no place for the change in it.
-        """
-        try:
-            return mutate(text, self.function, self.edit)
-        except LookupError as error:
-            raise TableError(f"{self.module}: {error}; bring the mutant up to date") from error
-
-
-def nearest_tests(module: str, more: dict[str, list[str]], root: Path = ROOT) -> tuple[str, ...]:
-    """A module's examples, the test file that mirrors it, and those that the list adds for it or around it.
-
-    ``{name}`` in an entry of the list is the module's name.  What the list adds for a folder is near its
-    modules without a test file.  Empty where there are only examples.
-    """
-    _, *folders, name = module.split(".")
-    own = Path("tests", *folders, f"test_{name}.py")
-    found = [str(own)] if (root / own).exists() else []
-    source = root.joinpath(*module.split(".")).with_suffix(".py")
-    has_examples = source.is_file() and ">>> " in source.read_text(encoding="utf-8")
-    examples = [f"tests/test_doctests.py::test_examples_of_the_module[{module}]"] if has_examples else []
-    while not (added := more.get(module, [])) and not found and "." in module:
-        module = module.rpartition(".")[0]
-    near = [*found, *(test.replace("{name}", name) for test in added)]
-    return tuple(dict.fromkeys([*examples, *near])) if near else ()
-
-
-def read_table(table: Path = TABLE, root: Path = ROOT) -> list[Mutant]:
-    """All listed mutants.
-
-    Raises:
-        TableError: one is listed twice, or has no tests.
-    """
-    document = tomllib.loads(table.read_text(encoding="utf-8"))
-    mutants = []
-    for name, changes in document["mutants"].items():
-        module, _, function = name.partition(":")
-        for edit, why in changes.items() if isinstance(changes, dict) else [(edit, "") for edit in changes]:
-            tests = nearest_tests(module, document["tests"], root)
-            if not tests:
-                raise TableError(f"{name}: no tests; add those of {module} to [tests]")
-            mutants.append(Mutant(module, function, edit, tests, why))
-    repeated = [name for name, count in Counter(mutant.id for mutant in mutants).items() if count > 1]
-    if repeated:
-        raise TableError(f"listed twice: {', '.join(repeated)}")
-    return mutants
-
-
-def drawn(count: int, seed: int, table: Path = TABLE, root: Path = ROOT) -> list[Mutant]:
+def drawn(count: int, seed: int, recorded: RecordedTests | None = None, root: Path = ROOT) -> list[Mutant]:
     """Mutants drawn at random, equally many from every room.
 
-    A module is drawn by its length, a change uniformly among those of its functions.  Modules without tests
-    near them are left out.  The order is random: a run that was stopped is a sample of all rooms, too.
+    A module is drawn by its length, a change uniformly among those of its functions.  The order is random: a
+    run that was stopped is a sample of all rooms, too.
     """
-    document = tomllib.loads(table.read_text(encoding="utf-8"))
-    argued = document["argued"]
+    argued = tomllib.loads(ARGUED.read_text(encoding="utf-8"))
     rooms: defaultdict[str, list[Path]] = defaultdict(list)
     for path in sorted((root / "spectheory").glob("*/**/*.py")):
-        if nearest_tests(_module(path, root), document["tests"], root):
-            rooms[path.relative_to(root).parts[1]].append(path)
+        rooms[path.relative_to(root).parts[1]].append(path)
     rng, found = random.Random(seed), dict[str, Mutant]()
     for number, room in enumerate(sorted(rooms)):
         wanted = len(found) + (count + number) // len(rooms)
         sizes = [path.stat().st_size for path in rooms[room]]
         while len(found) < wanted:
             (path,) = rng.choices(rooms[room], sizes)
-            module = _module(path, root)
-            if changes := _changes(path):
-                function, edit = rng.choice(changes)
-                tests = nearest_tests(module, document["tests"], root)
-                mutant = Mutant(module, function, edit, tests)
-                found[mutant.id] = replace(mutant, equivalent=argued.get(mutant.id, ""))
+            if not (changes := _changes(path)):
+                continue
+            function, edit = rng.choice(changes)
+            _, *folders, name = path.relative_to(root).with_suffix("").parts
+            mirror = Path("tests", *folders, f"test_{name}.py")
+            tests = [str(mirror)] if (root / mirror).exists() else []
+            if recorded is not None:
+                tests += recorded.of_line(path, function, edit.line, tests, RECORDED_SECONDS)
+            mutant = Mutant(".".join(["spectheory", *folders, name]), function, edit.name, tuple(tests))
+            found[mutant.id] = replace(mutant, equivalent=argued.get(mutant.id, ""))
     return rng.sample(list(found.values()), len(found))
 
 
-def _module(path: Path, root: Path) -> str:
-    return ".".join(path.relative_to(root).with_suffix("").parts)
-
-
 @cache
-def _changes(path: Path) -> list[tuple[str, str]]:
+def _changes(path: Path) -> list[tuple[str, Edit]]:
     """(function, change) of a module."""
     tree = ast.parse(path.read_text(encoding="utf-8"))
     return [
-        (function, edit.name)
-        for function in functions_of(tree)
-        for edit in edits(function_of(tree, function))
+        (function, edit) for function in functions_of(tree) for edit in edits(function_of(tree, function))
     ]
-
-
-def complaints(mutants: Iterable[Mutant], root: Path = ROOT) -> list[str]:
-    """What does not fit the tree: a function, a place for the change or a test that is gone."""
-    found = []
-    for mutant in mutants:
-        path = root / mutant.file
-        try:
-            if not path.is_file():
-                raise TableError(f"{mutant.id}: there is no file {mutant.file}")
-            mutant.applied_to(path.read_text(encoding="utf-8"))
-        except TableError as error:
-            found.append(str(error))
-        found += [
-            f"{mutant.id}: there is no test {test}"
-            for test in mutant.tests
-            if not (root / test.partition("::")[0]).is_file()
-        ]
-    return found
 
 
 class Copy:
@@ -250,7 +183,7 @@ class Copy:
         """The same with a mutant applied, which is taken back whatever happens."""
         path = self.folder / mutant.file
         original = path.read_text(encoding="utf-8")
-        path.write_text(mutant.applied_to(original), encoding="utf-8")
+        path.write_text(mutate(original, mutant.function, mutant.edit), encoding="utf-8")
         try:
             return self.test(mutant.tests, limit)
         finally:
@@ -264,7 +197,9 @@ class Copy:
         try:
             if self.connection is None:
                 self.collect()
-            path.write_text(mutant.applied_to(original), encoding="utf-8")  # for what the tests start
+            path.write_text(
+                mutate(original, mutant.function, mutant.edit), encoding="utf-8"
+            )  # for what the tests start
             code, by = self.ask(change, mutant.tests)
             path.write_text(original, encoding="utf-8")
             if code == FAILED and by and self.ask(None, [by])[0] == PASSED:
@@ -273,7 +208,7 @@ class Copy:
                 return "timeout", ""
         except (EOFError, OSError):
             output = self.folder.with_suffix(".forks.txt").read_text(encoding="utf-8")
-            raise TableError(f"the tests cannot be collected:\n{output[-3000:]}") from None
+            raise CheckError(f"the tests cannot be collected:\n{output[-3000:]}") from None
         finally:
             path.write_text(original, encoding="utf-8")
         return ("survived", "") if code == PASSED else ("", "")
@@ -332,40 +267,27 @@ def run_pytest(folder: Path, output: Path, tests: Sequence[str]) -> None:
 class Check:
     """Runs mutants, each in a free copy, and writes every result as soon as it is there."""
 
-    def __init__(self, copies: Sequence[Copy], results: Path, say: bool = False) -> None:
+    def __init__(
+        self, copies: Sequence[Copy], results: Path, recorded: RecordedTests, say: bool = False
+    ) -> None:
         self.copies: Queue[Copy] = Queue()
         for copy in copies:
             self.copies.put(copy)
-        self.results, self.say = results, say
-        self.seconds: dict[str, float] = {}
+        self.results, self.recorded, self.say = results, recorded, say
         self.lock = Lock()
-
-    def limit(self, copy: Copy, tests: tuple[str, ...]) -> float:
-        """Seconds a mutant may take: 20 and three times what its tests take without it.
-
-        Raises:
-            TableError: they fail without it, or there are none.
-        """
-        with self.lock:
-            for test in tests:
-                if test not in self.seconds:
-                    start = time.monotonic()
-                    code, output = copy.test([test], 600)
-                    if code != 0:
-                        raise TableError(f"{test} does not pass without a mutant:\n{output[-3000:]}")
-                    self.seconds[test] = time.monotonic() - start
-            return 20 + 3 * sum(self.seconds[test] for test in tests)
 
     def run(self, mutant: Mutant) -> dict[str, Any]:
         """The result of one mutant.
 
         Raises:
-            TableError: as ``limit``, and where pytest itself fails.
+            CheckError: pytest itself fails.
         """
         copy = self.copies.get()
         try:
             start = time.monotonic()
-            result, by = ("", "") if self.say else copy.forked(mutant)
+            result, by = ("survived", "") if not mutant.tests else ("", "")
+            if not result and not self.say:
+                result, by = copy.forked(mutant)
             if not result:
                 result, by = self.in_new_interpreter(copy, mutant)
         finally:
@@ -377,19 +299,21 @@ class Check:
         return record
 
     def in_new_interpreter(self, copy: Copy, mutant: Mutant) -> tuple[str, str]:
-        """The result and the test that failed.
+        """The result and the test that failed; a test that fails without the mutant, too, does not count.
 
         Raises:
-            TableError: as ``run``.
+            CheckError: as ``run``.
         """
-        code, output = copy.test_mutant(mutant, self.limit(copy, mutant.tests))
-        if code not in (None, 0, TESTS_FAILED, INTERRUPTED, INTERNAL_ERROR) and code > 0:  # type: ignore[operator]
-            raise TableError(f"{mutant.id}: pytest ended with exit code {code}:\n{output[-3000:]}")
+        code, output = copy.test_mutant(mutant, 120 + 3 * self.recorded.seconds_of(mutant.tests))
         if self.say:
             print(output)
-        result = "timeout" if code is None else "survived" if code == 0 else "killed"
         failed = re.search(r"^(?:FAILED|ERROR) (\S+)", output, re.MULTILINE)
-        return result, failed[1] if failed and result == "killed" else ""
+        by = failed[1] if failed else ""
+        if code not in (None, 0, TESTS_FAILED, INTERRUPTED, INTERNAL_ERROR) and code > 0:  # type: ignore[operator]
+            raise CheckError(f"{mutant.id}: pytest ended with exit code {code}:\n{output[-3000:]}")
+        if code == 0 or (code == TESTS_FAILED and by and copy.test([by], 600)[0] != 0):
+            return "survived", by
+        return ("timeout", "") if code is None else ("killed", by)
 
 
 def read_results(path: Path) -> dict[str, dict[str, Any]]:
@@ -410,7 +334,7 @@ def unexpected(mutants: Iterable[Mutant], results: dict[str, dict[str, Any]]) ->
     for mutant in mutants:
         result = results.get(mutant.id, {}).get("result")
         if result == "survived" and not mutant.equivalent:
-            found.append(f"{mutant.id} survived {' '.join(mutant.tests)}")
+            found.append(f"{mutant.id} survived {len(mutant.tests)} tests and files")
         if result in ("killed", "timeout") and mutant.equivalent:
             found.append(f"{mutant.id} is argued equivalent, but {results[mutant.id]['by'] or result}")
     return found
@@ -437,17 +361,19 @@ def report(mutants: Sequence[Mutant], results: dict[str, dict[str, Any]]) -> str
     return "\n".join(lines) + "\n"
 
 
-def check(mutants: Sequence[Mutant], jobs: int, results: Path, say: bool = False) -> None:
+def check(
+    mutants: Sequence[Mutant], recorded: RecordedTests, jobs: int, results: Path, say: bool = False
+) -> None:
     """Run mutants, with one line of progress each on stderr.
 
     Raises:
-        TableError: as ``Check``.
+        CheckError: as ``Check``.
     """
     results.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix="mutants-") as folder, ThreadPoolExecutor(jobs) as pool:
-        tests = tuple(dict.fromkeys(test for mutant in mutants for test in mutant.tests))
+        tests = tuple(dict.fromkeys(test.partition("::")[0] for mutant in mutants for test in mutant.tests))
         copies = [Copy(Path(folder) / str(number), tests) for number in range(min(jobs, len(mutants)))]
-        running = Check(copies, results, say)
+        running = Check(copies, results, recorded, say)
         waiting = [pool.submit(running.run, mutant) for mutant in mutants]
         try:
             for done, future in enumerate(as_completed(waiting), start=1):
@@ -467,9 +393,9 @@ def check(mutants: Sequence[Mutant], jobs: int, results: Path, say: bool = False
 def parse_arguments() -> argparse.Namespace:
     """The command line."""
     parser = argparse.ArgumentParser(description="Each small wrong change must fail a test near it.")
-    parser.add_argument("--sample", type=int, metavar="N", help="draw N from all changes of all functions")
+    parser.add_argument("--record", action="store_true", help="record which tests run which lines, and stop")
+    parser.add_argument("--sample", type=int, default=150, metavar="N", help="mutants to draw (150)")
     parser.add_argument("--seed", type=int, default=0, help="of the draw (0)")
-    parser.add_argument("--list", action="store_true", help="list the mutants and stop")
     parser.add_argument("--only", metavar="ID", action="append", help="this mutant, with its tests' output")
     parser.add_argument("--resume", action="store_true", help="run only what has no result yet")
     parser.add_argument("--jobs", type=int, default=1, metavar="N", help="copies tested at a time (1)")
@@ -484,23 +410,22 @@ def main() -> int:
     SERVER.set_forkserver_preload(PRELOADED)
     signal.signal(signal.SIGTERM, lambda number, frame: sys.exit(128 + number))
     try:
-        mutants = read_table() if arguments.sample is None else drawn(arguments.sample, arguments.seed)
-        if wrong := complaints(mutants):
-            raise TableError("\n".join(wrong))
-        if arguments.list:
-            for mutant in mutants:
-                print(mutant.id, "(argued equivalent)" if mutant.equivalent else "")
-            return 0
+        if arguments.record:
+            return record()
+        if not LINES.exists() or not SECONDS.exists():
+            raise CheckError("no record of the tests; make it with --record")
+        recorded = RecordedTests()
+        mutants = drawn(arguments.sample, arguments.seed, recorded)
         chosen = [mutant for mutant in mutants if not arguments.only or mutant.id in arguments.only]
         if unknown := set(arguments.only or ()) - {mutant.id for mutant in mutants}:
-            raise TableError(f"there is no mutant {', '.join(sorted(unknown))}; --list shows all")
+            raise CheckError(f"there is no mutant {', '.join(sorted(unknown))} in this sample")
         if not arguments.resume and not arguments.only:
             arguments.results.unlink(missing_ok=True)
         known = read_results(arguments.results) if arguments.resume else {}
         left = [mutant for mutant in chosen if mutant.id not in known]
         if left:
-            check(left, max(1, arguments.jobs), arguments.results, say=bool(arguments.only))
-    except TableError as error:
+            check(left, recorded, max(1, arguments.jobs), arguments.results, say=bool(arguments.only))
+    except CheckError as error:
         print(f"error: {error}", file=sys.stderr)
         return 2
     results = read_results(arguments.results)

@@ -21,11 +21,11 @@ import click
 from spectheory.command_line import (
     audit_commands,
     check_command,
-    model_commands,
     models_command,
     paper_commands,
     plan_command,
     proof_command,
+    simulation_commands,
     theory_commands,
 )
 from spectheory.command_line.output import (
@@ -68,10 +68,10 @@ for command in (
     theory_commands.acceptance,
     plan_command.plan,
     theory_commands.verifiers,
-    model_commands.simulate,
-    model_commands.merge,
-    model_commands.generate,
-    model_commands.restrict,
+    simulation_commands.simulate,
+    simulation_commands.merge,
+    simulation_commands.generate,
+    simulation_commands.restrict,
     models_command.models_group,
     audit_commands.audit,
     paper_commands.claims,

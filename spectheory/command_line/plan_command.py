@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from spectheory.command_line.model_commands import max_prompt_tokens_option, takes_models
 from spectheory.command_line.options import csv_option, json_option, load_pair, verifier_names, was_given
 from spectheory.command_line.output import check_form, print_results
+from spectheory.command_line.simulation_commands import max_prompt_tokens_option, takes_models
 
 if TYPE_CHECKING:
-    from spectheory.command_line.model_commands import Models
+    from spectheory.command_line.simulation_commands import Models
 
 OF_MODELS = (
     "target", "draft", "tokenizer", "prompts", "temperature", "top_k", "top_p", "device", "dtype",

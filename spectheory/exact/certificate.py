@@ -367,7 +367,7 @@ def certificate_of(
         law=law,
         scope=Scope(
             arithmetic or pair.arithmetic,
-            tolerance_text(0 if pair.is_exact else tolerance, epsilon),
+            tolerance_text(slack, epsilon),
             ((pair.vocab_size, pair.draft_length, law.num_drafts),),
             (drafts_in_words(process),),
             assumed=(

@@ -48,7 +48,7 @@ from spectheory.verification.verifier import UserVerifier, Verifier
 DEFAULT_MAX_TUPLES = 2_000_000
 FLOAT64 = 2.0**-52
 """The distance of 1 from the next number of float64."""
-MAX_NUM_DRAFTS = 1_000
+MAX_ENUMERATED_DRAFTS = 1_000
 """The most paths of one tuple."""
 CHECKED_TUPLES = 32
 """On so many tuples the law of a path selection is compared with the mixture over its paths."""
@@ -173,7 +173,7 @@ class OutputLaw(Result):
         levels = zip(self._node_budgets[:-1], self.pair.numbers.target_path_probs, strict=False)
         masses = [budgets * path_probs for budgets, path_probs in levels]
         if isinstance(self.process, Iid):
-            if self.num_drafts > MAX_NUM_DRAFTS:
+            if self.num_drafts > MAX_ENUMERATED_DRAFTS:
                 # Not too often for one draft is not too often for many; the K-th powers are not needed.
                 found = most_violated_antichain(self.pair, masses, 1)
                 return None if found[0] > 0 else found
@@ -327,7 +327,7 @@ def law_of(
     pair = problem.pair
     enumerated, as_multisets, assumed = _tuples_to_enumerate(problem)
     count = enumerated.count_tuples(problem.pair, as_multisets)
-    if count > max_tuples or enumerated.num_drafts > MAX_NUM_DRAFTS:
+    if count > max_tuples or enumerated.num_drafts > MAX_ENUMERATED_DRAFTS:
         how_many = "more than 10^300" if count == inf else count
         raise EnumerationTooLargeError(
             f"{how_many} tuples of {enumerated.num_drafts} drafted paths (vocabulary {pair.vocab_size}, "

@@ -607,23 +607,14 @@ def _drafted(pair: ModelPair, processes: Collection[str]) -> Iterator[DraftProce
             continue
         one = [1] * (L - 1)
         for widths in {(2, *one): 0, (*one, 2): 0, (2,) * L: 0, (3, *one): 0, (*one, 3): 0}:
-            if _drafts_from(tree(widths), pair):
+            if tree(widths).fits(pair):
                 yield tree(widths)
     one = [1] * (L - 1)
     trees = [TopTree((min(2, pair.vocab_size), *one)), ConfidenceTree(pair.vocab_size), HubTree((2, *one))]
     trees.append(ShapedTree((2, *[1, 0, *[1] * (L - 2)][: 2 * (L - 1)])))  # the second path ends at once
-    yield from (tree for tree in trees if tree.name in processes and _drafts_from(tree, pair))
+    yield from (tree for tree in trees if tree.name in processes and tree.fits(pair))
     if "per_path" in processes:
         # The second path has another draft model: that of the pair, mixed with the uniform row.
         levels = tuple((level + Fraction(1, pair.vocab_size)) / 2 for level in pair.draft)
         other = ModelPair(pair.target, levels, pair.vocab)
         yield from (PerPath((pair, other)), PerPath((other, pair)))
-
-
-def _drafts_from(process: DraftProcess, pair: ModelPair) -> bool:
-    """Whether the rows have as many tokens with mass as the widths ask for."""
-    try:
-        process.check(pair)
-    except InvalidInputError:
-        return False
-    return True

@@ -111,6 +111,14 @@ def ones_like(array: Array) -> Array:
     return zeros_like(array) + 1 if is_exact(array) else namespace(array).ones_like(array)
 
 
+def after_rejection(target_left: Array, draft_row: Array) -> Array:
+    """max(p - q, 0), normalised: what is left of the target once a draft from q was rejected.  [..., V]
+
+    Zeros where nothing is left.
+    """
+    return normalise(positive_part(target_left - draft_row))
+
+
 def positive_part(array: Array) -> Array:
     """max(array, 0), elementwise."""
     if _formal_entry(array) is not None:

@@ -23,7 +23,6 @@ from .one_position.draft_temperature import TemperedAcceptance as TemperedAccept
 from .one_position.draft_temperature import acceptance_at_temperature as acceptance_at_temperature
 from .one_position.draft_temperature import best_draft_temperature as best_draft_temperature
 from .one_position.gumbel_coupling import gumbel_acceptance as gumbel_acceptance
-from .one_position.gumbel_coupling import gumbel_tokens as gumbel_tokens
 from .one_position.hub_drafts import HubPlan as HubPlan
 from .one_position.hub_drafts import hub_plan as hub_plan
 from .one_position.joint_cut import min_cut_of_nodes as min_cut_of_nodes

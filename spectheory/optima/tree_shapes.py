@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from spectheory.foundation.arrays import normalise, positive_part
+from spectheory.foundation.arrays import after_rejection, normalise
 from spectheory.foundation.errors import EnumerationTooLargeError, InvalidInputError
 from spectheory.foundation.exact_numbers import plain_number
 from spectheory.foundation.validation import check_count
@@ -134,7 +134,7 @@ def _repeated(target: np.ndarray, draft: np.ndarray, num_children: int) -> np.nd
         accepted = np.minimum(left, draft)
         found.append(rejected * accepted)
         rejected = rejected * (1 - accepted.sum())
-        left = _after_rejection(left, draft)
+        left = after_rejection(left, draft)
     return np.array(found)
 
 
@@ -147,16 +147,12 @@ def _distinct(target: np.ndarray, draft: np.ndarray, num_children: int) -> np.nd
         row = normalise(row)
         accepted = np.minimum(left, row)
         found[number] += prob * accepted
-        following = _after_rejection(left, row)
+        following = after_rejection(left, row)
         for token in np.flatnonzero(row > accepted):
             draw(following, _without(row, int(token)), prob * (row[token] - accepted[token]), number + 1)
 
     draw(target, draft, target.sum(), 0)
     return found
-
-
-def _after_rejection(left: np.ndarray, row: np.ndarray) -> np.ndarray:
-    return normalise(positive_part(left - row))
 
 
 def _without(row: np.ndarray, token: int) -> np.ndarray:

@@ -45,7 +45,7 @@ OF_PAIRS = (*VERIFIERS, "conditional_transport")
 """On enumerated pairs: the last one plans on the CPU, too slowly for texts."""
 MAX_TUPLES = 2_000
 """The largest enumeration of one candidate on an enumerated pair."""
-FEWEST_PROMPTS = 8
+FEWEST_PLANNED = 8
 """Half of them race, and an interval over texts needs a few."""
 MOST_PATHS = 64
 NOTHING_FITS = "no verifier takes drafts that fit the budget"
@@ -123,10 +123,10 @@ class Candidate(NamedTuple):
             costs = budget.cost_ratio, self.target_rows, budget.row_cost
             return predicted_speed_up(float(tokens), self.draft_length, *costs)
 
-        text = f"iid:{self.process.num_drafts}" if isinstance(self.process, Iid) else self.process.text
         return Choice(
-            self.verifier.name, text, self.process.num_drafts, self.draft_length, self.target_rows, value,
-            speed_up(value), interval, interval and (speed_up(interval[0]), speed_up(interval[1])),
+            self.verifier.name, self.process.text, self.process.num_drafts, self.draft_length,
+            self.target_rows, value, speed_up(value),
+            interval, interval and (speed_up(interval[0]), speed_up(interval[1])),
         )  # fmt: skip
 
 
@@ -362,8 +362,8 @@ def plan(
     """
     budget = budget.checked()
     finalists, loaded = check_count("finalists", finalists), pair.loaded()
-    if len(prompts) < FEWEST_PROMPTS:
-        raise InvalidInputError(f"a plan needs at least {FEWEST_PROMPTS} prompts, got {len(prompts)}")
+    if len(prompts) < FEWEST_PLANNED:
+        raise InvalidInputError(f"a plan needs at least {FEWEST_PLANNED} prompts, got {len(prompts)}")
     candidates = candidates_of_models(budget, verifiers)
     finalists, done = min(finalists, len(candidates)), 0
 
@@ -449,11 +449,11 @@ def _processes(pair: ModelPair, rows: int) -> Iterator[DraftProcess]:
             branches = (
                 set(widths[1:]) != {1} and length > 1 if process.name == "prefix_tree" else max(widths) > 1
             )
-            if branches and _can_draft(process, pair):
+            if branches and process.fits(pair):
                 yield process
     yield from dict.fromkeys(_shaped(pair, rows))
     for number in range(1, rows + 1):
-        if _can_draft(tree := ConfidenceTree(number), pair):
+        if (tree := ConfidenceTree(number)).fits(pair):
             yield tree
 
 
@@ -465,14 +465,6 @@ def _shaped(pair: ModelPair, rows: int) -> Iterator[ShapedTree]:
     for value in found:
         if value.children and (tree := ShapedTree(value.children)).depth == pair.draft_length:
             yield tree
-
-
-def _can_draft(process: DraftProcess, pair: ModelPair) -> bool:
-    try:
-        process.check(pair)
-    except InvalidInputError:
-        return False
-    return True
 
 
 def _samples(rows: int, length: int) -> Iterator[DraftProcess]:

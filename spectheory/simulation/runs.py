@@ -30,7 +30,7 @@ from typing import TYPE_CHECKING, Any, ParamSpec, Protocol, cast
 from spectheory.foundation.documents import count_text
 from spectheory.foundation.errors import InvalidInputError
 from spectheory.foundation.results import Result, Row, Table
-from spectheory.pairs.drafts import DraftProcess, Iid
+from spectheory.pairs.drafts import DraftProcess, draft_process
 from spectheory.pairs.pair import ModelPair
 from spectheory.simulation.checkpoint import Checkpoint, open_checkpoint, refuse_other_run
 from spectheory.simulation.common_texts import CommonTextSource
@@ -438,7 +438,7 @@ def simulate_enumerated(
     """
     settings = replace(settings or EnumeratedSettings(), **changes)
     given, pair = looked_up(verifiers), pair.to_float()
-    asked = [Iid(entry) if isinstance(entry, int) else entry for entry in settings.listed_drafts]
+    asked = [draft_process(entry) for entry in settings.listed_drafts]
     source = EnumeratedSource(pair, asked[-1], settings.device)
     work = Work(source, Stream.of(given, asked, asked[0], pair), replace(settings, progress=None))
     run = _Run(work, Checkpoint())

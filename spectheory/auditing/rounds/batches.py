@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 
 import torch
 
-from spectheory.auditing.rounds.joint_laws import marginal, total_variation
+from spectheory.auditing.rounds.joint_laws import dependence, marginal, total_variation
 from spectheory.auditing.subjects.shipped import Shipped
 from spectheory.auditing.subjects.signatures import Request, Row
 from spectheory.foundation.errors import InvalidInputError
@@ -80,12 +80,7 @@ def audit_batches(sampler: Shipped) -> tuple[str, ...]:
             if distance - undecided > TOLERANCE:
                 text = f"beside another request ({words}) the tokens of a request have another law than alone"
                 findings.add(("batch", f"{text}, total variation {float(distance):.3g}"))
-        product = {
-            (first, second): mass * other
-            for first, mass in marginal(together, 0).items()
-            for second, other in marginal(together, 1).items()
-        }
-        distance = total_variation(together, product)
+        distance = dependence(together)
         if distance - undecided > TOLERANCE:
             text = f"the tokens of two requests ({words}) are not independent"
             findings.add(("batch", f"{text}, total variation {float(distance):.3g}"))

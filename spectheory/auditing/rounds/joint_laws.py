@@ -22,6 +22,21 @@ def marginal(law: Mapping[tuple[Outcome, ...], Fraction], place: int) -> dict[Ou
     return masses
 
 
+def dependence(law: Mapping[tuple[Outcome, ...], Fraction]) -> Fraction:
+    """The total variation of a law of pairs of outcomes from that of independent ones.
+
+    Example:
+        >>> print(dependence({("a", "x"): Fraction(1, 2), ("b", "y"): Fraction(1, 2)}))
+        1/2
+    """
+    product = {
+        (first, second): mass * other
+        for first, mass in marginal(law, 0).items()
+        for second, other in marginal(law, 1).items()
+    }
+    return total_variation(law, product)
+
+
 def total_variation(first: Mapping[Any, Fraction], second: Mapping[Any, Fraction]) -> Fraction:
     """Half the sum of absolute differences.
 

@@ -64,19 +64,11 @@ def questions(
     for tree in sampler.trees:
         words = tree.text
         for name, pair in known.items():
-            if _can_draft(tree, pair):
+            if tree.fits(pair):
                 _ask(sampler, Question(name, pair, tree, words), groups, left_out)
         if words not in groups and sampler.has_given_drafts:
             raise InvalidInputError(f"no pair has drafts of {words}; a tree has a width per drafted token")
     return groups, tuple(left_out)
-
-
-def _can_draft(process: DraftProcess, pair: ModelPair) -> bool:
-    try:
-        process.check(pair)
-    except InvalidInputError:
-        return False
-    return True
 
 
 def _ask(

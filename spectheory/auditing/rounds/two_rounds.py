@@ -9,7 +9,7 @@ from collections import defaultdict
 from collections.abc import Mapping
 from fractions import Fraction
 
-from spectheory.auditing.rounds.joint_laws import marginal, total_variation
+from spectheory.auditing.rounds.joint_laws import dependence, marginal, total_variation
 from spectheory.auditing.rounds.rounding import rounding_bound
 from spectheory.auditing.subjects.drafting_rounds import DraftingRound, LookUpModel, Played
 from spectheory.auditing.subjects.shipped import Tokens
@@ -98,12 +98,7 @@ def _must_be_independent(
     texts: dict[tuple[Tokens, ...], Fraction] = defaultdict(Fraction)
     for played, mass in law.items():
         texts[tuple(tuple(token for each in rounds for token in each.tokens) for rounds in played)] += mass
-    product = {
-        (first, second): mass * other
-        for first, mass in marginal(texts, 0).items()
-        for second, other in marginal(texts, 1).items()
-    }
-    distance = total_variation(texts, product)
+    distance = dependence(texts)
     if distance > rounding_bound(pair):
         words = "the tokens of two requests side by side are not independent"
         sampler.journal.findings.add(("rounds", f"{words}, total variation {float(distance):.3g}"))

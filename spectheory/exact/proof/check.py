@@ -34,7 +34,7 @@ from spectheory.exact.proof.check_numbers import (
     reject,
 )
 from spectheory.exact.proof.check_postponed import note, read_postponed
-from spectheory.exact.proof.check_statements import Claim
+from spectheory.exact.proof.check_statements import ClaimedStatement
 from spectheory.exact.proof.verifier_code import code_digest
 from spectheory.foundation.errors import InvalidInputError
 from spectheory.pairs.drafts import WithoutReplacement
@@ -150,7 +150,7 @@ class _Check:
         if not type(self.size) is type(self.length) is int:
             reject("its shape is not one of whole numbers")
         self.positive = document["domain"] == "positive rows"
-        self.document, self.claim = document, Claim.of(document, verifier)
+        self.document, self.claim = document, ClaimedStatement.of(document, verifier)
         self.process = self.claim.subjects[0][1]
         if document["verifier_code"] != self.claim.digest:
             reject("the code of the verifier is not the code that was proved")

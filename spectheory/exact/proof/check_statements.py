@@ -65,14 +65,14 @@ class Leaf(NamedTuple):
         return found
 
 
-class Claim(NamedTuple):
+class ClaimedStatement(NamedTuple):
     """What a proof states: its kind, and the verifiers with the processes of their drafts."""
 
     kind: str
     subjects: list[tuple[Verifier, DraftProcess]]
 
     @staticmethod
-    def of(document: Mapping[str, Any], verifier: Verifier) -> Claim:
+    def of(document: Mapping[str, Any], verifier: Verifier) -> ClaimedStatement:
         """What a document states of a verifier."""
         drafts, name, length = document["drafts"], document["statement"], document["draft_length"]
         process: Iid | Tree = (
@@ -99,7 +99,7 @@ class Claim(NamedTuple):
             or (name == "completed" and verifier.modified_target_rows is None)
         ):
             reject("it states something else")
-        return Claim(kind, [(verifier, process), *compared])
+        return ClaimedStatement(kind, [(verifier, process), *compared])
 
     @property
     def has_rows_beyond(self) -> bool:

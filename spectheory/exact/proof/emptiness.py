@@ -7,6 +7,8 @@ from random import Random
 from time import monotonic
 from typing import NamedTuple
 
+from flint import fmpq
+
 from spectheory.exact.proof.certificates import Constraint, Lemma, Node, Part, Term, certificate
 from spectheory.exact.proof.domain import FormalPair
 from spectheory.exact.proof.points import Point, random_point
@@ -169,21 +171,63 @@ class Emptiness:
         answer, values = self._solver.decide(every)
         if answer == "sat" and values:
             base = points[0].values if points else random_point(pair, self._random).values
-            rows = [values.get(i, value) for i, value in enumerate(base)]
-            free = {i: value for i, value in values.items() if i >= len(rows)}
-            point = Point(rows, pair.value_of, free)
             # Without a known point the solver's says nothing about conditions on other variables.
-            return Finding(mask, None, [point] if point.is_in({**known, factor: mask}.items()) else [])
-        if answer != "unsat":
-            return unknown
+            point = self._point(pair, values, base, {**known, factor: mask})
+            return Finding(mask, None, [] if point is None else [point])
+        return Finding(mask, self._lemma_of(every), []) if answer == "unsat" else unknown
+
+    def _lemma_of(self, every: Sequence[Constraint]) -> int:
+        """The lemma that conditions have no solution, which the solver says."""
+        assert self._solver is not None
         core, known = self._solver.core(every) or every, dict(every)
         self._cores_left = MOST_CORES
         target = self._closed(core, known, MOST_STEPS)
         if target is None:
             target = self._certified(core, known, HIGH_DEGREES)
         if target is None:
-            return Finding(mask, self.add(core, None), [])
-        return Finding(mask, self._kept(target, known), [])
+            return self.add(core, None)
+        return self._kept(target, known)
+
+    def settle(self, pair: FormalPair, known: Mapping[Factor, int], milliseconds: int) -> int | Point | None:
+        """The lemma by which a whole region is empty, or a point of it; ``None`` if the solver finds neither.
+
+        Args:
+            pair: the face.
+            known: the region.
+            milliseconds: for every question to the solver.
+        """
+        if self._solver is None:
+            return None
+        values, usual = dict[int, fmpq](), self._solver.milliseconds
+        self._solver.milliseconds = milliseconds
+        try:
+            left = {factor: mask for factor, mask in known.items() if mask != ANY_SIGN}
+            while left and monotonic() < self.deadline:
+                factor, mask = next(iter(left.items()))
+                every = [*component(left, factor, mask), (factor, mask)]
+                answer, found = self._solver.decide(every)
+                if answer == "unsat":
+                    return self._lemma_of(every)
+                if not found:
+                    return None
+                values |= found
+                left = {one: sign for one, sign in left.items() if one not in dict(every)}
+        finally:
+            self._solver.milliseconds = usual
+        return self._point(pair, values, random_point(pair, self._random).values, known)
+
+    def _point(
+        self,
+        pair: FormalPair,
+        values: Mapping[int, fmpq],
+        base: Sequence[fmpq],
+        known: Mapping[Factor, int],
+    ) -> Point | None:
+        """The point with some values, and else those of another point, if it lies in a region."""
+        rows = [values.get(number, value) for number, value in enumerate(base)]
+        free = {number: value for number, value in values.items() if number >= len(rows)}
+        point = Point(rows, pair.value_of, free)
+        return point if point.is_in(known.items()) else None
 
     def _kept(self, target: int | Node, known: Mapping[Factor, int]) -> int:
         """What closes a part as a lemma."""

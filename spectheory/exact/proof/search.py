@@ -45,6 +45,8 @@ _NOT_REFUTED: tuple[str, ModelPair | None] = "", None
 SIMPLE_PAIRS, SIMPLE_PAIRS_OF_USERS = 40, 2
 """Tried before the walk; more is checked of the verifier of a user on every one."""
 CONFIDENCE = 0.99
+LONGER_QUESTIONS = (20_000, 100_000)
+"""Milliseconds for a question to the solver about a region that is neither refuted nor known to be empty."""
 POSTPONED_SHARE = 0.5
 """Of the time, for a proof that postpones decisions, before all regions are walked."""
 
@@ -199,7 +201,25 @@ class _Search:
                 share(self, _Search, arguments, self.jobs, self._step)
             else:
                 self.walk_until(self.end, self._step)
+            if not walk.waiting and not self.num_left:
+                self._settle_stuck()
         return self._result(len(walk.waiting) + len(self.stuck) + self.num_left)
+
+    def _settle_stuck(self) -> None:
+        """Ask longer whether the regions where a condition fails are empty; those with a pair wait."""
+        for milliseconds in LONGER_QUESTIONS:
+            left, self.stuck = self.stuck, []
+            for branch in left:
+                late = monotonic() > self.end or self.walk.waiting
+                found = None if late else self.walk.emptiness.settle(branch.pair, branch.known, milliseconds)
+                if found is None:
+                    self.stuck.append(branch)
+                elif isinstance(found, int):
+                    branch.part.lemma = found
+                else:
+                    branch.points = [found]
+                    self.walk.waiting.append(branch)
+                self._step()
 
     def walk_until(self, end: float, step: Callable[[], None]) -> None:
         """Follow the verifiers on the branches that wait, on the first of them in any case."""

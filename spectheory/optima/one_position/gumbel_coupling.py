@@ -25,24 +25,6 @@ MAX_TERMS = 200_000
 """The most exponentials in the product over the other drafts."""
 
 
-def gumbel_tokens(target_row: Array, draft_row: Array, times: Array) -> tuple[Array, Array]:
-    """The drafts X_1, .., X_K and the output Z of given times.
-
-    Args:
-        target_row, draft_row: p and q, floats [V].
-        times: E, positive, [..., K, V].
-
-    Returns:
-        Token ids [..., K] and [...].
-
-    Example:
-        >>> gumbel_tokens(np.array([0.5, 0.5]), np.array([0.9, 0.1]), np.array([[[1.0, 0.4], [0.7, 2.0]]]))
-        (array([[0, 0]]), array([1]))
-    """
-    with np.errstate(divide="ignore"):
-        return (times / draft_row).argmin(-1), (times.min(axis=-2) / target_row).argmin(-1)
-
-
 def gumbel_acceptance(
     target_probs: Sequence[Any] | Array, draft_probs: Sequence[Any] | Array, num_drafts: int
 ) -> Any:

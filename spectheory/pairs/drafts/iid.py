@@ -35,6 +35,10 @@ class Iid(DraftProcess):
     def __post_init__(self) -> None:
         check_num_drafts(self.num_drafts)
 
+    @property
+    def text(self) -> str:
+        return f"{self.name}:{self.num_drafts}"
+
     def check(self, pair: ModelPair) -> None:
         """Every pair can be drafted from."""
 

@@ -8,6 +8,7 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
+from spectheory.foundation.errors import InvalidInputError
 from spectheory.foundation.exact_numbers import flint_if_exact, fractions_if_exact
 from spectheory.pairs.contexts import Context, context_node, count_nodes, paths_to
 from spectheory.pairs.pair import ModelPair
@@ -58,6 +59,14 @@ class DraftProcess(ABC):
 
     def check(self, pair: ModelPair) -> None:  # noqa: B027, a process may take every pair
         """Refuse a pair the process cannot draft from (``InvalidInputError``); by default none is refused."""
+
+    def fits(self, pair: ModelPair) -> bool:
+        """Whether ``check`` takes a pair."""
+        try:
+            self.check(pair)
+        except InvalidInputError:
+            return False
+        return True
 
     def count_tuples(self, pair: ModelPair, as_multisets: bool = False) -> float:
         """How many K-tuples have positive probability (or multisets, where order has no influence).
@@ -117,12 +126,12 @@ class DraftProcess(ABC):
 
     @property
     def text(self) -> str:
-        """The process as ``--tree`` takes it: its name, and its shape if it has one.
+        """The process as ``--tree`` takes it: its name, and its shape if it has one; i.i.d. paths with K.
 
         Example:
             >>> from spectheory.pairs.drafts import Iid, PrefixTree
             >>> Iid(2).text, PrefixTree((2, 1)).text
-            ('iid', 'prefix_tree:2,1')
+            ('iid:2', 'prefix_tree:2,1')
         """
         return f"{self.name}:{','.join(map(str, self.shape))}" if self.shape else self.name
 

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from spectheory.foundation.errors import InvalidInputError
-from spectheory.foundation.exact_numbers import is_exact, to_fraction
+from spectheory.foundation.exact_numbers import float_tolerance, is_exact, to_fraction
 from spectheory.foundation.validation import check_num_drafts
 from spectheory.pairs.contexts import count_nodes
 from spectheory.pairs.drafts.process import ALL_PROCESSES, COUNTED_AT_ONCE, DraftProcess, DraftTuples
@@ -101,7 +101,7 @@ class UserProcess(DraftProcess):
             raise self._refused(f"probabilities {probs.dtype}", f"{pair.arithmetic} ones, as in the pair")
         if not (probs >= 0).all():
             raise self._refused(f"the probability {probs.min()}", "none below 0")
-        if abs(probs.sum() - 1) > (0 if pair.is_exact else SUM_TOLERANCE):
+        if abs(probs.sum() - 1) > float_tolerance(pair, SUM_TOLERANCE):
             raise self._refused(f"probabilities with sum {probs.sum()}", "sum 1, every tuple once")
         return DraftTuples(leaves, probs)
 

@@ -88,7 +88,7 @@ def draft_processes(
                     options=SamplingOptions(temperature=value),
                 )
             )  # fmt: skip
-            drafts = f"iid:{num_drafts}" if isinstance(process, Iid) else process.text
+            drafts = process.text
             for estimate in simulation.estimates:
                 earned[drafts, estimate.verifier] = estimate.block_efficiency
                 table.add(

@@ -9,8 +9,14 @@ from scipy.integrate import quad
 from scipy.optimize import linprog
 
 from spectheory.foundation.errors import EnumerationTooLargeError, InvalidInputError
-from spectheory.optima import gumbel_acceptance, gumbel_tokens, optimal_acceptance
+from spectheory.optima import gumbel_acceptance, optimal_acceptance
 from spectheory.pairs.instances import random_rational
+
+
+def gumbel_tokens(target_row: np.ndarray, draft_row: np.ndarray, times: np.ndarray) -> tuple[np.ndarray, ...]:
+    """The drafts [..., K] and the output [...] of given times, [..., K, V]."""
+    with np.errstate(divide="ignore"):
+        return (times / draft_row).argmin(-1), (times.min(axis=-2) / target_row).argmin(-1)
 
 
 def rational_rows(seed: int, size: int) -> tuple[np.ndarray, np.ndarray]:

@@ -112,31 +112,6 @@ class LeafRankings(PathSelection):
             )
 
 
-class ExplicitRanking(LeafRankings):
-    """Greedy multi-path block verification with any total order on the leaves of one pair (Def. 5.1).
-
-    The law of the selected path is looked up (Eq. 19); in general on-path rows do not determine it.
-
-    Args:
-        pair: the models whose leaves are ordered.
-        order: every leaf once, lowest rank first: leaf numbers or paths of token ids.
-
-    Example:
-        >>> from spectheory import certify, instances
-        >>> pair = instances.two_token(2)
-        >>> verifier = ExplicitRanking(pair, [(0, 0), (1, 1), (0, 1), (1, 0)])
-        >>> certificate = certify(verifier, pair, drafts=2)
-        >>> certificate.is_valid, certificate.block_efficiency
-        (True, Fraction(596, 243))
-    """
-
-    name: ClassVar[str] = "explicit_ranking"
-    source: ClassVar[str] = "greedy2026 Def. 5.1, Eq. 19"
-
-    def __init__(self, pair: ModelPair, order: LeafOrder) -> None:
-        super().__init__(pair, [1], [order])
-
-
 def _first_difference(bound: ModelPair, given: ModelPair) -> str | None:
     """The first context at which two pairs of one shape have different rows, in words."""
     for side in ("draft", "target"):

@@ -5,8 +5,8 @@ from typing import Any, ClassVar
 
 from spectheory.foundation.arrays import (
     Array,
+    after_rejection,
     namespace,
-    normalise,
     ones_like,
     positive_part,
     residual_mass,
@@ -123,11 +123,6 @@ def recursive_rejection(position: Position, draft_rows: Iterable[Array]) -> Sele
         accepted.append(acceptance_ratio(take_token(target_left, token), take_token(row, token), is_draft))
         target_left = xp.where(is_draft[..., None], after_rejection(target_left, row), target_left)
     return first_accepted(xp.stack(accepted, axis=-1), target_left)
-
-
-def after_rejection(target_left: Array, draft_row: Array) -> Array:
-    """Step 3: max(p_k - q, 0), normalised; zeros where nothing is left.  [..., V]"""
-    return normalise(positive_part(target_left - draft_row))
 
 
 MAX_ROUNDS = 10_000

@@ -5,6 +5,7 @@ from fractions import Fraction
 import pytest
 
 import reference
+from explicit_ranking import ExplicitRanking
 from law_checks import assert_same_law, budget_masses, trusted_law
 from rankings import RANDOM_GROUPS, RANKINGS, plain_order, some_cases
 from spectheory import instances
@@ -13,7 +14,6 @@ from spectheory.optima.bounds.antichain_hulls import most_violated_antichain
 from spectheory.optima.bounds.rankings import leaf_order
 from spectheory.optima.bounds.skewed_draft import SkewedDraft
 from spectheory.verification.algorithms.path_selection.greedy_multipath import GreedyMultipath
-from spectheory.verification.algorithms.path_selection.leaf_rankings import ExplicitRanking
 
 
 @pytest.mark.parametrize("name", RANKINGS)

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import reference
+from explicit_ranking import ExplicitRanking
 from law_checks import assert_same_law
 from spectheory import certify, instances
 from spectheory.exact.iteration import decoded_tokens_law, first_tokens_law
@@ -14,7 +15,7 @@ from spectheory.exact.law import output_law
 from spectheory.foundation.errors import InvalidInputError
 from spectheory.pairs.drafts import DraftProcess
 from spectheory.pairs.pair import ModelPair
-from spectheory.verification.algorithms.path_selection.leaf_rankings import ExplicitRanking, LeafRankings
+from spectheory.verification.algorithms.path_selection.leaf_rankings import LeafRankings
 from spectheory.verification.algorithms.path_selection.optimal_multipath import OptimalMultipath
 from spectheory.verification.verifier import Verifier
 

@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import reference
+from explicit_ranking import ExplicitRanking
 from law_checks import assert_same_law, budget_masses, trusted_law
 from rankings import RANDOM_GROUPS, RANKINGS, plain_order, some_cases
 from spectheory import instances
@@ -21,7 +22,6 @@ from spectheory.optima.bounds.skewed_draft import SkewedDraft
 from spectheory.pairs.drafts import WithoutReplacement
 from spectheory.pairs.pair import ModelPair
 from spectheory.verification.algorithms.path_selection.greedy_multipath import GreedyMultipath
-from spectheory.verification.algorithms.path_selection.leaf_rankings import ExplicitRanking
 from spectheory.verification.algorithms.path_selection.mixed_multipath import MixedMultipath, root_mixture
 from spectheory.verification.algorithms.path_selection.optimal_multipath import OptimalMultipath
 from spectheory.verification.outcome import Outcome

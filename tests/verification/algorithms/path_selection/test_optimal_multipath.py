@@ -5,11 +5,11 @@ from itertools import permutations
 
 import pytest
 
+from explicit_ranking import ExplicitRanking
 from spectheory import instances
 from spectheory.exact.law import output_law
 from spectheory.foundation.errors import InvalidInputError
 from spectheory.optima.bounds.skewed_draft import SkewedDraft
-from spectheory.verification.algorithms.path_selection.leaf_rankings import ExplicitRanking
 from spectheory.verification.algorithms.path_selection.optimal_multipath import OptimalMultipath
 
 

@@ -5,6 +5,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
+from explicit_ranking import ExplicitRanking
 from rankings import RANKINGS
 from spectheory import instances
 from spectheory.exact.law import output_law
@@ -14,7 +15,6 @@ from spectheory.optima.bounds.skewed_draft import SkewedDraft
 from spectheory.pairs.contexts import prefix_numbers
 from spectheory.pairs.pair import ModelPair
 from spectheory.verification.algorithms.path_selection.greedy_multipath import GreedyMultipath
-from spectheory.verification.algorithms.path_selection.leaf_rankings import ExplicitRanking
 from spectheory.verification.algorithms.path_selection.mixed_multipath import MixedMultipath
 from spectheory.verification.algorithms.path_selection.optimal_multipath import OptimalMultipath
 from spectheory.verification.algorithms.path_selection.selection import PathSelection, SelectedPaths

@@ -13,7 +13,7 @@ import click
 import pytest
 
 from cli_support import run_error, run_json
-from spectheory.command_line import model_commands
+from spectheory.command_line import simulation_commands
 from spectheory.command_line.main import main
 from spectheory.foundation.errors import InvalidInputError
 from spectheory.models import (
@@ -57,9 +57,9 @@ def one_call(tiny_models: list[str], *more: str) -> list[str]:
 @pytest.mark.parametrize("left_out", ["", "threads "])
 def test_the_help_of_simulate_has_every_option_once(monkeypatch: pytest.MonkeyPatch, left_out: str) -> None:
     """A new setting of a run needs no place in the list of headings."""
-    of_the_run = model_commands.SECTIONS["The run"].replace(left_out, "")
-    monkeypatch.setitem(model_commands.SECTIONS, "The run", of_the_run)
-    context = click.Context(model_commands.simulate, help_option_names=["-h", "--help"])
+    of_the_run = simulation_commands.SECTIONS["The run"].replace(left_out, "")
+    monkeypatch.setitem(simulation_commands.SECTIONS, "The run", of_the_run)
+    context = click.Context(simulation_commands.simulate, help_option_names=["-h", "--help"])
     shown = context.command.get_help(context)
     headings = re.findall(r"^  (?:-\w, )?(--[\w-]+)", shown, re.MULTILINE)
     assert sorted(headings) == sorted(
