@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from spectheory.foundation.arrays import on_host
+from spectheory.foundation.arrays import on_host, sort
 from spectheory.foundation.errors import ComputationError, InvalidInputError
 from spectheory.foundation.validation import check_count, is_number
 
@@ -55,13 +55,18 @@ PLAIN_SAMPLING = SamplingOptions()
 def most_likely(scores: Tensor, count: int) -> Tensor:
     """Ids of the ``count`` largest scores, largest first, equals by lower id.  [..., V] -> [..., count]
 
-    ``torch.topk`` leaves the order of equals open; a stable sort does not.
+    ``torch.topk`` leaves the order of equals open, and which of them it takes; a stable sort does not.
 
     Example:
         >>> most_likely(torch.tensor([1.0, 3.0, 2.0, 3.0]), 3)
         tensor([1, 3, 2])
     """
-    return torch.sort(scores, dim=-1, descending=True, stable=True).indices[..., :count]
+    if on_host(scores) and count < scores.shape[-1]:
+        largest, tokens = scores.topk(count)
+        if (scores >= largest[..., -1:]).sum() == tokens.numel():  # none that is left out equals the last
+            tokens = tokens.sort(-1).values
+            return tokens.gather(-1, sort(-scores.gather(-1, tokens))[1])
+    return sort(-scores)[1][..., :count]
 
 
 class LogitsCheck:

@@ -8,6 +8,8 @@ import time
 from collections.abc import Callable, Generator, Sequence
 from contextlib import nullcontext
 from functools import lru_cache
+from math import ceil
+from statistics import fmean
 
 from spectheory.foundation.extras import installed
 from spectheory.simulation.estimates import Tally
@@ -48,18 +50,26 @@ def results(
     if not isinstance(jobs, str):
         yield from _spread(work, tasks, jobs, step)
         return
-    count, seconds, done = processes(jobs, work.threads) or 1, 0.0, 0
-    while done < len(tasks) and not (done and _pays(count, seconds / done, len(tasks) - done)):
+    count = processes(jobs, work.threads) or 1
+    seconds: list[float] = []
+    while (done := len(seconds)) < len(tasks) and not _pays(count, seconds, len(tasks) - done):
         begun = time.monotonic()
         found = work.do(tasks[done], step)
-        seconds, done = seconds + time.monotonic() - begun, done + 1
+        seconds.append(time.monotonic() - begun)
         yield found
     yield from _spread(work, tasks[done:], count, step)
 
 
-def _pays(count: int, seconds: float, left: int) -> bool:
-    """Whether so many processes are done sooner with the tasks that are left, each of so many seconds."""
-    return START_SECONDS + seconds * left / min(count, left) < seconds * left
+def _pays(count: int, seconds: Sequence[float], left: int) -> bool:
+    """Whether so many processes are done sooner with the tasks that are left, by the seconds of those done.
+
+    In the first one loops may be compiled, and caches are filled.
+    """
+    if not seconds:
+        return False
+    first, *later = seconds
+    each = fmean(later) if later else first - START_SECONDS
+    return START_SECONDS + each * ceil(left / count) < each * left
 
 
 def _spread(

@@ -186,22 +186,31 @@ def test_as_many_processes_as_there_are_cores_for_their_threads(monkeypatch: pyt
 
 
 class Counted:
-    """Tasks of a second each on a clock of their own."""
+    """Tasks of a second each on a clock of their own, but for the first one."""
 
-    threads = 1
+    threads, first = 1, 1.0
 
     def do(self, task: Any, step: Any) -> Any:
         global NOW
-        NOW += 1.0
+        NOW += 1.0 if task else self.first
         return task
 
 
 NOW = 0.0
 
 
-@pytest.mark.parametrize(("tasks", "here"), [(3, 3), (13, 13), (14, 1), (40, 1)])
-def test_processes_are_started_once_they_pay(monkeypatch: pytest.MonkeyPatch, tasks: int, here: int) -> None:
-    """Six seconds for the start of two processes pay where more than twelve tasks of a second are left."""
+@pytest.mark.parametrize(
+    ("tasks", "first", "here"),
+    [(3, 1, 3), (14, 1, 14), (15, 1, 15), (16, 1, 2), (40, 1, 2), (14, 7, 14), (14, 9, 1)],
+)
+def test_processes_are_started_once_they_pay(
+    monkeypatch: pytest.MonkeyPatch, tasks: int, first: int, here: int
+) -> None:
+    """Six seconds for the start of two processes pay where more than twelve tasks of a second are left.
+
+    A first task that takes long counts for what it takes beyond a start.
+    """
+    monkeypatch.setattr(Counted, "first", float(first))
     spread: list[list[int]] = []
 
     def others(work: Any, rest: list[int], jobs: int, step: Any) -> Iterator[int]:

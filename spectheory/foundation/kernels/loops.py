@@ -1,14 +1,21 @@
 """Loops over numbers that are compiled when they are first called, by numba."""
 
+import os
+import stat
+import tempfile
 from collections.abc import Callable
 from hashlib import sha256
+from pathlib import Path
 from typing import Any
 
 import numba
 
 
 def compiled_loop(
-    *signatures: str, sums_in_any_order: bool = False, fused_products: bool = False
+    *signatures: str,
+    sums_in_any_order: bool = False,
+    fused_products: bool = False,
+    part_of_others: bool = False,
 ) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """Compile a function of arrays and numbers.
 
@@ -20,6 +27,7 @@ def compiled_loop(
             arguments when it is first called with them.
         sums_in_any_order: a sum may be taken in several at once, which rounds differently.
         fused_products: a product and the sum that it is part of may be rounded once instead of twice.
+        part_of_others: it is called by other loops only, and is kept as part of them.
 
     Returns:
         A decorator; ``py_func`` of what it returns is the function itself.
@@ -44,14 +52,35 @@ def compiled_loop(
     if signatures:
         options["signature_or_function"] = list(signatures)
     njit: Any = numba.njit
+    config: Any = numba.config
 
     def decorate(function: Callable[..., Any]) -> Callable[..., Any]:
         function.__qualname__ = f"{function.__qualname__}_{chosen}"
+        if part_of_others:
+            return njit(**options)(function)
         try:
             return njit(cache=True, **options)(function)
         except RuntimeError as error:  # no folder of the package or of the user can be written to
             if "cannot cache" not in str(error):
                 raise
-            return njit(**options)(function)
+        usual, config.CACHE_DIR = config.CACHE_DIR, _temporary_folder()
+        try:
+            return njit(cache=bool(config.CACHE_DIR), **options)(function)
+        finally:
+            config.CACHE_DIR = usual
 
     return decorate
+
+
+def _temporary_folder() -> str:
+    """A folder for temporary files that this user alone can read and write to; "" if there is none."""
+    if not hasattr(os, "getuid"):  # where there are no such rights, compiled code is not kept
+        return ""
+    try:
+        folder = Path(tempfile.gettempdir()) / f"spectheory-{os.getuid()}"
+        folder.mkdir(mode=0o700, exist_ok=True)
+        found = folder.lstat()
+    except OSError:
+        return ""
+    is_private = stat.S_ISDIR(found.st_mode) and found.st_uid == os.getuid() and not found.st_mode & 0o077
+    return str(folder) if is_private and os.access(folder, os.W_OK) else ""

@@ -12,6 +12,7 @@ import math
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from functools import lru_cache
+from types import FunctionType
 from typing import Any
 
 import numpy as np
@@ -36,20 +37,31 @@ NO_ROW = -1
 """The place of a row of zeros."""
 
 
-def _for_both_kinds(signature: str) -> list[str]:
-    """The signature for rows in single and in double precision.
+def _loop(signature: str, sums_in_any_order: bool = False) -> Callable[[Callable], Callable]:
+    """Compile a loop for one kind of entries, "real" in the signature, when it first meets rows of it.
 
-    Both are compiled and cached at once, so that two processes cannot mix them up.
+    Every kind is a function of its own: numba numbers the kinds of one function as they come, so that two
+    processes could mix them up on the disk.
     """
-    return [signature.replace("real", kind) for kind in ("float32", "float64")]
+
+    def decorate(function: Callable[..., Any]) -> Callable[..., Any]:
+        @lru_cache
+        def compiled(kind: np.dtype) -> Callable[..., Any]:
+            name = f"{function.__name__}_{kind}"
+            of_kind = FunctionType(function.__code__, function.__globals__, name)
+            return compiled_loop(signature.replace("real", str(kind)), sums_in_any_order=sums_in_any_order)(
+                of_kind
+            )
+
+        return lambda rows, *others: compiled(rows.dtype)(rows, *others)
+
+    return decorate
 
 
-_OF_TWO_TERMS = _for_both_kinds(
-    "(real[::1], int64[::1], real[::1], real[::1], int64[::1], real[::1], int64, real[::1])"
-)
+_OF_TWO_TERMS = "(real[::1], int64[::1], real[::1], real[::1], int64[::1], real[::1], int64, real[::1])"
 
 
-@compiled_loop(*_OF_TWO_TERMS, sums_in_any_order=True)
+@_loop(_OF_TWO_TERMS, sums_in_any_order=True)
 def _masses(
     rows: Any, at: Any, scales: Any, others: Any, other_at: Any, other_scales: Any, size: int, out: Any
 ) -> None:
@@ -68,7 +80,7 @@ def _masses(
         out[n] = total
 
 
-@compiled_loop(*_OF_TWO_TERMS)
+@_loop(_OF_TWO_TERMS)
 def _rows(
     rows: Any, at: Any, scales: Any, others: Any, other_at: Any, other_scales: Any, size: int, out: Any
 ) -> None:
@@ -88,7 +100,7 @@ def _rows(
             written[x] = zero if excess < 0 else excess
 
 
-@compiled_loop(*_for_both_kinds("float64(real[::1])"), sums_in_any_order=True)
+@compiled_loop(sums_in_any_order=True, part_of_others=True)
 def _sum(entries: Any) -> float:
     total = 0.0
     for x in range(len(entries)):
@@ -97,7 +109,7 @@ def _sum(entries: Any) -> float:
 
 
 # Here sums go from left to right: an entry without mass repeats the sum before it, and is never drawn.
-@compiled_loop(*_for_both_kinds("Tuple((int64, float64, float64))(real[::1], float64)"))
+@compiled_loop(part_of_others=True)
 def _first_beyond(weights: Any, uniform: float) -> tuple[int, float, float]:
     """(where the cumulative share of the total first exceeds u, that share, the total)."""
     total = 0.0
@@ -112,11 +124,7 @@ def _first_beyond(weights: Any, uniform: float) -> tuple[int, float, float]:
     return len(weights) - 1, share, total
 
 
-@compiled_loop(
-    *_for_both_kinds(
-        "(real[::1], int64[::1], float64[::1], int64, int64, float64[::1], int64[::1], float64[::1])"
-    )
-)
+@_loop("(real[::1], int64[::1], float64[::1], int64, int64, float64[::1], int64[::1], float64[::1])")
 def _draws(
     rows: Any, at: Any, uniforms: Any, size: int, block: int, sums: Any, numbers: Any, masses: Any
 ) -> None:
@@ -134,10 +142,10 @@ def _draws(
         numbers[n] = b * block + _first_beyond(row[b * block : (b + 1) * block], left)[0]
 
 
-@compiled_loop(
-    *(f"({kind}[::1], int64[::1], int64, {kind}, int64[::1])" for kind in ("uint16", "uint32", "uint64"))
-)
-def _orders(bits: Any, at: Any, size: int, infinity: Any, orders: Any) -> None:
+@_loop("(real[::1], int64[::1], int64, real, int64[:, ::1], real[:, ::1], int32[:, ::1], int64[::1])")
+def _orders(
+    bits: Any, at: Any, size: int, infinity: Any, counts: Any, codes: Any, places: Any, orders: Any
+) -> None:
     """orders(n size + i): the place of the i-th smallest entry of a row, of which the bits are given.
 
     A radix sort, ``DIGIT`` bits at a time from the last ones on, so that ties keep their order.  Before it,
@@ -147,11 +155,12 @@ def _orders(bits: Any, at: Any, size: int, infinity: Any, orders: Any) -> None:
     kind, width = bits.dtype.type, 8 * bits.itemsize
     one, mask = kind(1), kind((1 << DIGIT) - 1)
     sign = one << kind(width - 1)
-    passes = (width + DIGIT - 1) // DIGIT
-    codes, moved = np.empty(size, bits.dtype), np.empty(size, bits.dtype)
-    order, moved_order = np.empty(size, np.int32), np.empty(size, np.int32)
+    passes = len(counts)
+    code_of, moved, order, moved_order = codes[0], codes[1], places[0], places[1]
     for n in range(len(at)):
-        counts = np.zeros((passes, 1 << DIGIT), np.int64)
+        for digit in range(passes):
+            for value in range(counts.shape[1]):
+                counts[digit, value] = 0
         for x in range(size):
             entry = bits[at[n] + x]
             magnitude = entry & ~sign
@@ -164,23 +173,24 @@ def _orders(bits: Any, at: Any, size: int, infinity: Any, orders: Any) -> None:
             else:
                 code = entry | sign
             code = kind(code)  # whole numbers are computed with in 64 bits
-            codes[x], order[x] = code, x
+            code_of[x], order[x] = code, x
             for digit in range(passes):
                 counts[digit, (code >> kind(digit * DIGIT)) & mask] += 1
         for digit in range(passes):
             shift, count = kind(digit * DIGIT), counts[digit]
-            if count[(codes[0] >> shift) & mask] == size:
+            if count[(code_of[0] >> shift) & mask] == size:
                 continue
             first = 0
             for value in range(len(count)):
                 first, count[value] = first + count[value], first
             for x in range(size):
-                value = (codes[x] >> shift) & mask
+                value = (code_of[x] >> shift) & mask
                 place = count[value]
-                moved[place], moved_order[place] = codes[x], order[x]
+                moved[place], moved_order[place] = code_of[x], order[x]
                 count[value] = place + 1
-            codes, moved, order, moved_order = moved, codes, moved_order, order
-        orders[n * size : (n + 1) * size] = order
+            code_of, moved, order, moved_order = moved, code_of, moved_order, order
+        for x in range(size):
+            orders[n * size + x] = order[x]
 
 
 def _sort(keys: Tensor) -> tuple[Tensor, Tensor]:
@@ -194,7 +204,10 @@ def _sort(keys: Tensor) -> tuple[Tensor, Tensor]:
         places, orders = _places(keys).ravel(), order.numpy().ravel()
 
         def portion(start: int, end: int) -> None:
-            _orders(bits, places[start:end], size, infinity, orders[start * size : end * size])
+            counts = np.empty((-(-8 * width // DIGIT), 1 << DIGIT), np.int64)
+            room = np.empty((2, size), bits.dtype), np.empty((2, size), np.int32)
+            found = orders[start * size : end * size]
+            _orders(bits, places[start:end], size, infinity, counts, *room, found)
 
         _in_threads(portion, len(places), size * WORTH_OF_A_SORT)
     return as_bits.gather(-1, order).view(keys.dtype), order

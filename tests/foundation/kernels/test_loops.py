@@ -1,7 +1,11 @@
 """Compiled loops: what they may reorder, what they must not, and a machine without a place for them."""
 
 import math
+import os
+import tempfile
 from fractions import Fraction
+from pathlib import Path
+from types import FunctionType
 from typing import Any
 
 import numba
@@ -83,20 +87,37 @@ def test_a_division_by_zero_is_numpys() -> None:
         numba.njit(lambda one, other: one / other)(1.0, 0.0)
 
 
-@pytest.mark.parametrize("reason", ["cannot cache function: no locator available", "another reason"])
-def test_no_place_to_keep_what_is_compiled(monkeypatch: pytest.MonkeyPatch, reason: str) -> None:
-    """Where neither the package's folder nor one of the user can be written to, every process compiles; no
-    other error is hidden."""
-    compile_without_a_place = numba.njit
+@pytest.mark.parametrize("rights", [0o700, 0o755, None])
+def test_no_place_to_keep_what_is_compiled(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, rights: int | None
+) -> None:
+    """Where neither the package's folder nor the user's can be written to, it is kept beside temporary files.
 
-    def refuse(*, cache: bool = False, **options: Any) -> Any:
-        if cache:
-            raise RuntimeError(reason)
-        return compile_without_a_place(**options)
+    Not where others may read that folder, or where it cannot be made: then every process compiles.
+    """
+    folder = tmp_path / f"spectheory-{os.getuid()}"
+    if rights is None:
+        folder.touch()
+    else:
+        folder.mkdir()
+        folder.chmod(rights)
+    monkeypatch.setattr(tempfile, "gettempdir", lambda: str(tmp_path))
+    monkeypatch.setattr(numba.config, "CACHE_DIR", "")
+    monkeypatch.setattr(numba.core.caching.InTreeCacheLocator, "from_function", lambda *of: None)
+    monkeypatch.setattr(numba.core.caching.UserWideCacheLocator, "from_function", lambda *of: None)
+    assert compiled_loop("float64(float64[::1])")(fresh_sum())(np.ones(3)) == 3
+    assert numba.config.CACHE_DIR == ""
+    assert bool([*folder.glob("**/*.nbc")]) == (rights == 0o700)
+
+
+def fresh_sum() -> Any:
+    return FunctionType(total.__code__, total.__globals__, "total")
+
+
+def test_another_error_of_the_compiler_is_not_hidden(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(**options: Any) -> Any:
+        raise RuntimeError("another reason")
 
     monkeypatch.setattr(numba, "njit", refuse)
-    if reason.startswith("cannot cache"):
-        assert compiled_loop("float64(float64[::1])")(total)(np.ones(3)) == 3
-    else:
-        with pytest.raises(RuntimeError, match=reason):
-            compiled_loop()(total)
+    with pytest.raises(RuntimeError, match="another reason"):
+        compiled_loop()(total)
