@@ -13,8 +13,8 @@ from random import Random
 
 from spectheory.exact.proof.certificates import Node, Part
 from spectheory.exact.proof.domain import Face, FormalPair, Shape
-from spectheory.exact.proof.emptiness import MOST_POINTS, Emptiness
-from spectheory.exact.proof.formal_numbers import FormalRun
+from spectheory.exact.proof.emptiness import MOST_POINTS, Emptiness, Finding
+from spectheory.exact.proof.formal_numbers import FormalRun, NotFollowedError
 from spectheory.exact.proof.points import Point, random_point
 from spectheory.exact.proof.rational_functions import (
     ANY_SIGN,
@@ -25,6 +25,7 @@ from spectheory.exact.proof.rational_functions import (
     RationalFunction,
     RationalFunctions,
 )
+from spectheory.foundation.errors import ComputationError
 
 LEAF = "leaf"
 FIRST_POINTS = 60
@@ -104,7 +105,10 @@ class RegionRun(FormalRun):
         branch: where the run is now.
         dead: the branch turned out to be empty.
         is_refined: a factor was found to be 0, so that answers given before may be other ones in a new run.
+        failure: of the search itself, which is not to be blamed on the verifier.
     """
+
+    failure: Exception | None = None
 
     def __init__(self, walk: Walk, branch: Branch) -> None:
         super().__init__(walk.field)
@@ -191,7 +195,7 @@ class RegionRun(FormalRun):
             return
         node, alive = Node(factor, []), []
         for mask in options:
-            for found in self.walk.emptiness.examine(branch.pair, branch.known, factor, mask, branch.points):
+            for found in self._examined(factor, mask):
                 part = Part(found.mask, lemma=found.lemma)
                 node.parts.append(part)
                 if found.lemma is None:
@@ -208,6 +212,22 @@ class RegionRun(FormalRun):
         if self.branch.known[factor] == ZERO:
             self.is_refined = True
             self._derive_equalities()
+
+    def _examined(self, factor: Factor, mask: int) -> list[Finding]:
+        branch = self.branch
+        try:
+            return self.walk.emptiness.examine(branch.pair, branch.known, factor, mask, branch.points)
+        except Exception as error:
+            self.failure = error
+            raise NotFollowedError(str(error)) from error
+
+    def check_followed(self, name: str) -> None:
+        if self.failure is not None:
+            kind = type(self.failure).__name__
+            raise ComputationError(
+                f"the search failed where it followed {name!r}: {kind}: {self.failure}; please report it"
+            ) from self.failure
+        super().check_followed(name)
 
     def begin(self) -> None:
         """Derive what an equality implies before the verifier is run."""

@@ -5,8 +5,11 @@ from typing import Any
 import pytest
 
 from proof_traps import ESCAPES, WRONG_SOMEWHERE
-from spectheory import certify, defects, prove
-from spectheory.foundation.errors import InvalidInputError, InvalidOutcomeError
+from spectheory import certify, defects, prove, verifiers
+from spectheory.exact.proof import search
+from spectheory.exact.proof.emptiness import Emptiness
+from spectheory.exact.proof.solver import RealSolver
+from spectheory.foundation.errors import ComputationError, InvalidInputError, InvalidOutcomeError
 from spectheory.pairs.drafts import PrefixTree, WithoutReplacement
 
 PROVED: list[tuple[str, int, int, Any]] = [
@@ -35,6 +38,43 @@ SMALLEST: dict[tuple[int, int, int], str] = {
 def test_published_verifiers_are_proved(name: str, vocab_size: int, draft_length: int, drafts: Any) -> None:
     found = prove(name, vocab_size, draft_length, drafts)
     assert (found.verdict, found.num_open, found.num_trusted) == ("proved", 0, 0)
+
+
+class Catches(type(verifiers["token"])):  # type: ignore[misc]
+    """Token verification that catches every error, and then accepts."""
+
+    def outcome(self, *arrays: Any) -> Any:
+        try:
+            return super().outcome(*arrays)
+        except BaseException:
+            return verifiers["block"].outcome(*arrays)
+
+
+@pytest.mark.parametrize("verifier", ["token", Catches()], ids=["published", "one that catches errors"])
+def test_a_failure_of_the_search_is_not_blamed_on_the_verifier(
+    monkeypatch: pytest.MonkeyPatch, verifier: Any
+) -> None:
+    def fails(*_: Any) -> None:
+        raise OverflowError("value too large")
+
+    monkeypatch.setattr(Emptiness, "examine", fails)
+    with pytest.raises(ComputationError, match=r"the search failed .*OverflowError: value too large"):
+        prove(verifier, 2, 1)
+
+
+@pytest.mark.parametrize(("longer", "verdict"), [((), "undecided"), ((20_000,), "proved")])
+def test_a_region_that_is_stuck_is_asked_about_longer(
+    monkeypatch: pytest.MonkeyPatch, longer: tuple[int, ...], verdict: str
+) -> None:
+    """A solver that answers only where it has more time than usual."""
+    decide = RealSolver.decide
+
+    def hurried(solver: RealSolver, constraints: Any) -> Any:
+        return decide(solver, constraints) if solver.milliseconds == 20_000 else ("unknown", {})
+
+    monkeypatch.setattr(RealSolver, "decide", hurried)
+    monkeypatch.setattr(search, "LONGER_QUESTIONS", longer)
+    assert prove("mixed_multipath", 2, 1, 2).verdict == verdict
 
 
 def test_a_time_limit_leaves_a_proof_undecided() -> None:
