@@ -307,8 +307,8 @@ def test_every_correction_row_is_checked() -> None:
         output_law(RightButOnce((0, 1, 0, 1, 1, 0), (1, 1, 0, 0, 1, 0)), pair, 2)
 
 
-@pytest.mark.parametrize("name", ["greedy_multipath", "mixed_multipath"])
-@pytest.mark.parametrize(("size", "drafts"), [((3, 3), 2), ((3, 2), 3)])
+@pytest.mark.parametrize("name", ["greedy_multipath", "mixed_multipath", "optimal_multipath"])
+@pytest.mark.parametrize(("size", "drafts"), [((2, 3), 2), ((3, 2), 3)])
 @pytest.mark.parametrize("exact", [True, False])
 def test_a_path_selection_is_verified_once_per_path(
     monkeypatch: pytest.MonkeyPatch, name: str, size: tuple[int, int], drafts: int, exact: bool

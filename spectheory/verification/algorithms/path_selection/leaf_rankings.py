@@ -12,7 +12,11 @@ from spectheory.optima.bounds.skewed_draft import SkewedDraft
 from spectheory.pairs.contexts import prefix_numbers, rows_along
 from spectheory.pairs.drafts import DraftProcess
 from spectheory.pairs.pair import ModelPair
-from spectheory.verification.algorithms.path_selection.selection import PathSelection, SelectedPaths
+from spectheory.verification.algorithms.path_selection.selection import (
+    PathSelection,
+    SelectedPaths,
+    certain_chances,
+)
 from spectheory.verification.verifier import Verifier
 
 
@@ -95,13 +99,18 @@ class LeafRankings(PathSelection):
         tables = self.skewed_draft(paths.shape[-2]).rows
         skewed_rows = rows_along([like_rows(table, target_rows) for table in tables], prefixes)
         every = xp.zeros_like(paths[..., 0]) + xp.arange(paths.shape[-2], device=paths.device)
+        return SelectedPaths(
+            every, self.path_chances(paths, target_rows, draft_rows), target_rows, skewed_rows
+        )
+
+    def path_chances(self, paths: Array, target_rows: Array, draft_rows: Array) -> Array:
+        leaves = prefix_numbers(paths, self.pair.vocab_size)[..., -1]
         chances = zeros_like(target_rows[..., 0, 0])
         for weight, order in zip(self.weights, self.orders, strict=True):
-            position = xp.asarray(np.argsort(order), device=paths.device)
-            top = xp.argmax(position[prefixes[..., -1]], axis=-1)[..., None]
-            share = like_entries(weight, chances)
-            chances = chances + xp.where(every == top, share, zeros_like(share))
-        return SelectedPaths(every, chances, target_rows, skewed_rows)
+            position = namespace(target_rows).asarray(np.argsort(order), device=paths.device)
+            top = namespace(paths).argmax(position[leaves], axis=-1)
+            chances = chances + like_entries(weight, chances) * certain_chances(top, target_rows)
+        return chances
 
     def _check_shape(self, shape: tuple[int, ...]) -> None:
         bound = (self.pair.draft_length, self.pair.vocab_size)
