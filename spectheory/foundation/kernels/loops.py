@@ -58,16 +58,17 @@ def compiled_loop(
         function.__qualname__ = f"{function.__qualname__}_{chosen}"
         if part_of_others:
             return njit(**options)(function)
-        try:
-            return njit(cache=True, **options)(function)
-        except RuntimeError as error:  # no folder of the package or of the user can be written to
-            if "cannot cache" not in str(error):
-                raise
-        usual, config.CACHE_DIR = config.CACHE_DIR, _temporary_folder()
-        try:
-            return njit(cache=bool(config.CACHE_DIR), **options)(function)
-        finally:
-            config.CACHE_DIR = usual
+        usual = config.CACHE_DIR
+        for folder in (lambda: usual, _temporary_folder):  # first that of the package or of the user
+            try:
+                config.CACHE_DIR = folder()
+                return njit(cache=True, **options)(function)
+            except RuntimeError as error:  # it cannot be written to, or the function is not in a file
+                if "cannot cache" not in str(error):
+                    raise
+            finally:
+                config.CACHE_DIR = usual
+        return njit(**options)(function)
 
     return decorate
 
