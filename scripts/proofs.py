@@ -79,6 +79,7 @@ SHAPES: list[Row] = [
     ("greedy_multipath", 4, 1, 3, False),
     ("mixed_multipath", 3, 1, 2, False),
     ("scored_multipath", 2, 1, 2, False),
+    ("multi_round", 4, 1, 3, False),
     ("token", 3, 1, 1, False, "optimal"),
     ("block", 2, 2, 1, False, "optimal"),
     ("mixed_multipath", 2, 1, 2, False, "optimal"),

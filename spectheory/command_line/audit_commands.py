@@ -173,7 +173,8 @@ def audit(
     if kept is not None:
         if not as_page or base or junit_file or markdown_file:
             raise InvalidInputError("--resume keeps the audits of a page: with --page, and no other report")
-        return _page(samplers, pairs, kept)
+        asked = [signature, mixes, drafts["num_drafts"], [tree.text for tree in drafts["trees"]]]
+        return _page(samplers, pairs, kept, asked)
     before = None if base is None else _base(base, samplers, pairs, cache)
     found = _audited(samplers, pairs)
     changes = None if before is None else audit_changes(before, found)
@@ -199,10 +200,10 @@ def _status(verdicts: Sequence[str]) -> int:
     return EXIT_DEFECT if DEFECT in verdicts else EXIT_NOT_DECIDED if NOT_DECIDED in verdicts else 0
 
 
-def _page(samplers: list[Shipped], pairs: dict[str, ModelPair] | None, kept: Path) -> int:
-    """A page of audits, each kept in a file once it is finished."""
+def _page(samplers: list[Shipped], pairs: dict[str, ModelPair] | None, kept: Path, asked: list[Any]) -> int:
+    """A page of audits, each kept in a file once it is finished, for the same code, pairs and options."""
     from spectheory.command_line.audit_reports import entry, page
-    from spectheory.foundation.documents import replace_file
+    from spectheory.foundation.documents import json_sha256, replace_file
 
     kept.mkdir(parents=True, exist_ok=True)
     entries = []
@@ -212,10 +213,11 @@ def _page(samplers: list[Shipped], pairs: dict[str, ModelPair] | None, kept: Pat
             known = json.loads(file.read_text(encoding="utf-8"))
         except (OSError, ValueError):
             known = {}
-        asked = list(pairs or ())
-        if (known.get("sha256"), known.get("pairs", [])) != (sampler.provenance.sha256, asked):
+        given = {name: pair.to_document() for name, pair in (pairs or {}).items()}
+        question = json_sha256([sampler.provenance.sha256, given, asked])
+        if not isinstance(known, dict) or known.get("question") != question or "verdict" not in known:
             (found,) = _audited([sampler], pairs)
-            known = {**entry(found), "pairs": asked}
+            known = {**entry(found), "question": question}
             replace_file(file, json.dumps(known, ensure_ascii=False, indent=1) + "\n")
         entries.append(known)
     click.echo(page(entries, datetime.date.today()), nl=False)

@@ -4,9 +4,10 @@ A certificate follows every case of a sampler's random numbers.  On language mod
 """
 
 import random
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple, Protocol, runtime_checkable
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -24,10 +25,14 @@ class SamplerRun(NamedTuple):
     token: int
 
 
-@runtime_checkable
-class RunsOnTuples(Protocol):
-    """A user's object that can be run once on one tuple of drafts, besides having ``outcome``."""
+class RunsOnTuples(ABC):
+    """A sampler that can be run once on one tuple of drafts, and whose ``outcome`` is the law of these runs.
 
+    The package alone makes them (``black_box``): an object with a method of this name and another ``outcome``
+    would have two laws.
+    """
+
+    @abstractmethod
     def run_on_tuple(
         self, paths: np.ndarray, target_rows: np.ndarray, draft_rows: np.ndarray, generator: Any
     ) -> SamplerRun:

@@ -449,7 +449,10 @@ def subject_of_release(name: str, release: Release) -> Shipped:
         tested = ", ".join(dict.fromkeys(each[:10] for each in subject.tested.values()))
         moved = f", and no tested release has it in {code.file}" if code.is_elsewhere else ""
         sampler.note = f"this file is not one that the adapter was tested with ({tested}){moved}"
-        sampler.assumed = (f"an adapter that was tested with {release.package} {tested} fits this file",)
+        sampler.assumed = (
+            f"an adapter that was tested with {release.package} {tested} fits this file",
+            "nothing replaces the function when the library is imported",
+        )
     if subject.drafter is not None:
         drafter = codes[1]
         if not is_round:

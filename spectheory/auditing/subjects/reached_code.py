@@ -78,11 +78,15 @@ def file_of(module: str) -> str:
 
 
 def module_file(root: Path, module: str) -> Path | None:
-    """The file of a module or of a package; ``None`` where the tree has neither."""
-    for file in (root / file_of(module), root / module.replace(".", "/") / "__init__.py"):
-        if file.is_file():
-            return file
-    return None
+    """The file that Python imports for a name: of a package, else of a module; ``None`` where it has neither.
+
+    A compiled extension comes before a module of the same name, and cannot be followed.
+    """
+    package, file = root / module.replace(".", "/") / "__init__.py", root / file_of(module)
+    if package.is_file():
+        return package
+    compiled = [*file.parent.glob(f"{file.stem}.*.so"), *file.parent.glob(f"{file.stem}.*.pyd")]
+    return file if file.is_file() and not compiled else None
 
 
 def find_function(root: Path, top: str, function: Function, stops: Collection[str] = ()) -> Found:

@@ -30,7 +30,7 @@ from spectheory.foundation.errors import InvalidOutcomeError
 from spectheory.foundation.exact_numbers import is_exact
 from spectheory.foundation.validation import check_count
 from spectheory.verification.outcome import Outcome
-from spectheory.verification.sampler_runs import SamplerRun, numpy_copy
+from spectheory.verification.sampler_runs import RunsOnTuples, SamplerRun, numpy_copy
 from spectheory.verification.verifier import defined_at
 
 OneTuple = Callable[[np.ndarray, np.ndarray, np.ndarray], tuple[Any, Any]]
@@ -96,7 +96,7 @@ def per_sample(function: OneTuple, name: str | None = None) -> PerSample:
     return PerSample(function, name or str(getattr(function, "__name__", "per_sample")))
 
 
-class BlackBox(PerSample):
+class BlackBox(PerSample, RunsOnTuples):
     """A verifier from a sampler whose every run is followed; see ``black_box``."""
 
     def __init__(self, sampler: Sampler, name: str, max_runs: int, exact: bool = True) -> None:

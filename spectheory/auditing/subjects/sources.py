@@ -68,9 +68,18 @@ def release_in(checkout: Path, package: str, top: str) -> Release:
     folder = checkout.resolve()
     above = [folder.parent] if folder.name == top else []
     below = [child / inside for child in sorted(folder.glob("*/")) for inside in INSIDE]
-    for root in (*(folder / inside for inside in INSIDE), *above, *below):
-        if (root / f"{top}.py").is_file() or next((root / top).rglob("*.py"), None) is not None:
-            return Release(package, _version_in(root, folder, top), root)
+    roots = [
+        root
+        for root in dict.fromkeys((*(folder / inside for inside in INSIDE), *above, *below))
+        if (root / f"{top}.py").is_file() or next((root / top).rglob("*.py"), None) is not None
+    ]
+    if len(roots) > 1:
+        places = ", ".join(str((root / top).relative_to(folder.parent)) for root in roots)
+        raise InvalidInputError(
+            f"{checkout} has {top} {len(roots)} times: {places}; --from takes one of them"
+        )
+    if roots:
+        return Release(package, _version_in(roots[0], folder, top), roots[0])
     raise InvalidInputError(f"{checkout} has no package {top}; --from takes a folder that contains {top}/")
 
 

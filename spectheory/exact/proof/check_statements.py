@@ -99,6 +99,8 @@ class ClaimedStatement(NamedTuple):
             or (name == "completed" and verifier.modified_target_rows is None)
         ):
             reject("it states something else")
+        if any(getattr(one.bind(given), "unbound", None) for one, given in [(verifier, process), *compared]):
+            reject("a verifier with a bind of its own may be another one on some pair")
         return ClaimedStatement(kind, [(verifier, process), *compared])
 
     @property

@@ -36,7 +36,7 @@ from spectheory.pairs.pair import ModelPair
 from spectheory.verification.evaluator import Evaluator
 from spectheory.verification.modification import modified_rows
 from spectheory.verification.resolve import Problem, find_verifier
-from spectheory.verification.verifier import Verifier
+from spectheory.verification.verifier import UserVerifier, Verifier
 
 CLAIMS = {
     "lossless": "the output has the law of the target",
@@ -122,7 +122,14 @@ class Statement(NamedTuple):
                 raise InvalidInputError(
                     f"verifier {one.name!r} computes in float64; a proof needs the numbers that it is given"
                 )
-        return Statement(name, tuple(Subject(one, drafts, one.bind(drafts)) for one, drafts in runs))
+        bound = [one.bind(drafts) for one, drafts in runs]
+        for one in bound:
+            if isinstance(one, UserVerifier) and one.unbound is not None:
+                raise InvalidInputError(
+                    f"verifier {one.name!r} has a bind of its own, which may return another verifier for a pair, "
+                    "and a proof speaks of all pairs; prove the verifier that it returns"
+                )
+        return Statement(name, tuple(Subject(*run, one) for run, one in zip(runs, bound, strict=True)))
 
     @property
     def has_rows_beyond(self) -> bool:
