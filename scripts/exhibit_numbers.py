@@ -55,6 +55,10 @@ def _panel(axes: Any, with_numbers: bool) -> list[Any]:
     drawn = (
         [[float(np.nansum(data)) for data in line.get_data()] for line in axes.lines] if with_numbers else []
     )
+    shapes = [patch.get_patch_transform().transform(patch.get_path().vertices) for patch in axes.patches]
+    shapes += [path.vertices for shown in axes.collections for path in shown.get_paths()]
+    if with_numbers and shapes:
+        drawn.append([float(total) for total in np.nansum(np.concatenate(shapes), axis=0)])
     gridlines = [line.get_visible() for axis in (axes.xaxis, axes.yaxis) for line in axis.get_gridlines()[:1]]
     return [gridlines, grid, axes.get_title(), axes.get_xlabel(), axes.get_ylabel(), len(axes.texts), drawn]
 
