@@ -342,3 +342,10 @@ def test_every_path_has_its_own_model() -> None:
     assert process.drafter(pair, 1).draft is other.draft
     assert rows.sum() != 1
     assert process.normalised().drafter(pair, 1).draft[0].sum() == 1
+
+
+def test_a_number_of_tuples_beyond_floats_is_infinite() -> None:
+    """And is not computed: 200 drafts of 100 paths; the partner has 10."""
+    pair = ModelPair.context_free_pair([Fraction(1, 100)] * 100, [Fraction(1, 100)] * 100, 1)
+    assert Iid(200).count_tuples(pair) == float("inf")
+    assert Iid(10).count_tuples(pair) == 100**10
