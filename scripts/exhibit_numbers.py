@@ -60,7 +60,9 @@ def _panel(axes: Any, with_numbers: bool) -> list[Any]:
     if with_numbers and shapes:
         drawn.append([float(total) for total in np.nansum(np.concatenate(shapes), axis=0)])
     gridlines = [line.get_visible() for axis in (axes.xaxis, axes.yaxis) for line in axis.get_gridlines()[:1]]
-    return [gridlines, grid, axes.get_title(), axes.get_xlabel(), axes.get_ylabel(), len(axes.texts), drawn]
+    looks = list(dict.fromkeys(f"{line.get_color()} {line.get_alpha() or 1}" for line in axes.lines))
+    words = [axes.get_title(), axes.get_xlabel(), axes.get_ylabel()]
+    return [gridlines, grid, *words, len(axes.texts), looks, drawn]
 
 
 def main() -> None:
