@@ -237,6 +237,7 @@ DIFFERENT = {
     "shape": (np.zeros((2, 3)), np.zeros((3, 2))),
     "dtype": (np.zeros(2), np.zeros(2, dtype=np.int64)),
     "self": (MethodType(made(), 1), MethodType(made(), 2)),
+    "method": (MethodType(made(), 1), MethodType(made(held=1), 1)),
     "argument": (partial(made(), 1), partial(made(), 2)),
     "keyword": (partial(made(), y=1), partial(made(), y=2)),
 }
