@@ -4,6 +4,7 @@ from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator
 from fractions import Fraction
 from itertools import combinations
+from math import comb
 from typing import Any
 
 import numpy as np
@@ -345,7 +346,8 @@ def test_every_path_has_its_own_model() -> None:
 
 
 def test_a_number_of_tuples_beyond_floats_is_infinite() -> None:
-    """And is not computed: 200 drafts of 100 paths; the partner has 10."""
-    pair = ModelPair.context_free_pair([Fraction(1, 100)] * 100, [Fraction(1, 100)] * 100, 1)
-    assert Iid(200).count_tuples(pair) == float("inf")
-    assert Iid(10).count_tuples(pair) == 100**10
+    """And is not computed: 200 drafts of 400 paths, in every order or none; the partner has 10."""
+    pair = ModelPair.context_free_pair([Fraction(1, 400)] * 400, [Fraction(1, 400)] * 400, 1)
+    for as_multisets, tuples in ((False, 400**10), (True, comb(409, 10))):
+        assert Iid(200).count_tuples(pair, as_multisets) == float("inf")
+        assert Iid(10).count_tuples(pair, as_multisets) == tuples
