@@ -58,10 +58,13 @@ def _panel(axes: Any, with_numbers: bool) -> list[Any]:
     shapes = [patch.get_patch_transform().transform(patch.get_path().vertices) for patch in axes.patches]
     shapes += [path.vertices for shown in axes.collections for path in shown.get_paths()]
     if with_numbers and shapes:
-        drawn.append([float(total) for total in np.nansum(np.concatenate(shapes), axis=0)])
+        points = np.concatenate(shapes)
+        drawn.append([float(total) for power in (1, 2) for total in np.nansum(points**power, axis=0)])
     gridlines = [line.get_visible() for axis in (axes.xaxis, axes.yaxis) for line in axis.get_gridlines()[:1]]
     looks = list(dict.fromkeys(f"{line.get_color()} {line.get_alpha() or 1}" for line in axes.lines))
-    words = [axes.get_title(), axes.get_xlabel(), axes.get_ylabel()]
+    legend = axes.get_legend()
+    labels = [] if legend is None else [text.get_text() for text in legend.get_texts()]
+    words = [axes.get_title(), axes.get_xlabel(), axes.get_ylabel(), labels]
     return [gridlines, grid, *words, len(axes.texts), looks, drawn]
 
 

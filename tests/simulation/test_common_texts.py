@@ -130,7 +130,7 @@ def test_several_numbers_of_drafts_cost_one_run_of_the_models(
     once = cost(["spectr"], drafts=3)
     assert cost(NAMES, drafts=[1, 2, 3]) == once
     assert cost(NAMES, drafts=[1, 2, 3], common_texts=False) > 4 * once
-    assert "of spectr, " in simulated(pair, ["spectr"], drafts=[1, 2]).headline()
+    assert simulated(pair, ["spectr"], drafts=[1, 2]).headline().count("spectr") == 1
 
 
 def test_a_run_goes_on_from_its_checkpoint_and_stops_at_the_width_of_its_gains(

@@ -248,6 +248,7 @@ def test_parameters_that_differ_in_one_thing(one: Any, other: Any) -> None:
     """The partner: what is made alike again is the same."""
     described, again = (_Sources().describe(value) for value in (one, copy.deepcopy(one)))
     assert described == again != _Sources().describe(other)
+    assert json.dumps(described) != json.dumps(_Sources().describe(other))
 
 
 def test_parameters_of_a_verifier_count(own: Callable[[str], Any]) -> None:
