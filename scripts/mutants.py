@@ -312,7 +312,7 @@ class Check:
         code, output = copy.test_mutant(mutant, 120 + 3 * self.recorded.seconds_of(mutant.tests))
         if self.say:
             print(output)
-        failed = re.search(r"^(?:FAILED|ERROR) (\S+)", output, re.MULTILINE)
+        failed = re.search(r"^(?:FAILED|ERROR) (.+?)(?: - .*)?$", output, re.MULTILINE)
         by = failed[1] if failed else ""
         if code not in (None, 0, TESTS_FAILED, INTERRUPTED, INTERNAL_ERROR) and code > 0:  # type: ignore[operator]
             raise CheckError(f"{mutant.id}: pytest ended with exit code {code}:\n{output[-3000:]}")
