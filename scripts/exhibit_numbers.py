@@ -55,8 +55,17 @@ def _panel(axes: Any, with_numbers: bool) -> list[Any]:
     drawn = (
         [[float(np.nansum(data)) for data in line.get_data()] for line in axes.lines] if with_numbers else []
     )
+    shapes = [patch.get_patch_transform().transform(patch.get_path().vertices) for patch in axes.patches]
+    shapes += [path.vertices for shown in axes.collections for path in shown.get_paths()]
+    if with_numbers and shapes:
+        points = np.concatenate(shapes)
+        drawn.append([float(total) for power in (1, 2) for total in np.nansum(points**power, axis=0)])
     gridlines = [line.get_visible() for axis in (axes.xaxis, axes.yaxis) for line in axis.get_gridlines()[:1]]
-    return [gridlines, grid, axes.get_title(), axes.get_xlabel(), axes.get_ylabel(), len(axes.texts), drawn]
+    looks = list(dict.fromkeys(f"{line.get_color()} {line.get_alpha() or 1}" for line in axes.lines))
+    legend = axes.get_legend()
+    labels = [] if legend is None else [text.get_text() for text in legend.get_texts()]
+    words = [axes.get_title(), axes.get_xlabel(), axes.get_ylabel(), labels]
+    return [gridlines, grid, *words, len(axes.texts), looks, drawn]
 
 
 def main() -> None:

@@ -80,6 +80,7 @@ class Mutant:
         function: the qualified name of the function in it.
         edit: the change of its syntax tree, see ``syntax_edits``.
         tests: the test files nearest to it.
+        at_import: whether the changed line runs while modules are imported, as a new interpreter does.
         equivalent: why no test can tell it from the original; empty where a test must.
     """
 
@@ -87,6 +88,7 @@ class Mutant:
     function: str
     edit: str
     tests: tuple[str, ...]
+    at_import: bool = False
     equivalent: str = ""
 
     @property
@@ -126,10 +128,13 @@ def drawn(count: int, seed: int, recorded: RecordedTests | None = None, root: Pa
             function, edit = rng.choice(changes)
             _, *folders, name = path.relative_to(root).with_suffix("").parts
             mirror = Path("tests", *folders, f"test_{name}.py")
-            tests = [str(mirror)] if (root / mirror).exists() else []
+            tests, at_import = [str(mirror)] if (root / mirror).exists() else [], False
             if recorded is not None:
                 tests += recorded.of_line(path, function, edit.line, tests, RECORDED_SECONDS)
-            mutant = Mutant(".".join(["spectheory", *folders, name]), function, edit.name, tuple(tests))
+                at_import = recorded.is_run_at_import(path, edit.line)
+            mutant = Mutant(
+                ".".join(["spectheory", *folders, name]), function, edit.name, tuple(tests), at_import
+            )
             found[mutant.id] = replace(mutant, equivalent=argued.get(mutant.id, ""))
     return rng.sample(list(found.values()), len(found))
 
@@ -211,7 +216,7 @@ class Copy:
             raise CheckError(f"the tests cannot be collected:\n{output[-3000:]}") from None
         finally:
             path.write_text(original, encoding="utf-8")
-        return ("survived", "") if code == PASSED else ("", "")
+        return ("survived", "") if code == PASSED and not mutant.at_import else ("", "")
 
     def collect(self) -> None:
         """Start the process that is forked, and wait until it has collected the tests."""
@@ -307,7 +312,7 @@ class Check:
         code, output = copy.test_mutant(mutant, 120 + 3 * self.recorded.seconds_of(mutant.tests))
         if self.say:
             print(output)
-        failed = re.search(r"^(?:FAILED|ERROR) (\S+)", output, re.MULTILINE)
+        failed = re.search(r"^(?:FAILED|ERROR) (.+?)(?: - .*)?$", output, re.MULTILINE)
         by = failed[1] if failed else ""
         if code not in (None, 0, TESTS_FAILED, INTERRUPTED, INTERNAL_ERROR) and code > 0:  # type: ignore[operator]
             raise CheckError(f"{mutant.id}: pytest ended with exit code {code}:\n{output[-3000:]}")

@@ -6,7 +6,7 @@ Not seen are other processes, loops that numba compiles, and what runs while mod
 import ast
 import json
 import os
-from collections import defaultdict
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
@@ -71,9 +71,10 @@ class RecordedTests:
     def of_line(
         self, path: Path, function: str, line: int, others: Sequence[str], most_seconds: float
     ) -> list[str]:
-        """Tests that run a line of a function; those of the function where no test runs the line itself.
+        """Tests that run a line of a function, or the function where no test runs the line itself.
 
-        One case of every test function, then a second case, and so on, the fastest first.
+        Then other tests of their files, which may use what those tests computed: the same cases first.  Of
+        each kind one case of every test function, then a second case, and so on, the fastest first.
 
         Args:
             path: the file of the function.
@@ -88,28 +89,42 @@ class RecordedTests:
         known = self._known(tests_of.get(line, ())) or self._known(
             test for place in body for test in tests_of.get(place, ())
         )
-        cases: defaultdict[str, int] = defaultdict(int)
-        turns = []
-        for test in sorted(known, key=lambda test: (self.seconds[test], test)):
-            if test.partition("::")[0] not in others:
-                name = test.partition("[")[0]
-                turns.append((cases[name], self.seconds[test], test))
-                cases[name] += 1
+        files, cases = {_file(test) for test in known}, {_case(test) for test in known}
+        around = {test for test in self.seconds if _file(test) in files} - known
+        same_case = {test for test in around if _case(test) in cases}
         chosen, total = [], 0.0
-        for _, seconds, test in sorted(turns):
-            total += seconds
-            if total > most_seconds:
-                break
-            chosen.append(test)
+        for test in [turn for tests in (known, same_case, around - same_case) for turn in self._turns(tests)]:
+            if _file(test) not in others:
+                total += self.seconds[test]
+                if total > most_seconds:
+                    break
+                chosen.append(test)
         return chosen
+
+    def is_run_at_import(self, path: Path, line: int) -> bool:
+        """Whether a line runs outside of all tests, while modules are imported."""
+        return "" in self.lines.contexts_by_lineno(str(path)).get(line, ())
 
     def seconds_of(self, tests: Sequence[str]) -> float:
         """How long tests and test files took."""
-        return sum(
-            seconds
-            for test, seconds in self.seconds.items()
-            if test in tests or test.partition("::")[0] in tests
-        )
+        return sum(seconds for test, seconds in self.seconds.items() if test in tests or _file(test) in tests)
+
+    def _turns(self, tests: Iterable[str]) -> list[str]:
+        taken: Counter[str] = Counter()
+        turns = []
+        for test in sorted(tests, key=lambda test: (self.seconds[test], test)):
+            name = test.partition("[")[0]
+            turns.append((taken[name], self.seconds[test], test))
+            taken[name] += 1
+        return [test for *_, test in sorted(turns)]
 
     def _known(self, tests: Iterable[str]) -> set[str]:
         return self.seconds.keys() & set(tests)
+
+
+def _file(test: str) -> str:
+    return test.partition("::")[0]
+
+
+def _case(test: str) -> str:
+    return test.partition("[")[2]

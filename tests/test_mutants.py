@@ -45,7 +45,7 @@ def test_arguments_are_of_mutants_that_there_are() -> None:
 
 
 def test_tests_near_a_line_are_those_that_run_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """One case of each test function first; those of the function where no test runs the line."""
+    """One case of each test function first; then others of their files."""
     path = tmp_path / "one.py"
     path.write_text(SOURCE)
     monkeypatch.setattr(recorded_tests, "LINES", tmp_path / "lines.sqlite")
@@ -62,18 +62,22 @@ def test_tests_near_a_line_are_those_that_run_it(tmp_path: Path, monkeypatch: py
         data.set_context(test)
         data.add_lines({str(path): lines})
     data.write()
-    seconds = {"a.py::x[1]": 1, "a.py::x[2]": 2, "b.py::y": 3, "c.py::z": 9}
+    data.set_context("")
+    data.add_lines({str(path): (4,)})
+    data.write()
+    seconds = {"a.py::x[1]": 1, "a.py::x[2]": 2, "b.py::y": 3, "c.py::z": 9, "a.py::late[2]": 4, "b.py::w": 1}
     (tmp_path / "seconds.json").write_text(json.dumps(seconds))
     record = recorded_tests.RecordedTests()
     for line, others, most, near in (
-        (3, (), 30, ["a.py::x[1]", "b.py::y", "a.py::x[2]"]),
+        (3, (), 30, ["a.py::x[1]", "b.py::y", "a.py::x[2]", "b.py::w", "a.py::late[2]"]),
         (3, (), 5, ["a.py::x[1]", "b.py::y"]),
-        (3, ("a.py",), 30, ["b.py::y"]),
-        (7, (), 30, ["a.py::x[1]"]),
-        (5, (), 30, ["a.py::x[1]", "b.py::y", "c.py::z", "a.py::x[2]"]),
+        (3, ("a.py",), 30, ["b.py::y", "b.py::w"]),
+        (7, (), 30, ["a.py::x[1]", "a.py::x[2]", "a.py::late[2]"]),
+        (5, (), 16, ["a.py::x[1]", "b.py::y", "c.py::z", "a.py::x[2]", "b.py::w"]),
     ):
         assert record.of_line(path, "f", line, others, most) == near
-    assert record.seconds_of(["a.py", "b.py::y"]) == 6
+    assert record.seconds_of(["a.py", "b.py::y"]) == 10
+    assert [record.is_run_at_import(path, line) for line in (3, 4)] == [False, True]
 
 
 def test_edits_change_the_syntax_tree() -> None:

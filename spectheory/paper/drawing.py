@@ -129,4 +129,4 @@ def legend_below(figure: Figure, columns: int = 4) -> None:
         for handle, label in zip(*axes.get_legend_handles_labels(), strict=True):
             named.setdefault(label, handle)
     if named:
-        figure.legend(named.values(), named.keys(), loc="outside lower center", ncols=columns, frameon=False)
+        figure.legend(named.values(), named.keys(), loc="outside lower center", ncols=columns)

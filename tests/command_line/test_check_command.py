@@ -126,6 +126,15 @@ def test_nothing_in_a_file_is_believed(
     assert not {"own_code", "own_sampler"} & sys.modules.keys()
 
 
+def test_a_result_without_a_pair_needs_none(made: Made, capsys: pytest.CaptureFixture[str]) -> None:
+    """A proof is of no pair, whether its file says so or not."""
+    file = made("prove", "block", "--vocab", "2", "--draft-length", "1", "--show")
+    document = json.loads(file.read_text(encoding="utf-8"))
+    del document["made_from"]["pair"]
+    file.write_text(json.dumps(document), encoding="utf-8")
+    assert run_json(capsys, "check", str(file))["verdict"] == "the same"
+
+
 def test_a_name_that_comes_twice_is_refused(made: Made, capsys: pytest.CaptureFixture[str]) -> None:
     """Readers keep one of the values, and not all the same one."""
     file = made("certify", "pair.json", "--verifier", "token")

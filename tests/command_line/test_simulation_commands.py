@@ -151,6 +151,7 @@ def test_whole_texts_by_the_number_of_drafts(
         (("--cost-ratio", "-1"), "cost_ratio must be a number of at least 0"),
         (("--jobs", "all"), "jobs must be a whole number of at least 1 or 'auto'"),
         (("--shard", "2"), "--shard '2' is not I/N"),
+        (("--shard", "a/2"), "--shard 'a/2' is not I/N"),
         (("--shard", "1/2"), "no checkpoint to keep it in"),
     ):
         assert words in run_error(capsys, *arguments, *wrong)

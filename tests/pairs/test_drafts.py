@@ -4,6 +4,7 @@ from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator
 from fractions import Fraction
 from itertools import combinations
+from math import comb
 from typing import Any
 
 import numpy as np
@@ -342,3 +343,11 @@ def test_every_path_has_its_own_model() -> None:
     assert process.drafter(pair, 1).draft is other.draft
     assert rows.sum() != 1
     assert process.normalised().drafter(pair, 1).draft[0].sum() == 1
+
+
+def test_a_number_of_tuples_beyond_floats_is_infinite() -> None:
+    """And is not computed: 200 drafts of 400 paths, in every order or none; the partner has 10."""
+    pair = ModelPair.context_free_pair([Fraction(1, 400)] * 400, [Fraction(1, 400)] * 400, 1)
+    for as_multisets, tuples in ((False, 400**10), (True, comb(409, 10))):
+        assert Iid(200).count_tuples(pair, as_multisets) == float("inf")
+        assert Iid(10).count_tuples(pair, as_multisets) == tuples

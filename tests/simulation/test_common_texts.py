@@ -126,9 +126,11 @@ def test_several_numbers_of_drafts_cost_one_run_of_the_models(
         simulated(pair, verifiers, max_new_tokens=5, **changes)
         return calls[0] - before
 
+    cost(["spectr"])  # the first run of a pair tries whether its models read on from a cache
     once = cost(["spectr"], drafts=3)
     assert cost(NAMES, drafts=[1, 2, 3]) == once
     assert cost(NAMES, drafts=[1, 2, 3], common_texts=False) > 4 * once
+    assert simulated(pair, ["spectr"], drafts=[1, 2]).headline().count("spectr") == 1
 
 
 def test_a_run_goes_on_from_its_checkpoint_and_stops_at_the_width_of_its_gains(

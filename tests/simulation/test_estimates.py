@@ -195,6 +195,17 @@ def test_a_gain_by_hand() -> None:
     assert same.interval[0] < 0 < same.interval[1]  # the next call may differ
 
 
+def test_two_prompts_leave_one_degree_of_freedom() -> None:
+    """With many calls the interval is that of Student's t."""
+    tallies = [Tally.zeros(2, 3) for _ in range(2)]
+    for tally, means in zip(tallies, ((2.0, 2.6), (2.0, 2.4)), strict=True):
+        tally.add_calls(
+            np.repeat([0, 1], 200), np.repeat(means, 200), np.zeros(400, dtype=int), np.ones((400, 4)) / 4
+        )
+    gain = paired_gain(tallies[:1], tallies[1:], 0.95)
+    assert gain.interval[1] - gain.value == pytest.approx(student_t(1).ppf(0.975) * gain.error, rel=0.02)
+
+
 def test_calls_of_one_prompt_are_one_cluster() -> None:
     """By numpy on the calls themselves; calls that count as independent would give a smaller error."""
     rng = np.random.default_rng(1)

@@ -237,6 +237,7 @@ DIFFERENT = {
     "shape": (np.zeros((2, 3)), np.zeros((3, 2))),
     "dtype": (np.zeros(2), np.zeros(2, dtype=np.int64)),
     "self": (MethodType(made(), 1), MethodType(made(), 2)),
+    "method": (MethodType(made(), 1), MethodType(made(held=1), 1)),
     "argument": (partial(made(), 1), partial(made(), 2)),
     "keyword": (partial(made(), y=1), partial(made(), y=2)),
 }
@@ -247,6 +248,7 @@ def test_parameters_that_differ_in_one_thing(one: Any, other: Any) -> None:
     """The partner: what is made alike again is the same."""
     described, again = (_Sources().describe(value) for value in (one, copy.deepcopy(one)))
     assert described == again != _Sources().describe(other)
+    assert json.dumps(described) != json.dumps(_Sources().describe(other))
 
 
 def test_parameters_of_a_verifier_count(own: Callable[[str], Any]) -> None:

@@ -61,6 +61,7 @@ def test_state_of_a_repository(tmp_path: Path) -> None:
     git("add", ".")
     git("commit", "-m", "one")
     clean = git_state(package)
+    assert isinstance(clean["commit"], str)
     assert clean is not None
     assert (len(clean["commit"]), clean["modified"]) == (40, False)
     (package / "__init__.py").write_text("x = 1")

@@ -25,7 +25,7 @@ VERDICTS: Mapping[str, str] = {
 }
 """Every verdict, and what it means."""
 
-_SHAPE = r"_V(\d+)_L(\d+)_K([\d-]+)_(\w+)$"
+_SHAPE = r"^proof:.*_V(\d+)_L(\d+)_K([\d-]+)_(\w+)$"
 
 
 @dataclass(frozen=True)
@@ -57,7 +57,7 @@ class Claim:
     @property
     def proved_for(self) -> list[str]:
         """The shapes for every pair of which a stored proof is among the evidence."""
-        proofs = (re.search(_SHAPE, one) for one in self.evidence if one.startswith("proof:"))
+        proofs = (re.search(_SHAPE, one) for one in self.evidence)
         found = (proof.groups() for proof in proofs if proof is not None)
         return [f"V = {v}, L = {n}, K = {k}{', positive rows' * (rows != 'all')}" for v, n, k, rows in found]
 

@@ -45,8 +45,8 @@ def _plot(findings: Findings) -> Figure:
             right.plot(rows["draft_length"], rows["gain_in_percent"], line, color=colour, label=label)
         right.set(xlabel="draft length", xticks=rows["draft_length"])
         right.set_title("Printed in block2024, Tables 1, 6–10")
-        left.legend(frameon=False)
-        right.legend(frameon=False, loc="lower right")
+        left.legend()
+        right.legend(loc="lower right")
         for axes in (left, right):
             axes.set_ylim(bottom=0)
     return figure

@@ -37,8 +37,8 @@ def _plot(findings: Findings) -> Figure:
         right.set(ylabel="seconds", xlim=(None, 1e5))
         drafts, asked = max(times["num_drafts"]), min(times["gap_asked"])
         right.set_title(f"Seconds to a gap of {asked:.0e}, {drafts} drafts")
-        left.legend(frameon=False, fontsize=8)
-        right.legend(frameon=False, fontsize=8)
+        left.legend(fontsize=8)
+        right.legend(fontsize=8)
     return figure
 
 

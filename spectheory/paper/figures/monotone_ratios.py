@@ -24,7 +24,7 @@ def _plot(findings: Findings) -> Figure:
             left.stairs(along[column], ends, color=colour, linewidth=1.8, label=label, baseline=None)
         left.set(xlabel="draft mass, in the order of the ranking", ylabel="ratio", xlim=(0, 1))
         left.set_title("Markov pair: ratios along the ranking")
-        left.legend(frameon=False)
+        left.legend()
         shares = table["tree_based_share"], table["global_order_share"]
         lowest = min(*shares[0], *shares[1]) - 0.02
         right.plot([lowest, 1], [lowest, 1], color=GREY, linewidth=1, linestyle=":")

@@ -38,7 +38,7 @@ def _plot(findings: Findings) -> Figure:
                 label_point(axes, "all three coincide", point, (8, -14), color=BLACK)
             axes.set(ylim=(0, 1.02), xticks=drafts)
             axes.set_title(f"target Ber({float(Fraction(head)):g}), draft Ber({float(DRAFT_HEAD):g})")
-        all_axes[0].legend(frameon=False, loc="lower right")
+        all_axes[0].legend(loc="lower right")
         for axes in all_axes[::columns]:
             axes.set_ylabel("acceptance probability")
         for axes in all_axes[-columns:]:

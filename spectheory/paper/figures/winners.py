@@ -40,7 +40,7 @@ def _plot(findings: Findings) -> Figure:
         )
         styles = [VERIFIER_STYLES[name] for name in VERIFIERS if name in table.column("winner")]
         handles = [Patch(facecolor=style.colour, alpha=0.35, label=style.label) for style in styles]
-        figure.legend(handles=handles, loc="outside lower center", ncols=4, frameon=False)
+        figure.legend(handles=handles, loc="outside lower center", ncols=4)
     return figure
 
 

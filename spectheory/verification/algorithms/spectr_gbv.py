@@ -125,8 +125,8 @@ def conditionally_independent_maximum(target_row: Sequence[Any], draft_row: Sequ
     probability Σ min(p, q); the other is independent of both.
 
     Example:
-        >>> print(conditionally_independent_maximum([1 / 4, 3 / 4], [3 / 4, 1 / 4]))
-        0.625
+        >>> print(conditionally_independent_maximum([1 / 4, 3 / 4], [1 / 2, 1 / 2]))
+        0.875
     """
     pairs = list(zip(target_row, draft_row, strict=True))
     return 1 - sum(max(p - q, p * 0) * (1 - q) for p, q in pairs)

@@ -5,10 +5,13 @@ from fractions import Fraction
 from typing import Any
 
 import pytest
+import torch
 
 from spectheory import audit, instances, output_law
 from spectheory.auditing.rounds.battery import random_dyadic
+from spectheory.auditing.subjects import specimens
 from spectheory.auditing.subjects.shipped import Shipped
+from spectheory.auditing.subjects.signatures import Request
 from spectheory.auditing.subjects.specimens import (
     LOSSLESS,
     SPECIMENS,
@@ -58,3 +61,16 @@ def test_drafts_that_differ_need_a_residual_of_their_own(
     assert (found.verdict == ARITHMETIC, found.is_defective) == (is_lossless, not is_lossless)
     assert found.scope.shapes == ((3, 1, 2),)
     assert audit(sampler, pairs, num_drafts=(1,)).is_lossless
+
+
+def test_requests_are_filled_up_with_their_last_path(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[Any] = []
+    monkeypatch.setattr(specimens, "recursive_rejection", lambda *given: asked.append(given[:3]))
+    paths, rows = torch.arange(6).reshape(2, 3), torch.rand(2, 4, 5)
+    requests = [Request(paths[:1], rows[:1], rows[:1, :3]), Request(paths, rows, rows[:, :3])]
+    specimens.path_batch_repeats_paths(requests, None)
+    assert [torch.equal(given, whole) for given, whole in zip(asked[1], requests[1], strict=True)] == [
+        True
+    ] * 3
+    for given, whole in zip(asked[0], requests[0], strict=True):
+        assert torch.equal(given, torch.cat([whole, whole]))

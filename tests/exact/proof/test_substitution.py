@@ -149,3 +149,17 @@ def test_equations_are_solved_for_variables_in_which_they_are_linear() -> None:
     assert solve(solved_form(zeros, near), values)
     assert all(zero.at(values) == 0 for zero in zeros)
     assert not solve([(6, zeros[0])], [fmpq(0)] * 8)  # u v = w does not give v where u = 0
+
+
+def test_a_division_refutes_a_sign() -> None:
+    """p u s - q v t is (p - q) v t where u s = v t: not below 0 where p > q; the partner is above 0."""
+    known = dict(_core([(u * s - v * t, ZERO), (v, POSITIVE), (t, POSITIVE), (p - q, POSITIVE)]))
+    factor, emptiness = FIELD.factor(p * u * s - q * v * t), Emptiness(monotonic() + 60)
+    assert emptiness._divided(known, factor, NEGATIVE) is not None
+    assert emptiness._divided(known, factor, POSITIVE) is None
+
+
+@pytest.mark.parametrize("polynomial", [p * q, p * p, p - p], ids=str)
+def test_partner_no_factor_is_refused(polynomial: Any) -> None:
+    with pytest.raises(ValueError, match="not irreducible"):
+        FIELD.factor(polynomial)

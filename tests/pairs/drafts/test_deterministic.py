@@ -263,8 +263,12 @@ def test_a_process_that_is_no_process_is_refused() -> None:
     class Disguised(Listed):
         name = Iid("iid")
 
+    class Numbered(Listed):
+        name = 5
+
     for process, said in (
         (Leaving, "failed: SystemExit: 0"),
+        (Numbered, "name of Numbered must be a printable text, got 5"),
         (Table, r"lists probabilities \[1, 1\]; expected one per tuple"),
         (Nameless, "name of draft process 'Nameless' failed: ZeroDivisionError"),
         (Uncounted, "num_drafts of draft process 'listed' failed: ZeroDivisionError"),

@@ -87,14 +87,14 @@ def with_models(step: Step) -> Callable[..., Any]:
 def gpt_fast(code: Code) -> Callable[..., Any]:
     """A round."""
 
-    def step(target: CachedModel, draft: CachedModel, ids: torch.Tensor, length: int) -> list[int]:
+    def step(target: CachedModel, draft: CachedModel, ids: torch.Tensor, length: int) -> Sequence[int]:
         return code.call(
             model=target,
             draft_model=draft,
             cur_token=ids[0, -1:].int(),
             input_pos=ids.shape[1] - 1,
             speculate_k=length,
-        ).tolist()
+        )
 
     return with_models(step)
 
@@ -102,7 +102,7 @@ def gpt_fast(code: Code) -> Callable[..., Any]:
 def litgpt(code: Code) -> Callable[..., Any]:
     """A round."""
 
-    def step(target: CachedModel, draft: CachedModel, ids: torch.Tensor, length: int) -> list[int]:
+    def step(target: CachedModel, draft: CachedModel, ids: torch.Tensor, length: int) -> Sequence[int]:
         last = ids.shape[1] - 1
         return code.call(
             target_model=lambda idx, input_pos, **_: target(idx, input_pos),
@@ -111,7 +111,7 @@ def litgpt(code: Code) -> Callable[..., Any]:
             input_pos=torch.tensor([last]),
             input_pos_maxp1=last + 1,
             speculative_k=length,
-        ).tolist()
+        )
 
     return with_models(step)
 
