@@ -173,7 +173,7 @@ def audit(
     if kept is not None:
         if not as_page or base or junit_file or markdown_file:
             raise InvalidInputError("--resume keeps the audits of a page: with --page, and no other report")
-        asked = [signature, mixes, drafts["num_drafts"], [tree.text for tree in drafts["trees"]]]
+        asked = [signature, mixes, drafts["num_drafts"], list(map(str, drafts["trees"]))]
         return _page(samplers, pairs, kept, asked)
     before = None if base is None else _base(base, samplers, pairs, cache)
     found = _audited(samplers, pairs)

@@ -115,7 +115,7 @@ def check_stop_probs(verifier: Verifier, outcome: Outcome, tokens: Array, tolera
         )
     behind = (tokens < 0) & (stop_probs[..., 1:] != 0)
     if behind.any():
-        number, path, place = np.argwhere(np.asarray(behind))[0].tolist()
+        number, path, place = np.argwhere(np.array(behind.tolist()))[0].tolist()
         raise InvalidOutcomeError(
             f"verifier {verifier.name!r} stops {place + 1} tokens along path {path} of the drafts "
             f"{tokens[number].tolist()}, which ends before; a token of -1 is behind the end of a path"

@@ -99,7 +99,7 @@ def test_a_checkout_and_a_history(
 def test_a_page_that_is_resumed(
     capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Nothing is audited again, unless the code or the pairs differ, or what is kept is cut off."""
+    """Nothing is audited again, unless the code, the pairs or the options differ, or the entry is broken."""
     pair, folder = str(write_pair(tmp_path, draft_length=1)), tmp_path / "kept"
     words = ["audit", f"{SPECIMENS}:token_verification", "--as", "sampler", "-k", "1", "--page"]
     words += ["--resume", str(folder), "--pair"]
@@ -112,13 +112,21 @@ def test_a_page_that_is_resumed(
     assert (capsys.readouterr().out, audited) == (text, [])
     (kept,) = folder.iterdir()
     whole = kept.read_text(encoding="utf-8")
-    for changed in (re.sub('"sha256": "..', '"sha256": "zz', whole), whole[:-20]):
+    for changed in (re.sub('"question": "..', '"question": "zz', whole), whole[:-20], "[]", '{"pairs": []}'):
         kept.write_text(changed, encoding="utf-8")
         assert main([*words, pair]) == 0
         assert kept.read_text(encoding="utf-8") == whole
     other = Path(pair).rename(tmp_path / "other.json")
     assert main([*words, str(other)]) == 0
-    assert len(audited) == 3
+    assert len(audited) == 5
+    document = json.loads(other.read_text(encoding="utf-8"))
+    document["target"], document["draft"] = document["draft"], document["target"]
+    other.write_text(json.dumps(document), encoding="utf-8")
+    words[words.index("-k") + 1] = "1-2"
+    for count in (6, 7):  # other contents under the same name; another number of drafts
+        assert main([*words, str(other)]) == 0
+        assert len(audited) == count
+        words[words.index("-k") + 1] = "1"
     capsys.readouterr()
     assert "with --page, and no other report" in run_error(capsys, *words, str(other), "--against", "1")
 

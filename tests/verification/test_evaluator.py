@@ -1,10 +1,12 @@
 """Answers that are no laws are refused: sums, signs, shapes and NaN, in rationals and in floats."""
 
+from contextlib import nullcontext
 from fractions import Fraction
 from typing import Any
 
 import numpy as np
 import pytest
+import torch
 
 from spectheory import instances
 from spectheory.foundation.errors import InvalidOutcomeError
@@ -95,3 +97,17 @@ def test_every_path_is_shown_the_rows_it_was_drafted_from() -> None:
     for k, rows in enumerate((pair.draft[0][0], other.draft[0][0])):
         assert [F(int(x.p), int(x.q)) for x in tuples.draft_rows[0, k, 0]] == list(rows)
     assert (pair.draft[0][0] != other.draft[0][0]).all()
+
+
+@pytest.mark.parametrize("kind", [np.asarray, torch.from_numpy])
+def test_a_stop_behind_the_end_of_a_path(kind: Any) -> None:
+    """In words on either kind of array; a stop before the end is taken."""
+    paths = kind(np.array([[[0, -1]]]))
+    for stops, is_refused in (([[[0.0, 1.0, 0.0]]], False), ([[[0.0, 0.0, 1.0]]], True)):
+        outcome = Outcome(kind(np.array(stops)), lambda path_index, length: None)
+        with (
+            pytest.raises(InvalidOutcomeError, match="stops 2 tokens along path 0")
+            if is_refused
+            else nullcontext()
+        ):
+            check_stop_probs(verifiers["token"], outcome, paths, 1e-9)

@@ -112,3 +112,21 @@ def test_what_is_refused(sampler: Any, says: str | None) -> None:
     else:
         with pytest.raises(InvalidOutcomeError, match=says.replace("'with_other_numbers'", "'own'")):
             run(sampler)
+
+
+class TwoLaws:
+    """Its ``outcome`` is token verification, and its runs accept everything."""
+
+    name = "two_laws"
+
+    def outcome(self, *arrays: Any) -> Any:
+        return spectheory.verifiers["token"].outcome(*arrays)
+
+    def run_on_tuple(self, paths: Any, target_rows: Any, draft_rows: Any, generator: Any) -> Any:
+        raise AssertionError("its outcome is what is judged, and so what is drawn from")
+
+
+def test_an_object_has_one_law() -> None:
+    pair, prompts = tiny_pair(), [list(prompt) for prompt in PROMPTS]
+    found = [decode(pair, prompts, one, draft_length=2, max_new_tokens=6) for one in (TwoLaws(), "token")]
+    assert [[text.token_ids for text in texts] for texts in found][0] == [text.token_ids for text in found[1]]

@@ -126,8 +126,8 @@ class Statement(NamedTuple):
         for one in bound:
             if isinstance(one, UserVerifier) and one.unbound is not None:
                 raise InvalidInputError(
-                    f"verifier {one.name!r} has a bind of its own, which may return another verifier for a pair, "
-                    "and a proof speaks of all pairs; prove the verifier that it returns"
+                    f"verifier {one.name!r} has a bind of its own, which may return another one for some "
+                    "pairs, and a proof speaks of all pairs; prove the verifier that it returns"
                 )
         return Statement(name, tuple(Subject(*run, one) for run, one in zip(runs, bound, strict=True)))
 

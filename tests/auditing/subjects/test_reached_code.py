@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from audited import released
-from spectheory.auditing.subjects.reached_code import Function, find_function
+from spectheory.auditing.subjects.reached_code import Function, find_function, module_file
 from spectheory.foundation.errors import InvalidInputError
 
 FUNCTION = Function("sampler", ("made_up.deep.sampler",), frozenset({"rows", "draft"}))
@@ -86,3 +86,13 @@ def test_a_changed_file_is_read_again_and_a_broken_one_is_one_line(tmp_path: Pat
     released(tmp_path, "made_up.deep.sampler", "def sampler(:\n")
     with pytest.raises(InvalidInputError, match=r"sampler\.py is not Python of this version"):
         find_function(tmp_path, "made_up", FUNCTION)
+
+
+def test_the_file_is_that_which_python_imports(tmp_path: Path) -> None:
+    """A package before a module of its name, and no module that a compiled one hides."""
+    released(tmp_path, "made_up.part", "")
+    assert module_file(tmp_path, "made_up.part") == tmp_path / "made_up" / "part.py"
+    (tmp_path / "made_up" / "part.cpython-311-x86_64-linux-gnu.so").touch()
+    assert module_file(tmp_path, "made_up.part") is None
+    released(tmp_path, "made_up.part.__init__", "")
+    assert module_file(tmp_path, "made_up.part") == tmp_path / "made_up" / "part" / "__init__.py"

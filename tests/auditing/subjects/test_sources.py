@@ -42,6 +42,16 @@ def test_where_a_checkout_has_its_package(inside: str, tmp_path: Path) -> None:
     assert (found.folder, found.version) == ((tmp_path / inside).resolve(), "")
 
 
+def test_two_packages_of_one_name_are_refused(tmp_path: Path) -> None:
+    for place in ("old", "new"):
+        released(tmp_path / place, "made_up.sampler", "")
+    with pytest.raises(
+        InvalidInputError, match=r"has made_up 2 times: .*new/made_up.*old/made_up; --from takes one"
+    ):
+        release_in(tmp_path, "made-up", "made_up")
+    assert release_in(tmp_path / "new", "made-up", "made_up").folder == (tmp_path / "new").resolve()
+
+
 def test_the_version_of_installed_metadata(tmp_path: Path) -> None:
     """Of this package, and not of another beside it."""
     released(tmp_path, "made_up.sampler", "")

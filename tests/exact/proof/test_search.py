@@ -77,6 +77,18 @@ def test_a_region_that_is_stuck_is_asked_about_longer(
     assert prove("mixed_multipath", 2, 1, 2).verdict == verdict
 
 
+class ChosenForAPair(type(verifiers["token"])):  # type: ignore[misc]
+    """Its ``bind`` may return another verifier for some pairs."""
+
+    def bind(self, process: Any, pair: Any = None) -> Any:
+        return verifiers["block" if pair is None else "token"]
+
+
+def test_a_verifier_that_is_chosen_for_a_pair_is_not_proved() -> None:
+    with pytest.raises(InvalidInputError, match="a bind of its own, which may return another one"):
+        prove(ChosenForAPair(), 2, 1)
+
+
 def test_a_time_limit_leaves_a_proof_undecided() -> None:
     assert prove("block", 2, 2, time_limit=1e-9).verdict == "undecided"
     with pytest.raises(InvalidInputError, match="time_limit must be a positive number, got 0"):
