@@ -105,9 +105,6 @@ def test_a_stop_behind_the_end_of_a_path(kind: Any) -> None:
     paths = kind(np.array([[[0, -1]]]))
     for stops, is_refused in (([[[0.0, 1.0, 0.0]]], False), ([[[0.0, 0.0, 1.0]]], True)):
         outcome = Outcome(kind(np.array(stops)), lambda path_index, length: None)
-        with (
-            pytest.raises(InvalidOutcomeError, match="stops 2 tokens along path 0")
-            if is_refused
-            else nullcontext()
-        ):
+        refusal = pytest.raises(InvalidOutcomeError, match="stops 2 tokens along path 0")
+        with refusal if is_refused else nullcontext():
             check_stop_probs(verifiers["token"], outcome, paths, 1e-9)

@@ -128,5 +128,8 @@ class TwoLaws:
 
 def test_an_object_has_one_law() -> None:
     pair, prompts = tiny_pair(), [list(prompt) for prompt in PROMPTS]
-    found = [decode(pair, prompts, one, draft_length=2, max_new_tokens=6) for one in (TwoLaws(), "token")]
-    assert [[text.token_ids for text in texts] for texts in found][0] == [text.token_ids for text in found[1]]
+    first, second = (
+        [text.token_ids for text in decode(pair, prompts, one, draft_length=2, max_new_tokens=6)]
+        for one in (TwoLaws(), "token")
+    )
+    assert first == second
