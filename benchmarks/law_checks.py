@@ -16,7 +16,7 @@ import torch
 from timing import median_seconds, write
 from verifiers import Shape, described_machine, drafted, finished, parse_arguments, placed, runnable
 
-from spectheory.simulation.judging import LAW_TOLERANCE, law_errors
+from spectheory.verification.law_errors import LAW_TOLERANCE, law_errors
 
 
 def measure(shape: Shape, dtype: str, device: str, repeats: int, seed: int) -> list[dict[str, Any]]:

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from spectheory.decoding.loop import Iteration, decoding_iterations
+from spectheory.decoding.loop import Iteration, decoding_iterations, refuse_wrong_laws
 from spectheory.decoding.processors import LogitsProcessors
 from spectheory.decoding.stopping import Stopping
 from spectheory.foundation.errors import InvalidInputError
@@ -116,7 +116,7 @@ def decode(
     Raises:
         InvalidInputError: an argument is out of range, a prompt cannot be read on from, or the verifier is
             not valid for the draft process.
-        InvalidOutcomeError: the verifier's answer is not a law where it was drawn from.
+        InvalidOutcomeError: the answer of a user's verifier is not a law where it was drawn from.
 
     Example:
         >>> from spectheory.models import LanguageModelPair
@@ -159,6 +159,7 @@ def decode(
             LogitsProcessors(processors) if processors else None,
             lap,
         ):
+            refuse_wrong_laws(bound, iteration)
             record(recorded, iteration)
             if watch is not None:
                 watch(first, iteration)

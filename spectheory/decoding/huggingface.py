@@ -13,7 +13,7 @@ from transformers.generation import (
     StoppingCriteriaList,
 )
 
-from spectheory.decoding.loop import decoding_iterations
+from spectheory.decoding.loop import decoding_iterations, refuse_wrong_laws
 from spectheory.decoding.processors import LogitsProcessors
 from spectheory.decoding.stopping import Stopping
 from spectheory.foundation.errors import InvalidInputError
@@ -66,6 +66,7 @@ def generate(
     Raises:
         InvalidInputError: an argument is out of range; or beams, records of scores or padding inside a prompt
             are asked for.
+        InvalidOutcomeError: the answer of a user's verifier is not a law where it was drawn from.
     """
     found, draft_length = find_verifier(verifier), check_count("draft_length", draft_length)
     _refuse_what_is_not_done(generation_config, input_ids, text_streamer)
@@ -90,6 +91,7 @@ def generate(
         SamplingOptions(temperature=1 if generation_config.do_sample else 0),
         LogitsProcessors(logits_processor, whole_batch=len(input_ids)) if logits_processor else None,
     ):
+        refuse_wrong_laws(bound, call)
         for number, tokens in zip(call.numbers, call.tokens, strict=True):
             written[number].extend(tokens)
             if text_streamer is not None:

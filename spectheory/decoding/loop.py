@@ -13,9 +13,10 @@ from spectheory.models import DraftedBatch, PrefilledPrompts, SamplingOptions, d
 from spectheory.models.drafting import Lap, ScoreProcessors, no_lap
 from spectheory.models.sampling import refuse_logits
 from spectheory.pairs.drafts import DraftProcess
+from spectheory.verification.law_errors import law_errors, refuse_errors, tolerance_of
 from spectheory.verification.outcome import Outcome, Sample
 from spectheory.verification.sampler_runs import outcome_or_run
-from spectheory.verification.verifier import Verifier
+from spectheory.verification.verifier import UserVerifier, Verifier
 
 NumbersOfCall = Callable[[list[int], list[int]], Any]
 """(numbers of the texts in the batch, how many tokens each has) -> the generator of the next call."""
@@ -77,7 +78,7 @@ def decoding_iterations(
 
     Raises:
         ComputationError: a model returned logits without a finite maximum.
-        InvalidOutcomeError: the verifier's answer is not a law where it was drawn from.
+        InvalidOutcomeError: a row that was drawn from has no mass.
     """
     numbers, prompt_width = list(range(prefilled.num_prompts)), prefilled.texts.width
     texts: list[list[int]] = [[] for _ in numbers]
@@ -124,6 +125,22 @@ def decoding_iterations(
             rows = torch.tensor(going_on, device=output.device, dtype=torch.int64)
             prefilled, numbers = prefilled.select(rows), [numbers[place] for place in going_on]
             modifications = None if modifications is None else modifications.select(rows)
+
+
+def refuse_wrong_laws(verifier: Verifier, call: Iteration) -> None:
+    """Refuse an answer of a user's verifier that is not a law where it was drawn from.
+
+    Raises:
+        InvalidOutcomeError: the text names the fault and the text.
+    """
+    if isinstance(verifier, UserVerifier):
+        outcome, drafted = call.outcome, call.drafted
+        refuse_errors(
+            verifier,
+            law_errors(outcome, outcome.stop_of(call.sample), drafted.paths, call.sample),
+            tolerance_of(drafted.target_rows, None),
+            lambda place: f"behind text {call.numbers[place] + 1} of its batch",
+        )
 
 
 def output_tokens(token_ids: Tensor, sample: Sample) -> Tensor:

@@ -252,7 +252,7 @@ class SuiteCertificate(Result):
                 f"NOT lossless, total variation {decimal_text(worst.total_variation)} on {worst.case} "
                 f"({worst.arithmetic}); {len({verdict.case for verdict in self.failures})} of {cases} failed"
             )
-        drafts = f"{', '.join(self.scope.processes)} drafts"
+        drafts = f"{self.scope.processes_text()} drafts"
         return f"{self.verifier}: {found}, in {self.scope.arithmetic}, {drafts}, {self.scope.in_words()}"
 
     def shown(self) -> dict[str, Any]:
@@ -449,10 +449,15 @@ class _Run:
                     for case in self.judged
                 )
             ),
-            tuple(sorted({case.process.name for case in self.judged})),
+            tuple(sorted({_without_number(case.process) for case in self.judged})),
             tuple(refused),
             tuple(self.assumed),
         )
+
+
+def _without_number(process: DraftProcess) -> str:
+    """The process without the number of i.i.d. paths, which the shapes (V, L, K) name."""
+    return process.text if process.shape and process.name != "iid" else process.name
 
 
 def _tolerance(name: str) -> str:
@@ -508,8 +513,8 @@ def _suite_of(processes: frozenset[str], quick: bool) -> tuple[SuiteCase, ...]:
     pairs = standard_pairs() | _corners()
     cases = [
         (count, SuiteCase(name, pair, process))
-        for name, pair in (pairs if quick else _suite_pairs()).items()
-        for process in _drafted(pair, processes)
+        for number, (name, pair) in enumerate((pairs if quick else _suite_pairs()).items())
+        for process in _drafted(pair, processes, number)
         for count in [process.count_tuples(pair)]
         if count <= (QUICK_TUPLES if quick else _most_tuples(name, process))
     ]
@@ -593,28 +598,72 @@ def _random_case(
         pair = instances.random_rational(rows, vocab_size, length, zero_probability=(0.2, 0)[kind])
     process: DraftProcess = Iid(num_drafts)
     if "iid" not in processes:
-        known = [found for found in _drafted(pair, processes) if found.count_tuples(pair) <= MAX_SHAPE]
+        known = [
+            found for found in _drafted(pair, processes, number) if found.count_tuples(pair) <= MAX_SHAPE
+        ]
         process = known[rng.integers(len(known))]
     return SuiteCase(f"random_seed{seed}_case{number}_V{vocab_size}-L{length}", pair, process)
 
 
-def _drafted(pair: ModelPair, processes: Collection[str]) -> Iterator[DraftProcess]:
-    L = pair.draft_length
+def _drafted(pair: ModelPair, processes: Collection[str], number: int) -> Iterator[DraftProcess]:
+    """The draft processes that a pair is judged with; of trees with a single tuple every fifth."""
+    length = pair.draft_length
     if "iid" in processes:
         yield from (Iid(num_drafts) for num_drafts in (1, 2, 3, 4))
-    for name, tree in (("prefix_tree", PrefixTree), ("without_replacement", WithoutReplacement)):
-        if name not in processes:
-            continue
-        one = [1] * (L - 1)
-        for widths in {(2, *one): 0, (*one, 2): 0, (2,) * L: 0, (3, *one): 0, (*one, 3): 0}:
-            if tree(widths).fits(pair):
-                yield tree(widths)
-    one = [1] * (L - 1)
-    trees = [TopTree((min(2, pair.vocab_size), *one)), ConfidenceTree(pair.vocab_size), HubTree((2, *one))]
-    trees.append(ShapedTree((2, *[1, 0, *[1] * (L - 2)][: 2 * (L - 1)])))  # the second path ends at once
-    yield from (tree for tree in trees if tree.name in processes and tree.fits(pair))
+    widths = _all_widths(length)
+    for tree in (PrefixTree, WithoutReplacement):
+        if tree.name in processes:
+            yield from _fitting(map(tree, widths), pair)
+    if HubTree.name in processes:
+        yield from _fitting((HubTree(found) for found in widths if max(found) == 2), pair)
+    dealt = {TopTree: widths, ShapedTree: _all_shapes(length), ConfidenceTree: range(1, MAX_NODES + 2)}
+    for kind, settings in dealt.items():
+        if kind.name in processes:
+            known = list(_fitting(map(kind, settings), pair))
+            yield from known[number % DEALT :: DEALT]
     if "per_path" in processes:
         # The second path has another draft model: that of the pair, mixed with the uniform row.
         levels = tuple((level + Fraction(1, pair.vocab_size)) / 2 for level in pair.draft)
         other = ModelPair(pair.target, levels, pair.vocab)
         yield from (PerPath((pair, other)), PerPath((other, pair)))
+
+
+def _fitting(found: Iterable[DraftProcess], pair: ModelPair) -> Iterator[DraftProcess]:
+    return (process for process in found if process.fits(pair))
+
+
+MAX_PATHS = 4
+"""The most paths of a tree with a width at every depth."""
+MAX_NODES = 5
+"""The most nodes of a tree of any shape."""
+DEALT = 5
+"""A pair is judged with every fifth of the trees that have a single tuple of paths."""
+
+
+@cache
+def _all_widths(length: int) -> tuple[tuple[int, ...], ...]:
+    """The widths, one per depth, of all trees with 2 to ``MAX_PATHS`` paths, and of the binary tree."""
+    every = product(range(1, MAX_PATHS + 1), repeat=length)
+    few = [widths for widths in every if 1 < math.prod(widths) <= MAX_PATHS]
+    return tuple(dict.fromkeys((*few, (2,) * length)))
+
+
+@cache
+def _all_shapes(length: int) -> tuple[tuple[int, ...], ...]:
+    """The numbers of children of all ordered trees with 1 to ``MAX_NODES`` nodes and at most this depth."""
+    found: dict[tuple[int, ...], None] = {}
+
+    def grow(children: tuple[int, ...]) -> None:
+        """Choose the children of the next node, breadth first, the root among the nodes that are counted."""
+        num_nodes = sum(children)
+        if len(children) == num_nodes + 1:  # every node has its number
+            while children and children[-1] == 0:
+                children = children[:-1]
+            if children and ShapedTree(children).depth <= length:
+                found[children] = None
+            return
+        for more in range(MAX_NODES - num_nodes + 1):
+            grow((*children, more))
+
+    grow(())
+    return tuple(found)

@@ -24,7 +24,7 @@ class Scope:
         arithmetic: in which the law was computed.
         tolerance: the difference of two laws that counts as none.
         shapes: (V, L, K) of every pair and draft process that was asked about, without repetition.
-        processes: how the paths of one call were drafted.
+        processes: how the paths of one call were drafted; of a tree its name, a colon and its shape.
         refused: what was refused or left out; the text up to a colon is a short name of it.
         assumed: what was taken at its word.
     """
@@ -57,6 +57,27 @@ class Scope:
             boxes.append(", ".join(str(b[0]) if len(b) == 1 else f"{b[0]}-{b[-1]}" for b in box))
         return ", ".join(f"({box})" for box in boxes)
 
+    def processes_text(self, in_full: bool = False) -> str:
+        """The draft processes, trees of one name together: the number of their shapes, or all of them.
+
+        Example:
+            >>> scope = Scope("", "", (), ("iid", "top_tree:2,1", "top_tree:3,1", "hub_tree:2,1"))
+            >>> scope.processes_text(), scope.processes_text(in_full=True)
+            ('iid, top_tree (2 shapes), hub_tree:2,1', 'iid; top_tree: 2,1 3,1; hub_tree: 2,1')
+        """
+        by_name: dict[str, list[str]] = {}
+        for process in self.processes:
+            by_name.setdefault(process.partition(":")[0], []).append(process)
+        if in_full:
+            shapes = {name: [text.partition(":")[2] for text in found] for name, found in by_name.items()}
+            return "; ".join(
+                f"{name}: {' '.join(found)}" if any(found) else name for name, found in shapes.items()
+            )
+        return ", ".join(
+            found[0] if len(found) == 1 else f"{name} ({len(found)} shapes)"
+            for name, found in by_name.items()
+        )
+
     def in_words(self) -> str:
         """The shapes, and what was refused, left out or taken at its word.
 
@@ -71,7 +92,7 @@ class Scope:
 
     def shown(self) -> dict[str, Any]:
         """The fields of a table."""
-        return to_json(self) | {"shapes": self.shapes_text(), "processes": ", ".join(self.processes)}
+        return to_json(self) | {"shapes": self.shapes_text(), "processes": self.processes_text(in_full=True)}
 
     def to_document(self) -> dict[str, Any]:
         """The field ``scope`` of a JSON object."""

@@ -6,31 +6,17 @@ Sums and errors stay on the device until the batch is done, so that the check wa
 from collections.abc import Callable
 from typing import Any
 
-from spectheory.foundation.arrays import Array, namespace, zero_where
-from spectheory.foundation.errors import InvalidOutcomeError
+from spectheory.foundation.arrays import Array, namespace
 from spectheory.simulation.estimates import Tally
 from spectheory.simulation.settings import DrawSettings
 from spectheory.simulation.sources import DraftedPaths, DraftSource
-from spectheory.verification.outcome import (
-    Outcome,
-    Sample,
-    Stop,
-    correction_deviation,
-    stop_deviation,
-)
+from spectheory.verification.law_errors import FAULTS, law_errors, refuse_errors, tolerance_of
 from spectheory.verification.sampler_runs import check_runs, outcome_or_run, runs_a_sampler
 from spectheory.verification.user_checks import check_answers
 from spectheory.verification.verifier import Verifier
 
-LAW_TOLERANCE = {"float64": 1e-9, "float32": 1e-5}
-"""By the type of the probabilities: how far an answer may be from a law, in probability."""
 VETTED_DRAWS = 8
 """Tuples of drafted paths on which a user's verifier is checked to be a function."""
-FAULTS = (
-    "stop probabilities that are not a law",
-    "correction rows that are not laws",
-    "a row of zeros as the correction at a stop that was drawn",
-)
 
 
 class Judge:
@@ -52,7 +38,7 @@ class Judge:
         like = drafted.target_rows
         outcome = outcome_or_run(self.verifier, *drafted[:3], generator)
         stop = outcome.sample_stop(generator)
-        errors = law_errors(outcome, stop).reshape(len(FAULTS), -1, self.strata)
+        errors = law_errors(outcome, stop, drafted.paths).reshape(len(FAULTS), -1, self.strata)
         largest = namespace(errors).max(errors, axis=1)
         if self._tally is None:
             self._tally, self._errors = Tally.zeros(self.strata, self.draft_length, like), largest
@@ -77,33 +63,6 @@ class Judge:
         return self._tally.to_numpy()
 
 
-def refuse_errors(verifier: Verifier, errors: Array, tolerance: float, place: Callable[[int], str]) -> None:
-    """Raise the error that ``Judge.tally`` documents, from the largest of ``law_errors``, [3, strata]."""
-    # Written so that NaN, which fails every comparison, counts as wrong.
-    wrong = ~(errors <= tolerance)
-    if bool(wrong.any()):
-        fault, stratum = (int(numbers[0]) for numbers in namespace(wrong).nonzero(wrong))
-        raise InvalidOutcomeError(
-            f"verifier {verifier.name!r} returned {FAULTS[fault]}, {place(stratum)}: off by "
-            f"{float(errors[fault, stratum]):.3g}, more than the tolerance {tolerance:g}"
-        )
-
-
-def law_errors(outcome: Outcome, stop: Stop, drawn: Sample | None = None) -> Array:
-    """How far answers are from laws, one line per entry of ``FAULTS``, in probability.  [..] -> [3, ..]
-
-    Args:
-        outcome: of N tuples of drafted paths.
-        stop: sampled from it; the error of the correction row there is weighted with its probability, as in
-            a certificate.
-        drawn: what ``outcome.sample`` drew at this stop, so that no row is computed again.
-    """
-    rows = outcome.checkable_rows(stop, drawn)
-    corrections, empty = correction_deviation(rows, stop.prob, are_weights=outcome.rows_are_weights)
-    stops = stop_deviation(outcome.stop_probs)
-    return namespace(rows).stack([stops.error, corrections.error, zero_where(~empty, stop.prob)])
-
-
 def check_users_own(verifier: Verifier, source: DraftSource, num_drafts: int, settings: DrawSettings) -> None:
     """Refuse a user's verifier that is not a function of its inputs, on a few tuples of the first batch.
 
@@ -119,8 +78,3 @@ def check_users_own(verifier: Verifier, source: DraftSource, num_drafts: int, se
         check_runs(verifier, drafted, lambda: source.generator(settings.seed))
     else:
         check_answers(verifier, drafted, tolerance_of(drafted[1], settings.tolerance))
-
-
-def tolerance_of(rows: Array, tolerance: float | None) -> float:
-    """The tolerance asked for, or that of the number type of the rows that verifiers are given."""
-    return LAW_TOLERANCE[str(rows.dtype).removeprefix("torch.")] if tolerance is None else tolerance

@@ -100,7 +100,7 @@ class DrawSettings:
         seed: The same seed gives the same numbers on one device with one number of threads.
         confidence: Level of the intervals.
         tolerance: How far a verifier's answer may be from a law, in probability.  The default depends on the
-            number type of the probabilities: ``judging.LAW_TOLERANCE``.
+            number type of the probabilities: ``verification.law_errors.LAW_TOLERANCE``.
         progress: Called with (draws done, draws in all).
     """
 

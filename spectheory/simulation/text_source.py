@@ -14,8 +14,8 @@ import numpy as np
 from spectheory.pairs.drafts import DistinctTree, DraftProcess
 from spectheory.simulation.ceilings import ceilings, has_ceiling
 from spectheory.simulation.estimates import Tally
-from spectheory.simulation.judging import FAULTS, law_errors, refuse_errors, tolerance_of
 from spectheory.simulation.sources import LanguageModelSource
+from spectheory.verification.law_errors import FAULTS, law_errors, refuse_errors, tolerance_of
 from spectheory.verification.verifier import Verifier
 
 if TYPE_CHECKING:
@@ -93,16 +93,17 @@ def _ceilings(call: Iteration, verifier: Verifier) -> np.ndarray:
 
 
 def _looked_up(call: Iteration) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Of every answer of one call E[tau + 1], [n], P(tau), [n, L+1], and how far it is from a law, [n, 3].
+    """Of every answer of one call E[tau + 1], [n], P(tau), [n, L+1], and how far it is from a law, [n, 4].
 
     They are fetched from the device together.
     """
     import torch
 
+    outcome = call.outcome
     parts = [
-        call.outcome.expected_tokens()[:, None],
-        call.outcome.length_probs(),
-        law_errors(call.outcome, call.outcome.stop_of(call.sample), call.sample).T,
+        outcome.expected_tokens()[:, None],
+        outcome.length_probs(),
+        law_errors(outcome, outcome.stop_of(call.sample), call.drafted.paths, call.sample).T,
     ]
     found = torch.cat([part.double() for part in parts], dim=1).cpu().numpy()
     return found[:, 0], found[:, 1 : -len(FAULTS)], found[:, -len(FAULTS) :]

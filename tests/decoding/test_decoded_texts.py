@@ -10,9 +10,11 @@ from transformers import MinLengthLogitsProcessor, RepetitionPenaltyLogitsProces
 from families import FAMILIES, family_pair
 from spectheory.decoding import DecodedText, decode
 from spectheory.decoding.stopping import END_OF_SEQUENCE, STOP_STRING
-from spectheory.foundation.errors import InvalidInputError, Notice
+from spectheory.foundation.errors import InvalidInputError, InvalidOutcomeError, Notice
 from spectheory.models import LanguageModelPair, SamplingOptions, bundled_prompts
-from spectheory.pairs.drafts import PrefixTree, WithoutReplacement
+from spectheory.pairs.drafts import PrefixTree, ShapedTree, WithoutReplacement
+from spectheory.verification.outcome import Outcome
+from spectheory.verification.resolve import find_verifier
 
 GREEDY = SamplingOptions(temperature=0)
 PROMPTS = [[5], [7, 3, 9, 4, 11, 2, 8], [1, 30, 22]]
@@ -140,3 +142,46 @@ def test_the_parts_of_a_text() -> None:
 def test_bad_settings_are_refused(bundled: LanguageModelPair, settings: dict[str, Any], words: str) -> None:
     with pytest.raises(InvalidInputError, match=words):
         decode(bundled, **{"prompts": ["x"], "verifier": "block", **settings})
+
+
+class NotALaw:
+    """Naive sampling, from the third call on with a fault; ``more`` to the stops, ``factor`` to the rows."""
+
+    name = "not_a_law"
+    draft_processes = frozenset({"shaped_tree"})
+
+    def __init__(self, fault: str) -> None:
+        self.fault, self.calls = fault, 0
+
+    def outcome(self, paths: Any, target_rows: Any, draft_rows: Any) -> Outcome:
+        self.calls += 1
+        found = find_verifier("naive_sampling").outcome(paths, target_rows, draft_rows)
+        stops, rows_at = found.stop_probs.clone(), found.correction
+        if self.calls > 2 and self.fault == "stops":
+            stops[:, 0, 0] += 0.5
+        if self.calls > 2 and self.fault == "rows":
+            return Outcome(stops, lambda path_index, length: rows_at(path_index, length) / 2)
+        if self.calls > 2 and self.fault == "behind":
+            stops = stops * 0
+            stops[:, 0, -1] += 1  # the first path of this tree has one token, the second has two
+        return Outcome(stops, rows_at)
+
+
+@pytest.mark.parametrize(
+    ("fault", "words"),
+    [
+        ("stops", "stop probabilities that are not a law, behind text [12] of its batch: off by 0.5"),
+        ("rows", "correction rows that are not laws, behind text 1"),
+        ("behind", "a stop behind the end of a path, behind text 1 of its batch: off by 1"),
+    ],
+)
+def test_texts_are_drawn_from_laws_alone(bundled: LanguageModelPair, fault: str, words: str) -> None:
+    """Also where the first calls were right; without a fault the texts are those of naive sampling."""
+    settings: dict[str, Any] = {"drafts": ShapedTree((2, 0, 1)), "draft_length": 2, "max_new_tokens": 8}
+    with pytest.raises(InvalidOutcomeError, match=f"verifier 'not_a_law' returned {words}"):
+        decode(bundled, ["import os", "def f"], NotALaw(fault), **settings)
+    found, wanted = (
+        decode(bundled, ["import os"], verifier, **settings)[0].token_ids
+        for verifier in (NotALaw("none"), "naive_sampling")
+    )
+    assert found == wanted

@@ -12,6 +12,8 @@ import spectheory
 from decoding_support import PROMPTS, p_value, target_law, tiny_pair
 from spectheory.foundation.errors import InvalidInputError
 from spectheory.models import LanguageModelPair, SamplingOptions, bundled_prompts
+from spectheory.verification.outcome import Outcome
+from spectheory.verification.resolve import find_verifier
 
 
 @pytest.fixture(scope="module")
@@ -119,6 +121,14 @@ def test_tokens_are_streamed_as_they_come(
     assert theirs.rstrip("\n").endswith(pair.decode(found[0, -12:].tolist()).rstrip("\n"))
 
 
+class Doubled:
+    """Its correction rows have mass 2."""
+
+    def outcome(self, paths: Any, target_rows: Any, draft_rows: Any) -> Outcome:
+        found = find_verifier("block").outcome(paths, target_rows, draft_rows)
+        return Outcome(found.stop_probs, lambda path_index, length: 2 * found.correction(path_index, length))
+
+
 @pytest.mark.parametrize(
     ("settings", "words"),
     [
@@ -127,6 +137,7 @@ def test_tokens_are_streamed_as_they_come(
         ({"attention_mask": torch.tensor([[1, 0, 1]])}, "padded at the left"),
         ({"max_new_tokens": 600}, "512 positions"),
         ({"verifier": "blok"}, "did you mean"),
+        ({"verifier": Doubled()}, "'Doubled' returned correction rows that are not laws, behind text 1"),
     ],
 )
 def test_what_is_not_done_is_refused(pair: LanguageModelPair, settings: dict[str, Any], words: str) -> None:

@@ -1,6 +1,8 @@
 """The standard suite: it flags every known-wrong verifier, clears every lossless one, and says why."""
 
+import math
 from fractions import Fraction
+from itertools import permutations
 from typing import Any
 
 import numpy as np
@@ -19,13 +21,15 @@ from spectheory.exact.suite import (
     standard_suite,
     suite_for,
 )
+from spectheory.foundation.arrays import namespace
 from spectheory.foundation.errors import EnumerationTooLargeError, InvalidInputError, InvalidOutcomeError
 from spectheory.pairs.contexts import numbered_context
-from spectheory.pairs.drafts import Iid, PrefixTree, WithoutReplacement
+from spectheory.pairs.drafts import DraftProcess, Iid, PrefixTree, ShapedTree, WithoutReplacement
 from spectheory.testing import assert_lossless
 from spectheory.verification.algorithms import verifiers
 from spectheory.verification.defective import defects
 from spectheory.verification.evaluator import Evaluator
+from spectheory.verification.outcome import Outcome
 from spectheory.verification.resolve import Problem
 from spectheory.verification.verifier import as_verifier
 from user_verifiers import UserBlock, UserToken
@@ -102,6 +106,70 @@ def test_what_the_suite_holds() -> None:
     sizes = [case.process.count_tuples(case.pair) for case in suite]
     assert sizes == sorted(sizes)
     assert len(standard_pairs()) == 20
+
+
+def test_the_suite_has_every_small_tree() -> None:
+    """Every shape of up to five nodes, every draft length up to 4 tokens; widths with up to four paths, where
+    their drafts are few enough to be enumerated."""
+    assert [math.comb(2 * edges, edges) // (edges + 1) for edges in range(6)] == [1, 1, 2, 5, 14, 42]
+    shapes = {case.process.shape for case in standard_suite(("shaped_tree",))}
+    assert len(shapes) == 1 + 2 + 5 + 14 + 42 - 1  # of the last, the path of five tokens is too long
+    assert {ShapedTree(shape).num_nodes for shape in shapes} == {1, 2, 3, 4, 5}
+    factors = {(2,), (3,), (4,), (2, 2)}
+    for name, missing in (("top_tree", set()), ("prefix_tree", {(4, 1, 1, 1)})):
+        widths = {case.process.shape for case in standard_suite((name,))} - {(2, 2, 2), (2, 2, 2, 2)}
+        wanted = {
+            tuple(found)
+            for length in (1, 2, 3, 4)
+            for factor in factors
+            if len(factor) <= length
+            for found in set(permutations((*factor, *[1] * (length - len(factor)))))
+        }
+        assert wanted - widths == missing
+        assert widths <= wanted
+
+
+@pytest.mark.parametrize(
+    "process",
+    [
+        PrefixTree((1, 2, 1)), PrefixTree((2, 1, 2)), PrefixTree((1, 1, 2, 1)), ShapedTree((2, 0, 1)),
+        ShapedTree((2, 1, 1, 1)), ShapedTree((1, 2, 0, 2)), WithoutReplacement((1, 2, 1)),
+    ],
+    ids=lambda process: process.text,
+)  # fmt: skip
+def test_a_verifier_that_is_wrong_on_one_tree_is_flagged(process: DraftProcess) -> None:
+    """And is lossless where that tree is left out, so that the headline names the trees."""
+    cases = standard_suite((process.name,))
+    where = [case for case in cases if case.process == process]
+    assert not certify_suite(WrongOnTree(process), where, stop_at_first=True).is_lossless
+    without = [case for case in cases if case.process != process]
+    found = certify_suite(WrongOnTree(process), without[-40::13])
+    assert found.is_lossless
+    assert process.text not in found.scope.processes
+    assert f"{process.name} (" in found.headline()
+    assert str(process.shape)[1:-1].replace(" ", "") not in found.shown()["processes"].split()
+
+
+class WrongOnTree:
+    """Naive sampling, but where it is bound to one tree: there it accepts the whole first path."""
+
+    name = "wrong_on_tree"
+
+    def __init__(self, process: DraftProcess, here: bool = False) -> None:
+        self.process, self.here = process, here
+        self.draft_processes = frozenset({process.name})
+
+    def bind(self, process: DraftProcess, pair: Any = None) -> "WrongOnTree":
+        return WrongOnTree(self.process, process == self.process)
+
+    def outcome(self, paths: Any, target_rows: Any, draft_rows: Any) -> Outcome:
+        found = verifiers["naive_sampling"].outcome(paths, target_rows, draft_rows)
+        if not self.here:
+            return found
+        stops, rows = found.stop_probs * 0, namespace(paths).arange(len(paths))
+        last = (paths[:, 0] >= 0).sum(-1)
+        stops[rows, 0, last] = stops[rows, 0, last] + 1
+        return Outcome(stops, lambda path_index, length: target_rows[:, 0, 0, :] + 0)
 
 
 def test_the_suite_follows_the_drafts_a_verifier_is_meant_for() -> None:

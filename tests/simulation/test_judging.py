@@ -14,7 +14,7 @@ from spectheory.foundation.arrays import namespace
 from spectheory.foundation.errors import InsufficientMemoryError, InvalidInputError, InvalidOutcomeError
 from spectheory.models import LanguageModelPair
 from spectheory.simulation import simulate, simulate_enumerated
-from spectheory.simulation.judging import FAULTS
+from spectheory.verification.law_errors import FAULTS
 from spectheory.verification.outcome import Outcome
 from spectheory.verification.resolve import find_verifier
 from torch_support import DEVICES
@@ -56,10 +56,10 @@ NOT_LAWS = [
     (with_stops(lambda stops: stops * 2), FAULTS[0]),
     (with_stops(lambda stops: stops * float("nan")), FAULTS[0]),
     (with_stops(lambda stops: stops * 0), FAULTS[0]),
-    (with_rows(lambda rows: rows / 2), FAULTS[1]),
-    (with_rows(lambda rows: rows * float("nan")), FAULTS[1]),
-    (with_rows(lambda rows: rows * 2 - 1 / rows.shape[-1]), FAULTS[1]),
-    (with_rows(lambda rows: rows * 0), FAULTS[2]),
+    (with_rows(lambda rows: rows / 2), FAULTS[2]),
+    (with_rows(lambda rows: rows * float("nan")), FAULTS[2]),
+    (with_rows(lambda rows: rows * 2 - 1 / rows.shape[-1]), FAULTS[2]),
+    (with_rows(lambda rows: rows * 0), FAULTS[3]),
 ]
 
 

@@ -451,7 +451,7 @@ def subject_of_release(name: str, release: Release) -> Shipped:
         sampler.note = f"this file is not one that the adapter was tested with ({tested}){moved}"
         sampler.assumed = (
             f"an adapter that was tested with {release.package} {tested} fits this file",
-            "nothing replaces the function when the library is imported",
+            "nothing replaces the function when the library is imported, but for what is said to be left out",
         )
     if subject.drafter is not None:
         drafter = codes[1]
@@ -460,4 +460,7 @@ def subject_of_release(name: str, release: Release) -> Shipped:
             sampler.stand_ins = ("the assistant and its embeddings: the draft rows of the pair",)
         drafted = f"drafted by {drafter.file}, sha256 {drafter.sha256}"
         sampler.note = "; ".join(filter(None, (drafted, sampler.note)))
+    rivals = dict.fromkeys(place for each in codes for place in each.rivals)
+    if rivals:
+        sampler.left_out = (f"statements that can replace audited functions: {', '.join(rivals)}",)
     return sampler

@@ -33,6 +33,7 @@ class Code(NamedTuple):
         sha256: of that file.
         release: in words.
         is_elsewhere: whether no tested release has it in this file.
+        rivals: ``FILE:LINE`` of statements of the library that can replace it, or a function that it needs.
     """
 
     function: Any
@@ -45,6 +46,7 @@ class Code(NamedTuple):
     sha256: str
     release: str
     is_elsewhere: bool
+    rivals: Sequence[str]
 
     def call(self, **values: Any) -> Any:
         """Call the function with those of the values that it has parameters for, and with the options."""
@@ -125,4 +127,5 @@ def load_code(
         sha256(first.read_bytes()).hexdigest(),
         words,
         found.is_elsewhere,
+        found.rivals,
     )

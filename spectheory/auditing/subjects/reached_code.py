@@ -59,12 +59,14 @@ class Found(NamedTuple):
         stops: the given modules that are reached, with the names that are asked for.
         line: of the definition.
         is_elsewhere: whether it is in a module that no tested release has it in.
+        rivals: ``FILE:LINE`` of other statements that can bind the function's name, or that of one it needs.
     """
 
     modules: Mapping[str, Path]
     stops: Mapping[str, Collection[str]]
     line: int
     is_elsewhere: bool
+    rivals: Sequence[str]
 
 
 def file_of(module: str) -> str:
@@ -192,7 +194,75 @@ def _reached(
         modules.setdefault(module, file)
     first = next(iter(modules))
     line = _module(modules[first], first).statements[function.name][-1].lineno
-    return Found(modules, stopped, line, is_elsewhere)
+    return Found(modules, stopped, line, is_elsewhere, list(_rivals(root, top, modules, asked)))
+
+
+def _rivals(
+    root: Path, top: str, modules: Mapping[str, Path], asked: Collection[tuple[str, str]]
+) -> Iterator[str]:
+    """``FILE:LINE`` of statements of the library that can bind functions of modules to other objects.
+
+    When the library is imported these may run, or decide otherwise than here, where stand-ins decide: another
+    definition in the module, an import of all names into it, an assignment to an attribute or an entry of
+    this name anywhere.  Names that are made up at run time are not found.
+    """
+    functions = {
+        (module, name)
+        for module, name in asked
+        if module in modules
+        for statement in _module(modules[module], module).statements.get(name, ())
+        if isinstance(statement, (ast.FunctionDef, ast.ClassDef))
+    }
+    for file in sorted((root / top).rglob("*.py")):
+        content = file.read_bytes()
+        own = {name for module, name in functions if modules[module] == file}
+        mentioned = {name for _, name in functions if name.encode() in content}
+        if not mentioned:
+            continue
+        try:
+            tree = ast.parse(content)
+        except (SyntaxError, ValueError):
+            continue
+        lines = {
+            node.lineno
+            for node in ast.walk(tree)
+            if isinstance(node, ast.stmt) and not hasattr(node, "body") and _sets(node, mentioned)
+        }
+        for name in own:
+            bindings = [each.lineno for each in _top_level(tree.body) if _binds(each, name, top)]
+            lines.update(bindings if len(bindings) > 1 else ())
+        yield from (f"{file.relative_to(root)}:{line}" for line in sorted(lines))
+
+
+def _binds(statement: ast.stmt, name: str, top: str) -> bool:
+    """Whether a statement at the top level of a module can bind a name of it."""
+    if isinstance(statement, ast.Import):
+        return any((alias.asname or alias.name) == name for alias in statement.names)
+    if isinstance(statement, ast.ImportFrom):
+        inside = statement.level > 0 or (statement.module or "").partition(".")[0] == top
+        names = [alias.asname or alias.name for alias in statement.names]
+        return name in names or ("*" in names and inside)
+    return name in _bound(statement)
+
+
+def _sets(statement: ast.stmt, names: Collection[str]) -> bool:
+    """Whether a statement sets an attribute or an entry of one of these names of something but ``self``."""
+    for node in ast.walk(statement):
+        if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store) and node.attr in names:
+            return not (isinstance(node.value, ast.Name) and node.value.id in ("self", "cls"))
+        if isinstance(node, ast.Subscript) and isinstance(node.ctx, ast.Store) and _is(node.slice, names):
+            return True
+        if isinstance(node, ast.Call):
+            called = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
+            if called == "setattr" and len(node.args) > 1 and _is(node.args[1], names):
+                return True
+            if called == "update" and any(keyword.arg in names for keyword in node.keywords):
+                return True
+    return False
+
+
+def _is(node: ast.expr, names: Collection[str]) -> bool:
+    return isinstance(node, ast.Constant) and node.value in names
 
 
 def _mentions(statement: ast.stmt, module: str, parsed: _Module) -> Iterator[tuple[str, str]]:

@@ -119,6 +119,7 @@ class Shipped(BlackBox, Verifier):
     Attributes:
         journal: the observations in all runs so far.
         note: a remark for readers of the certificate.
+        left_out: what of its library can matter and was not executed, in words.
         assumed: what is taken at its word of this sampler, beyond what every audit assumes.
         reported: the draft rows by depth that the sampler is given, where they differ from the drafts' law.
         undecided: the largest probability, given any drafts, of runs that took the answer of a box; it bounds
@@ -185,6 +186,7 @@ class Shipped(BlackBox, Verifier):
         self.journal = Journal()
         self.undecided = Fraction(0)
         self.note = ""
+        self.left_out: tuple[str, ...] = ()
         self.assumed: tuple[str, ...] = ()
         self.reported: tuple[np.ndarray, ...] | None = None
         self._laws: dict[Any, tuple[Mapping[Tokens, Fraction], Fraction]] = {}

@@ -229,7 +229,7 @@ class _Found:
                 sorted({(case.vocab_size, case.draft_length, case.num_drafts) for case in self.cases})
             ),
             processes=tuple(dict.fromkeys(case.process for case in self.cases)),
-            refused=(*self.not_asked, *dict.fromkeys(map(str, self.refused))),
+            refused=(*self.sampler.left_out, *self.not_asked, *dict.fromkeys(map(str, self.refused))),
             assumed=(*self.sampler.assumed, *ASSUMPTIONS),
         )
 

@@ -96,3 +96,33 @@ def test_the_file_is_that_which_python_imports(tmp_path: Path) -> None:
     assert module_file(tmp_path, "made_up.part") is None
     released(tmp_path, "made_up.part.__init__", "")
     assert module_file(tmp_path, "made_up.part") == tmp_path / "made_up" / "part" / "__init__.py"
+
+
+SIGNATURE = "def sampler(rows: Row, draft=None, *, option=1) -> Row:"
+REPLACED = (
+    (
+        "deep.sampler",
+        SAMPLER + "from .beside import *\n",
+        [SIGNATURE, "def second(rows):", "from .beside import *"],
+    ),
+    ("deep.sampler", SAMPLER + "if whole:\n    second = print\n", ["def second(rows):", "second = print"]),
+    ("patch", "import made_up.deep.sampler as s\ns.sampler = print\n", ["s.sampler = print"]),
+    ("patch", "def f(names):\n    names['second'] = print\n", ["names['second'] = print"]),
+    ("__init__", "from . import deep\nsetattr(deep, 'second', print)\n", ["setattr(deep, 'second', print)"]),
+    ("package.patch", "def f(m):\n    vars(m).update(sampler=f)\n", ["vars(m).update(sampler=f)"]),
+    ("patch", "class A:\n    def f(self):\n        self.sampler = None\n", []),
+    ("patch", "from made_up.deep.sampler import sampler\nsampler(names['second'])\n", []),
+    ("patch", "from made_up.deep.sampler import other\nother.limit = 2\n", []),
+)
+
+
+@pytest.mark.parametrize(("module", "text", "lines"), REPLACED)
+def test_statements_that_can_replace_what_is_followed(
+    tmp_path: Path, module: str, text: str, lines: list[str]
+) -> None:
+    """In its own module and in others, for what the function needs too; reading a name is none."""
+    released(tree(tmp_path), f"made_up.{module}", text)
+    found = find_function(tmp_path, "made_up", FUNCTION, ("made_up.given",)).rivals
+    places = [place.rpartition(":") for place in found]
+    assert {file for file, _, _ in places} <= {f"made_up/{module.replace('.', '/')}.py"}
+    assert [text.splitlines()[int(line) - 1].strip() for _, _, line in places] == lines

@@ -1,0 +1,64 @@
+"""Whether the answers that were drawn from are laws: the errors of a batch of outcomes.
+
+Errors stay on the device until somebody asks, so that the check waits for nothing.
+"""
+
+from collections.abc import Callable
+
+from spectheory.foundation.arrays import Array, namespace, zero_where
+from spectheory.foundation.errors import InvalidOutcomeError
+from spectheory.verification.outcome import Outcome, Sample, Stop, correction_deviation, stop_deviation
+from spectheory.verification.verifier import Verifier
+
+LAW_TOLERANCE = {"float64": 1e-9, "float32": 1e-5}
+"""By the type of the probabilities: how far an answer may be from a law, in probability."""
+FAULTS = (
+    "stop probabilities that are not a law",
+    "a stop behind the end of a path",
+    "correction rows that are not laws",
+    "a row of zeros as the correction at a stop that was drawn",
+)
+
+
+def law_errors(outcome: Outcome, stop: Stop, paths: Array, drawn: Sample | None = None) -> Array:
+    """How far answers are from laws, one line per entry of ``FAULTS``, in probability.  [..] -> [4, ..]
+
+    Args:
+        outcome: of N tuples of drafted paths.
+        stop: sampled from it; the error of the correction row there is weighted with its probability, as in
+            a certificate.
+        paths: the drafted tokens, [N, K, L]; -1 behind the end of a path.
+        drawn: what ``outcome.sample`` drew at this stop, so that no row is computed again.
+    """
+    rows = outcome.checkable_rows(stop, drawn)
+    corrections, empty = correction_deviation(rows, stop.prob, are_weights=outcome.rows_are_weights)
+    stops = stop_deviation(outcome.stop_probs)
+    behind = stop.prob * 0
+    if paths.shape[-2] > 1:  # a single path has all its tokens
+        behind = behind + abs(zero_where(paths >= 0, outcome.stop_probs[..., 1:])).sum((-2, -1))
+    missing = zero_where(~empty, stop.prob)
+    return namespace(rows).stack([stops.error, behind, corrections.error, missing])
+
+
+def refuse_errors(verifier: Verifier, errors: Array, tolerance: float, place: Callable[[int], str]) -> None:
+    """Refuse answers by the largest of their ``law_errors``, [4, N].
+
+    Args:
+        place: number of an answer -> where it was given, in words.
+
+    Raises:
+        InvalidOutcomeError: an answer is not a law; the text names verifier, fault and place.
+    """
+    # Written so that NaN, which fails every comparison, counts as wrong.
+    wrong = ~(errors <= tolerance)
+    if bool(wrong.any()):
+        fault, stratum = (int(numbers[0]) for numbers in namespace(wrong).nonzero(wrong))
+        raise InvalidOutcomeError(
+            f"verifier {verifier.name!r} returned {FAULTS[fault]}, {place(stratum)}: off by "
+            f"{float(errors[fault, stratum]):.3g}, more than the tolerance {tolerance:g}"
+        )
+
+
+def tolerance_of(rows: Array, tolerance: float | None) -> float:
+    """The tolerance asked for, or that of the number type of the rows that verifiers are given."""
+    return LAW_TOLERANCE[str(rows.dtype).removeprefix("torch.")] if tolerance is None else tolerance
