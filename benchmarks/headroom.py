@@ -57,7 +57,7 @@ PROMPTS_AT_ONCE = 16
 @click.option("--draft-length", "length", default=4)
 @click.option("--prompts", default=64, help="How many of the bundled prompts.")
 @click.option("--draws", default=80, help="Tuples of drafts per prompt; an eighth as many choose the cap.")
-@click.option("--otm-draws", default=1, help="Of these, how many otm gets.")
+@click.option("--otm-draws", default=1, help="Of these, how many otm gets; slow over a large vocabulary.")
 @click.option("--recoupled", is_flag=True, help="Only what recoupling adds.")
 @click.option("--seed", default=5)
 @click.option("--out", type=click.Path(path_type=Path), help="Where to write the numbers as JSON.")
@@ -209,6 +209,8 @@ def _row(fitting: Measured, fresh: Measured, number: int, cap: float, length: in
     bound = sampled_bound(candidates, values.reshape(-1, 1), [cap], length)
     found = {}
     for name in (*OTHERS, SCORED):
+        if (number, name) not in fresh.earned:  # otm without draws
+            continue
         own = fresh.earned[number, name]
         difference, error = _clustered(scored[: len(own)] - own)
         half = error * student_t.ppf(0.975, own.shape[1] - 1)

@@ -30,7 +30,10 @@ from spectheory.command_line.output import (
 @click.option("--positive", is_flag=True, help="Leave out pairs with zeros.")
 @click.option("--time-limit", type=float, metavar="SECONDS", help="Stop after this time, undecided.")
 @click.option(
-    "--out", type=click.Path(), metavar="FILE", help="Write the proof, pair or search that was found."
+    "--out",
+    type=click.Path(),
+    metavar="FILE",
+    help="Write the proof, pair or search that was found; holds the search meanwhile.",
 )
 @click.option("--resume", type=click.Path(), metavar="FILE", help="Go on with an undecided search.")
 @click.option("--jobs", "-j", type=int, default=1, show_default=True, help="Processes that share the walk.")
@@ -56,6 +59,7 @@ def prove(
     about it: at_least:OTHER@K says that no block efficiency is below that of OTHER with K drafts.  The exit
     status is 0 if it is proved, 1 if a pair refutes it, and 4 if it is undecided or rests on the word of a
     solver.  Of an undecided proof --out writes the search, and --resume goes on with it.
+    While it goes on, the file is written once a minute, so that Ctrl-C and a kill lose no more than that.
     """
     from spectheory.command_line.progress import progress_bar
     from spectheory.exact.proof.search import prove as search
@@ -74,6 +78,7 @@ def prove(
             time_limit=time_limit,
             resume=resume,
             jobs=jobs,
+            keep=out,
             progress=progress,
         )
     print_results([found], as_json, False)

@@ -26,6 +26,7 @@ from spectheory.exact.proof.points import Point
 from spectheory.exact.proof.postponed import Postponement
 from spectheory.exact.proof.rational_functions import Factor, RationalFunction
 from spectheory.exact.proof.regions import LEAF, Branch, Walk
+from spectheory.foundation.documents import replace_file
 
 FORMAT, SEARCH_FORMAT = "spectheory-proof/1", "spectheory-search/1"
 
@@ -181,5 +182,5 @@ def write(path: str | Path, document: Mapping[str, Any]) -> int:
     """Write a proof; returns its size in bytes.  The same proof makes the same file."""
     text = json.dumps(document, separators=(",", ":"), ensure_ascii=False).encode()
     data = gzip.compress(text, 9, mtime=0)
-    Path(path).write_bytes(data)
+    replace_file(Path(path), data)
     return len(data)

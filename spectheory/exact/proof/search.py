@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from functools import partial
 from os import times
 from pathlib import Path
@@ -45,6 +45,8 @@ _NOT_REFUTED: tuple[str, ModelPair | None] = "", None
 SIMPLE_PAIRS, SIMPLE_PAIRS_OF_USERS = 40, 2
 """Tried before the walk; more is checked of the verifier of a user on every one."""
 CONFIDENCE = 0.99
+KEEP_SECONDS = 60.0
+"""Between two writes of a search that goes on."""
 LONGER_QUESTIONS = (20_000, 100_000)
 """Milliseconds for a question to the solver about a region that is neither refuted nor known to be empty."""
 POSTPONED_SHARE = 0.5
@@ -63,6 +65,7 @@ def prove(
     time_limit: float | None = None,
     resume: str | Path | None = None,
     jobs: int = 1,
+    keep: str | Path | None = None,
     progress: Callable[[int, int], None] | None = None,
 ) -> Proof:
     """Decide whether a verifier is lossless, or another statement about it, on every pair of a shape.
@@ -86,6 +89,8 @@ def prove(
             found from there is checked as ``check_proof`` does; where a solver is trusted, so is the file.
         jobs: processes that share the walk.  The verdict does not depend on their number; the proof does,
             because a process closes parts by the lemmas that it knows.
+        keep: a file that holds the search, for ``resume``, while it goes on: written once a minute, or less
+            often where writing takes long, but not while decisions are postponed.
         progress: called with the regions done and those known of.
 
     Raises:
@@ -120,6 +125,7 @@ def prove(
         )
     search = _Search(claim, shape, monotonic(), limit, Leaves() if show else None)
     search.jobs, search.progress = check_count("jobs", jobs), progress
+    search.keep = None if keep is None else Path(keep)
     if resume is None:
         search.try_simple_pairs()
         return search.postponed() or search.run()
@@ -148,7 +154,10 @@ class _Search:
         self.progress: Callable[[int, int], None] | None = None
         self.digest = code_digest(*(subject.verifier for subject in statement.subjects))
         self.walk = Walk(shape, RationalFunctions(shape.names()), Emptiness(self.end))
+        self.keep: Path | None = None
+        self.keep_at = start + KEEP_SECONDS
         self.stuck: list[Branch] = []
+        self.away: Collection[Branch] = ()
         self.refuted: tuple[str, ModelPair] | None = None
         self.facts: Postponement | None = None
 
@@ -203,22 +212,21 @@ class _Search:
                 self.walk_until(self.end, self._step)
             if not walk.waiting and not self.num_left:
                 self._settle_stuck()
-        return self._result(len(walk.waiting) + len(self.stuck) + self.num_left)
+        return self._result(self._num_open())
 
     def _settle_stuck(self) -> None:
         """Ask longer whether the regions where a condition fails are empty; those with a pair wait."""
         for milliseconds in LONGER_QUESTIONS:
-            left, self.stuck = self.stuck, []
-            for branch in left:
+            for branch in list(self.stuck):
                 late = monotonic() > self.end or self.walk.waiting
                 found = None if late else self.walk.emptiness.settle(branch.pair, branch.known, milliseconds)
-                if found is None:
-                    self.stuck.append(branch)
-                elif isinstance(found, int):
-                    branch.part.lemma = found
-                else:
-                    branch.points = [found]
-                    self.walk.waiting.append(branch)
+                if found is not None:
+                    self.stuck = [other for other in self.stuck if other is not branch]
+                    if isinstance(found, int):
+                        branch.part.lemma = found
+                    else:
+                        branch.points = [found]
+                        self.walk.waiting.append(branch)
                 self._step()
 
     def walk_until(self, end: float, step: Callable[[], None]) -> None:
@@ -232,8 +240,16 @@ class _Search:
     def _step(self) -> None:
         walk = self.walk
         _log.debug("prove: %d regions decided, %d wait", walk.num_regions, len(walk.waiting) + self.num_left)
+        num_open = self._num_open()
+        if self.keep is not None and num_open and self.refuted is None and monotonic() >= self.keep_at:
+            begun = monotonic()
+            self._result(num_open).save(self.keep)
+            self.keep_at = monotonic() + max(KEEP_SECONDS, 30 * (monotonic() - begun))
         if self.progress is not None:
-            self.progress(walk.num_regions, walk.num_regions + len(walk.waiting) + self.num_left)
+            self.progress(walk.num_regions, walk.num_regions + num_open)
+
+    def _num_open(self) -> int:
+        return len(self.walk.waiting) + len(self.stuck) + len(self.away) + self.num_left
 
     def try_simple_pairs(self) -> None:
         """Look for a wrong pair among simple ones, which also finds smaller pairs than the walk does."""
@@ -352,7 +368,7 @@ class _Search:
 
     def _unfinished(self) -> dict[str, Any]:
         """What ``resume`` goes on from: the tree, and the facts if decisions were postponed."""
-        tree = proof_file.tree_document(self.walk, [*self.walk.waiting, *self.stuck])
+        tree = proof_file.tree_document(self.walk, [*self.walk.waiting, *self.stuck, *self.away])
         if self.facts is None or not self.facts.facts:
             return tree
         return tree | {"postponed": proof_file.postponed_document(self.facts)}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
 from multiprocessing import get_context
@@ -26,12 +26,14 @@ class Search(Protocol):
     Attributes:
         walk: with the parts that wait.
         stuck: parts on which a condition fails, without a pair.
+        away: parts that other processes walk.
         refuted: what is wrong, on which pair.
         end: when the time is up, of ``time.monotonic``.
     """
 
     walk: Walk
     stuck: list[Branch]
+    away: Collection[Branch]
     refuted: tuple[str, ModelPair] | None
     end: float
 
@@ -69,6 +71,7 @@ def share(
     except (PicklingError, AttributeError, TypeError) as error:
         raise InvalidInputError(_NOT_SENT) from error
     walk, at_work = search.walk, dict[Future[Any], Branch]()
+    search.away = at_work.values()
 
     def goes_on() -> bool:
         return search.refuted is None and bool(walk.waiting) and monotonic() < search.end

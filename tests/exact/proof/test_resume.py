@@ -30,6 +30,33 @@ def stopped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return path
 
 
+@pytest.mark.parametrize("jobs", [1, 2])
+@pytest.mark.usefixtures("one_process")
+def test_a_search_that_is_killed_is_kept(jobs: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """At every step the file is a search that goes on to the whole proof; without a file nothing is left."""
+    path, steps = tmp_path / "file.search", count()
+    monkeypatch.setattr(search, "KEEP_SECONDS", 0.0)
+
+    def killed(done: int, known: int) -> None:
+        if next(steps) == 3:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        prove(*SHAPE, jobs=jobs, progress=killed)
+    assert not path.exists()
+    for _ in range(3):
+        steps = count()
+        resume = path if path.exists() else None
+        with pytest.raises(KeyboardInterrupt):
+            prove(*SHAPE, jobs=jobs, keep=path, resume=resume, progress=killed)
+    document = json.loads(gzip.decompress(path.read_bytes()))
+    assert document["regions"] >= 3
+    found = prove(*SHAPE, resume=path)
+    found.save(path)
+    assert check_proof(path)["regions"] == found.num_regions > document["regions"]
+    assert [other.name for other in tmp_path.iterdir()] == [path.name]
+
+
 def test_a_resumed_search_ends_with_a_proof_that_holds(stopped: Path, tmp_path: Path) -> None:
     before = json.loads(gzip.decompress(stopped.read_bytes()))["regions"]
     found = prove(*SHAPE, resume=stopped)

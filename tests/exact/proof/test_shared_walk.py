@@ -1,11 +1,8 @@
 """A walk that processes share ends with the verdict of one process, and with a proof that holds."""
 
-from typing import Any
-
 import pytest
 
 from spectheory import defects, prove
-from spectheory.exact.proof import shared_walk
 from spectheory.exact.proof.check import check_document
 from spectheory.exact.proof.search import _Search
 from spectheory.exact.proof.statements import Statement
@@ -13,30 +10,6 @@ from spectheory.exact.proof.verdict import Proof
 from spectheory.foundation.errors import InvalidInputError
 from spectheory.verification.algorithms.one_path.token import Token
 from spectheory.verification.resolve import find_verifier
-
-
-class Here:
-    """A pool that does everything in this process, one part at a time."""
-
-    def __init__(self, jobs: int, context: Any, begin: Any, arguments: Any) -> None:
-        begin(*arguments)
-
-    def __enter__(self) -> "Here":
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        pass
-
-    def submit(self, function: Any, *arguments: Any) -> Any:
-        future: Any = shared_walk.Future()
-        future.set_result(function(*arguments))
-        return future
-
-
-@pytest.fixture
-def one_process(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(shared_walk, "ProcessPoolExecutor", Here)
-    monkeypatch.setattr(shared_walk, "SECONDS", 0.0)
 
 
 @pytest.mark.usefixtures("one_process")
