@@ -616,7 +616,11 @@ def _drafted(pair: ModelPair, processes: Collection[str], number: int) -> Iterat
             yield from _fitting(map(tree, widths), pair)
     if HubTree.name in processes:
         yield from _fitting((HubTree(found) for found in widths if max(found) == 2), pair)
-    dealt = {TopTree: widths, ShapedTree: _all_shapes(length), ConfidenceTree: range(1, MAX_NODES + 2)}
+    dealt: dict[Any, Iterable[Any]] = {
+        TopTree: widths,
+        ShapedTree: _all_shapes(length),
+        ConfidenceTree: range(1, MAX_NODES + 2),
+    }
     for kind, settings in dealt.items():
         if kind.name in processes:
             known = list(_fitting(map(kind, settings), pair))
