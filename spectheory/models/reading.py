@@ -75,7 +75,6 @@ class CachedReading:
 
     @staticmethod
     def of(model: Any, texts: Texts) -> CachedReading:
-        """Read the texts without their last tokens."""
         reading = CachedReading(model)
         if texts.width > 1 and reading._reaches(texts.width):
             reading._read(texts, texts.token_ids[:, : texts.width - 1], 1 - texts.width, -1, keep=1)
@@ -162,7 +161,7 @@ class CachedReading:
             position_ids=(ends - starts - 1 + comb.depth).clamp(min=0),
             cache=self._cache,
             use_cache=True,
-        )[0]
+        )
 
 
 class _Comb(NamedTuple):
@@ -210,7 +209,7 @@ class RecomputedReading:
             columns = texts.ends[rows[-1], None] + torch.arange(-length, 0, device=paths.device)
             ids = texts.token_ids[rows[-1]].gather(1, columns)[:, None].expand(-1, num_drafts, -1)
             ids = torch.cat([ids, paths[rows[-1]]], dim=-1).flatten(0, 1)
-            found, _ = run_model(self._model, ids, keep=depth - first + 1)
+            found = run_model(self._model, ids, keep=depth - first + 1)
             logits.append(found.unflatten(0, (-1, num_drafts)))
         return torch.cat(logits)[torch.cat(rows).argsort()]
 
@@ -260,8 +259,8 @@ def run_model(
     position_ids: Tensor | None = None,
     cache: Any = None,
     use_cache: bool = False,
-) -> tuple[Tensor, Any]:
-    """One forward call; the logits of the last ``keep`` positions, and the cache if asked for.
+) -> Tensor:
+    """One forward call; the logits of the last ``keep`` positions.
 
     Args:
         input_ids: [N, n] new tokens.
@@ -271,19 +270,19 @@ def run_model(
         cache: keys and values of the past, extended in place.
 
     Returns:
-        Logits [N, keep, model vocabulary] in the model's own number type, and the cache or None.
+        Logits [N, keep, model vocabulary] in the model's own number type.
     """
     optional = {
         "attention_mask": attention_mask,
         "position_ids": position_ids,
-        "past_key_values": cache,
+        "cache": cache,
+        "past_key_values": cache,  # its name before transformers 5.24
         "logits_to_keep": keep,
     }
     # Families differ: models without absolute positions, for one, take no position_ids.
     known = _parameters(getattr(model.forward, "__func__", model.forward))
     given = {name: value for name, value in optional.items() if value is not None and name in known}
-    output = model(input_ids=input_ids, use_cache=use_cache, **given)
-    return output.logits[:, -keep:], output.past_key_values if use_cache else None
+    return model(input_ids=input_ids, use_cache=use_cache, **given).logits[:, -keep:]
 
 
 @lru_cache(maxsize=16)
