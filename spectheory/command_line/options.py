@@ -101,7 +101,6 @@ def was_given(parameter: str) -> bool:
 
 
 def refuse_both(one: str, other: str) -> None:
-    """Refuse two options that were given together, by their flags."""
     context = click.get_current_context()
     by_flag = {flag: option.name for option in context.command.get_params(context) for flag in option.opts}
     if was_given(by_flag[one] or "") and was_given(by_flag[other] or ""):

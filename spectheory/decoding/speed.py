@@ -78,7 +78,6 @@ class Stopwatch:
         self._start = self._now()
 
     def __call__(self, part: str) -> None:
-        """The time since the last call was spent on this part."""
         now = self._now()
         self.seconds[part] += now - self._start
         self._start = now

@@ -45,11 +45,6 @@ def modified_pair(
     ``modified_target_rows`` leaves the pair as it is.  Where the modified row is undefined it stays as it was
     (``modification``).
 
-    Args:
-        verifier: a name or any object with ``outcome``.
-        pair: the models at the start of the iteration.
-        drafts: K, for paths drafted i.i.d., or another draft process.
-
     Raises:
         InvalidInputError: the verifier is not valid for the draft process, or it modifies the target and
             looks at several paths with different draft models.
@@ -90,15 +85,6 @@ def completed_law(
 
     Raises:
         InvalidInputError: as ``modified_pair``.
-
-    Example:
-        >>> from spectheory import instances
-        >>> from spectheory.verification.algorithms.one_path.greedy_block import GreedyBlock
-        >>> pair = instances.two_token(2)
-        >>> (completed_law(GreedyBlock(), pair) == pair.target_path_probs(3)).all()
-        np.True_
-        >>> (completed_law(GreedyBlock(), pair, with_modification=False) == pair.target_path_probs(3)).all()
-        np.False_
     """
     law = _defined(output_law(verifier, pair, drafts, max_tuples=max_tuples))
     if not with_modification:
@@ -184,16 +170,7 @@ def decoded_tokens_law(
 def expected_decoded_tokens(
     verifier: str | Any, pair: ModelPair, num_iterations: int, **options: Any
 ) -> tuple[Any, ...]:
-    """E[N(i)] for i = 1..``num_iterations``, tokens; the first is the block efficiency.
-
-    Args:
-        verifier, pair, num_iterations, options: as in ``decoded_tokens_law``.
-
-    Example:
-        >>> from spectheory import instances
-        >>> print(*expected_decoded_tokens("token", instances.two_token(2), 3))
-        19/9 38/9 19/3
-    """
+    """E[N(i)] for i = 1..``num_iterations``, tokens; the first is the block efficiency."""
     laws = decoded_tokens_law(verifier, pair, num_iterations, **options)
     return tuple((law * np.arange(len(law))).sum() for law in laws)
 

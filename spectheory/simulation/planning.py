@@ -402,11 +402,7 @@ def _is_lossless(verifier: Verifier) -> bool:
 
 
 def candidates_of_models(budget: Budget, verifiers: Sequence[str | Any] = VERIFIERS) -> list[Candidate]:
-    """What ``plan`` tries on language models, the shortest drafts first.
-
-    Raises:
-        InvalidInputError: no verifier takes any of the drafts.
-    """
+    """What ``plan`` tries on language models, the shortest drafts first."""
     given = looked_up(verifiers)
     found = [
         candidate
@@ -468,7 +464,6 @@ def _shaped(pair: ModelPair, rows: int) -> Iterator[ShapedTree]:
 
 
 def _samples(rows: int, length: int) -> Iterator[DraftProcess]:
-    """Drafts of language models within a number of rows."""
     for drafts in _spread(rows // length, (1, 2)):
         yield Iid(drafts)
         if drafts > 1:
@@ -479,12 +474,7 @@ def _samples(rows: int, length: int) -> Iterator[DraftProcess]:
 
 
 def _spread(most: int, start: Sequence[int]) -> list[int]:
-    """Numbers up to ``most``: those to start with, then each twice the last but one or the last.
-
-    Example:
-        >>> _spread(16, (1, 2)), _spread(9, (1, 2, 3))
-        ([1, 2, 4, 8, 16], [1, 2, 3, 4, 6, 8, 9])
-    """
+    """Numbers up to ``most``: those to start with, then each twice the last but one or the last."""
     found = list(start)
     while found[-1] < most:
         found.append(2 * found[1 - len(start)])
@@ -492,7 +482,6 @@ def _spread(most: int, start: Sequence[int]) -> list[int]:
 
 
 def _widths(rows: int, length: int) -> Iterator[tuple[int, ...]]:
-    """The widths of all trees of a length with at most so many nodes."""
     if not length:
         yield ()
         return

@@ -392,11 +392,7 @@ def streams_of(
 
 
 def base_of(verifiers: Sequence[Verifier], settings: SimulationSettings) -> str | None:
-    """The name of the verifier that the others are compared with; None where there is one only.
-
-    Raises:
-        InvalidInputError: the verifier that was asked for is not among them, or there is nothing to compare.
-    """
+    """The name of the verifier that the others are compared with; None where there is one only."""
     names = [verifier.name for verifier in verifiers]
     if settings.against is not None and settings.against not in names:
         raise InvalidInputError(
@@ -558,7 +554,6 @@ class _Run:
 
 
 def _batches_of(shard: tuple[int, int] | None, count: int) -> range:
-    """The batches of one shard of several, or all."""
     number, shards = (1, 1) if shard is None else shard
     batches = range(number - 1, count, shards)
     if not batches:

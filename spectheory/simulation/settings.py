@@ -146,7 +146,6 @@ class DrawSettings:
 
     @property
     def num_drafts(self) -> int | list[int]:
-        """K, or the list of the numbers K."""
         found = [draft_process(entry).num_drafts for entry in self.listed_drafts]
         return found[0] if len(found) == 1 else found
 
@@ -171,7 +170,6 @@ class DrawSettings:
 
     @classmethod
     def command_options(cls) -> list[click.Option]:
-        """An option of the command line for every field with flags."""
         import click
 
         types, help_texts, options = {"int": int, "float": float}, _described(cls), []

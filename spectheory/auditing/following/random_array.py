@@ -54,7 +54,6 @@ class RandomArray(np.ndarray):
         return _FUNCTIONS[func](*args, **kwargs)
 
     def astype(self, dtype: Any, **options: Any) -> RandomArray:  # type: ignore[override]
-        """In another precision."""
         kind = np.dtype(dtype)
         lanes = {
             lane: value.mapped(kind.type) if isinstance(value, Number) else value
@@ -63,7 +62,6 @@ class RandomArray(np.ndarray):
         return random_array(_memory(self).astype(kind), lanes)
 
     def reshape(self, *shape: Any, **options: Any) -> RandomArray:
-        """In another shape."""
         return random_array(_memory(self).reshape(*shape), self.lanes)
 
     def __getitem__(self, key: Any) -> Any:
@@ -95,11 +93,6 @@ def random_array(memory: np.ndarray, lanes: Mapping[int, Any]) -> Any:
 
 
 def settled(array: np.ndarray) -> np.ndarray:
-    """The array with its races run.
-
-    Raises:
-        NotEnumerableError: the array holds other random numbers.
-    """
     memory = _memory(array).copy()
     for lane, value in _lanes(array).items():
         if not isinstance(value, Pick):

@@ -48,11 +48,7 @@ def random_tensor(numbers: np.ndarray, dtype: torch.dtype, is_python: bool = Fal
 
 
 def become_random(tensor: torch.Tensor, numbers: np.ndarray, is_python: bool = False) -> RandomTensor:
-    """Turn a tensor that the sampler fills in place into a tensor of these numbers.
-
-    Raises:
-        NotEnumerableError: it is part of another tensor.
-    """
+    """Turn a tensor that the sampler fills in place into a tensor of these numbers."""
     if tensor._is_view():
         raise NotEnumerableError(
             "the sampler fills part of a tensor with random numbers; draw them as a tensor"
@@ -494,11 +490,7 @@ def _is_race(random: Any) -> bool:
 
 
 def _clocks(row: Sequence[Any], largest: bool) -> list[Clock]:
-    """The entries of a race; a number that cannot win becomes a clock of rate 0.
-
-    Raises:
-        NotEnumerableError: an entry is random in another way, or an ordinary number that may win.
-    """
+    """The entries of a race; a number that cannot win becomes a clock of rate 0."""
     clocks = [entry.clock() if isinstance(entry, Number) and entry.clock else entry for entry in row]
     first = next(clock for clock in clocks if isinstance(clock, Clock))
     least = -math.inf if first.logarithm or first.negative else 0.0
