@@ -1,4 +1,5 @@
 from .decoded_texts import DecodedText as DecodedText
+from .decoded_texts import DecodingSettings as DecodingSettings
 from .decoded_texts import decode as decode
 from .decoded_texts import end_of_sequence as end_of_sequence
 from .huggingface import generate as generate

@@ -30,6 +30,7 @@ from typing import TYPE_CHECKING, Any, ParamSpec, Protocol, cast
 from spectheory.foundation.documents import count_text
 from spectheory.foundation.errors import InvalidInputError
 from spectheory.foundation.results import Result, Row, Table
+from spectheory.foundation.settings import shows_settings
 from spectheory.pairs.drafts import DraftProcess, draft_process
 from spectheory.pairs.pair import ModelPair
 from spectheory.simulation.checkpoint import Checkpoint, open_checkpoint, refuse_other_run
@@ -50,7 +51,7 @@ from spectheory.simulation.identity import (
 )
 from spectheory.simulation.manifest import check_folder, write_results
 from spectheory.simulation.parallel import results
-from spectheory.simulation.settings import EnumeratedSettings, Jobs, SimulationSettings, shows_settings
+from spectheory.simulation.settings import EnumeratedSettings, Jobs, SimulationSettings
 from spectheory.simulation.sources import EnumeratedSource, LanguageModelSource
 from spectheory.simulation.text_source import TextSource
 from spectheory.simulation.work import Stream, Work
