@@ -68,7 +68,6 @@ def completed_law(
     drafts: int | DraftProcess = 1,
     *,
     with_modification: bool = True,
-    max_tuples: int = DEFAULT_MAX_TUPLES,
 ) -> np.ndarray:
     """The law of one iteration's output, completed to L+1 tokens with the modified target.
 
@@ -78,7 +77,6 @@ def completed_law(
     Args:
         verifier, pair, drafts: as in ``modified_pair``.
         with_modification: ``False`` completes with the target's own rows, as ``certify`` does.
-        max_tuples: the largest number of tuples of drafted paths that is enumerated.
 
     Returns:
         [V^(L+1)], in the numbering of ``ModelPair``.
@@ -86,7 +84,7 @@ def completed_law(
     Raises:
         InvalidInputError: as ``modified_pair``.
     """
-    law = _defined(output_law(verifier, pair, drafts, max_tuples=max_tuples))
+    law = _defined(output_law(verifier, pair, drafts))
     if not with_modification:
         return law.completed_law
     modified = modified_pair(law.verifier, law.pair, drafts=law.process)
