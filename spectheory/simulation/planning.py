@@ -35,8 +35,8 @@ from spectheory.pairs.drafts import (
 )
 from spectheory.pairs.pair import ModelPair, check_pair
 from spectheory.simulation.cost import predicted_speed_up
-from spectheory.simulation.runs import looked_up, simulate
-from spectheory.verification.verifier import UserVerifier, Verifier
+from spectheory.simulation.runs import looked_up, said_to_be_lossless, simulate
+from spectheory.verification.verifier import Verifier
 
 if TYPE_CHECKING:
     from spectheory.models import LanguageModelPair, SamplingOptions, UnloadedPair
@@ -415,13 +415,8 @@ def plan(
         [choice for _, (choice, _) in both_runs],
         {one.verifier.name: one.verifier for one in candidates},
     )
-    unknown = [name for name, verifier in names.items() if not _is_lossless(verifier)]
+    unknown = [name for name, verifier in names.items() if not said_to_be_lossless(verifier)]
     return Plan(kept, budget, len(candidates), confidence=settings.confidence, unknown=unknown)
-
-
-def _is_lossless(verifier: Verifier) -> bool:
-    """Whether the package says so of its own verifier."""
-    return verifier.lossless and not isinstance(verifier, UserVerifier)
 
 
 def candidates_of_models(budget: Budget, verifiers: Sequence[str | Any] = VERIFIERS) -> list[Candidate]:

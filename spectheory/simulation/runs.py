@@ -533,7 +533,7 @@ class _Run:
         bases = {name: of for name, of in self.work.streams.items() if of.given.name == self.against}
         for name, stream in self.work.streams.items():
             sums = self._tallies(name)
-            subject = (stream.given.name, _said_to_be_lossless(stream.given), stream.num_drafts)
+            subject = (stream.given.name, said_to_be_lossless(stream.given), stream.num_drafts)
             if settings.whole_texts:
                 found = estimate_over_texts(subject, sums, settings.confidence)
             else:
@@ -576,7 +576,7 @@ def looked_up(verifiers: Sequence[str | Any]) -> list[Verifier]:
     return found
 
 
-def _said_to_be_lossless(verifier: Verifier) -> bool | None:
+def said_to_be_lossless(verifier: Verifier) -> bool | None:
     """The claim of a verifier of the package; for user verifiers only ``lossless = False`` is used."""
     return None if isinstance(verifier, UserVerifier) and verifier.lossless else verifier.lossless
 

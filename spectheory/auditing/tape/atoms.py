@@ -283,6 +283,11 @@ class Number:
         return True
 
 
+def as_clock(entry: Any) -> Any:
+    """A function of the logarithm of a uniform number as a clock; other entries as they are."""
+    return entry.clock() if isinstance(entry, Number) and entry.clock is not None else entry
+
+
 def uniform_number(tape: Tape, dtype: torch.dtype) -> Number:
     """A new number of ``torch.rand``."""
     if dtype not in GRIDS:

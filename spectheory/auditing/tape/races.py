@@ -147,6 +147,11 @@ def clock_after(operation: str, *entries: Any) -> Clock:
     raise only_a_race(operation)
 
 
+def lower_end(clocks: Iterable[Clock]) -> float:
+    """What all of them exceed: the lower end of positive numbers, or of logarithms."""
+    return -math.inf if any(clock.logarithm or clock.negative for clock in clocks) else 0.0
+
+
 def only_a_race(operation: str) -> NotEnumerableError:
     return NotEnumerableError(
         f"the sampler applies {operation} to exponential random numbers; only a race is followed: weights "
