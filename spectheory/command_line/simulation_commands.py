@@ -244,7 +244,7 @@ def merge(files: tuple[str, ...], out: str, as_json: bool) -> int:
 
 
 @click.command(
-    cls=SettingsCommand, settings="spectheory.decoding.decoded_texts:DecodingSettings",
+    cls=SettingsCommand, settings="spectheory.decoding.decoding_settings:DecodingSettings",
     short_help="Decode texts with any verifier.",
 )  # fmt: skip
 @click.option(

@@ -7,7 +7,8 @@ from typing import Any
 
 import torch
 
-from spectheory.decoding.decoded_texts import DecodedText, DecodingSettings, decode, end_of_sequence
+from spectheory.decoding.decoded_texts import DecodedText, decode, end_of_sequence
+from spectheory.decoding.decoding_settings import DecodingSettings
 from spectheory.decoding.loop import PARTS
 from spectheory.models import LanguageModelPair, SamplingOptions, encode_prompts
 
