@@ -160,7 +160,6 @@ class CachedReading:
             attention_mask=mask[:, None],
             position_ids=(ends - starts - 1 + comb.depth).clamp(min=0),
             cache=self._cache,
-            use_cache=True,
         )
 
 
@@ -258,7 +257,6 @@ def run_model(
     attention_mask: Tensor | None = None,
     position_ids: Tensor | None = None,
     cache: Any = None,
-    use_cache: bool = False,
 ) -> Tensor:
     """One forward call; the logits of the last ``keep`` positions.
 
@@ -276,13 +274,14 @@ def run_model(
         "attention_mask": attention_mask,
         "position_ids": position_ids,
         "cache": cache,
-        "past_key_values": cache,  # its name before transformers 5.24
+        "past_key_values": cache,
         "logits_to_keep": keep,
     }
-    # Families differ: models without absolute positions, for one, take no position_ids.
+    # Families differ: models without absolute positions, for one, take no position_ids.  The cache has
+    # another name before transformers 5.24, and in code of people that is older.
     known = _parameters(getattr(model.forward, "__func__", model.forward))
     given = {name: value for name, value in optional.items() if value is not None and name in known}
-    return model(input_ids=input_ids, use_cache=use_cache, **given).logits[:, -keep:]
+    return model(input_ids=input_ids, use_cache=cache is not None, **given).logits[:, -keep:]
 
 
 @lru_cache(maxsize=16)
