@@ -80,7 +80,7 @@ def main(
     texts = bundled_prompts()[:prompts]
     settings = {"target": target, "draft": draft, "draft_length": length}
     settings |= {"prompts": len(texts), "draws": draws, "seed": seed}
-    names = (RECOUPLED, SCORED) if recoupled else (*OTHERS, SCORED)
+    names = (SCORED, RECOUPLED) if recoupled else (*OTHERS, SCORED)
     rows = _beside_the_bound(pair, texts, drafts, length, draws, otm_draws, seed, names)
     settings |= {"otm_draws": otm_draws, "caps": CAPS}
     for row in rows:
@@ -144,8 +144,11 @@ def _measure(
             for number in caps:
                 first = batch.paths[:, :number], batch.target_rows[:, :number], batch.draft_rows[:, :number]
                 for name in names:
-                    if name != "otm" or draw < (otm_draws or 0):
-                        earned[number, name].append(_earned(name, *first))
+                    if name == RECOUPLED:  # behind scored selection
+                        earned[number, name].append(earned[number, SCORED][-1] + _gains(*first))
+                    elif name != "otm" or draw < (otm_draws or 0):
+                        found = verifiers[name].outcome(*first).expected_tokens()
+                        earned[number, name].append(found.numpy())
                 for cap in caps[number]:
                     parts = Continuations(*(array[:, :number] for array in behind))
                     maxima[number, cap].append(sampled_path_scores(*first, parts, cap).amax(-1).numpy())
@@ -157,14 +160,10 @@ def _measure(
     return Measured(*({key: by_draw(parts) for key, parts in found.items()} for found in (earned, maxima)))
 
 
-def _earned(name: str, *drafted: torch.Tensor) -> np.ndarray:
-    """E[τ+1 | drafts], of recoupled scored selection the mean over the last tokens of what it adds."""
-    if name != RECOUPLED:
-        return verifiers[name].outcome(*drafted).expected_tokens().numpy()
-    gains = [
-        recoupling_gain(verifiers[SCORED], *one) for one in zip(*(it.numpy() for it in drafted), strict=True)
-    ]
-    return _earned(SCORED, *drafted) + np.array(gains)
+def _gains(*drafted: torch.Tensor) -> np.ndarray:
+    """What recoupling adds to scored selection, the mean over the last tokens given those before them."""
+    tuples = zip(*(array.numpy() for array in drafted), strict=True)
+    return np.array([recoupling_gain(verifiers[SCORED], *one) for one in tuples])
 
 
 @torch.no_grad()

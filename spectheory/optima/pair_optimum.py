@@ -4,6 +4,7 @@ from dataclasses import replace
 
 from spectheory.foundation.errors import EnumerationTooLargeError, SolverError
 from spectheory.optima.deterministic_drafts import deterministic_optimum
+from spectheory.optima.drafted_trees import tree_optimum
 from spectheory.optima.interval.interval import CertifiedInterval, Progress, multi_path_interval
 from spectheory.optima.multi_path import (
     MAX_ANTICHAINS,
@@ -13,7 +14,6 @@ from spectheory.optima.multi_path import (
 )
 from spectheory.optima.single_path import single_path_optimum
 from spectheory.optima.solving.solution import Solution
-from spectheory.optima.tree_optimum import tree_optimum
 from spectheory.pairs.drafts import Deterministic, DraftProcess, Iid, draft_process
 from spectheory.pairs.drafts.trees import Tree
 from spectheory.pairs.pair import ModelPair, check_pair

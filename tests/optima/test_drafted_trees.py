@@ -5,9 +5,8 @@ import pytest
 
 from spectheory import ModelPair, certify, instances, optimum, output_law
 from spectheory.foundation.errors import EnumerationTooLargeError, InvalidInputError
-from spectheory.optima import multi_path_interval, multi_path_optimum
-from spectheory.optima import tree_optimum as module
-from spectheory.optima.tree_optimum import tree_optimum
+from spectheory.optima import drafted_trees, multi_path_interval, multi_path_optimum
+from spectheory.optima.drafted_trees import tree_optimum
 from spectheory.pairs.drafts import HubTree, PrefixTree, WithoutReplacement
 
 
@@ -73,7 +72,7 @@ def test_partner_without_antichains_of_several_nodes(monkeypatch: pytest.MonkeyP
     """The conditions of single nodes alone allow more."""
     pair, process = pair_of(0, 3, 3), PrefixTree((2, 1, 1))
     value = tree_optimum(pair, process).value
-    monkeypatch.setattr(module, "most_violated_antichains", lambda *arguments: [])
+    monkeypatch.setattr(drafted_trees, "most_violated_antichains", lambda *arguments: [])
     assert tree_optimum(pair, process).value > value
 
 
