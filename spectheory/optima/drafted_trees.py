@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from spectheory.foundation.errors import CertificationError, InvalidInputError
+from spectheory.foundation.errors import CertificationError, EnumerationTooLargeError, InvalidInputError
 from spectheory.optima.bounds.context_tree import node_probs
 from spectheory.optima.bounds.tree_antichains import most_violated_antichains
 from spectheory.optima.budgets import budget_program
@@ -19,6 +19,8 @@ from spectheory.pairs.pair import ModelPair
 AT_ONCE = 8
 """Antichains added at a time."""
 MAX_ROUNDS = 500
+MAX_NODES = 600
+"""Of the tree of contexts; exact programs take seconds there."""
 CLEAR = 1e-9
 """Smaller violations of a float solution are left to the rational one."""
 
@@ -39,7 +41,8 @@ def tree_optimum(pair: ModelPair, process: Tree) -> Solution:
 
     Raises:
         InvalidInputError: a pair in floats, or one that the process cannot draft from.
-        EnumerationTooLargeError: draws that are not independent, over too many tokens.
+        EnumerationTooLargeError: more than 600 contexts, or draws that are not independent over too many
+            tokens.
         SolverError, CertificationError: no optimal solution was reached.
 
     Example:
@@ -51,6 +54,11 @@ def tree_optimum(pair: ModelPair, process: Tree) -> Solution:
     """
     if not pair.is_exact:
         raise InvalidInputError("the optimum of a tree this large takes an exact pair, got floats")
+    if count_nodes(pair.vocab_size, pair.draft_length) > MAX_NODES:
+        raise EnumerationTooLargeError(
+            f"{pair.vocab_size} tokens and draft length {pair.draft_length} have more than {MAX_NODES} "
+            "contexts, the limit for the optimum of trees of drafts; truncate the pair or restrict its tokens"
+        )
     sets: list[tuple[Context, ...]] = [(node,) for node in all_contexts(pair.vocab_size, pair.draft_length)]
     floats, tolerance = pair.to_float(), CLEAR
     basis: list[int] | None = None
