@@ -50,7 +50,7 @@ def tree_optimum(pair: ModelPair, process: Tree) -> Solution:
         >>> from spectheory.pairs.drafts import PrefixTree, WithoutReplacement
         >>> pair = instances.two_token(2)
         >>> print(*(tree_optimum(pair, kind((2, 1))).value for kind in (PrefixTree, WithoutReplacement)))
-        212/81 3
+        212/81 26/9
     """
     if not pair.is_exact:
         raise InvalidInputError("the optimum of a tree this large takes an exact pair, got floats")
