@@ -4,6 +4,7 @@ from .block_transport import block_transport_value as block_transport_value
 from .call_counts import SeveralCalls as SeveralCalls
 from .call_counts import fewest_calls as fewest_calls
 from .call_counts import most_decoded_tokens as most_decoded_tokens
+from .drafted_trees import tree_optimum as tree_optimum
 from .greedy_polymatroid import RankingDecomposition as RankingDecomposition
 from .greedy_polymatroid import decompose_into_rankings as decompose_into_rankings
 from .interval.interval import CertifiedInterval as CertifiedInterval
