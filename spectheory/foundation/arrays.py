@@ -9,7 +9,9 @@ Exact arrays stay exact by construction: zeros and ones are made *from* an entry
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from fractions import Fraction
 from types import ModuleType
 from typing import Any
@@ -29,6 +31,25 @@ Array = Any
 def _formal_entry(array: Array) -> FormalNumber | None:
     entry = array.flat[0] if is_exact(array) and array.size else None
     return entry if isinstance(entry, FormalNumber) else None
+
+
+_QUIET = ContextVar("quiet", default=False)
+
+
+@contextmanager
+def quiet_floats() -> Iterator[None]:
+    """Floats overflow and are divided by 0 without a warning; to say so once is faster than at every quotient."""
+    before = _QUIET.set(True)
+    try:
+        with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
+            yield
+    finally:
+        _QUIET.reset(before)
+
+
+def _holds_floats(array: Array) -> bool:
+    """Whether it is numpy's and of floats: what can be left out for them is most of the time for a few."""
+    return type(array) is np.ndarray and array.dtype.kind == "f"
 
 
 _NAMESPACES: dict[type, ModuleType] = {}
@@ -100,6 +121,8 @@ def like_entries(value: Any, array: Array) -> Array:
 
 def zeros_like(array: Array) -> Array:
     """Zeros of the same shape, type and device (exact zeros for exact arrays)."""
+    if _holds_floats(array):
+        return np.zeros(array.shape, array.dtype)
     if not is_exact(array):
         return namespace(array).zeros_like(array)
     entry = array.flat[0] if array.size else 0
@@ -108,6 +131,8 @@ def zeros_like(array: Array) -> Array:
 
 def ones_like(array: Array) -> Array:
     """Ones of the same shape, type and device (exact ones for exact arrays)."""
+    if _holds_floats(array):
+        return np.ones(array.shape, array.dtype)
     return zeros_like(array) + 1 if is_exact(array) else namespace(array).ones_like(array)
 
 
@@ -121,6 +146,8 @@ def after_rejection(target_left: Array, draft_row: Array) -> Array:
 
 def positive_part(array: Array) -> Array:
     """max(array, 0), elementwise."""
+    if _holds_floats(array):
+        return np.maximum(array, 0)
     if _formal_entry(array) is not None:
         return np.frompyfunc(lambda entry: entry.positive_part(), 1, 1)(array + _zero(array))
     return array.clamp_min(0) if is_torch_array(array) else np.maximum(array, _zero(array))
@@ -128,6 +155,8 @@ def positive_part(array: Array) -> Array:
 
 def at_most_one(array: Array) -> Array:
     """min(array, 1), elementwise."""
+    if _holds_floats(array):
+        return np.minimum(array, 1)
     if _formal_entry(array) is not None:
         return 1 - positive_part(1 - array)
     return array.clamp_max(1) if is_torch_array(array) else np.minimum(array, _zero(array) + 1)
@@ -175,6 +204,8 @@ def residual_mass(rows: Array, other: Array, scale: Array) -> Array:
 
     Many long torch rows on the host are read once; elsewhere one torch kernel multiplies and subtracts.
     """
+    if numbers_beside(rows, scale):
+        return _row_kernels().masses(rows, other, None, scale)
     if _mass_kernel_fits(rows, other, scale):
         return _row_kernels().residual_mass(rows, other, None, scale)
     if is_torch_array(rows):
@@ -184,6 +215,8 @@ def residual_mass(rows: Array, other: Array, scale: Array) -> Array:
 
 def scaled_residual_mass(scale: Array, rows: Array, other: Array) -> Array:
     """sum_x max(scale rows(x) - other(x), 0).  [...], [..., V], [..., V] -> [...]"""
+    if numbers_beside(rows, scale):
+        return _row_kernels().masses(rows, other, scale, None)
     if _mass_kernel_fits(rows, other, scale):
         return _row_kernels().residual_mass(rows, other, scale, None)
     if is_torch_array(rows):
@@ -201,6 +234,33 @@ def residual_rows(
     left = rows if scale is None else scale[..., None] * rows
     right = other if other_scale is None else other_scale[..., None] * other
     return positive_part(left - right)
+
+
+def numbers_beside(rows: Array, numbers: Array) -> bool:
+    """Whether rows are torch's and the numbers that go with them numpy's, as in ``on_numbers_of_host``."""
+    return isinstance(numbers, np.ndarray) and is_torch_array(rows)
+
+
+def rows_for_loops(*rows: Array) -> bool:
+    """Whether the loops of ``row_kernels`` can read all of them: long rows of plain torch tensors of the host.
+
+    Nothing follows what is computed from them: no derivative, no counter of operators, no compiler.
+    """
+    first = rows[0]
+    if not is_torch_array(first) or not on_host(first) or first.shape[-1] < 2 * BLOCK:
+        return False
+    import torch
+    from torch.autograd.forward_ad import unpack_dual
+    from torch.utils._python_dispatch import is_in_torch_dispatch_mode
+
+    floats = (torch.float32, torch.float64, torch.float16, torch.bfloat16)
+    return (
+        first.dtype in floats
+        and not is_in_torch_dispatch_mode()
+        and all(type(array) is torch.Tensor and array.dtype is first.dtype for array in rows)
+        and all(array.stride(-1) == 1 and array.shape[-1] == first.shape[-1] for array in rows)
+        and not any(array.requires_grad or unpack_dual(array).tangent is not None for array in rows)
+    )
 
 
 WORTH_A_LOOP: float = 1 << 17
@@ -295,6 +355,13 @@ def divide_or_zero(numerator: Array, denominator: Array) -> Array:
     For quotients that are never used where the denominator vanishes: the ratio p/q of a token
     that cannot be drafted, the residual of an event of probability zero.
     """
+    if _holds_floats(denominator):
+        shape = numerator.shape if numerator.shape == denominator.shape else np.broadcast(numerator, denominator).shape
+        room = np.zeros(shape, np.result_type(numerator, denominator))
+        if _QUIET.get():
+            return np.divide(numerator, denominator, out=room, where=denominator != 0)
+        with np.errstate(over="ignore", invalid="ignore"):
+            return np.divide(numerator, denominator, out=room, where=denominator != 0)
     if is_torch_array(denominator):
         return zero_where(denominator == 0, numerator / denominator)
     if _formal_entry(denominator) is not None:
@@ -330,6 +397,11 @@ def normalise(rows: Array) -> Array:
 
 def prefix_products(factors: Array) -> Array:
     """1, f_1, f_1 f_2, ..: products over prefixes of the last axis.  [..., L] -> [..., L+1]"""
+    if _holds_floats(factors):
+        products = np.empty((*factors.shape[:-1], factors.shape[-1] + 1), factors.dtype)
+        products[..., 0] = 1
+        np.multiply.accumulate(factors, axis=-1, out=products[..., 1:])
+        return products
     xp = namespace(factors)
     one = ones_like(factors[..., :1])
     return xp.cumulative_prod(xp.concat([one, factors], axis=-1), axis=-1)
@@ -410,6 +482,8 @@ def where_true(condition: Array, most: int) -> tuple[Array, ...]:
 
 def take_along(array: Array, order: Array) -> Array:
     """array[..., order]: M entries of the last axis.  [..., N], [..., M] -> [..., M]"""
+    if numbers_beside(array, order):
+        return _row_kernels().entries(array[..., None, :].expand(*order.shape, array.shape[-1]), order)
     if is_torch_array(array):
         return array.gather(-1, order)  # the array API's function copies the order to read negative entries
     return np.take_along_axis(array, order, axis=-1)
@@ -458,6 +532,8 @@ def sort(keys: Array) -> tuple[Array, Array]:
 
 def take_token(rows: Array, tokens: Array) -> Array:
     """rows[..., tokens]: one entry of the last axis per batch element.  [..., V], [...] -> [...]"""
+    if numbers_beside(rows, tokens):
+        return _row_kernels().entries(rows, tokens)
     return take_along(rows, tokens[..., None])[..., 0]
 
 

@@ -25,7 +25,7 @@ from spectheory.foundation.validation import check_num_drafts
 from spectheory.pairs.contexts import first_path_with_prefix, is_first_with_prefix, shared_prefixes
 from spectheory.pairs.pair import ModelPair
 from spectheory.verification.correction_rows import CorrectionRows
-from spectheory.verification.outcome import Outcome
+from spectheory.verification.outcome import Outcome, on_numbers_of_host
 from spectheory.verification.verifier import TreeVerifier
 
 
@@ -61,8 +61,9 @@ class Traversal(TreeVerifier):
     source: ClassVar[str] = "this package, from the idea of traversal2025"
     draft_processes: ClassVar[frozenset[str]] = frozenset({"iid", "prefix_tree"})
 
+    @on_numbers_of_host
     def outcome(self, paths: Array, target_rows: Array, draft_rows: Array) -> Outcome:
-        xp = namespace(target_rows)
+        xp = namespace(paths)
         last = paths.shape[-1] - 1
         shared, holders = shared_prefixes(paths), first_path_with_prefix(paths)
         first = is_first_with_prefix(paths)
@@ -163,9 +164,8 @@ def _weights(
             context of path c.
         holders: [..., K, L+1], as of ``first_path_with_prefix``.
     """
-    xp = namespace(target_rows)
-    on_target = take_along(target_rows[..., :-1, :], paths[..., None])[..., 0]
-    ratio = divide_or_zero(on_target, take_along(draft_rows, paths[..., None])[..., 0])
+    xp = namespace(paths)
+    ratio = divide_or_zero(take_token(target_rows[..., :-1, :], paths), take_token(draft_rows, paths))
     one = ones_like(ratio[..., 0])
     weight = one
     weights: list[Array] = []
