@@ -45,7 +45,7 @@ LIMITS = {
     "token": (0.4, 0.1),
     "block": (1.5, 0.4),
     "greedy_block": (1.5, 0.4),
-    "multi_round": (1.0, 1.2),
+    "multi_round": (0.4, 1.2),
     "spectr_gbv": (4.0, 10.0),
     "greedy_multipath": (1.5, 6.0),
     "spectr": (2.1, 3.2),
@@ -70,7 +70,7 @@ LAUNCHES = {
     "block": 75,
     "greedy_block": 60,
     "spectr": 500,
-    "multi_round": 800,
+    "multi_round": 160,
     "traversal": 1_700,
     "scored_multipath": 22_000,
 }
