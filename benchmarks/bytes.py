@@ -70,7 +70,7 @@ LAUNCHES = {
     "block": 75,
     "greedy_block": 60,
     "spectr": 500,
-    "multi_round": 160,
+    "multi_round": 200,
     "traversal": 1_700,
     "scored_multipath": 22_000,
 }

@@ -13,6 +13,8 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from fractions import Fraction
+from functools import cache
+from importlib.util import find_spec
 from types import ModuleType
 from typing import Any
 
@@ -246,21 +248,30 @@ def rows_for_loops(*rows: Array) -> bool:
 
     Nothing follows what is computed from them: no derivative, no counter of operators, no compiler.
     """
-    first = rows[0]
-    if not is_torch_array(first) or not on_host(first) or first.shape[-1] < 2 * BLOCK:
+    if not is_torch_array(rows[0]) or not on_host(rows[0]) or rows[0].shape[-1] < 2 * BLOCK:
         return False
-    import torch
-    from torch.autograd.forward_ad import unpack_dual
     from torch.utils._python_dispatch import is_in_torch_dispatch_mode
 
-    floats = (torch.float32, torch.float64, torch.float16, torch.bfloat16)
+    return not is_in_torch_dispatch_mode() and _are_plain(rows, rows)
+
+
+def _are_plain(rows: Sequence[Array], given: Sequence[Array]) -> bool:
+    """Whether a kernel can read these tensors: of one kind of floats, without derivatives, rows side by side."""
+    import torch
+    from torch.autograd.forward_ad import unpack_dual
+
+    first = rows[0]
     return (
-        first.dtype in floats
-        and not is_in_torch_dispatch_mode()
-        and all(type(array) is torch.Tensor and array.dtype is first.dtype for array in rows)
+        first.dtype in (torch.float32, torch.float64, torch.float16, torch.bfloat16)
+        and all(type(array) is torch.Tensor and array.dtype is first.dtype for array in given)
         and all(array.stride(-1) == 1 and array.shape[-1] == first.shape[-1] for array in rows)
-        and not any(array.requires_grad or unpack_dual(array).tangent is not None for array in rows)
+        and not any(array.requires_grad or unpack_dual(array).tangent is not None for array in given)
     )
+
+
+@cache
+def _has_triton() -> bool:
+    return find_spec("triton") is not None
 
 
 WORTH_A_LOOP: float = 1 << 17
@@ -278,9 +289,10 @@ def use_row_kernel(
     rows: Sequence[Array],
     per_row: Sequence[Array | None] = (),
     num_entries: float | None = None,
-    in_half: bool = False,
+    on_device: bool = True,
 ) -> bool:
-    """Whether the loops of ``row_kernels`` apply: long rows of torch in the memory of the host.
+    """Whether an operator of ``row_kernels`` applies: a loop to long rows of torch in the memory of the host, a
+    Triton kernel to any rows on a CUDA device.
 
     They have no derivatives.  The choice depends on the number of entries, so the last bits of a sum may
     depend on the size of a batch.
@@ -289,23 +301,18 @@ def use_row_kernel(
         rows: [..., V], the entries of a row side by side in memory.
         per_row: numbers that go with them, or ``None``.
         num_entries: how many are read of each; by default all of the first.
-        in_half: whether the loop takes rows in half precision too.
+        on_device: whether there is a kernel for a device too.
     """
     first = rows[0]
-    if not is_torch_array(first) or not on_host(first) or first.shape[-1] < 2 * BLOCK:
+    if not is_torch_array(first) or _compiling():
         return False
-    if (first.numel() if num_entries is None else num_entries) < WORTH_A_LOOP:
+    if on_host(first):
+        many = (first.numel() if num_entries is None else num_entries) >= WORTH_A_LOOP
+        if first.shape[-1] < 2 * BLOCK or not many:
+            return False
+    elif not (on_device and first.device.type == "cuda" and _has_triton()):
         return False
-    import torch
-    from torch.autograd.forward_ad import unpack_dual
-
-    given = [*rows, *(array for array in per_row if array is not None)]
-    return (
-        first.dtype in (torch.float32, torch.float64, *[torch.float16, torch.bfloat16] * in_half)
-        and all(type(array) is torch.Tensor and array.dtype is first.dtype for array in given)
-        and all(array.stride(-1) == 1 and array.shape[-1] == first.shape[-1] for array in rows)
-        and not any(array.requires_grad or unpack_dual(array).tangent is not None for array in given)
-    )
+    return _are_plain(rows, [*rows, *(array for array in per_row if array is not None)])
 
 
 def _mass_kernel_fits(rows: Array, other: Array, scale: Array) -> bool:
@@ -522,7 +529,7 @@ def put_along(values: Array, order: Array) -> Array:
 
 def sort(keys: Array) -> tuple[Array, Array]:
     """(the sorted keys, their former places), stable.  [..., N]"""
-    if use_row_kernel((keys,), num_entries=math.prod(keys.shape) / SORT_WORTH_A_LOOP, in_half=True):
+    if use_row_kernel((keys,), num_entries=math.prod(keys.shape) / SORT_WORTH_A_LOOP, on_device=False):
         return _row_kernels().sort(keys)
     if is_torch_array(keys):
         return keys.sort(dim=-1, stable=True)

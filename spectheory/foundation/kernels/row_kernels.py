@@ -312,7 +312,7 @@ def _sort(keys: Tensor) -> tuple[Tensor, Tensor]:
 def entries(rows: Tensor, tokens: np.ndarray) -> np.ndarray:
     """rows[..., token]: one entry of each row, in the precision that is computed with.  [..., V], [...]"""
     size = rows.shape[-1]
-    _refuse_unless(rows.shape[:-1] == tokens.shape, "a token per row", rows.shape, tokens.shape)
+    refuse_unless(rows.shape[:-1] == tokens.shape, "a token per row", rows.shape, tokens.shape)
     kind = _kind(rows)
     out = np.empty(tokens.shape, _KINDS[kind][1])
     if out.size:
@@ -325,7 +325,7 @@ def entries(rows: Tensor, tokens: np.ndarray) -> np.ndarray:
 def draws(rows: Tensor, uniform: np.ndarray, block: int) -> tuple[np.ndarray, np.ndarray]:
     """A number per row, drawn in proportion to its entries, and the row's mass.  [..., V], [...] -> [...], [...]"""
     size = rows.shape[-1]
-    _refuse_unless(uniform.shape == rows.shape[:-1], "a uniform number per row", rows.shape, uniform.shape)
+    refuse_unless(uniform.shape == rows.shape[:-1], "a uniform number per row", rows.shape, uniform.shape)
     numbers, masses = np.empty(uniform.shape, np.int64), np.empty(uniform.shape)
     if numbers.size:
         uniforms, sums = np.ascontiguousarray(uniform, np.float64).ravel(), np.empty(-(-size // block))
@@ -338,7 +338,7 @@ def masses(
     rows: Tensor, other: Tensor, scale: np.ndarray | None, other_scale: np.ndarray | None
 ) -> np.ndarray:
     """sum_x max(scale rows(x) - other_scale other(x), 0).  [..., V], [..., V], [...], [...] -> [...]"""
-    _refuse_unless(rows.shape == other.shape, "rows of one shape", rows.shape, other.shape)
+    refuse_unless(rows.shape == other.shape, "rows of one shape", rows.shape, other.shape)
     out = np.empty(rows.shape[:-1], _KINDS[_kind(rows)][1])
     _run(_masses, out, out.shape, (rows, _places(rows), scale), (other, _places(other), other_scale))
     return out
@@ -363,9 +363,9 @@ def residuals(
     fits = draft_rows.shape == (*batch, paths, depths - 1, size)
     fits = fits and path_index.shape == length.shape == tuple(batch)
     given = target_rows.shape, draft_rows.shape, path_index.shape, length.shape
-    _refuse_unless(fits, "[..., K, L+1, V], [..., K, L, V], [...], [...]", *given)
+    refuse_unless(fits, "[..., K, L+1, V], [..., K, L, V], [...], [...]", *given)
     strides, other_strides = target_rows.stride(), draft_rows.stride()
-    at, beside = (_row_places(tuple(batch), some[:-3]).copy() for some in (strides, other_strides))
+    at, beside = (row_places(tuple(batch), some[:-3]).copy() for some in (strides, other_strides))
     stops = np.ascontiguousarray(path_index, np.int64).ravel(), np.ascontiguousarray(length, np.int64).ravel()
     if not _stop_places(at, beside, *stops, paths, depths, strides[-3], strides[-2], other_strides[-3], other_strides[-2]):
         raise IndexError(f"a stop lies outside of {paths} paths of 0 to {depths - 1} tokens")
@@ -403,7 +403,8 @@ def _numbers(array: Tensor | None) -> np.ndarray | None:
     return (array.float() if array.itemsize == 2 else array).numpy()
 
 
-def _refuse_unless(fits: bool, expected: str, *shapes: Any) -> None:
+def refuse_unless(fits: bool, expected: str, *shapes: Any) -> None:
+    """Raise a ``ValueError`` that says which shapes were expected and which came."""
     if not fits:
         raise ValueError(f"expected {expected}, got shapes {', '.join(map(str, map(tuple, shapes)))}")
 
@@ -425,6 +426,19 @@ for _signature, _operator in (
     _LIBRARY.define(_signature)
     _LIBRARY.impl(_signature.partition("(")[0], _operator, "CPU")
 
+
+def _in_triton(name: str) -> Callable[..., Any]:
+    def operator(*given: Any) -> Any:
+        from spectheory.foundation.kernels import triton_rows
+
+        return getattr(triton_rows, name)(*given)
+
+    return operator
+
+
+for _name in ("residual_mass", "residual_at_stops", "draw"):
+    _LIBRARY.impl(_name, _in_triton(_name), "CUDA")
+
 residual_mass = torch.ops.spectheory.residual_mass.default
 residual_at_stops = torch.ops.spectheory.residual_at_stops.default
 draw = torch.ops.spectheory.draw.default
@@ -432,17 +446,18 @@ sort = torch.ops.spectheory.sort.default
 
 
 def _kind(rows: Tensor) -> str:
-    _refuse_unless(rows.stride(-1) == 1, "the entries of a row side by side", rows.shape)
+    refuse_unless(rows.stride(-1) == 1, "the entries of a row side by side", rows.shape)
     return KINDS[rows.dtype]
 
 
 def _places(rows: Tensor) -> np.ndarray:
     """Where each row begins, in entries from the first one.  [..., V] -> [n]"""
-    return _row_places(rows.shape[:-1], rows.stride()[:-1])
+    return row_places(rows.shape[:-1], rows.stride()[:-1])
 
 
 @lru_cache(maxsize=256)
-def _row_places(shape: tuple[int, ...], strides: tuple[int, ...]) -> np.ndarray:
+def row_places(shape: tuple[int, ...], strides: tuple[int, ...]) -> np.ndarray:
+    """Where each row begins, from the shape and the strides without those of entries.  -> [n]"""
     places = np.zeros((), dtype=np.int64)
     for size, stride in zip(shape, strides, strict=True):
         places = places[..., None] + stride * np.arange(size)
@@ -460,7 +475,7 @@ def _run(
         return
     size, count = terms[0][0].shape[-1], terms[0][1].size
     kind = _kind(terms[0][0])
-    _refuse_unless(_kind(terms[1][0]) == kind, "rows of one precision", *(rows.dtype for rows, *_ in terms))
+    refuse_unless(_kind(terms[1][0]) == kind, "rows of one precision", *(rows.dtype for rows, *_ in terms))
     loop = kernel(kind)
     one, other = (
         (rows.data_ptr(), places, _scales(scale, shape, out.dtype)) for rows, places, scale in terms
@@ -489,7 +504,7 @@ def _in_threads(portion: Callable[[int, int], None], count: int, size: int) -> N
 
 def _memory(rows: Tensor) -> np.ndarray:
     """The memory from the first to the last entry of the rows, without a copy."""
-    _refuse_unless(rows.stride(-1) == 1, "the entries of a row side by side", rows.shape)
+    refuse_unless(rows.stride(-1) == 1, "the entries of a row side by side", rows.shape)
     span = 1 + sum((size - 1) * stride for size, stride in zip(rows.shape, rows.stride(), strict=True))
     return rows.as_strided((span,), (1,)).numpy()
 
@@ -497,7 +512,7 @@ def _memory(rows: Tensor) -> np.ndarray:
 def _scales(scale: np.ndarray | None, shape: tuple[int, ...], dtype: np.dtype) -> np.ndarray:
     if scale is None:
         return _ones(math.prod(shape), dtype)
-    _refuse_unless(scale.shape == shape, "a scale per row", scale.shape)
+    refuse_unless(scale.shape == shape, "a scale per row", scale.shape)
     return np.ascontiguousarray(scale, dtype).ravel()
 
 
