@@ -255,12 +255,21 @@ def rows_for_loops(*rows: Array) -> bool:
     return not is_in_torch_dispatch_mode() and _are_plain(rows, rows)
 
 
+def plain_on_host(*arrays: Array) -> bool:
+    """Whether they are torch tensors of one kind of floats that numpy can see, and nothing follows them."""
+    if not is_torch_array(arrays[0]) or not on_host(arrays[0]) or arrays[0].itemsize == 2:
+        return False
+    from torch.utils._python_dispatch import is_in_torch_dispatch_mode
+
+    return not is_in_torch_dispatch_mode() and _are_plain([], arrays)
+
+
 def _are_plain(rows: Sequence[Array], given: Sequence[Array]) -> bool:
     """Whether a kernel can read these tensors: of one kind of floats, without derivatives, rows side by side."""
     import torch
     from torch.autograd.forward_ad import unpack_dual
 
-    first = rows[0]
+    first = given[0]
     return (
         first.dtype in (torch.float32, torch.float64, torch.float16, torch.bfloat16)
         and all(type(array) is torch.Tensor and array.dtype is first.dtype for array in given)
