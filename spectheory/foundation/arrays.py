@@ -286,7 +286,7 @@ def _has_triton() -> bool:
 WORTH_A_LOOP: float = 1 << 17
 """How many entries pay for the call of a loop of ``row_kernels`` instead of a few operators."""
 
-DRAW_WORTH_A_LOOP = 1 / 8
+DRAW_WORTH_A_LOOP = 1 / 256
 """The same, as a share of it, where the loop takes the place of the thirty operators of a draw."""
 
 
