@@ -316,7 +316,7 @@ def entries(rows: Tensor, tokens: np.ndarray) -> np.ndarray:
     kind = _kind(rows)
     out = np.empty(tokens.shape, _KINDS[kind][1])
     if out.size:
-        chosen = np.ascontiguousarray(tokens, np.int64).ravel()
+        chosen = _flat(tokens, np.int64)
         if not _entries(kind)(rows.data_ptr(), _places(rows), chosen, size, out.ravel()):
             raise IndexError(f"a token lies outside of 0..{size - 1}")
     return out
@@ -328,7 +328,7 @@ def draws(rows: Tensor, uniform: np.ndarray, block: int) -> tuple[np.ndarray, np
     refuse_unless(uniform.shape == rows.shape[:-1], "a uniform number per row", rows.shape, uniform.shape)
     numbers, masses = np.empty(uniform.shape, np.int64), np.empty(uniform.shape)
     if numbers.size:
-        uniforms, sums = np.ascontiguousarray(uniform, np.float64).ravel(), np.empty(-(-size // block))
+        uniforms, sums = _flat(uniform, np.float64), np.empty(-(-size // block))
         drawn = numbers.ravel(), masses.ravel()
         _draws(_kind(rows))(rows.data_ptr(), _places(rows), uniforms, size, block, sums, *drawn)
     return numbers, masses
@@ -366,7 +366,7 @@ def residuals(
     refuse_unless(fits, "[..., K, L+1, V], [..., K, L, V], [...], [...]", *given)
     strides, other_strides = target_rows.stride(), draft_rows.stride()
     at, beside = (row_places(tuple(batch), some[:-3]).copy() for some in (strides, other_strides))
-    stops = np.ascontiguousarray(path_index, np.int64).ravel(), np.ascontiguousarray(length, np.int64).ravel()
+    stops = _flat(path_index, np.int64), _flat(length, np.int64)
     if not _stop_places(at, beside, *stops, paths, depths, strides[-3], strides[-2], other_strides[-3], other_strides[-2]):
         raise IndexError(f"a stop lies outside of {paths} paths of 0 to {depths - 1} tokens")
     out = torch.empty((*batch, size), dtype=torch.promote_types(target_rows.dtype, torch.float32))
@@ -509,11 +509,17 @@ def _memory(rows: Tensor) -> np.ndarray:
     return rows.as_strided((span,), (1,)).numpy()
 
 
+def _flat(array: np.ndarray, dtype: Any) -> np.ndarray:
+    """The numbers side by side; a copy where they are read-only, which the loops were not compiled for."""
+    flat = np.ascontiguousarray(array, dtype).ravel()
+    return flat if flat.flags.writeable else flat.copy()
+
+
 def _scales(scale: np.ndarray | None, shape: tuple[int, ...], dtype: np.dtype) -> np.ndarray:
     if scale is None:
         return _ones(math.prod(shape), dtype)
     refuse_unless(scale.shape == shape, "a scale per row", scale.shape)
-    return np.ascontiguousarray(scale, dtype).ravel()
+    return _flat(scale, dtype)
 
 
 @lru_cache(maxsize=256)

@@ -14,7 +14,8 @@ from spectheory.verification.algorithms import verifiers
 from spectheory.verification.algorithms.one_path.token import Token
 from spectheory.verification.outcome import Outcome
 
-CASES = [("token", 1), ("token", 2), ("block", 1), ("greedy_block", 2), ("multi_round", 4), ("traversal", 4)]
+CASES = [("token", 1), ("token", 2), ("block", 1), ("greedy_block", 2)]
+CASES += [(name, num_drafts) for name in ("multi_round", "traversal") for num_drafts in (1, 4)]
 TOLERANCES = {torch.float64: 1e-15, torch.float32: 1e-6, torch.float16: 5e-3, torch.bfloat16: 4e-2}
 """Of stop probabilities and of correction rows relative to the largest entry: the rounding of the rows' own kind."""
 
