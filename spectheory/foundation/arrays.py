@@ -13,7 +13,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from fractions import Fraction
-from functools import cache
+from functools import cache, lru_cache
 from importlib.util import find_spec
 from types import ModuleType
 from typing import Any
@@ -502,7 +502,15 @@ def take_along(array: Array, order: Array) -> Array:
         return _row_kernels().entries(array[..., None, :].expand(*order.shape, array.shape[-1]), order)
     if is_torch_array(array):
         return array.gather(-1, order)  # the array API's function copies the order to read negative entries
-    return np.take_along_axis(array, order, axis=-1)
+    if array.shape[:-1] != order.shape[:-1]:
+        return np.take_along_axis(array, order, axis=-1)
+    return array[(*_leading_indices(order.shape), order)]
+
+
+@lru_cache(maxsize=256)
+def _leading_indices(shape: tuple[int, ...]) -> list[np.ndarray]:
+    """The index of ``np.take_along_axis`` but for its last axis; to make it takes longer than to use it."""
+    return list(np.ogrid[tuple(slice(size) for size in shape)][:-1])
 
 
 def sums_by_number(values: Array, numbers: Array, count: int) -> Array:

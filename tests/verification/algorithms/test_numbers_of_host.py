@@ -57,7 +57,7 @@ def test_laws_and_samples_are_those_of_torch_alone(
     called.clear()
     monkeypatch.setattr(arrays, "rows_for_loops", lambda *rows: False)
     alone = found()
-    assert not called
+    assert not {"entries", "residuals"} & set(called)  # a draw is the same loop
     for one, other in zip(numbers, alone, strict=True):
         assert one.dtype is other.dtype
         assert one.shape == other.shape
