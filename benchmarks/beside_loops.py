@@ -4,11 +4,12 @@ Each case runs on one thread.  "before" is the same code with the new way switch
 "beside" is a yardstick.  Results are compared first, those of a loop written by hand too; exit status 1 where
 they differ.  At the end stand exponents in V, K and the number of texts, fitted to the times of this run.
 
-- ``round``: ``outcome()`` and one ``sample()`` of verifiers without a sort, with torch alone and with numbers of
-  numpy beside rows of torch.  Beside ``token`` and ``block`` stands a loop by hand that does the whole round and
-  reads rows once, beside the others a copy
+- ``round``: ``outcome()`` and one ``sample()`` of verifiers without a sort, with torch alone and with numbers
+  of numpy beside rows of torch.  Beside ``token`` and ``block`` stands a loop by hand that does the whole
+  round and reads rows once, beside the others a copy
 - ``scored``: the same of scored selection, with the numbers of its nodes in torch and in numpy
-- ``decode``: milliseconds per token behind one prompt, beside assisted generation of transformers (``--decode``)
+- ``decode``: milliseconds per token behind one prompt, beside assisted generation of transformers
+  (``--decode``)
 
 - ``sort``: ``outcome()`` and one ``sample()`` of verifiers that sort rows, with torch's sort and with the
   radix sort of ``row_kernels``, beside a copy of the target's rows into memory that is there
@@ -126,7 +127,14 @@ def whole_round() -> Any:
 
     @numba.njit
     def run(
-        paths: Any, target: Any, draft: Any, for_stop: Any, for_token: Any, block: bool, lengths: Any, tokens: Any
+        paths: Any,
+        target: Any,
+        draft: Any,
+        for_stop: Any,
+        for_token: Any,
+        block: bool,
+        lengths: Any,
+        tokens: Any,
     ) -> None:
         batch, length = paths.shape
         size = target.shape[-1]
@@ -162,7 +170,9 @@ def whole_round() -> Any:
                 row[:] = target[n, length]
                 total = float(row.sum())
             else:
-                total = residual(target[n, stop], draft[n, stop], weights[stop] if block else np.float32(1), row)
+                total = residual(
+                    target[n, stop], draft[n, stop], weights[stop] if block else np.float32(1), row
+                )
             left, token = for_token[n, 0] * total, 0
             while token < size - 1 and left >= row[token]:
                 left -= row[token]
@@ -307,13 +317,13 @@ def exponents(found: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 def main() -> int:
     parser = argument_parser(__doc__)
-    parser.add_argument("--only", default="", help="cases whose name starts so")
+    parser.add_argument("--only", default="", help="cases whose names start so, with commas between")
     parser.add_argument("--decode", action="store_true", help="decoding beside transformers too")
     given = parser.parse_args()
     torch.set_num_threads(1)
     found, complaints = [], []
     for what, shape, before, after, beside in cases():
-        if not what.startswith(given.only):
+        if not what.startswith(tuple(given.only.split(","))):
             continue
         if before() != after():
             complaints.append(f"{what}, {shape}: the two ways give different results")

@@ -5,8 +5,8 @@ they are exact, the same on every machine, and need neither a quiet machine nor 
 reading of all rows.
 
 With ``--operators`` every verifier uses torch's own operators alone, as on an accelerator without Triton.
-With ``--kernels`` every residual and every draw is one operator, as on a CUDA device with Triton.  Without both
-the loops of ``spectheory.foundation.kernels.row_kernels`` take rows on the host where they are many.
+With ``--kernels`` every residual and every draw is one operator, as on a CUDA device with Triton.  Without
+both the loops of ``spectheory.foundation.kernels.row_kernels`` take rows on the host where they are many.
 
 What counts:
 
@@ -201,7 +201,7 @@ def measure(
 
 
 def _as_on_cuda(stack: ExitStack) -> None:
-    """Every residual and draw is one operator, however few its rows, and no single stop is read by the host."""
+    """Every residual and draw is one operator, however few its rows; the host reads no single stop."""
     for module in (arrays, correction_rows):
         stack.enter_context(patch.object(module, "use_row_kernel", _is_for_a_kernel))
     stack.enter_context(patch.object(correction_rows, "is_one_number", lambda index: False))

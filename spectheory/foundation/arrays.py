@@ -40,7 +40,7 @@ _QUIET = ContextVar("quiet", default=False)
 
 @contextmanager
 def quiet_floats() -> Iterator[None]:
-    """Floats overflow and are divided by 0 without a warning; to say so once is faster than at every quotient."""
+    """Floats overflow and are divided by 0 without a warning, which is faster said once than always."""
     before = _QUIET.set(True)
     try:
         with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
@@ -244,7 +244,7 @@ def numbers_beside(rows: Array, numbers: Array) -> bool:
 
 
 def rows_for_loops(*rows: Array) -> bool:
-    """Whether the loops of ``row_kernels`` can read all of them: long rows of plain torch tensors of the host.
+    """Whether the loops of ``row_kernels`` can read all of them: long rows of plain tensors of the host.
 
     Nothing follows what is computed from them: no derivative, no counter of operators, no compiler.
     """
@@ -265,7 +265,7 @@ def plain_on_host(*arrays: Array) -> bool:
 
 
 def _are_plain(rows: Sequence[Array], given: Sequence[Array]) -> bool:
-    """Whether a kernel can read these tensors: of one kind of floats, without derivatives, rows side by side."""
+    """Whether a kernel can read these tensors: of one kind of floats, without derivatives."""
     import torch
     from torch.autograd.forward_ad import unpack_dual
 
@@ -279,8 +279,12 @@ def _are_plain(rows: Sequence[Array], given: Sequence[Array]) -> bool:
 
 
 @cache
-def _has_triton() -> bool:
-    return find_spec("triton") is not None
+def _kernels_work_on(device: Any) -> bool:
+    if device.type != "cuda" or find_spec("triton") is None:
+        return False
+    from spectheory.foundation.kernels import triton_rows
+
+    return triton_rows.work_on(device)
 
 
 WORTH_A_LOOP: float = 1 << 17
@@ -300,8 +304,8 @@ def use_row_kernel(
     num_entries: float | None = None,
     on_device: bool = True,
 ) -> bool:
-    """Whether an operator of ``row_kernels`` applies: a loop to long rows of torch in the memory of the host, a
-    Triton kernel to any rows on a CUDA device.
+    """Whether an operator of ``row_kernels`` applies: a loop to long rows of torch in the memory of the
+    host, a Triton kernel to any rows on a CUDA device.
 
     They have no derivatives.  The choice depends on the number of entries, so the last bits of a sum may
     depend on the size of a batch.
@@ -319,7 +323,7 @@ def use_row_kernel(
         many = (first.numel() if num_entries is None else num_entries) >= WORTH_A_LOOP
         if first.shape[-1] < 2 * BLOCK or not many:
             return False
-    elif not (on_device and first.device.type == "cuda" and _has_triton()):
+    elif not (on_device and _kernels_work_on(first.device)):
         return False
     return _are_plain(rows, [*rows, *(array for array in per_row if array is not None)])
 
@@ -372,7 +376,11 @@ def divide_or_zero(numerator: Array, denominator: Array) -> Array:
     that cannot be drafted, the residual of an event of probability zero.
     """
     if _holds_floats(denominator):
-        shape = numerator.shape if numerator.shape == denominator.shape else np.broadcast(numerator, denominator).shape
+        shape = (
+            numerator.shape
+            if numerator.shape == denominator.shape
+            else np.broadcast(numerator, denominator).shape
+        )
         room = np.zeros(shape, np.result_type(numerator, denominator))
         if _QUIET.get():
             return np.divide(numerator, denominator, out=room, where=denominator != 0)

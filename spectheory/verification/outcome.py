@@ -120,7 +120,8 @@ class Outcome:
         rows = weights.of_numbers(path_index, length)
         token, mass = drawn(rows)
         _refuse_rows_without_mass(np.minimum(stop_mass, mass))
-        return Sample(*map(torch.from_numpy, (path_index, length, token)), rows)
+        path, stop, drawn_token = map(torch.from_numpy, (path_index, length, token))
+        return Sample(path, stop, drawn_token, rows)
 
     def sample_stop(self, generator: Any) -> Stop:
         """Draw where each batch element stops, without a token: the first draw of ``sample``.
@@ -191,13 +192,13 @@ class WeightsOnHost:
 
 
 def on_numbers_of_host(outcome: Callable[..., Outcome]) -> Callable[..., Outcome]:
-    """A method ``outcome`` whose numbers are numpy's where rows are torch's and lie in the memory of the host.
+    """A method ``outcome`` whose numbers are numpy's where rows are torch's in the memory of the host.
 
     torch takes several times as long as numpy for an operation on a few numbers, and a round has a hundred.
     So the method is given paths of numpy beside rows of torch.  It must read rows only through the operators
     that take both: ``take_token``, ``take_along``, the residual masses and ``CorrectionRows.residual``.  Rows
-    that these loops do not take (``arrays.rows_for_loops``) reach it with paths of torch, and so do those of a
-    subclass elsewhere, which may read rows as it likes.
+    that these loops do not take (``arrays.rows_for_loops``) reach it with paths of torch.  So do the rows of
+    a subclass in another module, which may read them as it likes.
     """
 
     @wraps(outcome)
@@ -210,7 +211,8 @@ def on_numbers_of_host(outcome: Callable[..., Outcome]) -> Callable[..., Outcome
         with arrays.quiet_floats():
             found = outcome(self, paths.numpy(), target_rows, draft_rows)
         stop_probs = torch.from_numpy(found.stop_probs).to(target_rows.dtype)
-        return Outcome.from_weights(stop_probs, WeightsOnHost(found.weights, target_rows.dtype))
+        weights = found.weights or found.correction
+        return Outcome.from_weights(stop_probs, WeightsOnHost(weights, target_rows.dtype))
 
     return method
 

@@ -6,9 +6,10 @@ Rows in half precision are read as they are, and computed with in float32.
 ``arrays``, ``correction_rows`` and ``outcome`` choose between the ways; nobody else calls this module.
 
 Each loop has two doors.  One takes rows of torch and numbers of numpy, and costs little beside its loop
-(``masses``, ``residuals``, ``draws``, ``entries``).  The other is an operator of torch, ``torch.ops.spectheory``,
-for numbers of torch, so that whatever counts operators sees it.  The loops read memory by place, so all refuse
-arguments that do not belong together.
+(``masses``, ``residuals``, ``draws``, ``entries``).  The other is an operator of torch,
+``torch.ops.spectheory``, for numbers of torch, so that whatever counts operators sees it.  On a CUDA device it
+is a kernel of ``triton_rows``.  The loops read memory by place, so all refuse arguments that do not belong
+together.
 """
 
 import math
@@ -22,8 +23,8 @@ import numba
 import numpy as np
 import torch
 from llvmlite import ir
+from numba import extending
 from numba.core import cgutils, types
-from numba.extending import intrinsic
 from torch import Tensor
 
 from spectheory.foundation.kernels.loops import compiled_loop
@@ -42,6 +43,8 @@ DIGIT = 11
 
 NO_ROW = -1
 """The place of a row of zeros."""
+
+intrinsic: Any = extending.intrinsic
 
 
 @intrinsic
@@ -126,6 +129,11 @@ def _loop(signature: str, sums_in_any_order: bool = False) -> Callable[[Callable
     return decorate
 
 
+row_at: Any = None
+number: Any = None
+REAL: Any = None
+"""Those of a kind, which ``_loop`` puts in their places."""
+
 _OF_TWO_TERMS = "(int64, int64[::1], real[::1], int64, int64[::1], real[::1], int64, {out})"
 
 
@@ -183,7 +191,7 @@ def _stop_places(
     at: Any, beside: Any, path: Any, depth: Any, paths: int, depths: int, by_path: int, by_depth: int,
     other_by_path: int, other_by_depth: int,
 ) -> bool:  # fmt: skip
-    """at_n, beside_n: from where the rows of a batch element begin to where those at its stop do, if all fit."""
+    """at_n, beside_n: from where rows of a batch element begin to where those at its stop do, if all fit."""
     for n in range(len(at)):
         if not (0 <= path[n] < paths and 0 <= depth[n] < depths):
             return False
@@ -323,7 +331,10 @@ def entries(rows: Tensor, tokens: np.ndarray) -> np.ndarray:
 
 
 def draws(rows: Tensor, uniform: np.ndarray, block: int) -> tuple[np.ndarray, np.ndarray]:
-    """A number per row, drawn in proportion to its entries, and the row's mass.  [..., V], [...] -> [...], [...]"""
+    """A number per row, drawn in proportion to its entries, and the row's mass.
+
+    [..., V], [...] -> [...], [...]
+    """
     size = rows.shape[-1]
     refuse_unless(uniform.shape == rows.shape[:-1], "a uniform number per row", rows.shape, uniform.shape)
     numbers, masses = np.empty(uniform.shape, np.int64), np.empty(uniform.shape)
@@ -352,9 +363,9 @@ def residuals(
     scale: np.ndarray | None,
     draft_scale: np.ndarray | None,
 ) -> Tensor:
-    """max(scale p - draft_scale q, 0) at a stop per batch element, q = 0 at depth L; half precision in single.
+    """max(scale p - draft_scale q, 0) at a stop per batch element, q = 0 at depth L.
 
-    [..., K, L+1, V], [..., K, L, V], [...], [...], [...], [...] -> [..., V]
+    [..., K, L+1, V], [..., K, L, V], [...], [...], [...], [...] -> [..., V], half precision in single
 
     Raises:
         IndexError: a stop lies beyond the rows.
@@ -367,7 +378,9 @@ def residuals(
     strides, other_strides = target_rows.stride(), draft_rows.stride()
     at, beside = (row_places(tuple(batch), some[:-3]).copy() for some in (strides, other_strides))
     stops = _flat(path_index, np.int64), _flat(length, np.int64)
-    if not _stop_places(at, beside, *stops, paths, depths, strides[-3], strides[-2], other_strides[-3], other_strides[-2]):
+    if not _stop_places(
+        at, beside, *stops, paths, depths, strides[-3], strides[-2], other_strides[-3], other_strides[-2]
+    ):
         raise IndexError(f"a stop lies outside of {paths} paths of 0 to {depths - 1} tokens")
     out = torch.empty((*batch, size), dtype=torch.promote_types(target_rows.dtype, torch.float32))
     _run(_rows, out.numpy(), tuple(batch), (target_rows, at, scale), (draft_rows, beside, draft_scale))

@@ -1,5 +1,6 @@
 """The row operators as Triton kernels, in Triton's interpreter: against the loops, and audited exactly."""
 
+import warnings
 from types import ModuleType
 from typing import Any
 
@@ -61,6 +62,21 @@ def test_draws(kernels: ModuleType, size: int) -> None:
     assert numbers.tolist() == expected.tolist()
     torch.testing.assert_close(masses, expected_masses, rtol=1e-14, atol=0)
     assert bool((rows.gather(-1, numbers[:, None]) > 0).all())
+
+
+def test_kernels_that_fail_are_not_used(kernels: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Before the first use on a device they are held against a case that is known."""
+    check, device = kernels.work_on.__wrapped__, torch.device("cpu")
+    with interpreting(), warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert check(device)
+    right = kernels.residual_mass
+    monkeypatch.setattr(kernels, "residual_mass", lambda *given: right(*given) + 1)
+    with interpreting(), pytest.warns(UserWarning, match="not used on cpu.*they give other numbers"):
+        assert not check(device)
+    monkeypatch.setattr(kernels, "residual_mass", None)
+    with interpreting(), pytest.warns(UserWarning, match="TypeError: 'NoneType' object is not callable"):
+        assert not check(device)
 
 
 def test_what_does_not_belong_together_is_refused(kernels: ModuleType) -> None:

@@ -17,7 +17,7 @@ from spectheory.verification.outcome import Outcome
 CASES = [("token", 1), ("token", 2), ("block", 1), ("greedy_block", 2)]
 CASES += [(name, num_drafts) for name in ("multi_round", "traversal") for num_drafts in (1, 4)]
 TOLERANCES = {torch.float64: 1e-15, torch.float32: 1e-6, torch.float16: 5e-3, torch.bfloat16: 4e-2}
-"""Of stop probabilities and of correction rows relative to the largest entry: the rounding of the rows' own kind."""
+"""Of stop probabilities and correction rows, relative to the largest entry: rounding of their own kind."""
 
 
 def drafted(num_drafts: int, dtype: torch.dtype, vocab_size: int = 600, batch: int = 5) -> list[torch.Tensor]:
@@ -26,7 +26,9 @@ def drafted(num_drafts: int, dtype: torch.dtype, vocab_size: int = 600, batch: i
     paths = torch.randint(3, (batch, num_drafts, 3), generator=generator)
     rows = []
     for depths in (4, 3):
-        logits = 2 * torch.randn(batch, num_drafts, depths, vocab_size, generator=generator, dtype=torch.float64)
+        logits = 2 * torch.randn(
+            batch, num_drafts, depths, vocab_size, generator=generator, dtype=torch.float64
+        )
         logits[..., :3] += 3
         logits[:, :, 0] = logits[:, :1, 0]
         rows.append(logits.softmax(-1).to(dtype))
@@ -85,7 +87,9 @@ class Elsewhere(Token):
     ],
     ids=["short", "apart", "differentiated", "numpy"],
 )
-def test_rows_that_the_loops_do_not_take(change: Callable[[Any], Any], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_rows_that_the_loops_do_not_take(
+    change: Callable[[Any], Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
     """They go as before, with derivatives; and so do subclasses."""
     paths, *rows = drafted(1, torch.float64)
     assert arrays.rows_for_loops(*rows)
