@@ -7,8 +7,8 @@ Rows in half precision are read as they are, and computed with in float32.
 
 Each loop has two doors.  One takes rows of torch and numbers of numpy, and costs little beside its loop
 (``masses``, ``residuals``, ``draws``, ``entries``).  The other is an operator of torch,
-``torch.ops.spectheory``, for numbers of torch, so that whatever counts operators sees it.  On a CUDA device it
-is a kernel of ``triton_rows``.  The loops read memory by place, so all refuse arguments that do not belong
+``torch.ops.spectheory``, for numbers of torch, so that whatever counts operators sees it.  On a CUDA device
+it is a kernel of ``triton_rows``.  The loops read memory by place, so all refuse arguments that do not belong
 together.
 """
 
@@ -28,6 +28,7 @@ from numba.core import cgutils, types
 from torch import Tensor
 
 from spectheory.foundation.kernels.loops import compiled_loop
+from spectheory.foundation.kernels.places import refuse_unless, row_places
 
 AT_ONCE = 1024
 """How many entries are summed in the precision of the rows, before they join a sum in float64."""
@@ -416,12 +417,6 @@ def _numbers(array: Tensor | None) -> np.ndarray | None:
     return (array.float() if array.itemsize == 2 else array).numpy()
 
 
-def refuse_unless(fits: bool, expected: str, *shapes: Any) -> None:
-    """Raise a ``ValueError`` that says which shapes were expected and which came."""
-    if not fits:
-        raise ValueError(f"expected {expected}, got shapes {', '.join(map(str, map(tuple, shapes)))}")
-
-
 _LIBRARY = torch.library.Library("spectheory", "DEF")
 for _signature, _operator in (
     (
@@ -466,15 +461,6 @@ def _kind(rows: Tensor) -> str:
 def _places(rows: Tensor) -> np.ndarray:
     """Where each row begins, in entries from the first one.  [..., V] -> [n]"""
     return row_places(rows.shape[:-1], rows.stride()[:-1])
-
-
-@lru_cache(maxsize=256)
-def row_places(shape: tuple[int, ...], strides: tuple[int, ...]) -> np.ndarray:
-    """Where each row begins, from the shape and the strides without those of entries.  -> [n]"""
-    places = np.zeros((), dtype=np.int64)
-    for size, stride in zip(shape, strides, strict=True):
-        places = places[..., None] + stride * np.arange(size)
-    return places.ravel()
 
 
 def _run(

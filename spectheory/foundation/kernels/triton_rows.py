@@ -14,7 +14,7 @@ import triton
 import triton.language as tl
 from torch import Tensor
 
-from spectheory.foundation.kernels.row_kernels import refuse_unless, row_places
+from spectheory.foundation.kernels.places import refuse_unless, row_places
 
 ENTRIES_AT_ONCE = 1024
 

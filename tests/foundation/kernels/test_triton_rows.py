@@ -13,6 +13,7 @@ from spectheory import instances
 from spectheory.auditing.following.triton_kernels import interpreting
 from spectheory.foundation import arrays
 from spectheory.foundation.kernels import row_kernels
+from spectheory.foundation.kernels.places import row_places
 from spectheory.testing import assert_sampler_lossless
 from spectheory.verification import correction_rows
 from spectheory.verification.algorithms import verifiers
@@ -151,4 +152,4 @@ def test_a_wrong_kernel_is_found(on_a_device: list[str], monkeypatch: pytest.Mon
 
 
 def test_places() -> None:
-    assert np.array_equal(row_kernels.row_places((2, 2), (10, 3)), [0, 3, 10, 13])
+    assert np.array_equal(row_places((2, 2), (10, 3)), [0, 3, 10, 13])
