@@ -415,6 +415,8 @@ def correction_deviation(rows: Array, probs: Array, are_weights: bool = False) -
     """
     xp = namespace(rows)
     lowest, total = xp.min(rows, axis=-1), xp.sum(rows, axis=-1)
+    if arrays.numbers_beside(rows, probs):
+        xp, lowest, total = namespace(probs), lowest.numpy(), total.numpy()
     empty = (lowest == 0) & (total == 0)
     if are_weights:
         whole = abs(xp.where(total == 0, ones_like(total), total))
