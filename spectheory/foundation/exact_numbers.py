@@ -13,7 +13,7 @@ Number = Fraction | float
 
 def is_exact(array: Any) -> bool:
     """Whether ``array`` holds exact rationals (a numpy array of objects)."""
-    return isinstance(array, np.ndarray) and array.dtype == object
+    return isinstance(array, np.ndarray) and array.dtype.hasobject
 
 
 def float_tolerance(numbers: Any, tolerance: float) -> float:
