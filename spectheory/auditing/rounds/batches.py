@@ -1,7 +1,8 @@
 """Batches of two requests: each must have the law that it has alone, and the two must be independent.
 
-Serving engines verify many requests at once, in one tensor.  A row off by one, a random number shared by all
-requests, or a branch taken for the whole batch shows only where the requests differ.
+Serving engines verify many requests at once, in one tensor.  A row off by one, or a branch taken for the whole
+batch, shows only where the requests differ; requests that are told apart by their tokens, by their rows or not at
+all show where these are equal.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -95,6 +96,9 @@ def _batches(mixes: Sequence[str]) -> Iterator[tuple[str, tuple[Row, Row]]]:
         "padded": short._replace(padding=1),
     }
     yield from _in_both_orders({EQUAL: FIRST, **other}, mixes, SECOND)
+    yield EQUAL, (FIRST, SECOND._replace(draft_tokens=FIRST.draft_tokens))
+    yield EQUAL, (FIRST, FIRST._replace(draft_tokens=SECOND.draft_tokens))
+    yield EQUAL, (FIRST, FIRST)
 
 
 def _path_batches(mixes: Sequence[str]) -> Iterator[tuple[str, tuple[Request, Request]]]:
@@ -104,6 +108,8 @@ def _path_batches(mixes: Sequence[str]) -> Iterator[tuple[str, tuple[Request, Re
     one = Request(*(tensor[:1] for tensor in short))
     kinds = {EQUAL: short, "ragged": long, "num_drafts": one}
     yield from _in_both_orders(kinds, mixes, BESIDE_TWO_PATHS)
+    yield EQUAL, (short, short._replace(target_rows=short.target_rows.flip(-1)))
+    yield EQUAL, (short, short)
 
 
 def _in_both_orders(
