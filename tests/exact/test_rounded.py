@@ -102,7 +102,9 @@ def test_small_batches_are_asked_in_floats() -> None:
         return len(corner.paths) < 18 and corner.shape == (3, 2, 2) and corner.precision != "object"
 
     case = SuiteCase("full", instances.random_rational(1, 3, 2, zero_probability=0), Iid(2))
-    with pytest.raises(InvalidOutcomeError, match="its law changes when the same drafts come in another order"):
+    with pytest.raises(
+        InvalidOutcomeError, match="its law changes when the same drafts come in another order"
+    ):
         certify_suite(WrongWhere("few", few), [case])
 
 

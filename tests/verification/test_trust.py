@@ -177,9 +177,7 @@ TRUST: dict[str, tuple[Any, str]] = {
     "a flag alone": (with_attributes(type(SEVERAL)(), single_path=True), ""),
     "a flag of a verifier within": (with_attributes(type(SEVERAL)(), single_path=True, **WITHIN), ""),
     "a flag over a package's": (with_attributes(MultiRound(), single_path=True, outcome=misplaced), ""),
-    "hidden attributes": (
-        with_dictionary(MultiRound(), Hiding(single_path=True, outcome=misplaced)), ""
-    ),
+    "hidden attributes": (with_dictionary(MultiRound(), Hiding(single_path=True, outcome=misplaced)), ""),
     "a flag under any name": (with_dictionary(type(SEVERAL)(), {AnyName("single_path"): True}), ""),
     "a partial": (with_attributes(Block(), outcome=partial(WRONG)), ""),
     "a user's coupling": (ScoredMultipath(coupling=one_of_two), ""),
