@@ -1,8 +1,8 @@
 """Batches of two requests: each must have the law that it has alone, and the two must be independent.
 
-Serving engines verify many requests at once, in one tensor.  A row off by one, or a branch taken for the whole
-batch, shows only where the requests differ; requests that are told apart by their tokens, by their rows or not at
-all show where these are equal.
+Serving engines verify many requests at once, in one tensor.  A row off by one, a random number shared by all
+requests, or a branch taken for the whole batch shows only where the requests differ.  Requests that are taken
+for each other show where their tokens, their rows or both are equal.
 """
 
 from collections.abc import Iterator, Mapping, Sequence

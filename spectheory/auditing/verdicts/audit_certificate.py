@@ -31,10 +31,10 @@ ASSUMPTIONS = (
     "numbers that kernels make out of a seed and a counter are uniform, and independent where one of them "
     "differs",
     "source semantics on a CPU: a compiled kernel may round in another way",
-    "a sampler draws all its numbers from the functions that are replaced, and keeps nothing for longer than two "
-    "calls: one run of eight was made twice",
-    "a sampler does not ask of what kind its random numbers, its generator or its tensors are, nor where, when or "
-    "in which mode of torch it runs",
+    "a sampler draws all its numbers from the functions that are replaced, and keeps nothing for longer than "
+    "two calls: one run of eight was made twice",
+    "a sampler does not ask of what kind its random numbers, its generator or its tensors are, nor where, "
+    "when or in which mode of torch it runs",
 )
 
 

@@ -1,6 +1,5 @@
 """Batches: what is right alone and wrong beside another request is found, with its mechanism."""
 
-import re
 from fractions import Fraction
 from typing import Any
 
@@ -74,19 +73,15 @@ def of_equal_paths(requests: Any, generator: Any) -> Any:
     ("function", "signature", "text"),
     [
         (of_equal_tokens, "batch", "another law than alone"),
-        (of_equal_rows, "batch", "another law than alone|returned"),
+        (of_equal_rows, "batch", "another law than alone"),
         (of_equal_requests, "batch", "are not independent"),
         (of_equal_paths, "path_batch", "another law than alone"),
     ],
 )
 def test_requests_that_are_taken_for_each_other(function: Any, signature: str, text: str) -> None:
     sampler = Shipped(function, signature)
-    try:
-        audit_batches(sampler)
-    except InvalidOutcomeError as error:
-        assert re.search(text, str(error))
-    else:
-        assert any(re.search(text, found) for _, found in sampler.journal.findings)
+    audit_batches(sampler)
+    assert any(text in found for _, found in sampler.journal.findings)
 
 
 def test_a_request_without_an_answer() -> None:
