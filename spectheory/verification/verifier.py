@@ -352,7 +352,7 @@ class UserVerifier(Verifier):
                 f"verifier {self.name!r} returned {what} as {type(array).__name__}; expected "
                 f"{type(like).__name__}, the kind of array that it was given{defined_at(returned_by)}"
             )
-        with users_code(f"copying the {what} of verifier {self.name!r}", returned_by, may_refuse=False):
+        with users_code(f"copying the {what} of verifier {self.name!r}", returned_by):
             return PrivateCopy.returned(array)
 
     def _checked(
