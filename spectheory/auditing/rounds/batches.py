@@ -69,13 +69,15 @@ def audit_batches(sampler: Shipped) -> tuple[str, ...]:
         InvalidInputError: as ``batches_of``.
     """
     seen: dict[str, None] = {}
-    findings = sampler.journal.findings
+    findings, laws = sampler.journal.findings, dict[int, Any]()
     for words, rows in batches_of(sampler):
         seen[words] = None
         together, undecided = sampler.batch_law(rows)
         for place, row in enumerate(rows):
             alone: Any = row._replace(padding=0) if isinstance(row, Row) else row
-            law, undecided_alone = sampler.batch_law([alone])
+            if id(row) not in laws:
+                laws[id(row)] = sampler.batch_law([alone])
+            law, undecided_alone = laws[id(row)]
             undecided += undecided_alone
             distance = total_variation(marginal(together, place), marginal(law, 0))
             if distance - undecided > TOLERANCE:
