@@ -165,7 +165,7 @@ def audit(
     from spectheory.foundation.documents import replace_file
 
     drafts = {
-        "num_drafts": () if num_drafts is None else _listed("--num-drafts", num_drafts),
+        "num_drafts": _listed("--num-drafts", num_drafts),
         "trees": [process_of(1, tree) for tree in trees],
     }
     samplers = _samplers(names, signature, mixes, drafts, cache, checkout)
@@ -262,7 +262,10 @@ def _base(
     return [certificate.to_document() for certificate in _audited(older, pairs)]
 
 
-def _listed(option: str, text: str) -> list[int]:
+def _listed(option: str, text: str | None) -> list[int]:
+    """The numbers of an option; none where it is not given."""
+    if text is None:
+        return []
     from spectheory.simulation.settings import read_numbers
 
     try:
@@ -282,10 +285,7 @@ def _pairs(pair_file: str | None, vocab: str | None, draft_length: str | None) -
         return None
     from spectheory.auditing.rounds.battery import pairs_of_shapes
 
-    return pairs_of_shapes(
-        [] if vocab is None else _listed("--vocab", vocab),
-        [] if draft_length is None else _listed("--draft-length", draft_length),
-    )
+    return pairs_of_shapes(_listed("--vocab", vocab), _listed("--draft-length", draft_length))
 
 
 def _refuse_others(part: str) -> None:

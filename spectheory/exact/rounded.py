@@ -20,7 +20,7 @@ from spectheory.pairs.pair import ModelPair
 from spectheory.verification.evaluator import Evaluator
 from spectheory.verification.outcome import Outcome
 from spectheory.verification.resolve import Problem
-from spectheory.verification.user_checks import check_answers, sampled_leaves
+from spectheory.verification.user_checks import check_answers, check_same_law, sampled_leaves
 from spectheory.verification.verifier import UserVerifier, Verifier
 
 
@@ -69,7 +69,8 @@ ARITHMETICS: Mapping[str, Arithmetic] = {
 
 
 VETTED_TUPLES = 16
-"""On so many tuples a user's verifier is checked to be a function of its inputs in floats too."""
+"""On so many tuples a user's verifier is checked to be a function of its inputs in floats too; the batches in
+which its law is computed again have as many."""
 
 
 class DoesNotRunError(InvalidInputError):
@@ -130,6 +131,9 @@ def certify_rounded(
     problem = Problem(_InArithmetic(bound, numbers), pair, process)
     law = law_of(problem, tolerance=numbers.tolerance, epsilon=numbers.epsilon)
     if isinstance(bound, UserVerifier):
+        few = VETTED_TUPLES * process.num_drafts * (pair.draft_length + 1) * pair.vocab_size
+        again = law_of(problem, chunk_entries=few, tolerance=numbers.tolerance, epsilon=numbers.epsilon)
+        check_same_law(problem, law.numbers, again.numbers, numbers.tolerance)
         drafted = Evaluator.of(problem, process).tuples(sampled_leaves(problem, VETTED_TUPLES))[1:]
         check_answers(bound, tuple(map(numbers.array, drafted)), numbers.tolerance)
     return certificate_of(law, numbers.tolerance, numbers.epsilon, arithmetic)

@@ -109,7 +109,7 @@ def _check_mixed_stops(
     """Refuse a correction whose row for one stop depends on the other stops of the call.
 
     In the other checks all tuples of a call have the same stop.  Here the stops differ, and every stop that
-    is made is asked about once.
+    is made is asked about twice.
     """
     outcome = verifier.outcome(*drafted)
     device, lengths = drafted[0].device, outcome.stop_probs.shape[-1]
@@ -117,7 +117,7 @@ def _check_mixed_stops(
     made = flat.cpu().numpy() if hasattr(flat, "cpu") else np.asarray(flat, dtype=bool)
     order, tuples = np.argsort(~made, axis=1, kind="stable"), np.arange(len(made))
     slack, xp = float_tolerance(first.stop_probs, tolerance), namespace(drafted[0])
-    for turn in range(made.sum(axis=1).max()):
+    for turn in 2 * list(range(made.sum(axis=1).max())):
         picked = order[tuples, (tuples + turn) % made.sum(axis=1)]
         rows = outcome.correction(
             *(xp.asarray(part, device=device) for part in (picked // lengths, picked % lengths))

@@ -11,7 +11,7 @@ import pickle
 import sys
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, redirect_stdout, suppress
+from contextlib import AbstractContextManager, contextmanager, nullcontext, redirect_stdout, suppress
 from copy import copy, deepcopy
 from fractions import Fraction
 from importlib import import_module
@@ -343,7 +343,7 @@ class UserVerifier(Verifier):
                 f"verifier {self.name!r} returned {what} as {type(array).__name__}; expected "
                 f"{type(like).__name__}, the kind of array that it was given{defined_at(returned_by)}"
             )
-        with users_code(f"copying the {what} of verifier {self.name!r}", returned_by, may_refuse=False):
+        with users_code(f"copying the {what} of verifier {self.name!r}", returned_by):
             return PrivateCopy.returned(array)
 
     def _checked(
@@ -429,7 +429,7 @@ def users_code(
         InvalidInputError: the code raised it.
     """
     try:
-        with redirect_stdout(sys.stderr):
+        with redirect_stdout(sys.stderr), gradients_off():
             yield
     except KeyboardInterrupt:
         raise
@@ -444,6 +444,12 @@ def users_code(
         except Exception:  # its text is a user's code too
             said = ""
         raise InvalidOutcomeError(f"{what} failed: {type(error).__name__}{said}{place}") from error
+
+
+def gradients_off() -> AbstractContextManager[Any]:
+    """torch without gradients, as texts are decoded, where it is imported."""
+    torch = sys.modules.get("torch")
+    return nullcontext() if torch is None else torch.no_grad()
 
 
 def users_line(error: BaseException) -> str:

@@ -20,7 +20,8 @@ from spectheory.auditing.tape.atoms import uniform_number
 from spectheory.auditing.tape.coins import CoinGenerator
 from spectheory.auditing.tape.decisions import Tape
 from spectheory.auditing.tape.races import UndefinedDrawError
-from spectheory.foundation.errors import InvalidInputError
+from spectheory.foundation.documents import count_text
+from spectheory.foundation.errors import InvalidInputError, InvalidOutcomeError
 from spectheory.foundation.validation import unknown_name
 from spectheory.pairs.contexts import Context, context_number
 from spectheory.pairs.drafts import PerPath
@@ -255,7 +256,12 @@ def verified_batch(function: Callable[..., Any], call: Call, rows: Sequence[Any]
         for name, tensor in zip(row._fields[:3], row[:3], strict=True)
     }
     with call.inputs(**tensors):
-        return [_token_list(tokens) for tokens in function(rows, call.generator)]
+        found = [_token_list(tokens) for tokens in function(rows, call.generator)]
+    if len(found) != len(rows):
+        raise InvalidOutcomeError(
+            f"the sampler returned the tokens of {count_text(len(found), 'request')}, expected {len(rows)}"
+        )
+    return found
 
 
 def _drafts_itself(function: Callable[..., Any], call: Call) -> list[int]:

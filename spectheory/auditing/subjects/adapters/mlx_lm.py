@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 import torch
+from scipy.special import softmax
 
 from spectheory.auditing.subjects.library_code import Code
 from spectheory.auditing.subjects.one_module import Given
@@ -47,19 +48,14 @@ CATEGORICAL = "mx.random.categorical: a draw with the softmax of the logits"
 NO_FLOAT = "float: a random number is compared as it is"
 
 
-def _softmax(x: np.ndarray, axis: int = -1) -> np.ndarray:
-    weights = np.exp(x - x.max(axis=axis, keepdims=True))
-    return weights / weights.sum(axis=axis, keepdims=True)
-
-
 def _categorical(logits: np.ndarray) -> np.ndarray:
-    return np.array(np.random.default_rng().choice(len(logits), p=_softmax(logits.astype(float))))
+    return np.array(np.random.default_rng().choice(len(logits), p=softmax(logits.astype(float))))
 
 
 def _arrays() -> Mapping[str, Any]:
     return {
         **{name: getattr(np, name) for name in ("arange", "cumprod", "int32", "log", "maximum", "minimum")},
-        "softmax": _softmax,
+        "softmax": softmax,
         "random": SimpleNamespace(
             uniform=lambda shape: np.random.default_rng().random(shape), categorical=_categorical
         ),
