@@ -164,16 +164,14 @@ def audit(
     from spectheory.command_line import audit_reports
     from spectheory.foundation.documents import replace_file
 
-    drafts = {
-        "num_drafts": _listed("--num-drafts", num_drafts),
-        "trees": [process_of(1, tree) for tree in trees],
-    }
+    asked_trees = [process_of(1, tree) for tree in trees]
+    drafts = {"num_drafts": _listed("--num-drafts", num_drafts), "trees": asked_trees}
     samplers = _samplers(names, signature, mixes, drafts, cache, checkout)
     pairs = _pairs(pair_file, vocab, draft_length)
     if kept is not None:
         if not as_page or base or junit_file or markdown_file:
             raise InvalidInputError("--resume keeps the audits of a page: with --page, and no other report")
-        asked = [signature, mixes, drafts["num_drafts"], list(map(str, drafts["trees"]))]
+        asked = [signature, mixes, drafts["num_drafts"], [str(tree) for tree in asked_trees]]
         return _page(samplers, pairs, kept, asked)
     before = None if base is None else _base(base, samplers, pairs, cache)
     found = _audited(samplers, pairs)
