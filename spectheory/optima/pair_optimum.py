@@ -31,8 +31,9 @@ def optimum(
 
     Source: greedy2026 Theorem 3.3 for one path, Theorem 4.3 for several.  It is exact for exact pairs where
     the exact program is small enough.  Beyond that it is a float between the bounds that
-    ``multi_path_interval`` certifies.  A context-free pair whose tree is too large is solved without it: exactly
-    for one path (``context_free_path_optimum``), as an interval for several (``context_free_interval``).
+    ``multi_path_interval`` certifies.  A context-free pair whose tree is too large is solved without it:
+    exactly for one path (``context_free_path_optimum``), as an interval for several
+    (``context_free_interval``).
 
     Args:
         pair: the models.

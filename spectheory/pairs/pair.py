@@ -202,8 +202,8 @@ class ModelPair:
         draft_length = check_count("draft_length", draft_length, error=InvalidPairError)
         if size ** (draft_length + 1) > MAX_NUMBERED:
             raise EnumerationTooLargeError(
-                f"the contexts of {size} tokens and draft length {draft_length} are more than {MAX_NUMBERED}; "
-                "use a shorter draft length or fewer tokens"
+                f"the contexts of {size} tokens and draft length {draft_length} are more than "
+                f"{MAX_NUMBERED}; use a shorter draft length or fewer tokens"
             )
         return _context_free(target_row, draft_row, draft_length, _names(vocab, size), row_sum_tolerance)
 
@@ -524,9 +524,9 @@ def check_size(vocab_size: int, draft_length: Any) -> int:
         entries, depth = entries * vocab_size, depth + 1
     if entries > MAX_ENTRIES:
         raise EnumerationTooLargeError(
-            f"a pair of {vocab_size} tokens and draft length {draft_length} has a level of at least {entries} "
-            f"probabilities ({8 * entries} bytes), the limit is {MAX_ENTRIES}; use a shorter draft length, "
-            "fewer tokens, or a context-free pair"
+            f"a pair of {vocab_size} tokens and draft length {draft_length} has a level of at least "
+            f"{entries} probabilities ({8 * entries} bytes), the limit is {MAX_ENTRIES}; use a shorter "
+            "draft length, fewer tokens, or a context-free pair"
         )
     return draft_length
 
