@@ -23,6 +23,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -193,16 +194,14 @@ def main() -> int:
     given = arguments(__doc__)
     rows, complaints = [], []
     parts = (law_rows, one_path_rows, interval_rows)
-    for row in (
-        *(row for part in parts for row in part(given.repeats, complaints)),
-        *first_rows(given.repeats),
-    ):
+    measured = (row for part in parts for row in part(given.repeats, complaints))
+    for row in chain(measured, first_rows(given.repeats)):
         if "beside" in row:
             row["to_beside"] = round(row["seconds"] / row["beside"], 2)
         if "certify" in row:
             row["certify_to_beside"] = round(row["certify"] / row["beside"], 2)
         rows.append(
-            {key: round(value, 4) if isinstance(value, float) else value for key, value in row.items()}
+            {key: round(value, 5) if isinstance(value, float) else value for key, value in row.items()}
         )
         print(*(f"{key} {value}" for key, value in rows[-1].items()), sep=", ", flush=True)
     slopes = exponents(rows)
