@@ -74,11 +74,7 @@ def holds_numbers(array: Array) -> bool:
 
 
 def like_rows(table: np.ndarray, rows: Array) -> Array:
-    """A table of an enumerated pair in the arithmetic, precision and device of ``rows``.
-
-    Raises:
-        InvalidInputError: the rows are exact and the table is not.
-    """
+    """A table of an enumerated pair in the arithmetic, precision and device of ``rows``."""
     if not is_exact(rows):
         return namespace(rows).asarray(table.astype(float), dtype=rows.dtype, device=rows.device)
     if not is_exact(table):
@@ -348,12 +344,6 @@ def hit_probability(draft_probs: Any, num_drafts: Any) -> Any:
 
     Returns:
         f(u), of the same shape and arithmetic.
-
-    Example:
-        >>> hit_probability(np.array([Fraction(1, 3)]), 2)
-        array([Fraction(5, 9)], dtype=object)
-        >>> hit_probability(1e-18, 2)
-        2e-18
     """
     if isinstance(num_drafts, int) and num_drafts == 1:
         return draft_probs

@@ -25,7 +25,6 @@ from .one_position.closed_forms import bernoulli_acceptance as bernoulli_accepta
 from .one_position.closed_forms import uniform_acceptance as uniform_acceptance
 from .one_position.draft_temperature import TemperedAcceptance as TemperedAcceptance
 from .one_position.draft_temperature import acceptance_at_temperature as acceptance_at_temperature
-from .one_position.draft_temperature import best_draft_temperature as best_draft_temperature
 from .one_position.gumbel_coupling import gumbel_acceptance as gumbel_acceptance
 from .one_position.hub_drafts import HubPlan as HubPlan
 from .one_position.hub_drafts import hub_plan as hub_plan

@@ -45,9 +45,6 @@ def refuse_errors(verifier: Verifier, errors: Array, tolerance: float, place: Ca
 
     Args:
         place: number of an answer -> where it was given, in words.
-
-    Raises:
-        InvalidOutcomeError: an answer is not a law; the text names verifier, fault and place.
     """
     # Written so that NaN, which fails every comparison, counts as wrong.
     wrong = ~(errors <= tolerance)

@@ -196,10 +196,6 @@ def sample_rows(rows: Array, generator: Any) -> Array:
 
     Raises:
         InvalidOutcomeError: a row has no mass.
-
-    Example:
-        >>> sample_rows(np.array([[0.0, 1.0, 0.0]]), np.random.default_rng(0))
-        array([1])
     """
     number, mass = _draw(rows, generator)
     _refuse_rows_without_mass(mass)
@@ -342,10 +338,6 @@ def correction_deviation(rows: Array, probs: Array, are_weights: bool = False) -
 
     Returns:
         The deviation, and whether all entries of a row are zero, bool [...].
-
-    Example:
-        >>> correction_deviation(np.array([[0.5, 0.0], [0.0, 0.0]]), np.array([0.5, 1.0]))
-        (Deviation(lowest=array([0., 0.]), sum_error=array([0.25, 0.  ])), array([False,  True]))
     """
     xp = namespace(rows)
     lowest, total = xp.min(rows, axis=-1), xp.sum(rows, axis=-1)
