@@ -8,7 +8,7 @@ compared before they are timed; exit status 1 where they differ.
 - ``one path``: the optimum of context-free pairs by merged weights, beside the program on the tree, if any
 - ``two paths``: the interval of context-free pairs within 1 %, and of the tree within 1e-6
 - ``first``: a new process: certify an exact pair, and the first optimum of two paths, with an empty cache of
-  numba, a full one, and none
+  numba, a full one, and one that cannot be written to
 
 Exponents are slopes of log seconds over log size, fitted to the rows of the same run.
 
@@ -154,13 +154,13 @@ def first_rows(repeats: int) -> Iterator[dict[str, Any]]:
     timed = "import time\n{}\nprint(time.process_time())"
     with tempfile.TemporaryDirectory() as empty:
         for name, code in FIRST.items():
-            for cache in ("empty", "full", "none"):
+            for cache in ("empty", "full", "cannot be written to"):
                 found = []
                 for turn in range(min(repeats, 3)):
                     folder = f"{empty}/{turn if cache == 'empty' else 0}{name}"
                     os.makedirs(folder, exist_ok=True)
                     variables = os.environ | {"NUMBA_CACHE_DIR": folder}
-                    if cache == "none":
+                    if cache == "cannot be written to":  # then a temporary folder is used, which may be full
                         variables |= {"NUMBA_CACHE_DIR": "/proc/1/none", "TMPDIR": "/proc/1/none"}
                     answer = subprocess.run(
                         [sys.executable, "-c", timed.format(code)],
