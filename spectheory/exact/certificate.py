@@ -12,7 +12,8 @@ from spectheory.foundation.errors import EnumerationTooLargeError
 from spectheory.foundation.exact_numbers import Number, float_tolerance
 from spectheory.foundation.results import Result, Templates
 from spectheory.foundation.scope import Scope
-from spectheory.optima.interval.interval import CertifiedInterval
+from spectheory.optima.context_free.merged_weights import ContextFreeOptimum
+from spectheory.optima.interval.interval import OptimumInterval
 from spectheory.optima.pair_optimum import optimum
 from spectheory.optima.solving.solution import Solution
 from spectheory.pairs.contexts import Context
@@ -78,7 +79,7 @@ class Certificate(Result):
         worst_path: the path of L+1 tokens with the largest deviation; ``None`` if there is none.
         counterexample: the shortest prefix on which the law is wrong, of those the worst, with its cause.
         antichain_violation: the most violated antichain; ``None`` if there is none.
-        best: the optimum over all valid verifiers of the pair: a ``Solution`` or a ``CertifiedInterval``;
+        best: the optimum over all valid verifiers of the pair: a ``Solution`` or an interval;
             ``None`` where it was not asked for or is out of reach.
         optimum_note: why ``best`` is ``None``, or how it was obtained.
         assumed: the declarations of a user's verifier that were checked on a sample only.
@@ -104,7 +105,7 @@ class Certificate(Result):
     worst_path: PathDeviation | None
     counterexample: Counterexample | None
     antichain_violation: AntichainViolation | None
-    best: Solution | CertifiedInterval | None
+    best: Solution | ContextFreeOptimum | OptimumInterval | None
     optimum_note: str
     assumed: str
     row_defect: float
@@ -154,7 +155,7 @@ class Certificate(Result):
         """Optimum minus block efficiency, in tokens per target call; at most this much for an interval."""
         if self.best is None:
             return None
-        optimum = self.best.upper if isinstance(self.best, CertifiedInterval) else self.best.value
+        optimum = self.best.upper if isinstance(self.best, OptimumInterval) else self.best.value
         return float(optimum - self.block_efficiency)
 
     @property
@@ -315,7 +316,7 @@ def certificate_of(
     tolerance: float,
     epsilon: float = FLOAT64,
     arithmetic: str | None = None,
-    best: Solution | CertifiedInterval | None = None,
+    best: Solution | ContextFreeOptimum | OptimumInterval | None = None,
     note: str = "not asked for",
     row_defect: float = 0.0,
 ) -> Certificate:
@@ -422,12 +423,14 @@ class _Steps:
             self.progress(self.done, self.tuples + self.checks * self.weight)
 
 
-def _optimum(pair: ModelPair, process: DraftProcess) -> tuple[Solution | CertifiedInterval | None, str]:
+def _optimum(
+    pair: ModelPair, process: DraftProcess
+) -> tuple[Solution | ContextFreeOptimum | OptimumInterval | None, str]:
     try:
         best = optimum(pair, drafts=process)
     except EnumerationTooLargeError as error:
         return None, str(error)
-    beyond_exact = pair.is_exact and isinstance(best, CertifiedInterval)
+    beyond_exact = pair.is_exact and isinstance(best, OptimumInterval)
     return best, ("too large for the exact program; " if beyond_exact else "") + best.method
 
 

@@ -24,6 +24,8 @@ from spectheory.pairs.pair import ModelPair
 MAX_ANTICHAINS = 100_000
 MAX_LISTED_ANTICHAINS = 2_000
 """The most antichains whose probability is computed one after the other."""
+LONG_COUNT = 10_000
+"""Bits after which antichains are not counted further."""
 ROWS_AT_ONCE = 2_000
 """Exact programs with more antichains than this are solved by row generation."""
 
@@ -62,9 +64,13 @@ def antichains(vocab_size: int, depth: int, max_antichains: int = MAX_ANTICHAINS
         >>> [tuple(np.flatnonzero(row).tolist()) for row in antichains(2, 1)]
         [(), (0,), (1,), (2,), (1, 2)]
     """
-    count = count_antichains(vocab_size, depth) - 1
+    count, counted = 1, 0
+    while counted < depth and count.bit_length() < LONG_COUNT:  # the number of digits grows as V^depth
+        counted += 1
+        count = count_antichains(vocab_size, counted) - 1
     if count > max_antichains:
         shown = str(count) if count < 10**15 else f"about 1e{int(math.log10(count))}"
+        shown = f"more than {shown.removeprefix('about ')}" if counted < depth else shown
         raise EnumerationTooLargeError(
             f"{vocab_size} tokens and draft length {depth} have {shown} non-empty antichains, the limit is "
             f"{max_antichains}; truncate the pair, restrict its tokens, or raise max_antichains"

@@ -3,9 +3,11 @@
 from dataclasses import replace
 
 from spectheory.foundation.errors import EnumerationTooLargeError, SolverError
+from spectheory.optima.context_free.merged_weights import ContextFreeOptimum, context_free_path_optimum
+from spectheory.optima.context_free.promises import context_free_interval
 from spectheory.optima.deterministic_drafts import deterministic_optimum
 from spectheory.optima.drafted_trees import tree_optimum
-from spectheory.optima.interval.interval import CertifiedInterval, Progress, multi_path_interval
+from spectheory.optima.interval.interval import MAX_LEAVES, OptimumInterval, Progress, multi_path_interval
 from spectheory.optima.multi_path import (
     MAX_ANTICHAINS,
     MAX_LISTED_ANTICHAINS,
@@ -31,12 +33,14 @@ def optimum(
     relative_gap: float = 1e-6,
     time_limit: float | None = None,
     progress: Progress | None = None,
-) -> Solution | CertifiedInterval:
+) -> Solution | ContextFreeOptimum | OptimumInterval:
     """The largest block efficiency E[τ+1] of any valid verifier, with its proof.
 
     Source: greedy2026 Theorem 3.3 for one path, Theorem 4.3 for several.  It is exact for exact pairs where
     the exact program is small enough.  Beyond that it is a float between the bounds that
-    ``multi_path_interval`` certifies.
+    ``multi_path_interval`` certifies.  A context-free pair whose tree is too large is solved without it:
+    exactly for one path (``context_free_path_optimum``), as an interval for several
+    (``context_free_interval``).
 
     Args:
         pair: the models.
@@ -47,9 +51,9 @@ def optimum(
         relative_gap, time_limit, progress: of ``multi_path_interval``, where it is used.
 
     Returns:
-        A ``Solution``, which is optimal, or a ``CertifiedInterval``.  Both have ``value`` and ``value_float``
-        (tokens per target call), ``lower``, ``upper``, ``method``, ``status`` and ``to_document()``.  All
-        numbers are at most L + 1 and depend on the pair and the process only.
+        A ``Solution`` or ``ContextFreeOptimum``, which are optimal, or an interval.  All have ``value`` and
+        ``value_float`` (tokens per target call), ``lower``, ``upper``, ``method``, ``status`` and
+        ``to_document()``.  All numbers are at most L + 1 and depend on the pair and the process only.
 
     Raises:
         InvalidInputError: ``drafts`` is neither a whole number of at least 1 nor a draft process.
@@ -74,7 +78,9 @@ def optimum(
             found = single_path_optimum(pair, max_nodes)
         elif isinstance(process, Deterministic):
             found = deterministic_optimum(pair, process)
-        elif isinstance(process, Tree) and pair.is_exact and _antichains(pair) > MAX_LISTED_ANTICHAINS:
+        elif (
+            isinstance(process, Tree) and pair.is_exact and _has_more_antichains(pair, MAX_LISTED_ANTICHAINS)
+        ):
             found = tree_optimum(pair, process)
         else:
             found = multi_path_optimum(pair, process, max_antichains)
@@ -84,13 +90,22 @@ def optimum(
         # the tolerance, as it can for probabilities near 1e-7.  For i.i.d. drafts the interval needs neither.
         if not isinstance(process, Iid) or max_nodes is not None:
             raise
+    if pair.context_free:
+        if process.num_drafts == 1:
+            return context_free_path_optimum(pair)
+        if pair.vocab_size**pair.draft_length > MAX_LEAVES:
+            return context_free_interval(
+                pair, process.num_drafts, relative_gap=relative_gap, time_limit=time_limit, progress=progress
+            )
     return multi_path_interval(
         pair, process.num_drafts, relative_gap=relative_gap, time_limit=time_limit, progress=progress
     )
 
 
-def _antichains(pair: ModelPair) -> int:
-    return count_antichains(pair.vocab_size, pair.draft_length)
+def _has_more_antichains(pair: ModelPair, most: int) -> bool:
+    """Whether the tree has more than ``most``; their number has about V^L digits."""
+    depths = range(1, pair.draft_length + 1)
+    return any(count_antichains(pair.vocab_size, depth) > most for depth in depths)
 
 
 def _at_most(solution: Solution, length: int) -> Solution:

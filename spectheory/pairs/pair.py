@@ -5,7 +5,7 @@ Notation (theory.md §1): p is the target, q the draft, V the vocabulary size, L
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from fractions import Fraction
 from functools import cached_property
@@ -32,6 +32,9 @@ from spectheory.pairs.rows import Row, parse_rows
 
 MAX_ENTRIES = 50_000_000
 """The largest number of probabilities a pair may hold; a tree of depth L grows as V^(L+1)."""
+MAX_NUMBERED = 2**59
+"""The most probabilities of one depth of a context-free pair: numpy addresses no more bytes than 2^63."""
+SIDES = ("target", "draft")
 
 
 ROUNDING_OF_A_ROW = 1e-12
@@ -73,8 +76,8 @@ class ModelPair:
     def __post_init__(self) -> None:
         _validate(self)
         # Copies that cannot be written to: a verifier cannot change the pair it is judged on.
-        for side in ("target", "draft"):
-            object.__setattr__(self, side, tuple(_locked(level) for level in getattr(self, side)))
+        for side in SIDES:
+            object.__setattr__(self, side, self._levels_of(side, _locked))
 
     def __repr__(self) -> str:
         shape = f"{self.vocab_size} tokens, draft length {self.draft_length}, {self.arithmetic}"
@@ -84,7 +87,10 @@ class ModelPair:
         """The same rows, bit by bit and of the same kind, and the same names."""
         if not isinstance(other, ModelPair) or self.vocab != other.vocab:
             return False
-        mine, others = (*self.target, *self.draft), (*other.target, *other.draft)
+        if self.context_free and other.context_free:
+            mine, others = self._different_levels, other._different_levels
+        else:
+            mine, others = (*self.target, *self.draft), (*other.target, *other.draft)
         return len(self.draft) == len(other.draft) and all(
             one.dtype == level.dtype and np.array_equal(one, level)
             for one, level in zip(mine, others, strict=True)
@@ -92,7 +98,18 @@ class ModelPair:
 
     def __reduce__(self) -> tuple[Any, ...]:
         """By its fields, so that a copy is locked, shares nothing and holds nothing computed before."""
+        if self.context_free:
+            rows = self.target[0][0].copy(), self.draft[0][0].copy()
+            return _context_free, (*rows, self.draft_length, self.vocab, self.row_sum_tolerance)
         return ModelPair, tuple(getattr(self, field.name) for field in fields(self))
+
+    def _levels_of(self, side: str, function: Callable[[np.ndarray], np.ndarray]) -> tuple[np.ndarray, ...]:
+        """The rows of a side by depth, under a function of rows; a context-free pair holds one of them."""
+        levels = getattr(self, side)
+        if not self.context_free:
+            return tuple(map(function, levels))
+        row = _locked(function(levels[0]))[0]
+        return tuple(np.broadcast_to(row, (len(level), len(row))) for level in levels)
 
     def __hash__(self) -> int:
         """Of the shape and the names: equal pairs have equal hashes, and no row is looked at."""
@@ -141,8 +158,7 @@ class ModelPair:
     @cached_property
     def numbers(self) -> PairNumbers:
         """The pair in the numbers to compute with: python-flint rationals if it is exact, else float64."""
-        sides = (self.target, self.draft)
-        return PairNumbers(*(tuple(_locked(flint_if_exact(level)) for level in side) for side in sides))
+        return PairNumbers(*(self._levels_of(side, _locked_numbers) for side in SIDES))
 
     def context(self, depth: int, index: int) -> Context:
         """The token ids of the context with this number at this depth.
@@ -174,7 +190,7 @@ class ModelPair:
 
         Raises:
             InvalidPairError: rows that are not laws, of different lengths, or of different arithmetic.
-            EnumerationTooLargeError: a tree of that depth cannot be held.
+            EnumerationTooLargeError: the contexts of that depth cannot be numbered.
 
         Example:
             >>> ModelPair.context_free_pair([0.5, 0.5], [0.25, 0.75], draft_length=1).arithmetic
@@ -183,14 +199,13 @@ class ModelPair:
         target_row, draft_row = parse_rows({"target": target_probs, "draft": draft_probs}, normalise).values()
         size = len(target_row)
         _check_width("the draft row", draft_row, size)
-        draft_length = check_size(size, draft_length)
-        return ModelPair(
-            target=tuple(np.tile(target_row, (size**i, 1)) for i in range(draft_length + 1)),
-            draft=tuple(np.tile(draft_row, (size**i, 1)) for i in range(draft_length)),
-            vocab=_names(vocab, size),
-            context_free=True,
-            row_sum_tolerance=row_sum_tolerance,
-        )
+        draft_length = check_count("draft_length", draft_length, error=InvalidPairError)
+        if size ** (draft_length + 1) > MAX_NUMBERED:
+            raise EnumerationTooLargeError(
+                f"the contexts of {size} tokens and draft length {draft_length} are more than "
+                f"{MAX_NUMBERED}; use a shorter draft length or fewer tokens"
+            )
+        return _context_free(target_row, draft_row, draft_length, _names(vocab, size), row_sum_tolerance)
 
     @staticmethod
     def from_contexts(
@@ -244,7 +259,7 @@ class ModelPair:
         """The same pair in float64 (itself when it is float64 already)."""
         if not self.is_exact:
             return self
-        target, draft = (tuple(level.astype(float) for level in side) for side in (self.target, self.draft))
+        target, draft = (self._levels_of(side, lambda level: level.astype(float)) for side in SIDES)
         return replace(self, target=target, draft=draft)
 
     @cached_property
@@ -252,7 +267,14 @@ class ModelPair:
         """The largest |sum of a row - 1|; 0 for an exact pair."""
         if self.is_exact:
             return 0.0
-        return max(float(abs(level.sum(axis=1) - 1).max()) for level in (*self.target, *self.draft))
+        return max(float(abs(level.sum(axis=1) - 1).max()) for level in self._different_levels)
+
+    @property
+    def _different_levels(self) -> tuple[np.ndarray, ...]:
+        """All rows, each at least once: of a context-free pair the two at the root."""
+        if self.context_free:
+            return self.target[0], self.draft[0]
+        return *self.target, *self.draft
 
     def normalised(self) -> ModelPair:
         """The pair with every row divided by its sum; itself where all sums are 1 but for rounding.
@@ -265,9 +287,9 @@ class ModelPair:
         """
         if self.row_defect <= ROUNDING_OF_A_ROW:
             return self
-        if not all(level.sum(axis=1).all() for level in (*self.target, *self.draft)):
+        if not all(level.sum(axis=1).all() for level in self._different_levels):
             raise InvalidPairError("a row sums to 0, so that no division makes it a law")
-        target, draft = (tuple(map(normalise, side)) for side in (self.target, self.draft))
+        target, draft = (self._levels_of(side, normalise) for side in SIDES)
         return replace(self, target=target, draft=draft)
 
     def truncate(self, draft_length: int) -> ModelPair:
@@ -298,8 +320,11 @@ class ModelPair:
 
         def keep(levels: tuple[np.ndarray, ...], side: str) -> tuple[np.ndarray, ...]:
             contexts = np.zeros(1, dtype=np.int64)
-            result = []
+            result: list[np.ndarray] = []
             for depth, level in enumerate(levels):
+                if self.context_free and result:
+                    result.append(np.broadcast_to(result[0], (len(kept) ** depth, len(kept))))
+                    continue
                 rows = level[contexts][:, kept]
                 mass = rows.sum(axis=1)
                 for number in np.flatnonzero(mass == 0):
@@ -405,7 +430,29 @@ def _locked(level: np.ndarray) -> np.ndarray:
     return copy
 
 
+def _locked_numbers(level: np.ndarray) -> np.ndarray:
+    return _locked(flint_if_exact(level))
+
+
+def _context_free(
+    target_row: np.ndarray, draft_row: np.ndarray, length: int, vocab: tuple[str, ...], tolerance: float
+) -> ModelPair:
+    size = len(vocab)
+    return ModelPair(
+        target=tuple(np.broadcast_to(target_row, (size**i, size)) for i in range(length + 1)),
+        draft=tuple(np.broadcast_to(draft_row, (size**i, size)) for i in range(length)),
+        vocab=vocab,
+        context_free=True,
+        row_sum_tolerance=tolerance,
+    )
+
+
 def _path_probs(levels: tuple[np.ndarray, ...]) -> tuple[np.ndarray, ...]:
+    if levels[-1].size > MAX_ENTRIES:
+        raise EnumerationTooLargeError(
+            f"{levels[-1].size} paths of {len(levels)} tokens, the limit is {MAX_ENTRIES}; "
+            "truncate the pair or restrict its tokens"
+        )
     probs = [levels[0][0][:1] * 0 + 1]
     for level in levels:
         probs.append((probs[-1][:, None] * level).ravel())
@@ -468,8 +515,9 @@ def check_size(vocab_size: int, draft_length: Any) -> int:
         entries, depth = entries * vocab_size, depth + 1
     if entries > MAX_ENTRIES:
         raise EnumerationTooLargeError(
-            f"a pair of {vocab_size} tokens and draft length {draft_length} has more than {MAX_ENTRIES} "
-            "probabilities; use a shorter draft length or fewer tokens"
+            f"a pair of {vocab_size} tokens and draft length {draft_length} has a level of at least "
+            f"{entries} probabilities ({8 * entries} bytes), the limit is {MAX_ENTRIES}; use a shorter "
+            "draft length, fewer tokens, or a context-free pair"
         )
     return draft_length
 
@@ -500,9 +548,16 @@ def _validate(pair: ModelPair) -> None:
                     f"the {side} rows at depth {depth} have shape {level.shape}; "
                     f"expected {(size**depth, size)} for {size} tokens"
                 )
-            _validate_rows(pair, side, depth, level)
-    if pair.context_free and any((level != level[0]).any() for level in (*pair.target, *pair.draft)):
-        raise InvalidPairError("context_free is set, but rows depend on the context; leave it out")
+            if not (pair.context_free and _is_one_row(level) and depth):
+                _validate_rows(pair, side, depth, level)
+            different = level[:1] if _is_one_row(level) else level
+            if pair.context_free and (different != levels[0][0]).any():
+                raise InvalidPairError("context_free is set, but rows depend on the context; leave it out")
+
+
+def _is_one_row(level: np.ndarray) -> bool:
+    """Whether all rows are one in memory."""
+    return len(level) == 1 or level.strides[0] == 0
 
 
 def _validate_rows(pair: ModelPair, side: str, depth: int, level: np.ndarray) -> None:

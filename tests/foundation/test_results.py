@@ -17,7 +17,7 @@ from spectheory.auditing.verdicts.audit_changes import AuditChange, AuditChanges
 from spectheory.auditing.verdicts.release_history import AuditedRelease, History
 from spectheory.exact.suite import SuiteCase, certify_suite
 from spectheory.foundation.results import Result, Table, compared
-from spectheory.optima import most_decoded_tokens
+from spectheory.optima import context_free_interval, context_free_path_optimum, most_decoded_tokens
 from spectheory.pairs.drafts import Iid, PrefixTree
 from spectheory.simulation import Budget, plan_pair, simulate_enumerated
 from spectheory.verification.defective import defects
@@ -42,6 +42,8 @@ RESULTS: dict[str, Callable[[], Result]] = {
     ),
     "Solution": lambda: optimum(PAIR, 2),
     "CertifiedInterval": lambda: optimum(instances.random_float(1, 10, 3, agreement=0.3), 2),
+    "ContextFreeOptimum": lambda: context_free_path_optimum(PAIR, 12),
+    "ContextFreeInterval": lambda: context_free_interval(PAIR, 2, 4, relative_gap=0.05),
     "SeveralCalls": lambda: most_decoded_tokens(instances.early_stop(3), 2, draft_length=3),
     "Acceptance": lambda: acceptance(["1/3", "2/3"], ["2/3", "1/3"], 2),
     "Simulation": lambda: simulate_enumerated(PAIR, ["token", "greedy_block"], samples=500),

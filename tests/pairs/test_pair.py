@@ -1,5 +1,7 @@
 """ModelPair: construction, contexts, derived pairs, and every bad input with what its error says."""
 
+import pickle
+from dataclasses import replace
 from itertools import product
 from typing import Any
 
@@ -11,8 +13,8 @@ from hypothesis import strategies as st
 
 import reference
 from pair_support import DOCUMENT, assert_same_pair
-from spectheory import instances
-from spectheory.foundation.errors import InvalidPairError
+from spectheory import instances, output_law
+from spectheory.foundation.errors import EnumerationTooLargeError, InvalidPairError
 from spectheory.foundation.exact_numbers import fractions_if_exact
 from spectheory.pairs.pair import ModelPair
 from spectheory.testing.strategies import pairs
@@ -152,11 +154,36 @@ def test_truncate_keeps_the_first_levels(pair: ModelPair) -> None:
     for length in range(1, pair.draft_length + 1):
         shorter = pair.truncate(length)
         assert (shorter.draft_length, len(shorter.target)) == (length, length + 1)
-        assert all(a is b for a, b in zip(shorter.target, pair.target, strict=False))
+        assert all((a == b).all() for a, b in zip(shorter.target, pair.target, strict=False))
+        assert pair.context_free or shorter.target[0] is pair.target[0]
     with pytest.raises(InvalidPairError, match=rf"expected 1\.\.{pair.draft_length}"):
         pair.truncate(pair.draft_length + 1)
     with pytest.raises(InvalidPairError, match="draft_length must be a whole number of at least 1, got 0"):
         pair.truncate(0)
+
+
+def test_a_context_free_pair_holds_two_rows() -> None:
+    """10^9 contexts and more: no method, copy or comparison makes an array of them; what would is refused."""
+    pair = ModelPair.context_free_pair([0.25, 0.75], [0.5, 0.5], 40)
+    exact = ModelPair.context_free_pair(["1/4", "3/4", "0"], ["1/2", "1/2", "0"], 30)
+    for same in (
+        pickle.loads(pickle.dumps(pair)),
+        pair.normalised(),
+        ModelPair.from_document(pair.to_document()),
+    ):
+        assert same == pair
+        assert same.target[40].shape == (2**40, 2)
+    assert exact.restrict([0, 1]).to_float() == pair.truncate(30)
+    assert exact.restrict([0, 1]).numbers.target[30][-1].tolist() == [fmpq(1, 4), fmpq(3, 4)]
+    assert pair != ModelPair.context_free_pair([0.25, 0.75], [0.75, 0.25], 40)
+    with pytest.raises(EnumerationTooLargeError, match="paths of 40 tokens, the limit is"):
+        pair.draft_path_probs(2)
+    with pytest.raises(EnumerationTooLargeError, match="paths of 40 tokens"):
+        output_law("block", pair)
+    with pytest.raises(InvalidPairError, match="rows depend on the context"):
+        replace(pair, target=(pair.target[0][:, ::-1], *pair.target[1:]))
+    with pytest.raises(EnumerationTooLargeError, match="2 tokens and draft length 62 are more than"):
+        ModelPair.context_free_pair([0.25, 0.75], [0.5, 0.5], 62)
 
 
 def test_truncate_of_a_context_free_pair_is_the_shorter_instance() -> None:

@@ -118,18 +118,20 @@ def test_files_that_cannot_be_read(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("context_free", [True, False])
-def test_trees_that_cannot_be_held_are_refused(context_free: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    """2^70 rows are refused before anything is allocated; depth 12 is not, nor a level of just the limit."""
+def test_trees_that_cannot_be_held_are_refused(context_free: bool) -> None:
+    """2^70 rows are refused before anything is allocated."""
     row = ["1/2", "1/2"]
     table = row if context_free else {"": row}
     document = DOCUMENT | {"target": table, "draft": table, "context_free": context_free}
     with pytest.raises(EnumerationTooLargeError, match="2 tokens and draft length 70"):
         ModelPair.from_document(document | {"draft_length": 70})
-    assert ModelPair.context_free_pair(row, row, 12).draft_length == 12
-    monkeypatch.setattr("spectheory.pairs.pair.MAX_ENTRIES", 2**13)
-    assert ModelPair.context_free_pair(row, row, 12).draft_length == 12
-    with pytest.raises(EnumerationTooLargeError, match="draft length 13"):
-        ModelPair.context_free_pair(row, row, 13)
+
+
+def test_the_limit_is_that_of_a_level(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("spectheory.pairs.pair.MAX_ENTRIES", 2**4)
+    assert instances.random_float(0, 2, 3).draft_length == 3
+    with pytest.raises(EnumerationTooLargeError, match=r"draft length 4 .*256 bytes"):
+        instances.random_float(0, 2, 4)
 
 
 def test_repeated_keys_are_refused(tmp_path: Path) -> None:

@@ -7,10 +7,13 @@ method instead of a linear-programming solver with cuts because it is faster.  O
 violated leaf set per round is still at 2.9e-3 after 30 s (``benchmarks/multi_path_scale.py``).
 """
 
+from __future__ import annotations
+
 import logging
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -26,11 +29,13 @@ from spectheory.optima.bounds.dual_scores import (
 )
 from spectheory.optima.bounds.lower_bounds import CertifiedLowerBound, certified_bound_of_draft, target_among
 from spectheory.optima.interval.breakpoints import chord_errors, first_breakpoints, refined_breakpoints
-from spectheory.optima.interval.interior_point import ChordProgram
 from spectheory.optima.interval.live_tree import LiveTree
 from spectheory.optima.one_position.ranking_plan import optimal_skewed_row
 from spectheory.optima.solving.solution import Bracketed
 from spectheory.pairs.pair import ModelPair
+
+if TYPE_CHECKING:
+    from spectheory.optima.interval.interior_point import ChordProgram
 
 _log = logging.getLogger(__name__)
 
@@ -50,8 +55,8 @@ Progress = Callable[[int, float, float], None]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class CertifiedInterval(Bracketed):
-    """A certified interval around the multi-path optimum, with the points that prove both ends.
+class OptimumInterval(Bracketed):
+    """A certified interval around an optimum.
 
     Attributes:
         program: the program's name.
@@ -59,13 +64,10 @@ class CertifiedInterval(Bracketed):
         status: ``"optimal"`` if the requested gap was reached, else ``"time limit"``, ``"interrupted"``, or
             ``"stalled"`` when float64 or the size limit allows no further progress.  The interval is
             certified in every case.
-        lower, upper: the ends; ``skewed_draft`` attains ``lower``.
-        rounds: interior-point steps taken.
+        lower, upper: the ends.
+        rounds: steps taken.
         segments: chords in the last piecewise linear stand-in of f.
         seconds: wall-clock time.
-        skewed_draft: r, a feasible leaf law, [V^L]: ``certified_lower_bound`` accepts it.
-        node_masses: x(a) = D(a) p(a) by depth.
-        scores, slacks: y and z by depth: ``certified_upper_bound`` accepts them.
     """
 
     program: str
@@ -76,10 +78,6 @@ class CertifiedInterval(Bracketed):
     rounds: int
     segments: int
     seconds: float
-    skewed_draft: np.ndarray
-    node_masses: Levels
-    scores: Levels
-    slacks: Levels
 
     @property
     def value(self) -> float:
@@ -100,6 +98,23 @@ class CertifiedInterval(Bracketed):
     def reached(self) -> bool:
         """Whether the gap asked for was reached."""
         return self.status == "optimal"
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class CertifiedInterval(OptimumInterval):
+    """A certified interval around the multi-path optimum, with the points that prove both ends.
+
+    Attributes:
+        skewed_draft: r, a feasible leaf law, [V^L]: ``certified_lower_bound`` accepts it, and it attains
+            ``lower``.
+        node_masses: x(a) = D(a) p(a) by depth.
+        scores, slacks: y and z by depth: ``certified_upper_bound`` accepts them.
+    """
+
+    skewed_draft: np.ndarray
+    node_masses: Levels
+    scores: Levels
+    slacks: Levels
 
 
 class _Best:
@@ -251,6 +266,8 @@ def multi_path_interval(
 
 def _close(best: _Best, relative_gap: float, after_round: Callable[[], None]) -> None:
     """Raise the lower and cut the upper bound until the gap is reached or neither moves."""
+    from spectheory.optima.interval.interior_point import ChordProgram  # it loads scipy and numba
+
     tree, K = best.tree, best.num_drafts
     after_round()
     if best.gap <= relative_gap * best.below.value:

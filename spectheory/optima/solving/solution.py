@@ -14,7 +14,7 @@ from spectheory.optima.solving.linear_program import LinearProgram
 
 
 class Bracketed(Result):
-    """An optimum between two certified floats: a ``Solution`` or a ``CertifiedInterval``."""
+    """An optimum between two certified floats: a ``Solution`` or an interval."""
 
     program: str
     value: Any

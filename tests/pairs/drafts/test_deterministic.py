@@ -1,5 +1,6 @@
 """Deterministic drafts: their trees by brute force, what reaches a verifier, and a process of one's own."""
 
+from dataclasses import replace
 from fractions import Fraction
 from functools import partial
 from typing import Any
@@ -306,7 +307,8 @@ def test_a_users_process_shares_nothing_with_what_judges() -> None:
             yield from super().tuples(pair, size)
             self._tuples = {(0, 0): Fraction(1)}
 
-    pair, law = instances.two_token(1), {(0, 1): Fraction(1, 2), (1, 1): Fraction(1, 2)}
+    given = replace(instances.two_token(1), context_free=False)  # whose levels can be unlocked
+    pair, law = given, {(0, 1): Fraction(1, 2), (1, 1): Fraction(1, 2)}
     hostile, honest = Hostile(dict(law)), Listed(law)
     assert optimum(pair, honest).value == optimum(pair, Hostile(dict(law))).value
     found = certify("naive_sampling", pair, hostile)

@@ -1,0 +1,214 @@
+"""Exact laws beside a walk of the tree, optima with and without the tree, and what a new process pays first.
+
+CPU seconds on one thread; alternatives take turns in one process, and medians are compared.  Results are
+compared before they are timed; exit status 1 where they differ.
+
+- ``law``: ``output_law`` and ``certify`` (without the optimum) of block verification on one path, beside a
+  walk of the tree of contexts in python-flint's rationals that is written by hand
+- ``one path``: the optimum of context-free pairs by merged weights, beside the program on the tree, if any
+- ``two paths``: the interval of context-free pairs within 1 %, and of the tree within 1e-6
+- ``first``: a new process: certify an exact pair, and the first optimum of two paths, with an empty cache of
+  numba, a full one, and one that cannot be written to
+
+Exponents are slopes of log seconds over log size, fitted to the rows of the same run.
+
+    PYTHONPATH=. OMP_NUM_THREADS=1 python benchmarks/laws_and_optima.py
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from itertools import chain
+from typing import Any
+
+import numpy as np
+from flint import fmpq
+from timing import arguments, exit_status, machine, median_seconds, write
+
+from spectheory import ModelPair, certify, instances, output_law
+from spectheory.optima import (
+    context_free_interval,
+    context_free_path_optimum,
+    multi_path_interval,
+    single_path_optimum,
+)
+
+LAWS = ((2, 6), (2, 9), (4, 3), (4, 4), (4, 5), (8, 3))
+"""V and L."""
+ONE_PATH = (8, 12, 16, 30, 60, 120)
+TWO_PATHS = (6, 12, 24)
+TREES = (6, 8, 10)
+"""L of the two-token pair."""
+
+FIRST = {
+    "certify": "from spectheory import certify, instances; certify('block', instances.two_token(2))",
+    "optimum": "from spectheory import instances, optimum; optimum(instances.random_float(0, 2, 6), 2)",
+}
+
+
+def walk(pair: ModelPair) -> list[list[Any]]:
+    """The law of block verification of one path: a walk of the tree with the weight and the draft's mass."""
+    target, draft = ([level.tolist() for level in side] for side in (pair.numbers.target, pair.numbers.draft))
+    size, length, zero, one = pair.vocab_size, pair.draft_length, fmpq(0), fmpq(1)
+    masses = [[zero] * size ** (depth + 1) for depth in range(length + 1)]
+
+    def visit(depth: int, number: int, mass: Any, weight: Any) -> Any:
+        """The probability that the node is drafted and nothing at or below it is accepted."""
+        row = target[depth][number]
+        if depth == length:
+            for token in range(size):
+                masses[depth][number * size + token] += mass * weight * row[token]
+            return mass * (one - weight)
+        drafted, rejected = draft[depth][number], zero
+        residual = [max(weight * p - q, zero) for p, q in zip(row, drafted, strict=True)]
+        total = sum(residual, zero)
+        for token in range(size):
+            if drafted[token] > 0:
+                reached = min(one, weight * row[token] / drafted[token])
+                rejected += visit(depth + 1, number * size + token, mass * drafted[token], reached)
+        rest = one - weight + total
+        accept = one if depth == 0 else total / rest if rest else zero
+        if total:
+            for token in range(size):
+                masses[depth][number * size + token] += rejected * accept * residual[token] / total
+        return rejected * (one - accept)
+
+    visit(0, 0, one, one)
+    return masses
+
+
+def law_rows(repeats: int, complaints: list[str]) -> Iterator[dict[str, Any]]:
+    for vocab_size, length in LAWS:
+        pair = instances.random_rational(44, vocab_size, length)
+        if [list(mass) for mass in output_law("block", pair).numbers] != walk(pair):
+            complaints.append(f"law, V = {vocab_size}, L = {length}: the walk gives another law")
+
+        def judged(pair: ModelPair = pair) -> Any:
+            return certify("block", pair, with_optimum=False)
+
+        runs = {
+            "law": lambda pair=pair: output_law("block", pair),
+            "certify": judged,
+            "walk": lambda pair=pair: walk(pair),
+        }
+        seconds = median_seconds(runs, repeats, time.process_time)
+        yield {
+            "what": "law",
+            "shape": f"V = {vocab_size}, L = {length}",
+            "size": vocab_size**length,
+            "seconds": seconds["law"],
+            "beside": seconds["walk"],
+            "certify": seconds["certify"],
+        }
+
+
+def one_path_rows(repeats: int, complaints: list[str]) -> Iterator[dict[str, Any]]:
+    for length in ONE_PATH:
+        pair, runs = instances.two_token(1), {}
+        runs["merged"] = lambda pair=pair, length=length: context_free_path_optimum(pair, length)
+        if length <= 8:
+            tree = instances.two_token(length)
+            runs["tree"] = lambda tree=tree: single_path_optimum(tree)
+            if runs["tree"]().value != runs["merged"]().value:
+                complaints.append(f"one path, L = {length}: the tree has another optimum")
+        seconds = median_seconds(runs, repeats, time.process_time)
+        row = {
+            "what": "one path",
+            "shape": f"V = 2, L = {length}",
+            "size": length,
+            "seconds": seconds["merged"],
+        }
+        yield row | ({"beside": seconds["tree"]} if "tree" in seconds else {})
+
+
+def interval_rows(repeats: int, complaints: list[str]) -> Iterator[dict[str, Any]]:
+    pair = instances.two_token(1)
+    for length in TWO_PATHS:
+        best = context_free_interval(pair, 2, length, relative_gap=1e-2)
+        if length == TWO_PATHS[0]:
+            tree = multi_path_interval(instances.two_token(length), 2)
+            if best.lower > tree.upper or tree.lower > best.upper:
+                complaints.append(f"two paths, L = {length}: the intervals of the two ways do not meet")
+        runs = {"two paths": lambda length=length: context_free_interval(pair, 2, length, relative_gap=1e-2)}
+        seconds = median_seconds(runs, repeats, time.process_time)["two paths"]
+        yield {"what": "two paths, 1e-2", "shape": f"V = 2, L = {length}", "size": length, "seconds": seconds}
+    for length in TREES:
+        tree = instances.random_float(0, 2, length)
+        seconds = median_seconds(
+            {"tree": lambda tree=tree: multi_path_interval(tree, 2)}, repeats, time.process_time
+        )
+        yield {
+            "what": "tree, 1e-6",
+            "shape": f"V = 2, L = {length}",
+            "size": 2**length,
+            "seconds": seconds["tree"],
+        }
+
+
+def first_rows(repeats: int) -> Iterator[dict[str, Any]]:
+    timed = "import time\n{}\nprint(time.process_time())"
+    with tempfile.TemporaryDirectory() as empty:
+        for name, code in FIRST.items():
+            for cache in ("empty", "full", "cannot be written to"):
+                found = []
+                for turn in range(min(repeats, 3)):
+                    folder = f"{empty}/{turn if cache == 'empty' else 0}{name}"
+                    os.makedirs(folder, exist_ok=True)
+                    variables = os.environ | {"NUMBA_CACHE_DIR": folder}
+                    if cache == "cannot be written to":  # then a temporary folder is used, which may be full
+                        variables |= {"NUMBA_CACHE_DIR": "/proc/1/none", "TMPDIR": "/proc/1/none"}
+                    answer = subprocess.run(
+                        [sys.executable, "-c", timed.format(code)],
+                        env=variables,
+                        capture_output=True,
+                        text=True,
+                        check=True,
+                    )
+                    found.append(float(answer.stdout.split()[-1]))
+                row = {
+                    "what": f"first {name}",
+                    "shape": f"cache: {cache}",
+                    "seconds": float(np.median(found)),
+                }
+                yield row
+
+
+def exponents(rows: list[dict[str, Any]]) -> dict[str, float]:
+    """The slope of log seconds over log size, for everything that has three sizes or more."""
+    found = {}
+    for what in dict.fromkeys(row["what"] for row in rows if "size" in row):
+        of_it = [row for row in rows if row["what"] == what]
+        if what == "law":
+            of_it = [row for row in of_it if row["shape"].startswith("V = 4")]
+        sizes, seconds = (np.log([row[key] for row in of_it]) for key in ("size", "seconds"))
+        found[what] = round(float(np.polyfit(sizes, seconds, 1)[0]), 2)
+    return found
+
+
+def main() -> int:
+    given = arguments(__doc__)
+    rows, complaints = [], []
+    parts = (law_rows, one_path_rows, interval_rows)
+    measured = (row for part in parts for row in part(given.repeats, complaints))
+    for row in chain(measured, first_rows(given.repeats)):
+        if "beside" in row:
+            row["to_beside"] = round(row["seconds"] / row["beside"], 2)
+        if "certify" in row:
+            row["certify_to_beside"] = round(row["certify"] / row["beside"], 2)
+        rows.append(
+            {key: round(value, 5) if isinstance(value, float) else value for key, value in row.items()}
+        )
+        print(*(f"{key} {value}" for key, value in rows[-1].items()), sep=", ", flush=True)
+    slopes = exponents(rows)
+    print("exponents", slopes)
+    write(given.out, {"machine": machine(), "repeats": given.repeats, "results": rows, "exponents": slopes})
+    return exit_status(complaints)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
