@@ -75,5 +75,9 @@ class SlowReadingNotice(Notice):
     """A model cannot use a cache and reads the whole text again for every token; the numbers are the same."""
 
 
+class NoKernelsNotice(Notice):
+    """The package's Triton kernels do not run on a device; torch's operators give the same numbers."""
+
+
 class UnfinishedLineNotice(Notice):
     """A checkpoint ends within a line, as after a kill; its last batch is drawn again."""

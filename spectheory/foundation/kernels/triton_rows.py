@@ -14,6 +14,7 @@ import triton
 import triton.language as tl
 from torch import Tensor
 
+from spectheory.foundation.errors import NoKernelsNotice
 from spectheory.foundation.kernels.places import refuse_unless, row_places
 
 ENTRIES_AT_ONCE = 1024
@@ -188,6 +189,7 @@ def work_on(device: torch.device) -> bool:
     if fault:
         warnings.warn(
             f"the Triton kernels of the package are not used on {device}, torch's operators are: {fault}",
+            NoKernelsNotice,
             stacklevel=2,
         )
     return not fault

@@ -1,6 +1,9 @@
 """The row operators as Triton kernels, in Triton's interpreter: against the loops, and audited exactly."""
 
+import sys
 import warnings
+from collections.abc import Iterator
+from importlib import import_module
 from types import ModuleType
 from typing import Any
 
@@ -12,18 +15,26 @@ from array_api_compat import is_torch_array
 from spectheory import instances
 from spectheory.auditing.following.triton_kernels import interpreting
 from spectheory.foundation import arrays
+from spectheory.foundation.errors import NoKernelsNotice
 from spectheory.foundation.kernels import row_kernels
 from spectheory.foundation.kernels.places import row_places
 from spectheory.testing import assert_sampler_lossless
 from spectheory.verification import correction_rows
 from spectheory.verification.algorithms import verifiers
 
+NAME = "spectheory.foundation.kernels.triton_rows"
+
 
 @pytest.fixture(scope="module")
-def kernels() -> ModuleType:
+def kernels() -> Iterator[ModuleType]:
+    """The module as it is imported for the interpreter, whoever imported it before."""
+    before = sys.modules.pop(NAME, None)
     with interpreting():
-        from spectheory.foundation.kernels import triton_rows
-    return triton_rows
+        found = import_module(NAME)
+    yield found
+    del sys.modules[NAME]
+    if before is not None:
+        sys.modules[NAME] = before
 
 
 def rows_of(seed: int, *shape: int, dtype: torch.dtype = torch.float64) -> torch.Tensor:
@@ -73,10 +84,10 @@ def test_kernels_that_fail_are_not_used(kernels: ModuleType, monkeypatch: pytest
         assert check(device)
     right = kernels.residual_mass
     monkeypatch.setattr(kernels, "residual_mass", lambda *given: right(*given) + 1)
-    with interpreting(), pytest.warns(UserWarning, match="not used on cpu.*they give other numbers"):
+    with interpreting(), pytest.warns(NoKernelsNotice, match="not used on cpu.*they give other numbers"):
         assert not check(device)
     monkeypatch.setattr(kernels, "residual_mass", None)
-    with interpreting(), pytest.warns(UserWarning, match="TypeError: 'NoneType' object is not callable"):
+    with interpreting(), pytest.warns(NoKernelsNotice, match="TypeError: 'NoneType' object is not callable"):
         assert not check(device)
 
 
