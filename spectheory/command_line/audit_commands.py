@@ -164,7 +164,7 @@ def audit(
     from spectheory.command_line import audit_reports
     from spectheory.foundation.documents import replace_file
 
-    drafts = {
+    drafts: dict[str, Any] = {
         "num_drafts": _listed("--num-drafts", num_drafts),
         "trees": [process_of(1, tree) for tree in trees],
     }
