@@ -289,14 +289,12 @@ def _pairs(pair_file: str | None, vocab: str | None, draft_length: str | None) -
 
 
 def _refuse_others(part: str) -> None:
-    """Refuse the options that a command of its own does not have."""
     for each in click.get_current_context().command.params:
         if each.name and each.name not in PARTS[part][1] and was_given(each.name):
             raise InvalidInputError(f"{each.opts[0]} is not an option of: spectheory audit {part}")
 
 
 def _fetch(names: tuple[str, ...], cache: Path | None, as_json: bool) -> int:
-    """Keep the files of these libraries."""
     from spectheory.auditing.subjects.libraries import LIBRARIES
     from spectheory.auditing.subjects.sources import installed_release
     from spectheory.foundation.validation import unknown_name

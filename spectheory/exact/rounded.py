@@ -123,12 +123,6 @@ def certify_rounded(
         DoesNotRunError: the verifier needs the pair, or does not compute with these arrays.
         InvalidOutcomeError: what it returns is not a law within the tolerance of the arithmetic, or not a
             function of its inputs.
-
-    Example:
-        >>> from spectheory import instances, verifiers
-        >>> from spectheory.pairs.drafts import Iid
-        >>> certify_rounded(verifiers["token"], instances.two_token(1), Iid(1), "float32").scope.tolerance
-        'within 1e-05 p(a) + 7.6e-06 on every path a'
     """
     numbers = ARITHMETICS[arithmetic]._replace(device=device)
     pair, process = pair.to_float(), process.to_float()

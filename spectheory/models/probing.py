@@ -15,16 +15,12 @@ ROUNDING = {torch.float64: 1e-3, torch.float32: 1e-3, torch.bfloat16: 0.1, torch
 
 
 def check_causal(side: str, model: Any, vocab_size: int) -> None:
-    """Refuse a model whose rows change with tokens that come later: it scores no next tokens.
-
-    Raises:
-        InvalidInputError: it looks ahead, or cannot be run on a text.
-    """
+    """Refuse a model whose rows change with tokens that come later: it scores no next tokens."""
     text = _tokens(model, vocab_size)
     other = text.clone()
     other[3:] = text[:-3]
     try:
-        rows, changed = (_rows(run_model(model, ids[None], keep=len(ids))[0])[0, :3] for ids in (text, other))
+        rows, changed = (_rows(run_model(model, ids[None], keep=len(ids)))[0, :3] for ids in (text, other))
     except Exception as error:  # the model takes something other than a text
         raise InvalidInputError(
             f"the {side} model {_name(model)!r} cannot score a text ({type(error).__name__}: {error}); "

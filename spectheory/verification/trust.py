@@ -37,17 +37,7 @@ def remember_as_written(kind: type) -> None:
 
 
 def is_packages_own(value: Any) -> bool:
-    """Whether a value is plain data, or an object of unchanged classes of the package that holds only such.
-
-    Example:
-        >>> from spectheory.verification.algorithms.one_path.block import Block
-        >>> block = Block()
-        >>> is_packages_own(block)
-        True
-        >>> block.outcome = print
-        >>> is_packages_own(block)
-        False
-    """
+    """Whether a value is plain data, or an object of unchanged classes of the package that holds such."""
     kind = type(value)
     if kind in _PLAIN:
         return True

@@ -138,16 +138,7 @@ def _check_mixed_stops(
 def check_same_law(
     problem: Problem, masses: Sequence[np.ndarray], again: Sequence[np.ndarray], tolerance: float
 ) -> None:
-    """Refuse a verifier whose output law R differs between two enumerations of all tuples.
-
-    Args:
-        problem: the verifier and the pair.
-        masses, again: R by depth, from enumerations in different orders, batches and arrays.
-        tolerance: in floats, the largest difference of two equal probabilities.
-
-    Raises:
-        InvalidOutcomeError: the two laws differ.
-    """
+    """Refuse a verifier whose output law R differs between two enumerations of all tuples."""
     slack = float_tolerance(problem.pair, tolerance)
     if not all((abs(one - other) <= slack).all() for one, other in zip(masses, again, strict=True)):
         raise InvalidOutcomeError(
@@ -159,11 +150,6 @@ def check_same_law(
 
 def check_declarations(problem: Problem, leaves: np.ndarray, tolerance: float) -> None:
     """Refuse a verifier whose ``single_path`` or ``exchangeable`` a sample of tuples contradicts.
-
-    Args:
-        problem: the verifier and the pair, with i.i.d. drafts.
-        leaves: [N, K], leaf numbers of tuples that can be drafted.
-        tolerance: in floats, the largest difference of two equal probabilities.
 
     Raises:
         InvalidOutcomeError: the text names the declaration and the drafts that contradict it.

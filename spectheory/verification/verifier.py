@@ -145,11 +145,7 @@ class TreeVerifier(Verifier):
         return configured
 
     def draws(self, paths: Array) -> Array:
-        """Whether path k draws its own token at depth i, booleans [K, L]; all do where no process was bound.
-
-        Raises:
-            InvalidInputError: the process that was bound draws another number of paths.
-        """
+        """Whether path k draws its own token at depth i, [K, L]; all do where no process was bound."""
         num_drafts, length = paths.shape[-2:]
         xp = namespace(paths)
         if self._process is None:
@@ -324,11 +320,6 @@ class UserVerifier(Verifier):
         copies: Iterable[PrivateCopy],
         names: Sequence[str] = ("input paths", "input target_rows", "input draft_rows"),
     ) -> None:
-        """Refuse a verifier that wrote into an array.
-
-        Raises:
-            InvalidOutcomeError: the text names the array.
-        """
         for name, lent in zip(names, copies, strict=True):
             if not lent.is_unchanged():
                 raise InvalidOutcomeError(
@@ -481,11 +472,7 @@ def defined_at(function: Any) -> str:
 
 
 def as_verifier(candidate: Any) -> Verifier:
-    """A verifier that is this package's own throughout itself, any other object as a ``UserVerifier``.
-
-    Raises:
-        InvalidInputError: the object has no ``outcome`` method, or an attribute of the wrong type.
-    """
+    """A verifier that is this package's own throughout itself, any other object as a ``UserVerifier``."""
     if type(candidate) is UserVerifier:
         return UserVerifier(candidate.user_object, candidate.name)
     with users_code(f"reading the verifier {type(candidate).__name__}"):

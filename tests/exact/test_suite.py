@@ -176,7 +176,8 @@ def test_a_verifier_that_is_wrong_on_one_tree_is_flagged(process: DraftProcess) 
     where = [case for case in cases if case.process == process]
     assert not certify_suite(WrongOnTree(process), where, stop_at_first=True).is_lossless
     without = [case for case in cases if case.process != process]
-    found = certify_suite(WrongOnTree(process), without[-40::13])
+    small = [case for case in without if case.process.count_tuples(case.pair) <= 20]
+    found = certify_suite(WrongOnTree(process), small[:: len(small) // 4])
     assert found.is_lossless
     assert process.text not in found.scope.processes
     assert f"{process.name} (" in found.headline()

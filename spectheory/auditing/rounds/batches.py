@@ -45,11 +45,7 @@ BESIDE_TWO_PATHS = Request(
 
 
 def batches_of(sampler: Shipped) -> list[tuple[str, tuple[Any, Any]]]:
-    """The batches that a sampler is asked about, each with its kind; none of other signatures.
-
-    Raises:
-        InvalidInputError: the sampler names an unknown kind of batch.
-    """
+    """The batches that a sampler is asked about, each with its kind; none of other signatures."""
     if sampler.signature_name == "path_batch":
         return list(_path_batches(sampler.mixes))
     return list(_batches(sampler.mixes)) if sampler.signature_name == "batch" else []
@@ -58,15 +54,8 @@ def batches_of(sampler: Shipped) -> list[tuple[str, tuple[Any, Any]]]:
 def audit_batches(sampler: Shipped) -> tuple[str, ...]:
     """Compare the exact laws of requests in batches and alone; findings go to the sampler's journal.
 
-    Args:
-        sampler: of any signature; of others than "batch" and "path_batch" nothing is asked.
-
     Returns:
         The kinds of batches.
-
-    Raises:
-        NotEnumerableError: the sampler cannot be followed.
-        InvalidInputError: as ``batches_of``.
     """
     seen: dict[str, None] = {}
     findings, laws = sampler.journal.findings, dict[int, Any]()

@@ -64,11 +64,7 @@ class Library(NamedTuple):
         return (f"{self.top}/*.py",)
 
     def fetch(self, package: str, version: str, cache: Path) -> Release:
-        """Download the Python files of a version, by default the tested one.
-
-        Raises:
-            InvalidInputError: pip or git does not find it.
-        """
+        """Download the Python files of a version, by default the tested one."""
         version = version or self.tested
         if self.repository:
             return fetch_commit(package, self.top, self.repository, version, cache)
@@ -81,7 +77,7 @@ def _of_repository(name: str, top: str, commit: str) -> Library:
 
 _HSD = "ZhouYuxuanYX/Hierarchical-Speculative-Decoding"
 LIBRARIES: Mapping[str, Library] = {
-    "transformers": Library("transformers", "5.23.0"),
+    "transformers": Library("transformers", "5.24.0"),
     "sglang": Library("sglang", "0.5.23"),
     "vllm": Library("vllm", "0.33.0", vllm.GIVEN),
     "lmdeploy": Library("lmdeploy", "0.18.0"),
@@ -146,7 +142,10 @@ def _of_transformers(relaxation: Relaxation | None = None, **settings: Any) -> S
         "transformers",
         transformers.FUNCTION,
         transformers.assisted,
-        {"01f7d1d68c9fd501ae12d516df408f3c098215ef53d8d8cbbe8104cab79e94b7": "5.23.0"},
+        {
+            "d8f22301fc9ba6ff469ba9d56fa908dc48eed557fa60358e382e4beedd3ff3bd": "5.24.0",
+            "01f7d1d68c9fd501ae12d516df408f3c098215ef53d8d8cbbe8104cab79e94b7": "5.23.0",
+        },
         shipped={"signature": "speculative_sampling", "relaxation": relaxation},
         **settings,
     )
@@ -421,16 +420,7 @@ def load_subject(name: str, cache: Path | None = None, checkout: Path | None = N
 
 
 def subject_of_release(name: str, release: Release) -> Shipped:
-    """The sampler of a release.
-
-    Args:
-        name: of ``SUBJECTS`` or ``ROUNDS``.
-        release: the files.
-
-    Raises:
-        MissingDependencyError: Triton is not installed.
-        InvalidInputError: this release has no such function.
-    """
+    """The sampler of a release."""
     subject = _KNOWN[name]
     library = LIBRARIES[subject.package]
     code = load_code(release, library.top, subject.function, library.given, subject.options)

@@ -201,7 +201,6 @@ def _reject_children(function: Callable[..., Any], call: Call) -> list[int]:
 
 
 def _uniform(call: Call, shape: tuple[int, ...]) -> Any:
-    """Uniform numbers that are followed."""
     return random_tensor(filled(shape, lambda: uniform_number(call.tape, torch.float32)), torch.float32)
 
 
@@ -311,11 +310,6 @@ SIGNATURES: Mapping[str, Signature] = {
 
 
 def signature_called(name: str) -> Signature:
-    """The signature of a name.
-
-    Raises:
-        UnknownNameError: no signature has this name.
-    """
     if name not in SIGNATURES:
         raise unknown_name("signature", name, SIGNATURES)
     return SIGNATURES[name]

@@ -91,7 +91,6 @@ def speculative_generate_step(code: Code) -> Callable[..., Any]:
     def sampler(
         paths: torch.Tensor, target_rows: torch.Tensor, draft_rows: torch.Tensor, generator: Any
     ) -> list[int]:
-        """Take tokens from the generator, until one was not drafted."""
         length = paths.shape[1]
         drafted = iter(paths[0].tolist())
 
@@ -130,7 +129,6 @@ def mlx_dspark(code: Code) -> Callable[..., Any]:
     def sampler(
         paths: torch.Tensor, target_rows: torch.Tensor, draft_rows: torch.Tensor, generator: Any
     ) -> list[int]:
-        """As the generating loop calls it, at temperature 1."""
         path = paths[0].tolist()
         logits, draft = target_rows[0].log().numpy(), draft_rows[0].numpy()
         count, token = code.call(v_logits=logits, draft=path, q_probs=draft, temperature=1.0)
@@ -145,7 +143,6 @@ def dspark_mlx(code: Code) -> Callable[..., Any]:
     def sampler(
         paths: torch.Tensor, target_rows: torch.Tensor, draft_rows: torch.Tensor, generator: Any
     ) -> list[int]:
-        """With a generator of numpy."""
         found = code.call(
             draft_tokens=paths[0].numpy(),
             draft_probs=draft_rows[0].double().numpy(),

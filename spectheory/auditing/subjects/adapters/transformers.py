@@ -64,7 +64,6 @@ def evaluate_posterior(code: Code) -> Callable[..., Any]:
     """A sampler of the signature "evaluate_posterior"."""
 
     def sampler(logits: Any, candidates: Any, logits_processor: Any) -> Any:
-        """As EAGLE calls it."""
         return code.call(logits=logits, candidates=candidates, logits_processor=logits_processor)
 
     return sampler
@@ -74,9 +73,6 @@ def assisted_generation(code: Code) -> Callable[..., Any]:
     """A round: the text that ``generate`` of the installed library samples with an assistant.
 
     Inside are all rounds of the text, with the caches of both models.
-
-    Raises:
-        InvalidInputError: the code is of another release than the installed one.
     """
     import transformers
 
@@ -115,14 +111,16 @@ def _looked_up() -> Callable[[Model, int], Any]:
         config_class = PretrainedConfig
         row: Any
 
-        def forward(self, input_ids: torch.Tensor, past_key_values: Any = None, **_: Any) -> Any:
+        def forward(self, input_ids: torch.Tensor, **given: Any) -> Any:
             seen = input_ids.float()[:, None, :, None]
-            if past_key_values is not None:
-                seen, _ = past_key_values.update(seen, seen.clone(), 0)
+            caches = {name: given[name] for name in ("cache", "past_key_values") if name in given}
+            for kept in caches.values():  # one at most, by its name since 5.24 or before
+                if kept is not None:
+                    seen, _ = kept.update(seen, seen.clone(), 0)
             tokens = seen[0, 0, :, 0].long().tolist()
             places = range(len(tokens) - input_ids.shape[1], len(tokens))
             logits = torch.stack([self.row(tokens[1 : place + 1]) for place in places]).log()[None]
-            return CausalLMOutputWithPast(logits=logits, past_key_values=past_key_values)
+            return CausalLMOutputWithPast(logits=logits, **caches)
 
     def make(row: Model, size: int) -> Any:
         shape = {"num_hidden_layers": 1, "hidden_size": 1, "num_attention_heads": 1, "vocab_size": size}
