@@ -272,7 +272,10 @@ class Quotient(FormalNumber):
     def __bool__(self) -> bool:
         return self._answers.answer(self, NEGATIVE | POSITIVE)
 
-    def __hash__(self) -> int:
+    __hash__ = FormalNumber.__hash__  # lost where a class defines ==
+
+    @property
+    def serial(self) -> int:
         return self._answers.serial
 
 
