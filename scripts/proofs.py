@@ -11,7 +11,7 @@ from time import process_time
 from typing import Any
 
 from spectheory import verifiers
-from spectheory.exact.proof import Proof, check_proof, prove
+from spectheory.exact.proof import Proof, RejectedProofError, check_proof, prove
 from spectheory.exact.proof.check import check_document, read
 from spectheory.exact.proof.check_statements import ClaimedStatement
 from spectheory.exact.proof.proof_file import write
@@ -148,18 +148,26 @@ def _is_of_this_code(path: Path) -> bool:
     return document["verifier_code"] == ClaimedStatement.of(document, verifiers[document["verifier"]]).digest
 
 
-def renew() -> None:
-    """Check every stored proof with the code as it is now; a proof that does not hold stays as it was.
+def renew() -> int:
+    """Check the stored proofs of other code with the code as it is now, and store its digest.
 
-    Raises:
-        RejectedProofError: a proof does not hold for this code; prove it anew.
+    A proof that does not hold for this code stays as it was, and is named; prove it anew.
     """
-    for path in sorted(STORED.glob("*.proof")):
+    status = 0
+    for path in sorted(STORED.glob("*.proof"), key=lambda path: path.stat().st_size):
+        if _is_of_this_code(path):
+            continue
         document, size = read(path), path.stat().st_size
         verifier = verifiers[document["verifier"]]
         renewed = document | {"verifier_code": ClaimedStatement.of(document, verifier).digest}
-        check_document(renewed, verifier)
+        try:
+            check_document(renewed, verifier)
+        except RejectedProofError as error:
+            print(f"{path.name}: {error}", flush=True)
+            status = 1
+            continue
         new_size = write(path, renewed)
+        print(f"{path.name}: renewed", flush=True)
         start = f"| `{document['verifier']}` | {document['statement']} | "
         lines = PAGE.read_text(encoding="utf-8").splitlines(keepends=True)
         changed = [
@@ -167,13 +175,13 @@ def renew() -> None:
             for line in lines
         ]
         PAGE.write_text("".join(changed), encoding="utf-8")
+    return status
 
 
 def main() -> int:
     """Write the proofs and the table."""
     if "--renew" in sys.argv:
-        renew()
-        return 0
+        return renew()
     STORED.mkdir(exist_ok=True)
     table = PAGE.read_text(encoding="utf-8").split(MARK)[1]
     kept = [] if "--anew" in sys.argv else table.splitlines(keepends=True)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import pickle
 import sys
 from collections.abc import Sequence
+from contextlib import suppress
 from fractions import Fraction
 from importlib.util import find_spec
 from pathlib import Path
@@ -53,8 +54,8 @@ class RealSolver:
             process.kill()
             process.wait()
             for pipe in (process.stdin, process.stdout):
-                if pipe is not None:
-                    pipe.close()
+                with suppress(OSError):  # of a question that was not sent
+                    pipe.close()  # type: ignore[union-attr]
 
     def _asked(
         self,
