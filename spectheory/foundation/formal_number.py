@@ -57,8 +57,8 @@ class FormalNumber(ABC):
             self.refuse("hash()")
         return self.serial
 
-    @property
-    def __class__(self) -> type:  # type: ignore[override]
+    @property  # type: ignore[misc]
+    def __class__(self) -> type:
         """The type, which ``isinstance`` asks for; code that takes another path for rationals is refused."""
         frame = sys._getframe(1)
         while frame.f_back is not None and frame.f_code.co_filename == _ABSTRACT:

@@ -111,7 +111,7 @@ def _column_products(
     products: list[tuple[tuple[int, ...], Terms]] = [((), {0: 1})]
     if degree is None:
         return products + [(indices, terms) for indices, terms, _ in usable]
-    last = [((), {0: 1}, 0, 0)]
+    last: list[tuple[tuple[int, ...], Terms, int, int]] = [((), {0: 1}, 0, 0)]
     while last:
         longer = []
         for indices, terms, size, first in last:

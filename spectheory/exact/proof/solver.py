@@ -80,7 +80,8 @@ class RealSolver:
             "seconds": seconds + 1,
         }
         into, out = self._process.stdin, self._process.stdout
-        assert into is not None and out is not None
+        assert into is not None
+        assert out is not None
         try:
             pickle.dump(question, into)
             into.flush()

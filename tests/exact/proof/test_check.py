@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from proof_traps import Bent
 
+from proof_traps import Bent
 from spectheory import defects, instances, prove, verifiers
 from spectheory.exact import proof
 from spectheory.exact.proof.check import check_document, check_proof, proved_shapes, read
