@@ -11,7 +11,7 @@ from time import process_time
 from typing import Any
 
 from spectheory import verifiers
-from spectheory.exact.proof import Proof, check_proof, prove
+from spectheory.exact.proof import Proof, RejectedProofError, check_proof, prove
 from spectheory.exact.proof.check import check_document, read
 from spectheory.exact.proof.check_statements import ClaimedStatement
 from spectheory.exact.proof.proof_file import write
@@ -72,6 +72,8 @@ SHAPES: list[Row] = [
     ("traversal", 2, 2, 2, False),
     ("otm", 2, 1, 2, False),
     ("otm", 2, 1, 3, False),
+    ("otm", 3, 1, 2, False),
+    ("otm", 3, 1, 3, False),
     ("greedy_multipath", 4, 1, 2, False),
     ("traversal", 4, 1, 2, False),
     ("traversal", 4, 1, 3, False),
@@ -80,6 +82,11 @@ SHAPES: list[Row] = [
     ("mixed_multipath", 3, 1, 2, False),
     ("scored_multipath", 2, 1, 2, False),
     ("multi_round", 4, 1, 3, False),
+    ("conditional_transport", 2, 1, 2, False),
+    ("naive_sampling", 3, 1, 1, False),
+    ("naive_sampling", 2, 2, 1, False),
+    ("token", 2, 2, PrefixTree((2, 1)), False),
+    ("multi_round_without_replacement", 2, 2, WithoutReplacement((1, 2)), False),
     ("token", 3, 1, 1, False, "optimal"),
     ("block", 2, 2, 1, False, "optimal"),
     ("mixed_multipath", 2, 1, 2, False, "optimal"),
@@ -88,7 +95,12 @@ SHAPES: list[Row] = [
     ("otm", 2, 1, 3, False, "optimal"),
     ("otm", 2, 1, 2, False, "at_least:otm@1"),
     ("otm", 2, 1, 3, False, "at_least:otm@2"),
+    ("otm", 3, 1, 2, False, "at_least:otm@1"),
     ("otm", 2, 1, 2, False, "at_least:multi_round"),
+    ("otm", 2, 1, 2, False, "at_least:conditional_transport"),
+    ("conditional_transport", 2, 1, 2, False, "at_least:multi_round"),
+    ("mixed_multipath", 2, 1, 2, False, "at_least:block"),
+    ("mixed_multipath", 2, 1, 2, False, "at_least:greedy_multipath"),
     ("block", 3, 1, 1, False, "at_least:token"),
     ("block", 2, 2, 1, False, "at_least:token"),
     ("greedy_block", 3, 1, 1, False, "at_least:block"),
@@ -98,11 +110,14 @@ SHAPES: list[Row] = [
     ("multi_round", 2, 1, 2, False, "at_least:multi_round@1"),
     ("multi_round", 2, 1, 3, False, "at_least:multi_round@2"),
     ("multi_round", 3, 1, 2, False, "at_least:multi_round@1"),
+    ("multi_round", 3, 1, 3, False, "at_least:multi_round@2"),
     ("traversal", 2, 1, 2, False, "at_least:multi_round"),
     ("traversal", 3, 1, 2, False, "at_least:multi_round"),
+    ("traversal", 3, 1, 3, False, "at_least:multi_round"),
     ("multi_round", 2, 1, 2, False, "prefix_matching"),
     ("greedy_multipath", 2, 1, 2, False, "exchangeable"),
     ("greedy_multipath", 3, 1, 2, False, "exchangeable"),
+    ("otm", 2, 1, 2, False, "exchangeable"),
     ("token", 2, 1, 2, False, "single_path"),
     ("block", 2, 2, 2, False, "single_path"),
     ("greedy_block", 2, 1, 2, False, "single_path"),
@@ -148,18 +163,26 @@ def _is_of_this_code(path: Path) -> bool:
     return document["verifier_code"] == ClaimedStatement.of(document, verifiers[document["verifier"]]).digest
 
 
-def renew() -> None:
-    """Check every stored proof with the code as it is now; a proof that does not hold stays as it was.
+def renew() -> int:
+    """Check the stored proofs of other code with the code as it is now, and store its digest.
 
-    Raises:
-        RejectedProofError: a proof does not hold for this code; prove it anew.
+    A proof that does not hold for this code stays as it was, and is named; prove it anew.
     """
-    for path in sorted(STORED.glob("*.proof")):
+    status = 0
+    for path in sorted(STORED.glob("*.proof"), key=lambda path: path.stat().st_size):
+        if _is_of_this_code(path):
+            continue
         document, size = read(path), path.stat().st_size
         verifier = verifiers[document["verifier"]]
         renewed = document | {"verifier_code": ClaimedStatement.of(document, verifier).digest}
-        check_document(renewed, verifier)
+        try:
+            check_document(renewed, verifier)
+        except RejectedProofError as error:
+            print(f"{path.name}: {error}", flush=True)
+            status = 1
+            continue
         new_size = write(path, renewed)
+        print(f"{path.name}: renewed", flush=True)
         start = f"| `{document['verifier']}` | {document['statement']} | "
         lines = PAGE.read_text(encoding="utf-8").splitlines(keepends=True)
         changed = [
@@ -167,13 +190,13 @@ def renew() -> None:
             for line in lines
         ]
         PAGE.write_text("".join(changed), encoding="utf-8")
+    return status
 
 
 def main() -> int:
     """Write the proofs and the table."""
     if "--renew" in sys.argv:
-        renew()
-        return 0
+        return renew()
     STORED.mkdir(exist_ok=True)
     table = PAGE.read_text(encoding="utf-8").split(MARK)[1]
     kept = [] if "--anew" in sys.argv else table.splitlines(keepends=True)

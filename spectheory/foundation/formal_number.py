@@ -2,10 +2,20 @@
 
 from __future__ import annotations
 
+import fractions
+import sys
 from abc import ABC, abstractmethod
+from pathlib import Path
 from typing import Any, NoReturn, Self
 
 import numpy as np
+
+_PACKAGE = Path(__file__).parents[1]
+_WITH_TABLES = str(_PACKAGE / "verification" / "algorithms")
+"""Where tables of results have rows of numbers as keys."""
+_WITH_TYPES = str(_PACKAGE), str(Path(np.__file__).parent), fractions.__file__
+"""Where arithmetic asks whether a number is one."""
+_ABSTRACT = type(ABC).__instancecheck__.__code__.co_filename
 
 
 class FormalNumber(ABC):
@@ -31,6 +41,32 @@ class FormalNumber(ABC):
     @abstractmethod
     def refuse(self, what: str) -> NoReturn:
         """Refuse a use of the number, for good: code that catches the exception is refused too."""
+
+    @property
+    @abstractmethod
+    def serial(self) -> int:
+        """The same for all numbers that can be compared."""
+
+    def __hash__(self) -> int:
+        """The same for all numbers of a run, so that a table asks which of them are equal.
+
+        A rational has another hash, and no table compares it with them: other code than the package's own
+        tables of results, whose keys do not change what is computed, is refused.
+        """
+        if not sys._getframe(1).f_code.co_filename.startswith(_WITH_TABLES):
+            self.refuse("hash()")
+        return self.serial
+
+    @property  # type: ignore[misc]
+    def __class__(self) -> type:
+        """The type, which ``isinstance`` asks for; code that takes another path for rationals is refused."""
+        frame = sys._getframe(1)
+        while frame.f_back is not None and frame.f_code.co_filename == _ABSTRACT:
+            frame = frame.f_back
+        code = frame.f_code
+        if not code.co_filename.startswith(_WITH_TYPES) or code.co_qualname == "Fraction.__new__":
+            self.refuse("the type")
+        return type(self)
 
     def __pos__(self) -> Self:
         return self

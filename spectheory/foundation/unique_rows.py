@@ -9,13 +9,15 @@ from spectheory.foundation.arrays import Array, namespace, on_host
 from spectheory.foundation.exact_numbers import is_exact
 
 
-def unique_row_indices(*arrays: Array) -> tuple[Array, Array]:
+def unique_row_indices(*arrays: Array, same_objects: bool = False) -> tuple[Array, Array]:
     """The first occurrence of every different row, and the number of its occurrence for every row.
 
     On an accelerator every row counts as different, because the comparison would cost more than it saves.
 
     Args:
         arrays: [n, ..] each, rational, float or integer; row i of all of them together is compared.
+        same_objects: rationals are equal only as the same object, as entries taken from one table are.  Then
+            no values are compared, and a proof need not tell pairs with equal entries from the others.
 
     Returns:
         (first [m], which [n]): row i equals row first[which[i]].
@@ -32,7 +34,7 @@ def unique_row_indices(*arrays: Array) -> tuple[Array, Array]:
             return xp.asarray(first), xp.asarray(which)
         every = xp.arange(arrays[0].shape[0], device=arrays[0].device)
         return every, every
-    rows = [_entry_numbers(array) if is_exact(array) else array for array in arrays]
+    rows = [_entry_numbers(array, same_objects) if is_exact(array) else array for array in arrays]
     entries = np.concatenate([_flat(part).view(np.uint8) for part in rows], axis=1)
     keys = entries.view(np.dtype((np.void, entries.shape[1])))[:, 0]
     return np.unique(keys, return_index=True, return_inverse=True)[1:]
@@ -51,8 +53,8 @@ def _bytes(tensor: Any) -> np.ndarray:
     return rows.as_strided(rows.shape, (rows.shape[1], 1)).view(torch.uint8).numpy()
 
 
-def _entry_numbers(array: np.ndarray) -> np.ndarray:
-    """A whole number for every rational, equal where they are.
+def _entry_numbers(array: np.ndarray, same_objects: bool) -> np.ndarray:
+    """A whole number for every rational, equal where they are, or where they are one object.
 
     To hash a rational is slow, and duplicate rows are made of the same objects, so each object is hashed
     once.
@@ -60,5 +62,8 @@ def _entry_numbers(array: np.ndarray) -> np.ndarray:
     values = array.ravel().tolist()
     numbers: dict[Any, int] = {}
     objects = {id(value): value for value in values}
-    of_object = {key: numbers.setdefault(value, len(numbers)) for key, value in objects.items()}
+    of_object = {
+        key: numbers.setdefault(key if same_objects else value, len(numbers))
+        for key, value in objects.items()
+    }
     return np.array([of_object[id(value)] for value in values], dtype=np.int64).reshape(array.shape)

@@ -1,15 +1,20 @@
 """Verifiers with traps for a search for a proof: each is ``token`` but for a case."""
 
+import contextlib
 import copy
 import math
 import pickle
+import threading
+from collections import Counter
 from collections.abc import Callable
 from fractions import Fraction
+from numbers import Rational
 from typing import Any
 
 import numpy as np
 
 from spectheory.foundation.arrays import zeros_like
+from spectheory.foundation.unique_rows import unique_row_indices
 from spectheory.verification.algorithms.one_path.token import Token
 from spectheory.verification.outcome import Outcome
 
@@ -139,6 +144,51 @@ def caught(function: Callable[[Any], Any], kind: type[BaseException] = Exception
     return each(works)
 
 
+ONE_NUMBER = Fraction(377, 1000)
+"""At which a trap is set that no point of a search is likely to be at."""
+
+
+def in_a_thread(number: Any) -> bool:
+    """The refusal is raised where nobody waits for it."""
+    found: list[bool] = []
+    with contextlib.suppress(BaseException):
+        thread = threading.Thread(target=lambda: found.append(_is_near(number)))
+        thread.start()
+        thread.join()
+    return any(found)
+
+
+def in_a_generator(number: Any) -> bool:
+    """The refusal is raised in a generator that swallows it."""
+
+    def tries() -> Any:
+        with contextlib.suppress(BaseException):
+            yield _is_near(number)
+
+    return any(tries())
+
+
+def _is_near(number: Any) -> bool:
+    with contextlib.suppress(BaseException):
+        return float(number) == 0.377
+    return False
+
+
+def matched(number: Any) -> bool:
+    """Another path for rationals, by a pattern."""
+    match number:
+        case Fraction():
+            return bool(number == ONE_NUMBER)
+        case _:
+            return False
+
+
+def doubled(number: Any) -> bool:
+    """Whether a function of the package takes two rows for one."""
+    rows = np.array([[number], [ONE_NUMBER]], dtype=object)
+    return len(unique_row_indices(rows)[0]) == 1
+
+
 def _count_global(p: Any, q: Any) -> bool:
     CALLS.append(1)
     return isinstance(at_root(p)[0], Fraction) and len(CALLS) > 5
@@ -196,6 +246,16 @@ ESCAPES: dict[str, Any] = {
     "earlier calls": Counting(),
     "earlier calls of the module": Bent(_count_global),
     "a copy": each(lambda x: type(copy.copy(x)) is Fraction),
+    "a set of rationals": each(lambda x: x in {ONE_NUMBER}),
+    "a table of rationals": each(lambda x: {ONE_NUMBER: True}.get(x, False)),
+    "counted values": each(lambda x: len(Counter([x, ONE_NUMBER])) == 1),
+    "duplicate rows": each(doubled),
+    "the type at one number": each(lambda x: isinstance(x, Fraction) and x == ONE_NUMBER),
+    "an abstract type at one number": each(lambda x: isinstance(x, Rational) and x == ONE_NUMBER),
+    "a pattern at one number": each(matched),
+    "a caught Fraction at one number": caught(lambda x: 1 / (Fraction(x) == ONE_NUMBER)),
+    "a float in a thread": each(in_a_thread),
+    "a float in a generator": each(in_a_generator),
     "an irrational row": each(lambda x: 2 * x * x == 1),
 }
 """Verifiers that a proof cannot follow: none is proved, and an error or an open region says so."""

@@ -9,8 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from itertools import combinations_with_replacement
-from math import comb
 from typing import Any
 
 import numpy as np
@@ -99,23 +97,32 @@ def _multiplied(one: Terms, other: Terms) -> Terms:
     return product
 
 
-def _column_products(constraints: Sequence[Constraint], degree: int) -> list[tuple[tuple[int, ...], Terms]]:
-    """Products of at most ``degree`` conditions that are at least 0, the empty one first."""
-    usable: list[tuple[tuple[int, ...], Terms]] = []
+def _column_products(
+    constraints: Sequence[Constraint], degree: int | None, most: int
+) -> list[tuple[tuple[int, ...], Terms]]:
+    """Products of conditions that are at least 0, the empty one first; [] if there are too many."""
+    usable: list[tuple[tuple[int, ...], Terms, int]] = []
     for index, (factor, mask) in enumerate(constraints):
         if mask == NEGATIVE | POSITIVE:
-            usable.append(((index, index), _multiplied(factor.packed_terms, factor.packed_terms)))
+            square = _multiplied(factor.packed_terms, factor.packed_terms)
+            usable.append(((index, index), square, 2 * factor.degree))
         elif mask not in (ZERO, 7):
-            usable.append(((index,), _turned((factor, mask))))
-    one: Terms = {0: 1}
-    products: list[tuple[tuple[int, ...], Terms]] = [((), one)]
-    made: dict[tuple[int, ...], tuple[tuple[int, ...], Terms]] = {(): products[0]}
-    for count in range(1, degree + 1):
-        for chosen in combinations_with_replacement(range(len(usable)), count):
-            indices, terms = made[chosen[:-1]]
-            more, factor_terms = usable[chosen[-1]]
-            made[chosen] = indices + more, _multiplied(terms, factor_terms)
-            products.append(made[chosen])
+            usable.append(((index,), _turned((factor, mask)), factor.degree))
+    products: list[tuple[tuple[int, ...], Terms]] = [((), {0: 1})]
+    if degree is None:
+        return products + [(indices, terms) for indices, terms, _ in usable]
+    last: list[tuple[tuple[int, ...], Terms, int, int]] = [((), {0: 1}, 0, 0)]
+    while last:
+        longer = []
+        for indices, terms, size, first in last:
+            for place, (more, factor_terms, more_size) in enumerate(usable[first:], first):
+                if size + more_size <= degree:
+                    made = indices + more, _multiplied(terms, factor_terms)
+                    products.append(made)
+                    longer.append((*made, size + more_size, place))
+                    if len(products) > most:
+                        return []
+        last = longer
     return products
 
 
@@ -124,23 +131,28 @@ def _is_strict(constraints: Sequence[Constraint], indices: Iterable[int]) -> boo
 
 
 def certificate(
-    constraints: Sequence[Constraint], degree: int, size_limit: int = 4000
+    constraints: Sequence[Constraint], degree: int | None, size_limit: int = 4000
 ) -> tuple[Term, ...] | None:
-    """Search for a certificate with products of at most ``degree`` conditions, by linear programming.
+    """Search for a certificate by linear programming.
 
     The program is solved in floats, and its support is solved again in rationals.
+
+    Args:
+        constraints: conditions without a solution.
+        degree: of the products of conditions; ``None`` for the conditions alone.
+        size_limit: the most products, with the multiples of equalities.
 
     Returns:
         The terms, or ``None`` if none was found.
     """
     longest = max(len(factor.packed_terms) for factor, _ in constraints)
-    if comb(len(constraints) + degree, degree) > size_limit or longest > MOST_TERMS // degree:
+    products = [] if longest > MOST_TERMS else _column_products(constraints, degree, size_limit)
+    if not products:
         return None
-    products = _column_products(constraints, degree)
     columns: list[tuple[tuple[int, ...], Any, Terms]] = [
         (indices, None, terms) for indices, terms in products
     ]
-    columns += _multiples(constraints, products, MOST_MONOMIALS.get(degree, 3000))
+    columns += _multiples(constraints, products, FEW_MONOMIALS if degree is None else MOST_MONOMIALS)
     if len(columns) > size_limit:
         return None
     rows: dict[int, int] = {}
@@ -173,11 +185,11 @@ def certificate(
 
 
 MOST_TERMS = 600
-"""Of the longest condition, divided by the degree."""
+"""Of the longest condition."""
 ROUNDS = 3
-MOST_MONOMIALS = {1: 600}
-"""Multiples are formed of multiples this often, as long as there are few monomials: 3000 of products of a
-higher degree, which are asked for rarely."""
+FEW_MONOMIALS, MOST_MONOMIALS = 600, 3000
+"""Multiples are formed of multiples this often, as long as there are few monomials: more for products, which
+are asked for rarely."""
 
 
 def _multiples(

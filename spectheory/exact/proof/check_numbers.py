@@ -105,11 +105,13 @@ class Answers:
         """An equal number."""
         return number
 
+    def is_at_least_zero(self, number: Quotient) -> bool:
+        """True where it is at least 0, False where it is at most 0; False where it is 0 throughout."""
+        return bool(self.signs(*number.parts) & POSITIVE) and self.answer(number, ZERO | POSITIVE)
+
     def positive_part(self, number: Quotient) -> Quotient:
-        """max(x, 0); at 0 either sign will do."""
-        signs = self.signs(*number.parts)
-        is_positive = bool(signs & POSITIVE) and self.answer(number, ZERO | POSITIVE)
-        return number if is_positive else number * 0
+        """max(x, 0)."""
+        return number if self.is_at_least_zero(number) else number * 0
 
     def quotient_or_zero(self, number: Quotient, divisor: Quotient) -> Quotient:
         """x/d, and 0 where d = 0."""
@@ -228,7 +230,7 @@ class Quotient(FormalNumber):
         return power if exponent >= 0 else 1 / power
 
     def __abs__(self) -> Any:
-        return self.positive_part() + (-self).positive_part()
+        return self if self._answers.is_at_least_zero(self) else -self
 
     def positive_part(self) -> Any:
         return self._answers.positive_part(self)
@@ -270,7 +272,10 @@ class Quotient(FormalNumber):
     def __bool__(self) -> bool:
         return self._answers.answer(self, NEGATIVE | POSITIVE)
 
-    def __hash__(self) -> int:
+    __hash__ = FormalNumber.__hash__  # lost where a class defines ==
+
+    @property
+    def serial(self) -> int:
         return self._answers.serial
 
 

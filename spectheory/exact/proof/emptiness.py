@@ -18,8 +18,9 @@ from spectheory.exact.proof.substitution import Consequence, divisions
 
 MOVES = 24
 """How many random changes of a point are tried before a solver is asked."""
-LOW_DEGREES, HIGH_DEGREES = (1, 2), (3, 4)
-"""Of the products of conditions in a certificate; the second where equalities do not help."""
+LOW_DEGREES, HIGH_DEGREES = (0, 1), (2, 3, 4)
+"""Of the products in a certificate, above the highest degree of a condition; the second where equalities do
+not help."""
 MOST_STEPS, MOST_SPLITS = 5, 3
 """How often a core is replaced by one behind its equalities, and by how many factors it is split there."""
 MOST_CORES = 30
@@ -53,12 +54,12 @@ class Emptiness:
         deadline: of ``time.monotonic``; after it nothing is searched.
     """
 
-    def __init__(self, deadline: float, milliseconds: int = 4000) -> None:
+    def __init__(self, deadline: float, seconds: float = 1) -> None:
         self.lemmas: list[Lemma] = []
         self.deadline = deadline
         self._by_factor: dict[Factor, list[int]] = {}
         self._numbers: dict[frozenset[Constraint], int] = {}
-        self._solver = RealSolver(milliseconds) if RealSolver.is_there() else None
+        self._solver = RealSolver(seconds) if RealSolver.is_there() else None
         self._random = Random(0)
         self._cores_left = MOST_CORES
 
@@ -121,7 +122,7 @@ class Emptiness:
             lemma = self._divided(known, factor, mask)
         if lemma is None and mask != NEGATIVE | POSITIVE:
             near = [*component(known, factor, mask)[:NEAREST], (factor, mask)]
-            terms = certificate(near, 1)
+            terms = certificate(near, None)
             lemma = None if terms is None else self.add(near, terms)
         return lemma
 
@@ -165,7 +166,8 @@ class Emptiness:
         unknown = Finding(mask, None, [])
         every = [*constraints, (factor, mask)]
         if self._solver is None or monotonic() > self.deadline:
-            if len(every) <= 24 and (terms := certificate(every, 2)) is not None:
+            degree = max(2, factor.degree)
+            if len(every) <= 24 and (terms := certificate(every, degree)) is not None:
                 return Finding(mask, self.add(every, terms), [])
             return unknown
         answer, values = self._solver.decide(every)
@@ -180,6 +182,10 @@ class Emptiness:
         """The lemma that conditions have no solution, which the solver says."""
         assert self._solver is not None
         core, known = self._solver.core(every) or every, dict(every)
+        lemma = self._certified(core, {}, LOW_DEGREES)
+        if lemma is not None:
+            return lemma
+        core = self._solver.smallest_core(core)
         self._cores_left = MOST_CORES
         target = self._closed(core, known, MOST_STEPS)
         if target is None:
@@ -188,18 +194,18 @@ class Emptiness:
             return self.add(core, None)
         return self._kept(target, known)
 
-    def settle(self, pair: FormalPair, known: Mapping[Factor, int], milliseconds: int) -> int | Point | None:
+    def settle(self, pair: FormalPair, known: Mapping[Factor, int], seconds: float) -> int | Point | None:
         """The lemma by which a whole region is empty, or a point of it; ``None`` if the solver finds neither.
 
         Args:
             pair: the face.
             known: the region.
-            milliseconds: for every question to the solver.
+            seconds: for every question to the solver.
         """
         if self._solver is None:
             return None
-        values, usual = dict[int, fmpq](), self._solver.milliseconds
-        self._solver.milliseconds = milliseconds
+        values, usual = dict[int, fmpq](), self._solver.seconds
+        self._solver.seconds = seconds
         try:
             left = {factor: mask for factor, mask in known.items() if mask != ANY_SIGN}
             while left and monotonic() < self.deadline:
@@ -213,7 +219,7 @@ class Emptiness:
                 values |= found
                 left = {one: sign for one, sign in left.items() if one not in dict(every)}
         finally:
-            self._solver.milliseconds = usual
+            self._solver.seconds = usual
         return self._point(pair, values, random_point(pair, self._random).values, known)
 
     def _point(
@@ -264,9 +270,10 @@ class Emptiness:
         near = [*core, *_simple(known, core)[:EXTRA]]
         # 1 - q₀ > 0 follows from 1 - q₀ - q₁ > 0 and q₁ > 0.
         wide = [*near, *_simple(known, near)[:EXTRA]]
+        highest = max(factor.degree for factor, _ in core)
         for degree in degrees:
             for some in (core, near, wide):
-                terms = certificate(some, degree)
+                terms = certificate(some, highest + degree)
                 if terms is not None:
                     return self.add(some, terms)
         return None
@@ -330,7 +337,7 @@ class Emptiness:
             fewer = [item for item in conditions if item[0] is not zero]
             if self._solver.decide(fewer)[0] == "unsat":
                 conditions = fewer
-        return self._solver.core(conditions)
+        return self._solver.smallest_core(self._solver.core(conditions))
 
     def _chain(self, derived: Sequence[Consequence], target: int | Node | None) -> int | Node:
         """A node for every consequence that what is behind it needs."""

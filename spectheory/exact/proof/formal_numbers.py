@@ -212,8 +212,10 @@ class Number(FormalNumber):
     def __bool__(self) -> bool:
         return self._run.has_sign(self.function, NEGATIVE | POSITIVE)
 
-    def __hash__(self) -> int:
-        """The same for all numbers of a run, so that sets and tables ask which of them are equal."""
+    __hash__ = FormalNumber.__hash__  # lost where a class defines ==
+
+    @property
+    def serial(self) -> int:
         return self._run.serial
 
     def normalised(self, rows: np.ndarray) -> np.ndarray:

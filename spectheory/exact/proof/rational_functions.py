@@ -60,6 +60,11 @@ class Factor:
         return {tuple(map(int, exponents)): int(c) for exponents, c in self.polynomial.to_dict().items()}
 
     @cached_property
+    def degree(self) -> int:
+        """The total degree."""
+        return max(map(sum, self.terms))
+
+    @cached_property
     def packed_terms(self) -> dict[int, int]:
         """Monomial -> coefficient; a monomial is a whole number with a byte per exponent."""
         return {int.from_bytes(exponents, "little"): c for exponents, c in self.terms.items()}

@@ -47,7 +47,7 @@ SIMPLE_PAIRS, SIMPLE_PAIRS_OF_USERS = 40, 2
 CONFIDENCE = 0.99
 KEEP_SECONDS = 60.0
 """Between two writes of a search that goes on."""
-LONGER_QUESTIONS = (20_000, 100_000)
+LONGER_QUESTIONS = (20, 100)
 """Milliseconds for a question to the solver about a region that is neither refuted nor known to be empty."""
 POSTPONED_SHARE = 0.5
 """Of the time, for a proof that postpones decisions, before all regions are walked."""
@@ -216,10 +216,10 @@ class _Search:
 
     def _settle_stuck(self) -> None:
         """Ask longer whether the regions where a condition fails are empty; those with a pair wait."""
-        for milliseconds in LONGER_QUESTIONS:
+        for seconds in LONGER_QUESTIONS:
             for branch in list(self.stuck):
                 late = monotonic() > self.end or self.walk.waiting
-                found = None if late else self.walk.emptiness.settle(branch.pair, branch.known, milliseconds)
+                found = None if late else self.walk.emptiness.settle(branch.pair, branch.known, seconds)
                 if found is not None:
                     self.stuck = [other for other in self.stuck if other is not branch]
                     if isinstance(found, int):

@@ -33,7 +33,7 @@ def ratios(numerator: Array, denominator: Array) -> Array:
     empty, one = denominator == 0, ones_like(denominator[..., :1])
     if is_exact(numerator):
         ratio = numerator / xp.where(empty, one, denominator)
-        beyond = one * (np.max(abs(ratio), initial=0) + 1)
+        beyond = one * (abs(ratio).sum() + 1)
         return xp.where(empty, xp.where(numerator < 0, -beyond, beyond), ratio)
     # floats give ±∞, also beyond their range, but no number for 0/0
     ratio = quotients(numerator, denominator)

@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from proof_traps import Bent
 from spectheory import defects, instances, prove, verifiers
 from spectheory.exact import proof
 from spectheory.exact.proof.check import check_document, check_proof, proved_shapes, read
@@ -328,3 +329,16 @@ def test_stored_proofs_are_small() -> None:
     sizes = [path.stat().st_size for path in STORED.glob("*.proof")]
     assert len(sizes) > 15
     assert sum(sizes) < 2_000_000
+
+
+def test_the_checker_asks_what_the_search_asked_where_a_number_is_0(tmp_path: Path) -> None:
+    """|p| is p or -p where p = 0 on a region, in both; a comparison with it has the same factors then."""
+
+    def never(target_rows: Any, draft_rows: Any) -> Any:
+        last, draft = target_rows[:, 0, 0, -1], draft_rows[:, 0, 0, 0]
+        return (last == 0) & (abs(last) + draft < Fraction(1, 2)) & (draft < 0)
+
+    found = prove(Bent(never), 2, 1)
+    assert found.verdict == "proved"
+    found.save(tmp_path / "proof")
+    assert check_proof(tmp_path / "proof", Bent(never))["regions"] == found.num_regions

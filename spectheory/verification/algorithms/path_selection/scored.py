@@ -138,12 +138,13 @@ class ScoredSelection(PathSelection):
 
         A context that comes twice is split once.
         """
-        first, which = unique_row_indices(targets[:, 0], drafts[:, 0])
+        first, which = unique_row_indices(targets[:, 0], drafts[:, 0], same_objects=True)
         state = self._first_state(targets[first, 0], drafts[first, 0], num_drafts)
         skewed_rows = namespace(drafts).empty_like(drafts)
         for depth in range(tokens.shape[-1]):
-            first, context = unique_row_indices(targets[:, depth], drafts[:, depth], which)
-            target_row, draft_row = targets[first, depth], drafts[first, depth]
+            rows = targets[:, depth], drafts[:, depth]
+            first, context = unique_row_indices(*rows, which, same_objects=True)
+            target_row, draft_row = (part[first] for part in rows)
             above = ScoreState(*(array[which[first]] for array in state))
             split = self.split(above, target_row, draft_row)
             skewed_rows[:, depth] = split.skewed_rows(above, draft_row)[context]

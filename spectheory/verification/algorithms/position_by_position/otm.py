@@ -65,7 +65,7 @@ class OTM(PositionByPosition):
         # One row per context; a context that comes again with the same drafts is gone through once.
         contexts = [part.reshape((-1, size)) for part in (like, position.draft_rows)]
         contexts += [part.reshape((-1, num_drafts)) for part in (tokens, is_draft)]
-        first, which = unique_row_indices(*contexts)
+        first, which = unique_row_indices(*contexts, same_objects=True)
         # Plain lists, on the CPU whatever the device: tolist keeps the entries of exact arrays.
         laws = [self._law(*rows) for rows in zip(*(part[first].tolist() for part in contexts), strict=True)]
         return Selection(

@@ -22,6 +22,7 @@ from spectheory.foundation.arrays import (
     take_path,
     take_row,
     take_token,
+    zero_where,
     zeros_like,
 )
 from spectheory.foundation.validation import check_num_drafts
@@ -273,5 +274,5 @@ def _without_drafted(position: Position, residual: Array) -> Array:
     for number in range(position.tokens.shape[-1]):
         drafted = vocabulary == position.tokens[..., number, None]
         hit = position.is_draft[..., number, None] & drafted[..., None, :]
-        residual = xp.where(hit, xp.zeros_like(residual), residual)
+        residual = zero_where(hit, residual)
     return residual
