@@ -24,7 +24,7 @@ def check_causal(side: str, model: Any, vocab_size: int) -> None:
     other = text.clone()
     other[3:] = text[:-3]
     try:
-        rows, changed = (_rows(run_model(model, ids[None], keep=len(ids))[0])[0, :3] for ids in (text, other))
+        rows, changed = (_rows(run_model(model, ids[None], keep=len(ids)))[0, :3] for ids in (text, other))
     except Exception as error:  # the model takes something other than a text
         raise InvalidInputError(
             f"the {side} model {_name(model)!r} cannot score a text ({type(error).__name__}: {error}); "

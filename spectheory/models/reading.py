@@ -161,8 +161,7 @@ class CachedReading:
             attention_mask=mask[:, None],
             position_ids=(ends - starts - 1 + comb.depth).clamp(min=0),
             cache=self._cache,
-            use_cache=True,
-        )[0]
+        )
 
 
 class _Comb(NamedTuple):
@@ -210,7 +209,7 @@ class RecomputedReading:
             columns = texts.ends[rows[-1], None] + torch.arange(-length, 0, device=paths.device)
             ids = texts.token_ids[rows[-1]].gather(1, columns)[:, None].expand(-1, num_drafts, -1)
             ids = torch.cat([ids, paths[rows[-1]]], dim=-1).flatten(0, 1)
-            found, _ = run_model(self._model, ids, keep=depth - first + 1)
+            found = run_model(self._model, ids, keep=depth - first + 1)
             logits.append(found.unflatten(0, (-1, num_drafts)))
         return torch.cat(logits)[torch.cat(rows).argsort()]
 
@@ -259,9 +258,8 @@ def run_model(
     attention_mask: Tensor | None = None,
     position_ids: Tensor | None = None,
     cache: Any = None,
-    use_cache: bool = False,
-) -> tuple[Tensor, Any]:
-    """One forward call; the logits of the last ``keep`` positions, and the cache if asked for.
+) -> Tensor:
+    """One forward call; the logits of the last ``keep`` positions.
 
     Args:
         input_ids: [N, n] new tokens.
@@ -271,19 +269,20 @@ def run_model(
         cache: keys and values of the past, extended in place.
 
     Returns:
-        Logits [N, keep, model vocabulary] in the model's own number type, and the cache or None.
+        Logits [N, keep, model vocabulary] in the model's own number type.
     """
     optional = {
         "attention_mask": attention_mask,
         "position_ids": position_ids,
+        "cache": cache,
         "past_key_values": cache,
         "logits_to_keep": keep,
     }
-    # Families differ: models without absolute positions, for one, take no position_ids.
+    # Families differ: models without absolute positions, for one, take no position_ids.  The cache has
+    # another name before transformers 5.24, and in code of people that is older.
     known = _parameters(getattr(model.forward, "__func__", model.forward))
     given = {name: value for name, value in optional.items() if value is not None and name in known}
-    output = model(input_ids=input_ids, use_cache=use_cache, **given)
-    return output.logits[:, -keep:], output.past_key_values if use_cache else None
+    return model(input_ids=input_ids, use_cache=cache is not None, **given).logits[:, -keep:]
 
 
 @lru_cache(maxsize=16)

@@ -100,7 +100,7 @@ def check_sizes(
 
 def _last_logits(pair: LanguageModelPair, model: Any, texts: Tensor, batch_size: int) -> Tensor:
     """Logits after each text, from a full forward pass.  [N, n] -> [N, V]"""
-    parts = [run_model(model, part, keep=1)[0][:, 0, : pair.vocab_size] for part in texts.split(batch_size)]
+    parts = [run_model(model, part, keep=1)[:, 0, : pair.vocab_size] for part in texts.split(batch_size)]
     return pair.logits(torch.cat(parts))
 
 

@@ -39,11 +39,11 @@ class Model:
     def __init__(self):
         self.embedding = torch.empty((V, 4), device="fakegpu")
 
-    def forward(self, input_ids, attention_mask, position_ids, past_key_values, use_cache):
+    def forward(self, input_ids, attention_mask, position_ids, cache, use_cache):
         read = self.embedding[input_ids][:, None] + position_ids[:, None, :, None]
-        keys, values = past_key_values.update(read, read, 0)
+        keys, values = cache.update(read, read, 0)
         seen = torch.softmax(read @ keys.mT + attention_mask, dim=-1) @ values
-        return CausalLMOutputWithPast(logits=seen[:, 0] @ self.embedding.T, past_key_values=past_key_values)
+        return CausalLMOutputWithPast(logits=seen[:, 0] @ self.embedding.T)
 
     __call__ = forward
 

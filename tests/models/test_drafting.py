@@ -66,9 +66,9 @@ def test_shared_prefixes_carry_bitwise_equal_rows(
     The noise stands for kernels that treat batch rows differently, which these small ones need not do.
     """
 
-    def noisy_run_model(*args: Any, **kwargs: Any) -> tuple[torch.Tensor, Any]:
-        logits, cache = run_model(*args, **kwargs)
-        return logits * (1 + noise * torch.arange(len(logits))[:, None, None]), cache
+    def noisy_run_model(*args: Any, **kwargs: Any) -> torch.Tensor:
+        logits = run_model(*args, **kwargs)
+        return logits * (1 + noise * torch.arange(len(logits))[:, None, None])
 
     monkeypatch.setattr("spectheory.models.reading.run_model", noisy_run_model)
     options = SamplingOptions(temperature=0.5, top_k=3)

@@ -32,7 +32,7 @@ def forgetful_read(
     reading: CachedReading, texts: Texts, tokens: torch.Tensor, first: int, last: int, keep: int
 ) -> torch.Tensor:
     """Nothing is kept of what was read: the tokens of a call see one another only."""
-    return run_model(reading._model, tokens, keep=keep)[0]
+    return run_model(reading._model, tokens, keep=keep)
 
 
 def test_a_wrong_cache_is_found_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

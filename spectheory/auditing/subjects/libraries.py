@@ -81,7 +81,7 @@ def _of_repository(name: str, top: str, commit: str) -> Library:
 
 _HSD = "ZhouYuxuanYX/Hierarchical-Speculative-Decoding"
 LIBRARIES: Mapping[str, Library] = {
-    "transformers": Library("transformers", "5.23.0"),
+    "transformers": Library("transformers", "5.24.0"),
     "sglang": Library("sglang", "0.5.23"),
     "vllm": Library("vllm", "0.33.0", vllm.GIVEN),
     "lmdeploy": Library("lmdeploy", "0.18.0"),
@@ -146,7 +146,10 @@ def _of_transformers(relaxation: Relaxation | None = None, **settings: Any) -> S
         "transformers",
         transformers.FUNCTION,
         transformers.assisted,
-        {"01f7d1d68c9fd501ae12d516df408f3c098215ef53d8d8cbbe8104cab79e94b7": "5.23.0"},
+        {
+            "d8f22301fc9ba6ff469ba9d56fa908dc48eed557fa60358e382e4beedd3ff3bd": "5.24.0",
+            "01f7d1d68c9fd501ae12d516df408f3c098215ef53d8d8cbbe8104cab79e94b7": "5.23.0",
+        },
         shipped={"signature": "speculative_sampling", "relaxation": relaxation},
         **settings,
     )

@@ -115,14 +115,16 @@ def _looked_up() -> Callable[[Model, int], Any]:
         config_class = PretrainedConfig
         row: Any
 
-        def forward(self, input_ids: torch.Tensor, past_key_values: Any = None, **_: Any) -> Any:
+        def forward(self, input_ids: torch.Tensor, **given: Any) -> Any:
             seen = input_ids.float()[:, None, :, None]
-            if past_key_values is not None:
-                seen, _ = past_key_values.update(seen, seen.clone(), 0)
+            caches = {name: given[name] for name in ("cache", "past_key_values") if name in given}
+            for kept in caches.values():  # one at most, by its name since 5.24 or before
+                if kept is not None:
+                    seen, _ = kept.update(seen, seen.clone(), 0)
             tokens = seen[0, 0, :, 0].long().tolist()
             places = range(len(tokens) - input_ids.shape[1], len(tokens))
             logits = torch.stack([self.row(tokens[1 : place + 1]) for place in places]).log()[None]
-            return CausalLMOutputWithPast(logits=logits, past_key_values=past_key_values)
+            return CausalLMOutputWithPast(logits=logits, **caches)
 
     def make(row: Model, size: int) -> Any:
         shape = {"num_hidden_layers": 1, "hidden_size": 1, "num_attention_heads": 1, "vocab_size": size}
