@@ -15,3 +15,7 @@ from .report import write_report as write_report
 from .reproduction import EXHIBITS as EXHIBITS
 from .reproduction import reproduce as reproduce
 from .reproduction import reproduce_each as reproduce_each
+from .equal_rows import Study as Study
+from .equal_rows import StudySettings as StudySettings
+from .equal_rows import read_study_prompts as read_study_prompts
+from .equal_rows import study as study
