@@ -556,7 +556,7 @@ def _rows(work: StudyWork, tallies: Mapping[int, Mapping[str, Tally]]) -> Iterat
                 missed = None
                 if key.drafts == LIKELIEST:
                     row |= {"ceiling": found.block_efficiency}
-                elif key.drafts == INDEPENDENT and work.settings.bound_every and key.nodes > length:
+                elif key.drafts == INDEPENDENT and work.settings.bound_every and key.nodes in work.settings.nodes:
                     bound = [sums_of(key._replace(verifier=bound_name(cap))) for cap in CAPS]
                     chosen = least_of_halves(bound)
                     missed = paired_gain(chosen, sums_of(key), confidence)
