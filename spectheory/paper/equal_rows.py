@@ -33,7 +33,7 @@ from spectheory.pairs.drafts import ConfidenceTree, DraftProcess, Iid, WithoutRe
 from spectheory.optima.bounds import sampled_path_scores
 from spectheory.simulation.checkpoint import open_checkpoint
 from spectheory.simulation.continuations import continued
-from spectheory.simulation.estimates import Tally, estimate_over_texts, paired_gain
+from spectheory.simulation.estimates import Estimate, Tally, estimate_over_texts, paired_gain
 from spectheory.simulation.identity import identity_before_loading, identity_of_weights, verifier_identity
 from spectheory.simulation.judging import Judge
 from spectheory.simulation.parallel import on_cluster, results
@@ -47,10 +47,11 @@ if TYPE_CHECKING:
 
     from spectheory.models import LanguageModelPair, PrefilledPrompts, Texts, UnloadedPair
 
+TOKEN = "token"
 INDEPENDENT, DISTINCT, LIKELIEST = "independent", "distinct", "likeliest"
 VERIFIERS: Mapping[str, Sequence[str]] = {
     INDEPENDENT: (
-        "block", "multi_round", "traversal", "greedy_multipath", "mixed_multipath", "scored_multipath",
+        TOKEN, "block", "multi_round", "traversal", "greedy_multipath", "mixed_multipath", "scored_multipath",
     ),
     DISTINCT: ("naive_sampling", "multi_round_without_replacement"),
     LIKELIEST: ("naive_sampling",),
@@ -392,13 +393,22 @@ class Study(Result):
 
         ``block_efficiency`` with ``low`` and ``high``; ``gain`` over ``block`` on the draft model's first path
         with its interval, where there is one; ``ceiling``, which no lossless verifier exceeds with these
-        drafts, and ``missed``, by how much less is earned, with its interval; ``contexts``.
+        drafts, and ``missed``, by how much less is earned, with its interval; ``contexts``; ``acceptance`` of
+        ``token``, the probability that the drafted token at position 1..L is accepted if those before it are.
         """
         return self.found
 
     def tables(self) -> list[Table]:
-        """All domains together, a table per temperature, a column per budget."""
-        return [self.table(heat) for heat in self.settings["temperatures"]]
+        """All domains together, a table per temperature, a column per budget; and acceptance by domain."""
+        tables = [self.table(heat) for heat in self.settings["temperatures"]]
+        rows = [
+            {"draft model": row["draft"], "domain": row["domain"], "temperature": f"{row['temperature']:g}"}
+            | {"accepted": " ".join(f"{value:.3f}" for value in row["acceptance"])}
+            for row in self.found
+            if row["acceptance"] is not None
+        ]
+        title = "probability that token verification accepts a drafted token, at positions 1 to L"
+        return [*tables, Table(title, rows)] if rows else tables
 
     def table(self, temperature: float, domain: str = EVERYWHERE) -> Table:
         lines: dict[tuple[str, ...], dict[str, Any]] = {}
@@ -563,7 +573,14 @@ def _rows(work: StudyWork, tallies: Mapping[int, Mapping[str, Tally]]) -> Iterat
                     row |= {"ceiling": estimate_over_texts(("", None, 0), chosen, confidence).block_efficiency}
                 else:
                     row |= {"ceiling": None}
+                row |= {"acceptance": _by_position(found) if key.verifier == TOKEN else None}
                 yield row | _with_ends("missed", missed)
+
+
+def _by_position(found: Estimate) -> list[float]:
+    """P(τ >= i | τ >= i - 1) for i = 1..L."""
+    reached = np.cumsum(found.length_probs[::-1])[::-1]
+    return np.divide(reached[1:], reached[:-1], out=np.zeros(len(reached) - 1), where=reached[:-1] > 0).tolist()
 
 
 def _with_ends(name: str, found: Any) -> dict[str, Any]:
