@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import click
@@ -50,6 +51,7 @@ from spectheory.foundation.errors import InvalidInputError
 )  # fmt: skip
 @click.option("--jobs", "-j", type=int, default=1, show_default=True, metavar="N", help="Processes.")
 @click.option("--cluster", metavar="ADDRESS", help="Of a dask scheduler, whose workers do the work.")
+@click.option("--picture", type=click.Path(), metavar="FILE", help="Draw the study too: .png, .pdf or .svg.")
 @click.option("--to", type=click.Choice(["latex"]), help="Print the tables in LaTeX.")
 @csv_option
 @json_option
@@ -59,6 +61,7 @@ def study(
     file: str | None,
     nodes: str,
     temperature: str,
+    picture: str | None,
     to: str | None,
     as_csv: bool,
     as_json: bool,
@@ -74,12 +77,19 @@ def study(
     from spectheory.paper.equal_rows import study as run_study
 
     check_form(as_json, as_csv, to is not None)
+    ending = Path(picture or "x.png").suffix[1:]
+    if ending not in ("png", "pdf", "svg"):
+        raise InvalidInputError(f"--picture {picture!r} must end in .png, .pdf or .svg")
     quiet_loading()
     run = {name: settings.pop(name) for name in ("checkpoint", "jobs", "cluster", "device")}
     budgets, heats = _numbers("--nodes", nodes, int), _numbers("--temperature", temperature, float)
     asked = StudySettings(nodes=budgets, temperatures=heats, **settings)
     with progress_bar("tokens") as progress:
         found = run_study(target, drafts, read_study_prompts(file or PROMPTS), asked, progress=progress, **run)
+    if picture is not None:
+        from spectheory.paper.style import figure_bytes
+
+        Path(picture).write_bytes(figure_bytes(found.picture(), ending))
     print_found(found.to_document(), found.tables(), found.rows(), as_json, as_csv, to is not None)
     if found.interrupted:
         kept = f", and are kept in {run['checkpoint']}" if run["checkpoint"] else ""

@@ -21,6 +21,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import asdict, dataclass, fields, replace
 from functools import cached_property
+from itertools import product
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -44,6 +45,7 @@ from spectheory.verification.resolve import find_verifier
 
 if TYPE_CHECKING:
     import torch
+    from matplotlib.figure import Figure
 
     from spectheory.models import LanguageModelPair, PrefilledPrompts, Texts, UnloadedPair
 
@@ -430,6 +432,59 @@ class Study(Result):
             title = f"tokens per target call at temperature {temperature:g}, {domain}"
         note = f"± half of the {level} interval, clustered by prompt; the ceiling is that of the largest budget"
         return Table(title, rows, note=note)
+
+    def picture(self, domain: str = EVERYWHERE) -> Figure:
+        """Tokens per call against target rows, a panel per temperature."""
+        return draw(self.found, domain)
+
+
+def draw(rows: Sequence[Mapping[str, Any]], domain: str = EVERYWHERE) -> Figure:
+    """A panel per temperature; of every draft model and process the verifier that earns most at the largest budget.
+
+    The broken lines are ceilings of independent paths.
+    """
+    from spectheory.paper.drawing import BROKEN, legend_below, panels
+    from spectheory.paper.style import PALETTE, VERIFIER_STYLES
+
+    rows = [row for row in rows if row["domain"] == domain]
+    heats, drafts = (list(dict.fromkeys(row[name] for row in rows)) for name in ("temperature", "draft"))
+    most = max(row["nodes"] for row in rows)
+    budgets = sorted({row["nodes"] for row in rows if row["drafts"] == LIKELIEST})
+    earned: dict[tuple[str, str], dict[str, float]] = {}
+    for row in rows:
+        if row["nodes"] == most:
+            sums = earned.setdefault((row["draft"], row["drafts"]), {})
+            sums[row["verifier"]] = sums.get(row["verifier"], 0) + row["block_efficiency"]
+    lines = {INDEPENDENT: "-", DISTINCT: ":", LIKELIEST: "-"}
+    with panels(1, len(heats), sharey=True, width=4.2, height=3.8) as (figure, all_axes):
+        for (axes, heat), (number, ((draft, drafted), sums)) in product(
+            zip(all_axes, heats, strict=True), enumerate(earned.items())
+        ):
+            verifier = max(sums, key=lambda name: sums[name])
+            wanted = heat, draft, drafted, verifier
+            names = "temperature", "draft", "drafts", "verifier"
+            curve = [row for row in rows if tuple(row[name] for name in names) == wanted]
+            colour, _ = PALETTE[drafts.index(draft) % len(PALETTE)]
+            places = np.array([row["nodes"] for row in curve]) * 1.02 ** (number - len(earned) / 2)
+            values = [row["block_efficiency"] for row in curve]
+            below, above = ([abs(row[end] - row["block_efficiency"]) for row in curve] for end in ("low", "high"))
+            axes.errorbar(
+                places, values, yerr=[below, above], color=colour, linestyle=lines[drafted],
+                marker="D" if drafted == LIKELIEST else "o", markersize=4, markerfacecolor="white", capsize=2,
+                linewidth=1.4, elinewidth=0.8, label=f"{draft}, {drafted}: {VERIFIER_STYLES[verifier].label}",
+            )  # fmt: skip
+            if drafted == INDEPENDENT and curve[0]["ceiling"] is not None:
+                look = BROKEN | {"color": colour, "label": f"{draft}, {drafted}: ceiling"}
+                axes.plot(places, [row["ceiling"] for row in curve], **look)
+        for axes, heat in zip(all_axes, heats, strict=True):
+            axes.set_xscale("log", base=2)
+            axes.set_xticks(budgets, map(str, budgets))
+            axes.minorticks_off()
+            axes.set_title(f"temperature {heat:g}")
+            axes.set_xlabel("drafted tokens that a call of the target scores")
+        all_axes[0].set_ylabel("tokens per call of the target")
+        legend_below(figure, 2)
+    return figure
 
 
 def read_study_prompts(path: str | Path = PROMPTS) -> list[StudyPrompt]:
