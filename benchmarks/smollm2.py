@@ -31,8 +31,8 @@ from spectheory.optima.bounds import sampled_path_scores
 from spectheory.pairs.drafts import Iid
 from spectheory.paper.measured import Measurement
 from spectheory.simulation import simulate
-from spectheory.simulation.continuations import continued
 from spectheory.simulation.common_texts import CommonTextSource, TargetTexts
+from spectheory.simulation.continuations import continued
 from spectheory.simulation.estimates import clustered
 from spectheory.simulation.settings import SimulationSettings
 from spectheory.verification.algorithms import verifiers

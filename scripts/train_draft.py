@@ -17,6 +17,8 @@ Every stage continues where it stopped.  Run it with ``make draft``, or
 after ``spectheory models fetch smollm2``.  It takes about half an hour on a core.
 """
 
+# ruff: noqa: E501 (templates of texts)
+
 import ast
 import json
 import math
@@ -26,7 +28,7 @@ import random
 import sysconfig
 import time
 from collections.abc import Callable
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -60,7 +62,9 @@ taxes; photosynthesis; trains; dreams; maps; the stock market; wolves; architect
 democracy; painting; gravity; insects; schools; wine; the French Revolution; batteries; deserts; cooking;
 sleep; football; the ocean floor; language; bacteria; gardens; mathematics; the steam engine; friendship;
 rain; museums; sugar; the Silk Road; birds; computers; poverty; theatre; comets; exercise; paper; horses;
-electricity; memory; islands; ballet; the immune system; winter; plastics; elections; lighthouses""".replace("\n", " ")
+electricity; memory; islands; ballet; the immune system; winter; plastics; elections; lighthouses""".replace(
+    "\n", " "
+)
 PROSE = """The history of {} begins; {} are often; In recent years, researchers who study {}; When I was a child, {};
 According to a new report on {},; Few subjects are as old as {}.; My grandfather knew everything about {}. One evening;
 The most important fact about {} is; Once upon a time there was a village that was known for {}.; This chapter is about {}.;
@@ -69,11 +73,15 @@ It was late, and the talk had turned to {}. "I""".replace("\n", " ")
 CHAT = """What is interesting about {}?; Explain {} to a child.; Write a short poem about {}.; Give me three facts about {}.;
 How did {} change the world?; I have to give a talk about {}. Where do I start?; Write an email to a colleague about {}.;
 Summarize what is known about {} in one paragraph.; What are common mistakes people make about {}?; Tell me a story about {}.;
-Make a list of questions for a quiz on {}.; Why do people care about {}?; Compare {} with something else.""".replace("\n", " ")
+Make a list of questions for a quiz on {}.; Why do people care about {}?; Compare {} with something else.""".replace(
+    "\n", " "
+)
 TASKS = """sort a list; count words; find primes; read a file; parse dates; merge dictionaries; reverse a string; compute an average;
 draw a tree; remove duplicates; convert units; check a password; download a page; play a game; find a path; simulate a queue;
 format a table; compress text; search a list; multiply matrices; validate an address; rotate an image; shuffle cards; plan a route;
-split a bill; schedule jobs; parse arguments; draw a histogram; balance brackets; store a cache""".replace("\n", " ")
+split a bill; schedule jobs; parse arguments; draw a histogram; balance brackets; store a cache""".replace(
+    "\n", " "
+)
 CODE = """# Python program to {}|import; def main():|    # {}|; class Solver:|    '''Can {}.'''|; Here is a function to {}:||```python|def;
 #include <stdio.h>|// {}|int; import os|import sys||def run(args):|    '''{}'''|; function solve(items) {|  // {}|;
 def test():|    # first {}|    assert; SELECT * FROM items -- {}|WHERE; ```python|# {}|for; #!/bin/bash|# {}|set -e|;
@@ -84,7 +92,9 @@ def pieces(text: str) -> list[str]:
     return [piece.strip(" ") for piece in text.split(";")]
 
 
-def attend(module: Any, query: Tensor, key: Tensor, value: Tensor, mask: Any, scaling: float, **_: Any) -> Any:
+def attend(
+    module: Any, query: Tensor, key: Tensor, value: Tensor, mask: Any, scaling: float, **_: Any
+) -> Any:
     """Attention without copies of keys and values: the queries of a group are read as positions."""
     groups, each = key.shape[1], query.shape[1] // key.shape[1]
     attention = torch.nn.functional.scaled_dot_product_attention
@@ -127,10 +137,16 @@ class Target:
         for batch in tokens.split(16):
             hidden = self.model.model(batch, use_cache=False).last_hidden_state
             found = [self._rows(text)[1:] for text in hidden]
-            parts.append((hidden, torch.stack([row[0] for row in found]), sum(row[1] for row in found)))
+            parts.append(
+                (
+                    hidden,
+                    torch.stack([row[0] for row in found]),
+                    torch.stack([row[1] for row in found]).sum(0),
+                )
+            )
             step(batch.numel())
         hidden, normalizers, mass = zip(*parts, strict=True)
-        return tokens, torch.cat(hidden), torch.cat(normalizers), sum(mass)  # type: ignore[return-value]
+        return tokens, torch.cat(hidden), torch.cat(normalizers), torch.stack(mass).sum(0)
 
     def _write(self, kind: str, seed: int, step: Callable[[int], None]) -> tuple[Tensor, ...]:
         rng, generator = random.Random(f"{SEED} {kind} {seed}"), torch.Generator().manual_seed(SEED + seed)
@@ -172,7 +188,7 @@ def prompt(kind: str, rng: random.Random) -> str:
 
 def windows(tokenizer: Any, kind: str, seed: int, count: int) -> Tensor:
     """Windows of the texts that are on the machine, [count, 128]."""
-    rng, found = random.Random(f"{SEED} {kind} {seed}"), []
+    rng, found = random.Random(f"{SEED} {kind} {seed}"), list[list[int]]()
     texts = sources() if kind == "sources" else docstrings()
     while len(found) < count:
         text = rng.choice(texts)
@@ -226,6 +242,8 @@ def claimed(place: Path) -> bool:
 
 class Student(torch.nn.Module):
     """The draft while it is trained."""
+
+    head: Tensor
 
     def __init__(self, kept: Tensor) -> None:
         super().__init__()
@@ -294,7 +312,9 @@ def train(shards: list[Path], work: Path, steps: int, minutes: float, progress: 
         batch = {name: torch.stack([part[name][text] for part, text in drawn]) for name in names}
         phase = max(step - WARM_UP, 0) / (steps - WARM_UP)
         for group in optimizer.param_groups:
-            group["lr"] = LEARNING_RATE * min(1, (step + 1) / WARM_UP) * (0.02 + 0.49 * (1 + math.cos(math.pi * phase)))
+            group["lr"] = (
+                LEARNING_RATE * min(1, (step + 1) / WARM_UP) * (0.02 + 0.49 * (1 + math.cos(math.pi * phase)))
+            )
         with torch.autocast("cpu", dtype=torch.bfloat16):
             divergence, variation = losses(student, batch)
         weight = step / steps
@@ -305,7 +325,10 @@ def train(shards: list[Path], work: Path, steps: int, minutes: float, progress: 
         progress.update(task, completed=step + 1, shown=f"α {1 - variation.item():.3f}")
         late = time.monotonic() - began > 60 * minutes
         if (step + 1) % 25 == 0 or step + 1 == steps or late:
-            print(f"step {step + 1} α {1 - variation.item():.4f} CPU {time.process_time() - started:.0f} s", flush=True)
+            print(
+                f"step {step + 1} α {1 - variation.item():.4f} CPU {time.process_time() - started:.0f} s",
+                flush=True,
+            )
             state = {
                 "student": student.state_dict(), "optimizer": optimizer.state_dict(),
                 "step": step + 1, "seconds": time.process_time() - started,
@@ -319,7 +342,9 @@ def train(shards: list[Path], work: Path, steps: int, minutes: float, progress: 
 
 
 @click.command(help=__doc__.split("\n")[0])
-@click.option("--work", type=click.Path(path_type=Path), required=True, help="Folder of shards and checkpoint.")
+@click.option(
+    "--work", type=click.Path(path_type=Path), required=True, help="Folder of shards and checkpoint."
+)
 @click.option("--out", type=click.Path(path_type=Path), help="Folder of the draft.  Without: only the texts.")
 @click.option("--shards", default=15, help="How many shards of texts.")
 @click.option("--steps", default=500, help="Steps of training, 16 texts of 128 tokens each.")
@@ -345,7 +370,7 @@ def main(work: Path, out: Path | None, shards: int, steps: int, minutes: float) 
             task = progress.add_task(
                 path.stem, total=TEXTS["written" if kind in KINDS[:3] else "read"] * WINDOW, shown=""
             )
-            shard = target.shard(kind, number, lambda tokens, task=task: progress.advance(task, tokens))
+            shard = target.shard(kind, number, partial(progress.advance, task))
             seconds = time.process_time() - start
             save_file(shard, path.with_suffix(".part"), metadata={"seconds": f"{seconds:.1f}"})
             os.replace(path.with_suffix(".part"), path)

@@ -85,7 +85,9 @@ def study(
     budgets, heats = _numbers("--nodes", nodes, int), _numbers("--temperature", temperature, float)
     asked = StudySettings(nodes=budgets, temperatures=heats, **settings)
     with progress_bar("tokens") as progress:
-        found = run_study(target, drafts, read_study_prompts(file or PROMPTS), asked, progress=progress, **run)
+        found = run_study(
+            target, drafts, read_study_prompts(file or PROMPTS), asked, progress=progress, **run
+        )
     if picture is not None:
         from spectheory.paper.style import figure_bytes
 
@@ -94,7 +96,9 @@ def study(
     if found.interrupted:
         kept = f", and are kept in {run['checkpoint']}" if run["checkpoint"] else ""
         texts = found.settings["texts"]
-        return fail(f"interrupted; the rows rest on the {texts} texts that were finished{kept}", EXIT_INTERRUPTED)
+        return fail(
+            f"interrupted; the rows rest on the {texts} texts that were finished{kept}", EXIT_INTERRUPTED
+        )
     return 0
 
 

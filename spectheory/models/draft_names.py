@@ -82,9 +82,9 @@ def find_draft(name: str | Path, target: ModelSource) -> ModelSource | DerivedDr
     """Where a draft model is, or what it is made of.
 
     Args:
-        name: as in ``find_model``; one of ``TRAINED_DRAFTS``; or ``MODEL:PART,..`` with parts ``N-layers``, ``last-N``, ``vocab-N`` and
-            ``vocab=FILE.json`` (a list of token ids), where MODEL may be ``target``; or
-            ``prompt:lookup-N`` and ``prompt:ngram-N``.
+        name: as in ``find_model``; one of ``TRAINED_DRAFTS``; or ``MODEL:PART,..`` with parts
+            ``N-layers``, ``last-N``, ``vocab-N`` and ``vocab=FILE.json`` (a list of token ids), where MODEL
+            may be ``target``; or ``prompt:lookup-N`` and ``prompt:ngram-N``.
         target: where the target is.
 
     Raises:

@@ -1,7 +1,7 @@
 """Drafts that were trained for one target, from which they take embeddings and output layer.
 
-On disk are the numbers that were trained: decoder layers, the final norm, and the ids and biases of the tokens
-that are drafted.  Matrices have a byte per weight, with a scale per row.
+On disk are the numbers that were trained: decoder layers, the final norm, and the ids and biases of the
+tokens that are drafted.  Matrices have a byte per weight, with a scale per row.
 """
 
 from __future__ import annotations
@@ -73,7 +73,9 @@ def trained_draft(model: Any, folder: Path) -> Any:
     del found.base_model.layers[count:]
     found.load_state_dict(own, strict=False, assign=True)  # the parameters of the copy alone
     rows = model.get_output_embeddings().weight[tokens.to(model.device)]
-    found.set_output_embeddings(_FewRows(rows, bias.to(rows), tokens.to(model.device), model.config.vocab_size))
+    found.set_output_embeddings(
+        _FewRows(rows, bias.to(rows), tokens.to(model.device), model.config.vocab_size)
+    )
     return found.requires_grad_(False).eval()
 
 
@@ -108,6 +110,10 @@ def save_trained_draft(folder: Path, own: Mapping[str, Tensor], bias: Tensor, to
 
 class _FewRows(torch.nn.Module):
     """Some rows of an output layer, with a bias."""
+
+    rows: Tensor
+    bias: Tensor
+    tokens: Tensor
 
     def __init__(self, rows: Tensor, bias: Tensor, tokens: Tensor, vocab_size: int) -> None:
         super().__init__()

@@ -1,14 +1,14 @@
 """The study: draft models, draft processes and verifiers at equal numbers of target rows.
 
-The target writes texts behind prompts of several domains.  At every n-th token of them each draft model drafts
-by each process, and the target scores these drafts once: the first N drafted tokens serve every budget N,
-and all verifiers of a process judge the same drafts.
+The target writes texts behind prompts of several domains.  At every n-th token of them each draft model
+drafts by each process, and the target scores these drafts once: the first N drafted tokens serve every
+budget N, and all verifiers of a process judge the same drafts.
 
 - *independent*: N / L paths sampled from the draft model; the first tokens of a path belong to it alone.
 - *distinct*: N / L paths whose first tokens are sampled without replacement.
 - *likeliest*: the N nodes of the draft model's tree with the highest confidence (EAGLE-2).
 
-Beside them stand ceilings.  Of the likeliest nodes no lossless verifier earns more than 1 + Σ p over the nodes
+Beside them stand ceilings.  Of the likeliest nodes no lossless verifier earns more than 1 + Σ p over them
 (theory.md Statement 5.27), and ``naive_sampling`` earns it.  Of independent paths the bound is that of
 scores with a cap (Statement 5.14), sampled at some of these tokens.  Its cap is chosen on the other
 half of the prompts.
@@ -30,8 +30,8 @@ import numpy as np
 from spectheory.foundation.errors import InvalidInputError
 from spectheory.foundation.results import Result, Table
 from spectheory.foundation.validation import check_count
-from spectheory.pairs.drafts import ConfidenceTree, DraftProcess, Iid, WithoutReplacement
 from spectheory.optima.bounds import sampled_path_scores
+from spectheory.pairs.drafts import ConfidenceTree, DraftProcess, Iid, WithoutReplacement
 from spectheory.simulation.checkpoint import open_checkpoint
 from spectheory.simulation.continuations import continued
 from spectheory.simulation.estimates import Estimate, Tally, estimate_over_texts, paired_gain
@@ -114,7 +114,9 @@ class StudySettings:
         if name == LIKELIEST:
             return ConfidenceTree(nodes, BEAM)
         paths = nodes // self.draft_length
-        return Iid(paths) if name == INDEPENDENT else WithoutReplacement((paths, *[1] * (self.draft_length - 1)))
+        return (
+            Iid(paths) if name == INDEPENDENT else WithoutReplacement((paths, *[1] * (self.draft_length - 1)))
+        )
 
 
 class Key(NamedTuple):
@@ -393,9 +395,10 @@ class Study(Result):
     def rows(self) -> list[dict[str, Any]]:
         """A row per domain, temperature, draft model, process, verifier and budget.
 
-        ``block_efficiency`` with ``low`` and ``high``; ``gain`` over ``block`` on the draft model's first path
-        with its interval, where there is one; ``ceiling``, which no lossless verifier exceeds with these
-        drafts, and ``missed``, by how much less is earned, with its interval; ``contexts``; ``acceptance`` of
+        ``block_efficiency`` with ``low`` and ``high``; ``gain`` over ``block`` on the first path of
+        the draft model, with its interval, where there is one; ``ceiling``, which no lossless verifier
+        exceeds with these drafts, and ``missed``, by how much less is earned, with its interval;
+        ``contexts``; ``acceptance`` of
         ``token``, the probability that the drafted token at position 1..L is accepted if those before it are.
         """
         return self.found
@@ -430,7 +433,9 @@ class Study(Result):
         title = f"tokens per target call at temperature {temperature:g}, {domain} domains"
         if domain != EVERYWHERE:
             title = f"tokens per target call at temperature {temperature:g}, {domain}"
-        note = f"± half of the {level} interval, clustered by prompt; the ceiling is that of the largest budget"
+        note = (
+            f"± half of the {level} interval, clustered by prompt; the ceiling is that of the largest budget"
+        )
         return Table(title, rows, note=note)
 
     def picture(self, domain: str = EVERYWHERE) -> Figure:
@@ -439,8 +444,9 @@ class Study(Result):
 
 
 def draw(rows: Sequence[Mapping[str, Any]], domain: str = EVERYWHERE) -> Figure:
-    """A panel per temperature; of every draft model and process the verifier that earns most at the largest budget.
+    """A panel per temperature; of every draft model and process the verifier that earns most.
 
+    That is at the largest budget, at all temperatures together.
     The broken lines are ceilings of independent paths.
     """
     from spectheory.paper.drawing import BROKEN, legend_below, panels
@@ -467,7 +473,9 @@ def draw(rows: Sequence[Mapping[str, Any]], domain: str = EVERYWHERE) -> Figure:
             colour, _ = PALETTE[drafts.index(draft) % len(PALETTE)]
             places = np.array([row["nodes"] for row in curve]) * 1.02 ** (number - len(earned) / 2)
             values = [row["block_efficiency"] for row in curve]
-            below, above = ([abs(row[end] - row["block_efficiency"]) for row in curve] for end in ("low", "high"))
+            below, above = (
+                [abs(row[end] - row["block_efficiency"]) for row in curve] for end in ("low", "high")
+            )
             axes.errorbar(
                 places, values, yerr=[below, above], color=colour, linestyle=lines[drafted],
                 marker="D" if drafted == LIKELIEST else "o", markersize=4, markerfacecolor="white", capsize=2,
@@ -579,15 +587,15 @@ def study(
             step(total - sum(map(work.draws, missing)))
             try:
                 with closing(results(work, missing, None if cluster else jobs, step)) as found:
-                    for task, tallies in zip(missing, found, strict=True):
-                        kept.add(task.batch, tallies)
+                    for task, sums in zip(missing, found, strict=True):
+                        kept.add(task.batch, sums)
             except KeyboardInterrupt:
                 if not kept.tallies:
                     raise
                 interrupted = True
             tallies = dict(sorted(kept.tallies.items()))
-    texts = sum(sizes[batch] for batch in tallies)
-    document = {"target": str(target), "drafts": list(pairs), "texts": texts, **asdict(settings)}
+    finished = sum(sizes[batch] for batch in tallies)
+    document = {"target": str(target), "drafts": list(pairs), "texts": finished, **asdict(settings)}
     return Study(document, list(_rows(work, tallies)), interrupted)
 
 
@@ -621,11 +629,17 @@ def _rows(work: StudyWork, tallies: Mapping[int, Mapping[str, Tally]]) -> Iterat
                 missed = None
                 if key.drafts == LIKELIEST:
                     row |= {"ceiling": found.block_efficiency}
-                elif key.drafts == INDEPENDENT and work.settings.bound_every and key.nodes in work.settings.nodes:
+                elif (
+                    key.drafts == INDEPENDENT
+                    and work.settings.bound_every
+                    and key.nodes in work.settings.nodes
+                ):
                     bound = [sums_of(key._replace(verifier=bound_name(cap))) for cap in CAPS]
                     chosen = least_of_halves(bound)
                     missed = paired_gain(chosen, sums_of(key), confidence)
-                    row |= {"ceiling": estimate_over_texts(("", None, 0), chosen, confidence).block_efficiency}
+                    row |= {
+                        "ceiling": estimate_over_texts(("", None, 0), chosen, confidence).block_efficiency
+                    }
                 else:
                     row |= {"ceiling": None}
                 row |= {"acceptance": _by_position(found) if key.verifier == TOKEN else None}
@@ -635,7 +649,9 @@ def _rows(work: StudyWork, tallies: Mapping[int, Mapping[str, Tally]]) -> Iterat
 def _by_position(found: Estimate) -> list[float]:
     """P(τ >= i | τ >= i - 1) for i = 1..L."""
     reached = np.cumsum(found.length_probs[::-1])[::-1]
-    return np.divide(reached[1:], reached[:-1], out=np.zeros(len(reached) - 1), where=reached[:-1] > 0).tolist()
+    return np.divide(
+        reached[1:], reached[:-1], out=np.zeros(len(reached) - 1), where=reached[:-1] > 0
+    ).tolist()
 
 
 def _with_ends(name: str, found: Any) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""Drafts that were trained for a target: loaded rows against a second route from the file, and the shipped draft."""
+"""Drafts that were trained for a target: loaded rows by a second route, and the shipped draft."""
 
 from pathlib import Path
 
@@ -27,7 +27,11 @@ SHIPPED = TRAINED_DRAFTS["smollm2-draft"]
 def tiny(layers: int, seed: int) -> LlamaForCausalLM:
     torch.manual_seed(seed)
     config = LlamaConfig(
-        **SIZES, num_key_value_heads=2, num_hidden_layers=layers, tie_word_embeddings=True, initializer_range=0.4
+        **SIZES,
+        num_key_value_heads=2,
+        num_hidden_layers=layers,
+        tie_word_embeddings=True,
+        initializer_range=0.4,
     )
     return LlamaForCausalLM(config).eval().requires_grad_(False)
 
@@ -50,7 +54,9 @@ def second_route(target: LlamaForCausalLM, folder: Path) -> torch.Tensor:
             value.copy_(target.model.embed_tokens.weight)
         else:
             scale = stored[f"{name}.scale"].float() if value.dim() == 2 else torch.ones(len(value))
-            value.copy_(torch.stack([row.float() * one for row, one in zip(stored[name], scale, strict=True)]))
+            value.copy_(
+                torch.stack([row.float() * one for row, one in zip(stored[name], scale, strict=True)])
+            )
     hidden = model.model(TEXT).last_hidden_state
     logits = hidden @ target.model.embed_tokens.weight[stored["tokens"].long()].T
     return (logits + stored["bias"].float()).softmax(-1)
@@ -63,8 +69,9 @@ def test_rows_of_a_trained_draft(folder: Path) -> None:
     draft = trained_draft(target, folder)
     rows = draft(input_ids=TEXT).logits.softmax(-1)
     torch.testing.assert_close(rows[..., KEPT], second_route(target, folder))
-    assert rows.sum(-1).allclose(torch.ones(())) and bool((rows[..., [0, 2, 3]] == 0).all())
-    assert len(target.model.layers) == 3 and len(draft.model.layers) == 2
+    assert rows.sum(-1).allclose(torch.ones(()))
+    assert bool((rows[..., [0, 2, 3]] == 0).all())
+    assert (len(target.model.layers), len(draft.model.layers)) == (3, 2)
     assert all(torch.equal(value, before[name]) for name, value in target.named_parameters())
     assert draft.model.embed_tokens.weight is target.model.embed_tokens.weight
     assert reads_on_from_cache("draft", draft, 12)
@@ -94,17 +101,18 @@ def test_the_name_of_the_shipped_draft(tmp_path: Path) -> None:
     """It shares the weights of its target, and has a configuration of its own."""
     target = ModelSource("target", "smollm2", str(tmp_path), local=True)
     found = find_draft("smollm2-draft", target)
-    assert found.of_target and found.base is target
+    assert found.of_target
+    assert found.base is target
     config = trained_config(tiny(3, seed=1).config, "smollm2-draft")
     assert (config.num_hidden_layers, config.derived) == (2, ["smollm2-draft", "2-layers"])
 
 
 def test_the_shipped_draft_on_a_target_of_its_shape() -> None:
-    """On random weights of SmolLM2's shape it drafts 8192 tokens; its card names the license and the model."""
+    """On random weights of SmolLM2's shape it drafts 8192 tokens; its card names license and model."""
     torch.manual_seed(0)
     config = LlamaConfig(
-        vocab_size=49152, hidden_size=576, intermediate_size=1536, num_attention_heads=9, num_key_value_heads=3,
-        num_hidden_layers=3, tie_word_embeddings=True,
+        vocab_size=49152, hidden_size=576, intermediate_size=1536, num_attention_heads=9,
+        num_key_value_heads=3, num_hidden_layers=3, tie_word_embeddings=True,
     )  # fmt: skip
     draft = trained_draft(LlamaForCausalLM(config).eval(), SHIPPED.folder)
     assert len(draft.model.layers) == SHIPPED.num_layers
@@ -112,4 +120,5 @@ def test_the_shipped_draft_on_a_target_of_its_shape() -> None:
     assert finite.tolist() == [8192] * TEXT.shape[1]
     assert sum(file.stat().st_size for file in SHIPPED.folder.iterdir()) <= 8_000_000
     card = (SHIPPED.folder / "README.md").read_text(encoding="utf-8")
-    assert "Apache-2.0" in card and "SmolLM2-135M-Instruct" in card
+    assert "Apache-2.0" in card
+    assert "SmolLM2-135M-Instruct" in card

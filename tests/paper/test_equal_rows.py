@@ -12,9 +12,9 @@ from models_support import save_pair
 from spectheory.foundation.errors import InvalidInputError
 from spectheory.models import LanguageModelPair, draft_and_score, likeliest_nodes, prefill
 from spectheory.models.sampling import SamplingOptions
+from spectheory.pairs.drafts import ConfidenceTree
 from spectheory.paper import equal_rows, read_study_prompts, study
 from spectheory.paper.equal_rows import EVERYWHERE, StudyPrompt, StudySettings, least_of_halves, node_probs
-from spectheory.pairs.drafts import ConfidenceTree
 from spectheory.simulation.estimates import Tally
 from spectheory.verification.algorithms import verifiers
 
@@ -44,12 +44,14 @@ def test_nodes_of_a_tree_earn_what_naive_sampling_earns(folders: tuple[Path, Pat
     arrays = drafted.paths, drafted.target_rows, drafted.draft_rows
     earned = verifiers["naive_sampling"].bind(process, None).outcome(*arrays).expected_tokens()
     torch.testing.assert_close(values[:, nodes - 1], earned, rtol=1e-5, atol=1e-5)
-    wrong = 1 + node_probs(prefilled, paths.flip(1), OPTIONS).cumsum(-1)  # the partner: the least likely first
+    wrong = 1 + node_probs(prefilled, paths.flip(1), OPTIONS).cumsum(
+        -1
+    )  # the partner: the least likely first
     assert nodes == 12 or not torch.allclose(wrong[:, nodes - 1], earned, rtol=1e-3)
 
 
 def test_a_draft_that_is_the_target(folders: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch) -> None:
-    """Every path is accepted, and a cap that never binds says so; without draws the likeliest nodes earn less.
+    """Every path is accepted, and a cap that never binds says so; the likeliest nodes earn less.
 
     The partner is ``greedy_multipath``, which loses with several paths here (exhibit ``greedy_falls``).
     """
@@ -104,7 +106,9 @@ def test_a_study_goes_on_and_several_processes_give_the_same_bytes(
 
 def tally(*sums: float) -> list[Tally]:
     found = Tally.zeros(len(sums), 1)
-    found.add_calls(np.arange(len(sums)), np.array(sums), np.zeros(len(sums), int), np.ones((len(sums), 2)) / 2)
+    found.add_calls(
+        np.arange(len(sums)), np.array(sums), np.zeros(len(sums), int), np.ones((len(sums), 2)) / 2
+    )
     return [found]
 
 
@@ -136,5 +140,5 @@ def test_refused_settings(changes: dict[str, Any], said: str) -> None:
 
 def test_no_scheduler_answers(folders: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("spectheory.simulation.parallel.SCHEDULER_SECONDS", 0.2)
-    with pytest.raises(InvalidInputError, match="no dask scheduler answers at 'tcp://127.0.0.1:9'"):
+    with pytest.raises(InvalidInputError, match=r"no dask scheduler answers at 'tcp://127\.0\.0\.1:9'"):
         study(folders[0], [str(folders[1])], PROMPTS, cluster="tcp://127.0.0.1:9", **SMALL)
