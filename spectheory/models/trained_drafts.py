@@ -1,7 +1,8 @@
 """Drafts that were trained for one target, from which they take embeddings and output layer.
 
-On disk are the numbers that were trained: decoder layers, the final norm, and the ids and biases of the
-tokens that are drafted.  Matrices have a byte per weight, with a scale per row.
+On disk are the numbers that were trained: decoder layers, the final norm, a matrix between it and the
+output layer of the target, and the ids and biases of the tokens that are drafted.  Matrices have a byte per
+weight, with a scale per row.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from torch import Tensor
 
 from spectheory.models.derived_drafts import derived_config, keep_layers, shared_copy
 
-WEIGHTS = "weights.safetensors"
+WEIGHTS, PROJECTION = "weights.safetensors", "projection"
 
 
 @dataclass(frozen=True)
@@ -60,19 +61,20 @@ def trained_draft(model: Any, folder: Path) -> Any:
     from safetensors.torch import load_file
 
     stored = load_file(folder / WEIGHTS)
-    tokens, bias = stored.pop("tokens").long(), stored.pop("bias")
+    tokens, bias = stored.pop("tokens").long().to(model.device), stored.pop("bias")
     own = {}
     for name, value in stored.items():
         if not name.endswith(".scale"):
             scale = stored.get(f"{name}.scale")
             value = value.float() if scale is None else value.float() * scale.float()[:, None]
             own[f"{model.base_model_prefix}.{name}"] = value.to(model.device, model.dtype)
+    projection = own.pop(f"{model.base_model_prefix}.{PROJECTION}")
     count = 1 + max(int(name.split(".")[1]) for name in stored if name.startswith("layers."))
     found = shared_copy(model)
     keep_layers(found.config, count)
     del found.base_model.layers[count:]
     found.load_state_dict(own, strict=False, assign=True)  # the parameters of the copy alone
-    rows = model.get_output_embeddings().weight[tokens.to(model.device)]
+    rows = model.get_output_embeddings().weight[tokens] @ projection
     found.set_output_embeddings(
         _FewRows(rows, bias.to(rows), tokens.to(model.device), model.config.vocab_size)
     )
@@ -91,7 +93,8 @@ def save_trained_draft(folder: Path, own: Mapping[str, Tensor], bias: Tensor, to
 
     Args:
         own: parameters of layers and final norm by their names below the base model, as
-            ``"layers.0.mlp.up_proj.weight"``.
+            ``"layers.0.mlp.up_proj.weight"``; and ``PROJECTION``, [hidden size, hidden size], which is applied
+            behind the final norm.
         bias, tokens: [n], of the output layer, and the ids of its tokens.
     """
     from safetensors.torch import save_file

@@ -11,6 +11,7 @@ from spectheory.models.draft_names import find_draft
 from spectheory.models.loading import ModelSource
 from spectheory.models.probing import reads_on_from_cache
 from spectheory.models.trained_drafts import (
+    PROJECTION,
     TRAINED_DRAFTS,
     WEIGHTS,
     save_trained_draft,
@@ -41,6 +42,7 @@ def folder(tmp_path: Path) -> Path:
     """A draft of two layers, with the weights of another model."""
     model = tiny(2, seed=5).model
     own = {name: value for name, value in model.named_parameters() if "embed" not in name}
+    own[PROJECTION] = torch.randn(16, 16, generator=torch.Generator().manual_seed(7))
     save_trained_draft(tmp_path, own, torch.linspace(-1, 1, len(KEPT)), KEPT)
     return tmp_path
 
@@ -57,7 +59,8 @@ def second_route(target: LlamaForCausalLM, folder: Path) -> torch.Tensor:
             value.copy_(
                 torch.stack([row.float() * one for row, one in zip(stored[name], scale, strict=True)])
             )
-    hidden = model.model(TEXT).last_hidden_state
+    projection = stored[PROJECTION].float() * stored[f"{PROJECTION}.scale"].float()[:, None]
+    hidden = torch.einsum("ij,btj->bti", projection, model.model(TEXT).last_hidden_state)
     logits = hidden @ target.model.embed_tokens.weight[stored["tokens"].long()].T
     return (logits + stored["bias"].float()).softmax(-1)
 
