@@ -35,3 +35,4 @@ from .restricting import restrict as restrict
 from .restriction import Restriction as Restriction
 from .sampling import SamplingOptions as SamplingOptions
 from .sampling import scaled_logits as scaled_logits
+from .trained_drafts import TRAINED_DRAFTS as TRAINED_DRAFTS

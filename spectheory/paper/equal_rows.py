@@ -262,6 +262,7 @@ class _Writer:
         import torch
 
         from spectheory.models import scaled_logits
+        from spectheory.models.reading import RecomputedReading
 
         some = next(iter(self.prefilled.values()))
         texts, pair = some.texts, some.pair
@@ -271,7 +272,8 @@ class _Writer:
         written = sample_rows(row, generator)
         readings = [some.target, *(one.draft for one in self.prefilled.values())]
         for reading in readings[1:]:
-            reading.follow(texts, nothing, first=0)
+            if not isinstance(reading, RecomputedReading):  # which keeps nothing between calls
+                reading.follow(texts, nothing, first=0)
         for reading in readings:
             reading.accept(texts, first, 0)
         texts.append(written[:, None], first + 1, texts.width + 1)
