@@ -73,8 +73,9 @@ def study(
     """
     from spectheory.command_line.progress import progress_bar
     from spectheory.models import quiet_loading
-    from spectheory.paper.equal_rows import PROMPTS, StudySettings, read_study_prompts
-    from spectheory.paper.equal_rows import study as run_study
+    from spectheory.paper.equal_rows import StudySettings
+    from spectheory.paper.study_results import PROMPTS, read_study_prompts
+    from spectheory.paper.study_results import study as run_study
 
     check_form(as_json, as_csv, to is not None)
     ending = Path(picture or "x.png").suffix[1:]

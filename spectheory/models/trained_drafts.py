@@ -93,7 +93,7 @@ def save_trained_draft(folder: Path, own: Mapping[str, Tensor], bias: Tensor, to
 
     Args:
         own: parameters of layers and final norm by their names below the base model, as
-            ``"layers.0.mlp.up_proj.weight"``; and ``PROJECTION``, [hidden size, hidden size], behind the norm.
+            ``"layers.0.mlp.up_proj.weight"``; and ``PROJECTION``, square, behind the norm.
         bias, tokens: [n], of the output layer, and the ids of its tokens.
     """
     from safetensors.torch import save_file

@@ -13,8 +13,9 @@ from spectheory.foundation.errors import InvalidInputError
 from spectheory.models import LanguageModelPair, draft_and_score, likeliest_nodes, prefill
 from spectheory.models.sampling import SamplingOptions
 from spectheory.pairs.drafts import ConfidenceTree
-from spectheory.paper import equal_rows, read_study_prompts, study
-from spectheory.paper.equal_rows import EVERYWHERE, StudyPrompt, StudySettings, least_of_halves, node_probs
+from spectheory.paper import equal_rows, read_study_prompts, study, study_results
+from spectheory.paper.equal_rows import StudyPrompt, StudySettings, node_probs
+from spectheory.paper.study_results import EVERYWHERE, least_of_halves
 from spectheory.simulation.estimates import Tally
 from spectheory.verification.algorithms import verifiers
 
@@ -55,7 +56,8 @@ def test_a_draft_that_is_the_target(folders: tuple[Path, Path], monkeypatch: pyt
 
     The partner is ``greedy_multipath``, which loses with several paths here (exhibit ``greedy_falls``).
     """
-    monkeypatch.setattr(equal_rows, "CAPS", (2.0,))
+    for module in (equal_rows, study_results):
+        monkeypatch.setattr(module, "CAPS", (2.0,))
     found = study(folders[0], [str(folders[0])], PROMPTS, **SMALL)
     rows = [row for row in found.rows() if row["drafts"] == "independent"]
     assert {row["verifier"] for row in rows} >= {"block", "traversal", "scored_multipath"}
