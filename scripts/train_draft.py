@@ -247,10 +247,12 @@ class Student(torch.nn.Module):
     """The draft while it is trained."""
 
     head: Tensor
+    kept: Tensor
 
     def __init__(self, kept: Tensor) -> None:
         super().__init__()
-        self.kept, self.seconds, self.acceptance = kept, 0.0, dict[str, float]()
+        self.seconds, self.acceptance = 0.0, dict[str, float]()
+        self.register_buffer("kept", kept)  # with the checkpoint: more shards may have other likeliest tokens
         config = LlamaConfig.from_pretrained(fetched_folder("smollm2"))
         config.num_hidden_layers = LAYERS
         weights = load_file(fetched_folder("smollm2") / "model.safetensors")
