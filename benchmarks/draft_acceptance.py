@@ -1,4 +1,4 @@
-"""Σ min(p, q) of the trained draft of SmolLM2 and of drafts without training, on texts that it was not trained on.
+"""Σ min(p, q) of the trained draft of SmolLM2 and of untrained drafts, on texts that it was not trained on.
 
 The texts are every 16th that SmolLM2 wrote for ``make draft``, which leaves them out of the training, without
 their first 15 tokens.  Both models are in float32.
