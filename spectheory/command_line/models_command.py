@@ -21,7 +21,8 @@ def list_models(as_csv: bool, as_json: bool) -> int:
 
     check_form(as_json, as_csv)
     about = {BUNDLED: "target and draft of this package, 4.5 and 0.4 million parameters, 2048 tokens"}
-    about |= {name: known.about for name, known in (*KNOWN_MODELS.items(), *TRAINED_DRAFTS.items())}
+    about |= {name: known.about for name, known in KNOWN_MODELS.items()}
+    about |= {name: draft.about for name, draft in TRAINED_DRAFTS.items()}
     folders = {BUNDLED: BUNDLED_FOLDER} | {name: model_folder(name) for name in KNOWN_MODELS}
     folders |= {name: draft.folder for name, draft in TRAINED_DRAFTS.items()}
     rows = [
