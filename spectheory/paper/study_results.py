@@ -167,7 +167,7 @@ def draw(rows: Sequence[Mapping[str, Any]], domain: str = EVERYWHERE) -> Figure:
             axes.set_title(f"temperature {heat:g}")
             axes.set_xlabel("drafted tokens that a call of the target scores")
         all_axes[0].set_ylabel("tokens per call of the target")
-        legend_below(figure, 2)
+        legend_below(figure, len(heats))
     return figure
 
 
