@@ -1,7 +1,15 @@
 """What compiled loops, selection and memos save: CPU time before and after, in turns in one process.
 
 Each case runs on one thread.  "before" is the same code with the new way switched off, or what stood there;
-"beside" is a yardstick.  Results are compared first; exit status 1 where they differ.
+"beside" is a yardstick.  Results are compared first, those of a loop written by hand too; exit status 1 where
+they differ.  At the end stand exponents in V, K and the number of texts, fitted to the times of this run.
+
+- ``round``: ``outcome()`` and one ``sample()`` of verifiers without a sort, with torch alone and with numbers
+  of numpy beside rows of torch.  Beside ``token`` and ``block`` stands a loop by hand that does the whole
+  round and reads rows once, beside the others a copy
+- ``scored``: the same of scored selection, with the numbers of its nodes in torch and in numpy
+- ``decode``: milliseconds per token behind one prompt, beside assisted generation of transformers
+  (``--decode``)
 
 - ``sort``: ``outcome()`` and one ``sample()`` of verifiers that sort rows, with torch's sort and with the
   radix sort of ``row_kernels``, beside a copy of the target's rows into memory that is there
@@ -18,11 +26,14 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Callable
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
+from functools import cache
 from typing import Any
+from unittest.mock import patch
 
+import numpy as np
 import torch
-from timing import arguments, exit_status, machine, median_seconds, write
+from timing import argument_parser, exit_status, machine, median_seconds, write
 
 from spectheory import instances, output_law
 from spectheory.exact import law
@@ -30,7 +41,23 @@ from spectheory.foundation import arrays
 from spectheory.models.sampling import most_likely
 from spectheory.pairs.drafts import Iid
 from spectheory.verification.algorithms import verifiers
+from spectheory.verification.algorithms.path_selection import score_couplings, scored_multipath
 
+ROUNDS = (
+    ("token", 1, ((32_000, 1), (32_000, 8), (32_000, 32))),
+    ("block", 1, ((32_000, 1), (32_000, 8), (32_000, 32), (8_192, 8), (128_256, 8), (262_144, 8))),
+    ("greedy_block", 1, ((32_000, 1), (32_000, 8))),
+    ("multi_round", 4, ((32_000, 1), (32_000, 8), (128_256, 1), (8_192, 8), (128_256, 8), (262_144, 8))),
+    ("traversal", 4, ((32_000, 1), (32_000, 8), (128_256, 1), (8_192, 8), (128_256, 8), (262_144, 8))),
+    ("multi_round", 2, ((32_000, 8),)),
+    ("multi_round", 8, ((32_000, 8),)),
+    ("traversal", 2, ((32_000, 8),)),
+    ("traversal", 8, ((32_000, 8),)),
+    ("scored_multipath", 4, ((32_000, 1), (32_000, 8), (8_192, 8), (128_256, 8))),
+    ("scored_multipath", 2, ((32_000, 8),)),
+    ("scored_multipath", 8, ((32_000, 8),)),
+)
+"""Verifier, K, (V, texts); four drafted tokens, float32."""
 SHAPES = ((32_000, 1, 4), (32_000, 8, 4), (128_256, 1, 4), (128_256, 8, 4), (8_192, 8, 2), (262_144, 1, 8))
 """V, batch size and K; four drafted tokens, float32."""
 NAMES = ("greedy_multipath", "mixed_multipath", "spectr")
@@ -58,7 +85,101 @@ def round_of(
         drawn = verifier.outcome(paths, target, draft).sample(torch.Generator().manual_seed(1))
         return [drawn.path_index.tolist(), drawn.length.tolist(), drawn.token.tolist()]
 
-    return run, target
+    return run, (paths, target, draft)
+
+
+def by_hand(name: str, given: Any) -> Callable[[], Any]:
+    """``token`` or ``block`` on one path as one compiled loop, with the same random numbers."""
+    paths, target, draft = (array[:, 0].numpy() for array in given)
+
+    def run() -> list[Any]:
+        generator = torch.Generator().manual_seed(1)
+        shape = (len(paths), 1)
+        coins = [torch.rand(shape, generator=generator, dtype=torch.float64).numpy() for _ in range(2)]
+        lengths, tokens = np.empty(len(paths), np.int64), np.empty(len(paths), np.int64)
+        whole_round()(paths, target, draft, *coins, name == "block", lengths, tokens)
+        return [[0] * len(paths), lengths.tolist(), tokens.tolist()]
+
+    return run
+
+
+@cache
+def whole_round() -> Any:
+    """Rows are read once; what a library would add is left out: no checks, no law, nothing but the draw."""
+    import numba
+
+    @numba.njit(fastmath={"reassoc"})
+    def residual(target: Any, draft: Any, weight: float, out: Any) -> float:
+        total = np.float32(0)
+        for x in range(len(target)):
+            excess = weight * target[x] - draft[x]
+            out[x] = excess if excess > 0 else np.float32(0)
+            total += out[x]
+        return total
+
+    @numba.njit(fastmath={"reassoc"})
+    def mass(target: Any, draft: Any, weight: float) -> float:
+        total = np.float32(0)
+        for x in range(len(target)):
+            excess = weight * target[x] - draft[x]
+            total += excess if excess > 0 else np.float32(0)
+        return total
+
+    @numba.njit
+    def run(
+        paths: Any,
+        target: Any,
+        draft: Any,
+        for_stop: Any,
+        for_token: Any,
+        block: bool,
+        lengths: Any,
+        tokens: Any,
+    ) -> None:
+        batch, length = paths.shape
+        size = target.shape[-1]
+        weights, stops = np.ones(length + 1, np.float32), np.empty(length + 1)
+        accept, row = np.empty(length + 1, np.float32), np.empty(size, np.float32)
+        for n in range(batch):
+            for i in range(length):
+                x = paths[n, i]
+                ratio = target[n, i, x] / draft[n, i, x]
+                weights[i + 1] = min(np.float32(1), (weights[i] if block else np.float32(1)) * ratio)
+            stops[:] = 0
+            if block:
+                accept[0] = 1
+                for i in range(1, length):
+                    s = mass(target[n, i], draft[n, i], weights[i])
+                    accept[i] = s / (1 - weights[i] + s)
+                accept[length] = weights[length]
+                longer = 1.0
+                for i in range(length, -1, -1):
+                    stops[i] = longer * accept[i]
+                    longer *= 1 - accept[i]
+            else:
+                reached = 1.0
+                for i in range(length):
+                    stops[i] = reached * (1 - weights[i + 1])
+                    reached *= weights[i + 1]
+                stops[length] = reached
+            left, stop = for_stop[n, 0] * stops.sum(), 0
+            while stop < length and left >= stops[stop]:
+                left -= stops[stop]
+                stop += 1
+            if stop == length:
+                row[:] = target[n, length]
+                total = float(row.sum())
+            else:
+                total = residual(
+                    target[n, stop], draft[n, stop], weights[stop] if block else np.float32(1), row
+                )
+            left, token = for_token[n, 0] * total, 0
+            while token < size - 1 and left >= row[token]:
+                left -= row[token]
+                token += 1
+            lengths[n], tokens[n] = stop, token
+
+    return run
 
 
 @contextmanager
@@ -80,6 +201,21 @@ def without(run: Callable[[], Any], module: Any, constant: str) -> Callable[[], 
     return run_without
 
 
+def with_torch_alone(run: Callable[[], Any]) -> Callable[[], Any]:
+    """No number is numpy's where rows are torch's, and no context drops out of the cuts."""
+    never = [(arrays, "rows_for_loops"), (scored_multipath, "plain_on_host")]
+
+    def run_alone() -> Any:
+        with ExitStack() as stack:
+            for module, name in never:
+                stack.enter_context(patch.object(module, name, lambda *arrays: False))
+            stack.enter_context(patch.object(score_couplings, "_going_on", lambda weight: None))
+            stack.enter_context(patch.object(arrays, "DRAW_WORTH_A_LOOP", 1 / 8))
+            return run()
+
+    return run_alone
+
+
 def copy_of(rows: torch.Tensor) -> Callable[[], Any]:
     room = torch.empty_like(rows)
     return lambda: room.copy_(rows)
@@ -87,10 +223,21 @@ def copy_of(rows: torch.Tensor) -> Callable[[], Any]:
 
 def cases() -> Any:
     """(what, shape, before, after, beside), functions without arguments; ``beside`` may be missing."""
+    for name, num_drafts, shapes in ROUNDS:
+        for vocab_size, batch_size in shapes:
+            shape = vocab_size, batch_size, num_drafts
+            run, given = round_of(name, *shape)
+            beside = by_hand(name, given) if name in ("token", "block") else copy_of(given[1])
+            kind = "scored" if name == "scored_multipath" else "round"
+            yield f"{kind}: {name}", shape, with_torch_alone(run), run, beside
+    for name in ("token", "block"):
+        run, _ = round_of(name, 32_000, 8, 1, torch.bfloat16)
+        beside, _ = round_of(name, 32_000, 8, 1)
+        yield f"half: {name}", (32_000, 8, 1), with_torch_alone(run), run, beside
     for name in NAMES:
         for shape in SHAPES:
-            run, rows = round_of(name, *shape)
-            yield f"sort: {name}", shape, without(run, arrays, "SORT_WORTH_A_LOOP"), run, copy_of(rows)
+            run, given = round_of(name, *shape)
+            yield f"sort: {name}", shape, without(run, arrays, "SORT_WORTH_A_LOOP"), run, copy_of(given[1])
     for name in NAMES:
         for shape in SHAPES[:2]:
             run, _ = round_of(name, *shape, torch.bfloat16)
@@ -121,23 +268,87 @@ def cases() -> Any:
             yield f"exact law: {name}", shape, without(same, law, "WORTH_A_MIXTURE"), same, None
 
 
+def decoding() -> dict[str, Callable[[], int]]:
+    """Decode 48 tokens behind each of four prompts, one after the other; returns the number of tokens."""
+    from spectheory.decoding import decode
+    from spectheory.models import LanguageModelPair, bundled_prompts
+
+    pair = LanguageModelPair.load("bundled", "bundled", device="cpu")
+    prompts = [pair.encode(text)[:40] for text in bundled_prompts()][:4]
+    settings = pair.draft_model.generation_config
+    settings.num_assistant_tokens, settings.num_assistant_tokens_schedule = 8, "constant"
+    settings.assistant_confidence_threshold = 0.0
+
+    def ours(verifier: str) -> int:
+        texts = decode(pair, prompts, verifier, draft_length=8, max_new_tokens=48, batch_size=1)
+        return sum(len(text.token_ids) for text in texts)
+
+    def theirs() -> int:
+        torch.manual_seed(0)
+        found = 0
+        for prompt in map(torch.tensor, prompts):
+            ids = prompt[None]
+            text = pair.target_model.generate(
+                ids, attention_mask=torch.ones_like(ids), assistant_model=pair.draft_model, do_sample=True,
+                top_k=0, max_new_tokens=48, pad_token_id=0,
+            )  # fmt: skip
+            found += text.shape[1] - ids.shape[1]
+        return found
+
+    return {"token": lambda: ours("token"), "block": lambda: ours("block"), "transformers": theirs}
+
+
+def exponents(found: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The slope of log time in the log of each size, of the cases that differ in that size alone."""
+    sizes = ("V", "texts", "K")
+    slopes = []
+    for what in dict.fromkeys(row["what"] for row in found):
+        rows = [(tuple(row["sizes"]), row["after_ms"]) for row in found if row["what"] == what]
+        for place, size in enumerate(sizes):
+            groups: dict[Any, list[Any]] = {}
+            for shape, milliseconds in rows:
+                groups.setdefault(shape[:place] + shape[place + 1 :], []).append((shape[place], milliseconds))
+            group = max(groups.values(), key=len)
+            if len(group) > 2 and not what.startswith("exact law"):
+                slope = np.polyfit(*np.log(group).T, 1)[0]
+                slopes.append({"what": what, "in": size, "from": len(group), "exponent": round(slope, 2)})
+    return slopes
+
+
 def main() -> int:
-    given = arguments(__doc__)
+    parser = argument_parser(__doc__)
+    parser.add_argument("--only", default="", help="cases whose names start so, with commas between")
+    parser.add_argument("--decode", action="store_true", help="decoding beside transformers too")
+    given = parser.parse_args()
     torch.set_num_threads(1)
     found, complaints = [], []
     for what, shape, before, after, beside in cases():
+        if not what.startswith(tuple(given.only.split(","))):
+            continue
         if before() != after():
             complaints.append(f"{what}, {shape}: the two ways give different results")
+        if what in ("round: token", "round: block") and beside() != after():
+            complaints.append(f"{what}, {shape}: the loop by hand gives different results")
         runs = {"before": before, "after": after} | ({} if beside is None else {"beside": beside})
         seconds = median_seconds(runs, given.repeats, time.process_time)
-        row: dict[str, Any] = {"what": what, "shape": " × ".join(map(str, shape))}
+        row: dict[str, Any] = {"what": what, "shape": " × ".join(map(str, shape)), "sizes": list(shape)}
         row |= {f"{name}_ms": round(1e3 * value, 3) for name, value in seconds.items()}
         row["before_to_after"] = round(seconds["before"] / seconds["after"], 2)
         if beside is not None:
             row["after_to_beside"] = round(seconds["after"] / seconds["beside"], 2)
         found.append(row)
         print(*(f"{key} {value}" for key, value in row.items()), sep=", ", flush=True)
-    write(given.out, {"machine": machine(), "repeats": given.repeats, "results": found})
+    slopes = exponents(found)
+    document = {"machine": machine(), "repeats": given.repeats, "results": found, "exponents": slopes}
+    for slope in slopes:
+        print(*(f"{key} {value}" for key, value in slope.items()), sep=", ")
+    if given.decode:
+        runs = decoding()
+        tokens = {name: run() for name, run in runs.items()}
+        seconds = median_seconds(runs, given.repeats, time.process_time)
+        document["decode"] = {name: round(1e3 * seconds[name] / tokens[name], 2) for name in runs}
+        print("milliseconds per token:", document["decode"])
+    write(given.out, document)
     return exit_status(complaints)
 
 

@@ -69,7 +69,7 @@ def speculative(
     ):
         start = time.process_time()
         texts = decode(
-            pair, prompts, verifier, num_drafts=num_drafts, draft_length=DRAFT_LENGTH, max_new_tokens=tokens,
+            pair, prompts, verifier, drafts=num_drafts, draft_length=DRAFT_LENGTH, max_new_tokens=tokens,
             batch_size=len(prompts),
         )  # fmt: skip
         total = time.process_time() - start

@@ -8,8 +8,10 @@
 4. ``models``: the gains of all verifiers over block verification on common drafts, with the weights in
    float32 and in bfloat16.  SmolLM2 if it is fetched, else the bundled models.
 
-In the first two a known-wrong verifier stands beside the others, and must be found.  Every part has a
-share of the time.  What does not fit is left out, and the page says how much was done.
+On a CUDA device with Triton residuals and draws are the kernels of ``foundation/kernels/triton_rows.py``, so
+that all parts judge them.  In the first two a known-wrong verifier stands beside the others, and must be
+found.  Every part has a share of the time.  What does not fit is left out, and the page says how much was
+done.
 
 Run: ``make gpu``, or ``OMP_NUM_THREADS=1 python benchmarks/gpu.py --minutes 9``.  It writes a page and its
 numbers, named after the device, after every part.  On a CPU it does the same, with less of each.  Exit

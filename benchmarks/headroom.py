@@ -8,7 +8,8 @@ lowers the bound by a thousandth only.
 - The standard error of a mean is that over drafts behind these prompts.
 - A difference is taken draft by draft; its interval has one cluster per prompt, and so speaks of other
   prompts too.
-- ``--recoupled`` measures only what recoupling adds to scored selection, draft by draft.
+- ``--recoupled`` measures what recoupling adds to scored selection, draft by draft, and what is left above it
+  up to the bound, in place of the other verifiers.
 - ``otm`` solves a transport program at every context and gets fewer of the drafts; its difference is taken
   on these.
 
@@ -57,7 +58,7 @@ PROMPTS_AT_ONCE = 16
 @click.option("--prompts", default=64, help="How many of the bundled prompts.")
 @click.option("--draws", default=80, help="Tuples of drafts per prompt; an eighth as many choose the cap.")
 @click.option("--otm-draws", default=1, help="Of these, how many otm gets; slow over a large vocabulary.")
-@click.option("--recoupled", is_flag=True, help="Only what recoupling adds.")
+@click.option("--recoupled", is_flag=True, help="Only what recoupling adds, beside the bound.")
 @click.option("--seed", default=5)
 @click.option("--out", type=click.Path(path_type=Path), help="Where to write the numbers as JSON.")
 def main(
@@ -78,13 +79,9 @@ def main(
     texts = bundled_prompts()[:prompts]
     settings = {"target": target, "draft": draft, "draft_length": length}
     settings |= {"prompts": len(texts), "draws": draws, "seed": seed}
-    if recoupled:
-        none: dict[int, tuple[float, ...]] = dict.fromkeys(drafts, ())
-        found = _measure(pair, texts, none, length, draws, None, seed, (RECOUPLED, SCORED))
-        rows = [_added(found, number) for number in drafts]
-    else:
-        rows = _beside_the_bound(pair, texts, drafts, length, draws, otm_draws, seed)
-        settings |= {"otm_draws": otm_draws, "caps": CAPS}
+    names = (SCORED, RECOUPLED) if recoupled else (*OTHERS, SCORED)
+    rows = _beside_the_bound(pair, texts, drafts, length, draws, otm_draws, seed, names)
+    settings |= {"otm_draws": otm_draws, "caps": CAPS}
     for row in rows:
         click.echo(json.dumps(row))
     write(out, {"settings": settings, "rows": rows, "machine": machine()})
@@ -98,6 +95,7 @@ def _beside_the_bound(
     draws: int,
     otm_draws: int,
     seed: int,
+    names: tuple[str, ...],
 ) -> list[dict[str, Any]]:
     every_cap = dict.fromkeys(drafts, CAPS)
     fitting = _measure(pair, texts, every_cap, length, max(1, draws // 8), None, seed + 1)
@@ -105,7 +103,7 @@ def _beside_the_bound(
         number: (CAPS[int(np.argmin([fitting.maxima[number, cap].mean() for cap in CAPS]))],)
         for number in drafts
     }
-    fresh = _measure(pair, texts, best, length, draws, otm_draws, seed, (*OTHERS, SCORED))
+    fresh = _measure(pair, texts, best, length, draws, otm_draws, seed, names)
     return [_row(fitting, fresh, number, best[number][0], length) for number in drafts]
 
 
@@ -145,8 +143,11 @@ def _measure(
             for number in caps:
                 first = batch.paths[:, :number], batch.target_rows[:, :number], batch.draft_rows[:, :number]
                 for name in names:
-                    if name != "otm" or draw < (otm_draws or 0):
-                        earned[number, name].append(_earned(name, *first))
+                    if name == RECOUPLED:  # behind scored selection
+                        earned[number, name].append(earned[number, SCORED][-1] + _gains(*first))
+                    elif name != "otm" or draw < (otm_draws or 0):
+                        found = verifiers[name].outcome(*first).expected_tokens()
+                        earned[number, name].append(found.numpy())
                 for cap in caps[number]:
                     parts = Continuations(*(array[:, :number] for array in behind))
                     maxima[number, cap].append(sampled_path_scores(*first, parts, cap).amax(-1).numpy())
@@ -158,23 +159,10 @@ def _measure(
     return Measured(*({key: by_draw(parts) for key, parts in found.items()} for found in (earned, maxima)))
 
 
-def _earned(name: str, *drafted: torch.Tensor) -> np.ndarray:
-    """E[τ+1 | drafts], of recoupled scored selection the mean over the last tokens of what it adds."""
-    if name != RECOUPLED:
-        return verifiers[name].outcome(*drafted).expected_tokens().numpy()
-    gains = [
-        recoupling_gain(verifiers[SCORED], *one) for one in zip(*(it.numpy() for it in drafted), strict=True)
-    ]
-    return _earned(SCORED, *drafted) + np.array(gains)
-
-
-def _added(found: Measured, number: int) -> dict[str, Any]:
-    """What recoupling adds to scored selection, and its 95 % interval with one cluster per prompt."""
-    scored, recoupled = (found.earned[number, name] for name in (SCORED, RECOUPLED))
-    added, error = _clustered(recoupled - scored)
-    half = error * student_t.ppf(0.975, scored.shape[1] - 1)
-    interval = [added - half, added + half]
-    return {"num_drafts": number, "scored": scored.mean(), "added": added, "interval": interval}
+def _gains(*drafted: torch.Tensor) -> np.ndarray:
+    """What recoupling adds to scored selection, the mean over the last tokens given those before them."""
+    tuples = zip(*(array.numpy() for array in drafted), strict=True)
+    return np.array([recoupling_gain(verifiers[SCORED], *one) for one in tuples])
 
 
 def _row(fitting: Measured, fresh: Measured, number: int, cap: float, length: int) -> dict[str, Any]:
@@ -183,8 +171,8 @@ def _row(fitting: Measured, fresh: Measured, number: int, cap: float, length: in
     candidates = fitting.maxima[number, cap].reshape(-1, 1)
     bound = sampled_bound(candidates, values.reshape(-1, 1), [cap], length)
     found = {}
-    for name in (*OTHERS, SCORED):
-        if (number, name) not in fresh.earned:  # otm without draws
+    for own_number, name in fresh.earned:
+        if own_number != number:
             continue
         own = fresh.earned[number, name]
         difference, error = _clustered(scored[: len(own)] - own)
@@ -196,21 +184,29 @@ def _row(fitting: Measured, fresh: Measured, number: int, cap: float, length: in
             "interval": [difference - half, difference + half],
             "tuples": own.size,
         }
-    left, error = _clustered(values - scored)
-    most = left + error * student_t.ppf(bound.confidence, scored.shape[1] - 1)
-    return {
+    row = {
         "draft_length": length,
         "num_drafts": number,
         "verifiers": found,
         "bound": bound._asdict() | {"standard_error_on_these_prompts": _standard_error(values)},
-        "headroom": {
-            "tokens": left,
-            "standard_error": error,
-            "relative": left / scored.mean(),
-            "at_most": most,
-            "relative_at_most": most / scored.mean(),
-            "confidence": bound.confidence,
-        },
+        "headroom": _left(values, scored, bound.confidence),
+    }
+    if RECOUPLED in found:
+        row["headroom_recoupled"] = _left(values, fresh.earned[number, RECOUPLED], bound.confidence)
+    return row
+
+
+def _left(values: np.ndarray, earned: np.ndarray, confidence: float) -> dict[str, float]:
+    """What the bound leaves above a verifier on the same drafts."""
+    left, error = _clustered(values - earned)
+    most = left + error * student_t.ppf(confidence, earned.shape[1] - 1)
+    return {
+        "tokens": left,
+        "standard_error": error,
+        "relative": left / earned.mean(),
+        "at_most": most,
+        "relative_at_most": most / earned.mean(),
+        "confidence": confidence,
     }
 
 

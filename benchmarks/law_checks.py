@@ -35,12 +35,12 @@ def measure(shape: Shape, dtype: str, device: str, repeats: int, seed: int) -> l
 
         def checked(verifier: Any = verifier) -> Any:
             outcome = verifier.outcome(*given)
-            return law_errors(outcome, outcome.sample_stop(drawing()))
+            return law_errors(outcome, outcome.sample_stop(drawing()), given[0])
 
         def both(verifier: Any = verifier) -> Any:
             outcome = verifier.outcome(*given)
             drawn = outcome.sample(drawing())
-            return law_errors(outcome, outcome.stop_of(drawn), drawn)
+            return law_errors(outcome, outcome.stop_of(drawn), given[0], drawn)
 
         runs: dict[str, Callable[[], Any]] = {"sampled": sampled, "checked": checked, "both": both}
         seconds = median_seconds(

@@ -23,13 +23,14 @@ not be told.  With 12 rounds it was 1.2 % in the second setting, so that the sec
 The exit status is 1 if a claim fails.  Confidence trees are not drafted from few tokens, and left out there.
 
 Run: ``OMP_NUM_THREADS=1 python benchmarks/planning.py restricted --out benchmarks/results/mine.json`` and
-``python benchmarks/planning.py texts mine.json``.  The latter writes after every step, does at most one step
-of one setting in one run, and goes on from the file: start it nine times.  A step takes 2 to 8 minutes.
+``python benchmarks/planning.py texts mine.json``.  The latter takes about two CPU hours.  It writes after
+every step, keeps every decoded text in ``mine.decoded.jsonl``, and the same command goes on from there.
 """
 
 import json
 import sys
 from dataclasses import asdict
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -135,44 +136,47 @@ def restricted(draws: int, confidence: float, seed: int, out: Path | None) -> No
 @click.option("--rounds", default=18, help="Texts per prompt of the best of the grid and of the choice.")
 @click.option("--seed", default=27)
 def texts(out: Path, prompts: int, tokens: int, rounds: int, seed: int) -> None:
-    """Do the next step of the first setting that is not done, and write all that is known to OUT."""
+    """Go on from OUT until every setting is done; steps are written there as they end."""
     torch.set_num_threads(1)
-    rows = json.loads(out.read_text(encoding="utf-8"))["rows"] if out.exists() else []
-    if not rows or ("of_the_best" in rows[-1] and len(rows) < len(SETTINGS)):
-        rows.append({"setting": list(SETTINGS)[len(rows)]})
-    row = rows[-1]
-    budget, temperature = SETTINGS[row["setting"]]
-    candidates = {
-        _named(entry.choice(budget, 1.0)): entry for entry in candidates_of_models(budget, VERIFIERS)
-    }
     pair = LanguageModelPair.load("bundled", "bundled", device="cpu")
-    held, options = bundled_prompts()[:prompts], SamplingOptions(temperature=temperature)
-
-    def decode(named: Key, seed: int) -> Choice:
-        candidate = candidates[named]
-        found = simulate(
-            pair, held, [candidate.verifier], drafts=candidate.process, draft_length=candidate.draft_length,
-            seed=seed, max_new_tokens=tokens, options=options,
-        ).estimates[0]  # fmt: skip
-        return candidate.choice(budget, found.block_efficiency, found.interval)
-
-    if "chosen" not in row:
-        found = plan(
-            pair, held, budget, VERIFIERS, seed=seed, finalists=BEST, max_new_tokens=tokens, options=options
-        )
-        row |= {"budget": budget._asdict(), "temperature": temperature, "chosen": asdict(found.best)}
-    elif "grid" not in row:
-        grid = sorted((decode(key, seed + 100) for key in candidates), key=lambda it: -it.speed_up)
-        row["grid"] = [[*_named(it), round(it.block_efficiency, 4), round(it.speed_up, 4)] for it in grid]
-    elif "of_the_best" not in row:
-        chosen = Choice(**row["chosen"])
-        keys = dict.fromkeys([_named(chosen), *(Key(*entry[:3]) for entry in row["grid"][:BEST])])
-        again = {key: [decode(key, seed + 200 + number) for number in range(rounds)] for key in keys}
-        row |= _compared(chosen, again)
-    _write(out, {"prompts": len(held), "tokens": tokens, "seed": seed}, rows)
-    click.echo(json.dumps({name: part for name, part in row.items() if name != "grid"}))
-    passed = [_passes(row) for row in rows if "of_the_best" in row]
-    click.echo(f"{sum(passed)} of {len(passed)} settings pass, of {len(SETTINGS)}")
+    held, rows = bundled_prompts()[:prompts], []
+    if out.exists():
+        rows = json.loads(out.read_text(encoding="utf-8"))["rows"]
+    for name in SETTINGS:
+        if name not in [row["setting"] for row in rows]:
+            rows.append({"setting": name})
+        row = next(row for row in rows if row["setting"] == name)
+        budget, temperature = SETTINGS[name]
+        options = SamplingOptions(temperature=temperature)
+        decoded = Decoded(out.with_suffix(".decoded.jsonl"), name, pair, held, budget, tokens, options)
+        while "of_the_best" not in row:
+            if "chosen" not in row:
+                found = plan(
+                    pair, held, budget, VERIFIERS, seed=seed, finalists=BEST, max_new_tokens=tokens,
+                    options=options,
+                )  # fmt: skip
+                row |= {"budget": budget._asdict(), "temperature": temperature, "chosen": asdict(found.best)}
+            elif "grid" not in row:
+                grid = sorted(
+                    (decoded.choice(key, seed + 100) for key in decoded.candidates),
+                    key=lambda it: -it.speed_up,
+                )
+                row["grid"] = [
+                    [*_named(it), round(it.block_efficiency, 4), round(it.speed_up, 4)] for it in grid
+                ]
+            else:
+                chosen = Choice(**row["chosen"])
+                best = (Key(*entry[:3]) for entry in row["grid"][:BEST])
+                keys = dict.fromkeys([_named(chosen), *best])
+                again: dict[Key, list[Choice]] = {key: [] for key in keys}
+                for number in range(rounds):
+                    for key, found_there in again.items():
+                        found_there.append(decoded.choice(key, seed + 200 + number))
+                row |= _compared(chosen, again)
+            _write(out, {"prompts": len(held), "tokens": tokens, "seed": seed}, rows)
+            click.echo(json.dumps({part: row[part] for part in row if part != "grid"}))
+    passed = [_passes(row) for row in rows]
+    click.echo(f"{sum(passed)} of {len(passed)} settings pass")
     sys.exit(0 if all(passed) else 1)
 
 
@@ -182,6 +186,40 @@ class Key(NamedTuple):
     verifier: str
     drafts: str
     draft_length: int
+
+
+class Decoded:
+    """Texts behind all prompts, by candidate and seed; each is kept in a file and not decoded again."""
+
+    def __init__(
+        self,
+        kept: Path,
+        setting: str,
+        pair: LanguageModelPair,
+        prompts: list[str],
+        budget: Budget,
+        tokens: int,
+        options: SamplingOptions,
+    ) -> None:
+        self.candidates = {
+            _named(entry.choice(budget, 1.0)): entry for entry in candidates_of_models(budget, VERIFIERS)
+        }
+        self._kept, self._setting, self._budget = kept, [setting, len(prompts), tokens], budget
+        self._simulate = partial(simulate, pair, prompts, max_new_tokens=tokens, options=options)
+        lines = kept.read_text(encoding="utf-8").splitlines() if kept.exists() else []
+        self._found = {json.dumps(key): value for key, value in map(json.loads, lines)}
+
+    def choice(self, named: Key, seed: int) -> Choice:
+        """What a candidate earns."""
+        candidate, key = self.candidates[named], [*self._setting, *named, seed]
+        if json.dumps(key) not in self._found:
+            found = self._simulate(
+                [candidate.verifier], drafts=candidate.process, draft_length=candidate.draft_length, seed=seed
+            ).estimates[0]
+            self._found[json.dumps(key)] = found.block_efficiency
+            with self._kept.open("a", encoding="utf-8") as file:
+                file.write(json.dumps([key, found.block_efficiency]) + "\n")
+        return candidate.choice(self._budget, self._found[json.dumps(key)])
 
 
 def _compared(chosen: Choice, again: dict[Key, list[Choice]]) -> dict[str, Any]:

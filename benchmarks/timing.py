@@ -87,10 +87,15 @@ def ratio_entry(
 
 def arguments(description: str | None) -> argparse.Namespace:
     """``--repeats`` and ``--out``, the same for every benchmark."""
+    return argument_parser(description).parse_args()
+
+
+def argument_parser(description: str | None) -> argparse.ArgumentParser:
+    """A parser of ``--repeats`` and ``--out``, for more of them."""
     parser = argparse.ArgumentParser(description=description)
     parser.add_argument("--repeats", type=int, default=5, help="timed runs of each alternative, at least 5")
     parser.add_argument("--out", type=Path, help="write the results as JSON to this file")
-    return parser.parse_args()
+    return parser
 
 
 def report(entries: list[dict[str, Any]], repeats: int, out: Path | None) -> None:

@@ -3,7 +3,6 @@
 import ast
 from pathlib import Path
 
-from fresh_interpreter import run_python
 from scripts import load
 
 ROOT = Path(__file__).parent.parent
@@ -65,24 +64,6 @@ def test_partner_a_hidden_module_is_named(tmp_path: Path) -> None:
         (tmp_path / "package" / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / "package" / name).write_text(text)
     assert hidden_names(tmp_path / "package") == ["package.pairs.wrong"]
-
-
-def test_every_module_is_imported_by_its_name_after_every_public_name_was_used() -> None:
-    """``import a.b.c as m`` takes attributes: a public name that replaces a module would be taken for it."""
-    stubs = PACKAGE.rglob("__init__.pyi")
-    rooms = [".".join(stub.parent.relative_to(ROOT).parts) for stub in stubs]
-    done = run_python(
-        "import importlib, sys\n"
-        f"for room in {rooms!r}:\n"
-        "    package = importlib.import_module(room)\n"
-        "    for name in package.__all__:\n"
-        "        getattr(package, name)\n"
-        f"for module in {modules_of(PACKAGE)!r}:\n"
-        "    names = {}\n"
-        "    exec(f'import {module} as m', names)\n"
-        "    assert names['m'] is sys.modules[module], module\n"
-    )
-    assert (done.returncode, done.stderr) == (0, "")
 
 
 def test_the_map_is_drawn_from_the_contract() -> None:

@@ -14,7 +14,7 @@ import theory_examples
 from spectheory import instances, optima
 from spectheory.exact import iteration
 from spectheory.optima import bounds
-from spectheory.pairs.drafts import PrefixTree
+from spectheory.pairs.drafts import PrefixTree, WithoutReplacement
 from spectheory.verification.algorithms.position_by_position.kseq import KSeq
 from spectheory.verification.algorithms.position_by_position.otm import OTM
 from spectheory.verification.algorithms.position_by_position.spectr import SpecTr
@@ -31,6 +31,7 @@ NAMES = {
     "OTM": OTM,
     "SpecTr": SpecTr,
     "PrefixTree": PrefixTree,
+    "WithoutReplacement": WithoutReplacement,
     "conditionally_independent_bound": conditionally_independent_bound,
 }
 HEADER = "| claim | call | value |\n|---|---|---|\n"

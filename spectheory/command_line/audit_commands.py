@@ -164,16 +164,14 @@ def audit(
     from spectheory.command_line import audit_reports
     from spectheory.foundation.documents import replace_file
 
-    drafts = {
-        "num_drafts": () if num_drafts is None else _listed("--num-drafts", num_drafts),
-        "trees": [process_of(1, tree) for tree in trees],
-    }
+    asked_trees = [process_of(1, tree) for tree in trees]
+    drafts = {"num_drafts": _listed("--num-drafts", num_drafts), "trees": asked_trees}
     samplers = _samplers(names, signature, mixes, drafts, cache, checkout)
     pairs = _pairs(pair_file, vocab, draft_length)
     if kept is not None:
         if not as_page or base or junit_file or markdown_file:
             raise InvalidInputError("--resume keeps the audits of a page: with --page, and no other report")
-        asked = [signature, mixes, drafts["num_drafts"], list(map(str, drafts["trees"]))]
+        asked = [signature, mixes, drafts["num_drafts"], [str(tree) for tree in asked_trees]]
         return _page(samplers, pairs, kept, asked)
     before = None if base is None else _base(base, samplers, pairs, cache)
     found = _audited(samplers, pairs)
@@ -262,7 +260,10 @@ def _base(
     return [certificate.to_document() for certificate in _audited(older, pairs)]
 
 
-def _listed(option: str, text: str) -> list[int]:
+def _listed(option: str, text: str | None) -> list[int]:
+    """The numbers of an option; none where it is not given."""
+    if text is None:
+        return []
     from spectheory.simulation.settings import read_numbers
 
     try:
@@ -282,21 +283,16 @@ def _pairs(pair_file: str | None, vocab: str | None, draft_length: str | None) -
         return None
     from spectheory.auditing.rounds.battery import pairs_of_shapes
 
-    return pairs_of_shapes(
-        [] if vocab is None else _listed("--vocab", vocab),
-        [] if draft_length is None else _listed("--draft-length", draft_length),
-    )
+    return pairs_of_shapes(_listed("--vocab", vocab), _listed("--draft-length", draft_length))
 
 
 def _refuse_others(part: str) -> None:
-    """Refuse the options that a command of its own does not have."""
     for each in click.get_current_context().command.params:
         if each.name and each.name not in PARTS[part][1] and was_given(each.name):
             raise InvalidInputError(f"{each.opts[0]} is not an option of: spectheory audit {part}")
 
 
 def _fetch(names: tuple[str, ...], cache: Path | None, as_json: bool) -> int:
-    """Keep the files of these libraries."""
     from spectheory.auditing.subjects.libraries import LIBRARIES
     from spectheory.auditing.subjects.sources import installed_release
     from spectheory.foundation.validation import unknown_name

@@ -96,12 +96,7 @@ BAD = {
 
 
 def page(entries: Sequence[Mapping[str, Any]], date: datetime.date) -> str:
-    """Audits as a Markdown page: one table, and the details of every audited file, folded.
-
-    Args:
-        entries: made by ``entry``.
-        date: of the page.
-    """
+    """Audits as a Markdown page: one table, and the details of every audited file, folded."""
     lines = [_INTRODUCTION.format(date=date.isoformat())]
     lines += [
         f"| {' | '.join([*each['cells'], *BAD.get(each['sampler'], ('', ''))])} |\n" for each in entries

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
 
 import click
 from click.core import ParameterSource
@@ -30,6 +31,23 @@ tree_option = click.option(
     "every depth; shaped_tree, with the children of every node; confidence_tree, with its number of nodes; "
     "or a draft process of your own, module:name.",
 )
+
+
+class SettingsCommand(click.Command):
+    """A command that has an option for every field with flags of a settings class, made when it is run.
+
+    Args:
+        settings: the class, as module:name.
+    """
+
+    def __init__(self, *args: Any, settings: str, **attributes: Any) -> None:
+        super().__init__(*args, **attributes)
+        self._settings = settings.split(":")
+
+    def get_params(self, ctx: click.Context) -> list[click.Parameter]:
+        module, name = self._settings
+        *own, help_option = super().get_params(ctx)
+        return [*own, *getattr(import_module(module), name).command_options(), help_option]
 
 
 def load_pair(path: str) -> ModelPair:
@@ -101,7 +119,6 @@ def was_given(parameter: str) -> bool:
 
 
 def refuse_both(one: str, other: str) -> None:
-    """Refuse two options that were given together, by their flags."""
     context = click.get_current_context()
     by_flag = {flag: option.name for option in context.command.get_params(context) for flag in option.opts}
     if was_given(by_flag[one] or "") and was_given(by_flag[other] or ""):
@@ -112,9 +129,7 @@ def verifier_names(listed: str) -> list[str]:
     """The names of a comma-separated list, each looked up before models are loaded."""
     from spectheory.verification.resolve import find_verifier
 
-    names = [name.strip() for name in listed.split(",") if name.strip()]
-    if not names:
-        raise InvalidInputError(f"--verifier {listed!r} names no verifier; name at least one verifier")
+    names = list(map(str.strip, listed.split(",")))
     for name in names:
         find_verifier(name)
     return names

@@ -35,7 +35,6 @@ EXIT_TERMINATED = 143
 
 
 def check_form(as_json: bool, as_csv: bool, as_latex: bool = False) -> None:
-    """Refuse two forms at once."""
     asked = [
         form for form, is_asked in (("--csv", as_csv), ("--json", as_json), ("--to", as_latex)) if is_asked
     ]

@@ -6,9 +6,16 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from spectheory.command_line.options import csv_option, json_option, load_pair, verifier_names, was_given
+from spectheory.command_line.options import (
+    SettingsCommand,
+    csv_option,
+    json_option,
+    load_pair,
+    verifier_names,
+    was_given,
+)
 from spectheory.command_line.output import check_form, print_results
-from spectheory.command_line.simulation_commands import max_prompt_tokens_option, takes_models
+from spectheory.command_line.simulation_commands import takes_models
 
 if TYPE_CHECKING:
     from spectheory.command_line.simulation_commands import Models
@@ -20,7 +27,10 @@ OF_MODELS = (
 """Options that have no meaning without language models."""
 
 
-@click.command(short_help="Choose drafts and a verifier for a budget of target rows.")
+@click.command(
+    cls=SettingsCommand, settings="spectheory.simulation.planning:PlanSettings",
+    short_help="Choose drafts and a verifier for a budget of target rows.",
+)  # fmt: skip
 @click.argument("pair_file", metavar="[PAIR.json]", type=click.Path(), required=False)
 @click.option(
     "--profile", metavar="A1,A2,..",
@@ -43,18 +53,6 @@ OF_MODELS = (
 @click.option(
     "--verifier", "-v", "listed", metavar="NAME,..", help="Verifiers to try; default: the best known."
 )
-@click.option(
-    "--finalists", type=int, default=3, show_default=True, metavar="M", help="Choices that are confirmed."
-)
-@click.option(
-    "--tokens", "-n", "max_new_tokens", type=int, default=32, show_default=True, metavar="N",
-    help="Tokens of every text.",
-)  # fmt: skip
-@click.option(
-    "--confidence", type=float, default=0.95, show_default=True, help="Level of all intervals together."
-)
-@click.option("--seed", type=int, default=0, show_default=True)
-@max_prompt_tokens_option
 @csv_option
 @json_option
 @takes_models

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import click
 
 from spectheory.command_line.options import (
+    SettingsCommand,
     csv_option,
     draft_length_of,
     json_option,
@@ -91,9 +92,6 @@ another_draft_option = click.option(
     "--another-draft", "other_drafts", multiple=True, metavar="TEXT",
     help="Another draft model; may be repeated.  Each draft model then drafts a path.",
 )  # fmt: skip
-max_prompt_tokens_option = click.option(
-    "--max-prompt-tokens", type=int, metavar="N", help="Keep the last N tokens of every prompt."
-)
 
 
 def takes_models(command: Callable[..., int]) -> Callable[..., int]:
@@ -135,14 +133,8 @@ SECTIONS = {
 """The options of ``simulate`` under the headings of its help; those that are not here are of the run."""
 
 
-class SimulateCommand(click.Command):
-    """A command that has an option for every setting of a simulation; they are made when it is run."""
-
-    def get_params(self, ctx: click.Context) -> list[click.Parameter]:
-        from spectheory.simulation.settings import SimulationSettings
-
-        *own, help_option = super().get_params(ctx)
-        return [*own, *SimulationSettings.command_options(), help_option]
+class SimulateCommand(SettingsCommand):
+    """With its options under headings."""
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         left = {max(entry.opts, key=len): entry.get_help_record(ctx) for entry in self.get_params(ctx)}
@@ -155,7 +147,10 @@ class SimulateCommand(click.Command):
                 formatter.write_dl([record for record in records if record])
 
 
-@click.command(cls=SimulateCommand, short_help="Estimate tokens per call on language models.")
+@click.command(
+    cls=SimulateCommand, settings="spectheory.simulation.settings:SimulationSettings",
+    short_help="Estimate tokens per call on language models.",
+)  # fmt: skip
 @click.option(
     "--verifier", "-v", "verifiers", default="token,block,spectr,greedy_multipath", show_default=True,
     metavar="NAME,..", help="Verifiers to compare.",
@@ -251,23 +246,16 @@ def merge(files: tuple[str, ...], out: str, as_json: bool) -> int:
     return 0
 
 
-@click.command(short_help="Decode texts with any verifier.")
+@click.command(
+    cls=SettingsCommand, settings="spectheory.decoding.decoding_settings:DecodingSettings",
+    short_help="Decode texts with any verifier.",
+)  # fmt: skip
 @click.option(
     "--prompt", "texts", multiple=True, metavar="TEXT", help="A text to go on from; may be repeated."
 )
-@max_prompt_tokens_option
 @click.option("--verifier", "-v", default="block", show_default=True, metavar="NAME")
 @num_drafts_option
 @tree_option
-@click.option(
-    "--draft-length", "-l", type=int, default=8, show_default=True, metavar="L", help="Tokens per path."
-)
-@click.option(
-    "--max-new-tokens", "-n", type=int, default=128, show_default=True, metavar="N", help="Longest text."
-)
-@click.option("--stop", "stop_strings", multiple=True, metavar="TEXT", help="A stop string; may be repeated.")
-@click.option("--seed", type=int, default=0, show_default=True)
-@click.option("--batch-size", type=int, default=8, show_default=True, help="Prompts decoded at a time.")
 @click.option(
     "--time", "with_time", is_flag=True,
     help="Decode plainly too, and say where the time goes and how fast it is.",
@@ -332,7 +320,7 @@ def generate(
     "--prompt-number", type=int, default=1, show_default=True, metavar="N",
     help="Number of the prompt in --prompts or the bundled file.",
 )  # fmt: skip
-@max_prompt_tokens_option
+@click.option("--max-prompt-tokens", type=int, metavar="N", help="Keep the last N tokens of every prompt.")
 @click.option(
     "--tokens", "-m", "num_tokens", type=int, default=3, show_default=True, metavar="M",
     help="Keep M tokens: the next token is one of them.",

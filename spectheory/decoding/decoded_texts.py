@@ -1,16 +1,17 @@
 """decode(): whole texts from language models, by any verifier."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
+from spectheory.decoding.decoding_settings import DecodingSettings
 from spectheory.decoding.loop import Iteration, decoding_iterations, refuse_wrong_laws
 from spectheory.decoding.processors import LogitsProcessors
 from spectheory.decoding.stopping import Stopping
 from spectheory.foundation.errors import InvalidInputError
-from spectheory.foundation.validation import check_count
+from spectheory.foundation.settings import shows_settings
 from spectheory.models import (
     LanguageModelPair,
     SamplingOptions,
@@ -19,9 +20,8 @@ from spectheory.models import (
     encode_prompts,
     prefill,
 )
-from spectheory.models.drafting import Lap, no_lap
+from spectheory.models.drafting import no_lap
 from spectheory.models.prompts import naming
-from spectheory.pairs.drafts import DraftProcess
 from spectheory.verification.resolve import find_verifier
 
 
@@ -73,23 +73,13 @@ class DecodedText:
         return [(tokens, drafted) for tokens, drafted in runs if tokens]
 
 
+@shows_settings(DecodingSettings)
 def decode(
     pair: LanguageModelPair | UnloadedPair,
     prompts: Sequence[str | Sequence[int]],
     verifier: str | Any = "block",
-    *,
-    drafts: int | DraftProcess = 1,
-    draft_length: int = 8,
-    max_new_tokens: int = 128,
-    options: SamplingOptions | None = None,
-    processors: Sequence[Any] = (),
-    stop_strings: Sequence[str] = (),
-    stop_at_end_of_sequence: bool = True,
-    seed: int = 0,
-    batch_size: int = 16,
-    max_prompt_tokens: int | None = None,
-    watch: Callable[[int, Iteration], None] | None = None,
-    lap: Lap = no_lap,
+    settings: DecodingSettings | None = None,
+    **changes: Any,
 ) -> list[DecodedText]:
     """Decode a text behind every prompt.
 
@@ -98,23 +88,11 @@ def decode(
     Args:
         prompts: texts or token ids.
         verifier: a name, ``"package.module:attribute"``, or any object with ``outcome``.
-        drafts: K paths drafted i.i.d., or a draft process; of several draft models the first K draft a path
-            each.
-        draft_length: L.
-        max_new_tokens: the longest text; prompt, text and a draft must fit into both models.
-        options: temperature (0 is greedy), top-k and top-p of both models.
-        processors: transformers' logits processors, or functions of (token ids [N, n], scores [N, V]),
-            applied to both models before ``options``.
-        stop_strings: texts end behind the token that completes one of them.
-        stop_at_end_of_sequence: whether texts end at the end-of-sequence tokens of the target.
-        seed: the same seed gives the same texts on one device.
-        batch_size: prompts decoded at a time.
-        max_prompt_tokens: keep at most so many tokens of a prompt, its last ones; None keeps all.
-        watch: called with (number of the batch's first prompt, iteration) after every call of the target.
-        lap: called with the part of an iteration that has just ended, see ``iterations``.
+        settings: where to start from; None: the defaults.
+        changes: settings by keyword, as in ``DecodingSettings``, which describes each.
 
     Raises:
-        InvalidInputError: an argument is out of range, a prompt cannot be read on from, or the verifier is
+        InvalidInputError: a setting is out of range, a prompt cannot be read on from, or the verifier is
             not valid for the draft process.
         InvalidOutcomeError: the answer of a user's verifier is not a law where it was drawn from.
 
@@ -126,27 +104,23 @@ def decode(
         '\\n\\ndef _get'
     """
     check_models(pair)
-    process = pair.draft_process(drafts)
+    settings = replace(settings or DecodingSettings(), **changes)
+    process, draft_length = pair.draft_process(settings.drafts), settings.draft_length
     bound = find_verifier(verifier).bind(process)
-    draft_length, max_new_tokens = (
-        check_count("draft_length", draft_length),
-        check_count("max_new_tokens", max_new_tokens),
-    )
-    batch_size, seed = check_count("batch_size", batch_size), check_count("seed", seed, at_least=0)
     process.draws(draft_length)  # refuses a tree of another length
-    encoded = encode_prompts(pair, prompts, draft_length, max_prompt_tokens)
+    encoded = encode_prompts(pair, prompts, draft_length, settings.max_prompt_tokens)
     for number, (prompt, ids) in enumerate(zip(prompts, encoded, strict=True), start=1):
         with naming(number, prompt):
-            pair.check_length(len(ids) + max_new_tokens, draft_length)
-    if stop_strings and pair.tokenizer is None:
+            pair.check_length(len(ids) + settings.max_new_tokens, draft_length)
+    if settings.stop_strings and pair.tokenizer is None:
         raise InvalidInputError("stop strings were given, and the models have no tokenizer; give token ids")
     loaded = pair.loaded()
-    ends = end_of_sequence(loaded.target_model) if stop_at_end_of_sequence else frozenset()
-    stopping = Stopping(max_new_tokens, ends, stop_strings, pair.decode)
+    ends = end_of_sequence(loaded.target_model) if settings.stop_at_end_of_sequence else frozenset()
+    stopping = Stopping(settings.max_new_tokens, ends, settings.stop_strings, pair.decode)
     decoded: list[DecodedText] = []
-    for batch, first in enumerate(range(0, len(encoded), batch_size)):
-        chunk = encoded[first : first + batch_size]
-        (state,) = np.random.SeedSequence([seed, batch]).generate_state(1)
+    for batch, first in enumerate(range(0, len(encoded), settings.batch_size)):
+        chunk = encoded[first : first + settings.batch_size]
+        (state,) = np.random.SeedSequence([settings.seed, batch]).generate_state(1)
         recorded = [DecodedText(ids, [], [], [], "") for ids in chunk]
         for iteration in decoding_iterations(
             prefill(loaded, chunk),
@@ -155,14 +129,14 @@ def decode(
             draft_length,
             stopping,
             loaded.generator(int(state)),
-            options or SamplingOptions(),
-            LogitsProcessors(processors) if processors else None,
-            lap,
+            settings.options or SamplingOptions(),
+            LogitsProcessors(settings.processors) if settings.processors else None,
+            settings.lap or no_lap,
         ):
             refuse_wrong_laws(bound, iteration)
             record(recorded, iteration)
-            if watch is not None:
-                watch(first, iteration)
+            if settings.watch is not None:
+                settings.watch(first, iteration)
         decoded += recorded
     return decoded
 

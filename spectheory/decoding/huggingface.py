@@ -77,7 +77,7 @@ def generate(
     stopping = _stopping(stopping_criteria, input_ids)
     pair.check_length(input_ids.shape[1] + stopping.max_new_tokens, draft_length)
     written: list[list[int]] = [[] for _ in input_ids]
-    seed = int(torch.randint(2**62, ()))
+    seed = int(torch.empty((), dtype=torch.int64).random_())
     if text_streamer is not None:
         text_streamer.put(input_ids.cpu())  # as transformers does: a streamer may skip the prompt
     for call in decoding_iterations(

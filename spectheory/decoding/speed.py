@@ -8,6 +8,7 @@ from typing import Any
 import torch
 
 from spectheory.decoding.decoded_texts import DecodedText, decode, end_of_sequence
+from spectheory.decoding.decoding_settings import DecodingSettings
 from spectheory.decoding.loop import PARTS
 from spectheory.models import LanguageModelPair, SamplingOptions, encode_prompts
 
@@ -78,7 +79,6 @@ class Stopwatch:
         self._start = self._now()
 
     def __call__(self, part: str) -> None:
-        """The time since the last call was spent on this part."""
         now = self._now()
         self.seconds[part] += now - self._start
         self._start = now
@@ -112,25 +112,21 @@ def timed_decode(
     texts = decode(pair, prompts, verifier, lap=watch, **settings)
     watch("other")
     if plain is None:
-        names = ("max_new_tokens", "options", "batch_size", "max_prompt_tokens")
-        plain = plain_decoding(pair, prompts, **{name: settings[name] for name in names if name in settings})
+        plain = plain_decoding(pair, prompts, **settings)
     return texts, Speed(sum(len(text.token_ids) for text in texts), watch.seconds, *plain)
 
 
 def plain_decoding(
     pair: LanguageModelPair,
     prompts: Sequence[str | Sequence[int]],
-    *,
-    max_new_tokens: int = 128,
-    options: SamplingOptions | None = None,
-    batch_size: int = 16,
-    max_prompt_tokens: int | None = None,
+    **settings: Any,
 ) -> tuple[int, float]:
     """How many tokens the target writes by itself, and in how many seconds.
 
-    By ``generate`` of transformers with its cache; the arguments are those of ``decode``.
+    By ``generate`` of transformers with its cache; the settings are those of ``decode``.
     """
-    options = options or SamplingOptions()
+    asked_for = DecodingSettings(**settings)
+    options, batch_size = asked_for.options or SamplingOptions(), asked_for.batch_size
     asked: dict[str, Any] = {"do_sample": False}
     if options.temperature > 0:
         asked = {
@@ -138,10 +134,10 @@ def plain_decoding(
             "top_p": options.top_p or 1.0,
         }  # fmt: skip
     ends = end_of_sequence(pair.target_model)
-    encoded = encode_prompts(pair, prompts, 0, max_prompt_tokens)
+    encoded = encode_prompts(pair, prompts, 0, asked_for.max_prompt_tokens)
     tokens, watch = 0, Stopwatch(pair.device)
     with torch.random.fork_rng():  # the caller's random numbers are left alone
-        for length in (1, max_new_tokens):  # once to warm up
+        for length in (1, asked_for.max_new_tokens):  # once to warm up
             tokens, watch = 0, Stopwatch(pair.device)
             for first in range(0, len(encoded), batch_size):
                 batch = encoded[first : first + batch_size]

@@ -45,11 +45,6 @@ def modified_pair(
     ``modified_target_rows`` leaves the pair as it is.  Where the modified row is undefined it stays as it was
     (``modification``).
 
-    Args:
-        verifier: a name or any object with ``outcome``.
-        pair: the models at the start of the iteration.
-        drafts: K, for paths drafted i.i.d., or another draft process.
-
     Raises:
         InvalidInputError: the verifier is not valid for the draft process, or it modifies the target and
             looks at several paths with different draft models.
@@ -73,7 +68,6 @@ def completed_law(
     drafts: int | DraftProcess = 1,
     *,
     with_modification: bool = True,
-    max_tuples: int = DEFAULT_MAX_TUPLES,
 ) -> np.ndarray:
     """The law of one iteration's output, completed to L+1 tokens with the modified target.
 
@@ -83,24 +77,14 @@ def completed_law(
     Args:
         verifier, pair, drafts: as in ``modified_pair``.
         with_modification: ``False`` completes with the target's own rows, as ``certify`` does.
-        max_tuples: the largest number of tuples of drafted paths that is enumerated.
 
     Returns:
         [V^(L+1)], in the numbering of ``ModelPair``.
 
     Raises:
         InvalidInputError: as ``modified_pair``.
-
-    Example:
-        >>> from spectheory import instances
-        >>> from spectheory.verification.algorithms.one_path.greedy_block import GreedyBlock
-        >>> pair = instances.two_token(2)
-        >>> (completed_law(GreedyBlock(), pair) == pair.target_path_probs(3)).all()
-        np.True_
-        >>> (completed_law(GreedyBlock(), pair, with_modification=False) == pair.target_path_probs(3)).all()
-        np.False_
     """
-    law = _defined(output_law(verifier, pair, drafts, max_tuples=max_tuples))
+    law = _defined(output_law(verifier, pair, drafts))
     if not with_modification:
         return law.completed_law
     modified = modified_pair(law.verifier, law.pair, drafts=law.process)
@@ -184,16 +168,7 @@ def decoded_tokens_law(
 def expected_decoded_tokens(
     verifier: str | Any, pair: ModelPair, num_iterations: int, **options: Any
 ) -> tuple[Any, ...]:
-    """E[N(i)] for i = 1..``num_iterations``, tokens; the first is the block efficiency.
-
-    Args:
-        verifier, pair, num_iterations, options: as in ``decoded_tokens_law``.
-
-    Example:
-        >>> from spectheory import instances
-        >>> print(*expected_decoded_tokens("token", instances.two_token(2), 3))
-        19/9 38/9 19/3
-    """
+    """E[N(i)] for i = 1..``num_iterations``, tokens; the first is the block efficiency."""
     laws = decoded_tokens_law(verifier, pair, num_iterations, **options)
     return tuple((law * np.arange(len(law))).sum() for law in laws)
 

@@ -29,9 +29,11 @@ from spectheory.foundation.results import Result, Table
 from spectheory.foundation.validation import check_count, check_tolerance
 from spectheory.optima.bounds.antichain_hulls import most_violated_antichain
 from spectheory.optima.bounds.context_tree import Levels, subtree_sums, sum_over_children
+from spectheory.optima.bounds.tree_antichains import most_violated_antichains
 from spectheory.optima.multi_path import largest_listed_excess
 from spectheory.pairs.contexts import Context, context_number, numbered_context, path_to
 from spectheory.pairs.drafts import DraftProcess, DraftTuples, Iid
+from spectheory.pairs.drafts.trees import Tree
 from spectheory.pairs.pair import ModelPair
 from spectheory.verification.algorithms.path_selection.selection import PathSelection
 from spectheory.verification.evaluator import Evaluator, check_correction_rows
@@ -167,8 +169,8 @@ class OutputLaw(Result):
         """How far the law is from prefix-matching: the antichain T it passes through too often, if any.
 
         The largest Σ_{a∈T} D(a) p(a) - P(some draft passes through T), at least 0, and its T; ``None`` for
-        drafts that are not i.i.d. and too many antichains to list, and for so many drafts that the
-        probability cannot be written down.
+        drafts that are neither i.i.d. nor a tree and too many antichains to list, for trees without
+        replacement over many tokens, and for so many drafts that the probability cannot be written down.
         """
         levels = zip(self._node_budgets[:-1], self.pair.numbers.target_path_probs, strict=False)
         masses = [budgets * path_probs for budgets, path_probs in levels]
@@ -179,6 +181,9 @@ class OutputLaw(Result):
                 return None if found[0] > 0 else found
             return most_violated_antichain(self.pair, masses, self.num_drafts)
         try:
+            if isinstance(self.process, Tree):
+                violated = most_violated_antichains(self.pair, masses, self.process)
+                return violated[0] if violated else (plain_number(masses[0][0] * 0), ())
             return largest_listed_excess(self.pair, masses, self.process)
         except EnumerationTooLargeError:
             return None

@@ -20,7 +20,7 @@ from spectheory.pairs.pair import ModelPair
 from spectheory.verification.evaluator import Evaluator
 from spectheory.verification.outcome import Outcome
 from spectheory.verification.resolve import Problem
-from spectheory.verification.user_checks import check_answers, sampled_leaves
+from spectheory.verification.user_checks import check_answers, check_same_law, sampled_leaves
 from spectheory.verification.verifier import UserVerifier, Verifier
 
 
@@ -69,7 +69,8 @@ ARITHMETICS: Mapping[str, Arithmetic] = {
 
 
 VETTED_TUPLES = 16
-"""On so many tuples a user's verifier is checked to be a function of its inputs in floats too."""
+"""On so many tuples a user's verifier is checked to be a function of its inputs in floats too; the batches in
+which its law is computed again have as many."""
 
 
 class DoesNotRunError(InvalidInputError):
@@ -122,12 +123,6 @@ def certify_rounded(
         DoesNotRunError: the verifier needs the pair, or does not compute with these arrays.
         InvalidOutcomeError: what it returns is not a law within the tolerance of the arithmetic, or not a
             function of its inputs.
-
-    Example:
-        >>> from spectheory import instances, verifiers
-        >>> from spectheory.pairs.drafts import Iid
-        >>> certify_rounded(verifiers["token"], instances.two_token(1), Iid(1), "float32").scope.tolerance
-        'within 1e-05 p(a) + 7.6e-06 on every path a'
     """
     numbers = ARITHMETICS[arithmetic]._replace(device=device)
     pair, process = pair.to_float(), process.to_float()
@@ -136,6 +131,9 @@ def certify_rounded(
     problem = Problem(_InArithmetic(bound, numbers), pair, process)
     law = law_of(problem, tolerance=numbers.tolerance, epsilon=numbers.epsilon)
     if isinstance(bound, UserVerifier):
+        few = VETTED_TUPLES * process.num_drafts * (pair.draft_length + 1) * pair.vocab_size
+        again = law_of(problem, chunk_entries=few, tolerance=numbers.tolerance, epsilon=numbers.epsilon)
+        check_same_law(problem, law.numbers, again.numbers, numbers.tolerance)
         drafted = Evaluator.of(problem, process).tuples(sampled_leaves(problem, VETTED_TUPLES))[1:]
         check_answers(bound, tuple(map(numbers.array, drafted)), numbers.tolerance)
     return certificate_of(law, numbers.tolerance, numbers.epsilon, arithmetic)

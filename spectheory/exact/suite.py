@@ -71,10 +71,6 @@ def standard_pairs() -> dict[str, ModelPair]:
 
     Labels end in the draft length, ``"two_token-L2"``; random ones begin with seed and vocabulary
     size.  Every defect is shown by one pair at least, and no two pairs show the same defects.
-
-    Example:
-        >>> standard_pairs()["two_token-L2"].draft_length
-        2
     """
     named = [(name, length) for name, lengths in _NAMED.items() for length in lengths]
     pairs = {f"{name}-L{length}": instances.NAMED[name](length) for name, length in named}
@@ -109,12 +105,6 @@ def kill_matrix(
     Raises:
         InvalidInputError: ``drafts`` is neither a whole number of at least 1 nor a draft process.
         InvalidOutcomeError: a verifier returned something that is not a conditional law.
-
-    Example:
-        >>> from spectheory import instances
-        >>> matrix = kill_matrix({"two_token-L1": instances.two_token(1)})
-        >>> print(matrix["target_correction"]["two_token-L1"], matrix["shared_uniform"]["two_token-L1"])
-        1/9 0
     """
     table = standard_pairs() if pairs is None else pairs
     judged = defects if verifiers is None else verifiers
@@ -269,7 +259,6 @@ class SuiteCertificate(Result):
         }
 
     def to_document(self) -> dict[str, Any]:
-        """The JSON object of ``spectheory certify --suite --json``."""
         found, random = self.counterexample, self.random
         return {
             "verifier": self.verifier,
@@ -493,11 +482,6 @@ def standard_suite(processes: Collection[str] = ("iid",), quick: bool = False) -
 
     Returns:
         The cases, those with few tuples of drafted paths first.
-
-    Example:
-        >>> suite = standard_suite()
-        >>> max(case.pair.vocab_size for case in suite), max(case.process.num_drafts for case in suite)
-        (6, 4)
     """
     if isinstance(processes, str):
         processes = (processes,)
@@ -568,16 +552,6 @@ def random_cases(verifier: Verifier, number: int, seed: int = 0) -> tuple[SuiteC
     """Random pairs, drawn from ``RANDOM_LAW``.
 
     The drafts are i.i.d.; of a verifier that does not take these, one of the processes of the suite.
-
-    Args:
-        verifier: the shapes and draft processes are those that it takes.
-        number: of cases.
-        seed: case n depends on the seed and n alone.
-
-    Example:
-        >>> from spectheory import verifiers
-        >>> [str(case) for case in random_cases(verifiers["block"], 2, seed=1)]
-        ['random_seed1_case0_V3-L3, 1 draft', 'random_seed1_case1_V3-L4, 1 draft']
     """
     number, seed = check_count("cases", number), check_count("seed", seed, at_least=0)
     limit = verifier.max_draft_length

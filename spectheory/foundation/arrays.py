@@ -9,8 +9,12 @@ Exact arrays stay exact by construction: zeros and ones are made *from* an entry
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from fractions import Fraction
+from functools import cache, lru_cache
+from importlib.util import find_spec
 from types import ModuleType
 from typing import Any
 
@@ -29,6 +33,25 @@ Array = Any
 def _formal_entry(array: Array) -> FormalNumber | None:
     entry = array.flat[0] if is_exact(array) and array.size else None
     return entry if isinstance(entry, FormalNumber) else None
+
+
+_QUIET = ContextVar("quiet", default=False)
+
+
+@contextmanager
+def quiet_floats() -> Iterator[None]:
+    """Floats overflow and are divided by 0 without a warning, which is faster said once than always."""
+    before = _QUIET.set(True)
+    try:
+        with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
+            yield
+    finally:
+        _QUIET.reset(before)
+
+
+def _holds_floats(array: Array) -> bool:
+    """Whether it is numpy's and of floats: what can be left out for them is most of the time for a few."""
+    return type(array) is np.ndarray and array.dtype.kind == "f"
 
 
 _NAMESPACES: dict[type, ModuleType] = {}
@@ -74,11 +97,7 @@ def holds_numbers(array: Array) -> bool:
 
 
 def like_rows(table: np.ndarray, rows: Array) -> Array:
-    """A table of an enumerated pair in the arithmetic, precision and device of ``rows``.
-
-    Raises:
-        InvalidInputError: the rows are exact and the table is not.
-    """
+    """A table of an enumerated pair in the arithmetic, precision and device of ``rows``."""
     if not is_exact(rows):
         return namespace(rows).asarray(table.astype(float), dtype=rows.dtype, device=rows.device)
     if not is_exact(table):
@@ -100,6 +119,8 @@ def like_entries(value: Any, array: Array) -> Array:
 
 def zeros_like(array: Array) -> Array:
     """Zeros of the same shape, type and device (exact zeros for exact arrays)."""
+    if _holds_floats(array):
+        return np.zeros(array.shape, array.dtype)
     if not is_exact(array):
         return namespace(array).zeros_like(array)
     entry = array.flat[0] if array.size else 0
@@ -108,6 +129,8 @@ def zeros_like(array: Array) -> Array:
 
 def ones_like(array: Array) -> Array:
     """Ones of the same shape, type and device (exact ones for exact arrays)."""
+    if _holds_floats(array):
+        return np.ones(array.shape, array.dtype)
     return zeros_like(array) + 1 if is_exact(array) else namespace(array).ones_like(array)
 
 
@@ -121,6 +144,8 @@ def after_rejection(target_left: Array, draft_row: Array) -> Array:
 
 def positive_part(array: Array) -> Array:
     """max(array, 0), elementwise."""
+    if _holds_floats(array):
+        return np.maximum(array, 0)
     if _formal_entry(array) is not None:
         return np.frompyfunc(lambda entry: entry.positive_part(), 1, 1)(array + _zero(array))
     return array.clamp_min(0) if is_torch_array(array) else np.maximum(array, _zero(array))
@@ -128,6 +153,8 @@ def positive_part(array: Array) -> Array:
 
 def at_most_one(array: Array) -> Array:
     """min(array, 1), elementwise."""
+    if _holds_floats(array):
+        return np.minimum(array, 1)
     if _formal_entry(array) is not None:
         return 1 - positive_part(1 - array)
     return array.clamp_max(1) if is_torch_array(array) else np.minimum(array, _zero(array) + 1)
@@ -175,6 +202,8 @@ def residual_mass(rows: Array, other: Array, scale: Array) -> Array:
 
     Many long torch rows on the host are read once; elsewhere one torch kernel multiplies and subtracts.
     """
+    if numbers_beside(rows, scale):
+        return _row_kernels().masses(rows, other, None, scale)
     if _mass_kernel_fits(rows, other, scale):
         return _row_kernels().residual_mass(rows, other, None, scale)
     if is_torch_array(rows):
@@ -184,6 +213,8 @@ def residual_mass(rows: Array, other: Array, scale: Array) -> Array:
 
 def scaled_residual_mass(scale: Array, rows: Array, other: Array) -> Array:
     """sum_x max(scale rows(x) - other(x), 0).  [...], [..., V], [..., V] -> [...]"""
+    if numbers_beside(rows, scale):
+        return _row_kernels().masses(rows, other, scale, None)
     if _mass_kernel_fits(rows, other, scale):
         return _row_kernels().residual_mass(rows, other, scale, None)
     if is_torch_array(rows):
@@ -203,10 +234,59 @@ def residual_rows(
     return positive_part(left - right)
 
 
+def numbers_beside(rows: Array, numbers: Array) -> bool:
+    """Whether rows are torch's and the numbers that go with them numpy's, as in ``on_numbers_of_host``."""
+    return isinstance(numbers, np.ndarray) and is_torch_array(rows)
+
+
+def rows_for_loops(*rows: Array) -> bool:
+    """Whether the loops of ``row_kernels`` can read all of them: long rows of plain tensors of the host.
+
+    Nothing follows what is computed from them: no derivative, no counter of operators, no compiler.
+    """
+    if not is_torch_array(rows[0]) or not on_host(rows[0]) or rows[0].shape[-1] < 2 * BLOCK:
+        return False
+    from torch.utils._python_dispatch import is_in_torch_dispatch_mode
+
+    return not is_in_torch_dispatch_mode() and _are_plain(rows, rows)
+
+
+def plain_on_host(*arrays: Array) -> bool:
+    """Whether they are torch tensors of one kind of floats that numpy can see, and nothing follows them."""
+    if not is_torch_array(arrays[0]) or not on_host(arrays[0]) or arrays[0].itemsize == 2:
+        return False
+    from torch.utils._python_dispatch import is_in_torch_dispatch_mode
+
+    return not is_in_torch_dispatch_mode() and _are_plain([], arrays)
+
+
+def _are_plain(rows: Sequence[Array], given: Sequence[Array]) -> bool:
+    """Whether a kernel can read these tensors: of one kind of floats, without derivatives."""
+    import torch
+    from torch.autograd.forward_ad import unpack_dual
+
+    first = given[0]
+    return (
+        first.dtype in (torch.float32, torch.float64, torch.float16, torch.bfloat16)
+        and all(type(array) is torch.Tensor and array.dtype is first.dtype for array in given)
+        and all(array.stride(-1) == 1 and array.shape[-1] == first.shape[-1] for array in rows)
+        and not any(array.requires_grad or unpack_dual(array).tangent is not None for array in given)
+    )
+
+
+@cache
+def _kernels_work_on(device: Any) -> bool:
+    if device.type != "cuda" or find_spec("triton") is None:
+        return False
+    from spectheory.foundation.kernels import triton_rows
+
+    return triton_rows.work_on(device)
+
+
 WORTH_A_LOOP: float = 1 << 17
 """How many entries pay for the call of a loop of ``row_kernels`` instead of a few operators."""
 
-DRAW_WORTH_A_LOOP = 1 / 8
+DRAW_WORTH_A_LOOP = 1 / 256
 """The same, as a share of it, where the loop takes the place of the thirty operators of a draw."""
 
 
@@ -218,9 +298,10 @@ def use_row_kernel(
     rows: Sequence[Array],
     per_row: Sequence[Array | None] = (),
     num_entries: float | None = None,
-    in_half: bool = False,
+    on_device: bool = True,
 ) -> bool:
-    """Whether the loops of ``row_kernels`` apply: long rows of torch in the memory of the host.
+    """Whether an operator of ``row_kernels`` applies: a loop to long rows of torch in the memory of the
+    host, a Triton kernel to any rows on a CUDA device.
 
     They have no derivatives.  The choice depends on the number of entries, so the last bits of a sum may
     depend on the size of a batch.
@@ -229,23 +310,18 @@ def use_row_kernel(
         rows: [..., V], the entries of a row side by side in memory.
         per_row: numbers that go with them, or ``None``.
         num_entries: how many are read of each; by default all of the first.
-        in_half: whether the loop takes rows in half precision too.
+        on_device: whether there is a kernel for a device too.
     """
     first = rows[0]
-    if not is_torch_array(first) or not on_host(first) or first.shape[-1] < 2 * BLOCK:
+    if not is_torch_array(first) or _compiling():
         return False
-    if (first.numel() if num_entries is None else num_entries) < WORTH_A_LOOP:
+    if on_host(first):
+        many = (first.numel() if num_entries is None else num_entries) >= WORTH_A_LOOP
+        if first.shape[-1] < 2 * BLOCK or not many:
+            return False
+    elif not (on_device and _kernels_work_on(first.device)):
         return False
-    import torch
-    from torch.autograd.forward_ad import unpack_dual
-
-    given = [*rows, *(array for array in per_row if array is not None)]
-    return (
-        first.dtype in (torch.float32, torch.float64, *[torch.float16, torch.bfloat16] * in_half)
-        and all(type(array) is torch.Tensor and array.dtype is first.dtype for array in given)
-        and all(array.stride(-1) == 1 and array.shape[-1] == first.shape[-1] for array in rows)
-        and not any(array.requires_grad or unpack_dual(array).tangent is not None for array in given)
-    )
+    return _are_plain(rows, [*rows, *(array for array in per_row if array is not None)])
 
 
 def _mass_kernel_fits(rows: Array, other: Array, scale: Array) -> bool:
@@ -295,6 +371,17 @@ def divide_or_zero(numerator: Array, denominator: Array) -> Array:
     For quotients that are never used where the denominator vanishes: the ratio p/q of a token
     that cannot be drafted, the residual of an event of probability zero.
     """
+    if _holds_floats(denominator):
+        shape = (
+            numerator.shape
+            if numerator.shape == denominator.shape
+            else np.broadcast(numerator, denominator).shape
+        )
+        room = np.zeros(shape, np.result_type(numerator, denominator))
+        if _QUIET.get():
+            return np.divide(numerator, denominator, out=room, where=denominator != 0)
+        with np.errstate(over="ignore", invalid="ignore"):
+            return np.divide(numerator, denominator, out=room, where=denominator != 0)
     if is_torch_array(denominator):
         return zero_where(denominator == 0, numerator / denominator)
     if _formal_entry(denominator) is not None:
@@ -330,6 +417,11 @@ def normalise(rows: Array) -> Array:
 
 def prefix_products(factors: Array) -> Array:
     """1, f_1, f_1 f_2, ..: products over prefixes of the last axis.  [..., L] -> [..., L+1]"""
+    if _holds_floats(factors):
+        products = np.empty((*factors.shape[:-1], factors.shape[-1] + 1), factors.dtype)
+        products[..., 0] = 1
+        np.multiply.accumulate(factors, axis=-1, out=products[..., 1:])
+        return products
     xp = namespace(factors)
     one = ones_like(factors[..., :1])
     return xp.cumulative_prod(xp.concat([one, factors], axis=-1), axis=-1)
@@ -348,12 +440,6 @@ def hit_probability(draft_probs: Any, num_drafts: Any) -> Any:
 
     Returns:
         f(u), of the same shape and arithmetic.
-
-    Example:
-        >>> hit_probability(np.array([Fraction(1, 3)]), 2)
-        array([Fraction(5, 9)], dtype=object)
-        >>> hit_probability(1e-18, 2)
-        2e-18
     """
     if isinstance(num_drafts, int) and num_drafts == 1:
         return draft_probs
@@ -410,9 +496,19 @@ def where_true(condition: Array, most: int) -> tuple[Array, ...]:
 
 def take_along(array: Array, order: Array) -> Array:
     """array[..., order]: M entries of the last axis.  [..., N], [..., M] -> [..., M]"""
+    if numbers_beside(array, order):
+        return _row_kernels().entries(array[..., None, :].expand(*order.shape, array.shape[-1]), order)
     if is_torch_array(array):
         return array.gather(-1, order)  # the array API's function copies the order to read negative entries
-    return np.take_along_axis(array, order, axis=-1)
+    if array.shape[:-1] != order.shape[:-1]:
+        return np.take_along_axis(array, order, axis=-1)
+    return array[(*_leading_indices(order.shape), order)]
+
+
+@lru_cache(maxsize=256)
+def _leading_indices(shape: tuple[int, ...]) -> list[np.ndarray]:
+    """The index of ``np.take_along_axis`` but for its last axis; to make it takes longer than to use it."""
+    return list(np.ogrid[tuple(slice(size) for size in shape)][:-1])
 
 
 def sums_by_number(values: Array, numbers: Array, count: int) -> Array:
@@ -448,7 +544,7 @@ def put_along(values: Array, order: Array) -> Array:
 
 def sort(keys: Array) -> tuple[Array, Array]:
     """(the sorted keys, their former places), stable.  [..., N]"""
-    if use_row_kernel((keys,), num_entries=math.prod(keys.shape) / SORT_WORTH_A_LOOP, in_half=True):
+    if use_row_kernel((keys,), num_entries=math.prod(keys.shape) / SORT_WORTH_A_LOOP, on_device=False):
         return _row_kernels().sort(keys)
     if is_torch_array(keys):
         return keys.sort(dim=-1, stable=True)
@@ -458,6 +554,8 @@ def sort(keys: Array) -> tuple[Array, Array]:
 
 def take_token(rows: Array, tokens: Array) -> Array:
     """rows[..., tokens]: one entry of the last axis per batch element.  [..., V], [...] -> [...]"""
+    if numbers_beside(rows, tokens):
+        return _row_kernels().entries(rows, tokens)
     return take_along(rows, tokens[..., None])[..., 0]
 
 

@@ -21,12 +21,7 @@ SHOWN_OF_LONGER = 20
 
 
 def to_json(value: Any) -> Any:
-    """A value as JSON holds it: rationals as texts, numbers of numpy as numbers, dataclasses as objects.
-
-    Example:
-        >>> to_json(Fraction(20, 9)), to_json(0.5), to_json(("block", None))
-        ('20/9', 0.5, ['block', None])
-    """
+    """A value as JSON holds it: rationals as texts, numbers of numpy as numbers, dataclasses as objects."""
     if isinstance(value, Fraction):
         return str(value)
     if is_dataclass(value):
@@ -77,12 +72,7 @@ def replace_file(path: Path, content: str | bytes) -> None:
 
 
 def exact_text(value: Any) -> str | None:
-    """A rational as text, and ``None`` for a float, which has no exact text.
-
-    Example:
-        >>> exact_text(Fraction(1, 3)), exact_text(0.5)
-        ('1/3', None)
-    """
+    """A rational as text, and ``None`` for a float, which has no exact text."""
     return str(value) if isinstance(value, Fraction) else None
 
 
@@ -100,10 +90,6 @@ def decimal_text(value: Any) -> str:
     """Six decimals without trailing zeros; six significant digits for small and large numbers.
 
     A number that rounds to a whole number but differs from it keeps its zeros: ``1.000000`` is not 1.
-
-    Example:
-        >>> decimal_text(Fraction(20, 9)), decimal_text(0.5), decimal_text(1 - 1e-9), decimal_text(1e-9)
-        ('2.222222', '0.5', '1.000000', '1e-09')
     """
     number = float(value)
     if number != 0 and not 1e-3 <= abs(number) < 1e9:
@@ -119,14 +105,6 @@ def number_text(value: Any, *, decimal: bool = True) -> str:
     Args:
         value: a Fraction, a float or ``None``.
         decimal: whether a short rational that is not a whole number gets its decimal.
-
-    Example:
-        >>> number_text(Fraction(20, 9)), number_text(Fraction(2)), number_text(0.5), number_text(None)
-        ('20/9 = 2.222222', '2', '0.5', '-')
-        >>> number_text(Fraction(31, 120), decimal=False)
-        '31/120'
-        >>> number_text(Fraction(10**30 + 1, 3 * 10**30))
-        '10000000000000000000... = 0.333333'
     """
     if value is None:
         return "-"
@@ -139,16 +117,7 @@ def number_text(value: Any, *, decimal: bool = True) -> str:
 
 
 def value_text(value: Any, *, decimal: bool = True) -> str:
-    """Any value for people: a truth value as yes or NO, a list line by line, a mapping as names and numbers.
-
-    Args:
-        value: a cell of a table.
-        decimal: as in ``number_text``.
-
-    Example:
-        >>> value_text(False), value_text(["a", "b"]), value_text({"A": Fraction(1, 3), "B": Fraction(2, 3)})
-        ('NO', 'a\\nb', "'A' 1/3, 'B' 2/3")
-    """
+    """Any value for people: truth values as yes or NO, lists line by line, mappings as names and numbers."""
     if isinstance(value, bool):
         return "yes" if value else "NO"
     if isinstance(value, Mapping):

@@ -13,7 +13,7 @@ Number = Fraction | float
 
 def is_exact(array: Any) -> bool:
     """Whether ``array`` holds exact rationals (a numpy array of objects)."""
-    return isinstance(array, np.ndarray) and array.dtype == object
+    return isinstance(array, np.ndarray) and array.dtype.hasobject
 
 
 def float_tolerance(numbers: Any, tolerance: float) -> float:
@@ -84,31 +84,17 @@ def exact_number(value: Any) -> Fraction:
     Raises:
         TypeError: the value is not a number.
         ValueError, OverflowError: it is not finite.
-
-    Example:
-        >>> print(exact_number(0.25), exact_number(fmpq(1, 3)))
-        1/4 1/3
     """
     return Fraction(float(value)) if isinstance(value, (float, np.floating)) else to_fraction(value)
 
 
 def exact_values(array: np.ndarray) -> np.ndarray:
-    """Every entry as a Fraction; a float is the rational of its bits.
-
-    Example:
-        >>> exact_values(np.array([0.25, 0.1]))[0]
-        Fraction(1, 4)
-    """
+    """Every entry as a Fraction; a float is the rational of its bits."""
     return _mapped(exact_number, array)
 
 
 def balanced_sum(array: np.ndarray) -> Any:
-    """The sum of all entries; rationals are added in pairs of pairs, so that few long numbers meet.
-
-    Example:
-        >>> print(balanced_sum(np.array([Fraction(1, 2), Fraction(1, 3), Fraction(1, 6)])))
-        1
-    """
+    """The sum of all entries; rationals are added in pairs of pairs, so that few long numbers meet."""
     terms = array.ravel()
     if not is_exact(terms) or not terms.size:
         return terms.sum()

@@ -32,9 +32,6 @@ EXTRA_OF: Mapping[str, str] = {
 def installed() -> Iterator[None]:
     """For imports of optional libraries: one that is not installed is said in one line.
 
-    Raises:
-        MissingDependencyError: the text says what to install.
-
     Example:
         >>> try:
         ...     with installed():

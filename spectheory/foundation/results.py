@@ -59,7 +59,6 @@ class Table:
     latex: Table | None = None
 
     def labels(self) -> list[str]:
-        """The labels of the columns."""
         if self.columns is not None:
             return list(self.columns)
         return [field.replace("_", " ") for field in _fields(self.rows)]
@@ -92,12 +91,7 @@ class Table:
         ]
 
     def to_html(self) -> str:
-        """A table with a caption.
-
-        Example:
-            >>> Table("block", [{"pair": "2 < 3 tokens"}], is_record=True).to_html()
-            '<table><caption>block</caption><tr><th>pair</th><td>2 &lt; 3 tokens</td></tr></table>'
-        """
+        """A table with a caption."""
 
         def line(texts: Sequence[str], tags: str) -> str:
             cells = (f"<{tag}>{_html(text)}</{tag}>" for tag, text in zip(tags.split(), texts, strict=True))
@@ -113,20 +107,6 @@ class Table:
         r"""A ``table`` environment for the package ``booktabs``.
 
         Text that is not ASCII stays as it is, for LaTeX with UTF-8.
-
-        Example:
-            >>> print(Table("x_1", [{"a": 0.5, "b": "50%"}]).to_latex())
-            \begin{table}
-            \centering
-            \caption{x\_1}
-            \begin{tabular}{rr}
-            \toprule
-            a & b \\
-            \midrule
-            0.5 & 50\% \\
-            \bottomrule
-            \end{tabular}
-            \end{table}
         """
         if self.latex is not None:
             return self.latex.to_latex()
@@ -192,11 +172,7 @@ class Result(ABC):
         return [Table(self.headline(), rows, self.facts or self.columns, is_record=is_record)]
 
     def to_frame(self) -> pandas.DataFrame:
-        """The rows as a data frame; nested objects stay as they are.
-
-        Raises:
-            MissingDependencyError: pandas is not installed.
-        """
+        """The rows as a data frame; nested objects stay as they are."""
         with installed():
             import pandas
 

@@ -79,12 +79,7 @@ class Scope:
         )
 
     def in_words(self) -> str:
-        """The shapes, and what was refused, left out or taken at its word.
-
-        Example:
-            >>> Scope("", "", ((2, 1, 1),), (), ("torch: it takes arrays of numpy",), ("order",)).in_words()
-            '(V, L, K) = (2, 1, 1); refused or left out: torch; taken at its word: order'
-        """
+        """The shapes, and what was refused, left out or taken at its word."""
         names = dict.fromkeys(text.partition(":")[0] for text in self.refused)
         refused = f"; refused or left out: {', '.join(names)}" if names else ""
         assumed = f"; taken at its word: {', '.join(self.assumed)}" if self.assumed else ""
@@ -95,5 +90,4 @@ class Scope:
         return to_json(self) | {"shapes": self.shapes_text(), "processes": self.processes_text(in_full=True)}
 
     def to_document(self) -> dict[str, Any]:
-        """The field ``scope`` of a JSON object."""
         return to_json(self) | {"shapes_text": self.shapes_text()}

@@ -34,12 +34,7 @@ def unknown_name(what: str, name: str, known: Iterable[str], also: str = "") -> 
 
 
 def is_number(value: Any) -> bool:
-    """Whether ``value`` is a finite real number, of Python or numpy; truth values are not.
-
-    Example:
-        >>> is_number(0.5), is_number(True), is_number(float("nan"))
-        (True, False, False)
-    """
+    """Whether ``value`` is a finite real number, of Python or numpy; truth values are not."""
     if isinstance(value, bool) or not isinstance(value, (int, float, np.integer, np.floating)):
         return False
     try:
@@ -75,13 +70,6 @@ def check_count(
         at_least: the smallest number that will do.
         error: the class to raise, ``InvalidInputError`` or a subclass.
         advice: what to do, where name and range do not say.
-
-    Raises:
-        InvalidInputError: it is not a whole number of at least ``at_least``; the text names the argument.
-
-    Example:
-        >>> check_count("num_drafts", 2)
-        2
     """
     if not is_whole(value) or value < at_least:
         received = f"got {value!r}; {advice}" if advice else f"got {value!r}"
@@ -95,45 +83,21 @@ def check_num_drafts(num_drafts: Any) -> int:
 
 
 def check_positive(name: str, value: Any) -> float:
-    """``value`` as a float.
-
-    Raises:
-        InvalidInputError: it is not a positive, finite number; the text names the argument.
-
-    Example:
-        >>> check_positive("relative_gap", 1e-6)
-        1e-06
-    """
+    """``value`` as a float."""
     if not (is_number(value) and value > 0):
         raise InvalidInputError(f"{name} must be a positive number, got {value!r}")
     return float(value)
 
 
 def check_tolerance(name: str, value: Any) -> float:
-    """``value`` as a float, in probability.
-
-    Raises:
-        InvalidInputError: not a number from 0 to ``MAX_TOLERANCE``; the text names the argument.
-
-    Example:
-        >>> check_tolerance("tolerance", 0)
-        0.0
-    """
+    """``value`` as a float, in probability."""
     if not (is_number(value) and 0 <= value <= MAX_TOLERANCE):
         raise InvalidInputError(f"{name} must be a number from 0 to {MAX_TOLERANCE}, got {value!r}")
     return float(value)
 
 
 def check_confidence(confidence: Any, name: str = "confidence") -> float:
-    """The level of an interval, or another probability that is neither 0 nor 1, as a float.
-
-    Raises:
-        InvalidInputError: it is not a number between 0 and 1, both excluded.
-
-    Example:
-        >>> check_confidence(0.95)
-        0.95
-    """
+    """The level of an interval, or another probability that is neither 0 nor 1, as a float."""
     if not (is_number(confidence) and 0 < confidence < 1):
         raise InvalidInputError(f"{name} must lie between 0 and 1, got {confidence}")
     return float(confidence)

@@ -36,9 +36,6 @@ def default_cache(kind: str = "audit") -> Path:
 def parsed(requirement: str) -> tuple[str, str]:
     """Package and version of ``package==version``, or of ``package`` with an empty version.
 
-    Raises:
-        InvalidInputError: the requirement has another form.
-
     Example:
         >>> parsed("sglang==0.5.23")
         ('sglang', '0.5.23')
@@ -50,11 +47,7 @@ def parsed(requirement: str) -> tuple[str, str]:
 
 
 def released_versions(package: str) -> list[str]:
-    """The released versions on the package index, the newest first, without those before a release.
-
-    Raises:
-        InvalidInputError: pip does not find the package.
-    """
+    """The released versions on the package index, the newest first, without those before a release."""
     command = (sys.executable, "-m", "pip", "index", "versions", package)
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     listed = re.search(r"^Available versions: (.*)$", done.stdout, re.MULTILINE)
@@ -112,15 +105,7 @@ def _unpacked(wheel: Path, package: str, patterns: Sequence[str], cache: Path, d
 
 
 def found(requirement: str, cache: Path) -> Release:
-    """The fetched files of a library; nothing is downloaded.
-
-    Args:
-        requirement: ``package==version``, as it was fetched.
-        cache: the folder of fetched files.
-
-    Raises:
-        InvalidInputError: it is not fetched; the text says how to fetch it.
-    """
+    """The fetched files of a library; nothing is downloaded."""
     package, version = parsed(requirement)
     folder = cache / f"{package}-{version}"
     if (folder / WHEEL).is_file():

@@ -34,9 +34,6 @@ def resolve_dtype(dtype: str | torch.dtype | None, device: torch.device) -> str 
     """The number type of the weights; ``auto`` means as stored.
 
     The default is float32 on a CPU, where half precision is slow and coarse, and as stored on CUDA.
-
-    Raises:
-        InvalidInputError: not a floating type that models are run in.
     """
     if dtype is None:
         return torch.float32 if device.type == "cpu" else "auto"

@@ -76,5 +76,4 @@ class Texts:
         self.width = self.width + tokens.shape[1] if width is None else width
 
     def select(self, rows: Tensor) -> Texts:
-        """These rows alone."""
         return Texts(self.token_ids[rows], self.starts[rows], self.ends[rows], self.rows[rows], self.width)

@@ -50,11 +50,7 @@ def model_folder(name: str) -> Path:
 
 
 def fetched_folder(name: str) -> Path:
-    """The folder of a known model that was fetched.
-
-    Raises:
-        InvalidInputError: it was not; the text says how to fetch it.
-    """
+    """The folder of a known model that was fetched."""
     folder = model_folder(name)
     if not (folder / "config.json").is_file():
         raise InvalidInputError(

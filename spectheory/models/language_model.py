@@ -30,11 +30,7 @@ from spectheory.pairs.drafts import ALL_PROCESSES, DraftProcess, PerPath, UserPr
 
 
 def draft_process_of_models(drafts: int | DraftProcess, models: tuple[Any, ...]) -> DraftProcess:
-    """The process that an argument ``drafts`` stands for with these draft models, or their names.
-
-    Raises:
-        InvalidInputError: as ``LanguageModelPair.draft_process``.
-    """
+    """The process that an argument ``drafts`` stands for with these draft models, or their names."""
     found = draft_process(drafts)
     if len(models) > 1 and not isinstance(drafts, DraftProcess):
         found = PerPath((models * found.num_drafts)[: found.num_drafts])
@@ -127,11 +123,7 @@ class _Texts(ABC):
         return self.tokenizer.decode(list(token_ids))
 
     def check_length(self, prompt_length: int, draft_length: int) -> None:
-        """Refuse texts longer than the models were built for, where they would score garbage.
-
-        Raises:
-            InvalidInputError: prompt and draft together are longer than ``max_positions``.
-        """
+        """Refuse texts longer than the models were built for, where they would score garbage."""
         limit = self.max_positions
         if limit is not None and prompt_length + draft_length > limit:
             raise InvalidInputError(

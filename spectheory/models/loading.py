@@ -46,11 +46,7 @@ class ModelSource:
     gguf_file: str | None = None
 
     def config(self) -> Any:
-        """The model's configuration; refused unless it is of a causal language model.
-
-        Raises:
-            InvalidInputError: there is no such model, or it is of another kind.
-        """
+        """The model's configuration; refused unless it is of a causal language model."""
         config = self._read("model", import_transformers().AutoConfig)
         kind = ""
         if getattr(config, "is_encoder_decoder", False):
@@ -79,20 +75,10 @@ class ModelSource:
         )
 
     def tokenizer(self) -> Any:
-        """The tokenizer.
-
-        Raises:
-            InvalidInputError: there is none, or it cannot be read.
-        """
         return self._read("tokenizer", import_transformers().AutoTokenizer)
 
     def model(self, device: torch.device, dtype: str | torch.dtype) -> Any:
-        """The causal language model in evaluation mode on ``device``.
-
-        Raises:
-            InvalidInputError: it cannot be loaded, or weights are missing.
-            InsufficientMemoryError: the device has no room for it.
-        """
+        """The causal language model in evaluation mode on ``device``."""
         kind = import_transformers().AutoModelForCausalLM
         model, report = self._read("model", kind, dtype=dtype, output_loading_info=True)
         if report["missing_keys"]:
@@ -141,9 +127,6 @@ def find_model(side: str, name: str | Path) -> ModelSource:
     Args:
         name: a local folder in Hugging Face format, a GGUF file, a hub name, ``"bundled"``, or the name of a
             model that was fetched.
-
-    Raises:
-        InvalidInputError: there is no such model.
     """
     shown = str(name)
     if name in KNOWN_MODELS:
@@ -202,11 +185,7 @@ def find_tokenizer(name: str | Path | None, sources: Sequence[Any]) -> Any:
 
 
 def import_transformers() -> ModuleType:
-    """The transformers library, imported only when a model is loaded.
-
-    Raises:
-        MissingDependencyError: it is not installed.
-    """
+    """The transformers library, imported only when a model is loaded."""
     with installed():
         import transformers
     return transformers
@@ -221,7 +200,6 @@ def _import_gguf() -> ModuleType:
 
 
 def _has_tokens(file: Path) -> bool:
-    """Whether a GGUF file has a tokenizer."""
     try:
         return _import_gguf().GGUFReader(file).get_field("tokenizer.ggml.tokens") is not None
     except ValueError:  # not a GGUF file: said when it is loaded
@@ -229,11 +207,6 @@ def _has_tokens(file: Path) -> bool:
 
 
 def check_same_tokenizer(target_tokenizer: Any, draft_tokenizer: Any) -> None:
-    """Both map the same tokens to the same ids.
-
-    Raises:
-        TokenizerMismatchError: they do not; the text names the first token on which they differ.
-    """
     target_vocab, draft_vocab = target_tokenizer.get_vocab(), draft_tokenizer.get_vocab()
     if target_vocab == draft_vocab:
         return
@@ -256,9 +229,6 @@ def shared_vocab_size(tokenizer: Any, target_config: Any, *draft_configs: Any) -
 
     Some checkpoints pad the output layer beyond the tokenizer, not always alike; ids that only one
     model scores are padding and are cut off.
-
-    Raises:
-        TokenizerMismatchError: a model does not score every token of the tokenizer.
     """
     needed = 1 + max(tokenizer.get_vocab().values()) if tokenizer is not None else 1
     sides = ["target"] + ["draft"] * len(draft_configs)

@@ -15,11 +15,7 @@ ROUNDING = {torch.float64: 1e-3, torch.float32: 1e-3, torch.bfloat16: 0.1, torch
 
 
 def check_causal(side: str, model: Any, vocab_size: int) -> None:
-    """Refuse a model whose rows change with tokens that come later: it scores no next tokens.
-
-    Raises:
-        InvalidInputError: it looks ahead, or cannot be run on a text.
-    """
+    """Refuse a model whose rows change with tokens that come later: it scores no next tokens."""
     text = _tokens(model, vocab_size)
     other = text.clone()
     other[3:] = text[:-3]

@@ -75,7 +75,6 @@ class CachedReading:
 
     @staticmethod
     def of(model: Any, texts: Texts) -> CachedReading:
-        """Read the texts without their last tokens."""
         reading = CachedReading(model)
         if texts.width > 1 and reading._reaches(texts.width):
             reading._read(texts, texts.token_ids[:, : texts.width - 1], 1 - texts.width, -1, keep=1)

@@ -103,11 +103,6 @@ class Restriction:
 def restrict_rows(logits: Tensor, candidates: Tensor, side: str) -> Tensor:
     """Rows conditioned on the next token being a candidate.  [..., V], [..., m] -> [..., m]
 
-    Args:
-        logits: as from ``scaled_logits``, after temperature, top-k and top-p.
-        candidates: token ids.
-        side: names the model in the error.
-
     Raises:
         InvalidInputError: top-k, top-p or a tiny temperature leaves all candidates of a row out.
     """

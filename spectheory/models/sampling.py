@@ -56,10 +56,6 @@ def most_likely(scores: Tensor, count: int) -> Tensor:
     """Ids of the ``count`` largest scores, largest first, equals by lower id.  [..., V] -> [..., count]
 
     ``torch.topk`` leaves the order of equals open, and which of them it takes; a stable sort does not.
-
-    Example:
-        >>> most_likely(torch.tensor([1.0, 3.0, 2.0, 3.0]), 3)
-        tensor([1, 3, 2])
     """
     if on_host(scores) and count < scores.shape[-1]:
         largest, tokens = scores.topk(count)

@@ -4,6 +4,7 @@ from .block_transport import block_transport_value as block_transport_value
 from .call_counts import SeveralCalls as SeveralCalls
 from .call_counts import fewest_calls as fewest_calls
 from .call_counts import most_decoded_tokens as most_decoded_tokens
+from .drafted_trees import tree_optimum as tree_optimum
 from .greedy_polymatroid import RankingDecomposition as RankingDecomposition
 from .greedy_polymatroid import decompose_into_rankings as decompose_into_rankings
 from .interval.interval import CertifiedInterval as CertifiedInterval
@@ -21,7 +22,6 @@ from .one_position.closed_forms import bernoulli_acceptance as bernoulli_accepta
 from .one_position.closed_forms import uniform_acceptance as uniform_acceptance
 from .one_position.draft_temperature import TemperedAcceptance as TemperedAcceptance
 from .one_position.draft_temperature import acceptance_at_temperature as acceptance_at_temperature
-from .one_position.draft_temperature import best_draft_temperature as best_draft_temperature
 from .one_position.gumbel_coupling import gumbel_acceptance as gumbel_acceptance
 from .one_position.hub_drafts import HubPlan as HubPlan
 from .one_position.hub_drafts import hub_plan as hub_plan

@@ -120,9 +120,6 @@ def fewest_calls(
 def largest_loss_of_two_calls(draft_length: int) -> Fraction:
     """The most tokens that block verification loses in two calls, (L-2)²/(4(L-1)) (theory.md Statement 4.10).
 
-    Args:
-        draft_length: L, at least 2.
-
     Example:
         >>> print(largest_loss_of_two_calls(4))
         1/3
@@ -173,7 +170,6 @@ class _Calls:
         return self.worth(behind, max(0, left - len(output))) - 1
 
     def length(self, left: int) -> int:
-        """How many drafted tokens of a call matter."""
         return self.models.draft_length if self.counts_tokens else min(self.models.draft_length, left - 1)
 
     def gain(self, start: Context, left: int, node: Context) -> Any:

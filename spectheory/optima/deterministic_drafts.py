@@ -48,12 +48,6 @@ def deterministic_optimum(pair: ModelPair, process: Deterministic) -> Solution:
     and the other constraint has y = w off the tree.  That both points prove each other optimal is checked
     against the program.
 
-    Returns:
-        The solution (tokens per target call), exact for exact pairs.
-
-    Raises:
-        InvalidInputError: the process cannot draft from the pair.
-
     Example:
         >>> from spectheory import instances
         >>> from spectheory.pairs.drafts import TopTree

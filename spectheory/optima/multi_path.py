@@ -96,14 +96,13 @@ def largest_listed_excess(
     pair: ModelPair,
     node_masses: Sequence[np.ndarray],
     process: DraftProcess,
-    max_antichains: int = MAX_LISTED_ANTICHAINS,
 ) -> tuple[Any, tuple[Context, ...]]:
     """The largest Σ_{a∈T} x(a) - P(some draft passes through T) over a list of all antichains T, and its T.
 
     It takes any draft process.  For i.i.d. drafts ``most_violated_antichain`` needs no list.
     """
     masses = flint_if_exact(np.concatenate(node_masses))
-    members = antichains(pair.vocab_size, pair.draft_length, max_antichains)
+    members = antichains(pair.vocab_size, pair.draft_length, MAX_LISTED_ANTICHAINS)
     hits = flint_if_exact(process.hit_probabilities(pair, members))
     excess = np.array([masses[row].sum() for row in members]) - hits
     worst = int(np.argmax(excess))

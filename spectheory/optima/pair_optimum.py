@@ -4,11 +4,18 @@ from dataclasses import replace
 
 from spectheory.foundation.errors import EnumerationTooLargeError, SolverError
 from spectheory.optima.deterministic_drafts import deterministic_optimum
+from spectheory.optima.drafted_trees import tree_optimum
 from spectheory.optima.interval.interval import CertifiedInterval, Progress, multi_path_interval
-from spectheory.optima.multi_path import MAX_ANTICHAINS, multi_path_optimum
+from spectheory.optima.multi_path import (
+    MAX_ANTICHAINS,
+    MAX_LISTED_ANTICHAINS,
+    count_antichains,
+    multi_path_optimum,
+)
 from spectheory.optima.single_path import single_path_optimum
 from spectheory.optima.solving.solution import Solution
 from spectheory.pairs.drafts import Deterministic, DraftProcess, Iid, draft_process
+from spectheory.pairs.drafts.trees import Tree
 from spectheory.pairs.pair import ModelPair, check_pair
 
 MAX_EXACT_DRAFTS = 1_000
@@ -34,7 +41,8 @@ def optimum(
     Args:
         pair: the models.
         drafts: K, for i.i.d. drafted paths, or another draft process.
-        max_antichains: list no more antichains than this; i.i.d. drafts need no list.
+        max_antichains: list no more antichains than this; i.i.d. drafts need no list, nor do trees on an
+            exact pair.
         max_nodes: refuse larger trees for one path; default 100 000 nodes.
         relative_gap, time_limit, progress: of ``multi_path_interval``, where it is used.
 
@@ -66,6 +74,8 @@ def optimum(
             found = single_path_optimum(pair, max_nodes)
         elif isinstance(process, Deterministic):
             found = deterministic_optimum(pair, process)
+        elif isinstance(process, Tree) and pair.is_exact and _antichains(pair) > MAX_LISTED_ANTICHAINS:
+            found = tree_optimum(pair, process)
         else:
             found = multi_path_optimum(pair, process, max_antichains)
         return _at_most(found, pair.draft_length + 1)
@@ -77,6 +87,10 @@ def optimum(
     return multi_path_interval(
         pair, process.num_drafts, relative_gap=relative_gap, time_limit=time_limit, progress=progress
     )
+
+
+def _antichains(pair: ModelPair) -> int:
+    return count_antichains(pair.vocab_size, pair.draft_length)
 
 
 def _at_most(solution: Solution, length: int) -> Solution:

@@ -223,7 +223,6 @@ class _Exactly:
         self.multipliers = np.zeros(0, dtype=object)
 
     def point(self, program: LinearProgram) -> np.ndarray:
-        """The optimal point; ``multipliers`` are its dual."""
         solution, self.basis = solve_exact_after(replace(program, repair=None), self.basis)
         self.multipliers = np.concatenate(list(solution.dual.values()))
         return as_objects(list(solution.primal.values()))
@@ -266,7 +265,6 @@ def _all_leaf_sets(leaves: int) -> list[Collection[int]]:
 
 
 def _starting_sets(pair: ModelPair) -> list[LeafSet]:
-    """The leaves below every context but the root."""
     V, L = pair.vocab_size, pair.draft_length
     below = {
         frozenset(leaves_below(number, depth, V, L))

@@ -77,13 +77,7 @@ def transport_feasibility(left: Sequence[Any], right: Sequence[Any], edges: Edge
 def largest_coupling(
     left: Sequence[Fraction], right: Sequence[Fraction], edges: Edges
 ) -> dict[tuple[int, int], Fraction]:
-    """Mass on the edges, as much as a(x) and b(y) allow: a maximum flow, in whole numbers.
-
-    Example:
-        >>> half = Fraction(1, 2)
-        >>> print(*map(str, largest_coupling([half, half], [half], [(1, 0)]).values()))
-        1/2
-    """
+    """Mass on the edges, as much as a(x) and b(y) allow: a maximum flow, in whole numbers."""
     with installed():
         import networkx
 

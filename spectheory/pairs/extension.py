@@ -64,7 +64,6 @@ class ExtendedPair:
         return self._cut((*context, token))
 
     def row(self, levels: Level, context: Context) -> np.ndarray:
-        """A model's row behind a text, [V]."""
         known = self._cut(context)
         return levels[len(known)][context_number(known, self.pair.vocab_size)]
 

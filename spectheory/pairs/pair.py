@@ -442,11 +442,7 @@ def _of_depth(side: str, levels: tuple[np.ndarray, ...], depth: int) -> np.ndarr
 
 
 def check_pair(pair: Any) -> ModelPair:
-    """``pair`` itself.
-
-    Raises:
-        InvalidInputError: not a ``ModelPair``.
-    """
+    """``pair`` itself."""
     if not isinstance(pair, ModelPair):
         raise InvalidInputError(
             f"pair must be a ModelPair, got {type(pair).__name__}; ModelPair.load reads a file"
@@ -465,12 +461,7 @@ def _check_width(what: str, row: np.ndarray, size: int) -> None:
 
 
 def check_size(vocab_size: int, draft_length: Any) -> int:
-    """The draft length; a pair that cannot be held is refused before anything is allocated.
-
-    Raises:
-        InvalidPairError: the length is not a whole number of at least 1.
-        EnumerationTooLargeError: a model has too many probabilities.
-    """
+    """The draft length; a pair that cannot be held is refused before anything is allocated."""
     draft_length = check_count("draft_length", draft_length, error=InvalidPairError)
     entries, depth = vocab_size, 0
     while depth < draft_length and entries <= MAX_ENTRIES and vocab_size > 1:

@@ -40,11 +40,7 @@ class PairFields(NamedTuple):
 
 
 def read_document(path: str | Path) -> Any:
-    """The parsed JSON of a pair file; ``-`` is stdin.
-
-    Raises:
-        InvalidPairError: the file cannot be read, is not JSON, or repeats a key in one object.
-    """
+    """The parsed JSON of a pair file; ``-`` is stdin."""
     if str(path) == "-" and sys.stdin is None:
         raise InvalidPairError("stdin is closed; there is no pair to read")
     try:
@@ -59,16 +55,11 @@ def read_document(path: str | Path) -> Any:
 
 
 def write_document(path: str | Path, document: Mapping[str, Any]) -> None:
-    """Write the JSON of a pair file."""
     replace_file(Path(path), json.dumps(document, indent=1) + "\n")
 
 
 def parse_document(document: Any) -> PairFields:
     """The fields of a pair file from its parsed JSON.
-
-    Raises:
-        InvalidPairError: a field is missing, unknown or of the wrong kind, or a context is not written as
-            the format has it.
 
     Example:
         >>> parse_document({
@@ -102,15 +93,7 @@ def written_row(row: Iterable[Any]) -> list[Any]:
 
 
 def parse_context(key: str) -> Context:
-    """The context that a key of a pair file names.
-
-    Raises:
-        InvalidPairError: not a context, or not in the spelling of the format.
-
-    Example:
-        >>> parse_context("0 12"), parse_context("")
-        ((0, 12), ())
-    """
+    """The context that a key of a pair file names."""
     try:
         context = tuple(int(token) for token in key.split())
     except ValueError as error:

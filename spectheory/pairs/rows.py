@@ -24,20 +24,11 @@ def parse_probs(values: Row) -> np.ndarray:
     Exact are texts (``"1/3"``, ``"0.25"``), ``Fraction``, ``Decimal``, and the rationals of sympy and
     python-flint.  Float64 are floats, numpy's scalars and arrays, and torch's tensors.
 
-    Args:
-        values: V entries.
-
     Returns:
         Fractions (a numpy array of objects) or float64, [V].
 
     Raises:
         InvalidPairError: an entry is not a number, or exact and float entries are mixed.
-
-    Example:
-        >>> parse_probs(["1/3", "2/3"])
-        array([Fraction(1, 3), Fraction(2, 3)], dtype=object)
-        >>> parse_probs([0.25, 0.75])
-        array([0.25, 0.75])
     """
     return parse_rows({"row": values})["row"]
 
@@ -71,11 +62,6 @@ def parse_rows(rows: Mapping[Any, Row], normalise: bool = False) -> dict[Any, np
 
 
 def to_float64(value: Any) -> float:
-    """A number as a float.
-
-    Raises:
-        InvalidPairError: the number is beyond the range of float64.
-    """
     try:
         return float(value)
     except OverflowError as error:

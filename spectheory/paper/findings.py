@@ -186,18 +186,7 @@ class Findings:
 
 
 def lines_of_rows(value: Any, depth: int = 0) -> str:
-    """JSON in which every row of a table is one line.
-
-    Example:
-        >>> print(lines_of_rows({"columns": ["a", "b"], "rows": [[1, "2/3"], [2, []]]}))
-        {
-         "columns": ["a", "b"],
-         "rows": [
-          [1, "2/3"],
-          [2, []]
-         ]
-        }
-    """
+    """JSON in which every row of a table is one line."""
     entries = list(value.values() if isinstance(value, dict) else value if isinstance(value, list) else ())
     if depth > 3 or not any(isinstance(entry, (dict, list)) and entry for entry in entries):
         return json.dumps(value, ensure_ascii=False, allow_nan=False)

@@ -41,10 +41,5 @@ class Measurement:
 
 
 def measurement(name: str) -> Measurement:
-    """Read a measurement that ``write`` stored under this name.
-
-    Example:
-        >>> measurement("optimum_at_scale").columns[0]
-        'method'
-    """
+    """Read a measurement that ``write`` stored under this name."""
     return Measurement(**json.loads((FOLDER / f"{name}.json").read_text(encoding="utf-8")))

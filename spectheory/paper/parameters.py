@@ -59,15 +59,7 @@ class Parameter:
         return ",".join("x".join(map(str, e)) if isinstance(e, tuple) else str(e) for e in entries)
 
     def parse(self, text: str) -> Any:
-        """A value of the default's type; several are separated by commas.
-
-        Raises:
-            InvalidInputError: the text is not such a value.
-
-        Example:
-            >>> Parameter("shapes", ((2, 2), (2, 3)), "(V, L).").parse("3x2,4x1")
-            ((3, 2), (4, 1))
-        """
+        """A value of the default's type; several are separated by commas."""
         if not isinstance(self.default, tuple):
             return self._entry(text, type(self.default))
         return tuple(self._entry(entry, type(self.default[0])) for entry in text.split(","))
@@ -110,11 +102,7 @@ def parameters_of(compute: Callable[..., Any]) -> tuple[Parameter, ...]:
 
 
 def parse_settings(parameters: Sequence[Parameter], settings: Sequence[str]) -> dict[str, Any]:
-    """Values by name from texts NAME=VALUE.
-
-    Raises:
-        InvalidInputError: a text without =, an unknown or repeated name, or a wrong value.
-    """
+    """Values by name from texts NAME=VALUE."""
     known = {parameter.name: parameter for parameter in parameters}
     values: dict[str, Any] = {}
     for setting in settings:

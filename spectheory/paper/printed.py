@@ -39,13 +39,7 @@ class Printed(NamedTuple):
 
 @cache
 def printed_rows() -> tuple[Printed, ...]:
-    """All of them.
-
-    Example:
-        >>> row = next(row for row in printed_rows() if row.verifier == "block")
-        >>> row.dataset, row.verifier, row.block_efficiency, row.printed_gain
-        ('LM1B', 'block', 3.49, 8.68)
-    """
+    """All of them."""
     return _read(Printed, "printed.csv")
 
 
@@ -112,13 +106,7 @@ class RecomputedGain(NamedTuple):
 
 
 def gains_over_token(rows: Sequence[Printed] | None = None) -> list[RecomputedGain]:
-    """Every number whose table has token verification on the same models, data set and draft length.
-
-    Example:
-        >>> found = gains_over_token()[2]
-        >>> found.row.table, found.row.num_drafts, round(found.percent, 1)
-        ('spectr2023 Table 4', 8, 37.6)
-    """
+    """Every number whose table has token verification on the same models, data set and draft length."""
     groups: dict[tuple[object, ...], list[Printed]] = defaultdict(list)
     for row in printed_rows() if rows is None else rows:
         groups[row.table, row.target, row.draft, row.dataset, row.draft_length].append(row)

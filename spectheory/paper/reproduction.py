@@ -55,12 +55,7 @@ EXHIBITS: Mapping[str, Exhibit] = _discovered()
 
 
 def find_exhibits(names: Sequence[str]) -> list[Exhibit]:
-    """Those of these names, in the order of the report; all of them when there are none.
-
-    Raises:
-        UnknownNameError: a name does not exist; the error suggests the nearest one.
-        MissingDependencyError: a library is not installed that one of them needs.
-    """
+    """Those of these names, in the order of the report; all of them when there are none."""
     for name in names or _NOT_IMPORTED:
         if name in _NOT_IMPORTED:
             raise _NOT_IMPORTED[name]

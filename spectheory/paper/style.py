@@ -73,11 +73,7 @@ def figure_style() -> Iterator[None]:
 
 @contextmanager
 def users_style(style: str | None) -> Iterator[None]:
-    """Draw with a matplotlib style on top: its name, or a file.
-
-    Raises:
-        InvalidInputError: there is none.
-    """
+    """Draw with a matplotlib style on top: its name, or a file."""
     if style is not None:
         try:
             with mpl.rc_context():

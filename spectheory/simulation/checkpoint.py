@@ -106,12 +106,7 @@ def check_place(given: str | Path) -> str | Path:
 
 
 def refuse_other_run(path: str | Path, known: Mapping[str, Any]) -> None:
-    """Refuse the file of another run as far as that can be seen from a part of this run's identity.
-
-    Raises:
-        InvalidInputError: the file is not a checkpoint, or belongs to another run; the text names the
-            difference.
-    """
+    """Refuse the file of another run as far as that can be seen from a part of this run's identity."""
     path = Path(path)
     if not path.exists():
         return
@@ -233,7 +228,6 @@ def _header(path: Path, line: bytes) -> dict[str, Any]:
 def _check_identity(
     path: Path, found: Mapping[str, Any], known: Mapping[str, Any], complete: bool = False
 ) -> None:
-    """Refuse another run; ``complete`` says that ``known`` is all of the identity of this one."""
     mine = json.loads(json.dumps(known))
     keys = found.keys() | mine.keys() if complete else mine.keys()
     different = [_difference(key, found.get(key), mine.get(key)) for key in sorted(keys)]

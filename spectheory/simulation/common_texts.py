@@ -71,7 +71,6 @@ class TargetTexts:
         self.begin()
 
     def begin(self) -> None:
-        """Begin other texts behind the same prompts."""
         from spectheory.models import prefill
 
         self.prefilled = prefill(self._source.pair, self._source.prompts_of(self._batch))
@@ -80,9 +79,6 @@ class TargetTexts:
 
     def write(self, target_rows: Array, draft_length: int) -> Array:
         """Draw the next token from the target's rows behind the texts, [B, V].
-
-        Args:
-            draft_length: L of the drafts that were read behind the texts.
 
         Returns:
             [B], whether the texts went on until here; those that ended are lengthened too and do not count.

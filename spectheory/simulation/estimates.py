@@ -170,12 +170,10 @@ class Tally:
         return self.counted_lengths.sum(axis=-1)
 
     def to_numpy(self) -> Tally:
-        """The same sums in numpy."""
         return Tally(*(_to_numpy(getattr(self, entry.name)) for entry in fields(Tally)))
 
     @staticmethod
     def join(tallies: Sequence[Tally]) -> Tally:
-        """The strata of all tallies side by side."""
         return Tally(*(np.concatenate([getattr(t, name.name) for t in tallies]) for name in fields(Tally)))
 
 
@@ -194,14 +192,6 @@ class Mean(NamedTuple):
 def estimate(
     subject: Subject, tallies: Sequence[Tally], draws: int | np.ndarray, confidence: float
 ) -> Estimate:
-    """The estimates of one verifier, means over strata.
-
-    Args:
-        subject: the verifier and K.
-        tallies: of all strata.
-        draws: per stratum, at least 2; one number or [strata].
-        confidence: level of the intervals, which are those of ``intervals.py``.
-    """
     total = Tally.join(tallies)
     draws = np.broadcast_to(draws, total.expected.shape)
     weights = 1 / (len(draws) * draws)
@@ -225,14 +215,7 @@ def estimate(
 
 
 def estimate_over_texts(subject: Subject, tallies: Sequence[Tally], confidence: float) -> Estimate:
-    """The estimates of one verifier over whole texts: tokens per call of the target, all calls together.
-
-    Args:
-        subject: the verifier and K.
-        tallies: of all prompts; a draw is a call.
-        confidence: level of the intervals, which are those of ``intervals.py`` with the errors of
-            ``clustered`` and Student's t.
-    """
+    """The estimates of one verifier over whole texts: tokens per call of the target, all calls together."""
     total = Tally.join(tallies)
     calls = total.draws
 
@@ -266,10 +249,6 @@ def paired_gain(tallies: Sequence[Tally], others: Sequence[Tally], confidence: f
     in [-L, L]; the interval is that of ``intervals.py`` with the variance n / (n - 1) sum_s r_s^2 over n
     prompts, with an event of one call, and Student's t.  As for texts, its coverage tends to the confidence
     as the number of prompts grows, and prompts of a kind that is not among them are not allowed for.
-
-    Args:
-        tallies, others: of the same prompts, at least 2.
-        confidence: level of the interval.
 
     Example:
         >>> def calls(*tokens):  # two calls of each of two prompts
@@ -386,12 +365,6 @@ def third_moment(
 
     Returns:
         T; None if a stratum has fewer than three draws.
-
-    Example:
-        >>> draws = np.array([3])  # 1, 1 and 4
-        >>> third = third_moment(np.array([6.0]), np.array([18.0]), np.array([66.0]), draws, 1 / draws)
-        >>> round(third, 6)
-        1.0
     """
     if (draws < 3).any():
         return None

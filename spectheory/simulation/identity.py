@@ -62,7 +62,6 @@ def identity_before_loading(
 
 
 def identity_of_weights(pair: LanguageModelPair) -> dict[str, Any]:
-    """The rest of the identity of a run."""
     from spectheory.models import weights_identity
 
     return {
@@ -92,11 +91,7 @@ def verifier_identity(verifier: Verifier) -> dict[str, Any]:
 
 
 def refuse_unknown_sources(identity: Mapping[str, Any]) -> None:
-    """Refuse a verifier whose versions cannot be told apart, for a run that is to be gone on with.
-
-    Raises:
-        InvalidInputError: a verifier's source cannot be read.
-    """
+    """Refuse a verifier whose versions cannot be told apart, for a run that is to be gone on with."""
     for name, entry in identity["verifier"].items():
         if entry["sha256"] is None:
             raise InvalidInputError(

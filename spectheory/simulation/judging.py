@@ -52,11 +52,7 @@ class Judge:
         )
 
     def tally(self, place: Callable[[int], str]) -> Tally:
-        """The sums over all draws, once they are found to rest on laws.
-
-        Raises:
-            InvalidOutcomeError: an answer is not a law; the text names verifier, fault and stratum.
-        """
+        """The sums over all draws, once they are found to rest on laws."""
         assert self._tally is not None
         assert self._tolerance is not None
         refuse_errors(self.verifier, self._errors, self._tolerance, place)
@@ -64,11 +60,7 @@ class Judge:
 
 
 def check_users_own(verifier: Verifier, source: DraftSource, num_drafts: int, settings: DrawSettings) -> None:
-    """Refuse a user's verifier that is not a function of its inputs, on a few tuples of the first batch.
-
-    Raises:
-        InvalidOutcomeError: the text names the fault.
-    """
+    """Refuse a user's verifier that is not a function of its inputs, on a few tuples of the first batch."""
     # Two rounds, so that there are two tuples to be reordered even where a batch has one prompt.
     draw, draws = source.open_batch(0), min(source.draws_at_once, VETTED_DRAWS // 2)
     rounds = [draw(source.generator(settings.seed + number), draws).first(num_drafts) for number in range(2)]

@@ -20,11 +20,7 @@ GIT_SECONDS = 10
 
 
 def check_folder(out: str | Path) -> Path:
-    """The folder, made before the run if it is not there.
-
-    Raises:
-        InvalidInputError: it cannot be made.
-    """
+    """The folder, made before the run if it is not there."""
     folder = Path(out)
     try:
         folder.mkdir(parents=True, exist_ok=True)

@@ -9,8 +9,9 @@ not spoil that of the chosen one.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 from spectheory.exact.law import output_law
@@ -18,7 +19,8 @@ from spectheory.foundation.documents import both, count_text
 from spectheory.foundation.errors import EnumerationTooLargeError, InvalidInputError
 from spectheory.foundation.exact_numbers import Number, float_tolerance
 from spectheory.foundation.results import Result, Table, Templates
-from spectheory.foundation.validation import check_count
+from spectheory.foundation.settings import Progress, Settings, setting, shows_settings
+from spectheory.foundation.validation import check_confidence, check_count
 from spectheory.optima.pair_optimum import optimum
 from spectheory.optima.tree_shapes import best_shapes, profile_levels, ranked_acceptance
 from spectheory.pairs.drafts import (
@@ -33,8 +35,8 @@ from spectheory.pairs.drafts import (
 )
 from spectheory.pairs.pair import ModelPair, check_pair
 from spectheory.simulation.cost import predicted_speed_up
-from spectheory.simulation.runs import looked_up, simulate
-from spectheory.verification.verifier import UserVerifier, Verifier
+from spectheory.simulation.runs import looked_up, said_to_be_lossless, simulate
+from spectheory.verification.verifier import Verifier
 
 if TYPE_CHECKING:
     from spectheory.models import LanguageModelPair, SamplingOptions, UnloadedPair
@@ -320,19 +322,42 @@ def plan_profile(profile: Sequence[Any], budget: Budget) -> Plan:
     return Plan(choices, budget, budget.draft_length * budget.target_rows)
 
 
+@dataclass(frozen=True, kw_only=True)
+class PlanSettings(Settings):
+    """The settings of ``plan``.
+
+    Attributes:
+        finalists: Choices that are confirmed, m.
+        max_new_tokens: Tokens of every text.
+        options: ``SamplingOptions``: temperature, top-k and top-p of both models.
+        seed: Of the race; the finalists have another one.
+        confidence: Level of all intervals together, c.
+        max_prompt_tokens: Keep at most the last N tokens of every prompt.
+        progress: Called with (runs done, runs in all).
+    """
+
+    finalists: int = setting(3, "--finalists", metavar="M")
+    max_new_tokens: int = setting(32, "--tokens", "-n", metavar="N")
+    options: SamplingOptions | None = None
+    seed: int = setting(0, "--seed")
+    confidence: float = setting(0.95, "--confidence")
+    max_prompt_tokens: int | None = setting(None, "--max-prompt-tokens", metavar="N")
+    progress: Progress | None = None
+
+    def __post_init__(self) -> None:
+        self._check(check_count, "finalists", "max_new_tokens", "max_prompt_tokens")
+        self._check(partial(check_count, at_least=0), "seed")
+        self._check(lambda name, value: check_confidence(value, name), "confidence")
+
+
+@shows_settings(PlanSettings)
 def plan(
     pair: LanguageModelPair | UnloadedPair,
     prompts: Sequence[str | Sequence[int]],
     budget: Budget,
     verifiers: Sequence[str | Any] = VERIFIERS,
-    *,
-    finalists: int = 3,
-    max_new_tokens: int = 32,
-    options: SamplingOptions | None = None,
-    seed: int = 0,
-    confidence: float = 0.95,
-    max_prompt_tokens: int | None = None,
-    progress: Callable[[int, int], None] | None = None,
+    settings: PlanSettings | None = None,
+    **changes: Any,
 ) -> Plan:
     """The drafts and the verifier that earn the most per unit of cost on language models, estimated.
 
@@ -348,24 +373,21 @@ def plan(
         prompts: texts or token ids, at least 8.
         budget: rows and costs.
         verifiers: names, or objects with ``outcome``.
-        finalists: m.
-        max_new_tokens: of every text.
-        options: temperature, top-k and top-p of both models.
-        seed: of the race; the finalists have another one.
-        confidence: c.
-        max_prompt_tokens: keep at most the last N tokens of every prompt.
-        progress: called with (runs done, runs in all).
+        settings: where to start from; None: the defaults.
+        changes: settings by keyword, as in ``PlanSettings``, which describes each.
 
     Raises:
         InvalidInputError: a number is out of range, there are too few prompts, or no verifier takes any of
             the drafts.
     """
+    settings = replace(settings or PlanSettings(), **changes)
     budget = budget.checked()
-    finalists, loaded = check_count("finalists", finalists), pair.loaded()
+    loaded = pair.loaded()
     if len(prompts) < FEWEST_PLANNED:
         raise InvalidInputError(f"a plan needs at least {FEWEST_PLANNED} prompts, got {len(prompts)}")
     candidates = candidates_of_models(budget, verifiers)
-    finalists, done = min(finalists, len(candidates)), 0
+    finalists, done = min(settings.finalists, len(candidates)), 0
+    common = {name: getattr(settings, name) for name in ("max_new_tokens", "options", "max_prompt_tokens")}
 
     def run(
         asked: Sequence[Candidate], first: int, seed: int, level: float
@@ -375,38 +397,30 @@ def plan(
         for candidate in asked:
             (estimate,) = simulate(
                 loaded, prompts[first::2], [candidate.verifier], drafts=candidate.process,
-                draft_length=candidate.draft_length, max_new_tokens=max_new_tokens, options=options,
-                seed=seed, confidence=level, max_prompt_tokens=max_prompt_tokens,
+                draft_length=candidate.draft_length, seed=seed, confidence=level, **common,
             ).estimates  # fmt: skip
             found.append((candidate.choice(budget, estimate.block_efficiency, estimate.interval), candidate))
             done += 1
-            if progress:
-                progress(done, len(candidates) + finalists)
+            if settings.progress:
+                settings.progress(done, len(candidates) + finalists)
         return found
 
-    raced = sorted(run(candidates, 0, seed, confidence), key=lambda entry: -entry[0].speed_up)[:finalists]
-    level = 1 - (1 - confidence) / finalists
-    again = run([candidate for _, candidate in raced], 1, seed + 1, level)
+    raced = sorted(
+        run(candidates, 0, settings.seed, settings.confidence), key=lambda entry: -entry[0].speed_up
+    )[:finalists]
+    level = 1 - (1 - settings.confidence) / finalists
+    again = run([candidate for _, candidate in raced], 1, settings.seed + 1, level)
     both_runs = sorted(zip(raced, again, strict=True), key=lambda runs: -sum(run[0].speed_up for run in runs))
     kept, names = (
         [choice for _, (choice, _) in both_runs],
         {one.verifier.name: one.verifier for one in candidates},
     )
-    unknown = [name for name, verifier in names.items() if not _is_lossless(verifier)]
-    return Plan(kept, budget, len(candidates), confidence=confidence, unknown=unknown)
-
-
-def _is_lossless(verifier: Verifier) -> bool:
-    """Whether the package says so of its own verifier."""
-    return verifier.lossless and not isinstance(verifier, UserVerifier)
+    unknown = [name for name, verifier in names.items() if not said_to_be_lossless(verifier)]
+    return Plan(kept, budget, len(candidates), confidence=settings.confidence, unknown=unknown)
 
 
 def candidates_of_models(budget: Budget, verifiers: Sequence[str | Any] = VERIFIERS) -> list[Candidate]:
-    """What ``plan`` tries on language models, the shortest drafts first.
-
-    Raises:
-        InvalidInputError: no verifier takes any of the drafts.
-    """
+    """What ``plan`` tries on language models, the shortest drafts first."""
     given = looked_up(verifiers)
     found = [
         candidate
@@ -468,7 +482,6 @@ def _shaped(pair: ModelPair, rows: int) -> Iterator[ShapedTree]:
 
 
 def _samples(rows: int, length: int) -> Iterator[DraftProcess]:
-    """Drafts of language models within a number of rows."""
     for drafts in _spread(rows // length, (1, 2)):
         yield Iid(drafts)
         if drafts > 1:
@@ -479,12 +492,7 @@ def _samples(rows: int, length: int) -> Iterator[DraftProcess]:
 
 
 def _spread(most: int, start: Sequence[int]) -> list[int]:
-    """Numbers up to ``most``: those to start with, then each twice the last but one or the last.
-
-    Example:
-        >>> _spread(16, (1, 2)), _spread(9, (1, 2, 3))
-        ([1, 2, 4, 8, 16], [1, 2, 3, 4, 6, 8, 9])
-    """
+    """Numbers up to ``most``: those to start with, then each twice the last but one or the last."""
     found = list(start)
     while found[-1] < most:
         found.append(2 * found[1 - len(start)])
@@ -492,7 +500,6 @@ def _spread(most: int, start: Sequence[int]) -> list[int]:
 
 
 def _widths(rows: int, length: int) -> Iterator[tuple[int, ...]]:
-    """The widths of all trees of a length with at most so many nodes."""
     if not length:
         yield ()
         return

@@ -30,6 +30,7 @@ from typing import TYPE_CHECKING, Any, ParamSpec, Protocol, cast
 from spectheory.foundation.documents import count_text
 from spectheory.foundation.errors import InvalidInputError
 from spectheory.foundation.results import Result, Row, Table
+from spectheory.foundation.settings import shows_settings
 from spectheory.pairs.drafts import DraftProcess, draft_process
 from spectheory.pairs.pair import ModelPair
 from spectheory.simulation.checkpoint import Checkpoint, open_checkpoint, refuse_other_run
@@ -50,7 +51,7 @@ from spectheory.simulation.identity import (
 )
 from spectheory.simulation.manifest import check_folder, write_results
 from spectheory.simulation.parallel import results
-from spectheory.simulation.settings import EnumeratedSettings, Jobs, SimulationSettings, shows_settings
+from spectheory.simulation.settings import EnumeratedSettings, Jobs, SimulationSettings
 from spectheory.simulation.sources import EnumeratedSource, LanguageModelSource
 from spectheory.simulation.text_source import TextSource
 from spectheory.simulation.work import Stream, Work
@@ -421,11 +422,7 @@ def streams_of(
 
 
 def base_of(verifiers: Sequence[Verifier], settings: SimulationSettings) -> str | None:
-    """The name of the verifier that the others are compared with; None where there is one only.
-
-    Raises:
-        InvalidInputError: the verifier that was asked for is not among them, or there is nothing to compare.
-    """
+    """The name of the verifier that the others are compared with; None where there is one only."""
     names = [verifier.name for verifier in verifiers]
     if settings.against is not None and settings.against not in names:
         raise InvalidInputError(
@@ -565,7 +562,7 @@ class _Run:
         bases = {name: of for name, of in self.work.streams.items() if of.given.name == self.against}
         for name, stream in self.work.streams.items():
             sums = self._tallies(name)
-            subject = (stream.given.name, _said_to_be_lossless(stream.given), stream.num_drafts)
+            subject = (stream.given.name, said_to_be_lossless(stream.given), stream.num_drafts)
             if settings.whole_texts:
                 found = estimate_over_texts(subject, sums, settings.confidence)
             else:
@@ -587,7 +584,6 @@ class _Run:
 
 
 def _batches_of(shard: tuple[int, int] | None, count: int) -> range:
-    """The batches of one shard of several, or all."""
     number, shards = (1, 1) if shard is None else shard
     batches = range(number - 1, count, shards)
     if not batches:
@@ -609,7 +605,7 @@ def looked_up(verifiers: Sequence[str | Any]) -> list[Verifier]:
     return found
 
 
-def _said_to_be_lossless(verifier: Verifier) -> bool | None:
+def said_to_be_lossless(verifier: Verifier) -> bool | None:
     """The claim of a verifier of the package; for user verifiers only ``lossless = False`` is used."""
     return None if isinstance(verifier, UserVerifier) and verifier.lossless else verifier.lossless
 

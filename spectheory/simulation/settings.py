@@ -1,36 +1,26 @@
-"""Settings of simulations: each is declared, described, checked and recorded here and nowhere else.
-
-A settings class is a frozen dataclass.  The command line makes an option of every field that has flags, and
-takes its help from the docstring of the class.  Documents, checkpoints and manifests hold ``record()``.
-"""
+"""Settings of simulations; documents, checkpoints and manifests hold their ``record()``."""
 
 # ruff: noqa: RUF009 (settings are fields, made by a function)
 
 from __future__ import annotations
 
-import inspect
-import re
-from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass, field, fields, is_dataclass
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, fields, is_dataclass
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 from spectheory.foundation.errors import InvalidInputError
+from spectheory.foundation.settings import Progress, Settings, setting
 from spectheory.foundation.validation import check_confidence, check_count, check_positive, check_tolerance
 from spectheory.pairs.drafts import DraftProcess, Iid, draft_process
 from spectheory.simulation.checkpoint import check_place
 
 if TYPE_CHECKING:
-    import click
-
     from spectheory.models import Restriction, SamplingOptions
 
-Progress = Callable[[int, int], None]
-"""Called with (draws done, draws in all); one draw is K paths after one prompt, or a text behind it."""
 Jobs = int | str | None
 """How many processes: a number; ``"auto"``, as many as there are cores; or None, as joblib is configured."""
-Function = TypeVar("Function", bound=Callable[..., Any])
 MAX_NUM_DRAFTS = 10_000
 """The most paths drafted by language models; each has L + 1 rows of the vocabulary."""
 MAX_THREADS = 1_024
@@ -38,19 +28,6 @@ MAX_SAMPLES = 10**9
 """The most draws per prompt; their error is far below that of float32 models."""
 MOST_NUMBERS = 100
 """The longest list of numbers on the command line."""
-
-
-def setting(default: Any, *flags: str, **about: Any) -> Any:
-    """A field of a settings class.
-
-    Args:
-        default: in Python.
-        flags: of its option on the command line; without flags it has no option.
-        about: ``command_default`` and ``metavar`` of the option; ``read``, from its text to a value;
-            ``record``, the attribute that is recorded, by default the field itself, and None where no number
-            depends on it; ``texts_only``, whether the setting is for whole texts.
-    """
-    return field(default=default, metadata={"flags": flags, **about})
 
 
 def read_jobs(text: str) -> Jobs:
@@ -89,7 +66,7 @@ def read_shard(text: str | None) -> tuple[int, int] | None:
 
 
 @dataclass(frozen=True, kw_only=True)
-class DrawSettings:
+class DrawSettings(Settings):
     """The settings of every simulation.
 
     Attributes:
@@ -123,18 +100,6 @@ class DrawSettings:
         self._check(check_tolerance, "tolerance")
         self._check_most("samples", MAX_SAMPLES)
 
-    def _check(self, check: Callable[[str, Any], Any], *names: str) -> None:
-        """Replace each of these settings by what its check returns; None passes where it is the default."""
-        defaults = {entry.name: entry.default for entry in fields(self)}
-        for name in names:
-            value = getattr(self, name)
-            if value is not None or defaults[name] is not None:
-                object.__setattr__(self, name, check(name, value))
-
-    def _check_most(self, name: str, most: int) -> None:
-        if (getattr(self, name) or 0) > most:
-            raise InvalidInputError(f"{name} must be at most {most}, got {getattr(self, name)}")
-
     @property
     def whole_texts(self) -> bool:
         return False
@@ -146,7 +111,6 @@ class DrawSettings:
 
     @property
     def num_drafts(self) -> int | list[int]:
-        """K, or the list of the numbers K."""
         found = [draft_process(entry).num_drafts for entry in self.listed_drafts]
         return found[0] if len(found) == 1 else found
 
@@ -168,31 +132,6 @@ class DrawSettings:
         if isinstance(self.drafts, DraftProcess) and not isinstance(self.drafts, Iid):
             found["draft_process"] = self.drafts.text
         return found
-
-    @classmethod
-    def command_options(cls) -> list[click.Option]:
-        """An option of the command line for every field with flags."""
-        import click
-
-        types, help_texts, options = {"int": int, "float": float}, _described(cls), []
-        for entry in fields(cls):
-            known = entry.metadata
-            default = known.get("command_default", entry.default)
-            read: Any = known.get("read")
-            if known.get("flags"):
-                options.append(
-                    click.Option(
-                        [*known["flags"], entry.name],
-                        default=default,
-                        show_default=default is not None and default is not False,
-                        is_flag=entry.default is False,
-                        type=None if read else types.get(str(entry.type).partition(" ")[0]),
-                        metavar=known.get("metavar"),
-                        callback=None if read is None else lambda _, __, text, read=read: read(text),
-                        help=help_texts[entry.name],
-                    )
-                )
-        return options
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -315,30 +254,6 @@ class EnumeratedSettings(DrawSettings):
 
     samples: int | None = 10_000
     device: str = "cpu"
-
-
-def shows_settings(settings: type[DrawSettings]) -> Callable[[Function], Function]:
-    """Give a function that passes ``**changes`` on to a settings class the signature with all settings."""
-
-    def shown(function: Function) -> Function:
-        signature = inspect.signature(function)
-        own = [entry for entry in signature.parameters.values() if entry.kind is not entry.VAR_KEYWORD]
-        more = inspect.signature(settings).parameters.values()
-        function.__signature__ = signature.replace(parameters=[*own, *more])  # type: ignore[attr-defined]
-        return function
-
-    return shown
-
-
-def _described(settings: type) -> dict[str, str]:
-    """Field -> its text under ``Attributes`` in the docstrings of a class and its bases."""
-    found = {}
-    for kind in reversed(settings.__mro__):
-        attributes = inspect.cleandoc(kind.__doc__ or "").partition("Attributes:")[2].partition("\n\n")[0]
-        for entry in re.split(r"\n    (?=\w+: )", attributes)[1:]:
-            name, _, text = entry.partition(": ")
-            found[name] = " ".join(text.replace("``", "").split())
-    return found
 
 
 def _check_drafts(name: str, value: Any) -> Any:

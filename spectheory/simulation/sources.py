@@ -33,7 +33,6 @@ class DraftedPaths(NamedTuple):
     counted: Array | None = None
 
     def first(self, num_drafts: int) -> DraftedPaths:
-        """The first K' of K independent paths."""
         return DraftedPaths(
             self.paths[..., :num_drafts, :],
             self.target_rows[..., :num_drafts, :, :],
@@ -136,7 +135,6 @@ class LanguageModelSource:
         return Restriction.fixed(*restriction.token_sets[self._places(batch)])
 
     def prompts_of(self, batch: int) -> list[list[int]]:
-        """The token ids of the prompts of one batch."""
         return self.token_ids[self._places(batch)]
 
     def _places(self, batch: int) -> slice:

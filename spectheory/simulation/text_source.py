@@ -26,11 +26,7 @@ class TextSource(LanguageModelSource):
     """Prompts in batches, behind which whole texts are decoded; arguments as in ``LanguageModelSource``."""
 
     def tally(self, verifier: Verifier, process: DraftProcess, batch: int) -> Tally:
-        """Sums over all calls of one verifier's texts behind the prompts of a batch.
-
-        Raises:
-            InvalidOutcomeError: an answer is not a law.
-        """
+        """Sums over all calls of one verifier's texts behind the prompts of a batch."""
         from spectheory.decoding import Stopping, decoding_iterations, end_of_sequence
         from spectheory.models import prefill
         from spectheory.simulation.common_random_numbers import CommonRandomNumbers

@@ -109,10 +109,6 @@ class Work:
 
         Args:
             step: called with the draws that were made, as soon as they are.
-
-        Raises:
-            InvalidOutcomeError: an answer is not a law.
-            InsufficientMemoryError: the batch does not fit into memory.
         """
         strata = self.source.strata_per_batch[task.batch]
         with _memory(strata):
@@ -147,7 +143,6 @@ class Work:
 
 @contextmanager
 def _memory(strata: int) -> Iterator[None]:
-    """Say what to do where memory runs out."""
     try:
         yield
     except Exception as error:

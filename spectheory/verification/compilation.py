@@ -96,7 +96,6 @@ class Compiled(Verifier):
         }
 
     def _graph(self, function: Callable[..., Any]) -> Callable[..., Any]:
-        """The function, compiled when it is first called."""
         import torch
 
         # torch keeps graphs by code object, at most eight: two verifiers must not share one.

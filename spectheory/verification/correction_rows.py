@@ -8,6 +8,7 @@ from spectheory.foundation.arrays import (
     batch_indices,
     is_one_number,
     namespace,
+    numbers_beside,
     on_host,
     residual_rows,
     use_row_kernel,
@@ -59,6 +60,10 @@ class CorrectionRows(NamedTuple):
             array([[0.25, 0.  ],
                    [0.5 , 0.5 ]])
         """
+        if numbers_beside(self.target_rows, self.length):
+            from spectheory.foundation.kernels.row_kernels import residuals
+
+            return residuals(*self, scale, draft_scale)
         if self._kernel_fits(scale, draft_scale):
             from spectheory.foundation.kernels.row_kernels import residual_at_stops
 

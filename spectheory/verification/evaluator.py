@@ -56,7 +56,6 @@ class Evaluator:
 
     @property
     def zero(self) -> Any:
-        """0 in these numbers."""
         return self.target[0][0, 0] - self.target[0][0, 0]
 
     def tuples(self, leaves: np.ndarray) -> Tuples:
@@ -91,12 +90,7 @@ class Evaluator:
 
 
 def check_stop_probs(verifier: Verifier, outcome: Outcome, tokens: Array, tolerance: Any) -> None:
-    """Refuse stop probabilities that are not a law for some tuple of the drafts ``tokens`` [N, K, L].
-
-    Raises:
-        InvalidOutcomeError: a wrong shape, a negative entry, a sum that is not 1, or a stop behind the end of
-            a path.
-    """
+    """Refuse stop probabilities that are not a law for some tuple of the drafts ``tokens`` [N, K, L]."""
     stop_probs = outcome.stop_probs
     num_tuples, num_drafts, length = tokens.shape
     expected = (num_tuples, num_drafts, length + 1)
@@ -125,11 +119,7 @@ def check_stop_probs(verifier: Verifier, outcome: Outcome, tokens: Array, tolera
 def check_correction_rows(
     verifier: Verifier, rows: Array, probs: Array, vocab_size: int, tolerance: Any
 ) -> None:
-    """Refuse correction rows [N, V] that are not laws, at stops of probability ``probs`` [N].
-
-    Raises:
-        InvalidOutcomeError: a wrong shape, a negative entry, or a sum that is not 1.
-    """
+    """Refuse correction rows [N, V] that are not laws, at stops of probability ``probs`` [N]."""
     if tuple(rows.shape) != (len(probs), vocab_size):
         raise InvalidOutcomeError(
             f"verifier {verifier.name!r} returned correction rows of shape {tuple(rows.shape)}; "

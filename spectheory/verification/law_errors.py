@@ -5,7 +5,7 @@ Errors stay on the device until somebody asks, so that the check waits for nothi
 
 from collections.abc import Callable
 
-from spectheory.foundation.arrays import Array, namespace, zero_where
+from spectheory.foundation.arrays import Array, namespace, plain_on_host, quiet_floats, zero_where
 from spectheory.foundation.errors import InvalidOutcomeError
 from spectheory.verification.outcome import Outcome, Sample, Stop, correction_deviation, stop_deviation
 from spectheory.verification.verifier import Verifier
@@ -30,14 +30,17 @@ def law_errors(outcome: Outcome, stop: Stop, paths: Array, drawn: Sample | None 
         paths: the drafted tokens, [N, K, L]; -1 behind the end of a path.
         drawn: what ``outcome.sample`` drew at this stop, so that no row is computed again.
     """
-    rows = outcome.checkable_rows(stop, drawn)
-    corrections, empty = correction_deviation(rows, stop.prob, are_weights=outcome.rows_are_weights)
-    stops = stop_deviation(outcome.stop_probs)
-    behind = stop.prob * 0
-    if paths.shape[-2] > 1:  # a single path has all its tokens
-        behind = behind + abs(zero_where(paths >= 0, outcome.stop_probs[..., 1:])).sum((-2, -1))
-    missing = zero_where(~empty, stop.prob)
-    return namespace(rows).stack([stops.error, behind, corrections.error, missing])
+    rows, prob, stop_probs = outcome.checkable_rows(stop, drawn), stop.prob, outcome.stop_probs
+    if plain_on_host(rows, prob, stop_probs):  # few numbers: numpy takes half the time of torch
+        prob, stop_probs, paths = prob.numpy(), stop_probs.numpy(), paths.numpy()
+    with quiet_floats():
+        corrections, empty = correction_deviation(rows, prob, are_weights=outcome.rows_are_weights)
+        stops = stop_deviation(stop_probs)
+        behind = prob * 0
+        if paths.shape[-2] > 1:  # a single path has all its tokens
+            behind = behind + abs(zero_where(paths >= 0, stop_probs[..., 1:])).sum((-2, -1))
+        errors = [stops.error, behind, corrections.error, zero_where(~empty, prob)]
+        return namespace(rows).asarray(namespace(prob).stack(errors))
 
 
 def refuse_errors(verifier: Verifier, errors: Array, tolerance: float, place: Callable[[int], str]) -> None:
@@ -45,9 +48,6 @@ def refuse_errors(verifier: Verifier, errors: Array, tolerance: float, place: Ca
 
     Args:
         place: number of an answer -> where it was given, in words.
-
-    Raises:
-        InvalidOutcomeError: an answer is not a law; the text names verifier, fault and place.
     """
     # Written so that NaN, which fails every comparison, counts as wrong.
     wrong = ~(errors <= tolerance)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import wraps
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -97,6 +98,8 @@ class Outcome:
         Raises:
             InvalidOutcomeError: a stop was drawn whose correction row has no mass.
         """
+        if isinstance(self.weights, WeightsOnHost):
+            return self._sample_on_host(self.weights, generator)
         path_index, length, number, stop_mass = self._drawn_stop(generator)
         rows = (self.weights or self.correction)(path_index, length)
         token, mass = _draw(rows, generator)
@@ -104,6 +107,21 @@ class Outcome:
         # From the number, since the correction may be a user's and write into its arguments.
         lengths = self.stop_probs.shape[-1]
         return Sample(number // lengths, number % lengths, token, rows)
+
+    def _sample_on_host(self, weights: WeightsOnHost, generator: Any) -> Sample:
+        import torch
+
+        def drawn(rows: Array) -> tuple[Array, Array]:
+            return _row_kernels().draws(rows, uniform_numbers(generator, rows).numpy()[..., 0], arrays.BLOCK)
+
+        stops = self._flat_stop_probs
+        number, stop_mass = drawn(stops.float() if stops.itemsize == 2 else stops)
+        path_index, length = np.divmod(number, self.stop_probs.shape[-1])
+        rows = weights.of_numbers(path_index, length)
+        token, mass = drawn(rows)
+        _refuse_rows_without_mass(np.minimum(stop_mass, mass))
+        path, stop, drawn_token = map(torch.from_numpy, (path_index, length, token))
+        return Sample(path, stop, drawn_token, rows)
 
     def sample_stop(self, generator: Any) -> Stop:
         """Draw where each batch element stops, without a token: the first draw of ``sample``.
@@ -158,6 +176,54 @@ class _Normalised:
 
 
 @dataclass(frozen=True)
+class WeightsOnHost:
+    """Weights of correction rows, computed from stops that numpy has; asked by torch as well.
+
+    Attributes:
+        of_numbers: (path_index [...], length [...]) of numpy -> rows of torch, [..., V].
+        dtype: of the rows that torch is given.
+    """
+
+    of_numbers: Callable[[np.ndarray, np.ndarray], Array]
+    dtype: Any
+
+    def __call__(self, path_index: Array, length: Array) -> Array:
+        return self.of_numbers(path_index.numpy(), length.numpy()).to(self.dtype)
+
+
+def on_numbers_of_host(outcome: Callable[..., Outcome]) -> Callable[..., Outcome]:
+    """A method ``outcome`` whose numbers are numpy's where rows are torch's in the memory of the host.
+
+    torch takes several times as long as numpy for an operation on a few numbers, and a round has a hundred.
+    So the method is given paths of numpy beside rows of torch.  It must read rows only through the operators
+    that take both: ``take_token``, ``take_along``, the residual masses and ``CorrectionRows.residual``.  Rows
+    that these loops do not take (``arrays.rows_for_loops``) reach it with paths of torch.  So do the rows of
+    a subclass in another module, which may read them as it likes.
+    """
+
+    @wraps(outcome)
+    def method(self: Any, paths: Array, target_rows: Array, draft_rows: Array) -> Outcome:
+        fits = type(self).__module__ == outcome.__module__ and paths.ndim > 2
+        if not fits or not arrays.rows_for_loops(target_rows, draft_rows):
+            return outcome(self, paths, target_rows, draft_rows)
+        import torch
+
+        with arrays.quiet_floats():
+            found = outcome(self, paths.numpy(), target_rows, draft_rows)
+        stop_probs = torch.from_numpy(found.stop_probs).to(target_rows.dtype)
+        weights = found.weights or found.correction
+        return Outcome.from_weights(stop_probs, WeightsOnHost(weights, target_rows.dtype))
+
+    return method
+
+
+def _row_kernels() -> Any:
+    from spectheory.foundation.kernels import row_kernels
+
+    return row_kernels
+
+
+@dataclass(frozen=True)
 class Sample:
     """One draw from an ``Outcome`` per batch element; all fields have shape [...], but for the last.
 
@@ -196,10 +262,6 @@ def sample_rows(rows: Array, generator: Any) -> Array:
 
     Raises:
         InvalidOutcomeError: a row has no mass.
-
-    Example:
-        >>> sample_rows(np.array([[0.0, 1.0, 0.0]]), np.random.default_rng(0))
-        array([1])
     """
     number, mass = _draw(rows, generator)
     _refuse_rows_without_mass(mass)
@@ -342,13 +404,11 @@ def correction_deviation(rows: Array, probs: Array, are_weights: bool = False) -
 
     Returns:
         The deviation, and whether all entries of a row are zero, bool [...].
-
-    Example:
-        >>> correction_deviation(np.array([[0.5, 0.0], [0.0, 0.0]]), np.array([0.5, 1.0]))
-        (Deviation(lowest=array([0., 0.]), sum_error=array([0.25, 0.  ])), array([False,  True]))
     """
     xp = namespace(rows)
     lowest, total = xp.min(rows, axis=-1), xp.sum(rows, axis=-1)
+    if arrays.numbers_beside(rows, probs):
+        xp, lowest, total = namespace(probs), lowest.numpy(), total.numpy()
     empty = (lowest == 0) & (total == 0)
     if are_weights:
         whole = abs(xp.where(total == 0, ones_like(total), total))

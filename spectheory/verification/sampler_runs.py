@@ -105,9 +105,6 @@ def check_runs(verifier: Verifier, drafted: Sequence[Array], generator: Callable
     Args:
         drafted: paths, target_rows, draft_rows.
         generator: gives a generator in the same state at every call.
-
-    Raises:
-        InvalidOutcomeError: two runs with the same random numbers differ.
     """
     paths, target, draft = drafted
     runs = (outcome_or_run(verifier, paths, target, draft, generator()).sample(None) for _ in range(2))

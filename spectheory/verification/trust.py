@@ -37,17 +37,7 @@ def remember_as_written(kind: type) -> None:
 
 
 def is_packages_own(value: Any) -> bool:
-    """Whether a value is plain data, or an object of unchanged classes of the package that holds only such.
-
-    Example:
-        >>> from spectheory.verification.algorithms.one_path.block import Block
-        >>> block = Block()
-        >>> is_packages_own(block)
-        True
-        >>> block.outcome = print
-        >>> is_packages_own(block)
-        False
-    """
+    """Whether a value is plain data, or an object of unchanged classes of the package that holds such."""
     kind = type(value)
     if kind in _PLAIN:
         return True
@@ -61,7 +51,10 @@ def is_packages_own(value: Any) -> bool:
         return all(map(is_packages_own, (*value, *value.values())))
     if kind not in _CONTAINERS and not _is_class_as_written(kind):
         return False
-    held = {name: x for name, x in getattr(value, "__dict__", {}).items() if not _is_cache(kind, name)}
+    given = getattr(value, "__dict__", {})
+    if type(given) is not dict or not {type(name) for name in given} <= {str}:
+        return False
+    held = {name: entry for name, entry in given.items() if not _is_cache(kind, name)}
     if any(_is_replaced(kind, name) and not _is_forwarded(kind, held, name) for name in held):
         return False
     entries = (*held.values(), *value) if isinstance(value, _CONTAINERS) else held.values()

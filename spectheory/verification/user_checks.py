@@ -109,7 +109,7 @@ def _check_mixed_stops(
     """Refuse a correction whose row for one stop depends on the other stops of the call.
 
     In the other checks all tuples of a call have the same stop.  Here the stops differ, and every stop that
-    is made is asked about once.
+    is made is asked about twice.
     """
     outcome = verifier.outcome(*drafted)
     device, lengths = drafted[0].device, outcome.stop_probs.shape[-1]
@@ -117,7 +117,7 @@ def _check_mixed_stops(
     made = flat.cpu().numpy() if hasattr(flat, "cpu") else np.asarray(flat, dtype=bool)
     order, tuples = np.argsort(~made, axis=1, kind="stable"), np.arange(len(made))
     slack, xp = float_tolerance(first.stop_probs, tolerance), namespace(drafted[0])
-    for turn in range(made.sum(axis=1).max()):
+    for turn in 2 * list(range(made.sum(axis=1).max())):
         picked = order[tuples, (tuples + turn) % made.sum(axis=1)]
         rows = outcome.correction(
             *(xp.asarray(part, device=device) for part in (picked // lengths, picked % lengths))
@@ -138,16 +138,7 @@ def _check_mixed_stops(
 def check_same_law(
     problem: Problem, masses: Sequence[np.ndarray], again: Sequence[np.ndarray], tolerance: float
 ) -> None:
-    """Refuse a verifier whose output law R differs between two enumerations of all tuples.
-
-    Args:
-        problem: the verifier and the pair.
-        masses, again: R by depth, from enumerations in different orders, batches and arrays.
-        tolerance: in floats, the largest difference of two equal probabilities.
-
-    Raises:
-        InvalidOutcomeError: the two laws differ.
-    """
+    """Refuse a verifier whose output law R differs between two enumerations of all tuples."""
     slack = float_tolerance(problem.pair, tolerance)
     if not all((abs(one - other) <= slack).all() for one, other in zip(masses, again, strict=True)):
         raise InvalidOutcomeError(
@@ -159,11 +150,6 @@ def check_same_law(
 
 def check_declarations(problem: Problem, leaves: np.ndarray, tolerance: float) -> None:
     """Refuse a verifier whose ``single_path`` or ``exchangeable`` a sample of tuples contradicts.
-
-    Args:
-        problem: the verifier and the pair, with i.i.d. drafts.
-        leaves: [N, K], leaf numbers of tuples that can be drafted.
-        tolerance: in floats, the largest difference of two equal probabilities.
 
     Raises:
         InvalidOutcomeError: the text names the declaration and the drafts that contradict it.

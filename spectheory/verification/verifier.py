@@ -11,7 +11,7 @@ import pickle
 import sys
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, redirect_stdout, suppress
+from contextlib import AbstractContextManager, contextmanager, nullcontext, redirect_stdout, suppress
 from copy import copy, deepcopy
 from fractions import Fraction
 from importlib import import_module
@@ -145,11 +145,7 @@ class TreeVerifier(Verifier):
         return configured
 
     def draws(self, paths: Array) -> Array:
-        """Whether path k draws its own token at depth i, booleans [K, L]; all do where no process was bound.
-
-        Raises:
-            InvalidInputError: the process that was bound draws another number of paths.
-        """
+        """Whether path k draws its own token at depth i, [K, L]; all do where no process was bound."""
         num_drafts, length = paths.shape[-2:]
         xp = namespace(paths)
         if self._process is None:
@@ -324,11 +320,6 @@ class UserVerifier(Verifier):
         copies: Iterable[PrivateCopy],
         names: Sequence[str] = ("input paths", "input target_rows", "input draft_rows"),
     ) -> None:
-        """Refuse a verifier that wrote into an array.
-
-        Raises:
-            InvalidOutcomeError: the text names the array.
-        """
         for name, lent in zip(names, copies, strict=True):
             if not lent.is_unchanged():
                 raise InvalidOutcomeError(
@@ -352,7 +343,7 @@ class UserVerifier(Verifier):
                 f"verifier {self.name!r} returned {what} as {type(array).__name__}; expected "
                 f"{type(like).__name__}, the kind of array that it was given{defined_at(returned_by)}"
             )
-        with users_code(f"copying the {what} of verifier {self.name!r}", returned_by, may_refuse=False):
+        with users_code(f"copying the {what} of verifier {self.name!r}", returned_by):
             return PrivateCopy.returned(array)
 
     def _checked(
@@ -438,7 +429,7 @@ def users_code(
         InvalidInputError: the code raised it.
     """
     try:
-        with redirect_stdout(sys.stderr):
+        with redirect_stdout(sys.stderr), gradients_off():
             yield
     except KeyboardInterrupt:
         raise
@@ -453,6 +444,12 @@ def users_code(
         except Exception:  # its text is a user's code too
             said = ""
         raise InvalidOutcomeError(f"{what} failed: {type(error).__name__}{said}{place}") from error
+
+
+def gradients_off() -> AbstractContextManager[Any]:
+    """torch without gradients, as texts are decoded, where it is imported."""
+    torch = sys.modules.get("torch")
+    return nullcontext() if torch is None else torch.no_grad()
 
 
 def users_line(error: BaseException) -> str:
@@ -475,11 +472,7 @@ def defined_at(function: Any) -> str:
 
 
 def as_verifier(candidate: Any) -> Verifier:
-    """A verifier that is this package's own throughout itself, any other object as a ``UserVerifier``.
-
-    Raises:
-        InvalidInputError: the object has no ``outcome`` method, or an attribute of the wrong type.
-    """
+    """A verifier that is this package's own throughout itself, any other object as a ``UserVerifier``."""
     if type(candidate) is UserVerifier:
         return UserVerifier(candidate.user_object, candidate.name)
     with users_code(f"reading the verifier {type(candidate).__name__}"):

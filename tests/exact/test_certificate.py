@@ -8,10 +8,10 @@ import pytest
 
 import reference
 from law_checks import assert_same_law
-from spectheory import certify, instances
+from spectheory import certify, instances, optimum
 from spectheory.exact.law import output_law
 from spectheory.foundation.errors import InvalidOutcomeError
-from spectheory.pairs.drafts import PrefixTree
+from spectheory.pairs.drafts import PerPath, PrefixTree
 from spectheory.pairs.pair import ModelPair
 from spectheory.verification.defective import defects
 from spectheory.verification.outcome import Outcome
@@ -224,8 +224,9 @@ def test_optimum_of_a_large_pair_is_an_interval() -> None:
 
 
 def test_only_the_program_is_too_large() -> None:
-    """A prefix tree at L = 5: the law is certified, the optimum is not, and the note says why."""
-    certificate = certify("token", instances.two_token(5), drafts=PrefixTree((2, 1, 1, 1, 1)))
+    """A model per path at L = 5: the law is certified, the optimum is not, and the note says why."""
+    pair = instances.two_token(5)
+    certificate = certify("token", pair, drafts=PerPath((pair, pair)))
     assert certificate.is_valid
     assert certificate.prefix_matching is None
     assert certificate.optimum is None
@@ -236,6 +237,18 @@ def test_only_the_program_is_too_large() -> None:
     document = certificate.to_document()
     assert document["optimum"] is None
     assert document["optimum_note"] == certificate.optimum_note
+
+
+def test_trees_need_no_list() -> None:
+    """A prefix tree at L = 5: prefix matching is decided in both arithmetics, the optimum in rationals."""
+    pair, tree = instances.two_token(5), PrefixTree((2, 1, 1, 1, 1))
+    exact, floats = (certify("token", it, drafts=tree) for it in (pair, pair.to_float()))
+    assert exact.prefix_matching
+    assert floats.prefix_matching
+    assert exact.optimum > exact.block_efficiency
+    assert exact.optimum <= optimum(pair, 2).upper
+    assert floats.optimum is None
+    assert "antichains" in floats.optimum_note
 
 
 def test_optimum_can_be_left_out() -> None:

@@ -4,8 +4,9 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+import torch
 
-from corner_verifiers import EXCLUDED, HOSTILE, OnlyOnPairs, Truncated, WrongWhere, small
+from corner_verifiers import EXCLUDED, HOSTILE, Corner, OnlyOnPairs, Truncated, WrongWhere, small
 from spectheory import ModelPair, Outcome, certify, instances, verifiers
 from spectheory.exact.rounded import ARITHMETICS, DoesNotRunError, certify_rounded
 from spectheory.exact.suite import RandomPairs, SuiteCase, SuiteCertificate, certify_suite, standard_suite
@@ -92,6 +93,27 @@ def test_other_requests_of_a_batch_change_nothing_in_floats(looks: Any, arithmet
 def rare(q: float = 1e-9, p: float = 0.0) -> ModelPair:
     """Two tokens, the second with these probabilities in the draft and the target."""
     return ModelPair.context_free_pair([1 - p, p], [1 - q, q], 1)
+
+
+def test_small_batches_are_asked_in_floats() -> None:
+    """Of a pair with more tuples than are vetted: wrong for one request, right for all tuples at once."""
+
+    def few(corner: Corner) -> Any:
+        return len(corner.paths) < 18 and corner.shape == (3, 2, 2) and corner.precision != "object"
+
+    case = SuiteCase("full", instances.random_rational(1, 3, 2, zero_probability=0), Iid(2))
+    with pytest.raises(
+        InvalidOutcomeError, match="its law changes when the same drafts come in another order"
+    ):
+        certify_suite(WrongWhere("few", few), [case])
+
+
+def test_torch_is_asked_without_gradients() -> None:
+    """As texts are decoded; a verifier cannot be right with them alone."""
+    verifier = WrongWhere("decoding", lambda c: c.library == "torch" and not torch.is_grad_enabled())
+    case = SuiteCase("two", instances.two_token(1), Iid(1))
+    assert is_caught(verifier, [case])
+    assert not is_caught(WrongWhere("honest", lambda c: torch.is_grad_enabled()), [case])
 
 
 @pytest.mark.usefixtures("trusted")

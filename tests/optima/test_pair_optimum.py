@@ -33,7 +33,9 @@ def test_num_drafts_is_a_whole_number(num_drafts: object) -> None:
 
 def test_too_large_programs_are_refused() -> None:
     with pytest.raises(EnumerationTooLargeError, match=r"458329 non-empty antichains"):
-        optimum(ModelPair.context_free_pair(*TWO_TOKENS, 4), drafts=PrefixTree((2, 1, 1, 1)))
+        optimum(ModelPair.context_free_pair(*TWO_TOKENS, 4).to_float(), drafts=PrefixTree((2, 1, 1, 1)))
+    with pytest.raises(EnumerationTooLargeError, match="have more than 600 contexts, the limit for"):
+        optimum(ModelPair.context_free_pair(*TWO_TOKENS, 9), drafts=PrefixTree((2, *[1] * 8)))
     with pytest.raises(EnumerationTooLargeError, match="about 1e"):
         antichains(4, 5)
 

@@ -2,12 +2,12 @@
 
 import json
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from paper_support import small, small_once
 from scripts import load
+from snapshots import numbers, shape
 from spectheory.foundation.errors import InvalidInputError
 from spectheory.paper import EXHIBITS, Checks, Findings, exhibit, read_exhibit, write_exhibit, write_report
 
@@ -44,23 +44,6 @@ def test_the_tables_and_panels_are_those_of_before(name: str) -> None:
     assert kept.keys() == EXHIBITS.keys(), "run: python scripts/exhibit_numbers.py"
     assert shape(found) == shape(kept[name])
     assert numbers(found) == pytest.approx(numbers(kept[name]), rel=1e-6, abs=1e-9, nan_ok=True)
-
-
-def numbers(value: Any) -> list[float]:
-    """All numbers in a document."""
-    if isinstance(value, (dict, list)):
-        entries = value.values() if isinstance(value, dict) else value
-        return [number for entry in entries for number in numbers(entry)]
-    return [value] if isinstance(value, (int, float)) else []
-
-
-def shape(value: Any) -> Any:
-    """A document without its numbers."""
-    if isinstance(value, dict):
-        return {key: shape(entry) for key, entry in value.items()}
-    if isinstance(value, list):
-        return [shape(entry) for entry in value]
-    return 0 if isinstance(value, (int, float)) else value
 
 
 @pytest.mark.parametrize("name", EXHIBITS)

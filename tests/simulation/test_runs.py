@@ -1,5 +1,7 @@
 """simulate: the estimates against exact values, common random numbers, and bad settings."""
 
+import json
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -7,11 +9,15 @@ import pytest
 import torch
 from transformers import GPT2Config, GPT2LMHeadModel
 
+from decoding_support import PROMPTS as SHORT
+from decoding_support import tiny_pair
 from montecarlo_support import NAMES, PROMPTS, run
-from spectheory import decode, instances
+from snapshots import numbers, shape
+from spectheory import black_box, decode, instances
 from spectheory.exact.law import output_law
+from spectheory.foundation.documents import to_json
 from spectheory.foundation.errors import InvalidInputError
-from spectheory.models import LanguageModelPair, Restriction, restrict
+from spectheory.models import LanguageModelPair, Restriction, SamplingOptions, restrict
 from spectheory.pairs.drafts import (
     ConfidenceTree,
     DraftProcess,
@@ -23,6 +29,7 @@ from spectheory.pairs.drafts import (
 from spectheory.simulation import simulate, simulate_enumerated
 from spectheory.simulation.runs import _threads
 from torch_support import DEVICES
+from user_samplers import token_sampler
 
 
 @pytest.mark.parametrize("device", DEVICES)
@@ -281,3 +288,61 @@ def test_a_verifier_that_needs_the_pair_is_given_it() -> None:
     estimate = simulate_enumerated(pair, ["optimal_multipath"], drafts=2, samples=4_000).estimates[0]
     low, high = estimate.interval
     assert low < 212 / 81 < high
+
+
+# ------------------------------------------------------------------------------ runs of before
+
+KEPT = Path(__file__).with_name("runs.json")
+FEW = ["token", "block", "spectr"]
+TEXTS: dict[str, Any] = {"drafts": 2, "draft_length": 2, "max_new_tokens": 4, "samples": 2, "batch_size": 3}
+ON_MODELS: dict[str, tuple[list[Any], dict[str, Any]]] = {
+    "texts": (["block", "token", "greedy_multipath"], TEXTS | {"drafts": [1, 2], "seed": 3}),
+    "one call": (FEW, TEXTS | {"max_new_tokens": None, "samples": 3}),
+    "common texts": (FEW, TEXTS | {"common_texts": True, "against": "spectr", "confidence": 0.9}),
+    "ceilings": (["token", "spectr"], TEXTS | {"with_ceilings": True}),
+    "options": (["block"], TEXTS | {"options": SamplingOptions(temperature=0.7, top_k=2)}),
+    "part of the mass": (["block"], TEXTS | {"options": SamplingOptions(top_p=0.8)}),
+    "a width": (FEW, TEXTS | {"width": 1.2, "samples": 1}),
+    "a width of gains": (FEW, TEXTS | {"gain_width": 1.5, "samples": 1}),
+    "ends of prompts": (["block"], TEXTS | {"max_prompt_tokens": 2}),
+    "prefix tree": (["traversal"], TEXTS | {"drafts": PrefixTree((2, 1))}),
+    "without replacement": (
+        ["multi_round_without_replacement"],
+        TEXTS | {"drafts": WithoutReplacement((2, 1))},
+    ),
+    "greedy block": (["greedy_block"], TEXTS),
+    "a sampler": ([black_box(token_sampler, exact=False)], TEXTS | {"samples": 1}),
+}
+ON_TABLES: dict[str, dict[str, Any]] = {
+    "two drafts": {"drafts": 2, "samples": 20},
+    "several numbers": {"drafts": [1, 3], "samples": 12, "seed": 2, "confidence": 0.8},
+}
+
+
+def documents() -> dict[str, Any]:
+    """What runs on small models and tables say and show, without the place of the run."""
+    pair, found = tiny_pair(), {}
+    for name, (verifiers, settings) in ON_MODELS.items():
+        found[name] = simulate(pair, list(SHORT), verifiers, **settings)
+    for name, settings in ON_TABLES.items():
+        found[name] = simulate_enumerated(instances.sticky_chain(3), [*FEW, "greedy_block"], **settings)
+    return {
+        name: {
+            "document": {key: entry for key, entry in one.to_document().items() if key != "threads"},
+            "headline": one.headline(),
+            "tables": [[table.title, table.note, to_json(table.rows)] for table in one.tables()],
+            "latex": one.to_latex(),
+        }
+        for name, one in found.items()
+    }
+
+
+def test_runs_say_what_they_said_before() -> None:
+    """After a change that is meant, this file as a program, with tests/support on the path, keeps the new."""
+    found, kept = json.loads(json.dumps(documents())), json.loads(KEPT.read_text(encoding="utf-8"))
+    assert shape(found) == shape(kept)
+    assert numbers(found) == pytest.approx(numbers(kept), rel=1e-6, abs=1e-9, nan_ok=True)
+
+
+if __name__ == "__main__":
+    KEPT.write_text(json.dumps(documents()), encoding="utf-8")

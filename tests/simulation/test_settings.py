@@ -9,10 +9,10 @@ import pytest
 
 from montecarlo_support import PROMPTS
 from spectheory.foundation.errors import InvalidInputError
+from spectheory.foundation.settings import setting
 from spectheory.models import LanguageModelPair, Restriction, SamplingOptions
 from spectheory.pairs.drafts import Iid, PrefixTree
 from spectheory.simulation import EnumeratedSettings, SimulationSettings, simulate, simulate_enumerated
-from spectheory.simulation.settings import setting
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from fractions import Fraction
 from itertools import permutations, product
 from math import prod
@@ -61,7 +61,7 @@ def given_paths(pair: ModelPair, paths: tuple[Path, ...]) -> Iterator[tuple[list
 
 def acted_out(
     pair: ModelPair,
-    trees: Iterator[tuple[list[Draw], Any]],
+    trees: Iterable[tuple[list[Draw], Any]],
     rule: Callable[..., list[Any]],
     keep: int | None = None,
 ) -> Law:

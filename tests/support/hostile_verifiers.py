@@ -176,6 +176,23 @@ def by_stop(is_right: Any) -> Made:
     return Made(outcome)
 
 
+def once_only() -> Made:
+    """A correction that is wrong where it was asked the same before."""
+
+    def outcome(*given: Any) -> Outcome:
+        right, wrong, asked = RIGHT(*given), WRONG(*given), set[bytes]()
+
+        def correction(k: Any, i: Any) -> Any:
+            stop = k.tobytes() + i.tobytes()
+            law = wrong if stop in asked else right
+            asked.add(stop)
+            return law.correction(k, i)
+
+        return Outcome(right.stop_probs, correction)
+
+    return Made(outcome)
+
+
 def shares_a_buffer() -> Made:
     """All outcomes keep their rows in one array."""
     buffer = np.full((64, 3, 2), F(0))
@@ -202,6 +219,7 @@ STATE: dict[str, tuple[Any, str]] = {
     "right in batches": (by_stop(lambda k, i: len(i) > 1), FAULT),
     "right alone": (by_stop(lambda k, i: len(i) == 1), FAULT),
     "coins that it draws itself": (Made(lambda *given: (RIGHT, WRONG)[random.random() < 0.5](*given)), FAULT),
+    "right when it is asked once": (once_only(), FAULT),
     "one buffer of rows": (shares_a_buffer(), ""),
 }
 

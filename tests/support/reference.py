@@ -112,16 +112,23 @@ def block_law(pair: ModelPair, draft_rows: Any = None, leaf_probs: Any = None) -
                 denominator = 1 - weights[i] + sum(residual)
                 accept.append(sum(residual) / denominator if denominator else Fraction(0))
         accept.append(weights[length])
-        for decisions in product((False, True), repeat=length):  # is prefix 1, .., L accepted?
-            tau = max((i for i, accepted in enumerate(decisions, start=1) if accepted), default=0)
-            chances = (h if accepted else 1 - h for h, accepted in zip(accept[1:], decisions, strict=True))
-            chance = probs(path) * prod(chances, start=Fraction(1))
-            if chance == 0:
-                continue
-            row = target_row(pair, path) if tau == length else normalised(residuals[tau])
-            for y, mass in enumerate(row):
-                law[(*path[:tau], y)] += chance * mass
+        add_outputs(law, pair, path, probs(path), accept[1:], residuals)
     return without_zeros(law)
+
+
+def add_outputs(
+    law: Law, pair: ModelPair, path: Path, prob: Fraction, accept: list[Any], residuals: list[Any]
+) -> None:
+    """Add what a path of this probability outputs; each prefix is accepted alone, and the longest counts."""
+    for decisions in product((False, True), repeat=len(path)):
+        tau = max((i for i, accepted in enumerate(decisions, start=1) if accepted), default=0)
+        chances = (h if accepted else 1 - h for h, accepted in zip(accept, decisions, strict=True))
+        chance = prob * prod(chances, start=Fraction(1))
+        if chance == 0:
+            continue
+        row = target_row(pair, path) if tau == len(path) else normalised(residuals[tau])
+        for y, mass in enumerate(row):
+            law[(*path[:tau], y)] += chance * mass
 
 
 def greedy_ranking(pair: ModelPair) -> list[Path]:

@@ -109,8 +109,9 @@ def assert_same(name: str, backend: str, tolerance: float) -> None:
     torch.testing.assert_close(*rows, rtol=0, atol=tolerance)
 
 
-def test_compiled_verifiers_are_the_same() -> None:
-    assert_same("greedy_multipath", "eager", 1e-15)
+@pytest.mark.parametrize("name", ["multi_round", pytest.param("greedy_multipath", marks=pytest.mark.deep)])
+def test_compiled_verifiers_are_the_same(name: str) -> None:
+    assert_same(name, "eager", 1e-15)
 
 
 @pytest.mark.skipif(shutil.which("g++") is None, reason="torch's inductor needs a C++ compiler on the CPU")

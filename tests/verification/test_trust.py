@@ -78,6 +78,27 @@ class Answers:
         raise AttributeError(name)
 
 
+class Hiding(dict[str, Any]):
+    """Attributes that nobody finds by looking for them."""
+
+    def items(self) -> Any:
+        return ()
+
+    def __iter__(self) -> Any:
+        return iter(())
+
+
+class AnyName(str):
+    """Equal to every other name."""
+
+    __slots__ = ()
+
+    def __eq__(self, other: object) -> bool:
+        return True
+
+    __hash__ = str.__hash__
+
+
 class Shifting(Outcome):
     """An outcome whose parts are others at every look."""
 
@@ -95,6 +116,11 @@ def one_of_two(node: Any, levels: Any) -> Any:
     """A coupling that draws which cells it fills."""
     plan = tilted_cuts(node, levels)
     return plan if random.random() < 0.5 else plan[..., ::-1].copy()
+
+
+def with_dictionary(verifier: Any, names: Any) -> Any:
+    verifier.__dict__ = names
+    return verifier
 
 
 def binding(good: Any, bad: Any) -> Made:
@@ -151,6 +177,8 @@ TRUST: dict[str, tuple[Any, str]] = {
     "a flag alone": (with_attributes(type(SEVERAL)(), single_path=True), ""),
     "a flag of a verifier within": (with_attributes(type(SEVERAL)(), single_path=True, **WITHIN), ""),
     "a flag over a package's": (with_attributes(MultiRound(), single_path=True, outcome=misplaced), ""),
+    "hidden attributes": (with_dictionary(MultiRound(), Hiding(single_path=True, outcome=misplaced)), ""),
+    "a flag under any name": (with_dictionary(type(SEVERAL)(), {AnyName("single_path"): True}), ""),
     "a partial": (with_attributes(Block(), outcome=partial(WRONG)), ""),
     "a user's coupling": (ScoredMultipath(coupling=one_of_two), ""),
     "a name of the package": (named_as(Token, outcome=staticmethod(WRONG)), ""),

@@ -93,10 +93,6 @@ _ONE_AT_A_TIME = threading.RLock()
 def intercepted(tape: Tape, journal: Journal) -> Iterator[None]:
     """All random numbers come from the tape.
 
-    Args:
-        tape: the decisions of one run.
-        journal: receives the observations.
-
     Raises:
         NotEnumerableError: the code uses an unknown random function, a network or another process.
         HiddenRandomnessError: a number was drawn by a function that was not replaced.
@@ -141,11 +137,7 @@ def _intercepted(tape: Tape, journal: Journal) -> Iterator[None]:
 
 @contextmanager
 def _unknown_to_others() -> Iterator[None]:
-    """Refuse where a function that this package does not replace fails on a random number.
-
-    Raises:
-        NotEnumerableError: the error speaks of the class of a random number.
-    """
+    """Refuse where a function that this package does not replace fails on a random number."""
     try:
         yield
     except Exception as error:

@@ -41,7 +41,6 @@ def replaced(replacements: Iterable[Replacement]) -> Iterator[list[Replacement]]
 
 
 def put_back(before: Sequence[Replacement]) -> None:
-    """Undo replacements."""
     for owner, name, own in reversed(before):
         if own is not _INHERITED:
             setattr(owner, name, own)
@@ -56,9 +55,6 @@ def imports_outside(before: Sequence[Replacement]) -> Iterator[None]:
     A module that is imported for the first time by the sampler may make generators, open files and start
     processes.  What it draws is drawn once, and the generators of all are put back.  A module that is
     imported a second time is a part of the run.
-
-    Args:
-        before: what ``replaced`` yields.
     """
     machinery: Any = sys.modules["_frozen_importlib"]
     find = machinery._find_and_load
@@ -124,11 +120,6 @@ _HERE = _Here()
 
 @contextmanager
 def closed() -> Iterator[None]:
-    """Refuse whatever leaves the process.
-
-    Raises:
-        NotEnumerableError: at the attempt.
-    """
     _listen()
     before, _HERE.is_closed = _HERE.is_closed, True
     try:

@@ -54,12 +54,7 @@ def read_again(name: str, reader: str, calls: int, is_used: bool) -> Iterator[tu
 
 
 class Draws:
-    """The numbers that kernels read in one run.
-
-    Args:
-        tape: the decisions of the run.
-        primitives, findings: the sets of a ``Journal``.
-    """
+    """The numbers that kernels read in one run."""
 
     def __init__(self, tape: Tape, primitives: set[str], findings: set[tuple[str, str]]) -> None:
         self.tape, self.primitives, self.findings = tape, primitives, findings
@@ -93,7 +88,6 @@ class Draws:
 
 
 def _tensor(data: Any, dtype: str, shaped_as: Any) -> Any:
-    """A Triton tensor."""
     interpreter = sys.modules[INTERPRETER]
     tl, shape = interpreter.tl, getattr(shaped_as, "shape", ())
     scalar = getattr(tl, dtype)

@@ -13,9 +13,9 @@ from typing import Any
 
 import numpy as np
 
-from spectheory.auditing.tape.atoms import Number, followed_on
+from spectheory.auditing.tape.atoms import Number, as_clock, followed_on
 from spectheory.auditing.tape.decisions import NotEnumerableError
-from spectheory.auditing.tape.races import Clock, Pick, Race, clock_after
+from spectheory.auditing.tape.races import Clock, Pick, Race, clock_after, lower_end
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,7 +54,6 @@ class RandomArray(np.ndarray):
         return _FUNCTIONS[func](*args, **kwargs)
 
     def astype(self, dtype: Any, **options: Any) -> RandomArray:  # type: ignore[override]
-        """In another precision."""
         kind = np.dtype(dtype)
         lanes = {
             lane: value.mapped(kind.type) if isinstance(value, Number) else value
@@ -63,7 +62,6 @@ class RandomArray(np.ndarray):
         return random_array(_memory(self).astype(kind), lanes)
 
     def reshape(self, *shape: Any, **options: Any) -> RandomArray:
-        """In another shape."""
         return random_array(_memory(self).reshape(*shape), self.lanes)
 
     def __getitem__(self, key: Any) -> Any:
@@ -95,11 +93,6 @@ def random_array(memory: np.ndarray, lanes: Mapping[int, Any]) -> Any:
 
 
 def settled(array: np.ndarray) -> np.ndarray:
-    """The array with its races run.
-
-    Raises:
-        NotEnumerableError: the array holds other random numbers.
-    """
     memory = _memory(array).copy()
     for lane, value in _lanes(array).items():
         if not isinstance(value, Pick):
@@ -258,23 +251,13 @@ def _where(condition: np.ndarray, first: Any, second: Any) -> Any:
 
 def _race_of_lanes(array: RandomArray, largest: bool, keepdims: bool) -> tuple[Race, list[int]]:
     lanes = sorted(array.lanes)
-    clocks = [_clock(array.lanes[lane]) for lane in lanes]
+    clocks = [as_clock(array.lanes[lane]) for lane in lanes]
     rest = np.delete(_memory(array).ravel(), lanes)
     if keepdims or array.ndim != 1 or not all(isinstance(clock, Clock) for clock in clocks):
         raise NotEnumerableError("the sampler takes the largest of random numbers; only a race is followed")
-    if rest.size and (not largest or rest.max() > _low(clocks)):
+    if rest.size and (not largest or rest.max() > lower_end(clocks)):
         raise NotEnumerableError("a race of exponential random numbers with an ordinary number")
     return Race(clocks, largest), lanes
-
-
-def _clock(number: Any) -> Any:
-    """A function of the logarithm of a uniform number, as a clock."""
-    return number.clock() if isinstance(number, Number) and number.clock is not None else number
-
-
-def _low(clocks: Sequence[Clock]) -> float:
-    """The lower end of positive numbers, or of logarithms."""
-    return -np.inf if any(clock.logarithm or clock.negative for clock in clocks) else 0.0
 
 
 def _winning_lane(largest: bool) -> Callable[..., Any]:
@@ -292,7 +275,7 @@ def _winning_value(largest: bool) -> Callable[..., Any]:
         if array.size == 1:
             return array.reshape(())
         race, _ = _race_of_lanes(array, largest, keepdims)
-        low = _low(race.clocks)
+        low = lower_end(race.clocks)
         if not any(clock.rate for clock in race.clocks):
             return np.full((), low, array.dtype)
         return random_array(np.ones((), array.dtype), {0: Lead(race, low)})

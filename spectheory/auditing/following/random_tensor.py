@@ -15,9 +15,9 @@ from typing import Any
 import numpy as np
 import torch
 
-from spectheory.auditing.tape.atoms import WHOLE, Number, followed_on
+from spectheory.auditing.tape.atoms import WHOLE, Number, as_clock, followed_on
 from spectheory.auditing.tape.decisions import JUDGE_BY_SAMPLES, NotEnumerableError
-from spectheory.auditing.tape.races import Clock, Exponential, Pick, Race, clock_after, only_a_race
+from spectheory.auditing.tape.races import Clock, Exponential, Pick, Race, clock_after, lower_end, only_a_race
 
 PART_OF_A_TENSOR = "random numbers in part of a tensor; use a separate tensor"
 
@@ -48,11 +48,7 @@ def random_tensor(numbers: np.ndarray, dtype: torch.dtype, is_python: bool = Fal
 
 
 def become_random(tensor: torch.Tensor, numbers: np.ndarray, is_python: bool = False) -> RandomTensor:
-    """Turn a tensor that the sampler fills in place into a tensor of these numbers.
-
-    Raises:
-        NotEnumerableError: it is part of another tensor.
-    """
+    """Turn a tensor that the sampler fills in place into a tensor of these numbers."""
     if tensor._is_view():
         raise NotEnumerableError(
             "the sampler fills part of a tensor with random numbers; draw them as a tensor"
@@ -494,14 +490,10 @@ def _is_race(random: Any) -> bool:
 
 
 def _clocks(row: Sequence[Any], largest: bool) -> list[Clock]:
-    """The entries of a race; a number that cannot win becomes a clock of rate 0.
-
-    Raises:
-        NotEnumerableError: an entry is random in another way, or an ordinary number that may win.
-    """
-    clocks = [entry.clock() if isinstance(entry, Number) and entry.clock else entry for entry in row]
+    """The entries of a race; a number that cannot win becomes a clock of rate 0."""
+    clocks = list(map(as_clock, row))
     first = next(clock for clock in clocks if isinstance(clock, Clock))
-    least = -math.inf if first.logarithm or first.negative else 0.0
+    least = lower_end([first])
     for place, entry in enumerate(clocks):
         if isinstance(entry, Clock):
             continue

@@ -1,7 +1,8 @@
 """Batches of two requests: each must have the law that it has alone, and the two must be independent.
 
 Serving engines verify many requests at once, in one tensor.  A row off by one, a random number shared by all
-requests, or a branch taken for the whole batch shows only where the requests differ.
+requests, or a branch taken for the whole batch shows only where the requests differ.  Requests that are taken
+for each other show where their tokens, their rows or both are equal.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -44,11 +45,7 @@ BESIDE_TWO_PATHS = Request(
 
 
 def batches_of(sampler: Shipped) -> list[tuple[str, tuple[Any, Any]]]:
-    """The batches that a sampler is asked about, each with its kind; none of other signatures.
-
-    Raises:
-        InvalidInputError: the sampler names an unknown kind of batch.
-    """
+    """The batches that a sampler is asked about, each with its kind; none of other signatures."""
     if sampler.signature_name == "path_batch":
         return list(_path_batches(sampler.mixes))
     return list(_batches(sampler.mixes)) if sampler.signature_name == "batch" else []
@@ -57,24 +54,19 @@ def batches_of(sampler: Shipped) -> list[tuple[str, tuple[Any, Any]]]:
 def audit_batches(sampler: Shipped) -> tuple[str, ...]:
     """Compare the exact laws of requests in batches and alone; findings go to the sampler's journal.
 
-    Args:
-        sampler: of any signature; of others than "batch" and "path_batch" nothing is asked.
-
     Returns:
         The kinds of batches.
-
-    Raises:
-        NotEnumerableError: the sampler cannot be followed.
-        InvalidInputError: as ``batches_of``.
     """
     seen: dict[str, None] = {}
-    findings = sampler.journal.findings
+    findings, laws = sampler.journal.findings, dict[int, Any]()
     for words, rows in batches_of(sampler):
         seen[words] = None
         together, undecided = sampler.batch_law(rows)
         for place, row in enumerate(rows):
             alone: Any = row._replace(padding=0) if isinstance(row, Row) else row
-            law, undecided_alone = sampler.batch_law([alone])
+            if id(row) not in laws:
+                laws[id(row)] = sampler.batch_law([alone])
+            law, undecided_alone = laws[id(row)]
             undecided += undecided_alone
             distance = total_variation(marginal(together, place), marginal(law, 0))
             if distance - undecided > TOLERANCE:
@@ -95,6 +87,9 @@ def _batches(mixes: Sequence[str]) -> Iterator[tuple[str, tuple[Row, Row]]]:
         "padded": short._replace(padding=1),
     }
     yield from _in_both_orders({EQUAL: FIRST, **other}, mixes, SECOND)
+    yield EQUAL, (FIRST, SECOND._replace(draft_tokens=FIRST.draft_tokens))
+    yield EQUAL, (FIRST, FIRST._replace(draft_tokens=SECOND.draft_tokens))
+    yield EQUAL, (FIRST, FIRST)
 
 
 def _path_batches(mixes: Sequence[str]) -> Iterator[tuple[str, tuple[Request, Request]]]:
@@ -104,6 +99,8 @@ def _path_batches(mixes: Sequence[str]) -> Iterator[tuple[str, tuple[Request, Re
     one = Request(*(tensor[:1] for tensor in short))
     kinds = {EQUAL: short, "ragged": long, "num_drafts": one}
     yield from _in_both_orders(kinds, mixes, BESIDE_TWO_PATHS)
+    yield EQUAL, (short, short._replace(target_rows=short.target_rows.flip(-1)))
+    yield EQUAL, (short, short)
 
 
 def _in_both_orders(

@@ -21,13 +21,7 @@ from spectheory.pairs.pair import ModelPair
 
 
 def audit_pairs() -> Mapping[str, ModelPair]:
-    """Name -> pair, all exact.
-
-    Example:
-        >>> pairs = audit_pairs()
-        >>> max(pair.vocab_size for pair in pairs.values()), max(pair.draft_length for pair in pairs.values())
-        (4, 3)
-    """
+    """Name -> pair, all exact."""
     return {
         "forbidden token": instances.bernoulli("1/2", "1"),
         "dyadic": ModelPair.context_free_pair(["1/4", "3/4"], ["1/2", "1/2"], 1),
@@ -47,14 +41,7 @@ def audit_pairs() -> Mapping[str, ModelPair]:
 
 
 def pairs_of_several_paths(num_drafts: int = 2) -> Mapping[str, ModelPair]:
-    """Name -> pair, all exact, for two drafted paths and more: few paths have mass, so that tuples are few.
-
-    Example:
-        >>> [pair.draft_length for pair in pairs_of_several_paths(2).values()]
-        [1, 2, 2, 1, 3]
-        >>> [pair.vocab_size for pair in pairs_of_several_paths(3).values()]
-        [3, 2, 3]
-    """
+    """Name -> pair, all exact, for two drafted paths and more; few paths have mass, so tuples are few."""
     pairs = {
         "two residual tokens": instances.two_residual_tokens(1),
         "random dyadic, 2 tokens": random_dyadic(1, 2, 2),
@@ -71,10 +58,6 @@ def pairs_of_shapes(vocab_sizes: Sequence[int], draft_lengths: Sequence[int]) ->
 
     Args:
         vocab_sizes, draft_lengths: V and L; empty for those of ``audit_pairs``.
-
-    Example:
-        >>> list(pairs_of_shapes([5], [2]))
-        ['random dyadic, 5 tokens, 2 drafted']
     """
     known = {**audit_pairs(), **pairs_of_several_paths()}
     sizes = vocab_sizes or sorted({pair.vocab_size for pair in known.values()})

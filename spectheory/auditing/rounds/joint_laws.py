@@ -9,13 +9,7 @@ Outcome = TypeVar("Outcome", bound=Hashable)
 
 
 def marginal(law: Mapping[tuple[Outcome, ...], Fraction], place: int) -> dict[Outcome, Fraction]:
-    """The law of one entry of a tuple of outcomes.
-
-    Example:
-        >>> law = {("a", "x"): Fraction(1, 2), ("a", "y"): Fraction(1, 4), ("b", "y"): Fraction(1, 4)}
-        >>> print(*marginal(law, 0).values())
-        3/4 1/4
-    """
+    """The law of one entry of a tuple of outcomes."""
     masses: dict[Outcome, Fraction] = defaultdict(Fraction)
     for outcomes, mass in law.items():
         masses[outcomes[place]] += mass
@@ -38,11 +32,6 @@ def dependence(law: Mapping[tuple[Outcome, ...], Fraction]) -> Fraction:
 
 
 def total_variation(first: Mapping[Any, Fraction], second: Mapping[Any, Fraction]) -> Fraction:
-    """Half the sum of absolute differences.
-
-    Example:
-        >>> print(total_variation({"a": Fraction(1)}, {"a": Fraction(1, 3), "b": Fraction(2, 3)}))
-        2/3
-    """
+    """Half the sum of absolute differences."""
     zero = Fraction(0)
     return sum((abs(first.get(key, zero) - second.get(key, zero)) for key in {*first, *second}), zero) / 2

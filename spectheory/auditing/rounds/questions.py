@@ -40,19 +40,13 @@ class Question(NamedTuple):
 
     @property
     def num_drafts(self) -> int:
-        """K."""
         return self.process.num_drafts
 
 
 def questions(
     sampler: Shipped, pairs: Mapping[str, ModelPair] | None
 ) -> tuple[dict[str, list[Question]], tuple[str, ...]]:
-    """The questions by the words of their process, one path first; and what is left out, in words.
-
-    Args:
-        sampler: says how many paths a call carries, or which trees.
-        pairs: name -> pair; by default those of ``battery``.
-    """
+    """The questions by the words of their process, one path first; and what is left out, in words."""
     groups: dict[str, list[Question]] = {}
     left_out: dict[str, None] = {}
     for number in sorted(sampler.num_drafts):

@@ -15,11 +15,6 @@ def rounding_bound(pair: ModelPair) -> Fraction:
     Λ is the largest |log| of a positive probability: a logit x has an error of |x| 2^-24, which is the
     relative error of its exponential.  V + 8 roundings give a row from exponentials, a ratio and a residual,
     of both models, including the step of the coin.
-
-    Example:
-        >>> from spectheory import instances
-        >>> print(rounding_bound(instances.two_token(1)) < Fraction(1, 10**5))
-        True
     """
     smallest = min(value for level in (*pair.target, *pair.draft) for value in level.flat if value)
     logarithm = math.ceil(-math.log(smallest))

@@ -93,17 +93,6 @@ def follow_two_calls(
     The branches of the first call take turns: each is followed by one branch of the second call, then by
     another, until all were followed or there are too many.  Where all were followed, the second call must
     have the law of the first, whatever the tokens of the first.
-
-    Args:
-        sampler: it is called twice in every run.
-        paths, target_rows, draft_rows: of both calls.
-        max_runs: the most runs of two calls that are followed.
-
-    Returns:
-        The number of runs that were followed.
-
-    Raises:
-        HiddenRandomnessError: followed twice, they have two laws.
     """
     rows = sampler.told(paths, target_rows, draft_rows)
     law, followed = _law_of_two_calls(sampler, paths, rows, max_runs)

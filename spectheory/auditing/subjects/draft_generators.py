@@ -59,14 +59,6 @@ def measured(
     """The exact rows of the drafted tokens, and the reported rows, [V^i, V] for i < L.
 
     At a context that is never drafted both are the pair's row.
-
-    Args:
-        generate: one call of the generator, from the root.
-        pair: the models behind the generator.
-        journal: receives a finding where a row is not the law of the tokens.
-
-    Raises:
-        InvalidOutcomeError: the generator does not draft L tokens, or reports two rows for a context.
     """
 
     def run(tape: Tape) -> tuple[tuple[int, ...], Reported]:
@@ -93,9 +85,6 @@ def laws_of_drafts(
         runs: the drafted tokens [L] and the reported rows [L][V] of every run, with its probability.
         levels: the rows at contexts that are never drafted.
         journal: receives a finding where a row is not the law of the tokens.
-
-    Raises:
-        InvalidOutcomeError: two rows are reported for a context.
     """
     size = levels[0].shape[-1]
     masses: dict[tuple[int, ...], Fraction] = defaultdict(Fraction)

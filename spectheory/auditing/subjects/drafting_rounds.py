@@ -89,7 +89,6 @@ class DraftingRound(Shipped):
         return asked, ModelPair(pair.target, drafted, pair.vocab)
 
     def forget(self) -> None:
-        """Follow all runs again."""
         self._follow()
 
     def law_given(
@@ -204,7 +203,6 @@ class LookUpModel:
         self.levels, self.vocab_size = levels, vocab_size
 
     def row(self, text: Sequence[int]) -> np.ndarray:
-        """The exact row."""
         depth = min(len(text), len(self.levels) - 1)
         known = tuple(operator.index(token) for token in text[len(text) - depth :])
         return self.levels[depth][context_number(known, self.vocab_size)]

@@ -64,11 +64,7 @@ class Library(NamedTuple):
         return (f"{self.top}/*.py",)
 
     def fetch(self, package: str, version: str, cache: Path) -> Release:
-        """Download the Python files of a version, by default the tested one.
-
-        Raises:
-            InvalidInputError: pip or git does not find it.
-        """
+        """Download the Python files of a version, by default the tested one."""
         version = version or self.tested
         if self.repository:
             return fetch_commit(package, self.top, self.repository, version, cache)
@@ -424,16 +420,7 @@ def load_subject(name: str, cache: Path | None = None, checkout: Path | None = N
 
 
 def subject_of_release(name: str, release: Release) -> Shipped:
-    """The sampler of a release.
-
-    Args:
-        name: of ``SUBJECTS`` or ``ROUNDS``.
-        release: the files.
-
-    Raises:
-        MissingDependencyError: Triton is not installed.
-        InvalidInputError: this release has no such function.
-    """
+    """The sampler of a release."""
     subject = _KNOWN[name]
     library = LIBRARIES[subject.package]
     code = load_code(release, library.top, subject.function, library.given, subject.options)

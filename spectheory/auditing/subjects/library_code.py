@@ -62,13 +62,7 @@ class Code(NamedTuple):
         return value if isinstance(value, (int, float)) else default
 
     def replace(self, names: Sequence[str], make: Callable[..., Sequence[Any]], words: str) -> None:
-        """Replace objects of the executed modules wherever they are imported; no effect where one is missing.
-
-        Args:
-            names: of the objects.
-            make: the objects -> their replacements.
-            words: what they are, for the certificate.
-        """
+        """Replace objects of the executed modules wherever they are imported; none where one is missing."""
         homes = [next((m for m in self.modules.values() if hasattr(m, name)), None) for name in names]
         if None in homes:
             return
@@ -91,19 +85,7 @@ def load_code(
     given: Mapping[str, Given],
     options: Mapping[str, Any] | None = None,
 ) -> Code:
-    """Import a function of a release; its kernels are interpreted.
-
-    Args:
-        release: the files.
-        top: the package that is imported.
-        function: what is wanted, and where releases keep it.
-        given: module -> what is imported instead.
-        options: arguments that the function is called with.
-
-    Raises:
-        InvalidInputError: the release has no such function, or it cannot be executed alone.
-        MissingDependencyError: it has kernels, and Triton is not installed.
-    """
+    """Import a function of a release; its kernels are interpreted."""
     words = f"{release.package} {release.version}".strip()
     wanted = function._replace(options=frozenset(options or ()))
     try:

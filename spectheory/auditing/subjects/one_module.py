@@ -178,7 +178,6 @@ def _may_fail(frame: FrameType) -> bool:
 
 
 def _not_compiled(function: Any = None, **_: Any) -> Any:
-    """Instead of ``torch.compile``."""
     return _not_compiled if function is None else function
 
 
@@ -193,12 +192,6 @@ def modules_alone(
     Args:
         files: dotted name -> file; the first is what is wanted, the others may be imported by it.
         given: module -> name -> the object to import instead of a stand-in.
-
-    Returns:
-        The modules that were executed, the first one first.
-
-    Raises:
-        InvalidInputError: a file is missing, or the first module needs more of its library.
     """
     for file in files.values():
         if not file.is_file():

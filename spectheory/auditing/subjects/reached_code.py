@@ -70,12 +70,7 @@ class Found(NamedTuple):
 
 
 def file_of(module: str) -> str:
-    """The path of a module in its library.
-
-    Example:
-        >>> file_of("a.b")
-        'a/b.py'
-    """
+    """The path of a module in its library."""
     return f"{module.replace('.', '/')}.py"
 
 
@@ -92,17 +87,7 @@ def module_file(root: Path, module: str) -> Path | None:
 
 
 def find_function(root: Path, top: str, function: Function, stops: Collection[str] = ()) -> Found:
-    """Find a function in a tree of files, where releases keep it or by its name and signature.
-
-    Args:
-        root: the folder that contains the library's package.
-        top: the package.
-        function: what is looked for.
-        stops: modules that are given, and not followed.
-
-    Raises:
-        InvalidInputError: no file or several files have it, or it has another signature.
-    """
+    """Find a function in a tree of files, where releases keep it or by its name and signature."""
     for module in function.modules:
         file = module_file(root, module)
         if file is not None and function.name in _module(file, module).statements:

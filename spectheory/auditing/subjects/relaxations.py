@@ -56,17 +56,7 @@ class Relaxation:
 
 
 def mixture(weight: Fraction) -> Relaxation:
-    """Tokens have the law w p + (1-w) q at drafted positions, and p after the last.
-
-    Args:
-        weight: w, the weight of the target, in (0, 1].
-
-    Example:
-        >>> from spectheory import instances
-        >>> pair = mixture(Fraction(1, 2)).stated(instances.bernoulli("1/2", "1"))
-        >>> print(pair.target[0][0][0], pair.target[1][0][0])
-        1/4 0
-    """
+    """Tokens have the law w p + (1-w) q at drafted positions, and p after the last."""
     if not 0 < weight <= 1:
         raise InvalidInputError(f"the weight must lie above 0 and be at most 1, got {weight}")
     return Relaxation(f"tokens at drafted positions have the law {weight} p + {1 - weight} q", weight=weight)

@@ -46,7 +46,6 @@ class PerSample:
         self.function, self.name = function, name
 
     def outcome(self, paths: Array, target_rows: Array, draft_rows: Array) -> Outcome:
-        """The law that the function returns for each tuple of drafts."""
         copies = map(numpy_copy, (paths, target_rows, draft_rows))
         answers = [self._answer(*drafted) for drafted in zip(*copies, strict=True)]
         stops, rows = (np.stack(part) for part in zip(*answers, strict=True))

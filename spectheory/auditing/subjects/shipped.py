@@ -222,15 +222,7 @@ class Shipped(BlackBox, Verifier):
         return self._law_of_runs(once, ())
 
     def _law_of_runs(self, once: Callable[[Tape], T], nothing: T) -> tuple[dict[T, Fraction], Fraction]:
-        """The probability of every result, and of runs with a box's answer.
-
-        Args:
-            once: the result of one run.
-            nothing: the result of a run without output.
-
-        Raises:
-            HiddenRandomnessError: a repeated run had another result.
-        """
+        """The probability of every result, and of runs with a box's answer."""
         number = count()
 
         def run(tape: Tape) -> tuple[T, bool]:
@@ -256,7 +248,6 @@ class Shipped(BlackBox, Verifier):
         return law, undecided
 
     def forget(self) -> None:
-        """Forget all laws, so that their runs are followed again."""
         self._laws.clear()
 
     def _must_repeat(self, once: Callable[[Tape], T], result: T, tape: Tape) -> None:
@@ -269,7 +260,6 @@ class Shipped(BlackBox, Verifier):
             )
 
     def calls(self, call: Call, times: int = 1) -> tuple[Tokens, ...]:
-        """The tokens of consecutive calls in one run."""
         returned = []
         with intercepted(call.tape, self.journal), users_code(self.words, self.sampler):
             for call.tape.call in range(times):

@@ -20,7 +20,8 @@ from spectheory.auditing.tape.atoms import uniform_number
 from spectheory.auditing.tape.coins import CoinGenerator
 from spectheory.auditing.tape.decisions import Tape
 from spectheory.auditing.tape.races import UndefinedDrawError
-from spectheory.foundation.errors import InvalidInputError
+from spectheory.foundation.documents import count_text
+from spectheory.foundation.errors import InvalidInputError, InvalidOutcomeError
 from spectheory.foundation.validation import unknown_name
 from spectheory.pairs.contexts import Context, context_number
 from spectheory.pairs.drafts import PerPath
@@ -200,7 +201,6 @@ def _reject_children(function: Callable[..., Any], call: Call) -> list[int]:
 
 
 def _uniform(call: Call, shape: tuple[int, ...]) -> Any:
-    """Uniform numbers that are followed."""
     return random_tensor(filled(shape, lambda: uniform_number(call.tape, torch.float32)), torch.float32)
 
 
@@ -256,7 +256,12 @@ def verified_batch(function: Callable[..., Any], call: Call, rows: Sequence[Any]
         for name, tensor in zip(row._fields[:3], row[:3], strict=True)
     }
     with call.inputs(**tensors):
-        return [_token_list(tokens) for tokens in function(rows, call.generator)]
+        found = [_token_list(tokens) for tokens in function(rows, call.generator)]
+    if len(found) != len(rows):
+        raise InvalidOutcomeError(
+            f"the sampler returned the tokens of {count_text(len(found), 'request')}, expected {len(rows)}"
+        )
+    return found
 
 
 def _drafts_itself(function: Callable[..., Any], call: Call) -> list[int]:
@@ -305,11 +310,6 @@ SIGNATURES: Mapping[str, Signature] = {
 
 
 def signature_called(name: str) -> Signature:
-    """The signature of a name.
-
-    Raises:
-        UnknownNameError: no signature has this name.
-    """
     if name not in SIGNATURES:
         raise unknown_name("signature", name, SIGNATURES)
     return SIGNATURES[name]

@@ -23,18 +23,7 @@ INSIDE = ("", "src", "python")
 
 
 def release_of(package: str, top: str, version: str, tested: str, cache: Path | None) -> Release:
-    """The files of a release; nothing is downloaded.
-
-    Args:
-        package: as the package index has it.
-        top: the package that is imported.
-        version: of the release; empty for the installed one, or else the tested one.
-        tested: the version that the adapter was tested with.
-        cache: the folder of fetched files; by default in the user's cache.
-
-    Raises:
-        InvalidInputError: it is neither fetched nor installed.
-    """
+    """The files of a release; nothing is downloaded."""
     there = installed_release(package, top)
     if there is not None and version in ("", there.version):
         return there
@@ -59,9 +48,6 @@ def release_in(checkout: Path, package: str, top: str) -> Release:
         checkout: the folder, that of the package, or one above them with a single such folder.
         package: as the package index has it.
         top: the package that is imported.
-
-    Raises:
-        InvalidInputError: the package is not there.
     """
     if not checkout.is_dir():
         raise InvalidInputError(f"{checkout} is not a folder; --from takes a checkout or unpacked sources")
@@ -92,9 +78,6 @@ def fetch_commit(package: str, top: str, repository: str, commit: str, cache: Pa
         repository: the address.
         commit: all 40 digits of its hash.
         cache: the folder of fetched files; a commit that is there is not fetched again.
-
-    Raises:
-        InvalidInputError: git does not find it, or it has no such package.
     """
     folder = cache / f"{package}-{commit}"
     if (folder / WHEEL).is_file():

@@ -66,7 +66,6 @@ class WholeNumbers(Grid):
     low: int = 0
 
     def value(self, atom: int) -> int:
-        """The whole number of an atom."""
         return self.low + atom
 
 
@@ -118,7 +117,6 @@ class Source(Interval):
 
     @property
     def is_used(self) -> bool:
-        """Whether a decision depended on it."""
         return self.is_narrowed or self.is_spent
 
     def is_below(self, cut: int) -> bool:
@@ -134,11 +132,7 @@ class Source(Interval):
         return self.logarithm
 
     def remainder(self, divisor: int) -> int:
-        """The remainder of a whole number; the run branches on it, by the count of atoms of each.
-
-        Raises:
-            NotEnumerableError: there are too many remainders, or another one is known.
-        """
+        """The remainder of a whole number; the run branches on it, by the count of atoms of each."""
         if divisor not in self.remainders:
             if self.is_spent or not 0 < divisor <= MAX_CASES:
                 raise NotEnumerableError(
@@ -182,14 +176,7 @@ class Number:
 
     @staticmethod
     def combined(name: str, entries: Sequence[Any], function: Callable[..., Any]) -> Number:
-        """``function(*entries)``, where some entries are Numbers.
-
-        Args:
-            name: of the function, for the error.
-
-        Raises:
-            NotEnumerableError: a random number occurs in two entries.
-        """
+        """``function(*entries)``, where some entries are Numbers."""
         sources = [source for entry in entries if isinstance(entry, Number) for source in entry.sources]
         if len({id(source) for source in sources}) < len(sources):
             raise NotEnumerableError(
@@ -208,7 +195,6 @@ class Number:
         return Number(tuple(sources), combined)
 
     def mapped(self, function: Callable[[Any], Any]) -> Number:
-        """``function`` of the number."""
         return Number(self.sources, lambda *values: function(self.function(*values)))
 
     def minus_logarithm(self) -> Clock:
@@ -216,11 +202,7 @@ class Number:
         return Clock(self.sources[0].minus_logarithm(), negative=True)
 
     def value(self) -> int:
-        """The value of a function with whole values, on which the run branches.
-
-        Raises:
-            NotEnumerableError: it has too many values, or depends on several random numbers.
-        """
+        """The value of a function with whole values, on which the run branches."""
         if len(self.sources) > 1:
             raise NotEnumerableError("the sampler uses a whole number that several random numbers make")
         while True:
@@ -240,19 +222,13 @@ class Number:
 
     @property
     def is_used(self) -> bool:
-        """Whether a decision depended on one of the random numbers."""
         return any(source.is_used for source in self.sources)
 
     def at(self, atoms: Sequence[int]) -> Any:
-        """The value at one atom of each source."""
         return self.function(*(s.grid.value(atom) for s, atom in zip(self.sources, atoms, strict=True)))
 
     def decide(self) -> bool:
-        """The truth of a comparison; where it depends on the atoms the run branches.
-
-        Raises:
-            NotEnumerableError: the numbers are not uniform any more.
-        """
+        """The truth of a comparison; where it depends on the atoms the run branches."""
         if any(source.is_spent for source in self.sources):
             raise NotEnumerableError(
                 "the sampler compares a random number that has decided a race, or whose remainder it has "
@@ -288,11 +264,7 @@ class Number:
         return at_low if source.is_below(high) else not at_low
 
     def _probe(self, ends: Sequence[tuple[int, int]], answer: bool) -> None:
-        """Check that the answer inside a cell is that of its corners, as for a monotone function.
-
-        Raises:
-            NotEnumerableError: it is not.
-        """
+        """Check that the answer inside a cell is that of its corners, as for a monotone function."""
         for share in PROBES:
             inside = [low + int((high - low) * share) for low, high in ends]
             if bool(self.at(inside)) != answer:
@@ -311,12 +283,13 @@ class Number:
         return True
 
 
-def uniform_number(tape: Tape, dtype: torch.dtype) -> Number:
-    """A new number of ``torch.rand``.
+def as_clock(entry: Any) -> Any:
+    """A function of the logarithm of a uniform number as a clock; other entries as they are."""
+    return entry.clock() if isinstance(entry, Number) and entry.clock is not None else entry
 
-    Raises:
-        NotEnumerableError: the law in this dtype is not known.
-    """
+
+def uniform_number(tape: Tape, dtype: torch.dtype) -> Number:
+    """A new number of ``torch.rand``."""
     if dtype not in GRIDS:
         raise NotEnumerableError(f"the law of uniform random numbers of {dtype} is not known")
     form = UNIFORM if dtype in (torch.float32, torch.float64) else ""

@@ -42,11 +42,7 @@ _LISTENING: list[list[NotEnumerableError]] = []
 
 @contextmanager
 def unswallowed() -> Iterator[None]:
-    """Raise a refusal at the end even if the code inside catches it.
-
-    Raises:
-        NotEnumerableError: the first refusal.
-    """
+    """Raise a refusal at the end even if the code inside catches it."""
     refusals: list[NotEnumerableError] = []
     _LISTENING.append(refusals)
     try:
@@ -79,7 +75,6 @@ class Branch(NamedTuple):
         return not any(self.shares[self.taken + 1 :])
 
     def following(self) -> Branch:
-        """The next case of positive probability."""
         later = range(self.taken + 1, len(self.shares))
         return self._replace(taken=next(case for case in later if self.shares[case] > 0))
 
@@ -110,15 +105,7 @@ class Tape:
         return self.given[len(self.made)] if len(self.made) < len(self.given) else None
 
     def decide(self, shares: Sequence[Fraction]) -> int:
-        """The number of the case that this run takes.
-
-        Args:
-            shares: the probabilities of the cases.
-
-        Raises:
-            HiddenRandomnessError: the run has ended, or it asked another question after the same decisions.
-            NotEnumerableError: the run makes too many decisions.
-        """
+        """The number of the case that this run takes."""
         if self.is_over:
             raise HiddenRandomnessError(
                 "the function keeps random numbers, or a generator, from one run to the next; draw them anew"
@@ -141,11 +128,7 @@ class Tape:
         return branch.taken
 
     def decide_among(self, weights: Sequence[Fraction]) -> int:
-        """The same with probabilities in proportion to weights.
-
-        Raises:
-            InvalidInputError: a weight is negative, or all are 0.
-        """
+        """The same with probabilities in proportion to weights."""
         total = sum(weights, Fraction(0))
         if total <= 0 or min(weights) < 0:
             raise InvalidInputError(f"cannot draw with the weights {[str(weight) for weight in weights]}")

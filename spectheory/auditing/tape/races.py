@@ -61,11 +61,9 @@ class Clock:
 
     @property
     def is_used(self) -> bool:
-        """Whether a race depended on it."""
         return self.source.is_used
 
     def inverted(self) -> Clock:
-        """1 / the clock."""
         return replace(self._plain("divides by"), inverse=not self.inverse)
 
     def times(self, weight: Fraction) -> Clock:
@@ -75,7 +73,6 @@ class Clock:
         return self._plain("multiplies")._scaled(weight, self.inverse)
 
     def over(self, weight: Fraction) -> Clock:
-        """The clock divided by a weight."""
         return self._plain("divides")._scaled(weight, not self.inverse)
 
     def negated(self) -> Clock:
@@ -85,18 +82,12 @@ class Clock:
         return replace(self, negative=not self.negative)
 
     def log(self) -> Clock:
-        """The logarithm of the clock."""
         if self.negative:
             raise NotEnumerableError("the sampler takes the logarithm of a negative random number")
         return replace(self._plain("takes the logarithm of"), logarithm=True)
 
     def plus(self, number: float) -> Clock:
-        """A logarithm plus x: the logarithm of e^x times the number, where e^x is rounded to float64.
-
-        Raises:
-            NotEnumerableError: the clock is not a logarithm.
-            UndefinedDrawError: e^x is not finite.
-        """
+        """A logarithm plus x: the logarithm of e^x times the number, where e^x is rounded to float64."""
         if not self.logarithm:
             raise NotEnumerableError(
                 "the sampler adds a number to an exponential random number; only a race is followed"
@@ -156,8 +147,12 @@ def clock_after(operation: str, *entries: Any) -> Clock:
     raise only_a_race(operation)
 
 
+def lower_end(clocks: Iterable[Clock]) -> float:
+    """What all of them exceed: the lower end of positive numbers, or of logarithms."""
+    return -math.inf if any(clock.logarithm or clock.negative for clock in clocks) else 0.0
+
+
 def only_a_race(operation: str) -> NotEnumerableError:
-    """The refusal of an operation on exponential numbers."""
     return NotEnumerableError(
         f"the sampler applies {operation} to exponential random numbers; only a race is followed: weights "
         "divided by them and argmax, or them divided by weights and argmin"
@@ -290,7 +285,6 @@ class Pick:
     function: Callable[[int], int] = int
 
     def decide(self) -> int:
-        """The number, once the race has a winner."""
         return self.function(self.race.winner())
 
     def fulfils(self, condition: Callable[[int], bool]) -> bool:

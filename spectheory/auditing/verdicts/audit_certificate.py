@@ -31,8 +31,10 @@ ASSUMPTIONS = (
     "numbers that kernels make out of a seed and a counter are uniform, and independent where one of them "
     "differs",
     "source semantics on a CPU: a compiled kernel may round in another way",
-    "a sampler draws all its numbers from the functions that are replaced: one run of eight was made twice",
-    "a sampler does not ask of what kind its random numbers, its generator or its tensors are",
+    "a sampler draws all its numbers from the functions that are replaced, and keeps nothing for longer than "
+    "two calls: one run of eight was made twice",
+    "a sampler does not ask of what kind its random numbers, its generator or its tensors are, nor where, "
+    "when or in which mode of torch it runs",
 )
 
 
@@ -203,6 +205,8 @@ class AuditCertificate(Result):
         if self.reasons:
             return f"{self.sampler}: {self.verdict}: {self.reasons[0]}"
         where = f"{count_text(len(self.cases), 'case')} in float32"
+        if self.batches:
+            where += f" and in batches of two requests ({', '.join(self.batches)})"
         return f"{self.sampler}: {self.verdict} on {where}, {replace(self.scope, assumed=()).in_words()}"
 
     def shown(self) -> dict[str, Any]:

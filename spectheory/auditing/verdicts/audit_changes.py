@@ -58,7 +58,6 @@ class AuditChanges(Result):
     }
 
     def headline(self) -> str:
-        """The number of samplers whose verdict changed."""
         changed = [each.sampler for each in self.changes if each.before != each.after]
         return f"against the base: {', '.join(changed) if changed else 'no verdict'} changed"
 
@@ -67,7 +66,6 @@ class AuditChanges(Result):
         return [asdict(each) for each in self.changes]
 
     def to_document(self) -> dict[str, Any]:
-        """The JSON field ``changes`` with its entries."""
         return {"changes": self.rows()}
 
 
@@ -81,16 +79,6 @@ def audit_changes(
     Args:
         base: the older documents, as ``audits_of`` reads them.
         audits: the later certificates, or their documents.
-
-    Example:
-        >>> from spectheory import audit, instances
-        >>> from spectheory.auditing.subjects.specimens import greedy_acceptance, token_verification
-        >>> pairs = {"thirds": instances.two_token(1)}
-        >>> right = audit(token_verification, pairs, num_drafts=[1]).to_document()
-        >>> wrong = audit(greedy_acceptance, pairs, num_drafts=[1]).to_document()
-        >>> (change,) = audit_changes([right], [{**wrong, "sampler": right["sampler"]}]).changes
-        >>> change.before, change.after, change.what
-        ('exactly lossless', 'defect', 'a defect that was not found in the base')
     """
     later = [each.to_document() if isinstance(each, AuditCertificate) else each for each in audits]
     counts = [Counter(map(name_of, documents)) for documents in (base, later)]
@@ -130,15 +118,6 @@ def name_of(document: Mapping[str, Any]) -> str:
 
 
 def audits_of(document: Any, source: str) -> list[Mapping[str, Any]]:
-    """The audits of a JSON object of ``spectheory audit --json``.
-
-    Args:
-        document: of one sampler or of several.
-        source: where it is from, for the error.
-
-    Raises:
-        InvalidInputError: it is something else.
-    """
     found = document.get("audits", [document]) if isinstance(document, Mapping) else None
     if not isinstance(found, list) or not found or not all(map(_is_audit, found)):
         raise InvalidInputError(f"{source} is not a result of spectheory audit --json")

@@ -146,12 +146,7 @@ def sampled_verdict(
 
 
 def noncentrality(freedom: int, significance: float, power: float) -> float:
-    """The noncentrality at which a χ² test has the given power.
-
-    Example:
-        >>> print(f"{noncentrality(1, 0.01, 0.99):.2f}")
-        24.03
-    """
+    """The noncentrality at which a χ² test has the given power."""
     from scipy.special import chdtri, chndtr
 
     freedom = max(freedom, 1)
@@ -174,10 +169,6 @@ def samples_needed(found: np.ndarray, wanted: np.ndarray, undefined: Fraction) -
     With d the total variation of one sample, the law of n samples is within 1 - (1 - d)^n of the target's.
     The power of any test exceeds its level by at most as much.  The result is never below that bound, because
     the χ² approximation promises too much where cells are nearly empty.
-
-    Args:
-        found, wanted: the probabilities of all outcomes.
-        undefined: the probability of an undefined output.
     """
     possible = wanted > 0
     impossible = float(found[~possible].sum() + undefined)

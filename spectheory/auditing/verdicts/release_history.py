@@ -39,7 +39,6 @@ class AuditedRelease:
 
     @property
     def is_decided(self) -> bool:
-        """Whether a law was found."""
         return self.verdict not in (NOT_THERE, NOT_DECIDED)
 
 
@@ -89,7 +88,6 @@ class History(Result):
         return [{"sampler": self.sampler, **asdict(each)} for each in self.releases]
 
     def to_document(self) -> dict[str, Any]:
-        """The JSON object of ``spectheory audit history --json``."""
         return {
             "sampler": self.sampler,
             "first_bad": self.first_bad,
@@ -145,13 +143,7 @@ def history(
 def audited_release(
     name: str, release: Release, pairs: Mapping[str, ModelPair] | None = None
 ) -> AuditedRelease:
-    """The verdict on a release; one line where its sampler cannot be called.
-
-    Args:
-        name: of ``SUBJECTS``.
-        release: the files.
-        pairs: as in ``audit``.
-    """
+    """The verdict on a release; one line where its sampler cannot be called."""
     try:
         found = audit(subject_of_release(name, release), pairs)
     except InvalidInputError as error:

@@ -166,7 +166,6 @@ class _Found:
                 self.refused.append(error)
 
     def add(self, question: Question) -> None:
-        """The law on one pair."""
         sampler = self.sampler
         try:
             runs = -sampler.journal.runs
@@ -181,14 +180,12 @@ class _Found:
             self.refused.append(error)
 
     def verdict(self) -> tuple[str, list[str]]:
-        """The verdict, and the reasons for it."""
         verdict, reasons = _verdict(self.sampler, self.cases, self.refused)
         if not self.cases and verdict != DEFECT and not reasons:
             return NOT_DECIDED, ["; ".join(("no pair was asked about", *self.not_asked))]
         return verdict, reasons
 
     def certificate(self, batches: tuple[str, ...]) -> AuditCertificate:
-        """All of it."""
         sampler, cases = self.sampler, self.cases
         journal, relaxation = sampler.journal, sampler.relaxation
         verdict, reasons = self.verdict()
@@ -219,7 +216,6 @@ class _Found:
         )
 
     def scope(self) -> Scope:
-        """What was looked at."""
         bound = max((case.bound for case in self.cases), default=Fraction(0))
         return Scope(
             arithmetic="the sampler's own, on rows of float32; its law in rationals",
@@ -267,11 +263,7 @@ def _case(sampler: Shipped, question: Question) -> AuditCase:
 
 
 def _check_law_again(sampler: Shipped, question: Question) -> None:
-    """Check that all runs give the same law a second time.
-
-    Raises:
-        HiddenRandomnessError: they do not, so the first law is not the sampler's.
-    """
+    """Check that all runs give the same law a second time."""
     law, _ = followed_law(sampler, question)
     sampler.forget()
     again, _ = followed_law(sampler, question)

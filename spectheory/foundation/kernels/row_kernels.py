@@ -2,10 +2,14 @@
 
 torch multiplies, subtracts, takes the positive part and sums in four passes over memory, and draws from a row
 in thirty operators.  These loops are the same formulas with the same roundings, but for the order of a sum.
-``arrays``, ``correction_rows`` and ``outcome`` choose between the two ways; nobody else calls this module.
+Rows in half precision are read as they are, and computed with in float32.
+``arrays``, ``correction_rows`` and ``outcome`` choose between the ways; nobody else calls this module.
 
-The loops read memory by place, so their operators refuse arguments that do not belong together.  They are
-operators of torch, ``torch.ops.spectheory``, so that whatever counts operators sees them.
+Each loop has two doors.  One takes rows of torch and numbers of numpy, and costs little beside its loop
+(``masses``, ``residuals``, ``draws``, ``entries``).  The other is an operator of torch,
+``torch.ops.spectheory``, for numbers of torch, so that whatever counts operators sees it.  On a CUDA device
+it is a kernel of ``triton_rows``.  The loops read memory by place, so all refuse arguments that do not belong
+together.
 """
 
 import math
@@ -15,11 +19,16 @@ from functools import lru_cache
 from types import FunctionType
 from typing import Any
 
+import numba
 import numpy as np
 import torch
+from llvmlite import ir
+from numba import extending
+from numba.core import cgutils, types
 from torch import Tensor
 
 from spectheory.foundation.kernels.loops import compiled_loop
+from spectheory.foundation.kernels.places import refuse_unless, row_places
 
 AT_ONCE = 1024
 """How many entries are summed in the precision of the rows, before they join a sum in float64."""
@@ -36,68 +45,163 @@ DIGIT = 11
 NO_ROW = -1
 """The place of a row of zeros."""
 
+intrinsic: Any = extending.intrinsic
+
+
+@intrinsic
+def _pointer(typing: Any, address: Any) -> Any:
+    return types.voidptr(address), lambda context, builder, signature, given: builder.inttoptr(
+        given[0], cgutils.voidptr_t
+    )
+
+
+@intrinsic
+def _of_bits(typing: Any, bits: Any) -> Any:
+    return types.float32(types.uint32), lambda context, builder, signature, given: builder.bitcast(
+        given[0], ir.FloatType()
+    )
+
+
+@compiled_loop(part_of_others=True)
+def _itself(entry: Any) -> Any:
+    return entry
+
+
+@compiled_loop(part_of_others=True)
+def _from_bfloat16(entry: Any) -> Any:
+    return _of_bits(np.uint32(np.uint32(entry) << np.uint32(16)))
+
+
+_UP_TO_FLOAT32 = np.float32(2.0**112)  # the exponents of the two are counted from 15 and from 127
+
+
+@compiled_loop(part_of_others=True)
+def _from_float16(entry: Any) -> Any:
+    bits = np.uint32(entry)
+    magnitude = np.uint32((bits & np.uint32(0x7FFF)) << np.uint32(13))
+    value = _of_bits(magnitude) * _UP_TO_FLOAT32
+    if magnitude >= np.uint32(0x0F800000):  # infinite, or no number
+        value = _of_bits(np.uint32(magnitude | np.uint32(0x7F800000)))
+    return -value if bits & np.uint32(0x8000) else value
+
+
+_KINDS: dict[str, tuple[Any, Any, Any]] = {
+    "float32": (np.float32, np.float32, _itself),
+    "float64": (np.float64, np.float64, _itself),
+    "bfloat16": (np.uint16, np.float32, _from_bfloat16),
+    "float16": (np.uint16, np.float32, _from_float16),
+}
+"""Kind of rows -> (how an entry is stored, what is computed with, from the one to the other)."""
+KINDS = {getattr(torch, kind): kind for kind in _KINDS}
+
+
+@lru_cache
+def _row_reader(stored: Any) -> Any:
+    itemsize = np.dtype(stored).itemsize
+
+    def row_at(address: int, place: int, size: int) -> Any:
+        return numba.carray(_pointer(address + place * itemsize), (size,), dtype=stored)
+
+    row_at.__qualname__ += f"_{np.dtype(stored)}"
+    return compiled_loop(part_of_others=True)(row_at)
+
 
 def _loop(signature: str, sums_in_any_order: bool = False) -> Callable[[Callable], Callable]:
-    """Compile a loop for one kind of entries, "real" in the signature, when it first meets rows of it.
+    """Compile a loop for one kind of rows, "real" in the signature, when it first meets rows of it.
 
     Every kind is a function of its own: numba numbers the kinds of one function as they come, so that two
-    processes could mix them up on the disk.
+    processes could mix them up on the disk.  The loop names ``row_at``, ``number`` and ``REAL`` of its kind.
     """
 
-    def decorate(function: Callable[..., Any]) -> Callable[..., Any]:
+    def decorate(function: Callable[..., Any]) -> Callable[[str], Callable[..., Any]]:
         @lru_cache
-        def compiled(kind: np.dtype) -> Callable[..., Any]:
-            name = f"{function.__name__}_{kind}"
-            of_kind = FunctionType(function.__code__, function.__globals__, name)
-            return compiled_loop(signature.replace("real", str(kind)), sums_in_any_order=sums_in_any_order)(
-                of_kind
-            )
+        def of_kind(kind: str) -> Callable[..., Any]:
+            named, real = dict(globals()), kind
+            if kind in _KINDS:
+                stored, real, number = _KINDS[kind]
+                named |= {"row_at": _row_reader(stored), "number": number, "REAL": real}
+            own = FunctionType(function.__code__, named)
+            own.__qualname__ = f"{function.__qualname__}_{kind}"
+            typed = signature.replace("real", np.dtype(real).name)
+            return compiled_loop(typed, sums_in_any_order=sums_in_any_order)(own)
 
-        return lambda rows, *others: compiled(rows.dtype)(rows, *others)
+        return of_kind
 
     return decorate
 
 
-_OF_TWO_TERMS = "(real[::1], int64[::1], real[::1], real[::1], int64[::1], real[::1], int64, real[::1])"
+row_at: Any = None
+number: Any = None
+REAL: Any = None
+"""Those of a kind, which ``_loop`` puts in their places."""
+
+_OF_TWO_TERMS = "(int64, int64[::1], real[::1], int64, int64[::1], real[::1], int64, {out})"
 
 
-@_loop(_OF_TWO_TERMS, sums_in_any_order=True)
+@_loop(_OF_TWO_TERMS.format(out="real[::1]"), sums_in_any_order=True)
 def _masses(
     rows: Any, at: Any, scales: Any, others: Any, other_at: Any, other_scales: Any, size: int, out: Any
 ) -> None:
     """out_n = sum_x max(scale_n rows(at_n + x) - other_scale_n others(other_at_n + x), 0)."""
     for n in range(len(at)):
-        row, other = rows[at[n] : at[n] + size], others[other_at[n] : other_at[n] + size]
+        row, other = row_at(rows, at[n], size), row_at(others, other_at[n], size)
         scale, other_scale = scales[n], other_scales[n]
-        zero, total = rows.dtype.type(0), 0.0
+        zero, total = REAL(0), 0.0
         for first in range(0, size, AT_ONCE):
             entries, beside = row[first : first + AT_ONCE], other[first : first + AT_ONCE]
             part = zero
             for x in range(len(entries)):
-                excess = scale * entries[x] - other_scale * beside[x]
+                excess = scale * number(entries[x]) - other_scale * number(beside[x])
                 part += zero if excess < 0 else excess
             total += part
         out[n] = total
 
 
-@_loop(_OF_TWO_TERMS)
+@_loop(_OF_TWO_TERMS.format(out="real[::1]"))
 def _rows(
     rows: Any, at: Any, scales: Any, others: Any, other_at: Any, other_scales: Any, size: int, out: Any
 ) -> None:
     """out(n size + x) = max(scale_n rows(at_n + x) - other_scale_n others(other_at_n + x), 0)."""
     for n in range(len(at)):
-        row, written = rows[at[n] : at[n] + size], out[n * size : (n + 1) * size]
+        row, written = row_at(rows, at[n], size), out[n * size : (n + 1) * size]
         scale, other_scale = scales[n], other_scales[n]
-        zero = rows.dtype.type(0)
+        zero = REAL(0)
         if other_at[n] == NO_ROW:
             for x in range(size):
-                excess = scale * row[x]
+                excess = scale * number(row[x])
                 written[x] = zero if excess < 0 else excess
             continue
-        other = others[other_at[n] : other_at[n] + size]
+        other = row_at(others, other_at[n], size)
         for x in range(size):
-            excess = scale * row[x] - other_scale * other[x]
+            excess = scale * number(row[x]) - other_scale * number(other[x])
             written[x] = zero if excess < 0 else excess
+
+
+@_loop("(int64, int64[::1], int64[::1], int64, real[::1])")
+def _entries(rows: Any, at: Any, tokens: Any, size: int, out: Any) -> bool:
+    """out_n = rows(at_n + token_n), if every token is one of a row."""
+    for n in range(len(at)):
+        if not 0 <= tokens[n] < size:
+            return False
+        out[n] = number(row_at(rows, at[n] + tokens[n], 1)[0])
+    return True
+
+
+@compiled_loop(f"(int64[::1], int64[::1], int64[::1], int64[::1]{6 * ', int64'})")
+def _stop_places(
+    at: Any, beside: Any, path: Any, depth: Any, paths: int, depths: int, by_path: int, by_depth: int,
+    other_by_path: int, other_by_depth: int,
+) -> bool:  # fmt: skip
+    """at_n, beside_n: from where rows of a batch element begin to where those at its stop do, if all fit."""
+    for n in range(len(at)):
+        if not (0 <= path[n] < paths and 0 <= depth[n] < depths):
+            return False
+        at[n] += path[n] * by_path + depth[n] * by_depth
+        if depth[n] == depths - 1:
+            beside[n] = NO_ROW
+        else:
+            beside[n] += path[n] * other_by_path + depth[n] * other_by_depth
+    return True
 
 
 @compiled_loop(sums_in_any_order=True, part_of_others=True)
@@ -124,13 +228,13 @@ def _first_beyond(weights: Any, uniform: float) -> tuple[int, float, float]:
     return len(weights) - 1, share, total
 
 
-@_loop("(real[::1], int64[::1], float64[::1], int64, int64, float64[::1], int64[::1], float64[::1])")
+@_loop("(int64, int64[::1], float64[::1], int64, int64, float64[::1], int64[::1], float64[::1])")
 def _draws(
     rows: Any, at: Any, uniforms: Any, size: int, block: int, sums: Any, numbers: Any, masses: Any
 ) -> None:
     """numbers_n, drawn in proportion to rows(at_n + x), and masses_n; see ``outcome.sample_rows``."""
     for n in range(len(at)):
-        row, uniform = rows[at[n] : at[n] + size], uniforms[n]
+        row, uniform = row_at(rows, at[n], size), uniforms[n]
         if size < 2 * block:
             numbers[n], _, masses[n] = _first_beyond(row, uniform)
             continue
@@ -199,37 +303,93 @@ def _sort(keys: Tensor) -> tuple[Tensor, Tensor]:
     as_bits = keys.view(whole)
     order = as_bits.new_empty(keys.shape, dtype=torch.int64)
     if order.numel():
-        bits = _memory(as_bits).view(f"uint{8 * width}")
+        kind = f"uint{8 * width}"
+        bits = _memory(as_bits).view(kind)
         infinity = keys.new_tensor(math.inf).view(whole).numpy().view(bits.dtype)[()]
-        places, orders = _places(keys).ravel(), order.numpy().ravel()
+        places, orders = _places(keys), order.numpy().ravel()
 
         def portion(start: int, end: int) -> None:
             counts = np.empty((-(-8 * width // DIGIT), 1 << DIGIT), np.int64)
             room = np.empty((2, size), bits.dtype), np.empty((2, size), np.int32)
             found = orders[start * size : end * size]
-            _orders(bits, places[start:end], size, infinity, counts, *room, found)
+            _orders(kind)(bits, places[start:end], size, infinity, counts, *room, found)
 
         _in_threads(portion, len(places), size * WORTH_OF_A_SORT)
     return as_bits.gather(-1, order).view(keys.dtype), order
 
 
-def _draw(rows: Tensor, uniform: Tensor, block: int) -> tuple[Tensor, Tensor]:
+def entries(rows: Tensor, tokens: np.ndarray) -> np.ndarray:
+    """rows[..., token]: one entry of each row, in the precision that is computed with.  [..., V], [...]"""
     size = rows.shape[-1]
-    _refuse_unless(uniform.shape == rows.shape[:-1], "a uniform number per row", uniform.shape)
-    numbers = rows.new_empty(rows.shape[:-1], dtype=torch.int64)
-    masses = rows.new_empty(rows.shape[:-1], dtype=torch.float64)
-    if numbers.numel():
-        drawn = numbers.numpy().ravel(), masses.numpy().ravel()
-        at, uniforms = _places(rows).ravel(), uniform.double().numpy().flatten()
-        _draws(_memory(rows), at, uniforms, size, block, np.empty(-(-size // block)), *drawn)
+    refuse_unless(rows.shape[:-1] == tokens.shape, "a token per row", rows.shape, tokens.shape)
+    kind = _kind(rows)
+    out = np.empty(tokens.shape, _KINDS[kind][1])
+    if out.size:
+        chosen = _flat(tokens, np.int64)
+        if not _entries(kind)(rows.data_ptr(), _places(rows), chosen, size, out.ravel()):
+            raise IndexError(f"a token lies outside of 0..{size - 1}")
+    return out
+
+
+def draws(rows: Tensor, uniform: np.ndarray, block: int) -> tuple[np.ndarray, np.ndarray]:
+    """A number per row, drawn in proportion to its entries, and the row's mass.
+
+    [..., V], [...] -> [...], [...]
+    """
+    size = rows.shape[-1]
+    refuse_unless(uniform.shape == rows.shape[:-1], "a uniform number per row", rows.shape, uniform.shape)
+    numbers, masses = np.empty(uniform.shape, np.int64), np.empty(uniform.shape)
+    if numbers.size:
+        uniforms, sums = _flat(uniform, np.float64), np.empty(-(-size // block))
+        drawn = numbers.ravel(), masses.ravel()
+        _draws(_kind(rows))(rows.data_ptr(), _places(rows), uniforms, size, block, sums, *drawn)
     return numbers, masses
 
 
-def _residual_mass(rows: Tensor, other: Tensor, scale: Tensor | None, other_scale: Tensor | None) -> Tensor:
-    _refuse_unless(rows.shape == other.shape, "rows of one shape", rows.shape, other.shape)
-    out = rows.new_empty(rows.shape[:-1])
-    _run(_masses, out, (rows, _places(rows), scale), (other, _places(other), other_scale))
+def masses(
+    rows: Tensor, other: Tensor, scale: np.ndarray | None, other_scale: np.ndarray | None
+) -> np.ndarray:
+    """sum_x max(scale rows(x) - other_scale other(x), 0).  [..., V], [..., V], [...], [...] -> [...]"""
+    refuse_unless(rows.shape == other.shape, "rows of one shape", rows.shape, other.shape)
+    out = np.empty(rows.shape[:-1], _KINDS[_kind(rows)][1])
+    _run(_masses, out, out.shape, (rows, _places(rows), scale), (other, _places(other), other_scale))
     return out
+
+
+def residuals(
+    target_rows: Tensor,
+    draft_rows: Tensor,
+    path_index: np.ndarray,
+    length: np.ndarray,
+    scale: np.ndarray | None,
+    draft_scale: np.ndarray | None,
+) -> Tensor:
+    """max(scale p - draft_scale q, 0) at a stop per batch element, q = 0 at depth L.
+
+    [..., K, L+1, V], [..., K, L, V], [...], [...], [...], [...] -> [..., V], half precision in single
+
+    Raises:
+        IndexError: a stop lies beyond the rows.
+    """
+    *batch, paths, depths, size = target_rows.shape
+    fits = draft_rows.shape == (*batch, paths, depths - 1, size)
+    fits = fits and path_index.shape == length.shape == tuple(batch)
+    given = target_rows.shape, draft_rows.shape, path_index.shape, length.shape
+    refuse_unless(fits, "[..., K, L+1, V], [..., K, L, V], [...], [...]", *given)
+    strides, other_strides = target_rows.stride(), draft_rows.stride()
+    at, beside = (row_places(tuple(batch), some[:-3]).copy() for some in (strides, other_strides))
+    stops = _flat(path_index, np.int64), _flat(length, np.int64)
+    if not _stop_places(
+        at, beside, *stops, paths, depths, strides[-3], strides[-2], other_strides[-3], other_strides[-2]
+    ):
+        raise IndexError(f"a stop lies outside of {paths} paths of 0 to {depths - 1} tokens")
+    out = torch.empty((*batch, size), dtype=torch.promote_types(target_rows.dtype, torch.float32))
+    _run(_rows, out.numpy(), tuple(batch), (target_rows, at, scale), (draft_rows, beside, draft_scale))
+    return out
+
+
+def _residual_mass(rows: Tensor, other: Tensor, scale: Tensor | None, other_scale: Tensor | None) -> Tensor:
+    return torch.from_numpy(masses(rows, other, *map(_numbers, (scale, other_scale)))).to(rows.dtype)
 
 
 def _residual_at_stops(
@@ -240,27 +400,21 @@ def _residual_at_stops(
     scale: Tensor | None,
     draft_scale: Tensor | None,
 ) -> Tensor:
-    *batch, paths, depths, size = target_rows.shape
-    fits = draft_rows.shape == (*batch, paths, depths - 1, size)
-    fits = fits and path_index.shape == length.shape == tuple(batch)
-    given = target_rows.shape, draft_rows.shape, path_index.shape, length.shape
-    _refuse_unless(fits, "[..., K, L+1, V], [..., K, L, V], [...], [...]", *given)
-    path, depth = path_index.numpy().astype(np.int64), length.numpy().astype(np.int64)
-    if path.size and not (0 <= path.min() <= path.max() < paths and 0 <= depth.min() <= depth.max() < depths):
-        raise IndexError(f"a stop lies outside of {paths} paths of 0 to {depths - 1} tokens")
-    at, beside = (
-        _places(rows[..., 0, 0, :]) + path * rows.stride(-3) + depth * rows.stride(-2)
-        for rows in (target_rows, draft_rows)
-    )
-    beside = np.where(depth == depths - 1, NO_ROW, beside)
-    out = target_rows.new_empty((*batch, size))
-    _run(_rows, out, (target_rows, at, scale), (draft_rows, beside, draft_scale))
-    return out
+    numbers = (array.numpy().astype(np.int64) for array in (path_index, length))
+    scales = map(_numbers, (scale, draft_scale))
+    return residuals(target_rows, draft_rows, *numbers, *scales).to(target_rows.dtype)
 
 
-def _refuse_unless(fits: bool, expected: str, *shapes: Any) -> None:
-    if not fits:
-        raise ValueError(f"expected {expected}, got shapes {', '.join(map(str, map(tuple, shapes)))}")
+def _draw(rows: Tensor, uniform: Tensor, block: int) -> tuple[Tensor, Tensor]:
+    number, mass = draws(rows, uniform.numpy(), block)
+    return torch.from_numpy(number), torch.from_numpy(mass)
+
+
+def _numbers(array: Tensor | None) -> np.ndarray | None:
+    """Numbers as numpy has them, half precision as single."""
+    if array is None:
+        return None
+    return (array.float() if array.itemsize == 2 else array).numpy()
 
 
 _LIBRARY = torch.library.Library("spectheory", "DEF")
@@ -280,41 +434,58 @@ for _signature, _operator in (
     _LIBRARY.define(_signature)
     _LIBRARY.impl(_signature.partition("(")[0], _operator, "CPU")
 
+
+def _in_triton(name: str) -> Callable[..., Any]:
+    def operator(*given: Any) -> Any:
+        from spectheory.foundation.kernels import triton_rows
+
+        return getattr(triton_rows, name)(*given)
+
+    return operator
+
+
+for _name in ("residual_mass", "residual_at_stops", "draw"):
+    _LIBRARY.impl(_name, _in_triton(_name), "CUDA")
+
 residual_mass = torch.ops.spectheory.residual_mass.default
 residual_at_stops = torch.ops.spectheory.residual_at_stops.default
 draw = torch.ops.spectheory.draw.default
 sort = torch.ops.spectheory.sort.default
 
 
+def _kind(rows: Tensor) -> str:
+    refuse_unless(rows.stride(-1) == 1, "the entries of a row side by side", rows.shape)
+    return KINDS[rows.dtype]
+
+
 def _places(rows: Tensor) -> np.ndarray:
-    """Where each row begins, in entries from the first one.  [..., V] -> [...]"""
-    return _row_places(rows.shape[:-1], rows.stride()[:-1])
+    """Where each row begins, in entries from the first one.  [..., V] -> [n]"""
+    return row_places(rows.shape[:-1], rows.stride()[:-1])
 
 
-@lru_cache(maxsize=256)
-def _row_places(shape: tuple[int, ...], strides: tuple[int, ...]) -> np.ndarray:
-    places = np.zeros((), dtype=np.int64)
-    for size, stride in zip(shape, strides, strict=True):
-        places = places[..., None] + stride * np.arange(size)
-    return places
-
-
-def _run(kernel: Callable[..., None], out: Tensor, *terms: tuple[Tensor, np.ndarray, Tensor | None]) -> None:
-    """Fill ``out`` from the two terms of a difference: the memory of rows, where rows begin, their scales."""
-    if not out.numel():
+def _run(
+    kernel: Callable[[str], Callable[..., None]],
+    out: np.ndarray,
+    shape: tuple[int, ...],
+    *terms: tuple[Tensor, np.ndarray, np.ndarray | None],
+) -> None:
+    """Fill ``out`` from the two terms of a difference: rows, where they begin, their scales of this shape."""
+    if not out.size:
         return
     size, count = terms[0][0].shape[-1], terms[0][1].size
+    kind = _kind(terms[0][0])
+    refuse_unless(_kind(terms[1][0]) == kind, "rows of one precision", *(rows.dtype for rows, *_ in terms))
+    loop = kernel(kind)
     one, other = (
-        (_memory(rows), places.ravel(), _scales(scale, places.shape, out.dtype))
-        for rows, places, scale in terms
+        (rows.data_ptr(), places, _scales(scale, shape, out.dtype)) for rows, places, scale in terms
     )
-    written = out.numpy().ravel()
+    written = out.ravel()
     entries_per_row = written.size // count
 
     def portion(start: int, end: int) -> None:
         part = slice(start, end)
         here = written[start * entries_per_row : end * entries_per_row]
-        kernel(one[0], one[1][part], one[2][part], other[0], other[1][part], other[2][part], size, here)
+        loop(one[0], one[1][part], one[2][part], other[0], other[1][part], other[2][part], size, here)
 
     _in_threads(portion, count, size)
 
@@ -332,18 +503,24 @@ def _in_threads(portion: Callable[[int, int], None], count: int, size: int) -> N
 
 def _memory(rows: Tensor) -> np.ndarray:
     """The memory from the first to the last entry of the rows, without a copy."""
-    _refuse_unless(rows.stride(-1) == 1, "the entries of a row side by side", rows.shape)
+    refuse_unless(rows.stride(-1) == 1, "the entries of a row side by side", rows.shape)
     span = 1 + sum((size - 1) * stride for size, stride in zip(rows.shape, rows.stride(), strict=True))
     return rows.as_strided((span,), (1,)).numpy()
 
 
-def _scales(scale: Tensor | None, shape: tuple[int, ...], dtype: torch.dtype) -> np.ndarray:
+def _flat(array: np.ndarray, dtype: Any) -> np.ndarray:
+    """The numbers side by side; a copy where they are read-only, which the loops were not compiled for."""
+    flat = np.ascontiguousarray(array, dtype).ravel()
+    return flat if flat.flags.writeable else flat.copy()
+
+
+def _scales(scale: np.ndarray | None, shape: tuple[int, ...], dtype: np.dtype) -> np.ndarray:
     if scale is None:
         return _ones(math.prod(shape), dtype)
-    _refuse_unless(scale.shape == shape, "a scale per row", scale.shape)
-    return scale.numpy().flatten()  # a copy: one kind of array, whatever the strides
+    refuse_unless(scale.shape == shape, "a scale per row", scale.shape)
+    return _flat(scale, dtype)
 
 
 @lru_cache(maxsize=256)
-def _ones(count: int, dtype: torch.dtype) -> np.ndarray:
-    return torch.ones(count, dtype=dtype).numpy()
+def _ones(count: int, dtype: np.dtype) -> np.ndarray:
+    return np.ones(count, dtype=dtype)

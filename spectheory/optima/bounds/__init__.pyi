@@ -16,3 +16,4 @@ from .rankings import leaf_order as leaf_order
 from .rankings import ratio_ranking as ratio_ranking
 from .skewed_draft import SkewedDraft as SkewedDraft
 from .skewed_draft import is_skewed_draft as is_skewed_draft
+from .tree_antichains import most_violated_antichains as most_violated_antichains

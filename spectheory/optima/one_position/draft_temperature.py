@@ -6,7 +6,6 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from spectheory.foundation.arrays import normalise
-from spectheory.foundation.errors import InvalidInputError
 from spectheory.foundation.validation import check_positive
 from spectheory.optima.one_position.min_cut import check_rows, optimal_acceptance
 
@@ -59,37 +58,3 @@ def acceptance_at_temperature(
     rise = (np.where(tokens, tempered, 0.0) * (logs - mean)).sum(axis=-1) / temperature**2
     inside = np.where(tokens, tempered, 0.0).sum(axis=-1)
     return TemperedAcceptance(np.asarray(value), num_drafts * inside ** (num_drafts - 1) * rise)
-
-
-def best_draft_temperature(
-    target_rows: Sequence[Any] | np.ndarray,
-    draft_rows: Sequence[Any] | np.ndarray,
-    num_drafts: int,
-    temperatures: Sequence[float],
-) -> tuple[float, float]:
-    """The temperature of the draft model with the largest mean of α_K over rows, out of those listed.
-
-    Args:
-        target_rows, draft_rows: float rows [..., V].
-        num_drafts: K.
-        temperatures: at least one.
-
-    Returns:
-        The temperature and the mean.
-
-    Raises:
-        InvalidInputError: as ``acceptance_at_temperature``, or no temperature is listed.
-
-    Example:
-        >>> rows = np.array([[0.5, 0.3, 0.2]]), np.array([[0.8, 0.15, 0.05]])
-        >>> best_draft_temperature(*rows, 1, [0.5, 1.0, 2.0, 8.0])[0]
-        2.0
-    """
-    if not len(temperatures):
-        raise InvalidInputError("no temperature was listed; list one or more")
-    means = [
-        float(acceptance_at_temperature(target_rows, draft_rows, num_drafts, temperature).value.mean())
-        for temperature in temperatures
-    ]
-    best = int(np.argmax(means))
-    return float(temperatures[best]), means[best]

@@ -65,7 +65,6 @@ class StandardForm:
 
 
 def standard_form(program: LinearProgram) -> StandardForm:
-    """The standard form of an exact program."""
     direction = 1 if program.direction == "max" else -1
     columns: list[dict[int, fmpq]] = [{} for _ in program.variables]
     rhs: Vector = []
@@ -93,9 +92,6 @@ class ExactBasis:
     The structural columns of the basis on its tight rows, whose slacks are not basic, form a square system.
     In sparse programs it is nearly triangular.  Rows with one unknown are solved before the rest and
     variables in one row only after it; python-flint solves the rest.
-
-    Raises:
-        ZeroDivisionError: when a system of a singular basis is solved.
     """
 
     def __init__(self, form: StandardForm, variables: Sequence[int]) -> None:
@@ -185,7 +181,6 @@ class ExactBasis:
         return {v: cost[v] - value for v, value in self.combine(y).items()}
 
     def exchange(self, leaving: int, entering: int) -> ExactBasis:
-        """The neighbouring basis."""
         return ExactBasis(self.form, [v for v in self.variables if v != leaving] + [entering])
 
 
@@ -306,7 +301,6 @@ def _solve(matrix: fmpq_mat | None, right: Vector) -> Vector:
 
 
 def as_objects(values: Sequence[object]) -> np.ndarray:
-    """A list of rationals as an object array."""
     array = np.empty(len(values), dtype=object)
     array[:] = values
     return array

@@ -291,5 +291,4 @@ class LinearProgram:
 
 
 def ones(count: int, exact: bool) -> np.ndarray:
-    """``count`` ones of the program's arithmetic, [count]."""
     return np.full(count, Fraction(1), dtype=object) if exact else np.ones(count)

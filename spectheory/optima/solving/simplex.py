@@ -18,13 +18,6 @@ class Simplex:
     """A warm solver in floats: a program with more rows at its end starts from the last basis.
 
     It gives no bounds; ``solve`` and ``solve_exact`` certify.
-
-    Example:
-        >>> from spectheory.pairs.pair import ModelPair
-        >>> from spectheory.optima import single_path_program
-        >>> pair = ModelPair.context_free_pair([0.25, 0.75], [0.75, 0.25], draft_length=1)
-        >>> Simplex().point(single_path_program(pair)).round(9).tolist()
-        [1.0, 1.0, 0.333333333]
     """
 
     def __init__(self) -> None:
@@ -44,11 +37,6 @@ class Simplex:
             self.solver.setOptionValue(name, value)
 
     def point(self, program: LinearProgram) -> np.ndarray:
-        """An optimal point, [n].
-
-        Raises:
-            SolverError: HiGHS reports anything but optimal.
-        """
         self._run(program)
         return np.array(self.solver.getSolution().col_value)
 

@@ -33,7 +33,6 @@ class Bracketed(Result):
 
     @property
     def value_float(self) -> float:
-        """The value as a float."""
         return float(self.value)
 
     def to_document(self) -> dict[str, Any]:
@@ -47,7 +46,6 @@ class Bracketed(Result):
         }
 
     def headline(self) -> str:
-        """The program and its value or interval."""
         value = number_text(self.value) if exact_text(self.value) else f"{self.lower!r} to {self.upper!r}"
         return f"{self.program}: {value}" + ("" if self.status == "optimal" else f" ({self.status})")
 

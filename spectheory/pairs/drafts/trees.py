@@ -52,11 +52,7 @@ class Widths(DraftProcess):
         self.draws(pair.draft_length)  # refuses another length
 
     def draws(self, draft_length: int) -> np.ndarray:
-        """Whether path k has a token of its own at depth i, or an earlier path's, [K, L].
-
-        Raises:
-            InvalidInputError: the tree has another depth.
-        """
+        """Whether path k has a token of its own at depth i, or an earlier path's, [K, L]."""
         widths = self.widths
         if draft_length != len(widths):
             raise InvalidInputError(

@@ -122,7 +122,6 @@ def count_verdicts(claims: Sequence[Claim]) -> dict[str, int]:
 
 
 def counts_text(claims: Sequence[Claim]) -> str:
-    """How many statements, and how many of each verdict, in words."""
     counts = ", ".join(f"{count} {verdict}" for verdict, count in count_verdicts(claims).items() if count)
     total = f"{len(claims)} statement{'' if len(claims) == 1 else 's'}"
     return f"{total}: {counts}" if counts else total

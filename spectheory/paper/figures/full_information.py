@@ -1,14 +1,12 @@
 from collections.abc import Sequence
 from fractions import Fraction
-from typing import Any
 
 import numpy as np
 from matplotlib.figure import Figure
 
 from spectheory.exact.law import output_law
-from spectheory.optima import block_transport_optimum, optimum
+from spectheory.optima import block_transport_optimum, block_transport_value, optimum
 from spectheory.pairs.instances import two_token
-from spectheory.pairs.pair import ModelPair
 from spectheory.paper import Checks, Findings, ResultTable, exhibit
 from spectheory.paper.drawing import Look, legend_below, optimum_curve, panels, verifier_curve
 from spectheory.paper.figures.support import ONE_PATH
@@ -70,7 +68,7 @@ def full_information(draft_lengths: Sequence[int] = (1, 2, 3, 4, 5, 6)) -> Findi
         pair, here = two_token(length), f"L = {length}"
         laws = {name: output_law(name, pair) for name in ONE_PATH}
         values = {name: law.block_efficiency - 1 for name, law in laws.items()}
-        values["ideal"] = ideal = common_mass(pair)
+        values["ideal"] = ideal = block_transport_value(pair)
         best, defects = optimum(pair).value - 1, {name: law.total_variation for name, law in laws.items()}
         for name, value in values.items():
             printed = PRINTED.get(name) if length == 2 else None
@@ -101,19 +99,6 @@ def full_information(draft_lengths: Sequence[int] = (1, 2, 3, 4, 5, 6)) -> Findi
         "calls.",
         tables=[table, _acceptance_by_block(checks)],
         checks=checks,
-    )
-
-
-def common_mass(pair: ModelPair) -> Any:
-    """Σ_{1≤|a|≤L} min(p(a), q(a)): the mean common prefix of the best coupling of two texts.
-
-    Example:
-        >>> print(common_mass(two_token(2)))
-        4/3
-    """
-    return sum(
-        np.minimum(pair.target_path_probs(depth), pair.draft_path_probs(depth)).sum()
-        for depth in range(1, pair.draft_length + 1)
     )
 
 

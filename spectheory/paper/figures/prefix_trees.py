@@ -23,12 +23,7 @@ VERIFIERS = (*BY_POSITION, "conditional_transport")
 
 
 def shapes(num_leaves: int, draft_length: int) -> list[tuple[int, ...]]:
-    """Widths k_1, …, k_L of all trees with so many leaves.
-
-    Example:
-        >>> shapes(4, 2)
-        [(1, 4), (2, 2), (4, 1)]
-    """
+    """Widths k_1, …, k_L of all trees with so many leaves."""
     divisors = [width for width in range(1, num_leaves + 1) if num_leaves % width == 0]
     return [widths for widths in product(divisors, repeat=draft_length) if prod(widths) == num_leaves]
 

@@ -22,7 +22,6 @@ Setting = tuple[int, int, int]
 
 
 def setting_text(setting: Setting) -> str:
-    """A restriction in words."""
     tokens, length, drafts = setting
     return f"{tokens} tokens, draft length {length}, {drafts} drafts"
 

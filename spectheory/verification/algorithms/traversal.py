@@ -12,6 +12,7 @@ from spectheory.foundation.arrays import (
     at_most_one,
     divide_or_zero,
     namespace,
+    on_host,
     ones_like,
     positive_part,
     scaled_residual_mass,
@@ -25,7 +26,7 @@ from spectheory.foundation.validation import check_num_drafts
 from spectheory.pairs.contexts import first_path_with_prefix, is_first_with_prefix, shared_prefixes
 from spectheory.pairs.pair import ModelPair
 from spectheory.verification.correction_rows import CorrectionRows
-from spectheory.verification.outcome import Outcome
+from spectheory.verification.outcome import Outcome, on_numbers_of_host
 from spectheory.verification.verifier import TreeVerifier
 
 
@@ -61,8 +62,9 @@ class Traversal(TreeVerifier):
     source: ClassVar[str] = "this package, from the idea of traversal2025"
     draft_processes: ClassVar[frozenset[str]] = frozenset({"iid", "prefix_tree"})
 
+    @on_numbers_of_host
     def outcome(self, paths: Array, target_rows: Array, draft_rows: Array) -> Outcome:
-        xp = namespace(target_rows)
+        xp = namespace(paths)
         last = paths.shape[-1] - 1
         shared, holders = shared_prefixes(paths), first_path_with_prefix(paths)
         first = is_first_with_prefix(paths)
@@ -163,9 +165,8 @@ def _weights(
             context of path c.
         holders: [..., K, L+1], as of ``first_path_with_prefix``.
     """
-    xp = namespace(target_rows)
-    on_target = take_along(target_rows[..., :-1, :], paths[..., None])[..., 0]
-    ratio = divide_or_zero(on_target, take_along(draft_rows, paths[..., None])[..., 0])
+    xp = namespace(paths)
+    ratio = divide_or_zero(take_token(target_rows[..., :-1, :], paths), take_token(draft_rows, paths))
     one = ones_like(ratio[..., 0])
     weight = one
     weights: list[Array] = []
@@ -173,7 +174,13 @@ def _weights(
     betas: list[Array] = []
     for depth in range(paths.shape[-1]):
         state, entering = _Context.entered(weight), []
-        for number in range(paths.shape[-2]):
+        if _no_draws_meet(is_draft[..., depth]):  # then none waits for another
+            new = state.after_rejection(target_rows[..., depth, :], draft_rows[..., depth, :])
+            entered = state.entering(ratio[..., depth])
+            entering = [entered[..., number] for number in range(paths.shape[-2])]
+            here = xp.linalg.diagonal(is_draft[..., depth])
+            state = _Context(*(xp.where(here, x, old) for x, old in zip(new, state, strict=True)))
+        for number in range(paths.shape[-2] if not entering else 0):
             own = _Context(*(entry[..., number] for entry in state))
             entering.append(own.entering(ratio[..., number, depth]))
             new = own.after_rejection(target_rows[..., number, depth, :], draft_rows[..., number, depth, :])
@@ -184,6 +191,11 @@ def _weights(
         # The first path with a token says how its context is entered.
         weight = at_most_one(take_along(xp.stack(entering, axis=-1), holders[..., depth + 1]))
     return xp.stack([*weights, weight], axis=-1), xp.stack(alphas, axis=-1), xp.stack(betas, axis=-1)
+
+
+def _no_draws_meet(is_draft: Array) -> bool:
+    """Whether the host knows that no context has the draws of two paths.  [..., K, K]"""
+    return on_host(is_draft) and not bool(namespace(is_draft).any(is_draft.sum(-2) > 1))
 
 
 def _earned(

@@ -99,7 +99,6 @@ class PositionSkeleton(Defect, PositionByPosition):
         return survivors
 
     def division_factor(self, drafts_assumed: int) -> int:
-        """ρ for n drafts."""
         return drafts_assumed
 
     def select(self, position: Position) -> Selection:

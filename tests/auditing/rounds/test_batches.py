@@ -16,7 +16,7 @@ from spectheory.auditing.subjects.specimens import (
     path_batch_recursive_rejection,
     path_batch_repeats_paths,
 )
-from spectheory.foundation.errors import InvalidInputError
+from spectheory.foundation.errors import InvalidInputError, InvalidOutcomeError
 
 
 @pytest.mark.parametrize("name", BATCH_SPECIMENS)
@@ -34,6 +34,68 @@ def test_partner_requests_with_numbers_of_their_own_are_independent() -> None:
     sampler = Shipped(batch_token_verification, "batch", mixes=("ragged", "greedy", "padded"))
     assert audit_batches(sampler) == ("equal lengths", "ragged", "greedy", "padded")
     assert sampler.journal.findings == set()
+
+
+def of_equal_tokens(rows: Any, generator: Any) -> Any:
+    """Takes the rows of the first request for another one with its drafted tokens."""
+    first = rows[0]
+    known = [first if row.draft_tokens.equal(first.draft_tokens) else row for row in rows]
+    return batch_token_verification(known, generator)
+
+
+def of_equal_rows(rows: Any, generator: Any) -> Any:
+    """Takes the drafted tokens of the first request for those of another one with its rows."""
+    first = rows[0]
+    known = [
+        row._replace(draft_tokens=first.draft_tokens) if row.target_probs.equal(first.target_probs) else row
+        for row in rows
+    ]
+    return batch_token_verification(known, generator)
+
+
+def of_equal_requests(rows: Any, generator: Any) -> Any:
+    """Verifies equal requests once."""
+    found: dict[str, Any] = {}
+    for row in rows:
+        if str(row) not in found:
+            found[str(row)] = batch_token_verification([row], generator)[0]
+    return [found[str(row)] for row in rows]
+
+
+def of_equal_paths(requests: Any, generator: Any) -> Any:
+    """As ``of_equal_tokens``, of several paths."""
+    first = requests[0]
+    known = [first if request.paths.equal(first.paths) else request for request in requests]
+    return path_batch_recursive_rejection(known, generator)
+
+
+@pytest.mark.parametrize(
+    ("function", "signature", "text"),
+    [
+        (of_equal_tokens, "batch", "another law than alone"),
+        (of_equal_rows, "batch", "another law than alone"),
+        (of_equal_requests, "batch", "are not independent"),
+        (of_equal_paths, "path_batch", "another law than alone"),
+    ],
+)
+def test_requests_that_are_taken_for_each_other(function: Any, signature: str, text: str) -> None:
+    sampler = Shipped(function, signature)
+    audit_batches(sampler)
+    assert any(text in found for _, found in sampler.journal.findings)
+
+
+def test_a_request_without_an_answer() -> None:
+    sampler = Shipped(lambda rows, generator: batch_token_verification(rows, generator)[:1], "batch")
+    with pytest.raises(InvalidOutcomeError, match="returned the tokens of 1 request, expected 2"):
+        audit_batches(sampler)
+
+
+def test_the_headline_names_the_batches() -> None:
+    found = audit(batch_token_verification, {"two": instances.two_token(1)}, signature="batch")
+    assert found.headline() == (
+        "batch_token_verification: exactly lossless on 1 case in float32 and in batches of two requests "
+        "(equal lengths), (V, L, K) = (2, 1, 1)"
+    )
 
 
 @pytest.mark.deep

@@ -8,8 +8,14 @@ import numpy as np
 import pytest
 import torch
 
+from snapshots import digest
 from spectheory import audit, instances, output_law
-from spectheory.auditing.rounds.battery import audit_pairs, pairs_of_several_paths, random_dyadic
+from spectheory.auditing.rounds.battery import (
+    audit_pairs,
+    pairs_of_several_paths,
+    pairs_of_shapes,
+    random_dyadic,
+)
 from spectheory.auditing.rounds.questions import drafts_and_rows, followed_law, questions
 from spectheory.auditing.rounds.two_calls import call_twice
 from spectheory.auditing.subjects.shipped import Shipped
@@ -21,7 +27,7 @@ from spectheory.auditing.subjects.specimens import (
 )
 from spectheory.auditing.verdicts.audit_certificate import ARITHMETIC, DEFECT, NOT_DECIDED
 from spectheory.foundation.errors import InvalidOutcomeError
-from spectheory.pairs.drafts import PrefixTree, WithoutReplacement
+from spectheory.pairs.drafts import Iid, PrefixTree, WithoutReplacement
 from spectheory.pairs.pair import ModelPair
 
 
@@ -171,6 +177,39 @@ def tree_posterior(logits: Any, candidates: Any, processor: Any, forgets: bool =
         else:
             return best, place - 1, row
     return best, candidates.shape[1] - 1, processor(None, logits[best, -1]).softmax(-1)
+
+
+ASKED: dict[str, dict[str, Any]] = {
+    "sampler": {},
+    "sampler, K = 3": {"num_drafts": [3]},
+    "sampler, trees": {"trees": [PrefixTree((2, 1)), WithoutReplacement((2, 1))]},
+    "batch": {},
+    "evaluate_posterior": {},
+    "reject_children": {},
+}
+OF_BEFORE: dict[str, tuple[Any, ...]] = {
+    "sampler": (22, "9293e2f1", 0),
+    "sampler, K = 3": (3, "36e8548d", 0),
+    "sampler, trees": (14, "2ed594a4", 0),
+    "batch": (14, "d126b133", 0),
+    "evaluate_posterior": (35, "5f2f5d6d", 0),
+    "reject_children": (41, "265c0e92", 2),
+    "shapes": (19, "97df0acb"),
+}
+
+
+@pytest.mark.parametrize("name", ASKED)
+def test_the_questions_are_those_of_before(name: str) -> None:
+    """After a change that is meant, the new digests are in the message."""
+    groups, left_out = questions(Shipped(print, name.partition(",")[0], **ASKED[name]), None)
+    asked = [(f"{words}: {one.name}", one.pair, one.process) for words in groups for one in groups[words]]
+    assert (*digest(asked), len(left_out)) == OF_BEFORE[name]
+
+
+def test_pairs_of_shapes_are_those_of_before() -> None:
+    found = [pairs_of_shapes([5], [1]), pairs_of_shapes([], [3]), pairs_of_shapes([2, 3], [])]
+    asked = [(name, pair, Iid(1)) for pairs in found for name, pair in pairs.items()]
+    assert digest(asked) == OF_BEFORE["shapes"]
 
 
 @pytest.mark.deep

@@ -152,13 +152,13 @@ def test_partner_a_modification_is_replayed_on_rationals() -> None:
         prove(_WrongLater(), 2, 2, statement="completed", positive=True)
 
 
-@pytest.mark.parametrize("verifier", [_Unmodified(), _WrongBeyond()])
-def test_a_proof_is_not_one_of_a_wrong_modification(verifier: Any) -> None:
+def test_a_proof_is_not_one_of_a_wrong_modification() -> None:
     """Not even with the digest of its code."""
     document = read(STORED / "greedy_block_completed_V2_L2_K1_all.proof")
     check_document(document, verifiers["greedy_block"])
-    with pytest.raises(RejectedProofError, match="condition"):
-        check_document(document | {"verifier_code": code_digest(verifier)}, verifier)
+    for wrong in (_Unmodified(), _WrongBeyond()):
+        with pytest.raises(RejectedProofError, match="condition"):
+            check_document(document | {"verifier_code": code_digest(wrong)}, wrong)
 
 
 @pytest.fixture(scope="module")

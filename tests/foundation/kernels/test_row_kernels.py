@@ -171,7 +171,6 @@ def test_the_sort_of_arrays(monkeypatch: pytest.MonkeyPatch) -> None:
     for keys in (rows, rows.half(), rows.bfloat16(), *others):
         arrays.sort(keys)
     assert taken == [1, 1, 1]
-    assert not arrays.use_row_kernel([rows.half().repeat(64, 1)])  # no other loop takes these
 
 
 def test_a_number_at_the_end_of_a_block() -> None:
@@ -199,13 +198,13 @@ def test_draws_follow_the_row() -> None:
     [
         lambda rows: rows[..., :1_000],
         lambda rows: rows.reshape(-1, 500),
-        lambda rows: rows.half(),
+        lambda rows: rows.long(),
         lambda rows: rows[..., ::2],
         lambda rows: rows.numpy(),
         lambda rows: rows.clone().requires_grad_(),
         lambda rows: FakeTensorMode().from_tensor(rows),
     ],
-    ids=["few", "short", "half precision", "apart", "numpy", "differentiated", "fake"],
+    ids=["few", "short", "whole numbers", "apart", "numpy", "differentiated", "fake"],
 )
 def test_what_takes_the_other_way(change: Callable[[Any], Any]) -> None:
     """Only many floats of plain tensors, in long rows and side by side, are read by the loops."""

@@ -176,7 +176,7 @@ def test_meters(meter: Any, allocate: Any) -> None:
 def test_meters_agree_on_a_verifier() -> None:
     """Numpy under tracemalloc and torch under its profiler see the same round, to 5%."""
     given = rows("float64").on("cpu")
-    verifier = VERIFIERS["multi_round"]
+    verifier = VERIFIERS["multi_round_without_replacement"]
     on_torch = torch_cpu_peak_bytes(lambda: benchmark.one_round(verifier, given, seed=7)) / given.row_bytes
     assert on_torch == pytest.approx(multiple_of_input(verifier, "float64"), rel=0.05)
 

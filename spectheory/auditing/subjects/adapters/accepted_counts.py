@@ -52,7 +52,6 @@ def batches(call: Counting) -> Callable[..., Any]:
     """A sampler of the signature "batch", of requests with equal lengths."""
 
     def sampler(rows: Sequence[Row], generator: Any) -> list[list[int]]:
-        """Accepted tokens and the token after them."""
         drafted, target, draft = (
             torch.stack([torch.as_tensor(row[part]) for row in rows]) for part in range(3)
         )
@@ -69,7 +68,6 @@ def one_request(call: Counting) -> Callable[..., Any]:
     """A sampler of the signature "sampler", of one path; the call has a batch of one."""
 
     def sampler(paths: torch.Tensor, target: torch.Tensor, draft: torch.Tensor, generator: Any) -> list[int]:
-        """Accepted tokens and the token after them."""
         count, token = call(paths[:1], target[:1], draft[:1], generator)
         return [*paths[0, : int(count)].tolist(), int(token)]
 

@@ -20,7 +20,6 @@ def batch(code: Code) -> Callable[..., Any]:
     implementation = code.function()
 
     def sampler(rows: Sequence[Row], generator: Any) -> list[list[int]]:
-        """As its module calls it; all paths have the same length."""
         greedy = torch.tensor([row.is_greedy for row in rows])
         target = torch.stack([row.target_probs for row in rows]).log()
         drafted = torch.stack([row.draft_tokens for row in rows])

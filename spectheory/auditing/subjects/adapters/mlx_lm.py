@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 import torch
+from scipy.special import softmax
 
 from spectheory.auditing.subjects.library_code import Code
 from spectheory.auditing.subjects.one_module import Given
@@ -47,19 +48,14 @@ CATEGORICAL = "mx.random.categorical: a draw with the softmax of the logits"
 NO_FLOAT = "float: a random number is compared as it is"
 
 
-def _softmax(x: np.ndarray, axis: int = -1) -> np.ndarray:
-    weights = np.exp(x - x.max(axis=axis, keepdims=True))
-    return weights / weights.sum(axis=axis, keepdims=True)
-
-
 def _categorical(logits: np.ndarray) -> np.ndarray:
-    return np.array(np.random.default_rng().choice(len(logits), p=_softmax(logits.astype(float))))
+    return np.array(np.random.default_rng().choice(len(logits), p=softmax(logits.astype(float))))
 
 
 def _arrays() -> Mapping[str, Any]:
     return {
         **{name: getattr(np, name) for name in ("arange", "cumprod", "int32", "log", "maximum", "minimum")},
-        "softmax": _softmax,
+        "softmax": softmax,
         "random": SimpleNamespace(
             uniform=lambda shape: np.random.default_rng().random(shape), categorical=_categorical
         ),
@@ -95,7 +91,6 @@ def speculative_generate_step(code: Code) -> Callable[..., Any]:
     def sampler(
         paths: torch.Tensor, target_rows: torch.Tensor, draft_rows: torch.Tensor, generator: Any
     ) -> list[int]:
-        """Take tokens from the generator, until one was not drafted."""
         length = paths.shape[1]
         drafted = iter(paths[0].tolist())
 
@@ -134,7 +129,6 @@ def mlx_dspark(code: Code) -> Callable[..., Any]:
     def sampler(
         paths: torch.Tensor, target_rows: torch.Tensor, draft_rows: torch.Tensor, generator: Any
     ) -> list[int]:
-        """As the generating loop calls it, at temperature 1."""
         path = paths[0].tolist()
         logits, draft = target_rows[0].log().numpy(), draft_rows[0].numpy()
         count, token = code.call(v_logits=logits, draft=path, q_probs=draft, temperature=1.0)
@@ -149,7 +143,6 @@ def dspark_mlx(code: Code) -> Callable[..., Any]:
     def sampler(
         paths: torch.Tensor, target_rows: torch.Tensor, draft_rows: torch.Tensor, generator: Any
     ) -> list[int]:
-        """With a generator of numpy."""
         found = code.call(
             draft_tokens=paths[0].numpy(),
             draft_probs=draft_rows[0].double().numpy(),

@@ -63,11 +63,7 @@ class CachedModel:
 
 
 def with_models(step: Step) -> Callable[..., Any]:
-    """A round whose models keep their caches; the target is asked about the drafted tokens last.
-
-    Args:
-        step: one round of the library.
-    """
+    """A round whose models keep their caches; the target is asked about the drafted tokens last."""
     models: list[CachedModel] = []
 
     def play(text: Sequence[int], target: Model, draft: Model, draft_length: int, generator: Any) -> Any:

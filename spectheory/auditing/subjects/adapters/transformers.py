@@ -64,7 +64,6 @@ def evaluate_posterior(code: Code) -> Callable[..., Any]:
     """A sampler of the signature "evaluate_posterior"."""
 
     def sampler(logits: Any, candidates: Any, logits_processor: Any) -> Any:
-        """As EAGLE calls it."""
         return code.call(logits=logits, candidates=candidates, logits_processor=logits_processor)
 
     return sampler
@@ -74,9 +73,6 @@ def assisted_generation(code: Code) -> Callable[..., Any]:
     """A round: the text that ``generate`` of the installed library samples with an assistant.
 
     Inside are all rounds of the text, with the caches of both models.
-
-    Raises:
-        InvalidInputError: the code is of another release than the installed one.
     """
     import transformers
 

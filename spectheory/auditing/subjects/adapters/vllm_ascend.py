@@ -17,11 +17,7 @@ STAND_INS = ("page-locked memory: ordinary memory",)
 
 
 def rejection_sample(code: Code, *, block_verification: bool) -> Callable[..., Any]:
-    """A sampler of the signature "batch".
-
-    Raises:
-        InvalidInputError: the release has no setting for block verification.
-    """
+    """A sampler of the signature "batch"."""
     settings = "vllm_ascend.ascend_config"
     if block_verification and settings not in code.stops:
         raise code.refused("reads no settings, so it has no block verification")

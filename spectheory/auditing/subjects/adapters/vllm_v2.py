@@ -84,10 +84,6 @@ def drafting_round(code: Code, drafter: Code) -> Callable[..., Any]:
     """A batch of rounds: tokens are drafted with Gumbel numbers, one after the other, and verified.
 
     The draft logits that the drafter keeps for the verification are the reported ones.
-
-    Args:
-        code: ``rejection_sample``.
-        drafter: ``gumbel_sample``.
     """
     for each in (code, drafter):
         each.replace(("murmur3_uniform32", "_log1p_neg_stable"), gumbel_noise, NOISE)

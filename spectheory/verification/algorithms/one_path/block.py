@@ -15,7 +15,7 @@ from spectheory.foundation.arrays import (
 )
 from spectheory.verification.algorithms.one_path.first_path import OnePath, first_path_only, first_path_ratios
 from spectheory.verification.correction_rows import CorrectionRows
-from spectheory.verification.outcome import Outcome
+from spectheory.verification.outcome import Outcome, on_numbers_of_host
 
 
 class Block(OnePath):
@@ -48,6 +48,7 @@ class Block(OnePath):
     name: ClassVar[str] = "block"
     source: ClassVar[str] = "block2024 Alg. 2"
 
+    @on_numbers_of_host
     def outcome(self, paths: Array, target_rows: Array, draft_rows: Array) -> Outcome:
         weights = self.weights(first_path_ratios(paths, target_rows, draft_rows))
         residual_mass = self.residual_masses(weights, target_rows[..., 0, :, :], draft_rows[..., 0, :, :])

@@ -15,7 +15,7 @@ from spectheory.verification.algorithms.one_path.block import Block
 from spectheory.verification.algorithms.one_path.first_path import OnePath, first_path_only, first_path_ratios
 from spectheory.verification.correction_rows import CorrectionRows
 from spectheory.verification.modification import ModifiesTarget
-from spectheory.verification.outcome import Outcome
+from spectheory.verification.outcome import Outcome, on_numbers_of_host
 
 
 class GreedyBlock(OnePath, ModifiesTarget):
@@ -53,6 +53,7 @@ class GreedyBlock(OnePath, ModifiesTarget):
     source: ClassVar[str] = "block2024 Alg. 4"
     lossless: ClassVar[bool] = False
 
+    @on_numbers_of_host
     def outcome(self, paths: Array, target_rows: Array, draft_rows: Array) -> Outcome:
         path_ratio = prefix_products(first_path_ratios(paths, target_rows, draft_rows))
         accept = _acceptance(path_ratio, target_rows[..., 0, :, :], draft_rows[..., 0, :, :])

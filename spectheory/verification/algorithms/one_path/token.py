@@ -5,7 +5,7 @@ from typing import ClassVar
 from spectheory.foundation.arrays import Array, at_most_one, namespace, prefix_products, zeros_like
 from spectheory.verification.algorithms.one_path.first_path import OnePath, first_path_only, first_path_ratios
 from spectheory.verification.correction_rows import CorrectionRows
-from spectheory.verification.outcome import Outcome
+from spectheory.verification.outcome import Outcome, on_numbers_of_host
 
 
 class Token(OnePath):
@@ -28,6 +28,7 @@ class Token(OnePath):
     name: ClassVar[str] = "token"
     source: ClassVar[str] = "block2024 Alg. 1 (leviathan2023; chen2023)"
 
+    @on_numbers_of_host
     def outcome(self, paths: Array, target_rows: Array, draft_rows: Array) -> Outcome:
         stop_probs = self.stops(self.acceptance(paths, target_rows, draft_rows))
 

@@ -75,8 +75,9 @@ def tilted_cuts(node: ScoreNode, levels: Array) -> Array:
     zero, one, weight = zeros_like(levels[..., :1]), ones_like(levels[..., :1]), ones_like(levels)
     plan = zeros_like(node.pieces)
     reached = cumulative(node.draft_masses * levels)[..., 1:]
-    drafted = (node.draft_masses > 0)[..., None]
+    whole, those_left = plan, None
     for _ in range(size):
+        drafted = (node.draft_masses > 0)[..., None]
         same_block = start[..., :, None] == start[..., None, :]
         tokens = xp.stack([node.draft_masses, node.draft_masses * levels], axis=-1)
         tokens = xp.concat([tokens, node.pieces], axis=-1)
@@ -109,15 +110,39 @@ def tilted_cuts(node: ScoreNode, levels: Array) -> Array:
 
         plan = add_scaled(plan, (weight * (1 - share))[..., None], tilted)
         weight = weight * share
-        # Without weight the rest adds nothing; an accelerator goes through it rather than wait for the host.
-        if on_host(weight) and not bool(xp.any(weight > 0)):
-            break
         levels = (mean + divide_or_zero(centred, taken))[..., 0]
         reached = chord + divide_or_zero(excess, taken[..., 0])
         place = first_true(same_block & (part[..., None, :] == taken)) + 1
         in_front = number < place
         start, end = xp.where(in_front, start, place), xp.where(in_front, place, end)
-    return plan
+        # Without weight the rest adds nothing; an accelerator goes through it rather than wait for the host.
+        going_on = _going_on(weight)
+        if going_on is None:
+            continue
+        if those_left is None:
+            whole, those_left = plan, going_on
+        else:
+            whole[those_left] = plan
+            those_left = those_left[going_on]
+        if not len(going_on):
+            return whole
+        node = ScoreNode(*(array[going_on] for array in node))
+        levels, reached, weight, start, end, plan, zero, one = (
+            array[going_on] for array in (levels, reached, weight, start, end, plan, zero, one)
+        )
+    if those_left is None:
+        return plan
+    whole[those_left] = plan
+    return whole
+
+
+def _going_on(weight: Array) -> Array | None:
+    """The numbers of the contexts with weight left, once they are at most half; ``None`` before.  [n, N]"""
+    if not on_host(weight) or weight.ndim != 2:
+        return None
+    xp = namespace(weight)
+    numbers = xp.nonzero(xp.any(weight > 0, axis=-1))[0]
+    return numbers if 2 * len(numbers) <= len(weight) else None
 
 
 def _largest(values: Array, same_block: Array) -> Array:

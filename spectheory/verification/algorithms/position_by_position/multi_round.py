@@ -24,6 +24,8 @@ from spectheory.verification.algorithms.position_by_position.positions import (
     first_accepted,
     one_after_the_other,
 )
+from spectheory.verification.correction_rows import CorrectionRows
+from spectheory.verification.outcome import Outcome, on_numbers_of_host
 
 
 class MultiRound(PositionByPosition):
@@ -72,6 +74,21 @@ class MultiRound(PositionByPosition):
         """The target mass that is left, max(p - t q, 0), not normalised."""
         return residual_rows(target_rows, draft_rows, other_scale=note)
 
+    def residual_at(self, rows: CorrectionRows, note: Array) -> Array:
+        return rows.residual(draft_scale=note)
+
+    def outcome(self, paths: Array, target_rows: Array, draft_rows: Array) -> Outcome:
+        find = self._of_one_draft_model if self._one_draft_model else super().outcome
+        return find(paths, target_rows, draft_rows)
+
+    @on_numbers_of_host
+    def _of_one_draft_model(self, paths: Array, target_rows: Array, draft_rows: Array) -> Outcome:
+        return super().outcome(paths, target_rows, draft_rows)
+
+    def _depths(self, length: int) -> list[slice]:
+        # Where no row is written, all depths at once.
+        return [slice(0, length)] if self._one_draft_model else super()._depths(length)
+
     @property
     def _one_draft_model(self) -> bool:
         return self._process is None or self._process.name != "per_path"
@@ -87,11 +104,10 @@ def rejections_of_one_row(position: Position) -> DraftSelection:
     Contexts of paths that stand together have the same numbers, so one sum per path is enough.  Nothing is
     left where m = 0.  ``recursive_rejection`` is the same with rows; the tests hold the two together.
     """
-    xp = namespace(position.target_rows)
+    xp = namespace(position.tokens)
     num_drafts = position.tokens.shape[-1]
     on_target, on_draft = position.on_tokens(position.target_rows), position.on_tokens(position.draft_rows)
-    shift = zeros_like(position.target_rows[..., 0])
-    mass = ones_like(shift)
+    shift, mass = zeros_like(on_target[..., 0]), ones_like(on_target[..., 0])
     accepted = []
     for number in range(num_drafts):
         is_draft = position.is_draft[..., number]

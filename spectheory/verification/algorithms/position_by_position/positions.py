@@ -52,7 +52,8 @@ class Position(NamedTuple):
 
     def on_tokens(self, rows: Array) -> Array:
         """The entries of ``rows`` [..., C, V] at the next tokens, [..., C, K]."""
-        return take_along(rows, namespace(rows).broadcast_to(self.tokens[..., None, :], self.is_draft.shape))
+        tokens = namespace(self.tokens).broadcast_to(self.tokens[..., None, :], self.is_draft.shape)
+        return take_along(rows, tokens)
 
     def context_of(self, number: int) -> int:
         """Where in the C contexts that of path k stands."""
@@ -119,8 +120,12 @@ class PositionByPosition(TreeVerifier):
         """The residual of ``select``, [..., V], where ``select_draft`` left a note, [...]."""
         raise NotImplementedError
 
+    def residual_at(self, rows: CorrectionRows, note: Array) -> Array:
+        """``residual`` at a stop."""
+        return self.residual(rows.target_row, rows.draft_row, note)
+
     def outcome(self, paths: Array, target_rows: Array, draft_rows: Array) -> Outcome:
-        xp = namespace(target_rows)
+        xp, rows = namespace(paths), namespace(target_rows)
         shared = shared_prefixes(paths)
         # [..., C, K, L]: path k's draw at this depth is a draft at the context of path c
         is_draft = shared[..., :-1] & self.draws(paths)
@@ -128,8 +133,8 @@ class PositionByPosition(TreeVerifier):
             self._leave_or_follow(
                 Position(
                     xp.moveaxis(paths[..., at], -1, -2),
-                    xp.moveaxis(target_rows[..., at, :], -2, -3),
-                    xp.moveaxis(draft_rows[..., at, :], -2, -3),
+                    rows.moveaxis(target_rows[..., at, :], -2, -3),
+                    rows.moveaxis(draft_rows[..., at, :], -2, -3),
                     xp.moveaxis(is_draft[..., at], -1, -3),
                     lambda number, at=at: draft_rows[..., number, at, None, :],  # type: ignore[misc]
                 )
@@ -151,7 +156,7 @@ class PositionByPosition(TreeVerifier):
                 # Past the last drafted token q is 0, and any note gives the target's row.
                 on_path = take_path(notes[0], path_index)
                 note = take_token(on_path, xp.clip(length, None, last))
-                return self.residual(rows.target_row, rows.draft_row, note)
+                return self.residual_at(rows, note)
             position = _position_at(paths, target_rows, draft_rows, is_draft, path_index, length)
             return _without_drafted(position, self.select(position).residual)[..., 0, :]
 
@@ -200,7 +205,7 @@ class PositionByPosition(TreeVerifier):
 
     def _leave_or_follow(self, position: Position) -> tuple[Array, ...]:
         """P(Y is not drafted), P(Y is the next token of path k) and a note for the contexts of all paths."""
-        xp = namespace(position.target_rows)
+        xp = namespace(position.tokens)
         found = self.select_draft(position)
         if found is None:
             selection = self.select(position)

@@ -2,11 +2,10 @@
 
 from collections import defaultdict
 from fractions import Fraction
-from itertools import product
-from math import prod
 
 from reference import (
     Law,
+    add_outputs,
     draft_prob,
     draft_row,
     law_of,
@@ -49,15 +48,7 @@ def greedy_block_law(pair: ModelPair, undefined: Fraction) -> Law:
                 unbounded = ONE if sum(gain) else undefined
                 accept.append(min(ONE, sum(gain) / loss) if loss else unbounded)
         accept.append(min(ONE, ratios[length]))
-        for decisions in product((False, True), repeat=length):
-            tau = max((i for i, accepted in enumerate(decisions, start=1) if accepted), default=0)
-            chances = (h if accepted else 1 - h for h, accepted in zip(accept, decisions, strict=True))
-            chance = draft_prob(pair, path) * prod(chances, start=ONE)
-            if chance == 0:
-                continue
-            row = target_row(pair, path) if tau == length else normalised(residuals[tau])
-            for y, mass in enumerate(row):
-                law[(*path[:tau], y)] += chance * mass
+        add_outputs(law, pair, path, draft_prob(pair, path), accept, residuals)
     return without_zeros(law)
 
 

@@ -6,7 +6,15 @@ from math import prod
 import numpy as np
 import pytest
 
-from drawn_trees import SIZES, acted_out, drawn_paths, drawn_trees, multi_round_rule
+from drawn_trees import (
+    SIZES,
+    acted_out,
+    assert_close,
+    drawn_paths,
+    drawn_trees,
+    kseq_rule_by_hand,
+    multi_round_rule,
+)
 from edge_pairs import SPREAD, edge_pairs, random_pairs
 from law_checks import assert_same_law
 from reference import law_of
@@ -19,6 +27,7 @@ from spectheory.verification.algorithms.position_by_position.multi_round import 
     MultiRound,
     multi_round_acceptance,
 )
+from spectheory.verification.algorithms.position_by_position.spectr import SpecTr
 from spectheory.verification.outcome import Outcome
 
 
@@ -50,14 +59,17 @@ def test_multi_round_at_one_position_accepts_as_its_closed_form(num_drafts: int)
 def test_laws_on_prefix_trees_are_those_acted_out(
     vocab_size: int, widths: tuple[int, ...], how_many: int
 ) -> None:
-    """The law exactly, draw by draw on explicit trees; lossless."""
+    """The laws, multi-round's exactly and SpecTr's to 1e-12, draw by draw on explicit trees; lossless."""
     length = len(widths)
     cases = random_pairs(vocab_size, length, how_many, 700)
     for pair in [*(edge_pairs(length) if prod(widths) == 2 and length < 3 else []), *cases]:
-        process = PrefixTree(widths)
+        trees, process = list(drawn_trees(pair, widths, False)), PrefixTree(widths)
         law = output_law(MultiRound(), pair, drafts=process)
-        assert law_of(law) == acted_out(pair, drawn_trees(pair, widths, False), multi_round_rule)
+        assert law_of(law) == acted_out(pair, trees, multi_round_rule)
         assert law.total_variation == 0
+        law = output_law(SpecTr(), pair, drafts=process)
+        assert_close(law_of(law), acted_out(pair, trees, kseq_rule_by_hand), 1e-12)
+        assert law.total_variation < 1e-12
 
 
 @pytest.mark.parametrize(

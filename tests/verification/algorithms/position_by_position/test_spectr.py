@@ -1,14 +1,10 @@
 """spectr: kseq at every position, on i.i.d. drafts and on trees that are acted out."""
 
-from math import prod
-
 import numpy as np
 import pytest
 
-from drawn_trees import SIZES, acted_out, assert_close, drawn_trees, kseq_rule_by_hand
 from edge_pairs import edge_pairs, random_pairs
 from law_checks import assert_same_law
-from reference import law_of
 from spectheory import instances
 from spectheory.exact.law import output_law
 from spectheory.foundation import arrays
@@ -24,20 +20,6 @@ def test_kseq_is_spectr_at_one_position() -> None:
         for process in (Iid(2), Iid(3), PrefixTree((3,))):
             laws = output_law(KSeq(), pair, drafts=process), output_law(SpecTr(), pair, drafts=process)
             assert_same_law(*laws, tolerance=1e-15 if laws[0].masses[0].dtype == float else 0.0)
-
-
-@pytest.mark.parametrize(("vocab_size", "widths", "how_many"), SIZES)
-def test_laws_on_prefix_trees_are_those_acted_out(
-    vocab_size: int, widths: tuple[int, ...], how_many: int
-) -> None:
-    """The law to 1e-12, draw by draw on explicit trees; lossless."""
-    length = len(widths)
-    cases = random_pairs(vocab_size, length, how_many, 700)
-    for pair in [*(edge_pairs(length) if prod(widths) == 2 and length < 3 else []), *cases]:
-        law = output_law(SpecTr(), pair, drafts=PrefixTree(widths))
-        expected = acted_out(pair, drawn_trees(pair, widths, False), kseq_rule_by_hand)
-        assert_close(law_of(law), expected, 1e-12)
-        assert law.total_variation < 1e-12
 
 
 def test_an_accelerator_is_not_asked_where_drafts_meet(monkeypatch: pytest.MonkeyPatch) -> None:

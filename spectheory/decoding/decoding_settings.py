@@ -1,0 +1,56 @@
+"""Settings of ``decode``, which the help of ``spectheory generate`` shows without torch."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from spectheory.foundation.settings import Settings, setting
+from spectheory.foundation.validation import check_count
+from spectheory.pairs.drafts import DraftProcess
+
+if TYPE_CHECKING:
+    from spectheory.decoding.loop import Iteration
+    from spectheory.models import SamplingOptions
+    from spectheory.models.drafting import Lap
+
+
+@dataclass(frozen=True, kw_only=True)
+class DecodingSettings(Settings):
+    """The settings of ``decode``.
+
+    Attributes:
+        drafts: K paths drafted i.i.d., or a draft process; of several draft models the first K draft a path
+            each.
+        draft_length: Tokens per path, L.
+        max_new_tokens: Longest text; prompt, text and a draft must fit into both models.
+        options: ``SamplingOptions``: temperature (0 is greedy), top-k and top-p of both models.
+        processors: transformers' logits processors, or functions of (token ids [N, n], scores [N, V]),
+            applied to both models before ``options``.
+        stop_strings: A stop string; may be repeated.  Texts end behind the token that completes one of them.
+        stop_at_end_of_sequence: whether texts end at the end-of-sequence tokens of the target.
+        seed: The same seed gives the same texts on one device.
+        batch_size: Prompts decoded at a time.
+        max_prompt_tokens: Keep at most the last N tokens of every prompt.
+        watch: called with (number of the batch's first prompt, iteration) after every call of the target.
+        lap: called with the part of an iteration that has just ended, see ``iterations``.
+    """
+
+    drafts: int | DraftProcess = 1
+    draft_length: int = setting(8, "--draft-length", "-l", metavar="L")
+    max_new_tokens: int = setting(128, "--max-new-tokens", "-n", metavar="N")
+    options: SamplingOptions | None = None
+    processors: Sequence[Any] = ()
+    stop_strings: Sequence[str] = setting((), "--stop", multiple=True, metavar="TEXT")
+    stop_at_end_of_sequence: bool = True
+    seed: int = setting(0, "--seed")
+    batch_size: int = setting(16, "--batch-size", command_default=8, metavar="N")
+    max_prompt_tokens: int | None = setting(None, "--max-prompt-tokens", metavar="N")
+    watch: Callable[[int, Iteration], None] | None = None
+    lap: Lap | None = None
+
+    def __post_init__(self) -> None:
+        self._check(check_count, "draft_length", "max_new_tokens", "batch_size", "max_prompt_tokens")
+        self._check(partial(check_count, at_least=0), "seed")

@@ -1,0 +1,155 @@
+"""The row operators as Triton kernels, in Triton's interpreter: against the loops, and audited exactly."""
+
+import warnings
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from array_api_compat import is_torch_array
+
+from spectheory import instances
+from spectheory.auditing.following.triton_kernels import interpreting
+from spectheory.foundation import arrays
+from spectheory.foundation.kernels import row_kernels
+from spectheory.foundation.kernels.places import row_places
+from spectheory.testing import assert_sampler_lossless
+from spectheory.verification import correction_rows
+from spectheory.verification.algorithms import verifiers
+
+
+@pytest.fixture(scope="module")
+def kernels() -> ModuleType:
+    with interpreting():
+        from spectheory.foundation.kernels import triton_rows
+    return triton_rows
+
+
+def rows_of(seed: int, *shape: int, dtype: torch.dtype = torch.float64) -> torch.Tensor:
+    return torch.rand(*shape, generator=torch.Generator().manual_seed(seed), dtype=torch.float64).to(dtype)
+
+
+@pytest.mark.parametrize("scaled", [(0, 0), (1, 1)])
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64, torch.float16])
+@pytest.mark.parametrize("size", [3, 1_500])
+def test_residuals(kernels: ModuleType, size: int, dtype: torch.dtype, scaled: tuple[int, int]) -> None:
+    target, draft = rows_of(1, 3, 2, 3, size, dtype=dtype), rows_of(2, 3, 2, 2, size, dtype=dtype)
+    scales = [rows_of(3 + n, 3, dtype=dtype) if on else None for n, on in enumerate(scaled)]
+    stops = torch.tensor([0, 1, 1]), torch.tensor([0, 2, 1])
+    mass = target[:, 1, 1], draft[:, 0, 1], *scales
+    with interpreting():
+        found = kernels.residual_at_stops(target, draft, *stops, *scales), kernels.residual_mass(*mass)
+    expected = row_kernels.residual_at_stops(target, draft, *stops, *scales), row_kernels.residual_mass(*mass)
+    tolerance = 4 * torch.finfo(dtype).eps
+    for one, other in zip(found, expected, strict=True):
+        assert one.dtype is dtype
+        torch.testing.assert_close(one, other, rtol=tolerance, atol=tolerance)
+    # partner: the draft row of another depth
+    with interpreting():
+        wrong = kernels.residual_mass(target[:, 1, 1], draft[:, 0, 0], *scales)
+    assert not torch.allclose(wrong, expected[1], rtol=1e-2, atol=0)
+
+
+@pytest.mark.parametrize("size", [3, 256, 700])
+def test_draws(kernels: ModuleType, size: int) -> None:
+    """The numbers of the loops; an entry without mass is never drawn, whatever u is."""
+    rows = rows_of(5, 40, size) * (rows_of(6, 40, size) < 0.5)
+    rows[:, 0] += 1e-3
+    uniform = torch.linspace(0, 1 - 2**-53, 40, dtype=torch.float64)
+    with interpreting():
+        numbers, masses = kernels.draw(rows, uniform, 256)
+    expected, expected_masses = row_kernels.draw(rows, uniform, 256)
+    assert numbers.tolist() == expected.tolist()
+    torch.testing.assert_close(masses, expected_masses, rtol=1e-14, atol=0)
+    assert bool((rows.gather(-1, numbers[:, None]) > 0).all())
+
+
+def test_kernels_that_fail_are_not_used(kernels: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Before the first use on a device they are held against a case that is known."""
+    check, device = kernels.work_on.__wrapped__, torch.device("cpu")
+    with interpreting(), warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert check(device)
+    right = kernels.residual_mass
+    monkeypatch.setattr(kernels, "residual_mass", lambda *given: right(*given) + 1)
+    with interpreting(), pytest.warns(UserWarning, match="not used on cpu.*they give other numbers"):
+        assert not check(device)
+    monkeypatch.setattr(kernels, "residual_mass", None)
+    with interpreting(), pytest.warns(UserWarning, match="TypeError: 'NoneType' object is not callable"):
+        assert not check(device)
+
+
+def test_what_does_not_belong_together_is_refused(kernels: ModuleType) -> None:
+    rows = rows_of(1, 4, 300)
+    with interpreting():
+        with pytest.raises(ValueError, match="rows of one shape"):
+            kernels.residual_mass(rows, rows[:3], None, None)
+        with pytest.raises(ValueError, match="a scale per row"):
+            kernels.residual_mass(rows, rows, rows[:3, 0], None)
+        with pytest.raises(ValueError, match="side by side"):
+            kernels.residual_mass(rows.mT.contiguous().mT, rows, None, None)
+        with pytest.raises(ValueError, match="a uniform number per row"):
+            kernels.draw(rows, rows[:2, 0], 256)
+
+
+@pytest.fixture
+def on_a_device(kernels: ModuleType, monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Every row is read by the kernels, as on a CUDA device; the names of those that were called."""
+    called: list[str] = []
+
+    def noted(name: str) -> Any:
+        def kernel(*given: Any) -> Any:
+            called.append(name)
+            return getattr(kernels, name)(*given)
+
+        return kernel
+
+    for name in ("residual_mass", "residual_at_stops", "draw"):
+        monkeypatch.setattr(row_kernels, name, noted(name))
+    for module in (arrays, correction_rows):
+        monkeypatch.setattr(module, "use_row_kernel", lambda rows, *_, **__: is_torch_array(rows[0]))
+    monkeypatch.setattr(correction_rows, "is_one_number", lambda index: False)
+    monkeypatch.setattr(arrays, "rows_for_loops", lambda *rows: False)
+    return called
+
+
+def verified(name: str, paths: Any, target_rows: Any, draft_rows: Any, generator: Any) -> list[int]:
+    """A round of a verifier of this package on one text."""
+    given = (array[None] for array in (paths, target_rows, draft_rows))
+    drawn = verifiers[name].outcome(*given).sample(generator)
+    path, length = int(drawn.path_index[0]), int(drawn.length[0])
+    return [*paths[path, :length].tolist(), int(drawn.token[0])]
+
+
+@pytest.mark.parametrize(
+    "pairs", [{"thirds": instances.two_token(2)}, pytest.param(None, marks=pytest.mark.deep, id="all")]
+)
+def test_rounds_with_the_kernels_are_audited_as_lossless(on_a_device: list[str], pairs: Any) -> None:
+    """Random numbers are followed through the kernels, as through those that libraries ship."""
+
+    def verify(paths: Any, target_rows: Any, draft_rows: Any, generator: Any) -> list[int]:
+        return verified("block", paths, target_rows, draft_rows, generator)
+
+    assert_sampler_lossless(verify, pairs=pairs, num_drafts=(1,))
+    assert {"residual_mass", "residual_at_stops", "draw"} == set(on_a_device)
+
+
+def test_a_wrong_kernel_is_found(on_a_device: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    """It draws the correction token from the target's row."""
+    right = row_kernels.residual_at_stops
+
+    def wrong(target_rows: Any, draft_rows: Any, *stop: Any) -> Any:
+        return right(target_rows, draft_rows * 0, *stop)
+
+    monkeypatch.setattr(row_kernels, "residual_at_stops", wrong)
+
+    def verify(paths: Any, target_rows: Any, draft_rows: Any, generator: Any) -> list[int]:
+        return verified("block", paths, target_rows, draft_rows, generator)
+
+    with pytest.raises(AssertionError, match="its law is not the target's"):
+        assert_sampler_lossless(verify, pairs={"thirds": instances.two_token(2)}, num_drafts=(1,))
+
+
+def test_places() -> None:
+    assert np.array_equal(row_places((2, 2), (10, 3)), [0, 3, 10, 13])
