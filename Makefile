@@ -7,6 +7,7 @@
 # make notebooks   run the notebooks and store their outputs in them
 # make docs        install into .venv and build the documentation site in build/site
 # make dist        build the wheel and the source distribution, and run each in new environments, one per extra
+# make draft       train the draft of SmolLM2 that is shipped again; it can be resumed
 # make gpu         laws, texts, rounds and models on a GPU, or a little of each on a CPU, within nine minutes
 # make mutants     install into .venv and check that wrong changes of the package fail its tests
 PYTHON ?= python3
@@ -18,7 +19,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: setup reproduce test deep fetched audits proofs notebooks docs dist gpu mutants lint types bench clean
+.PHONY: setup reproduce test deep fetched audits proofs notebooks docs dist draft gpu mutants lint types bench clean
 
 setup: $(STAMP)
 
@@ -66,6 +67,9 @@ docs: setup
 
 dist: setup
 	$(BIN)/python scripts/distribution.py
+
+draft: setup
+	OMP_NUM_THREADS=1 $(BIN)/python scripts/train_draft.py --work build/draft --out spectheory/models/smollm2_draft
 
 # With the torch that is there: the one of .venv computes on a CPU.
 gpu:

@@ -28,13 +28,12 @@ from scipy.stats import t as student_t
 from timing import machine, write
 
 from spectheory.models import LanguageModelPair, bundled_prompts, draft_and_score, prefill
-from spectheory.models.drafting import DraftedBatch, PrefilledPrompts
 from spectheory.optima.bounds import sampled_bound, sampled_path_scores
 from spectheory.optima.bounds.on_path_scores import Continuations
+from spectheory.simulation.continuations import continued
 from spectheory.simulation.estimates import clustered, stratified
 from spectheory.verification.algorithms import verifiers
 from spectheory.verification.algorithms.recoupling_gain import recoupling_gain
-from spectheory.verification.outcome import sample_rows
 
 OTHERS = (
     "token",
@@ -164,30 +163,6 @@ def _gains(*drafted: torch.Tensor) -> np.ndarray:
     """What recoupling adds to scored selection, the mean over the last tokens given those before them."""
     tuples = zip(*(array.numpy() for array in drafted), strict=True)
     return np.array([recoupling_gain(verifiers[SCORED], *one) for one in tuples])
-
-
-@torch.no_grad()
-def continued(prefilled: PrefilledPrompts, batch: DraftedBatch, generator: torch.Generator) -> Continuations:
-    """One continuation by the target of every prefix of every drafted path.
-
-    The models go on from the prompts that they have read.
-    """
-    pair, texts = prefilled.pair, prefilled.texts
-    size, number, length, vocab = batch.draft_rows.shape
-    tokens = torch.zeros((size, number, length, length - 1), dtype=torch.int64)
-    target_rows, draft_rows = batch.draft_rows.new_zeros((2, size, number, length, length - 1, vocab))
-    for depth in range(length - 1):
-        paths, row = batch.paths[:, :, :depth], batch.target_rows[:, :, depth]
-        steps = length - 1 - depth
-        for step in range(steps):
-            paths = torch.cat([paths, sample_rows(row, generator)[..., None]], dim=-1)
-            logits = prefilled.target.follow(texts, paths, first=paths.shape[-1] if step else 0)
-            row = torch.softmax(pair.logits(logits[:, :, -1:]).to(pair.probs_dtype), dim=-1)[:, :, 0]
-            target_rows[:, :, depth, step] = row
-        tokens[:, :, depth, :steps] = paths[:, :, depth:]
-        logits = prefilled.draft.follow(texts, paths, first=0)[:, :, depth + 1 :]
-        draft_rows[:, :, depth, :steps] = torch.softmax(pair.logits(logits).to(pair.probs_dtype), dim=-1)
-    return Continuations(tokens, target_rows, draft_rows)
 
 
 def _row(fitting: Measured, fresh: Measured, number: int, cap: float, length: int) -> dict[str, Any]:

@@ -22,7 +22,6 @@ from typing import Any
 import click
 import numpy as np
 import torch
-from headroom import continued
 from scipy.stats import t as student_t
 from smollm2_laws import CorrectsFromTarget, deviation
 from timing import machine, write
@@ -33,6 +32,7 @@ from spectheory.pairs.drafts import Iid
 from spectheory.paper.measured import Measurement
 from spectheory.simulation import simulate
 from spectheory.simulation.common_texts import CommonTextSource, TargetTexts
+from spectheory.simulation.continuations import continued
 from spectheory.simulation.estimates import clustered
 from spectheory.simulation.settings import SimulationSettings
 from spectheory.verification.algorithms import verifiers

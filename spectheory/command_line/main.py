@@ -26,6 +26,7 @@ from spectheory.command_line import (
     plan_command,
     proof_command,
     simulation_commands,
+    study_command,
     theory_commands,
 )
 from spectheory.command_line.output import (
@@ -72,6 +73,7 @@ for command in (
     simulation_commands.merge,
     simulation_commands.generate,
     simulation_commands.restrict,
+    study_command.study,
     models_command.models_group,
     audit_commands.audit,
     paper_commands.claims,

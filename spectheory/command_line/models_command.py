@@ -17,12 +17,14 @@ def models_group() -> None:
 def list_models(as_csv: bool, as_json: bool) -> int:
     """The models, and where those that are here are."""
     from spectheory.foundation.results import Table
-    from spectheory.models import BUNDLED, BUNDLED_FOLDER, KNOWN_MODELS, model_folder
+    from spectheory.models import BUNDLED, BUNDLED_FOLDER, KNOWN_MODELS, TRAINED_DRAFTS, model_folder
 
     check_form(as_json, as_csv)
     about = {BUNDLED: "target and draft of this package, 4.5 and 0.4 million parameters, 2048 tokens"}
     about |= {name: known.about for name, known in KNOWN_MODELS.items()}
+    about |= {name: draft.about for name, draft in TRAINED_DRAFTS.items()}
     folders = {BUNDLED: BUNDLED_FOLDER} | {name: model_folder(name) for name in KNOWN_MODELS}
+    folders |= {name: draft.folder for name, draft in TRAINED_DRAFTS.items()}
     rows = [
         {"name": name, "about": text, "folder": str(folders[name]) if folders[name].is_dir() else None}
         for name, text in about.items()

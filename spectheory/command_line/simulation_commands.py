@@ -128,7 +128,7 @@ SECTIONS = {
     "Texts": "tokens one-call common-texts samples seed",
     "Precision": "confidence width gain-width tolerance",
     "The run": "device dtype threads batch-size jobs shard checkpoint time",
-    "Output": "to csv json out help",
+    "Output": "one-table to csv json out help",
 }
 """The options of ``simulate`` under the headings of its help; those that are not here are of the run."""
 
@@ -165,6 +165,7 @@ class SimulateCommand(SettingsCommand):
 @click.option(
     "--to", type=click.Choice(["latex"]), help="Print the tables in LaTeX, with ± from the intervals."
 )
+@click.option("--one-table", is_flag=True, help="Print one table, with a row per verifier and K.")
 @csv_option
 @json_option
 @takes_models
@@ -175,6 +176,7 @@ def simulate(
     tree: str | None,
     cost_ratio: float | None,
     to: str | None,
+    one_table: bool,
     as_csv: bool,
     as_json: bool,
     **settings: Any,
@@ -213,7 +215,8 @@ def simulate(
         simulation = run_simulation(pair, texts, names, checked, progress=progress)
     simulation = replace(simulation, cost_ratio=cost_ratio)
     document = models.names | simulation.to_document()
-    print_found(document, simulation.tables(), simulation.rows(), as_json, as_csv, to is not None)
+    tables = [simulation.one_table()] if one_table else simulation.tables()
+    print_found(document, tables, simulation.rows(), as_json, as_csv, to is not None)
     if simulation.interrupted:
         finished, what = simulation.estimates[0].samples, "draws" if one_call else "calls"
         kept = f", which are kept in {settings['checkpoint']}" if settings["checkpoint"] else ""

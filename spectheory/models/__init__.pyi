@@ -9,12 +9,15 @@ from .device import resolve_device as resolve_device
 from .drafting import DraftedBatch as DraftedBatch
 from .drafting import PrefilledPrompts as PrefilledPrompts
 from .drafting import draft_and_score as draft_and_score
+from .drafting import likeliest_nodes as likeliest_nodes
 from .drafting import most_likely_at_prompts as most_likely_at_prompts
 from .drafting import prefill as prefill
+from .drafting import prefill_texts as prefill_texts
 from .fetching import fetch_model as fetch_model
 from .fingerprint import config_identity as config_identity
 from .fingerprint import tokenizer_identity as tokenizer_identity
 from .fingerprint import weights_identity as weights_identity
+from .growing_texts import Texts as Texts
 from .known_models import KNOWN_MODELS as KNOWN_MODELS
 from .known_models import model_folder as model_folder
 from .language_model import LanguageModelPair as LanguageModelPair
@@ -31,3 +34,5 @@ from .restricting import check_sizes as check_sizes
 from .restricting import restrict as restrict
 from .restriction import Restriction as Restriction
 from .sampling import SamplingOptions as SamplingOptions
+from .sampling import scaled_logits as scaled_logits
+from .trained_drafts import TRAINED_DRAFTS as TRAINED_DRAFTS

@@ -44,7 +44,7 @@ def first_layers(model: Any, count: int) -> Any:
     """
     total = model.config.get_text_config().num_hidden_layers
     found = shared_copy(model)
-    _keep_layers(found.config, count)
+    keep_layers(found.config, count)
     lists = [part for part in found.base_model.children() if isinstance(part, torch.nn.ModuleList)]
     lists = [part for part in lists if len(part) == total]
     if len(lists) != 1:
@@ -152,7 +152,7 @@ def prompt_ngrams(model: Any, longest: int) -> Any:
 def layers_config(config: Any, count: int) -> Any:
     """The configuration of ``first_layers``."""
     found = copy.deepcopy(config)
-    _keep_layers(found, count)
+    keep_layers(found, count)
     return found
 
 
@@ -169,7 +169,7 @@ def derived_config(config: Any, part: str) -> Any:
     return found
 
 
-def _keep_layers(config: Any, count: int) -> None:
+def keep_layers(config: Any, count: int) -> None:
     """Change a configuration, which all parts of a model share, to its first layers."""
     text = config.get_text_config()
     total = text.num_hidden_layers

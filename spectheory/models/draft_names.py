@@ -24,6 +24,7 @@ from spectheory.models.derived_drafts import (
     tokens_config,
 )
 from spectheory.models.loading import ModelSource, find_model
+from spectheory.models.trained_drafts import TRAINED_DRAFTS, trained_config, trained_draft
 
 TARGET, PROMPT = "target", "prompt"
 FORMS = "N-layers, last-N, vocab-N, vocab=FILE.json; prompt:lookup-N or prompt:ngram-N"
@@ -81,9 +82,9 @@ def find_draft(name: str | Path, target: ModelSource) -> ModelSource | DerivedDr
     """Where a draft model is, or what it is made of.
 
     Args:
-        name: as in ``find_model``; or ``MODEL:PART,..`` with parts ``N-layers``, ``last-N``, ``vocab-N`` and
-            ``vocab=FILE.json`` (a list of token ids), where MODEL may be ``target``; or
-            ``prompt:lookup-N`` and ``prompt:ngram-N``.
+        name: as in ``find_model``; one of ``TRAINED_DRAFTS``; or ``MODEL:PART,..`` with parts
+            ``N-layers``, ``last-N``, ``vocab-N`` and ``vocab=FILE.json`` (a list of token ids), where MODEL
+            may be ``target``; or ``prompt:lookup-N`` and ``prompt:ngram-N``.
         target: where the target is.
 
     Raises:
@@ -94,6 +95,12 @@ def find_draft(name: str | Path, target: ModelSource) -> ModelSource | DerivedDr
         >>> draft.config().num_hidden_layers, draft.base.name
         (4, 'bundled')
     """
+    if name in TRAINED_DRAFTS:
+        known, name = TRAINED_DRAFTS[str(name)], str(name)
+        of_target = target.name == known.target
+        source = target if of_target else find_model("draft", known.target)
+        part = Part(partial(trained_draft, folder=known.folder), partial(trained_config, name=name))
+        return DerivedDraft(name, source, of_target, (part,))
     base, colon, parts = str(name).rpartition(":")
     matches = [_PART.fullmatch(part) for part in parts.split(",")]
     is_derived = base in (TARGET, PROMPT) or all(matches)

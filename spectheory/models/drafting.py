@@ -349,12 +349,40 @@ def _confidence_tree(
     processors: ScoreProcessors | None,
     check: LogitsCheck,
 ) -> tuple[Tensor, Tensor, Tensor, Tensor | None]:
-    """The paths to the likeliest nodes, [B, K, L], -1 behind their ends; the rows are point masses.
+    """The paths to the likeliest nodes, [B, K, L], -1 behind their ends; the rows are point masses."""
+    pair = prefilled.pair
+    paths = likeliest_nodes(prefilled, process, draft_length, options, restriction, processors, check)
+    token_ids, candidates, size = paths.clamp(min=0), None, pair.vocab_size
+    if restriction is not None:
+        candidates = restriction.candidates(_at_prefixes(prefilled, prefilled.draft, token_ids, processors))
+        candidates, size = _share(candidates, paths), restriction.num_tokens
+        places = (candidates[:, :, :draft_length] == token_ids[..., None]).to(torch.int64).argmax(dim=-1)
+        paths = torch.where(paths < 0, paths, places)
+    prefilled.draft.forget_drafts()
+    like = torch.zeros((), dtype=pair.probs_dtype, device=pair.device)
+    return paths, token_ids, _point_masses(like.expand(*paths.shape, size), paths), candidates
+
+
+@torch.no_grad()
+def likeliest_nodes(
+    prefilled: PrefilledPrompts,
+    process: ConfidenceTree,
+    draft_length: int,
+    options: SamplingOptions = PLAIN_SAMPLING,
+    restriction: Restriction | None = None,
+    processors: ScoreProcessors | None = None,
+    check: LogitsCheck | None = None,
+) -> Tensor:
+    """The nodes of a tree of the draft model by their confidence, as paths; no row of the target is needed.
 
     At every depth the likeliest nodes are expanded.  Sorting is stable and nodes stand in breadth-first
-    order, so that of equally likely nodes a parent comes before its children.
+    order, so that of equally likely nodes a parent comes before its children.  So the first n' < n nodes are
+    those of a smaller tree with the same beam.
+
+    Returns:
+        [B, n, L] token ids, -1 behind the end of a path.
     """
-    pair, texts = prefilled.pair, prefilled.texts
+    pair, texts, check = prefilled.pair, prefilled.texts, check or LogitsCheck()
     expanded = torch.zeros((prefilled.num_prompts, 1, 0), dtype=torch.int64, device=pair.device)
     log_probs = torch.zeros((prefilled.num_prompts, 1), dtype=pair.probs_dtype, device=pair.device)
     nodes, confidences = [], []
@@ -378,16 +406,7 @@ def _confidence_tree(
             log_probs.gather(1, best),
         )
     best = _likeliest(torch.cat(confidences, dim=1), process.num_nodes)
-    paths = torch.cat(nodes, dim=1).gather(1, best[..., None].expand(-1, -1, draft_length))
-    token_ids, candidates, size = paths.clamp(min=0), None, pair.vocab_size
-    if restriction is not None:
-        candidates = restriction.candidates(_at_prefixes(prefilled, prefilled.draft, token_ids, processors))
-        candidates, size = _share(candidates, paths), restriction.num_tokens
-        places = (candidates[:, :, :draft_length] == token_ids[..., None]).to(torch.int64).argmax(dim=-1)
-        paths = torch.where(paths < 0, paths, places)
-    prefilled.draft.forget_drafts()
-    like = torch.zeros((), dtype=pair.probs_dtype, device=pair.device)
-    return paths, token_ids, _point_masses(like.expand(*paths.shape, size), paths), candidates
+    return torch.cat(nodes, dim=1).gather(1, best[..., None].expand(-1, -1, draft_length))
 
 
 def _likeliest(log_probs: Tensor, number: int) -> Tensor:

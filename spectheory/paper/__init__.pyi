@@ -2,6 +2,7 @@ from .claims.page import claims_page as claims_page
 from .claims.statements import Claim as Claim
 from .claims.statements import all_claims as all_claims
 from .claims.statements import select_claims as select_claims
+from .equal_rows import StudySettings as StudySettings
 from .exhibits import Exhibit as Exhibit
 from .exhibits import Written as Written
 from .exhibits import exhibit as exhibit
@@ -15,3 +16,6 @@ from .report import write_report as write_report
 from .reproduction import EXHIBITS as EXHIBITS
 from .reproduction import reproduce as reproduce
 from .reproduction import reproduce_each as reproduce_each
+from .study_results import Study as Study
+from .study_results import read_study_prompts as read_study_prompts
+from .study_results import study as study

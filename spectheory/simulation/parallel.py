@@ -5,16 +5,28 @@ import signal
 import sys
 import threading
 import time
-from collections.abc import Callable, Generator, Sequence
-from contextlib import nullcontext
+from collections.abc import Callable, Generator, Iterator, Sequence
+from contextlib import contextmanager, nullcontext
 from functools import lru_cache
 from math import ceil
 from statistics import fmean
+from typing import Protocol
 
+from spectheory.foundation.errors import InvalidInputError
 from spectheory.foundation.extras import installed
 from spectheory.simulation.estimates import Tally
 from spectheory.simulation.settings import Jobs
-from spectheory.simulation.work import Task, Work
+from spectheory.simulation.work import Task
+
+
+class TaskWork(Protocol):
+    """All that tasks need, in any process."""
+
+    threads: int | None
+
+    def draws(self, task: Task) -> int: ...
+
+    def do(self, task: Task, step: Callable[[int], None]) -> dict[str, Tally]: ...
 
 
 def processes(jobs: Jobs, threads: int | None) -> int | None:
@@ -33,12 +45,43 @@ def processes(jobs: Jobs, threads: int | None) -> int | None:
     return max(cpu_count() // threads, 1)
 
 
+SCHEDULER_SECONDS = 10.0
+"""How long a scheduler is given to answer."""
 START_SECONDS = 6.0
 """How long a process takes until it begins: imports, compiled loops, weights."""
 
 
+@contextmanager
+def on_cluster(address: str | None) -> Iterator[None]:
+    """Have the workers of a dask cluster do the tasks of runs with ``jobs=None``; None: nothing changes.
+
+    A task whose worker died is done by another one.
+
+    Args:
+        address: of the scheduler, as ``"tcp://10.0.0.1:8786"``.
+
+    Raises:
+        InvalidInputError: no scheduler answers there.
+        MissingDependencyError: the extra ``[cluster]`` is not installed.
+    """
+    if address is None:
+        yield
+        return
+    with installed():
+        from distributed import Client
+        from joblib import parallel_config
+    try:
+        client = Client(address, timeout=SCHEDULER_SECONDS, set_as_default=True)
+    except (OSError, ValueError) as error:
+        raise InvalidInputError(
+            f"no dask scheduler answers at {address!r} ({error}); start one with: dask scheduler"
+        ) from None
+    with client, parallel_config(backend="dask"):
+        yield
+
+
 def results(
-    work: Work, tasks: Sequence[Task], jobs: Jobs, step: Callable[[int], None]
+    work: TaskWork, tasks: Sequence[Task], jobs: Jobs, step: Callable[[int], None]
 ) -> Generator[dict[str, Tally]]:
     """The sums of all tasks in their order, whatever process does them and in whatever order they end.
 
@@ -73,7 +116,7 @@ def _pays(count: int, seconds: Sequence[float], left: int) -> bool:
 
 
 def _spread(
-    work: Work, tasks: Sequence[Task], jobs: int | None, step: Callable[[int], None]
+    work: TaskWork, tasks: Sequence[Task], jobs: int | None, step: Callable[[int], None]
 ) -> Generator[dict[str, Tally]]:
     """The tasks in so many processes; None: as many as a surrounding configuration says, or one."""
     # Where joblib was not imported, it is not configured either.
@@ -124,7 +167,7 @@ def _end_with_parent() -> None:
 
 
 @lru_cache(maxsize=1)
-def _unpacked(packed: bytes) -> Work:
+def _unpacked(packed: bytes) -> TaskWork:
     import cloudpickle
 
     from spectheory.models import quiet_loading

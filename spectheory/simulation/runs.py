@@ -188,6 +188,35 @@ class Simulation(Result):
             tables.append(Table(title, rows, columns))
         return tables
 
+    def one_table(self) -> Table:
+        """All that the tables say but the times: a row per verifier and K.
+
+        Example:
+            >>> from spectheory import instances
+            >>> simulate_enumerated(instances.two_token(2), ["token", "block"]).one_table().labels()
+            ['verifier', 'K', 'tokens per call']
+        """
+        settings, rows = self.settings, self.rows()
+        labels = {
+            "block_efficiency": "tokens per call", "gain": f"gain over {settings.get('against')}",
+            "ceiling": "ceiling", "speed_up": "speed-up",
+        }  # fmt: skip
+        kinds = [kind for kind in labels if any(row.get(kind) is not None for row in rows)]
+        for row in rows:
+            row["name"] = row["verifier"] + (" *" if row["lossless"] is False else "")
+            for kind in kinds:
+                missing = row[kind] is None
+                row[f"{kind}_text"] = "" if missing else _WITH_INTERVAL[kind].format_map(row)
+            row |= _in_latex(row, kinds)
+        first, level = {"verifier": "{name}", "K": "{num_drafts}"}, f"{100 * settings['confidence']:g}%"
+        shown, latex = (
+            first | {labels[kind]: f"{{{kind}_{form}}}" for kind in kinds} for form in ("text", "in_latex")
+        )
+        title, star = self.headline(), "* not lossless on its own"
+        star = f"\n{star}" if any(row["lossless"] is False for row in rows) else ""
+        in_latex = Table(title, rows, latex, f"± half of the {level} interval{star}")
+        return Table(title, rows, shown, f"with {level} intervals{star}", latex=in_latex)
+
     def _estimates(self, rows: list[dict[str, Any]], level: str) -> list[Table]:
         """Block efficiency and gains, of one K in one table; the title has the size of the run."""
         settings, tokens = self.settings, self.settings.get("max_new_tokens")

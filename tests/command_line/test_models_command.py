@@ -13,9 +13,10 @@ def test_the_list_says_what_is_here(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    bundled, smollm2 = run_json(capsys, "models", "list")["models"]
+    bundled, smollm2, draft = run_json(capsys, "models", "list")["models"]
     assert Path(bundled["folder"]).is_dir()
     assert (smollm2["name"], smollm2["folder"]) == ("smollm2", None)
+    assert draft["name"] == "smollm2-draft"
     model_folder("smollm2").mkdir(parents=True)
     assert run_json(capsys, "models", "list")["models"][1]["folder"] == str(model_folder("smollm2"))
     assert main(["models", "list"]) == 0

@@ -173,6 +173,10 @@ def test_the_base_of_gains_is_chosen(pair: LanguageModelPair) -> None:
     assert values["token", 1].gain == pytest.approx(0, abs=1e-9)  # SpecTr on one path is token verification
     assert [row["gain"] for row in over.rows()] == [entry.gain for entry in over.estimates]
     assert "gain over spectr" in over.to_latex()
+    one = over.one_table()
+    assert one.labels() == ["verifier", "K", "tokens per call", "gain over spectr"]
+    assert len(one.texts()) == len(over.estimates)
+    assert [row[3] == "" for row in one.texts()] == [entry.gain is None for entry in over.estimates]
     assert r"$\pm$" in over.to_latex()
     assert over.tables()[1].texts()[0][0] == "greedy_multipath"
 

@@ -1,7 +1,9 @@
 """One run by one process, by several, by a cluster, in shards: the same numbers and the same bytes."""
 
 import fcntl
+import os
 import shutil
+import signal
 import subprocess
 import sys
 import time
@@ -19,6 +21,8 @@ from fresh_interpreter import forks
 from models_support import save_pair
 from spectheory.foundation.errors import InvalidInputError, InvalidOutcomeError
 from spectheory.models import UnloadedPair
+from spectheory.paper import study
+from spectheory.paper.equal_rows import StudyPrompt
 from spectheory.simulation import Simulation, merge_checkpoints, parallel, simulate
 from spectheory.simulation.parallel import processes
 
@@ -37,9 +41,13 @@ def workers_are_forks() -> Iterator[None]:
 
 
 @pytest.fixture(scope="module")
-def pair(tmp_path_factory: pytest.TempPathFactory) -> UnloadedPair:
-    target, draft = save_pair(tmp_path_factory.mktemp("spread"), "llama")
-    return UnloadedPair.find(target, draft, device="cpu")
+def folders(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
+    return save_pair(tmp_path_factory.mktemp("spread"), "llama")
+
+
+@pytest.fixture(scope="module")
+def pair(folders: tuple[Path, Path]) -> UnloadedPair:
+    return UnloadedPair.find(*folders, device="cpu")
 
 
 def run(pair: UnloadedPair, checkpoint: Path | None, **changes: Any) -> Simulation:
@@ -91,6 +99,38 @@ def test_a_dask_cluster_of_two_workers(
     loaded = cluster.run(lambda: "spectheory.simulation.parallel" in sys.modules)
     assert len(loaded) == 2
     assert any(loaded.values())
+
+
+def test_a_study_on_a_cluster_whose_worker_dies(
+    folders: tuple[Path, Path], cluster: Client, tmp_path: Path
+) -> None:
+    """Another worker does the task; the file has the bytes of one process."""
+    alone, spread = tmp_path / "alone.jsonl", tmp_path / "spread.jsonl"
+    prompts = [StudyPrompt("code", text) for text in PROMPTS]
+    asked: dict[str, Any] = {
+        "nodes": (4,), "draft_length": 2, "temperatures": (1.0,), "max_new_tokens": 4, "every": 2,
+        "batch_size": 1,
+    }  # fmt: skip
+    found = study(folders[0], [str(folders[1])], prompts, checkpoint=alone, **asked)
+    before, killed = cluster.run(os.getpid), list[int]()
+
+    def kill(done: int, total: int) -> None:
+        if 0 < done < total and not killed:
+            killed.append(next(iter(before.values())))
+            os.kill(killed[0], signal.SIGKILL)
+
+    assert cluster.scheduler is not None
+    address = cluster.scheduler.address
+    assert (
+        study(
+            folders[0], [str(folders[1])], prompts, checkpoint=spread, cluster=address, progress=kill, **asked
+        )
+        == found
+    )
+    assert killed
+    assert spread.read_bytes() == alone.read_bytes()
+    cluster.wait_for_workers(2)
+    assert killed[0] not in cluster.run(os.getpid).values()
 
 
 def test_shards_merged(pair: UnloadedPair, whole: tuple[Simulation, bytes], tmp_path: Path) -> None:

@@ -1,0 +1,131 @@
+"""Drafts that were trained for one target, from which they take embeddings and output layer.
+
+On disk are the numbers that were trained: decoder layers, the final norm, a matrix between it and the
+output layer of the target, and the ids and biases of the tokens that are drafted.  Matrices have a byte per
+weight, with a scale per row.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from spectheory.models.derived_drafts import derived_config, keep_layers, shared_copy
+
+WEIGHTS, PROJECTION = "weights.safetensors", "projection"
+
+
+@dataclass(frozen=True)
+class TrainedDraft:
+    """A draft that is shipped.
+
+    Attributes:
+        target: the known model that it was trained on.
+        folder: weights, model card and record of the training.
+        num_layers: its decoder layers.
+        about: its size and license.
+    """
+
+    target: str
+    folder: Path
+    num_layers: int
+    about: str
+
+
+TRAINED_DRAFTS: Mapping[str, TrainedDraft] = {
+    "smollm2-draft": TrainedDraft(
+        "smollm2",
+        Path(__file__).parent / "smollm2_draft",
+        2,
+        "draft of smollm2 with 2 layers, 7 million parameters of its own, 8192 tokens, Apache-2.0",
+    )
+}
+"""Name -> the draft."""
+
+
+def trained_draft(model: Any, folder: Path) -> Any:
+    """The draft in a folder, with the embeddings and the output layer of its target.
+
+    Args:
+        model: the target, a causal language model of transformers with its layers in ``layers``.
+        folder: what ``save_trained_draft`` has written.
+
+    Returns:
+        A model in the form of transformers.  The logits of tokens that it does not draft are -infinity.
+    """
+    from safetensors.torch import load_file
+
+    stored = load_file(folder / WEIGHTS)
+    tokens, bias = stored.pop("tokens").long().to(model.device), stored.pop("bias")
+    own = {}
+    for name, value in stored.items():
+        if not name.endswith(".scale"):
+            scale = stored.get(f"{name}.scale")
+            value = value.float() if scale is None else value.float() * scale.float()[:, None]
+            own[f"{model.base_model_prefix}.{name}"] = value.to(model.device, model.dtype)
+    projection = own.pop(f"{model.base_model_prefix}.{PROJECTION}")
+    count = 1 + max(int(name.split(".")[1]) for name in stored if name.startswith("layers."))
+    found = shared_copy(model)
+    keep_layers(found.config, count)
+    del found.base_model.layers[count:]
+    found.load_state_dict(own, strict=False, assign=True)  # the parameters of the copy alone
+    rows = model.get_output_embeddings().weight[tokens] @ projection
+    found.set_output_embeddings(
+        _FewRows(rows, bias.to(rows), tokens.to(model.device), model.config.vocab_size)
+    )
+    return found.requires_grad_(False).eval()
+
+
+def trained_config(config: Any, name: str) -> Any:
+    """The configuration of a shipped draft from that of its target."""
+    found = derived_config(config, name)
+    keep_layers(found, TRAINED_DRAFTS[name].num_layers)
+    return found
+
+
+def save_trained_draft(folder: Path, own: Mapping[str, Tensor], bias: Tensor, tokens: Tensor) -> None:
+    """Write what was trained.
+
+    Args:
+        own: parameters of layers and final norm by their names below the base model, as
+            ``"layers.0.mlp.up_proj.weight"``; and ``PROJECTION``, square, behind the norm.
+        bias, tokens: [n], of the output layer, and the ids of its tokens.
+    """
+    from safetensors.torch import save_file
+
+    stored = {"tokens": tokens.to(torch.int32), "bias": bias.half()}
+    for name, value in own.items():
+        if value.dim() < 2:
+            stored[name] = value.half()
+            continue
+        scale = (value.abs().amax(1) / 127).clamp(min=1e-7).half()
+        stored[f"{name}.scale"] = scale
+        stored[name] = (value / scale.float()[:, None]).round().clamp(-127, 127).to(torch.int8)
+    folder.mkdir(parents=True, exist_ok=True)
+    save_file({name: value.contiguous() for name, value in stored.items()}, folder / WEIGHTS)
+
+
+class _FewRows(torch.nn.Module):
+    """Some rows of an output layer, with a bias."""
+
+    rows: Tensor
+    bias: Tensor
+    tokens: Tensor
+
+    def __init__(self, rows: Tensor, bias: Tensor, tokens: Tensor, vocab_size: int) -> None:
+        super().__init__()
+        self.register_buffer("rows", rows)
+        self.register_buffer("bias", bias)
+        self.register_buffer("tokens", tokens)
+        self.vocab_size = vocab_size
+
+    def forward(self, hidden: Tensor) -> Tensor:
+        """[..., H] -> [..., V]"""
+        logits = hidden.new_full((*hidden.shape[:-1], self.vocab_size), -torch.inf)
+        logits[..., self.tokens] = hidden @ self.rows.T + self.bias
+        return logits

@@ -1,0 +1,349 @@
+"""The study at equal numbers of target rows, and its results: rows, tables and a picture."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import closing
+from dataclasses import asdict, dataclass, fields, replace
+from itertools import product
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from spectheory.foundation.errors import InvalidInputError
+from spectheory.foundation.results import Result, Table
+from spectheory.paper.equal_rows import (
+    CAPS,
+    DISTINCT,
+    INDEPENDENT,
+    LIKELIEST,
+    TOKEN,
+    Key,
+    StudyPrompt,
+    StudySettings,
+    StudyWork,
+    bound_name,
+)
+from spectheory.simulation.checkpoint import open_checkpoint
+from spectheory.simulation.estimates import Estimate, Tally, estimate_over_texts, paired_gain
+from spectheory.simulation.identity import (
+    identity_before_loading,
+    identity_of_weights,
+    verifier_identity,
+)
+from spectheory.simulation.parallel import on_cluster, results
+from spectheory.simulation.work import Task
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+PROMPTS = Path(__file__).parent / "study_prompts.jsonl"
+EVERYWHERE = "all"
+"""All domains together."""
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Study(Result):
+    """What every draft model, process and verifier earns at every budget.
+
+    Attributes:
+        settings: of the study, with its models and the number of texts.
+        found: the rows, see ``rows``.
+        interrupted: stopped by Ctrl-C; the rows are those of the batches that were finished.
+    """
+
+    settings: dict[str, Any]
+    found: list[dict[str, Any]]
+    interrupted: bool = False
+
+    def headline(self) -> str:
+        settings = self.settings
+        return (
+            f"tokens per target call of {', '.join(settings['drafts'])} for {settings['target']}, "
+            f"{settings['texts']} texts of {settings['max_new_tokens']} tokens"
+        )
+
+    def to_document(self) -> dict[str, Any]:
+        return {**self.settings, "interrupted": self.interrupted, "rows": self.found}
+
+    def rows(self) -> list[dict[str, Any]]:
+        """A row per domain, temperature, draft model, process, verifier and budget.
+
+        ``block_efficiency`` with ``low`` and ``high``; ``gain`` over ``block`` on the first path of
+        the draft model, with its interval, where there is one; ``ceiling``, which no lossless verifier
+        exceeds with these drafts, and ``missed``, by how much less is earned, with its interval;
+        ``contexts``; ``acceptance`` of
+        ``token``, the probability that the drafted token at position 1..L is accepted if those before it are.
+        """
+        return self.found
+
+    def tables(self) -> list[Table]:
+        """All domains together, a table per temperature, a column per budget; and acceptance by domain."""
+        tables = [self.table(heat) for heat in self.settings["temperatures"]]
+        rows = [
+            {"draft model": row["draft"], "domain": row["domain"], "temperature": f"{row['temperature']:g}"}
+            | {"accepted": " ".join(f"{value:.3f}" for value in row["acceptance"])}
+            for row in self.found
+            if row["acceptance"] is not None
+        ]
+        title = "probability that token verification accepts a drafted token, at positions 1 to L"
+        return [*tables, Table(title, rows)] if rows else tables
+
+    def table(self, temperature: float, domain: str = EVERYWHERE) -> Table:
+        lines: dict[tuple[str, ...], dict[str, Any]] = {}
+        for row in self.found:
+            if (row["temperature"], row["domain"]) != (temperature, domain):
+                continue
+            key = row["draft"], row["drafts"], row["verifier"]
+            line = lines.setdefault(key, dict(zip(("draft model", "drafts", "verifier"), key, strict=True)))
+            half = (row["high"] - row["low"]) / 2
+            line[f"{row['nodes']} nodes"] = f"{row['block_efficiency']:.2f} ± {half:.2f}"
+            if row["missed"] is not None:
+                line["misses the ceiling by"] = f"{row['missed']:.2f}"
+        columns = [f"{nodes} nodes" for nodes in sorted({row["nodes"] for row in self.found})]
+        columns = ["draft model", "drafts", "verifier", *columns, "misses the ceiling by"]
+        rows = [{name: line.get(name, "") for name in columns} for line in lines.values()]
+        level = f"{100 * self.settings['confidence']:g} %"
+        title = f"tokens per target call at temperature {temperature:g}, {domain} domains"
+        if domain != EVERYWHERE:
+            title = f"tokens per target call at temperature {temperature:g}, {domain}"
+        note = (
+            f"± half of the {level} interval, clustered by prompt; the ceiling is that of the largest budget"
+        )
+        return Table(title, rows, note=note)
+
+    def picture(self, domain: str = EVERYWHERE) -> Figure:
+        """Tokens per call against target rows, a panel per temperature."""
+        return draw(self.found, domain)
+
+
+def draw(rows: Sequence[Mapping[str, Any]], domain: str = EVERYWHERE) -> Figure:
+    """A panel per temperature; of every draft model and process the verifier that earns most.
+
+    That is at the largest budget, at all temperatures together.
+    The broken lines are ceilings of independent paths.
+    """
+    from spectheory.paper.drawing import BROKEN, legend_below, panels
+    from spectheory.paper.style import PALETTE, VERIFIER_STYLES
+
+    rows = [row for row in rows if row["domain"] == domain]
+    heats, drafts = (list(dict.fromkeys(row[name] for row in rows)) for name in ("temperature", "draft"))
+    most = max(row["nodes"] for row in rows)
+    budgets = sorted({row["nodes"] for row in rows if row["drafts"] == LIKELIEST})
+    earned: dict[tuple[str, str], dict[str, float]] = {}
+    for row in rows:
+        if row["nodes"] == most:
+            sums = earned.setdefault((row["draft"], row["drafts"]), {})
+            sums[row["verifier"]] = sums.get(row["verifier"], 0) + row["block_efficiency"]
+    lines = {INDEPENDENT: "-", DISTINCT: ":", LIKELIEST: "-"}
+    with panels(1, len(heats), sharey=True, width=4.2, height=3.8) as (figure, all_axes):
+        for (axes, heat), (number, ((draft, drafted), sums)) in product(
+            zip(all_axes, heats, strict=True), enumerate(earned.items())
+        ):
+            verifier = max(sums, key=lambda name: sums[name])
+            wanted = heat, draft, drafted, verifier
+            names = "temperature", "draft", "drafts", "verifier"
+            curve = [row for row in rows if tuple(row[name] for name in names) == wanted]
+            colour, _ = PALETTE[drafts.index(draft) % len(PALETTE)]
+            places = np.array([row["nodes"] for row in curve]) * 1.02 ** (number - len(earned) / 2)
+            values = [row["block_efficiency"] for row in curve]
+            below, above = (
+                [abs(row[end] - row["block_efficiency"]) for row in curve] for end in ("low", "high")
+            )
+            axes.errorbar(
+                places, values, yerr=[below, above], color=colour, linestyle=lines[drafted],
+                marker="D" if drafted == LIKELIEST else "o", markersize=4, markerfacecolor="white", capsize=2,
+                linewidth=1.4, elinewidth=0.8, label=f"{draft}, {drafted}: {VERIFIER_STYLES[verifier].label}",
+            )  # fmt: skip
+            if drafted == INDEPENDENT and curve[0]["ceiling"] is not None:
+                look = BROKEN | {"color": colour, "label": f"{draft}, {drafted}: ceiling"}
+                axes.plot(places, [row["ceiling"] for row in curve], **look)
+        for axes, heat in zip(all_axes, heats, strict=True):
+            axes.set_xscale("log", base=2)
+            axes.set_xticks(budgets, map(str, budgets))
+            axes.minorticks_off()
+            axes.set_title(f"temperature {heat:g}")
+            axes.set_xlabel("drafted tokens that a call of the target scores")
+        all_axes[0].set_ylabel("tokens per call of the target")
+        legend_below(figure, len(heats))
+    return figure
+
+
+def read_study_prompts(path: str | Path = PROMPTS) -> list[StudyPrompt]:
+    """Prompts with their domains: JSON Lines with ``text`` and ``domain``; other files are one domain.
+
+    Raises:
+        InvalidInputError: the file cannot be read or has no prompts.
+
+    Example:
+        >>> sorted({prompt.domain for prompt in read_study_prompts()})
+        ['chat', 'code', 'prose']
+    """
+    from spectheory.models import read_prompts
+
+    texts, path = read_prompts(path), Path(path)
+    lines = path.read_text(encoding="utf-8-sig").splitlines()
+    try:
+        domains = [str(json.loads(line)["domain"]) for line in lines if line.strip()]
+    except (ValueError, KeyError, TypeError):
+        domains = []
+    if len(domains) != len(texts):
+        domains = ["prompts"] * len(texts)
+    return [StudyPrompt(domain, text) for domain, text in zip(domains, texts, strict=True)]
+
+
+def study(
+    target: str | Path,
+    drafts: Sequence[str],
+    prompts: Sequence[StudyPrompt],
+    settings: StudySettings | None = None,
+    *,
+    checkpoint: str | Path | None = None,
+    jobs: int | str | None = None,
+    cluster: str | None = None,
+    threads: int | None = 1,
+    device: str = "auto",
+    progress: Callable[[int, int], None] | None = None,
+    **changes: Any,
+) -> Study:
+    """Compare draft models, draft processes and verifiers at equal numbers of target rows.
+
+    Args:
+        target, drafts: as in ``LanguageModelPair.load``.
+        prompts: with their domains.
+        settings, changes: as in ``StudySettings``.
+        checkpoint: keeps finished batches; the same study goes on from it.
+        jobs: as in ``SimulationSettings``.
+        cluster: the address of a dask scheduler, whose workers do the tasks.
+        threads: of the CPU, in every process.
+        progress: called with the tokens written and all tokens.
+
+    Raises:
+        InvalidInputError: a setting is out of range, a model is not there, or the checkpoint is of another
+            study.
+
+    Example:
+        ``study("smollm2", ["smollm2-draft", "prompt:ngram-3"], read_study_prompts(), prompts=8)``
+    """
+    from spectheory.models import UnloadedPair, cpu_threads
+
+    settings = replace(settings or StudySettings(), **changes)
+    if not prompts or not drafts:
+        raise InvalidInputError("a study needs at least one prompt and one draft model")
+    pairs = {str(draft): UnloadedPair.find(target, draft, device=device) for draft in drafts}
+    on_cpu = all(pair.device.type == "cpu" for pair in pairs.values())
+    work = StudyWork(pairs, list(prompts), settings, threads if on_cpu else None)
+    sizes = [len(numbers) for _, numbers in work.batches]
+    names = [key.name for key in work.keys]
+    identity: dict[str, Any] = {}
+    with cpu_threads(threads or 1), on_cluster(cluster):
+        if checkpoint is not None:
+            texts = [prompt.text for prompt in prompts]
+            of_pairs = {
+                draft: identity_before_loading(pair, [pair.encode(text) for text in texts], [])
+                | identity_of_weights(work.loaded[draft])
+                for draft, pair in pairs.items()
+            }
+            verifiers = {key.verifier: verifier_identity(of.given) for key, of in work.streams.items()}
+            identity = {"study": asdict(settings), "pairs": of_pairs, "verifier": verifiers}
+            identity |= {"domains": [prompt.domain for prompt in prompts]}
+        interrupted = False
+        with open_checkpoint(checkpoint, identity, names, sizes, settings.draft_length) as kept:
+            missing = [Task(batch, tuple(names)) for batch in range(len(sizes)) if batch not in kept.tallies]
+            done, total = 0, sum(work.draws(Task(batch, ())) for batch in range(len(sizes)))
+
+            def step(draws: int) -> None:
+                nonlocal done
+                done += draws
+                if progress:
+                    progress(done, total)
+
+            step(total - sum(map(work.draws, missing)))
+            try:
+                with closing(results(work, missing, None if cluster else jobs, step)) as found:
+                    for task, sums in zip(missing, found, strict=True):
+                        kept.add(task.batch, sums)
+            except KeyboardInterrupt:
+                if not kept.tallies:
+                    raise
+                interrupted = True
+            tallies = dict(sorted(kept.tallies.items()))
+    finished = sum(sizes[batch] for batch in tallies)
+    document = {"target": str(target), "drafts": list(pairs), "texts": finished, **asdict(settings)}
+    return Study(document, list(_rows(work, tallies)), interrupted)
+
+
+def _rows(work: StudyWork, tallies: Mapping[int, Mapping[str, Tally]]) -> Iterator[dict[str, Any]]:
+    """The rows of ``Study`` from the sums of the batches."""
+    domain_of = {batch: work.prompts[numbers[0]].domain for batch, (_, numbers) in enumerate(work.batches)}
+    domains = [EVERYWHERE, *dict.fromkeys(domain_of.values())]
+    confidence, length = work.settings.confidence, work.settings.draft_length
+    for temperature in work.settings.temperatures:
+        for domain in domains:
+            used = [
+                sums for batch, sums in tallies.items()
+                if work.batches[batch][0] == temperature and domain in (EVERYWHERE, domain_of[batch])
+            ]  # fmt: skip
+            if sum(len(next(iter(sums.values())).expected) for sums in used) < 2:
+                continue
+
+            def sums_of(key: Key, used: Any = used) -> list[Tally]:
+                return [sums[key.name] for sums in used]
+
+            for key in work.keys:
+                if key.is_bound:
+                    continue
+                found = estimate_over_texts((key.verifier, True, 0), sums_of(key), confidence)
+                row = {"domain": domain, "temperature": temperature, **key._asdict()}
+                row |= {"block_efficiency": found.block_efficiency}
+                row |= dict(zip(("low", "high"), found.interval, strict=True)) | {"contexts": found.samples}
+                base = Key(key.draft, INDEPENDENT, "block", length)
+                gain = paired_gain(sums_of(key), sums_of(base), confidence) if base in work.keys else None
+                row |= _with_ends("gain", gain if key != base else None)
+                missed = None
+                if key.drafts == LIKELIEST:
+                    row |= {"ceiling": found.block_efficiency}
+                elif (
+                    key.drafts == INDEPENDENT
+                    and work.settings.bound_every
+                    and key.nodes in work.settings.nodes
+                ):
+                    bound = [sums_of(key._replace(verifier=bound_name(cap))) for cap in CAPS]
+                    chosen = least_of_halves(bound)
+                    missed = paired_gain(chosen, sums_of(key), confidence)
+                    row |= {
+                        "ceiling": estimate_over_texts(("", None, 0), chosen, confidence).block_efficiency
+                    }
+                else:
+                    row |= {"ceiling": None}
+                row |= {"acceptance": _by_position(found) if key.verifier == TOKEN else None}
+                yield row | _with_ends("missed", missed)
+
+
+def _by_position(found: Estimate) -> list[float]:
+    """P(τ >= i | τ >= i - 1) for i = 1..L."""
+    reached = np.cumsum(found.length_probs[::-1])[::-1]
+    return np.divide(
+        reached[1:], reached[:-1], out=np.zeros(len(reached) - 1), where=reached[:-1] > 0
+    ).tolist()
+
+
+def _with_ends(name: str, found: Any) -> dict[str, Any]:
+    value, low, high = (None, None, None) if found is None else (found.value, *found.interval)
+    return {name: value, f"{name}_low": low, f"{name}_high": high}
+
+
+def least_of_halves(candidates: Sequence[Sequence[Tally]]) -> list[Tally]:
+    """For each half of the strata the sums of the candidate that is least on the other half.
+
+    So no candidate is chosen on the numbers that it is then judged by.
+    """
+    joined = [Tally.join(sums) for sums in candidates]
+    halves = np.array_split(np.arange(len(joined[0].expected)), 2)
+    parts = []
+    for half, other in (halves, halves[::-1]):
+        least = min(joined, key=lambda sums: float(sums.expected[other].sum()))
+        parts.append(Tally(*(getattr(least, entry.name)[half] for entry in fields(Tally))))
+    return parts

@@ -1,0 +1,146 @@
+"""The study at equal numbers of target rows: what it sums, what it keeps, and what it refuses."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+from models_support import PROMPTS as TEXTS
+from models_support import save_pair
+from spectheory.foundation.errors import InvalidInputError
+from spectheory.models import LanguageModelPair, draft_and_score, likeliest_nodes, prefill
+from spectheory.models.sampling import SamplingOptions
+from spectheory.pairs.drafts import ConfidenceTree
+from spectheory.paper import equal_rows, read_study_prompts, study, study_results
+from spectheory.paper.equal_rows import StudyPrompt, StudySettings, node_probs
+from spectheory.paper.study_results import EVERYWHERE, least_of_halves
+from spectheory.simulation.estimates import Tally
+from spectheory.verification.algorithms import verifiers
+
+PROMPTS = [StudyPrompt(domain, text) for text in ("import os", "def main(", "x =") for domain in ("a", "b")]
+SMALL: dict[str, Any] = {
+    "nodes": (2, 4, 8), "draft_length": 2, "temperatures": (0.8,), "max_new_tokens": 4, "every": 2,
+    "bound_every": 1, "batch_size": 2, "max_prompt_tokens": 8,
+}  # fmt: skip
+OPTIONS = SamplingOptions(temperature=0.8)
+
+
+@pytest.fixture(scope="module")
+def folders(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
+    return save_pair(tmp_path_factory.mktemp("study"), "llama")
+
+
+@pytest.mark.parametrize("nodes", [1, 5, 12])
+def test_nodes_of_a_tree_earn_what_naive_sampling_earns(folders: tuple[Path, Path], nodes: int) -> None:
+    """1 + Σ p over the first nodes of a larger tree is E[τ+1] of the smaller tree (Statement 5.27)."""
+    pair = LanguageModelPair.load(*folders, device="cpu")
+    prefilled = prefill(pair, TEXTS)
+    paths = likeliest_nodes(prefilled, ConfidenceTree(12, 3), 3, OPTIONS)
+    prefilled.draft.forget_drafts()
+    values = 1 + node_probs(prefilled, paths, OPTIONS).cumsum(-1)
+    process = ConfidenceTree(nodes, 3)
+    drafted = draft_and_score(prefilled, process, 3, pair.generator(0), OPTIONS)
+    arrays = drafted.paths, drafted.target_rows, drafted.draft_rows
+    earned = verifiers["naive_sampling"].bind(process, None).outcome(*arrays).expected_tokens()
+    torch.testing.assert_close(values[:, nodes - 1], earned, rtol=1e-5, atol=1e-5)
+    wrong = 1 + node_probs(prefilled, paths.flip(1), OPTIONS).cumsum(
+        -1
+    )  # the partner: the least likely first
+    assert nodes == 12 or not torch.allclose(wrong[:, nodes - 1], earned, rtol=1e-3)
+
+
+def test_a_draft_that_is_the_target(folders: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every path is accepted, and a cap that never binds says so; the likeliest nodes earn less.
+
+    The partner is ``greedy_multipath``, which loses with several paths here (exhibit ``greedy_falls``).
+    """
+    for module in (equal_rows, study_results):
+        monkeypatch.setattr(module, "CAPS", (2.0,))
+    found = study(folders[0], [str(folders[0])], PROMPTS, **SMALL)
+    rows = [row for row in found.rows() if row["drafts"] == "independent"]
+    assert {row["verifier"] for row in rows} >= {"block", "traversal", "scored_multipath"}
+    greedy = [row for row in rows if row["verifier"] == "greedy_multipath" and row["nodes"] == 8]
+    assert min(row["missed"] for row in greedy) > 0.1
+    rows = [row for row in rows if row["verifier"] != "greedy_multipath"]
+    assert [row["block_efficiency"] for row in rows] == pytest.approx([3.0] * len(rows), abs=1e-5)
+    assert [row["missed"] for row in rows] == pytest.approx([0.0] * len(rows), abs=1e-5)
+    assert max(row["block_efficiency"] for row in found.rows() if row["drafts"] == "likeliest") < 3
+    accepted = [row["acceptance"] for row in found.rows() if row["verifier"] == "token"]
+    assert np.array(accepted) == pytest.approx(np.ones((3, 2)), abs=1e-5)
+
+
+def test_more_nodes_earn_more_and_no_more_than_the_bound(folders: tuple[Path, Path]) -> None:
+    """The likeliest nodes are nested; all means and domains are those of one set of contexts."""
+    found = study(folders[0], [str(folders[1]), "prompt:ngram-2"], PROMPTS, **SMALL)
+    assert {row["domain"] for row in found.rows()} == {EVERYWHERE, "a", "b"}
+    for draft in found.settings["drafts"]:
+        earned = [
+            row["block_efficiency"] for row in found.rows()
+            if (row["domain"], row["draft"], row["drafts"]) == (EVERYWHERE, draft, "likeliest")
+        ]  # fmt: skip
+        assert len(earned) == 3
+        assert earned == sorted(earned)
+    everywhere = [row for row in found.rows() if row["domain"] == EVERYWHERE]
+    assert {row["contexts"] for row in everywhere} == {12}  # 6 texts at 2 of their 4 tokens
+    assert [row["draft"] for row in everywhere if row["drafts"] != "likeliest"].count("prompt:ngram-2") == 0
+    accepted = [row["acceptance"] for row in found.rows() if row["verifier"] == "token"]
+    assert 0 < np.min(accepted) < np.max(accepted) < 1
+
+
+def test_a_study_goes_on_and_several_processes_give_the_same_bytes(
+    folders: tuple[Path, Path], tmp_path: Path
+) -> None:
+    whole, part = tmp_path / "whole.jsonl", tmp_path / "part.jsonl"
+    asked = folders[0], [str(folders[1])], PROMPTS
+    steps: list[tuple[int, int]] = []
+    found = study(*asked, checkpoint=whole, progress=lambda *now: steps.append(now), **SMALL)
+    assert steps[-1] == (24, 24)
+    lines = whole.read_bytes().splitlines(keepends=True)
+    part.write_bytes(b"".join(lines[:2]))
+    assert study(*asked, checkpoint=part, **SMALL) == found
+    assert part.read_bytes() == whole.read_bytes()
+    with pytest.raises(InvalidInputError, match="belongs to another run"):
+        study(*asked, checkpoint=part, **(SMALL | {"seed": 1}))
+    assert study(*asked, **(SMALL | {"seed": 1})) != found
+
+
+def tally(*sums: float) -> list[Tally]:
+    found = Tally.zeros(len(sums), 1)
+    found.add_calls(
+        np.arange(len(sums)), np.array(sums), np.zeros(len(sums), int), np.ones((len(sums), 2)) / 2
+    )
+    return [found]
+
+
+def test_a_cap_is_chosen_on_the_other_half() -> None:
+    """The first candidate is least on the first half, so that the second half is judged by it."""
+    found = least_of_halves([tally(1.0, 1.0, 3.0, 3.0), tally(2.0, 2.0, 2.0, 2.0)])
+    assert [part.expected.tolist() for part in found] == [[2.0, 2.0], [3.0, 3.0]]
+
+
+def test_bundled_prompts_of_the_study() -> None:
+    """As many of every domain, all different."""
+    prompts = read_study_prompts()
+    assert [prompt.domain for prompt in prompts[:3]] == ["prose", "code", "chat"]
+    assert len({prompt.text for prompt in prompts}) == len(prompts) == 96
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({"nodes": (3,)}, r"multiples of the draft length 2, got \[3\]"),
+        ({"nodes": ()}, "got none"),
+        ({"every": 0}, "every must be"),
+    ],
+)
+def test_refused_settings(changes: dict[str, Any], said: str) -> None:
+    with pytest.raises(InvalidInputError, match=said):
+        StudySettings(**(SMALL | changes))
+
+
+def test_no_scheduler_answers(folders: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("spectheory.simulation.parallel.SCHEDULER_SECONDS", 0.2)
+    with pytest.raises(InvalidInputError, match=r"no dask scheduler answers at 'tcp://127\.0\.0\.1:9'"):
+        study(folders[0], [str(folders[1])], PROMPTS, cluster="tcp://127.0.0.1:9", **SMALL)
