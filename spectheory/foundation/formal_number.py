@@ -5,16 +5,26 @@ from __future__ import annotations
 import fractions
 import sys
 from abc import ABC, abstractmethod
+from functools import cache
 from pathlib import Path
 from typing import Any, NoReturn, Self
 
 import numpy as np
 
-_PACKAGE = Path(__file__).parents[1]
-_WITH_TABLES = str(_PACKAGE / "verification" / "algorithms")
-"""Where tables of results have rows of numbers as keys."""
-_WITH_TYPES = str(_PACKAGE), str(Path(np.__file__).parent), fractions.__file__
-"""Where arithmetic asks whether a number is one."""
+
+@cache
+def _with_tables() -> str:
+    """Where tables of results have rows of numbers as keys."""
+    return str(Path(__file__).parents[1] / "verification" / "algorithms" / "_").removesuffix("_")
+
+
+@cache
+def _with_types() -> tuple[str, ...]:
+    """Where arithmetic asks whether a number is one."""
+    folders = (Path(__file__).parents[1], Path(np.__file__).parent)
+    return *(str(folder / "_").removesuffix("_") for folder in folders), fractions.__file__
+
+
 _ABSTRACT = type(ABC).__instancecheck__.__code__.co_filename
 
 
@@ -53,7 +63,7 @@ class FormalNumber(ABC):
         A rational has another hash, and no table compares it with them: other code than the package's own
         tables of results, whose keys do not change what is computed, is refused.
         """
-        if not sys._getframe(1).f_code.co_filename.startswith(_WITH_TABLES):
+        if not sys._getframe(1).f_code.co_filename.startswith(_with_tables()):
             self.refuse("hash()")
         return self.serial
 
@@ -64,7 +74,7 @@ class FormalNumber(ABC):
         while frame.f_back is not None and frame.f_code.co_filename == _ABSTRACT:
             frame = frame.f_back
         code = frame.f_code
-        if not code.co_filename.startswith(_WITH_TYPES) or code.co_qualname == "Fraction.__new__":
+        if not code.co_filename.startswith(_with_types()) or code.co_qualname == "Fraction.__new__":
             self.refuse("the type")
         return type(self)
 

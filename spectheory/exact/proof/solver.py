@@ -6,7 +6,7 @@ number of steps, and seconds of its processor, so that what else the machine doe
 
 from __future__ import annotations
 
-import pickle
+import json
 import sys
 from collections.abc import Sequence
 from contextlib import suppress
@@ -36,7 +36,7 @@ class RealSolver:
 
     def __init__(self, seconds: float) -> None:
         self.seconds = seconds
-        self._process: Popen[bytes] | None = None
+        self._process: Popen[str] | None = None
         self._sent: set[Factor] = set()
 
     @staticmethod
@@ -69,12 +69,15 @@ class RealSolver:
         """
         seconds = seconds or self.seconds
         if self._process is None:
-            self._process = Popen([sys.executable, str(PROGRAM)], stdin=PIPE, stdout=PIPE)
+            self._process = Popen([sys.executable, str(PROGRAM)], stdin=PIPE, stdout=PIPE, text=True)
         new = {factor: factor.terms for factor, _ in constraints if factor not in self._sent}
         question = {
-            "polynomials": {factor.number: terms for factor, terms in new.items()},
+            "polynomials": [
+                (factor.number, [(exponents, hex(number)) for exponents, number in terms.items()])
+                for factor, terms in new.items()
+            ],
             "conditions": [(factor.number, mask) for factor, mask in constraints],
-            "equal": [(variable, number.numerator, number.denominator) for variable, number in equal],
+            "equal": [(variable, hex(x.numerator), hex(x.denominator)) for variable, x in equal],
             "variables": sorted({v for factor, _ in constraints for v in factor.variables}),
             "steps": int(STEPS * seconds),
             "seconds": seconds + 1,
@@ -83,18 +86,18 @@ class RealSolver:
         assert into is not None
         assert out is not None
         try:
-            pickle.dump(question, into)
+            into.write(json.dumps(question) + "\n")
             into.flush()
             self._sent |= {*new}
-            answer, found = pickle.load(out)
-        except (OSError, EOFError, pickle.UnpicklingError):
+            answer, found = json.loads(out.readline())
+        except (OSError, json.JSONDecodeError):  # a line that is not whole
             self._end()
             return "unknown", None
         except BaseException:  # Ctrl-C in the middle of an answer
             self._end()
             raise
         if answer == "sat":
-            found = {variable: Fraction(*number) for variable, number in found.items()}
+            found = {variable: Fraction(int(n, 16), int(d, 16)) for variable, n, d in found}
         return answer, found
 
     def decide(self, constraints: Sequence[Constraint]) -> tuple[str, dict[int, fmpq]]:

@@ -1,19 +1,20 @@
 """The process in which z3 answers, run as a file: a search outlives a solver that ends.
 
-It imports nothing of the package.  A question is a pickled dictionary on the standard input:
+It imports nothing of the package.  A question is a line of JSON on the standard input, with whole numbers in
+hexadecimal, which have no limit of digits:
 
-- ``polynomials``: number -> (exponents -> coefficient) of those that have not been sent yet;
+- ``polynomials``: (number, [(exponents, coefficient), ...]) of those that have not been sent yet;
 - ``conditions``: (number, mask), and ``equal``: (variable, numerator, denominator);
 - ``variables``: whose values are asked for;
 - ``steps``: the limit of z3, and ``seconds`` of the processor, after which the process is ended, because not
   everything counts as a step.
 
-The answer is ``"unsat"`` with the places of conditions that have no solution, ``"sat"`` with the values as
-pairs, or ``"unknown"``.
+The answer is a line, too: ``"unsat"`` with the places of conditions that have no solution, ``"sat"`` with
+(variable, numerator, denominator), or ``"unknown"``.
 """
 
+import json
 import os
-import pickle
 import signal
 import sys
 from typing import Any
@@ -32,11 +33,11 @@ RELATIONS = {
 MEGABYTES = 2000
 
 
-def expression(terms: dict[tuple[int, ...], int]) -> Any:
+def expression(terms: list[tuple[list[int], str]]) -> Any:
     """A polynomial of z3."""
     total = []
-    for exponents, coefficient in terms.items():
-        product = z3.RealVal(coefficient)
+    for exponents, coefficient in terms:
+        product = z3.RealVal(int(coefficient, 16))
         for variable, power in enumerate(exponents):
             for _ in range(power):
                 product = product * z3.Real(f"x{variable}")
@@ -46,10 +47,10 @@ def expression(terms: dict[tuple[int, ...], int]) -> Any:
 
 def answer(question: dict[str, Any], made: dict[int, Any]) -> tuple[str, Any]:
     """The answer to one question; ``made`` has the polynomials."""
-    made |= {number: expression(terms) for number, terms in question["polynomials"].items()}
+    made |= {number: expression(terms) for number, terms in question["polynomials"]}
     conditions = [RELATIONS[mask](made[number]) for number, mask in question["conditions"]]
     for variable, numerator, denominator in question["equal"]:
-        conditions.append(z3.Real(f"x{variable}") == z3.Q(numerator, denominator))
+        conditions.append(z3.Real(f"x{variable}") == z3.Q(int(numerator, 16), int(denominator, 16)))
     solver = z3.Tactic("qfnra-nlsat").solver()
     solver.set("rlimit", question["steps"])
     solver.set("unsat_core", True)
@@ -60,34 +61,30 @@ def answer(question: dict[str, Any], made: dict[int, Any]) -> tuple[str, Any]:
         return found, sorted(int(str(name)[1:]) for name in solver.unsat_core())
     if found != "sat":
         return found, None
-    model, values = solver.model(), {}
+    model, values = solver.model(), []
     for variable in question["variables"]:
         number = model.eval(z3.Real(f"x{variable}"), model_completion=True)
         number = number.approx(30) if z3.is_algebraic_value(number) else number
-        values[variable] = number.numerator_as_long(), number.denominator_as_long()
+        values.append((variable, hex(number.numerator_as_long()), hex(number.denominator_as_long())))
     return found, values
 
 
 def main() -> None:
     """Answer until the input ends; Ctrl-C is for the process that asks."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    out = os.fdopen(os.dup(1), "wb")
+    out = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)
     z3.set_param("memory_max_size", MEGABYTES)
     made: dict[int, Any] = {}
-    while True:
-        try:
-            question = pickle.load(sys.stdin.buffer)
-        except EOFError:
-            return
+    for line in sys.stdin:
+        question = json.loads(line)
         _end_after(question["seconds"])
         try:
             found = answer(question, made)
         except z3.Z3Exception:
             found = "unknown", None
         _end_after(0)
-        pickle.dump(found, out)
-        out.flush()
+        print(json.dumps(found), file=out, flush=True)
 
 
 def _end_after(seconds: float) -> None:

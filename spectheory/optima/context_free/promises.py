@@ -33,7 +33,7 @@ MOST_WORK = 8_000_000
 STEPS_PER_GRID = 400
 """The most policies that are mixed on one grid."""
 CAUTION = 0.7
-"""The share of the best prices so far in those that are tried next (wentges1997)."""
+"""The share of the best prices so far in those that are tried next, as in smoothed column generation."""
 PRICED = 0.02
 """The search on a grid ends when what it can still gain there is this share of the gap."""
 NEGLIGIBLE = 1e-11

@@ -132,7 +132,7 @@ class _WrongLater(GreedyBlock):
     calls = 0
 
     def modified_target_rows(self, target_rows: Any, *others: Any) -> Any:
-        is_formal = isinstance(target_rows.flat[0], FormalNumber)
+        is_formal = FormalNumber in type(target_rows.flat[0]).__mro__
         _WrongLater.calls += not is_formal
         is_right = is_formal or _WrongLater.calls <= SIMPLE_PAIRS_OF_USERS
         return super().modified_target_rows(target_rows, *others) if is_right else target_rows
