@@ -123,6 +123,14 @@ def whole_round() -> Any:
         return total
 
     @numba.njit(fastmath={"reassoc"})
+    def copied(target: Any, out: Any) -> float:
+        total = 0.0  # 262 144 numbers of single precision lose too much in a sum of the same
+        for x in range(len(target)):
+            out[x] = target[x]
+            total += out[x]
+        return total
+
+    @numba.njit(fastmath={"reassoc"})
     def mass(target: Any, draft: Any, weight: float) -> float:
         total = np.float32(0)
         for x in range(len(target)):
@@ -172,8 +180,7 @@ def whole_round() -> Any:
                 left -= stops[stop]
                 stop += 1
             if stop == length:
-                row[:] = target[n, length]
-                total = float(row.sum())
+                total = copied(target[n, length], row)
             else:
                 total = residual(
                     target[n, stop], draft[n, stop], weights[stop] if block else np.float32(1), row
