@@ -1,7 +1,7 @@
 """The audit of a shipped sampler: its exact law on a battery of pairs, and a verdict on its code."""
 
 import logging
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import Any
@@ -59,7 +59,7 @@ def audit(
     *,
     signature: str = "sampler",
     mixes: Sequence[str] = (),
-    num_drafts: Sequence[int] = (),
+    num_drafts: int | Sequence[int] = (),
     trees: Sequence[DraftProcess] = (),
     stop_at_first: bool = False,
     progress: Callable[[int, int], None] | None = None,
@@ -73,8 +73,8 @@ def audit(
             ``pairs_of_several_paths()``.
         signature: how a function is called: a name of ``SIGNATURES``.
         mixes: the kinds of batches of a function with the signature "batch" or "path_batch".
-        num_drafts: the numbers of independent paths, K, that a function is called with; by default 1, and
-            also 2 and 3 where the signature has several paths.
+        num_drafts: the number of independent paths, K, or the numbers that a function is called with; by
+            default 1, and also 2 and 3 where the signature has several paths.
         trees: the draft processes that a function is meant for, where its paths are not independent.
         stop_at_first: whether to stop at the first pair that shows a defect.
         progress: called with (pairs done, number of pairs).
@@ -96,7 +96,8 @@ def audit(
     if isinstance(sampler, str):
         sampler = load_subject(sampler)
     elif not isinstance(sampler, Shipped):
-        sampler = as_shipped(sampler, signature, mixes=mixes, num_drafts=num_drafts, trees=trees)
+        numbers = num_drafts if isinstance(num_drafts, Iterable) else (num_drafts,)
+        sampler = as_shipped(sampler, signature, mixes=mixes, num_drafts=numbers, trees=trees)
     for name, pair in (pairs or {}).items():
         if not pair.is_exact:
             raise InvalidInputError(

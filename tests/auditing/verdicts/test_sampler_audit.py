@@ -345,6 +345,6 @@ def test_results_print_and_refuse_floats() -> None:
 
 def test_a_sampler_without_tokens_has_a_defect() -> None:
     """It ends without a result, and raises nothing."""
-    found = audit(lambda *call: [], {"thirds": instances.two_token(1)}, signature="sampler", num_drafts=[1])
+    found = audit(lambda *call: [], {"thirds": instances.two_token(1)}, signature="sampler", num_drafts=1)
     assert found.is_defective
     assert "it makes no valid output with probability 1 on thirds: it returns no tokens" in found.reasons[0]
