@@ -200,9 +200,10 @@ class ModelPair:
         size = len(target_row)
         _check_width("the draft row", draft_row, size)
         draft_length = check_count("draft_length", draft_length, error=InvalidPairError)
-        if size ** (draft_length + 1) > MAX_NUMBERED:
+        # 60 tokens of two are more than the limit; powers beyond it would be numbers of V^L digits.
+        if max(size, 2) ** min(draft_length + 1, 60) > MAX_NUMBERED:
             raise EnumerationTooLargeError(
-                f"the contexts of {size} tokens and draft length {draft_length} are more than "
+                f"{size} tokens and draft length {draft_length} have contexts whose numbers are beyond "
                 f"{MAX_NUMBERED}; use a shorter draft length or fewer tokens"
             )
         return _context_free(target_row, draft_row, draft_length, _names(vocab, size), row_sum_tolerance)
