@@ -182,7 +182,7 @@ def test_a_context_free_pair_holds_two_rows() -> None:
         output_law("block", pair)
     with pytest.raises(InvalidPairError, match="rows depend on the context"):
         replace(pair, target=(pair.target[0][:, ::-1], *pair.target[1:]))
-    with pytest.raises(EnumerationTooLargeError, match="2 tokens and draft length 62 are more than"):
+    with pytest.raises(EnumerationTooLargeError, match="2 tokens and draft length 62 have contexts"):
         ModelPair.context_free_pair([0.25, 0.75], [0.5, 0.5], 62)
 
 
