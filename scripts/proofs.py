@@ -96,6 +96,7 @@ SHAPES: list[Row] = [
     ("otm", 2, 1, 2, False, "at_least:otm@1"),
     ("otm", 2, 1, 3, False, "at_least:otm@2"),
     ("otm", 3, 1, 2, False, "at_least:otm@1"),
+    ("otm", 3, 1, 3, False, "at_least:otm@2"),
     ("otm", 2, 1, 2, False, "at_least:multi_round"),
     ("otm", 2, 1, 2, False, "at_least:conditional_transport"),
     ("conditional_transport", 2, 1, 2, False, "at_least:multi_round"),
