@@ -179,18 +179,27 @@ def _reached(
         modules.setdefault(module, file)
     first = next(iter(modules))
     line = _module(modules[first], first).statements[function.name][-1].lineno
-    return Found(modules, stopped, line, is_elsewhere, list(_rivals(root, top, modules, asked)))
+    files = tuple((file, file.stat().st_mtime_ns) for file in sorted((root / top).rglob("*.py")))
+    rivals = _rivals(root, top, tuple(modules.items()), frozenset(asked), files)
+    return Found(modules, stopped, line, is_elsewhere, list(rivals))
 
 
+@lru_cache(maxsize=64)
 def _rivals(
-    root: Path, top: str, modules: Mapping[str, Path], asked: Collection[tuple[str, str]]
-) -> Iterator[str]:
+    root: Path,
+    top: str,
+    reached: tuple[tuple[str, Path], ...],
+    asked: frozenset[tuple[str, str]],
+    files: tuple[tuple[Path, int], ...],
+) -> tuple[str, ...]:
     """``FILE:LINE`` of statements of the library that can bind functions of modules to other objects.
 
     When the library is imported these may run, or decide otherwise than here, where stand-ins decide: another
     definition in the module, an import of all names into it, an assignment to an attribute or an entry of
-    this name anywhere.  Names that are made up at run time are not found.
+    this name anywhere.  Names that are made up at run time are not found.  All Python of the library is read, so
+    the answer is kept while no file changes.
     """
+    modules, rivals = dict(reached), []
     functions = {
         (module, name)
         for module, name in asked
@@ -198,7 +207,7 @@ def _rivals(
         for statement in _module(modules[module], module).statements.get(name, ())
         if isinstance(statement, (ast.FunctionDef, ast.ClassDef))
     }
-    for file in sorted((root / top).rglob("*.py")):
+    for file, _ in files:
         content = file.read_bytes()
         own = {name for module, name in functions if modules[module] == file}
         mentioned = {name for _, name in functions if name.encode() in content}
@@ -216,7 +225,8 @@ def _rivals(
         for name in own:
             bindings = [each.lineno for each in _top_level(tree.body) if _binds(each, name, top)]
             lines.update(bindings if len(bindings) > 1 else ())
-        yield from (f"{file.relative_to(root)}:{line}" for line in sorted(lines))
+        rivals += [f"{file.relative_to(root)}:{line}" for line in sorted(lines)]
+    return tuple(rivals)
 
 
 def _binds(statement: ast.stmt, name: str, top: str) -> bool:

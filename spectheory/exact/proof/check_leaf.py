@@ -110,8 +110,8 @@ def law_at_leaf(
     view = _View(drawn["p"], drawn["q"], size, length)
     chunks = list(process.tuples(view, 1 << 20))  # type: ignore[arg-type]
     leaves = np.concatenate([chunk.leaves for chunk in chunks])
-    zero = answers.quotient(answers.ring.polynomials.constant(0))
-    nothing = answers.of_drafts.quotient(answers.ring.polynomials.constant(0))
+    zero = answers.quotient(answers.ring.constant(0))
+    nothing = answers.of_drafts.quotient(answers.ring.constant(0))
     weights = [Quotient(answers, *(nothing + weight).parts) for chunk in chunks for weight in chunk.probs]
     prefixes = np.stack([leaves // size ** (length - depth) for depth in range(length + 1)], axis=-1)
     target = np.stack([levels["p"][d][prefixes[..., d]] for d in range(length + 1)], axis=-2)

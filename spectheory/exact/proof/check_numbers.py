@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from fractions import Fraction
 from itertools import count, product
 from typing import Any, NoReturn
@@ -30,29 +30,90 @@ def reject(why: str) -> NoReturn:
     raise RejectedProofError(f"the proof does not hold: {why}")
 
 
+MOST_KEPT, MOST_FACTORED = 200_000, 20_000
+"""Results, and polynomials by their text, that are kept: those of large ones fill gigabytes."""
+
+
 class Ring:
-    """Polynomials in some variables, and their factors."""
+    """Polynomials in some variables, their quotients in lowest terms, and their factors.
+
+    The verifier runs at every leaf from the same polynomials on, and most of what it computes is the same.
+    So results are kept by the identity of what they are made of, which lives as long as they do.
+    """
 
     def __init__(self, names: list[str]) -> None:
         self.polynomials = fmpz_mpoly_ctx.get(names, Ordering.degrevlex)
-        self.factored: dict[str, tuple[int, list[tuple[str, int]]]] = {}
+        self._kept: dict[tuple[Any, ...], tuple[Any, tuple[Any, ...]]] = {}
+        self._constants: dict[int, Any] = {}
+        self._factored: dict[str, tuple[int, list[tuple[str, int]]]] = {}
+
+    def _once(self, of: Callable[..., Any], *parts: Any) -> Any:
+        key = of.__name__, *map(id, parts)
+        if key not in self._kept:
+            if len(self._kept) >= MOST_KEPT:
+                self._kept.clear()
+            self._kept[key] = of(*parts), parts
+        return self._kept[key][0]
+
+    def constant(self, value: int) -> Any:
+        """A whole number as a polynomial."""
+        if value not in self._constants:
+            self._constants[value] = self.polynomials.constant(value)
+        return self._constants[value]
+
+    def negated(self, polynomial: Any) -> Any:
+        """-f."""
+        return self._once(self._negated, polynomial)
+
+    def sum(self, n: Any, d: Any, a: Any, b: Any) -> tuple[Any, Any]:
+        """n/d + a/b."""
+        return self._once(self._sum, n, d, a, b)
+
+    def product(self, n: Any, d: Any, a: Any, b: Any) -> tuple[Any, Any]:
+        """n/d · a/b."""
+        return self._once(self._product, n, d, a, b)
 
     def factors(self, polynomial: Any) -> tuple[int, list[tuple[str, int]]]:
         """The sign of the constant, and the irreducible factors with their exponents."""
+        return self._once(self._factors, polynomial)
+
+    @staticmethod
+    def _negated(polynomial: Any) -> Any:
+        return -polynomial
+
+    def _sum(self, n: Any, d: Any, a: Any, b: Any) -> tuple[Any, Any]:
+        return self._in_lowest_terms(n + a, d) if b == d else self._in_lowest_terms(n * b + a * d, d * b)
+
+    def _product(self, n: Any, d: Any, a: Any, b: Any) -> tuple[Any, Any]:
+        return self._in_lowest_terms(n * a, d * b)
+
+    def _in_lowest_terms(self, numerator: Any, denominator: Any) -> tuple[Any, Any]:
+        if numerator.is_zero():
+            return self.constant(0), self.constant(1)
+        if not denominator.is_one():
+            common = numerator.gcd(denominator)
+            if denominator.leading_coefficient() < 0:
+                common = -common
+            if not common.is_one():
+                numerator, denominator = numerator // common, denominator // common
+        return numerator, self.constant(1) if denominator.is_one() else denominator
+
+    def _factors(self, polynomial: Any) -> tuple[int, list[tuple[str, int]]]:
+        if polynomial.is_constant():
+            value = 0 if polynomial.is_zero() else int(polynomial.leading_coefficient())
+            return (value > 0) - (value < 0), []
         name = str(polynomial)
-        if name not in self.factored:
-            if polynomial.is_constant():
-                value = 0 if polynomial.is_zero() else int(polynomial.leading_coefficient())
-                self.factored[name] = (value > 0) - (value < 0), []
-            else:
-                constant, parts = integer_factors(polynomial)
-                sign, found = (1 if constant > 0 else -1), []
-                for part, times in parts:
-                    if part.leading_coefficient() < 0:
-                        part, sign = -part, sign * (-1) ** times
-                    found.append((str(part), times))
-                self.factored[name] = sign, found
-        return self.factored[name]
+        if name not in self._factored:
+            if len(self._factored) >= MOST_FACTORED:
+                self._factored.clear()
+            constant, parts = integer_factors(polynomial)
+            sign, found = (1 if constant > 0 else -1), []
+            for part, times in parts:
+                if part.leading_coefficient() < 0:
+                    part, sign = -part, sign * (-1) ** times
+                found.append((str(part), times))
+            self._factored[name] = sign, found
+        return self._factored[name]
 
 
 class Answers:
@@ -71,7 +132,7 @@ class Answers:
 
     def quotient(self, numerator: Any) -> Quotient:
         """A polynomial as a number."""
-        return Quotient(self, numerator, self.ring.polynomials.constant(1))
+        return Quotient(self, numerator, self.ring.constant(1))
 
     def signs(self, numerator: Any, denominator: Any) -> int:
         """The signs that a quotient may have."""
@@ -85,7 +146,7 @@ class Answers:
                 sign = self.known.get(key, ANY)
                 if times % 2 == 0:
                     sign = sign & ZERO | (POSITIVE if sign & ~ZERO else 0)
-                mask = _product(mask, sign)
+                mask = _PRODUCTS[mask][sign]
         return mask
 
     def answer(self, number: Quotient, wanted: int) -> bool:
@@ -134,14 +195,18 @@ def _turned(mask: int) -> int:
     return mask & ZERO | (POSITIVE if mask & NEGATIVE else 0) | (NEGATIVE if mask & POSITIVE else 0)
 
 
-def _product(one: int, other: int) -> int:
+def _products() -> list[list[int]]:
+    """The signs that a product may have, by those of its factors."""
     signs = {NEGATIVE: -1, ZERO: 0, POSITIVE: 1}
     masks = {-1: NEGATIVE, 0: ZERO, 1: POSITIVE}
-    found = 0
-    for a, b in product(signs, signs):
+    table = [[0] * (ANY + 1) for _ in range(ANY + 1)]
+    for one, other, a, b in product(range(ANY + 1), range(ANY + 1), signs, signs):
         if one & a and other & b:
-            found |= masks[signs[a] * signs[b]]
-    return found
+            table[one][other] |= masks[signs[a] * signs[b]]
+    return table
+
+
+_PRODUCTS = _products()
 
 
 class Quotient(FormalNumber):
@@ -160,63 +225,58 @@ class Quotient(FormalNumber):
         """Whether it is 0 everywhere."""
         return bool(self._top.is_zero())
 
-    def _divided(self, numerator: Any, denominator: Any) -> Quotient:
-        if denominator.is_one():
-            return Quotient(self._answers, numerator, denominator)
-        common = numerator.gcd(denominator)
-        if denominator.leading_coefficient() < 0:
-            common = -common
-        return Quotient(self._answers, numerator // common, denominator // common)
-
     def refuse(self, what: str) -> NoReturn:
         self._answers.escape(what)
 
-    def _pair(self, other: Any) -> tuple[Any, Any]:
-        if isinstance(other, Quotient) and other._answers is self._answers:
+    def _pair(self, other: Any) -> tuple[Any, Any] | None:
+        """Numerator and denominator of the other operand; ``None`` for an array, whose entries come next."""
+        if type(other) in _OWN and other._answers is self._answers:  # isinstance asks a number for its class
             return other._top, other._bottom
+        if isinstance(other, np.ndarray):
+            return None
         if isinstance(other, fmpq):
             other = Fraction(int(other.p), int(other.q))
         if isinstance(other, (int, np.integer, Fraction)):
-            constant = self._answers.ring.polynomials.constant
+            constant = self._answers.ring.constant
             return constant(int(other.numerator)), constant(int(other.denominator))
         return self._answers.escape(f"arithmetic with {type(other).__name__}")
 
     def __add__(self, other: Any) -> Any:
-        if isinstance(other, np.ndarray):
+        pair = self._pair(other)
+        if pair is None:
             return NotImplemented
-        a, b = self._pair(other)
-        n, d = self._top, self._bottom
-        return self._divided(n + a, d) if b == d else self._divided(n * b + a * d, d * b)
+        return Quotient(self._answers, *self._answers.ring.sum(*self.parts, *pair))
 
     __radd__ = __add__
 
     def __mul__(self, other: Any) -> Any:
-        if isinstance(other, np.ndarray):
+        pair = self._pair(other)
+        if pair is None:
             return NotImplemented
-        a, b = self._pair(other)
-        return self._divided(self._top * a, self._bottom * b)
+        return Quotient(self._answers, *self._answers.ring.product(*self.parts, *pair))
 
     __rmul__ = __mul__
 
     def __neg__(self) -> Any:
-        return Quotient(self._answers, -self._top, self._bottom)
+        return Quotient(self._answers, self._answers.ring.negated(self._top), self._bottom)
 
     def __sub__(self, other: Any) -> Any:
-        if isinstance(other, np.ndarray):
+        pair = self._pair(other)
+        if pair is None:
             return NotImplemented
-        a, b = self._pair(other)
-        return self + Quotient(self._answers, -a, b)
+        top = self._answers.ring.negated(pair[0])
+        return Quotient(self._answers, *self._answers.ring.sum(*self.parts, top, pair[1]))
 
     def __rsub__(self, other: Any) -> Any:
         return -self + other
 
     def __truediv__(self, other: Any) -> Any:
-        if isinstance(other, np.ndarray):
+        pair = self._pair(other)
+        if pair is None:
             return NotImplemented
-        a, b = self._pair(other)
-        if self._answers.answer(Quotient(self._answers, a, b), ZERO):
+        if self._answers.answer(Quotient(self._answers, *pair), ZERO):
             raise ZeroDivisionError("division of probabilities by zero")
-        return self._divided(self._top * b, self._bottom * a)
+        return Quotient(self._answers, *self._answers.ring.product(*self.parts, *reversed(pair)))
 
     def __rtruediv__(self, other: Any) -> Any:
         return (self * 0 + other) / self
@@ -249,7 +309,8 @@ class Quotient(FormalNumber):
         return result.reshape(rows.shape)
 
     def _compare(self, other: Any, wanted: int) -> Any:
-        return NotImplemented if isinstance(other, np.ndarray) else self._answers.answer(self - other, wanted)
+        difference = self.__sub__(other)
+        return difference if difference is NotImplemented else self._answers.answer(difference, wanted)
 
     def __eq__(self, other: object) -> Any:
         return self._compare(other, ZERO)
@@ -288,8 +349,8 @@ class Normalised(Quotient):
 
     def rate_of(self, stop: Quotient) -> Quotient:
         """A stop probability divided by the total, as if that were not 0."""
-        (a, b), (c, d) = stop.parts, self.total.parts
-        return stop._divided(a * d, b * c)
+        c, d = self.total.parts
+        return Quotient(self._answers, *self._answers.ring.product(*stop.parts, d, c))
 
     def _use(self) -> Quotient:
         if self.used is None:
@@ -298,3 +359,6 @@ class Normalised(Quotient):
 
     _top = property(lambda self: self._use()._top)
     _bottom = property(lambda self: self._use()._bottom)
+
+
+_OWN = {Quotient, Normalised}

@@ -200,7 +200,7 @@ class Postponing(Answers):
             atoms = dict(powers)
             rest = tuple(0 if i in atoms else int(n) for i, n in enumerate(exponents))
             groups.setdefault(powers, {})[rest] = coefficient
-        total = answers.quotient(self.ring.polynomials.constant(0))
+        total = answers.quotient(self.ring.constant(0))
         for powers, terms in groups.items():
             product = answers.quotient(self.ring.polynomials.from_dict(terms))
             for atom, power in powers:

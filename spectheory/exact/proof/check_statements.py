@@ -39,7 +39,7 @@ class Leaf(NamedTuple):
 
     @property
     def one(self) -> Quotient:
-        return self.answers.quotient(self.answers.ring.polynomials.constant(1))
+        return self.answers.quotient(self.answers.ring.constant(1))
 
     def entry(self, letter: str, prefix: Prefix) -> Quotient:
         """The probability of the last token of a prefix behind the others."""
