@@ -1,5 +1,6 @@
 """Settings shared by all tests."""
 
+import gc
 import os
 from typing import Any
 
@@ -14,6 +15,11 @@ os.environ.setdefault("OMP_WAIT_POLICY", "passive")
 # The same examples in every run: a failure is a failure everywhere, not only on one machine.
 settings.register_profile("fixed", derandomize=True, deadline=None, max_examples=60, database=None)
 settings.load_profile("fixed")
+
+
+def pytest_collection_finish() -> None:
+    """What was imported stays to the end: the garbage collector, and audits, need not look at it again."""
+    gc.freeze()
 
 
 @pytest.hookimpl(optionalhook=True)

@@ -80,9 +80,35 @@ class Journal:
     @cached_property
     def generators(self) -> list[Any]:
         """numpy's generators that exist before the first run, with the global one."""
-        kinds, objects = {np.random.Generator, np.random.RandomState}, gc.get_objects()
-        # Hundreds of thousands of objects: no line of Python runs for each of them.
-        return list(compress(objects, map(kinds.__contains__, map(type, objects))))
+        return _existing_generators()
+
+
+def _existing_generators() -> list[Any]:
+    """numpy's generators, those that were frozen with all other objects (``gc.freeze``) too.
+
+    Frozen objects are not listed.  They are thawed for a list when there are more of them than before.
+    """
+    number, is_new = gc.get_freeze_count(), gc.get_freeze_count() > _FROZEN.number
+    if is_new:
+        gc.unfreeze()
+    kinds, objects = {np.random.Generator, np.random.RandomState}, gc.get_objects()
+    # Hundreds of thousands of objects: no line of Python runs for each of them.
+    found = list(compress(objects, map(kinds.__contains__, map(type, objects))))
+    if is_new:
+        _FROZEN.generators = found
+        gc.freeze()
+        number = gc.get_freeze_count()
+    _FROZEN.number = number
+    return found if is_new else _FROZEN.generators + found
+
+
+@dataclass
+class _Frozen:
+    number: int = 0
+    generators: list[Any] = field(default_factory=list)
+
+
+_FROZEN = _Frozen()
 
 
 _ONE_AT_A_TIME = threading.RLock()

@@ -11,7 +11,7 @@ import re
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
-from functools import cache
+from functools import cache, lru_cache
 from types import ModuleType
 from typing import Any
 
@@ -82,12 +82,19 @@ def _put_back(environment: dict[str, str]) -> None:
 
 def _taken() -> dict[str, ModuleType]:
     """Remove Triton's modules from the process and return them; compiled ones stay."""
-    names = [name for name in sys.modules if name.startswith("triton")]  # every run asks: no slower test
-    found = {name: sys.modules[name] for name in names if f"{name}.".startswith("triton.")}
+    # Every run asks, and thousands of modules may be there; a new one is the last.
+    names = _names(id(sys.modules.get("triton")), len(sys.modules), next(reversed(sys.modules)))
+    found = {name: sys.modules[name] for name in names if name in sys.modules}
     for name in found:
         if not f"{name}.".startswith("triton._C."):
             del sys.modules[name]
     return found
+
+
+@lru_cache(maxsize=8)
+def _names(root: int, number_of_modules: int, last: str) -> list[str]:
+    """Of the modules of the Triton that is there."""
+    return [name for name in sys.modules if f"{name}.".startswith("triton.")]
 
 
 @contextmanager

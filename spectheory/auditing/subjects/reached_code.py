@@ -196,8 +196,8 @@ def _rivals(
 
     When the library is imported these may run, or decide otherwise than here, where stand-ins decide: another
     definition in the module, an import of all names into it, an assignment to an attribute or an entry of
-    this name anywhere.  Names that are made up at run time are not found.  All Python of the library is read, so
-    the answer is kept while no file changes.
+    this name anywhere.  Names that are made up at run time are not found.  All Python of the library is read,
+    so the answer is kept while no file changes.
     """
     modules, rivals = dict(reached), []
     functions = {

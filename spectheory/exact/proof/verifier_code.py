@@ -95,8 +95,24 @@ def _is_read(module: str) -> bool:
     return not library and root not in ("numpy", "flint", "torch", "array_api_compat")
 
 
+_SOURCES: dict[tuple[int, int], tuple[Any, str]] = {}
+"""By the identity of what they are of, which lives as long as it is kept here."""
+MOST_SOURCES = 10_000
+
+
 def _source(value: Any) -> str:
-    """The source without comments and docstrings."""
+    """The source without comments and docstrings, read once: parsing the package takes a second."""
+    inner = inspect.unwrap(value) if isinstance(value, FunctionType) else value  # as ``getsource`` does
+    codes = [getattr(one, "__code__", one) for one in (value, inner)]
+    key = id(codes[0]), id(codes[1])
+    if key not in _SOURCES:
+        if len(_SOURCES) >= MOST_SOURCES:
+            _SOURCES.clear()
+        _SOURCES[key] = codes, _read_source(value)
+    return _SOURCES[key][1]
+
+
+def _read_source(value: Any) -> str:
     try:
         source = inspect.getsource(value)
     except (OSError, TypeError):  # typed in
