@@ -7,12 +7,15 @@ from typing import Any
 
 import click
 
-from spectheory.command_line.options import csv_option, json_option
+from spectheory.command_line.options import SettingsCommand, csv_option, json_option
 from spectheory.command_line.output import EXIT_INTERRUPTED, check_form, fail, print_found
 from spectheory.foundation.errors import InvalidInputError
 
 
-@click.command(short_help="Compare drafts and verifiers at equal numbers of target rows.")
+@click.command(
+    cls=SettingsCommand, settings="spectheory.paper.equal_rows:StudySettings",
+    short_help="Compare drafts and verifiers at equal numbers of target rows.",
+)  # fmt: skip
 @click.option("--target", default="smollm2", show_default=True, metavar="MODEL", help="As of simulate.")
 @click.option(
     "--draft", "drafts", multiple=True, default=("smollm2-draft", "target:last-4", "prompt:ngram-3"),
@@ -22,28 +25,6 @@ from spectheory.foundation.errors import InvalidInputError
     "--prompts", "file", type=click.Path(), metavar="FILE",
     help='As of simulate, or JSON Lines with "text" and "domain".  Default: prose, code and chat.',
 )  # fmt: skip
-@click.option("--first", "prompts", type=int, metavar="N", help="The first N prompts of every domain only.")
-@click.option("--nodes", default="8,16,32,64", show_default=True, metavar="N,..", help="Budgets of drafts.")
-@click.option("--draft-length", "-l", type=int, default=4, show_default=True, metavar="L")
-@click.option("--temperature", default="0.6,1", show_default=True, metavar="T,..", help="Of both models.")
-@click.option(
-    "--tokens", "-n", "max_new_tokens", type=int, default=64, show_default=True, metavar="N",
-    help="Tokens of every text.",
-)  # fmt: skip
-@click.option(
-    "--every", type=int, default=8, show_default=True, metavar="N", help="Judge drafts at every N-th token."
-)
-@click.option(
-    "--bound-every", type=int, default=2, show_default=True, metavar="N",
-    help="Sample the bound at every N-th of these; 0: never.",
-)  # fmt: skip
-@click.option("--batch-size", type=int, default=4, show_default=True, metavar="N", help="Texts at a time.")
-@click.option(
-    "--max-prompt-tokens", type=int, default=48, show_default=True, metavar="N",
-    help="Keep the last N tokens of every prompt.",
-)  # fmt: skip
-@click.option("--confidence", type=float, default=0.95, show_default=True, help="Level of the intervals.")
-@click.option("--seed", type=int, default=0, show_default=True)
 @click.option("--device", default="auto", show_default=True, help="As of simulate.")
 @click.option(
     "--checkpoint", type=click.Path(), metavar="FILE",
@@ -59,8 +40,6 @@ def study(
     target: str,
     drafts: tuple[str, ...],
     file: str | None,
-    nodes: str,
-    temperature: str,
     picture: str | None,
     to: str | None,
     as_csv: bool,
@@ -83,8 +62,7 @@ def study(
         raise InvalidInputError(f"--picture {picture!r} must end in .png, .pdf or .svg")
     quiet_loading()
     run = {name: settings.pop(name) for name in ("checkpoint", "jobs", "cluster", "device")}
-    budgets, heats = _numbers("--nodes", nodes, int), _numbers("--temperature", temperature, float)
-    asked = StudySettings(nodes=budgets, temperatures=heats, **settings)
+    asked = StudySettings(**settings)
     with progress_bar("tokens") as progress:
         found = run_study(
             target, drafts, read_study_prompts(file or PROMPTS), asked, progress=progress, **run
@@ -101,10 +79,3 @@ def study(
             f"interrupted; the rows rest on the {texts} texts that were finished{kept}", EXIT_INTERRUPTED
         )
     return 0
-
-
-def _numbers(flag: str, listed: str, kind: Any) -> tuple[Any, ...]:
-    try:
-        return tuple(kind(number) for number in listed.split(","))
-    except ValueError:
-        raise InvalidInputError(f"{flag} {listed!r} is not a list of numbers such as 8,16") from None

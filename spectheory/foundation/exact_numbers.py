@@ -16,6 +16,10 @@ def is_exact(array: Any) -> bool:
     return isinstance(array, np.ndarray) and array.dtype.hasobject
 
 
+SUM_TOLERANCE = 1e-9
+"""How far the sum of a law in float64 may be from 1."""
+
+
 def float_tolerance(numbers: Any, tolerance: float) -> float:
     """The tolerance where the numbers of an array or a pair are floats, and 0 where they are exact."""
     return 0 if getattr(numbers, "is_exact", is_exact(numbers)) else tolerance

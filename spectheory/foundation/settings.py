@@ -35,6 +35,14 @@ def setting(default: Any, *flags: str, **about: Any) -> Any:
     return field(default=default, metadata={"flags": flags, **about})
 
 
+def read_numbers(flag: str, kind: type, listed: str) -> tuple[Any, ...]:
+    """The numbers of an option that takes a list."""
+    try:
+        return tuple(kind(number) for number in listed.split(","))
+    except ValueError:
+        raise InvalidInputError(f"{flag} {listed!r} is not a list of numbers such as 8,16") from None
+
+
 @dataclass(frozen=True, kw_only=True)
 class Settings:
     """The base of settings classes."""

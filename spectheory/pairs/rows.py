@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from flint import fmpq
 
+from spectheory.foundation import arrays
 from spectheory.foundation.errors import InvalidPairError
 from spectheory.foundation.exact_numbers import to_fraction
 
@@ -58,7 +59,7 @@ def parse_rows(rows: Mapping[Any, Row], normalise: bool = False) -> dict[Any, np
     }
     if not normalise:
         return found
-    return {key: row / row.sum() if row.sum() > 0 else row for key, row in found.items()}
+    return {key: arrays.normalise(row) if row.sum() > 0 else row for key, row in found.items()}
 
 
 def to_float64(value: Any) -> float:

@@ -18,13 +18,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from spectheory.foundation.errors import InvalidInputError
-from spectheory.foundation.validation import check_count
+from spectheory.foundation.settings import Settings, read_numbers, setting
+from spectheory.foundation.validation import check_confidence, check_count
 from spectheory.optima.bounds import sampled_path_scores
 from spectheory.pairs.drafts import ConfidenceTree, DraftProcess, Iid, WithoutReplacement
 from spectheory.simulation.continuations import continued
@@ -57,39 +58,54 @@ BEAM = 8
 LOOK_UPS = "prompt:"
 
 
-@dataclass(frozen=True)
-class StudySettings:
+@dataclass(frozen=True, kw_only=True)
+class StudySettings(Settings):
     """What a study computes.
 
     Attributes:
-        nodes: budgets of drafted tokens, multiples of ``draft_length``.
-        draft_length: L of all drafts.
-        temperatures: of both models.
-        prompts: how many of every domain; None: all.
-        max_new_tokens: tokens of a text.
-        every: drafts are judged at every n-th token.
-        bound_every: and the bound at every n-th of these; 0: never.
-        batch_size: prompts at a time.
-        max_prompt_tokens: the last tokens of a prompt that are kept.
-        confidence: of the intervals.
-        seed: of texts and drafts.
+        nodes: Budgets of drafted tokens, multiples of L.
+        draft_length: Drafted tokens per path.
+        temperatures: Of both models.
+        prompts: The first N prompts of every domain only.
+        max_new_tokens: Tokens of every text.
+        every: Judge drafts at every N-th token.
+        bound_every: Sample the bound at every N-th of these; 0: never.
+        batch_size: Texts at a time.
+        max_prompt_tokens: Keep the last N tokens of every prompt.
+        confidence: Level of the intervals.
+        seed: Of texts and drafts.
     """
 
-    nodes: tuple[int, ...] = (8, 16, 32, 64)
-    draft_length: int = 4
-    temperatures: tuple[float, ...] = (0.6, 1.0)
-    prompts: int | None = None
-    max_new_tokens: int = 64
-    every: int = 8
-    bound_every: int = 2
-    batch_size: int = 4
-    max_prompt_tokens: int = 48
-    confidence: float = 0.95
-    seed: int = 0
+    nodes: tuple[int, ...] = setting(
+        (8, 16, 32, 64), "--nodes", command_default="8,16,32,64", metavar="N,..",
+        read=partial(read_numbers, "--nodes", int),
+    )  # fmt: skip
+    draft_length: int = setting(4, "--draft-length", "-l", metavar="L")
+    temperatures: tuple[float, ...] = setting(
+        (0.6, 1.0), "--temperature", command_default="0.6,1", metavar="T,..",
+        read=partial(read_numbers, "--temperature", float),
+    )  # fmt: skip
+    prompts: int | None = setting(None, "--first", metavar="N")
+    max_new_tokens: int = setting(64, "--tokens", "-n", metavar="N")
+    every: int = setting(8, "--every", metavar="N")
+    bound_every: int = setting(2, "--bound-every", metavar="N")
+    batch_size: int = setting(4, "--batch-size", metavar="N")
+    max_prompt_tokens: int = setting(48, "--max-prompt-tokens", metavar="N")
+    confidence: float = setting(0.95, "--confidence", metavar="C")
+    seed: int = setting(0, "--seed")
 
     def __post_init__(self) -> None:
-        for name in ("draft_length", "max_new_tokens", "every", "batch_size", "max_prompt_tokens"):
-            check_count(name, getattr(self, name))
+        self._check(
+            check_count,
+            "draft_length",
+            "max_new_tokens",
+            "every",
+            "batch_size",
+            "max_prompt_tokens",
+            "prompts",
+        )
+        self._check(partial(check_count, at_least=0), "bound_every", "seed")
+        self._check(lambda name, value: check_confidence(value, name), "confidence")
         wrong = [number for number in self.nodes if number < 1 or number % self.draft_length]
         if wrong or not self.nodes:
             raise InvalidInputError(

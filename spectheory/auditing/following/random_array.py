@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from spectheory.auditing.tape.atoms import Number, as_clock, followed_on
+from spectheory.auditing.tape.atoms import Number, clocks_of_row, followed_on
 from spectheory.auditing.tape.decisions import NotEnumerableError
 from spectheory.auditing.tape.races import Clock, Pick, Race, clock_after, lower_end
 
@@ -249,23 +249,20 @@ def _where(condition: np.ndarray, first: Any, second: Any) -> Any:
     return random_array(plain, lanes)
 
 
-def _race_of_lanes(array: RandomArray, largest: bool, keepdims: bool) -> tuple[Race, list[int]]:
-    lanes = sorted(array.lanes)
-    clocks = [as_clock(array.lanes[lane]) for lane in lanes]
-    rest = np.delete(_memory(array).ravel(), lanes)
-    if keepdims or array.ndim != 1 or not all(isinstance(clock, Clock) for clock in clocks):
+def _race(array: RandomArray, largest: bool, keepdims: bool) -> Race:
+    """The race of the lanes; NaN is left out, as ``nanargmax`` leaves it out."""
+    if keepdims or array.ndim != 1:
         raise NotEnumerableError("the sampler takes the largest of random numbers; only a race is followed")
-    if rest.size and (not largest or rest.max() > lower_end(clocks)):
-        raise NotEnumerableError("a race of exponential random numbers with an ordinary number")
-    return Race(clocks, largest), lanes
+    row = np.nan_to_num(_memory(array), nan=-np.inf if largest else np.inf, posinf=np.inf, neginf=-np.inf)
+    entries = [array.lanes.get(lane, entry) for lane, entry in enumerate(row.tolist())]
+    return Race(clocks_of_row(entries, largest), largest)
 
 
 def _winning_lane(largest: bool) -> Callable[..., Any]:
     def winning_lane(array: RandomArray, axis: Any = None, keepdims: bool = False) -> Any:
         if array.size == 1:
             return np.zeros((), np.int32)
-        race, lanes = _race_of_lanes(array, largest, keepdims)
-        return random_array(np.zeros((), np.int32), {0: Pick(race, lambda place: lanes[place])})
+        return random_array(np.zeros((), np.int32), {0: Pick(_race(array, largest, keepdims))})
 
     return winning_lane
 
@@ -274,7 +271,7 @@ def _winning_value(largest: bool) -> Callable[..., Any]:
     def winning_value(array: RandomArray, axis: Any = None, keepdims: bool = False) -> Any:
         if array.size == 1:
             return array.reshape(())
-        race, _ = _race_of_lanes(array, largest, keepdims)
+        race = _race(array, largest, keepdims)
         low = lower_end(race.clocks)
         if not any(clock.rate for clock in race.clocks):
             return np.full((), low, array.dtype)

@@ -6,18 +6,16 @@ winners of races are whole numbers.  A race is run as soon as more than the posi
 and a run branches on a whole number as soon as more than a comparison or a remainder is needed.
 """
 
-import math
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from fractions import Fraction
 from typing import Any
 
 import numpy as np
 import torch
 
-from spectheory.auditing.tape.atoms import WHOLE, Number, as_clock, followed_on
+from spectheory.auditing.tape.atoms import WHOLE, Number, clocks_of_row, followed_on
 from spectheory.auditing.tape.decisions import JUDGE_BY_SAMPLES, NotEnumerableError
-from spectheory.auditing.tape.races import Clock, Exponential, Pick, Race, clock_after, lower_end, only_a_race
+from spectheory.auditing.tape.races import Clock, Pick, Race, clock_after, only_a_race
 
 PART_OF_A_TENSOR = "random numbers in part of a tensor; use a separate tensor"
 
@@ -480,28 +478,13 @@ def _winner(row: list[Any], largest: bool) -> Any:
         return 0
     if not any(isinstance(entry, (Clock, Number, Pick)) for entry in row):
         return row.index(max(row) if largest else min(row))
-    return Pick(Race(_clocks(row, largest), largest))
+    return Pick(Race(clocks_of_row(row, largest), largest))
 
 
 def _is_race(random: Any) -> bool:
     return isinstance(random, RandomTensor) and any(
         isinstance(number, Number) and number.clock is not None for number in random.numbers.flat
     )
-
-
-def _clocks(row: Sequence[Any], largest: bool) -> list[Clock]:
-    """The entries of a race; a number that cannot win becomes a clock of rate 0."""
-    clocks = list(map(as_clock, row))
-    first = next(clock for clock in clocks if isinstance(clock, Clock))
-    least = lower_end([first])
-    for place, entry in enumerate(clocks):
-        if isinstance(entry, Clock):
-            continue
-        loses = not isinstance(entry, (Number, Pick)) and (entry <= least if largest else entry == math.inf)
-        if not loses:
-            raise NotEnumerableError("the sampler runs a race of random numbers with other numbers")
-        clocks[place] = replace(first, source=Exponential(first.source.tape), rate=Fraction(0))
-    return clocks
 
 
 def _winners(largest: bool, random: RandomTensor, dim: int | None = None, keepdim: bool = False) -> Any:

@@ -17,6 +17,7 @@ import torch
 from spectheory.auditing.following.intercept import Journal, intercepted
 from spectheory.auditing.subjects.shipped import Shipped
 from spectheory.auditing.tape.decisions import Tape, all_runs
+from spectheory.foundation.arrays import normalise
 from spectheory.foundation.errors import InvalidInputError, InvalidOutcomeError
 from spectheory.foundation.exact_numbers import exact_number
 from spectheory.pairs.contexts import context_number, context_text
@@ -98,9 +99,9 @@ def laws_of_drafts(
     law, reported = (tuple(level.copy() for level in levels) for _ in range(2))
     for prefix, row in told.items():
         depth, number = len(prefix), context_number(prefix, size)
-        drawn = [masses[(*prefix, token)] for token in range(size)]
-        law[depth][number] = [mass / sum(drawn) for mass in drawn]
-        reported[depth][number] = [value / sum(row) for value in row]
+        drawn = np.array([masses[(*prefix, token)] for token in range(size)], dtype=object)
+        law[depth][number] = normalise(drawn)
+        reported[depth][number] = normalise(np.array(row, dtype=object))
         if abs(law[depth][number] - reported[depth][number]).sum() / 2 > REPORTED_TOLERANCE:
             journal.findings.add(
                 ("contract", "drafts do not have the law of the rows that are reported for them")

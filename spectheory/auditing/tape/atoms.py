@@ -18,6 +18,7 @@ cell are probed: they must have the answer of the ends of the cell.
 
 from __future__ import annotations
 
+import math
 import operator
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
@@ -30,7 +31,7 @@ import torch
 from torch.utils._python_dispatch import _disable_current_modes
 
 from spectheory.auditing.tape.decisions import JUDGE_BY_SAMPLES, Interval, NotEnumerableError, Tape
-from spectheory.auditing.tape.races import Clock, Exponential, clock_after
+from spectheory.auditing.tape.races import Clock, Exponential, Pick, clock_after, lower_end
 
 
 @dataclass(frozen=True)
@@ -286,6 +287,27 @@ class Number:
 def as_clock(entry: Any) -> Any:
     """A function of the logarithm of a uniform number as a clock; other entries as they are."""
     return entry.clock() if isinstance(entry, Number) and entry.clock is not None else entry
+
+
+def clocks_of_row(row: Sequence[Any], largest: bool) -> list[Clock]:
+    """The clocks that race in a row; an ordinary number that cannot win becomes one of rate 0.
+
+    Raises:
+        NotEnumerableError: another number may win, or is random and no clock.
+    """
+    clocks = list(map(as_clock, row))
+    known = [clock for clock in clocks if isinstance(clock, Clock)]
+    if not known:
+        raise NotEnumerableError("the sampler takes the largest of random numbers; only a race is followed")
+    last, some_win = lower_end(known) if largest else math.inf, any(clock.rate for clock in known)
+    for place, entry in enumerate(clocks):
+        if isinstance(entry, Clock):
+            continue
+        is_plain = not isinstance(entry, (Number, Pick))
+        if not is_plain or not (entry == last or (largest and some_win and entry < last)):
+            raise NotEnumerableError("the sampler runs a race of random numbers with other numbers")
+        clocks[place] = replace(known[0], source=Exponential(known[0].source.tape), rate=Fraction(0))
+    return clocks
 
 
 def uniform_number(tape: Tape, dtype: torch.dtype) -> Number:

@@ -196,6 +196,11 @@ class Race:
             self.found = self._run()
         return self.found
 
+    @property
+    def candidates(self) -> list[int]:
+        """The numbers that may win."""
+        return [number for number, clock in enumerate(self.clocks) if clock.rate] or [0]
+
     def _run(self) -> int:
         if any(clock.inverse is not (self.largest is not clock.negative) for clock in self.clocks):
             raise NotEnumerableError(
@@ -289,5 +294,5 @@ class Pick:
 
     def fulfils(self, condition: Callable[[int], bool]) -> bool:
         """Whether a condition holds; the race is run only where the answer depends on it."""
-        answers = {condition(self.function(place)) for place in range(len(self.race.clocks))}
+        answers = {condition(self.function(place)) for place in self.race.candidates}
         return answers.pop() if len(answers) == 1 else condition(self.decide())

@@ -28,6 +28,7 @@ from spectheory.foundation.arrays import (
 )
 from spectheory.foundation.errors import InvalidInputError
 from spectheory.foundation.exact_numbers import (
+    SUM_TOLERANCE,
     flint_if_exact,
     float_tolerance,
     fractions_if_exact,
@@ -49,7 +50,7 @@ from spectheory.optima.bounds.rankings import (
     ranking_keys,
     ratio_ranking,
 )
-from spectheory.optima.bounds.tolerances import FEASIBILITY_TOLERANCE, SUM_TOLERANCE
+from spectheory.optima.bounds.tolerances import FEASIBILITY_TOLERANCE
 from spectheory.pairs.pair import ModelPair
 from spectheory.pairs.rows import parse_probs
 

@@ -14,9 +14,6 @@ FEASIBILITY_TOLERANCE = 1e-9
 For a skewed draft it is relative: r(S) may be (1 + tolerance) f(q(S)).  For scores and slacks it is absolute.
 Certified bounds make up for the excess, so the tolerance decides only which points are refused."""
 
-SUM_TOLERANCE = 1e-9
-"""How far the sum of a law may be from 1."""
-
 FLOAT32_ROW_SUM_TOLERANCE = 1e-4
 """How far the sum of a row at one position may be from 1, for the rows of models in float32."""
 

@@ -5,9 +5,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from spectheory.foundation.arrays import Array, namespace, put_along
+from spectheory.foundation.arrays import Array, hit_probability, namespace, put_along
 from spectheory.foundation.errors import InvalidInputError
 from spectheory.foundation.exact_numbers import (
+    SUM_TOLERANCE,
     exact_values,
     flint_if_exact,
     float_tolerance,
@@ -17,7 +18,7 @@ from spectheory.foundation.exact_numbers import (
 )
 from spectheory.foundation.validation import check_num_drafts, is_whole
 from spectheory.optima.bounds.level_sets import SortedByRatio
-from spectheory.optima.bounds.tolerances import FLOAT32_ROW_SUM_TOLERANCE, SUM_TOLERANCE
+from spectheory.optima.bounds.tolerances import FLOAT32_ROW_SUM_TOLERANCE
 from spectheory.optima.transport import largest_violation
 from spectheory.pairs.rows import parse_probs
 
@@ -217,7 +218,7 @@ def _min_cut(tokens: SortedByRatio, num_drafts: int) -> MinCut:
     xp = namespace(tokens.ratios)
     target_below, draft_below = tokens.numerator.cumsum(-1), tokens.denominator.cumsum(-1)
     # cut[i]: the value of the prefix of i tokens; the empty prefix has value 1
-    cut = target_below + (1 - draft_below**num_drafts)
+    cut = target_below + hit_probability(1 - draft_below, num_drafts)
     cut = xp.concat([target_below[..., :1] * 0 + 1, cut], axis=-1)
     best = xp.argmin(cut, axis=-1)[..., None]
     value = xp.take_along_axis(cut, best, axis=-1)[..., 0]

@@ -13,15 +13,13 @@ from typing import Any
 import numpy as np
 
 from spectheory.foundation.errors import InvalidInputError
-from spectheory.foundation.exact_numbers import float_tolerance, is_exact, to_fraction
+from spectheory.foundation.exact_numbers import SUM_TOLERANCE, float_tolerance, is_exact, to_fraction
 from spectheory.foundation.validation import check_num_drafts
 from spectheory.pairs.contexts import count_nodes
 from spectheory.pairs.drafts.process import ALL_PROCESSES, COUNTED_AT_ONCE, DraftProcess, DraftTuples
 from spectheory.pairs.pair import ModelPair
 
 PACKAGE = __name__.rpartition(".")[0]
-SUM_TOLERANCE = 1e-9
-"""How far float64 probabilities of all tuples may be from sum 1."""
 
 
 class UserProcess(DraftProcess):

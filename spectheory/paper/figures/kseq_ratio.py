@@ -4,7 +4,7 @@ from collections.abc import Sequence
 import numpy as np
 from matplotlib.figure import Figure
 
-from spectheory.foundation.arrays import normalise
+from spectheory.foundation.arrays import hit_probability, normalise
 from spectheory.optima import optimal_acceptance
 from spectheory.paper import Checks, Findings, ResultTable, exhibit
 from spectheory.paper.drawing import Look, legend_below, panels
@@ -65,7 +65,7 @@ def kseq_ratio(
         "guarantee: 1 − (1 − 1/K)^K.",
     )
     for drafts in num_drafts:
-        guarantee = 1 - (1 - 1 / drafts) ** drafts
+        guarantee = hit_probability(1 / drafts, drafts)
         found = {"two tokens": _worst_of_family(drafts)}
         for size in vocab_sizes:
             rng = np.random.default_rng([seed, drafts, size])

@@ -2,6 +2,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from spectheory.foundation.arrays import hit_probability
 from spectheory.optima import path_selection_optimum
 from spectheory.optima.bounds.level_sets import LevelSets
 from spectheory.optima.bounds.skewed_draft import SkewedDraft, is_skewed_draft
@@ -40,7 +41,7 @@ def _bars(axes: Axes, table: ResultTable) -> None:
 
 def _level_sets(axes: Axes, table: ResultTable, num_drafts: int) -> None:
     masses = np.linspace(0, 1, 101)
-    axes.plot(masses, 1 - (1 - masses) ** num_drafts, color=GREY, linewidth=1.2, linestyle=":",
+    axes.plot(masses, hit_probability(masses, num_drafts), color=GREY, linewidth=1.2, linestyle=":",
               label=f"limit $1 - (1 - u)^{num_drafts}$")  # fmt: skip
     for name, (_, colour) in LAWS.items():
         rows = table.where(law=name)

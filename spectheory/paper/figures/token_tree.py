@@ -6,6 +6,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from spectheory.exact.law import output_law
+from spectheory.foundation.arrays import hit_probability
 from spectheory.optima import antichains, count_antichains, optimum
 from spectheory.optima.multi_path import named_antichains
 from spectheory.pairs.contexts import Context
@@ -58,7 +59,7 @@ def _tree(axes: Axes, table: ResultTable) -> None:
 
 def _limits(axes: Axes, table: ResultTable, chosen: list[str], drafts: int) -> None:
     masses = np.linspace(0, 1, 101)
-    axes.plot(masses, 1 - (1 - masses) ** drafts, color=BLACK, linewidth=1.2, linestyle=(0, (4, 2)))
+    axes.plot(masses, hit_probability(masses, drafts), color=BLACK, linewidth=1.2, linestyle=(0, (4, 2)))
     axes.plot(table["draft"], table["mass"], "o", color=GREY, markersize=2.5, alpha=0.6)
     shown = next(row for row in table.select() if sorted(row["nodes"]) == sorted(chosen))
     draft, mass = as_float(shown["draft"]), as_float(shown["mass"])
@@ -106,7 +107,7 @@ def token_tree(draft_length: int = 3, num_drafts: int = 2) -> Findings:
     tight = []
     for chain in chains:
         mass, draft = (sum((values[a] for a in chain), start=masses[()] * 0) for values in (masses, drafted))
-        limit = 1 - (1 - draft) ** num_drafts
+        limit = hit_probability(draft, num_drafts)
         names = [name_of(a) for a in chain]
         table.add(nodes=names, draft=draft, mass=mass, limit=limit, tight=mass == limit)
         checks.expect(
@@ -131,7 +132,7 @@ def token_tree(draft_length: int = 3, num_drafts: int = 2) -> Findings:
     pushed = sum(masses[a] for a in shown) + (1 - masses[shown[0]]) / 2
     checks.expect(
         "half of the rest on top of one node of the antichain breaks its constraint",
-        pushed > 1 - (1 - sum(drafted[a] for a in shown)) ** num_drafts,
+        pushed > hit_probability(sum(drafted[a] for a in shown), num_drafts),
         "it does not",
     )
     return Findings(

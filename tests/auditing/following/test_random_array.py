@@ -84,6 +84,13 @@ def with_nan() -> tuple[bool, ...]:
     return tuple(bool(truth) for truths in compared for truth in truths)
 
 
+def first_of_three(ordinary: float) -> int:
+    """Rates 1 and 3, and a number that never comes first, or that ``nanargmin`` leaves out."""
+    with np.errstate(divide="ignore"):
+        times = np.float32(1) / noise((1, 3))
+    return int(settled(np.nanargmin(np.where([True, True, False], times, np.float32(ordinary)))))
+
+
 @pytest.mark.parametrize(
     ("function", "expected"),
     [
@@ -92,6 +99,8 @@ def with_nan() -> tuple[bool, ...]:
         (race, {5: Fraction(1, 4), 6: Fraction(3, 4)}),
         (lambda: gumbel_race((0.0, -np.inf, 0.0)), {(0, True): Fraction(1, 2), (2, True): Fraction(1, 2)}),
         (lambda: gumbel_race((-np.inf,) * 3), {(0, False): Fraction(1)}),
+        (lambda: first_of_three(np.inf), {0: Fraction(1, 4), 1: Fraction(3, 4)}),
+        (lambda: first_of_three(np.nan), {0: Fraction(1, 4), 1: Fraction(3, 4)}),
         (choice, {True: Fraction(1, 4), False: Fraction(3, 4)}),
         (with_nan, {(False, True, True, True): Fraction(1)}),
         (equality, {True: Fraction(1, 2**24), False: 1 - Fraction(1, 2**24)}),
@@ -135,10 +144,10 @@ def test_a_winner_is_settled_only_where_it_matters() -> None:
         (lambda array: np.where(array, array, array), "as a condition"),
         (lambda array: noise((1, 2)) < np.float32(1), "compares an exponential"),
         (lambda array: np.exp(noise((1, 2))), "applies exp"),
-        (lambda array: np.nanargmin(noise((1, 2))), "with an ordinary number"),
+        (lambda array: np.nanargmin(noise((1, 2))), "a race of random numbers with other numbers"),
         (
             lambda array: np.nanargmax(np.where([True, True, False], np.log(noise((1, 2))), np.float32(-9))),
-            "with an ordinary number",
+            "a race of random numbers with other numbers",
         ),
         (lambda array: noise((1, 2))[:2] + np.float32(1), "adds a number to an exponential"),
         (lambda array: noise((1, 2)) - noise((1, 2)), "two exponential random numbers"),

@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from audit_support import assert_drawn_from, law
-from spectheory.auditing.tape.atoms import GRIDS, Number, uniform_number
+from spectheory.auditing.tape.atoms import GRIDS, Number, clocks_of_row, uniform_number
 from spectheory.auditing.tape.decisions import HiddenRandomnessError, NotEnumerableError, Tape, all_runs
 from spectheory.auditing.tape.races import Clock, Exponential, Pick, Race, UndefinedDrawError
 
@@ -99,6 +99,22 @@ def test_the_first_of_exponential_numbers() -> None:
         Race(clocks, largest=False).winner()
     with pytest.raises(UndefinedDrawError, match="with a negative weight"):
         Race([Clock(Exponential(tape), Fraction(-1))], largest=False).winner()
+
+
+def test_ordinary_numbers_in_a_race_cannot_win() -> None:
+    """Below 0 beside values that are 0 one might come first by its place: that is refused."""
+    tape = Tape([])
+    running, standing = (Clock(Exponential(tape), Fraction(rate), inverse=True) for rate in (2, 0))
+    clocks = clocks_of_row([-1.0, running, 0.0], largest=True)
+    assert [clock.rate for clock in clocks] == [0, 2, 0]
+    assert Race(clocks, largest=True).candidates == [1]
+    assert [clock.rate for clock in clocks_of_row([0.0, standing], largest=True)] == [0, 0]
+    assert clocks_of_row([running, float("inf")], largest=False)[1].rate == 0
+    for row, largest in (([-1.0, standing], True), ([0.5, running], True), ([running, 9.0], False)):
+        with pytest.raises(NotEnumerableError, match="with other numbers"):
+            clocks_of_row(row, largest)
+    with pytest.raises(NotEnumerableError, match="only a race is followed"):
+        clocks_of_row([uniform_number(tape, torch.float32), 0.0], largest=True)
 
 
 @pytest.mark.parametrize(

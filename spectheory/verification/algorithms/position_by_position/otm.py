@@ -6,7 +6,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from spectheory.foundation.arrays import Array, namespace
+from spectheory.foundation.arrays import Array, namespace, normalise
 from spectheory.foundation.exact_numbers import is_exact
 from spectheory.foundation.unique_rows import unique_row_indices
 from spectheory.optima.one_position.ranking_plan import OptimalRankings, rankings_of_rows
@@ -115,7 +115,7 @@ def _as_law(row: Row) -> np.ndarray:
 
     Rows in float32 sum to 1 to 1e-7 only, and no plan couples two laws of different mass.
     """
-    return np.array(row) / sum(row) if isinstance(row[0], float) else np.array(row, dtype=object)
+    return normalise(np.array(row)) if isinstance(row[0], float) else np.array(row, dtype=object)
 
 
 def _array_like(values: list[Any], like: Array) -> Array:
