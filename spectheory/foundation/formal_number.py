@@ -2,30 +2,89 @@
 
 from __future__ import annotations
 
-import fractions
+import os
 import sys
 from abc import ABC, abstractmethod
-from functools import cache
-from pathlib import Path
+from collections.abc import Callable
+from fractions import Fraction
+from types import CodeType, FrameType, FunctionType
 from typing import Any, NoReturn, Self
+from weakref import WeakSet
 
 import numpy as np
+from flint import fmpz
 
 
-@cache
-def _with_tables() -> str:
-    """Where tables of results have rows of numbers as keys."""
-    return str(Path(__file__).parents[1] / "verification" / "algorithms" / "_").removesuffix("_")
+def hashes_formal_numbers(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Let a function call a table of results that has rows of numbers as keys, on which no result depends."""
+    _TABLES[id(function.__code__)] = function.__code__
+    return function
 
 
-@cache
-def _with_types() -> tuple[str, ...]:
-    """Where arithmetic asks whether a number is one."""
-    folders = (Path(__file__).parents[1], Path(np.__file__).parent)
-    return *(str(folder / "_").removesuffix("_") for folder in folders), fractions.__file__
-
-
+_TABLES: dict[int, CodeType] = {}
+_OF_FRACTIONS = {
+    id(function.__code__): function.__code__
+    for function in vars(Fraction).values()
+    if isinstance(function, FunctionType) and function.__name__ != "__new__"
+}
+"""Code is known by what it is: a file name can be made up."""
 _ABSTRACT = type(ABC).__instancecheck__.__code__.co_filename
+
+
+class Followed:
+    """What one run of a verifier does with formal numbers beside computing.
+
+    ``1/2 - x`` asks ``Fraction.__sub__`` first, which asks for the type of x, declines, and leaves the
+    operation to x.  Code that calls the method itself would see from the answer what x is.  So x must be
+    asked next, by the same instruction of the same frame.
+
+    Attributes:
+        has_left: whether a ``Fraction`` has declined, and x was not asked since.
+        has_forked: whether the process was copied: what the copy does is not seen.
+    """
+
+    def __init__(self) -> None:
+        self.has_left = self.has_forked = False
+        self._asking: list[FrameType | None] = [None, None]
+        self._instruction = 0
+        _ALL.add(self)
+
+    def is_asked_by_fraction(self, frame: FrameType) -> bool:
+        """Whether an arithmetic method of ``Fraction`` asks for the type, once per operation."""
+        caller = frame
+        while caller.f_back is not None and id(caller.f_code) in _OF_FRACTIONS:
+            caller = caller.f_back
+        if caller is frame or (self.has_left and self._asking[0] is not frame):
+            return False
+        self.has_left, self._asking, self._instruction = True, [frame, caller], caller.f_lasti
+        return True
+
+    def takes(self) -> bool:
+        """Whether the method of a formal number that runs now is the one that was left to it, if any was."""
+        if not self.has_left:
+            return True
+        caller: FrameType | None = sys._getframe(1)
+        while caller is not None and id(caller.f_code) in _OWN:
+            caller = caller.f_back
+        wanted, self.has_left, self._asking = self._asking[1], False, [None, None]
+        return caller is not None and caller is wanted and caller.f_lasti == self._instruction
+
+
+_OWN: dict[int, CodeType] = {}
+"""The methods of formal numbers."""
+_ALL: WeakSet[Followed] = WeakSet()
+
+
+def _note_fork() -> None:
+    for followed in list(_ALL):
+        followed.has_forked = True
+
+
+os.register_at_fork(before=_note_fork)
+
+
+BY_HAND = "a method of Fraction that is called by hand"
+WHOLE_NUMBERS = frozenset({int, bool, fmpz, *(np.dtype(kind).type for kind in np.typecodes["AllInteger"])})
 
 
 class FormalNumber(ABC):
@@ -35,6 +94,10 @@ class FormalNumber(ABC):
     """
 
     __slots__ = ()
+
+    def __init_subclass__(cls) -> None:
+        methods = [each for each in vars(cls).values() if isinstance(each, FunctionType)]
+        _OWN.update((id(each.__code__), each.__code__) for each in methods)
 
     @abstractmethod
     def positive_part(self) -> Self:
@@ -54,16 +117,21 @@ class FormalNumber(ABC):
 
     @property
     @abstractmethod
+    def followed(self) -> Followed:
+        """Of the run."""
+
+    @property
+    @abstractmethod
     def serial(self) -> int:
         """The same for all numbers that can be compared."""
 
     def __hash__(self) -> int:
         """The same for all numbers of a run, so that a table asks which of them are equal.
 
-        A rational has another hash, and no table compares it with them: other code than the package's own
-        tables of results, whose keys do not change what is computed, is refused.
+        A rational has another hash, and no table compares it with them: all code is refused but what
+        ``hashes_formal_numbers`` marks.
         """
-        if not sys._getframe(1).f_code.co_filename.startswith(_with_tables()):
+        if id(sys._getframe(1).f_code) not in _TABLES:
             self.refuse("hash()")
         return self.serial
 
@@ -73,8 +141,7 @@ class FormalNumber(ABC):
         frame = sys._getframe(1)
         while frame.f_back is not None and frame.f_code.co_filename == _ABSTRACT:
             frame = frame.f_back
-        code = frame.f_code
-        if not code.co_filename.startswith(_with_types()) or code.co_qualname == "Fraction.__new__":
+        if not self.followed.is_asked_by_fraction(frame):
             self.refuse("the type")
         return type(self)
 

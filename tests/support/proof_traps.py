@@ -3,6 +3,7 @@
 import contextlib
 import copy
 import math
+import os
 import pickle
 import threading
 from collections import Counter
@@ -13,7 +14,9 @@ from typing import Any
 
 import numpy as np
 
+from spectheory.foundation import arrays
 from spectheory.foundation.arrays import zeros_like
+from spectheory.foundation.exact_numbers import to_fraction
 from spectheory.foundation.unique_rows import unique_row_indices
 from spectheory.verification.algorithms.one_path.token import Token
 from spectheory.verification.outcome import Outcome
@@ -55,6 +58,55 @@ class Counting(Bent):
 
     def __deepcopy__(self, memo: Any) -> "Counting":
         return Counting()
+
+
+class CopiesRight(Bent):
+    """What is followed is a copy, which is right."""
+
+    def __deepcopy__(self, memo: Any) -> Bent:
+        return Bent(lambda p, q: False)
+
+
+class Forgetful:
+    """Its copies forget what makes it wrong, as a class that says what it keeps may do by mistake."""
+
+    is_bent = False
+
+    def __init__(self) -> None:
+        self.is_bent = True
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {}
+
+    def outcome(self, paths: Any, target_rows: Any, draft_rows: Any) -> Outcome:
+        bent = Bent(lambda p, q: (at_root(p) == ONE_NUMBER) & self.is_bent)
+        return bent.outcome(paths, target_rows, draft_rows)
+
+
+class Keeper:
+    """It has an object whose copy is another one."""
+
+    def __init__(self) -> None:
+        self.inner = [CopiesRight(lambda p, q: at_root(p) == ONE_NUMBER)]
+
+    def outcome(self, paths: Any, target_rows: Any, draft_rows: Any) -> Outcome:
+        return self.inner[0].outcome(paths, target_rows, draft_rows)
+
+
+class ThirdRow:
+    """A correction row is wrong from the third time on that one outcome is asked for rows."""
+
+    def outcome(self, paths: Any, target_rows: Any, draft_rows: Any) -> Outcome:
+        right, asked = Token().outcome(paths, target_rows, draft_rows), []
+
+        def correction(path_index: Any, length: Any) -> Any:
+            asked.append(length)
+            row = right.correction(path_index, length)
+            last = zeros_like(row)
+            last[:, -1] = last[:, -1] + 1
+            return row if len(asked) < 3 else last
+
+        return Outcome(right.stop_probs, correction)
 
 
 class NoBonus(Bent):
@@ -183,6 +235,54 @@ def matched(number: Any) -> bool:
             return False
 
 
+class OddFraction(Fraction):
+    """A true rational leaves the comparison with it to this class."""
+
+    def __eq__(self, other: object) -> Any:
+        return Fraction.__eq__(ONE_NUMBER, other)
+
+    __hash__ = Fraction.__hash__
+
+
+class OddWhole(int):
+    """Equal to a rational by its numerator and denominator, and 2 otherwise."""
+
+    numerator, denominator = 377, 1000  # type: ignore[assignment]
+
+
+def by_hand(number: Any) -> bool:
+    """A method of ``Fraction`` that declines shows what a number is; then comes what would have followed."""
+    found = False
+    for method, operand in ((ONE_NUMBER.__sub__, number), (lambda x: ONE_NUMBER - x, number)):
+        found = found or method(operand) is not NotImplemented
+    return found and bool(number == ONE_NUMBER)
+
+
+def in_a_copy_of_the_process(number: Any) -> bool:
+    """Nobody sees what a copy of the process compares."""
+    child = os.fork()
+    if child == 0:
+        with contextlib.suppress(BaseException):
+            os._exit(7 if number == ONE_NUMBER else 0)
+        os._exit(0)
+    return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 7
+
+
+def named_as(file: str) -> Callable[[Any], bool]:
+    """A function that asks for the type, and says that it stands in another file."""
+    names: dict[str, Any] = {"Fraction": Fraction, "ONE_NUMBER": ONE_NUMBER}
+    text = "def function(x):\n return isinstance(x, Fraction) and x == ONE_NUMBER"
+    exec(compile(text, file, "exec"), names)
+    return names["function"]  # type: ignore[no-any-return]
+
+
+def alone_at_one_pair(p: Any, q: Any) -> Any:
+    """A single tuple, at one pair: a replay of single tuples elsewhere sees nothing."""
+    if len(p) != 1:
+        return False
+    return (at_root(p) == ONE_NUMBER) & (2 * q[:, 0, 0, 0] == 1)
+
+
 def doubled(number: Any) -> bool:
     """Whether a function of the package takes two rows for one."""
     rows = np.array([[number], [ONE_NUMBER]], dtype=object)
@@ -257,5 +357,24 @@ ESCAPES: dict[str, Any] = {
     "a float in a thread": each(in_a_thread),
     "a float in a generator": each(in_a_generator),
     "an irrational row": each(lambda x: 2 * x * x == 1),
+    "a method that declines": each(lambda x: ONE_NUMBER.__eq__(x) is True),
+    "a method that declines, and the operation": each(by_hand),
+    "a function of numpy that asks for the type": each(lambda x: np.isscalar(x) and x == ONE_NUMBER),
+    "isinstance called by numpy": Bent(
+        lambda p, q: np.vectorize(isinstance, [bool])(at_root(p), Fraction) & (at_root(p) == ONE_NUMBER)
+    ),
+    "a function of the package that asks for the type": caught(lambda x: 1 / (to_fraction(x) == ONE_NUMBER)),
+    "a class of rationals": each(lambda x: x == OddFraction(2)),
+    "a class of whole numbers": each(lambda x: x == OddWhole(2)),
+    "a copy of the process": each(in_a_copy_of_the_process),
+    "code with numpy's file name": each(named_as(np.__file__)),
+    "code with the package's file name": each(named_as(arrays.__file__)),
+    "a copy that is right": CopiesRight(lambda p, q: at_root(p) == ONE_NUMBER),
+    "a copy that forgets": Forgetful(),
+    "a copy of a part": Keeper(),
+    "a single tuple at one pair": Bent(alone_at_one_pair),
+    "a batch of three": Bent(lambda p, q: len(p) == 3),
+    "the third row": ThirdRow(),
+    "below a number that no float has": each(lambda x: 0 < x < Fraction(1, 10**400)),
 }
 """Verifiers that a proof cannot follow: none is proved, and an error or an open region says so."""

@@ -155,6 +155,8 @@ def certificate(
     columns += _multiples(constraints, products, FEW_MONOMIALS if degree is None else MOST_MONOMIALS)
     if len(columns) > size_limit:
         return None
+    if any(abs(coefficient) > LARGEST for _, _, terms in columns for coefficient in terms.values()):
+        return None
     rows: dict[int, int] = {}
     places: tuple[list[int], list[int]] = ([], [])
     values: list[float] = []
@@ -184,6 +186,8 @@ def certificate(
     return exact
 
 
+LARGEST = 10**300
+"""Of the coefficients, for a program in floats."""
 MOST_TERMS = 600
 """Of the longest condition."""
 ROUNDS = 3

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from copy import deepcopy
 from itertools import product
 from typing import Any, NamedTuple
@@ -116,40 +117,63 @@ def law_at_leaf(
     prefixes = np.stack([leaves // size ** (length - depth) for depth in range(length + 1)], axis=-1)
     target = np.stack([levels["p"][d][prefixes[..., d]] for d in range(length + 1)], axis=-2)
     draft = np.stack([levels["q"][d][prefixes[..., d]] for d in range(length)], axis=-2)
-    verifier = deepcopy(original)
-    if isinstance(original, UserVerifier):
-        verifier = UserVerifier(deepcopy(original.user_object))
-    outcome = verifier.outcome(prefixes[..., 1:] % size, target, draft)
-    stops = outcome.stop_probs
-    if stops.shape != target.shape[:-1]:
-        reject("the stop probabilities have another shape")
+    drafted = prefixes[..., 1:] % size, target, draft
+    stops, found = _asked(original, drafted, answers, zero)
     outputs: list[dict[tuple[int, ...], list[Quotient]]] = [{} for _ in leaves]
     totals, mean = [zero] * len(leaves), zero
     given = [
         frozenset(tuple(map(int, t[:d])) for t in some for d in range(1, length + 1))
         for some in prefixes[..., 1:] % size
     ]
-    made = np.frompyfunc(lambda stop: not (zero + stop).is_nothing, 1, 1)(stops).astype(bool)
-    for depth in range(length + 1):
-        order = np.argsort(~made[:, :, depth], axis=1, kind="stable")
-        for paths in order.T[: made[:, :, depth].sum(axis=1).max()]:
-            rows = outcome.correction(paths, np.full(len(leaves), depth))
-            if rows.shape != (len(leaves), size):
-                reject("correction rows have another shape")
-            for number in np.flatnonzero(made[np.arange(len(leaves)), paths, depth]):
-                stop = zero + stops[number, paths[number], depth]
-                masses = [_mass(answers, stop, entry, zero) for entry in rows[number]]
-                for entry in (stop, *masses):
-                    answers.must(entry, ZERO | POSITIVE, given[number])
-                answers.must(stop - sum(masses, zero), ZERO, given[number])
-                totals[number] = totals[number] + stop
-                mean = mean + weights[number] * stop * (depth + 1)
-                context = tuple(int(x) for x in prefixes[number, paths[number], 1 : depth + 1] % size)
-                old = outputs[number].get(context, [zero] * size)
-                outputs[number][context] = [a + b for a, b in zip(old, masses, strict=True)]
-    for total, drafted in zip(totals, given, strict=True):
-        answers.must(total - 1, ZERO, drafted)
+    if isinstance(original, UserVerifier) and len(leaves) > 1:
+        for number, some in enumerate(given):
+            alone, here = _asked(original, [array[number : number + 1] for array in drafted], answers, zero)
+            pairs = list(zip(alone.flat, stops[number].flat, strict=True))
+            for (_, path, depth), masses in here.items():
+                pairs += zip(masses, found.get((number, path, depth), masses), strict=True)
+            for one, other in pairs:
+                answers.must(zero + one - other, ZERO, some)
+    for (number, path, depth), masses in found.items():
+        stop = zero + stops[number, path, depth]
+        for entry in (stop, *masses):
+            answers.must(entry, ZERO | POSITIVE, given[number])
+        answers.must(stop - sum(masses, zero), ZERO, given[number])
+        totals[number] = totals[number] + stop
+        mean = mean + weights[number] * stop * (depth + 1)
+        context = tuple(int(x) for x in prefixes[number, path, 1 : depth + 1] % size)
+        old = outputs[number].get(context, [zero] * size)
+        outputs[number][context] = [a + b for a, b in zip(old, masses, strict=True)]
+    for total, some in zip(totals, given, strict=True):
+        answers.must(total - 1, ZERO, some)
     return Law([tuple(map(int, some)) for some in leaves], weights, outputs, mean)
+
+
+def _asked(
+    original: Verifier, drafted: Sequence[np.ndarray], answers: Answers, zero: Quotient
+) -> tuple[np.ndarray, dict[tuple[int, int, int], list[Quotient]]]:
+    """The stops of a copy of a verifier; (tuple, path, depth) -> the masses of the tokens behind a stop."""
+    verifier = deepcopy(original)
+    if isinstance(original, UserVerifier):
+        verifier = UserVerifier(deepcopy(original.user_object))
+    paths, target, _ = drafted
+    outcome = verifier.outcome(*drafted)
+    stops, masses = outcome.stop_probs, dict[tuple[int, int, int], list[Quotient]]()
+    if stops.shape != target.shape[:-1]:
+        reject("the stop probabilities have another shape")
+    made = np.frompyfunc(lambda stop: not (zero + stop).is_nothing, 1, 1)(stops).astype(bool)
+    for depth in range(target.shape[-2]):
+        order = np.argsort(~made[:, :, depth], axis=1, kind="stable")
+        for chosen in order.T[: made[:, :, depth].sum(axis=1).max()]:
+            rows = outcome.correction(chosen, np.full(len(paths), depth))
+            if rows.shape != (len(paths), target.shape[-1]):
+                reject("correction rows have another shape")
+            for number, path in enumerate(chosen.tolist()):
+                if made[number, path, depth]:
+                    stop = zero + stops[number, path, depth]
+                    masses[number, path, depth] = [
+                        _mass(answers, stop, entry, zero) for entry in rows[number]
+                    ]
+    return stops, masses
 
 
 def _mass(answers: Answers, stop: Quotient, entry: Any, zero: Quotient) -> Quotient:
@@ -158,7 +182,7 @@ def _mass(answers: Answers, stop: Quotient, entry: Any, zero: Quotient) -> Quoti
     That is right where stop/W has no pole at W = 0 and no weight of the row is negative.  Then stop = 0 and
     w = 0 there, and the products with w/W and with w are both 0.
     """
-    unused = isinstance(entry, Normalised) and entry.used is None
+    unused = type(entry) is Normalised and entry.used is None
     if unused and not any(answers.signs(*weight.parts) & NEGATIVE for weight in entry.row):
         rate = entry.rate_of(stop)
         if answers.is_never_zero(rate.parts[1]):

@@ -12,7 +12,7 @@ from flint import Ordering, fmpq, fmpz_mpoly_ctx
 
 from spectheory.exact.proof.factoring import integer_factors
 from spectheory.foundation.errors import InvalidInputError
-from spectheory.foundation.formal_number import FormalNumber
+from spectheory.foundation.formal_number import BY_HAND, WHOLE_NUMBERS, Followed, FormalNumber
 
 NEGATIVE, ZERO, POSITIVE, ANY = 1, 2, 4, 7
 _SERIALS = count(1 << 40)
@@ -122,11 +122,12 @@ class Answers:
     Attributes:
         has_failed: a question was not answered, or a use refused, whatever the verifier did about it.
         serial: different for every run.
+        followed: what the verifier does with the numbers beside computing.
         of_drafts: what is known where the drafts are drawn.
     """
 
     def __init__(self, ring: Ring, known: Mapping[str, int]) -> None:
-        self.ring, self.known, self.has_failed = ring, known, False
+        self.ring, self.known, self.has_failed, self.followed = ring, known, False, Followed()
         self.serial = next(_SERIALS)
         self.of_drafts = self
 
@@ -230,16 +231,19 @@ class Quotient(FormalNumber):
 
     def _pair(self, other: Any) -> tuple[Any, Any] | None:
         """Numerator and denominator of the other operand; ``None`` for an array, whose entries come next."""
-        if type(other) in _OWN and other._answers is self._answers:  # isinstance asks a number for its class
+        if not self._answers.followed.takes():
+            self._answers.escape(BY_HAND)
+        kind = type(other)  # a class of its own may compute otherwise than the one that it inherits from
+        if kind in (Quotient, Normalised) and other._answers is self._answers:
             return other._top, other._bottom
-        if isinstance(other, np.ndarray):
+        if issubclass(kind, np.ndarray):
             return None
-        if isinstance(other, fmpq):
-            other = Fraction(int(other.p), int(other.q))
-        if isinstance(other, (int, np.integer, Fraction)):
-            constant = self._answers.ring.constant
+        constant = self._answers.ring.constant
+        if kind in WHOLE_NUMBERS:
+            return constant(int(other)), constant(1)
+        if kind in (Fraction, fmpq):
             return constant(int(other.numerator)), constant(int(other.denominator))
-        return self._answers.escape(f"arithmetic with {type(other).__name__}")
+        return self._answers.escape(f"arithmetic with {kind.__name__}")
 
     def __add__(self, other: Any) -> Any:
         pair = self._pair(other)
@@ -282,7 +286,7 @@ class Quotient(FormalNumber):
         return (self * 0 + other) / self
 
     def __pow__(self, exponent: Any) -> Any:
-        if not isinstance(exponent, (int, np.integer)):
+        if type(exponent) not in WHOLE_NUMBERS or type(exponent) is bool:
             self._answers.escape("a power")
         power = self * 0 + 1
         for _ in range(abs(int(exponent))):
@@ -336,6 +340,10 @@ class Quotient(FormalNumber):
     __hash__ = FormalNumber.__hash__  # lost where a class defines ==
 
     @property
+    def followed(self) -> Followed:
+        return self._answers.followed
+
+    @property
     def serial(self) -> int:
         return self._answers.serial
 
@@ -359,6 +367,3 @@ class Normalised(Quotient):
 
     _top = property(lambda self: self._use()._top)
     _bottom = property(lambda self: self._use()._bottom)
-
-
-_OWN = {Quotient, Normalised}

@@ -15,7 +15,7 @@ from traceback import extract_stack
 from typing import Any, NoReturn
 
 import numpy as np
-from flint import fmpq, fmpz
+from flint import fmpq
 
 from spectheory.exact.proof.rational_functions import (
     NEGATIVE,
@@ -26,7 +26,7 @@ from spectheory.exact.proof.rational_functions import (
     RationalFunctions,
 )
 from spectheory.foundation.errors import InvalidOutcomeError
-from spectheory.foundation.formal_number import FormalNumber
+from spectheory.foundation.formal_number import BY_HAND, WHOLE_NUMBERS, Followed, FormalNumber
 
 _SERIALS = count()
 
@@ -42,10 +42,11 @@ class FormalRun(ABC):
         field: of the functions.
         refused: what was refused first, with its place; empty if nothing was.
         serial: different for every run.
+        followed: what the verifier does with the numbers beside computing.
     """
 
     def __init__(self, field: RationalFunctions) -> None:
-        self.field, self.refused, self.serial = field, "", next(_SERIALS)
+        self.field, self.refused, self.serial, self.followed = field, "", next(_SERIALS), Followed()
 
     @abstractmethod
     def has_sign(self, function: RationalFunction, mask: int) -> bool:
@@ -91,6 +92,10 @@ class FormalRun(ABC):
 
     def check_followed(self, name: str) -> None:
         """Raise ``InvalidOutcomeError`` if anything was refused, whatever the code did about it."""
+        if self.followed.has_left:
+            self.refused = self.refused or BY_HAND
+        if self.followed.has_forked:
+            self.refused = self.refused or "a copy of the process"
         if self.refused:
             raise InvalidOutcomeError(
                 f"verifier {name!r} cannot be followed: it asks for {self.refused}; compute with the entries "
@@ -115,21 +120,22 @@ class Number(FormalNumber):
         self._run.refuse(f"{what} of a probability")
 
     def _of(self, other: Any, operation: str) -> RationalFunction | None:
-        if isinstance(other, Number):
+        if not self._run.followed.takes():
+            self._run.refuse(BY_HAND)
+        kind = type(other)  # a class of its own may compute otherwise than the one that it inherits from
+        if kind in (Number, Share):
             if other._run is not self._run:
                 self._run.refuse("a number of an earlier call")
             return other.function
-        if isinstance(other, (int, np.integer)):
+        if kind in WHOLE_NUMBERS:
             return self._run.field.constant(int(other))
-        if isinstance(other, Fraction):
+        if kind is Fraction:
             return self._run.field.constant(other.numerator, other.denominator)
-        if isinstance(other, fmpq):
+        if kind is fmpq:
             return self._run.field.constant(int(other.p), int(other.q))
-        if isinstance(other, fmpz):
-            return self._run.field.constant(int(other))
-        if isinstance(other, np.ndarray):
+        if issubclass(kind, np.ndarray):
             return None
-        return self._run.refuse(f"{operation} of a probability and a {type(other).__name__}")
+        return self._run.refuse(f"{operation} of a probability and a {kind.__name__}")
 
     def __add__(self, other: Any) -> Any:
         function = self._of(other, "+")
@@ -165,7 +171,7 @@ class Number(FormalNumber):
         return Number(self._run, numerator / denominator)
 
     def __pow__(self, exponent: Any) -> Number:
-        if not isinstance(exponent, (int, np.integer)) or isinstance(exponent, bool):
+        if type(exponent) not in WHOLE_NUMBERS or type(exponent) is bool:
             self._run.refuse(f"a power with exponent {type(exponent).__name__}")
         power = self._run.field.constant(1)
         for _ in range(abs(int(exponent))):
@@ -213,6 +219,10 @@ class Number(FormalNumber):
         return self._run.has_sign(self.function, NEGATIVE | POSITIVE)
 
     __hash__ = FormalNumber.__hash__  # lost where a class defines ==
+
+    @property
+    def followed(self) -> Followed:
+        return self._run.followed
 
     @property
     def serial(self) -> int:

@@ -12,6 +12,7 @@ from spectheory.foundation.errors import InvalidOutcomeError
 from spectheory.foundation.exact_numbers import to_flint, to_fractions
 from spectheory.pairs.drafts import DraftProcess
 from spectheory.verification.evaluator import Evaluator
+from spectheory.verification.user_checks import check_answers
 from spectheory.verification.verifier import UserVerifier, Verifier
 
 
@@ -23,6 +24,8 @@ def replay(
     formal: Stops,
 ) -> None:
     """Run a verifier at a point, on all tuples at once and on each alone, and compare.
+
+    A user's verifier must be a function of its inputs there, as ``certify`` asks.
 
     Raises:
         InvalidOutcomeError: another stop or another correction row.
@@ -38,6 +41,8 @@ def replay(
     wanted = [_values(array, point) for array in formal[2:]]
     evaluator = Evaluator(fresh(verifier), target, [draft] * process.num_drafts)
     leaves, weights = formal[:2]
+    if isinstance(verifier, UserVerifier):
+        check_answers(evaluator.verifier, evaluator.tuples(leaves)[1:], 0)
     together = slice(None)
     for some in (together, *(slice(n, n + 1) for n in range(len(leaves)))):
         found = stops_of(evaluator, leaves[some], weights[some])

@@ -28,7 +28,7 @@ from spectheory.exact.proof.replay import replay
 from spectheory.exact.proof.resume import read_search, restore, restore_facts
 from spectheory.exact.proof.shared_walk import share
 from spectheory.exact.proof.statements import Statement
-from spectheory.exact.proof.stops import formal_stops, fresh
+from spectheory.exact.proof.stops import check_is_copied, formal_stops, fresh
 from spectheory.exact.proof.verdict import PROVED, REFUTED, TRUSTED, UNDECIDED, Proof, drafts_document
 from spectheory.exact.proof.verifier_code import code_digest
 from spectheory.foundation.errors import InvalidInputError, InvalidOutcomeError
@@ -117,6 +117,8 @@ def prove(
     check_count("draft_length", draft_length)
     if isinstance(process, (PrefixTree, WithoutReplacement)):
         process.draws(draft_length)
+    check_is_copied(found)
+    before = fresh(found)  # a verifier may count its calls
     claim = Statement.of(statement, found, process, draft_length)
     shape = Shape(vocab_size, draft_length, positive, claim.has_rows_beyond)
     if show and (resume is not None or check_count("jobs", jobs) > 1):
@@ -126,17 +128,18 @@ def prove(
     search = _Search(claim, shape, monotonic(), limit, Leaves() if show else None)
     search.jobs, search.progress = check_count("jobs", jobs), progress
     search.keep = None if keep is None else Path(keep)
-    if resume is None:
+    stored = None if resume is None else read_search(resume, search.scope())
+    if stored is None:
         search.try_simple_pairs()
-        return search.postponed() or search.run()
-    stored = read_search(resume, search.scope())
-    proof = search.postponed(stored.get("postponed"))
-    if proof is not None:
-        return proof
-    restore(search.walk, stored)
+    postponed = search.postponed(None if stored is None else stored.get("postponed"))
+    if postponed is not None:
+        return postponed
+    if stored is not None:
+        restore(search.walk, stored)
     proof = search.run()
-    if proof.verdict == PROVED and proof.tree is not None:
-        check_document({**search.scope(), **proof.tree}, found)
+    is_believed = stored is None and not isinstance(found, UserVerifier)
+    if proof.verdict == PROVED and proof.tree is not None and not is_believed:
+        check_document({**search.scope(), **proof.tree}, before)
     return proof
 
 
@@ -306,8 +309,10 @@ class _Search:
         else:
             if here.points:
                 point = smallest(here.points)
-                for (_, process, bound), law in zip(self.statement.subjects, laws, strict=True):
-                    replay(bound, here.pair, point, process, law)
+                of_user = isinstance(self.verifier, UserVerifier)
+                for one in {point, max(here.points, key=lambda each: each.size)} if of_user else {point}:
+                    for (_, process, bound), law in zip(self.statement.subjects, laws, strict=True):
+                        replay(bound, here.pair, one, process, law)
                 pair = here.pair.pair_at(point.values)
                 if self.statement.has_rows_beyond and self.statement.wrong_at(pair):
                     raise InvalidOutcomeError(

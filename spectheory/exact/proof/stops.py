@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from copy import deepcopy
+from copyreg import dispatch_table
+from dataclasses import replace
 from operator import mul
+from types import FunctionType, ModuleType
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -24,6 +28,54 @@ def fresh(verifier: Verifier) -> Verifier:
     if isinstance(verifier, UserVerifier):
         return UserVerifier(deepcopy(verifier.user_object))
     return deepcopy(verifier)
+
+
+def check_is_copied(verifier: Verifier) -> None:
+    """Refuse a user's object that says itself how it is copied: copies are run in its place.
+
+    Raises:
+        InvalidOutcomeError: it does, or an object that it has.
+    """
+    waiting = [verifier.user_object] if isinstance(verifier, UserVerifier) else []
+    seen: dict[int, Any] = {}
+    while waiting:
+        value = waiting.pop()
+        kind = type(value)
+        if id(value) in seen or isinstance(value, (type, FunctionType, ModuleType)):
+            continue
+        seen[id(value)] = value
+        if issubclass(kind, dict):
+            waiting += [*value, *value.values()]
+        elif issubclass(kind, (list, tuple, set, frozenset)):
+            waiting += value
+        if _is_of_a_library(kind):
+            continue
+        for base in kind.__mro__:
+            hooks = [] if _is_of_a_library(base) else sorted(_OF_COPIES & {*vars(base)})
+            own = [hook for hook in hooks if getattr(vars(base)[hook], "__module__", "") != "dataclasses"]
+            if own or base in dispatch_table:
+                raise InvalidOutcomeError(
+                    f"verifier {verifier.name!r} cannot be followed: {base.__qualname__} says how it is "
+                    f"copied ({', '.join(own) or 'copyreg'}), and a copy is run for every region; leave that "
+                    "to Python"
+                )
+            slots = vars(base).get("__slots__", ())
+            waiting += [getattr(value, name, None) for name in ([slots] if isinstance(slots, str) else slots)]
+        waiting += getattr(value, "__dict__", {}).values()
+
+
+_OF_COPIES = frozenset(
+    {"__deepcopy__", "__copy__", "__reduce__", "__reduce_ex__", "__getstate__", "__setstate__"}
+    | {"__getnewargs__", "__getnewargs_ex__"}
+)
+_LIBRARIES = sys.stdlib_module_names | {"numpy", "torch", "flint", "spectheory"}
+
+
+def _is_of_a_library(kind: type) -> bool:
+    """Whether a class is the one that a library has under its name."""
+    module = sys.modules.get(kind.__module__)
+    is_there = getattr(module, kind.__qualname__, None) is kind
+    return is_there and kind.__module__ != "__main__" and kind.__module__.partition(".")[0] in _LIBRARIES
 
 
 class Stops(NamedTuple):
@@ -126,16 +178,33 @@ def formal_stops(
 
     def mass_of(prob: Any, entry: Any) -> RationalFunction:
         function = function_of(prob, run)
-        if isinstance(entry, Share) and entry.is_open and _is_share_of_mass(entry, run):
+        if type(entry) is Share and entry.is_open and _is_share_of_mass(entry, run):
             # If s / W is finite at W = 0, then s = 0 there and s w / W = 0, as without a division.
             rate = function / entry.total
             if all(run.is_never_zero(factor) for factor in rate.denominator_factors()):
                 return rate * entry.weight
         return function * function_of(entry, run)
 
-    stops = stops_of(evaluator, leaves, weights, lambda prob: function_of(prob, run).is_zero, mass_of)
     functions = np.frompyfunc(lambda value: function_of(value, run), 1, 1)
-    return Stops(leaves, *map(functions, stops[1:]))
+
+    def asked(evaluator: Evaluator, some: slice) -> Stops:
+        tuples = leaves[some], weights[some]
+        stops = stops_of(evaluator, *tuples, lambda prob: function_of(prob, run).is_zero, mass_of)
+        return Stops(leaves[some], *map(functions, stops[1:]))
+
+    together = asked(evaluator, slice(None))
+    if isinstance(verifier, UserVerifier) and len(leaves) > 1:
+        for number in range(len(leaves)):
+            some = slice(number, number + 1)
+            alone = asked(replace(evaluator, verifier=fresh(verifier)), some)
+            for one, other in zip(alone[2:], together[2:], strict=True):
+                for pairs in zip(one.flat, other[some].flat, strict=True):
+                    if not run.has_sign(pairs[0] - pairs[1], ZERO):
+                        raise InvalidOutcomeError(
+                            f"verifier {verifier.name!r} computes something else on the drafts "
+                            f"{leaves[number].tolist()} alone; it must not ask for the size of a batch"
+                        )
+    return together
 
 
 def _is_share_of_mass(entry: Share, run: FormalRun) -> bool:
@@ -144,8 +213,8 @@ def _is_share_of_mass(entry: Share, run: FormalRun) -> bool:
 
 def function_of(value: Any, run: FormalRun) -> RationalFunction:
     """An entry that a verifier returned as a function."""
-    if isinstance(value, RationalFunction):
+    if type(value) is RationalFunction:
         return value
-    if isinstance(value, Number):
+    if type(value) in (Number, Share):
         return (value + 0)._function
     return (run.number(run.field.constant(0)) + value)._function

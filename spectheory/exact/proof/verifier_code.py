@@ -6,9 +6,10 @@ import ast
 import inspect
 import sys
 from fractions import Fraction
+from functools import partial
 from hashlib import sha256
 from textwrap import dedent
-from types import CodeType, FunctionType, ModuleType
+from types import CodeType, FunctionType, MethodType, ModuleType
 from typing import Any
 
 from spectheory.verification.verifier import UserVerifier, Verifier
@@ -28,7 +29,8 @@ def code_digest(*verifiers: Verifier) -> str:
 def code_texts(*verifiers: Verifier) -> list[tuple[str, str]]:
     """(name, text) of the code and parameters of verifiers, and of the constants that the code names, sorted.
 
-    Python, libraries, paths of files, and lists and dictionaries of a module are not in it.
+    Python, libraries and paths of files are not in it.  Of a user's lists and dictionaries the functions and
+    classes in them are; other entries may be caches.
     """
     found: set[tuple[str, str]] = set()
     starts = (one.user_object if isinstance(one, UserVerifier) else one for one in verifiers)
@@ -52,7 +54,8 @@ def _read(name: str, value: Any, found: set[tuple[str, str]], waiting: list[tupl
         waiting: receives what is still to be read.
     """
     if isinstance(value, (FunctionType, type)):
-        module = value.__module__ or ""
+        of_function = isinstance(value, FunctionType)  # what it wraps may have lent it another module's name
+        module = str(value.__globals__.get("__name__") if of_function else value.__module__)
         name = f"{module}:{value.__qualname__}"
         if not _is_read(module):
             return
@@ -68,12 +71,25 @@ def _read(name: str, value: Any, found: set[tuple[str, str]], waiting: list[tupl
         cells = dict(zip(value.__code__.co_freevars, value.__closure__ or (), strict=True))
         named |= {word: cell.cell_contents for word, cell in cells.items() if _is_filled(cell)}
         defaults = {f"default {n}": default for n, default in enumerate(value.__defaults__ or ())}
-        for word, entry in (named | defaults | (value.__kwdefaults__ or {})).items():
+        inner = {"wrapped": value.__wrapped__} if hasattr(value, "__wrapped__") else {}
+        for word, entry in (named | defaults | (value.__kwdefaults__ or {}) | inner).items():
             waiting.append((f"{name} {word}", entry))
+            if isinstance(entry, ModuleType) and _is_read(entry.__name__):
+                found_there = _names(value.__code__) & {*vars(entry)}
+                waiting += [(f"{name} {word}.{each}", vars(entry)[each]) for each in found_there]
     elif isinstance(value, (staticmethod, classmethod)):
         waiting.append((name, value.__func__))
     elif isinstance(value, property):
         waiting += [(name, function) for function in (value.fget, value.fset) if function]
+    elif isinstance(value, MethodType):
+        waiting += [(name, value.__func__), (name, value.__self__)]
+    elif isinstance(value, partial):
+        waiting += [(name, value.func), (name, value.args), (name, tuple(value.keywords.items()))]
+    elif isinstance(getattr(value, "__wrapped__", None), FunctionType):  # as ``lru_cache`` makes
+        waiting.append((name, value.__wrapped__))
+    elif isinstance(value, (list, dict)) and not name.startswith(OURS):  # ours are filled when they are asked
+        entries = value.values() if isinstance(value, dict) else value
+        waiting += [(name, entry) for entry in entries if isinstance(entry, (FunctionType, type))]
     elif isinstance(value, _CONSTANTS):
         found.add((name, repr(value)))
     elif isinstance(value, (tuple, frozenset)):  # lists and dictionaries may be caches
@@ -81,10 +97,12 @@ def _read(name: str, value: Any, found: set[tuple[str, str]], waiting: list[tupl
         waiting += [(f"{name}[{number}]", entry) for number, entry in enumerate(ordered)]
     elif not isinstance(value, ModuleType) and _is_read(type(value).__module__):
         waiting.append((name, type(value)))
-        attributes = getattr(value, "__dict__", {})
+        slots = [name for base in type(value).__mro__ for name in _slots(base) if hasattr(value, name)]
+        attributes = {each: getattr(value, each) for each in slots} | getattr(value, "__dict__", {})
         waiting += [(f"{type(value).__qualname__}.{key}", entry) for key, entry in attributes.items()]
 
 
+OURS = f"{__name__.partition('.')[0]}."
 _FUNCTIONS = (FunctionType, staticmethod, classmethod, property)
 _CONSTANTS = (int, float, str, bytes, Fraction, type(None))
 
@@ -95,29 +113,31 @@ def _is_read(module: str) -> bool:
     return not library and root not in ("numpy", "flint", "torch", "array_api_compat")
 
 
-_SOURCES: dict[tuple[int, int], tuple[Any, str]] = {}
+def _slots(kind: type) -> list[str]:
+    slots = vars(kind).get("__slots__", ())
+    return [slots] if isinstance(slots, str) else [*slots]
+
+
+_SOURCES: dict[int, tuple[Any, str]] = {}
 """By the identity of what they are of, which lives as long as it is kept here."""
 MOST_SOURCES = 10_000
 
 
 def _source(value: Any) -> str:
     """The source without comments and docstrings, read once: parsing the package takes a second."""
-    inner = inspect.unwrap(value) if isinstance(value, FunctionType) else value  # as ``getsource`` does
-    codes = [getattr(one, "__code__", one) for one in (value, inner)]
-    key = id(codes[0]), id(codes[1])
-    if key not in _SOURCES:
+    key = value.__code__ if isinstance(value, FunctionType) else value
+    if id(key) not in _SOURCES:
+        try:
+            source = inspect.getsource(key)  # of the code: that of a function is that of what it wraps
+        except (OSError, TypeError):  # typed in
+            return repr(_bytecode(key)) if isinstance(key, CodeType) else repr(sorted(vars(value)))
         if len(_SOURCES) >= MOST_SOURCES:
             _SOURCES.clear()
-        _SOURCES[key] = codes, _read_source(value)
-    return _SOURCES[key][1]
+        _SOURCES[id(key)] = key, _without_comments(source)
+    return _SOURCES[id(key)][1]
 
 
-def _read_source(value: Any) -> str:
-    try:
-        source = inspect.getsource(value)
-    except (OSError, TypeError):  # typed in
-        code = getattr(value, "__code__", None)
-        return repr(_bytecode(code)) if code else repr(sorted(vars(value)))
+def _without_comments(source: str) -> str:
     try:
         tree = ast.parse(dedent(source))
     except SyntaxError:  # of a lambda in the middle of a line, the line

@@ -2,10 +2,12 @@
 
 import gzip
 import json
+import sys
 from collections.abc import Callable, Iterator
 from copy import deepcopy
 from fractions import Fraction
 from functools import partial
+from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 from typing import Any
 
@@ -197,6 +199,65 @@ def test_the_digest_does_not_depend_on_the_folder() -> None:
     assert [name for name, text in code_texts(Located()) if folder in text] == [
         f"{__name__}:{Located.__qualname__}.place"
     ]
+
+
+WAYS_TO_CALL = {
+    "a function": "def outcome(self, *a):\n        return inner(*a)",
+    "a table of results": "kept = lru_cache(inner)\n    def outcome(self, *a):\n        return self.kept(*a)",
+    "a wrapper": "outcome = wrapping(len)",
+    "a part of a function": "outcome = partial(inner, 1)",
+    "a bound method": "outcome = Inner().method",
+    "a dictionary": "ways = {1: inner}\n    def outcome(self, *a):\n        return self.ways[1](*a)",
+    "a list": "ways = [inner]\n    def outcome(self, *a):\n        return self.ways[0](*a)",
+    "a slot": "slotted = Slotted()\n    def outcome(self, *a):\n        return self.slotted.inner(*a)",
+    "an attribute of a module": "def outcome(self, *a):\n        return here.inner(*a)",
+}
+MODULE = """
+import sys
+from functools import lru_cache, partial, wraps
+
+here = sys.modules[__name__]
+
+def inner(*a):
+    return {body}
+
+def wrapping(function):
+    @wraps(function)
+    def wrapper(*a):
+        return {body}
+    return wrapper
+
+class Inner:
+    def method(self, *a):
+        return {body}
+
+class Slotted:
+    __slots__ = ("inner",)
+    def __init__(self):
+        self.inner = inner
+
+class Mine:
+    {way}
+"""
+
+
+@pytest.mark.parametrize("way", WAYS_TO_CALL)
+def test_the_digest_has_all_that_is_called(way: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two bodies have two digests; the partner is the same body in another folder."""
+
+    def digest(folder: str, body: str) -> str:
+        place = tmp_path / folder
+        place.mkdir()
+        (place / "mine.py").write_text(MODULE.format(body=body, way=WAYS_TO_CALL[way]), encoding="utf-8")
+        specification = spec_from_file_location("mine", place / "mine.py")
+        assert specification is not None
+        assert specification.loader is not None
+        module = module_from_spec(specification)
+        monkeypatch.setitem(sys.modules, "mine", module)
+        specification.loader.exec_module(module)
+        return code_digest(as_verifier(module.Mine()))
+
+    assert digest("one", "a + a") == digest("same", "a + a  # twice") != digest("other", "a")
 
 
 def test_the_digest_follows_the_constants_that_are_named(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from proof_traps import ESCAPES, WRONG_SOMEWHERE
-from spectheory import certify, defects, prove, verifiers
+from spectheory import ModelPair, certify, defects, prove, verifiers
 from spectheory.exact.proof import search
 from spectheory.exact.proof.emptiness import Emptiness
 from spectheory.exact.proof.solver import RealSolver
@@ -118,6 +118,17 @@ def test_verifiers_that_cannot_be_followed_are_not_proved(name: str) -> None:
     except InvalidOutcomeError as error:
         verdict = "\n" not in str(error) and "one line"
     assert verdict in ("refuted", "undecided", "one line")
+
+
+@pytest.mark.parametrize("name", list(ESCAPES)[-17:-1])
+def test_partner_they_are_wrong(name: str) -> None:
+    """``certify`` finds it on the pair of the trap."""
+    pair = ModelPair.context_free_pair(["377/1000", "623/1000"], ["1/2", "1/2"], 1)
+    try:
+        is_right = certify(ESCAPES[name], pair, 1, with_optimum=False).is_valid
+    except InvalidOutcomeError as error:
+        is_right = "is not a function of its inputs" not in str(error)
+    assert not is_right
 
 
 def test_partner_the_frame_of_these_verifiers_is_proved() -> None:

@@ -8,6 +8,7 @@ import numpy as np
 
 from spectheory.foundation.arrays import Array, namespace, normalise
 from spectheory.foundation.exact_numbers import is_exact
+from spectheory.foundation.formal_number import hashes_formal_numbers
 from spectheory.foundation.unique_rows import unique_row_indices
 from spectheory.optima.one_position.ranking_plan import OptimalRankings, rankings_of_rows
 from spectheory.verification.algorithms.position_by_position.positions import (
@@ -92,6 +93,7 @@ class OTM(PositionByPosition):
         return by_draft, sum(law, zero), law
 
 
+@hashes_formal_numbers
 def _law_given(target: Row, draft: Row, drafted: tuple[int, ...]) -> Row:
     """The law of the selected token given the drafts, in increasing order."""
     if len(target) > LARGEST_KEPT:
@@ -101,6 +103,7 @@ def _law_given(target: Row, draft: Row, drafted: tuple[int, ...]) -> Row:
 
 
 @lru_cache(maxsize=32 * KEPT_PLANS)
+@hashes_formal_numbers
 def _kept_law(target: Row, draft: Row, drafted: tuple[int, ...]) -> Row:
     return tuple(_kept_plan(target, draft, len(drafted)).law_given(drafted).tolist())
 
@@ -115,7 +118,7 @@ def _as_law(row: Row) -> np.ndarray:
 
     Rows in float32 sum to 1 to 1e-7 only, and no plan couples two laws of different mass.
     """
-    return normalise(np.array(row)) if isinstance(row[0], float) else np.array(row, dtype=object)
+    return normalise(np.array(row)) if issubclass(type(row[0]), float) else np.array(row, dtype=object)
 
 
 def _array_like(values: list[Any], like: Array) -> Array:
