@@ -54,8 +54,9 @@ def _read(name: str, value: Any, found: set[tuple[str, str]], waiting: list[tupl
         waiting: receives what is still to be read.
     """
     if isinstance(value, (FunctionType, type)):
-        of_function = isinstance(value, FunctionType)  # what it wraps may have lent it another module's name
-        module = str(value.__globals__.get("__name__") if of_function else value.__module__)
+        module = value.__module__ or ""
+        if isinstance(value, FunctionType):  # what it wraps may have lent it another module's name
+            module = str(value.__globals__.get("__name__"))
         name = f"{module}:{value.__qualname__}"
         if not _is_read(module):
             return
