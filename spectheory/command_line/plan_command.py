@@ -20,11 +20,8 @@ from spectheory.command_line.simulation_commands import takes_models
 if TYPE_CHECKING:
     from spectheory.command_line.simulation_commands import Models
 
-OF_MODELS = (
-    "target", "draft", "tokenizer", "prompts", "temperature", "top_k", "top_p", "device", "dtype",
-    "finalists", "max_new_tokens", "max_prompt_tokens", "confidence", "seed",
-)  # fmt: skip
-"""Options that have no meaning without language models."""
+OF_MODELS = "target", "draft", "tokenizer", "prompts", "temperature", "top_k", "top_p", "device", "dtype"
+"""Options that have no meaning without language models, beside the settings."""
 
 
 @click.command(
@@ -82,7 +79,7 @@ def plan(
     if pair_file is not None and profile is not None:
         raise click.UsageError("PAIR.json and --profile were both given; give one of them")
     enumerated = "PAIR.json" if pair_file is not None else "--profile" if profile is not None else None
-    if enumerated and (given := [name for name in OF_MODELS if was_given(name)]):
+    if enumerated and (given := [name for name in (*OF_MODELS, *settings) if was_given(name)]):
         raise click.UsageError(f"{enumerated} was given, and {given[0]} is of language models; leave one out")
     spent = planning.Budget(budget, cost_ratio, row_cost, draft_length)
     tried = planning.VERIFIERS if pair_file is None else planning.OF_PAIRS

@@ -186,7 +186,7 @@ def _read(
             record = _content(line, chain)
             batch = record["batch"]
             if type(batch) is not int or not 0 <= batch < len(strata_per_batch) or batch in tallies:
-                raise ValueError(f"batch {batch!r} is none of this run, or stands there twice")
+                raise ValueError(f"batch {batch!r} is not of this run, or stands there twice")
             if list(record["tallies"]) != list(verifiers):
                 raise ValueError("its verifiers are not those of this run")
             like = Tally.zeros(strata_per_batch[batch], draft_length)

@@ -144,7 +144,7 @@ class Plan(Result):
         optimum: the largest block efficiency of any valid verifier on the drafts of the best choice; None
             where it is not known.
         confidence: of all intervals together; None for exact values.
-        left_out: the names of verifiers of which one call is not lossless on the pair; they are no choices.
+        left_out: the names of verifiers of which one call is not lossless on the pair; they are not chosen.
         unknown: the names of verifiers of which nobody has said whether they are lossless, or that say they
             are not; on language models this cannot be computed.
     """

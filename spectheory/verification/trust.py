@@ -1,6 +1,6 @@
 """Tell whether an object is the package's own: its class, its attributes and its parameters.
 
-What is the package's own is not vetted, and is given arrays themselves.  Its module's name alone proves
+An object of the package is not vetted, and is given arrays themselves.  Its module's name alone proves
 nothing: an instance may hold a user's function, and a class may have been changed after it was written.
 """
 

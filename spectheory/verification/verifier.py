@@ -466,7 +466,7 @@ def users_line(error: BaseException) -> str:
 
 
 def defined_at(function: Any) -> str:
-    """`` (FILE, line N)``, where a user's function begins; nothing for what is not written in Python."""
+    """`` (FILE, line N)``, where a user's function begins; empty if it is not written in Python."""
     code = getattr(inspect.unwrap(function), "__code__", None)
     return f" ({code.co_filename}, line {code.co_firstlineno})" if code else ""
 

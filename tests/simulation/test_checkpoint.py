@@ -119,7 +119,7 @@ DAMAGES: list[tuple[Any, str]] = [
         lambda content: content["tallies"].update(spectr=content["tallies"].pop("block")),
         "its verifiers are not",
     ),
-    (lambda content: content.update(batch=3), "batch 3 is none of this run"),
+    (lambda content: content.update(batch=3), "batch 3 is not of this run"),
     (lambda content: content.update(batch=0), "stands there twice"),
     (lambda content: block(content).update(bonus=[1.0]), "fields that are not known"),
     (lambda content: content.pop("tallies"), "tallies"),

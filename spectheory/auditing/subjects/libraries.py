@@ -441,7 +441,7 @@ def subject_of_release(name: str, release: Release) -> Shipped:
         sampler.note = f"this file is not one that the adapter was tested with ({tested}){moved}"
         sampler.assumed = (
             f"an adapter that was tested with {release.package} {tested} fits this file",
-            "nothing replaces the function when the library is imported, but for what is said to be left out",
+            "nothing replaces the function on import of the library, except statements listed as left out",
         )
     if subject.drafter is not None:
         drafter = codes[1]

@@ -53,7 +53,7 @@ class StandIn:
 
     def _use(self, what: str) -> StandIn:
         if not StandIn.is_loading:
-            raise InvalidInputError(f"the sampler {what} {self._name}, which is not part of what is audited")
+            raise InvalidInputError(f"the sampler {what} {self._name}, which is not in the audited code")
         return StandIn(self._name)
 
     def __getattr__(self, name: str) -> StandIn:

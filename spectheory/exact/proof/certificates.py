@@ -30,7 +30,7 @@ class Term:
 
     Attributes:
         coefficient: a rational; positive where ``multiplier`` is empty.
-        indices: of the conditions whose polynomials, turned to be at least 0, are multiplied.  One that says
+        indices: of the conditions whose polynomials, turned to be at least 0, are multiplied.  A condition
             ≠ 0 occurs an even number of times.
         multiplier: exponents -> coefficient of a polynomial, for a term with a polynomial that is 0.
     """

@@ -1,4 +1,4 @@
-"""A checker of stored proofs that shares nothing with the prover but flint and what a verifier is written in.
+"""A checker of stored proofs; of the search it shares the calls of flint and the modules of verifiers.
 
 It looks for no point and asks no solver.  A proof holds if
 

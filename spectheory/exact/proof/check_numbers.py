@@ -38,7 +38,7 @@ class Ring:
     """Polynomials in some variables, their quotients in lowest terms, and their factors.
 
     The verifier runs at every leaf from the same polynomials on, and most of what it computes is the same.
-    So results are kept by the identity of what they are made of, which lives as long as they do.
+    So results are kept by the identity of their operands, which live as long as they do.
     """
 
     def __init__(self, names: list[str]) -> None:

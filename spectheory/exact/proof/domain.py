@@ -94,7 +94,7 @@ class FormalPair:
         reached: the contexts that drafted paths reach.
         supports: of the draft row at every context that has one.
         contexts: those with rows.
-        value_of: at a point, of the variables that are no entries of rows, if there are any.
+        value_of: at a point, of the variables that are not entries of rows, if there are any.
         signs: what is known of the signs of the functions that are probabilities.
         target, draft: by depth [V^depth, V], functions; ``None`` at the other contexts.
     """

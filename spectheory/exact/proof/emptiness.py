@@ -236,14 +236,14 @@ class Emptiness:
         return point if point.is_in(known.items()) else None
 
     def _kept(self, target: int | Node, known: Mapping[Factor, int]) -> int:
-        """What closes a part as a lemma."""
+        """The number of a lemma that closes a part."""
         if isinstance(target, int):
             return target
         used = [factor for factor in _factors_in(target, self.lemmas) if factor in known]
         return self.add([(factor, known[factor]) for factor in used], None, target)
 
     def _divided(self, known: Mapping[Factor, int], factor: Factor, mask: int) -> int | None:
-        """The lemma that a factor has none of some signs, by divisions of it, and of what they leave."""
+        """The lemma that a factor has none of some signs, by repeated division with remainder."""
         asked, derived = {**known, factor: known.get(factor, ANY_SIGN) & mask}, list[Consequence]()
         signs, zeros = (
             {**asked},

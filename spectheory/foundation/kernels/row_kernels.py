@@ -253,8 +253,7 @@ def _orders(
     """orders(n size + i): the place of the i-th smallest entry of a row, of which the bits are given.
 
     A radix sort, ``DIGIT`` bits at a time from the last ones on, so that ties keep their order.  Before it,
-    bits become whole numbers in the order of the entries: 0 and -0 are one, and what is no number is the
-    largest.
+    bits become whole numbers in the order of the entries: 0 and -0 are equal, and NaN is the largest.
     """
     kind, width = bits.dtype.type, 8 * bits.itemsize
     one, mask = kind(1), kind((1 << DIGIT) - 1)

@@ -46,7 +46,7 @@ class DraftTuples(NamedTuple):
 class DraftProcess(ABC):
     """The law of K drafted paths.
 
-    A process of one's own is a subclass with ``name``, ``num_drafts`` and ``tuples``; docs/draft_processes.md
+    A user's process is a subclass with ``name``, ``num_drafts`` and ``tuples``; docs/draft_processes.md
     has an example.
 
     Attributes:

@@ -58,7 +58,7 @@ class Claim:
     def proved_for(self) -> list[str]:
         """The shapes for every pair of which a stored proof is among the evidence."""
         proofs = (re.search(_SHAPE, one) for one in self.evidence)
-        found = (proof.groups() for proof in proofs if proof is not None)
+        found = dict.fromkeys(proof.groups() for proof in proofs if proof is not None)
         return [f"V = {v}, L = {n}, K = {k}{', positive rows' * (rows != 'all')}" for v, n, k, rows in found]
 
     def to_document(self) -> dict[str, Any]:

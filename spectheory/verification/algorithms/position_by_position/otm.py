@@ -63,7 +63,7 @@ class OTM(PositionByPosition):
         *shape, num_drafts = is_draft.shape
         size = like.shape[-1]
         tokens = namespace(like).broadcast_to(position.tokens[..., None, :], is_draft.shape)
-        # One row per context; a context that comes again with the same drafts is gone through once.
+        # One row per context; a context with the same rows and drafts as another is computed once.
         contexts = [part.reshape((-1, size)) for part in (like, position.draft_rows)]
         contexts += [part.reshape((-1, num_drafts)) for part in (tokens, is_draft)]
         first, which = unique_row_indices(*contexts, same_objects=True)
