@@ -125,10 +125,10 @@ def audit(
     """Audit samplers as they are shipped: their random numbers are replaced, their code is not.
 
     SAMPLER is the name of a library (transformers, sglang, sglang-block, vllm), "all" for those that are
-    installed or fetched, or your own sampler as package.module:function with --as SIGNATURE:
-    speculative_sampling, evaluate_posterior, coins, batch, path_batch, sampler, or round, which drafts too.
-    Exits with 1 where a defect was found, else with 4 where a sampler could not be followed and nothing is
-    decided.
+    installed or fetched, "ours" for rounds with this package's Triton kernels, or your own sampler as
+    package.module:function with --as SIGNATURE: speculative_sampling, evaluate_posterior, coins, batch,
+    path_batch, sampler, or round, which drafts too.  Exits with 1 where a defect was found, else with 4 where
+    a sampler could not be followed and nothing is decided.
 
     Samplers that can carry several paths are asked with 1, 2 and 3 of them, or with --num-drafts; those whose
     drafts are not independent with --tree.  --vocab and --draft-length choose the pairs.
@@ -361,6 +361,7 @@ def _samplers(
     """The samplers of these names, each found before the first is audited."""
     from spectheory.auditing.subjects.drafting_rounds import as_shipped
     from spectheory.auditing.subjects.libraries import SUBJECTS, load_subject
+    from spectheory.auditing.subjects.own_rounds import OURS, own_samplers
     from spectheory.auditing.subjects.signatures import SIGNATURES
     from spectheory.verification.resolve import imported
 
@@ -373,7 +374,9 @@ def _samplers(
         )
     found = []
     for name, is_optional in wanted:
-        if ":" not in name:
+        if name == OURS:
+            found += own_samplers()
+        elif ":" not in name:
             try:
                 found.append(load_subject(name, cache, checkout))
             except InvalidInputError as error:

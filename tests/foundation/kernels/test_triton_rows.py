@@ -1,40 +1,30 @@
 """The row operators as Triton kernels, in Triton's interpreter: against the loops, and audited exactly."""
 
-import sys
 import warnings
-from collections.abc import Iterator
-from importlib import import_module
-from types import ModuleType
+from types import ModuleType, SimpleNamespace
 from typing import Any
 
-import numpy as np
 import pytest
 import torch
-from array_api_compat import is_torch_array
 
-from spectheory import instances
+from spectheory import audit, instances
 from spectheory.auditing.following.triton_kernels import interpreting
-from spectheory.foundation import arrays
+from spectheory.auditing.subjects.own_rounds import (
+    ROUNDS,
+    as_on_a_device,
+    interpreted_kernels,
+    own_samplers,
+    round_with,
+)
 from spectheory.foundation.errors import NoKernelsNotice
 from spectheory.foundation.kernels import row_kernels
-from spectheory.foundation.kernels.places import row_places
 from spectheory.testing import assert_sampler_lossless
-from spectheory.verification import correction_rows
 from spectheory.verification.algorithms import verifiers
-
-NAME = "spectheory.foundation.kernels.triton_rows"
 
 
 @pytest.fixture(scope="module")
-def kernels() -> Iterator[ModuleType]:
-    """The module as it is imported for the interpreter, whoever imported it before."""
-    before = sys.modules.pop(NAME, None)
-    with interpreting():
-        found = import_module(NAME)
-    yield found
-    del sys.modules[NAME]
-    if before is not None:
-        sys.modules[NAME] = before
+def kernels() -> ModuleType:
+    return interpreted_kernels()
 
 
 def rows_of(seed: int, *shape: int, dtype: torch.dtype = torch.float64) -> torch.Tensor:
@@ -104,63 +94,40 @@ def test_what_does_not_belong_together_is_refused(kernels: ModuleType) -> None:
             kernels.draw(rows, rows[:2, 0], 256)
 
 
-@pytest.fixture
-def on_a_device(kernels: ModuleType, monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """Every row is read by the kernels, as on a CUDA device; the names of those that were called."""
-    called: list[str] = []
-
-    def noted(name: str) -> Any:
-        def kernel(*given: Any) -> Any:
-            called.append(name)
-            return getattr(kernels, name)(*given)
-
-        return kernel
-
-    for name in ("residual_mass", "residual_at_stops", "draw"):
-        monkeypatch.setattr(row_kernels, name, noted(name))
-    for module in (arrays, correction_rows):
-        monkeypatch.setattr(module, "use_row_kernel", lambda rows, *_, **__: is_torch_array(rows[0]))
-    monkeypatch.setattr(correction_rows, "is_one_number", lambda index: False)
-    monkeypatch.setattr(arrays, "rows_for_loops", lambda *rows: False)
-    return called
+SMALL = {"thirds": instances.two_token(2)}
 
 
-def verified(name: str, paths: Any, target_rows: Any, draft_rows: Any, generator: Any) -> list[int]:
-    """A round of a verifier of this package on one text."""
-    given = (array[None] for array in (paths, target_rows, draft_rows))
-    drawn = verifiers[name].outcome(*given).sample(generator)
-    path, length = int(drawn.path_index[0]), int(drawn.length[0])
-    return [*paths[path, :length].tolist(), int(drawn.token[0])]
-
-
-@pytest.mark.parametrize(
-    "pairs", [{"thirds": instances.two_token(2)}, pytest.param(None, marks=pytest.mark.deep, id="all")]
-)
-def test_rounds_with_the_kernels_are_audited_as_lossless(on_a_device: list[str], pairs: Any) -> None:
+@pytest.mark.parametrize("pairs", [SMALL, pytest.param(None, marks=pytest.mark.deep, id="all")])
+def test_rounds_with_the_kernels_are_audited_as_lossless(pairs: Any) -> None:
     """Random numbers are followed through the kernels, as through those that libraries ship."""
+    samplers = own_samplers()
+    assert [sampler.name for sampler in samplers] == [f"ours-{name}" for name in ROUNDS]
+    for sampler in samplers if pairs is None else samplers[1:2]:
+        certificate = audit(sampler, pairs)
+        assert certificate.is_lossless
+        assert certificate.provenance.file == "spectheory/foundation/kernels/triton_rows.py"
 
-    def verify(paths: Any, target_rows: Any, draft_rows: Any, generator: Any) -> list[int]:
-        return verified("block", paths, target_rows, draft_rows, generator)
 
-    assert_sampler_lossless(verify, pairs=pairs, num_drafts=(1,))
-    assert {"residual_mass", "residual_at_stops", "draw"} == set(on_a_device)
+def test_the_kernels_are_launched(kernels: ModuleType) -> None:
+    """Each of them in a round of ``block``."""
+    called: set[str] = set()
+    paths, generator = torch.tensor([[[0, 1]]]), torch.Generator().manual_seed(1)
+    with as_on_a_device(kernels, called.add), interpreting():
+        for _ in range(8):
+            verifiers["block"].outcome(paths, rows_of(1, 1, 1, 3, 2), rows_of(2, 1, 1, 2, 2)).sample(
+                generator
+            )
+    assert called == {"residual_mass", "residual_at_stops", "draw"}
 
 
-def test_a_wrong_kernel_is_found(on_a_device: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_wrong_kernel_is_found(kernels: ModuleType) -> None:
     """It draws the correction token from the target's row."""
-    right = row_kernels.residual_at_stops
 
     def wrong(target_rows: Any, draft_rows: Any, *stop: Any) -> Any:
-        return right(target_rows, draft_rows * 0, *stop)
+        return kernels.residual_at_stops(target_rows, draft_rows * 0, *stop)
 
-    monkeypatch.setattr(row_kernels, "residual_at_stops", wrong)
-
-    def verify(paths: Any, target_rows: Any, draft_rows: Any, generator: Any) -> list[int]:
-        return verified("block", paths, target_rows, draft_rows, generator)
-
+    bent: Any = SimpleNamespace(
+        residual_mass=kernels.residual_mass, residual_at_stops=wrong, draw=kernels.draw
+    )
     with pytest.raises(AssertionError, match="its law is not the target's"):
-        assert_sampler_lossless(verify, pairs={"thirds": instances.two_token(2)}, num_drafts=(1,))
-
-
-def test_places() -> None:
-    assert np.array_equal(row_places((2, 2), (10, 3)), [0, 3, 10, 13])
+        assert_sampler_lossless(round_with(bent, "block"), pairs=SMALL, num_drafts=(1,))

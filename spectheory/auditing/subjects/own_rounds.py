@@ -1,0 +1,102 @@
+"""Rounds of this package's own verifiers, whose rows are read by its Triton kernels, as on a CUDA device."""
+
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from hashlib import sha256
+from importlib import import_module
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from array_api_compat import is_torch_array
+
+from spectheory import __version__
+from spectheory.auditing.following.isolation import replaced
+from spectheory.auditing.following.triton_kernels import interpreting
+from spectheory.auditing.subjects.drafting_rounds import as_shipped
+from spectheory.auditing.subjects.shipped import Provenance, Shipped
+from spectheory.foundation import arrays
+from spectheory.foundation.kernels import row_kernels
+from spectheory.verification import correction_rows
+from spectheory.verification.algorithms import verifiers
+
+OURS = "ours"
+"""The name of these samplers on the command line."""
+ROUNDS = {"token": (1,), "block": (1,), "multi_round": (2,)}
+"""Verifier -> the numbers of drafts that it is asked with."""
+_KERNELS = "spectheory.foundation.kernels.triton_rows"
+
+
+def own_samplers() -> list[Shipped]:
+    """A sampler per verifier.
+
+    Raises:
+        MissingDependencyError: Triton is not installed.
+    """
+    kernels = interpreted_kernels()
+    file = Path(str(kernels.__file__))
+    digest = sha256(file.read_bytes()).hexdigest()
+    provenance = Provenance("spectheory", __version__, str(file.relative_to(file.parents[3])), digest, 1)
+    return [
+        as_shipped(
+            round_with(kernels, name),
+            "sampler",
+            f"{OURS}-{name}",
+            num_drafts=num_drafts,
+            provenance=provenance,
+        )
+        for name, num_drafts in ROUNDS.items()
+    ]
+
+
+def interpreted_kernels() -> ModuleType:
+    """The module of the kernels, imported for Triton's interpreter; that of the process stays as it is."""
+    before = sys.modules.pop(_KERNELS, None)
+    try:
+        with interpreting():
+            return import_module(_KERNELS)
+    finally:
+        sys.modules.pop(_KERNELS, None)
+        if before is not None:
+            sys.modules[_KERNELS] = before
+
+
+@contextmanager
+def as_on_a_device(kernels: ModuleType, note: Callable[[str], Any] = lambda name: None) -> Iterator[None]:
+    """Every row is read by the kernels, and none by a loop of the host.
+
+    Args:
+        kernels: ``interpreted_kernels()``.
+        note: called with the name of every kernel that is launched.
+    """
+
+    def launched(name: str) -> Callable[..., Any]:
+        def kernel(*given: Any) -> Any:
+            note(name)
+            return getattr(kernels, name)(*given)
+
+        return kernel
+
+    def use_kernel(rows: Any, *_: Any, on_device: bool = True, **__: Any) -> bool:
+        return on_device and is_torch_array(rows[0])
+
+    found = [(row_kernels, name, launched(name)) for name in ("residual_mass", "residual_at_stops", "draw")]
+    found += [(module, "use_row_kernel", use_kernel) for module in (arrays, correction_rows)]
+    found += [(correction_rows, "is_one_number", lambda index: False)]
+    found += [(arrays, "rows_for_loops", lambda *rows: False)]
+    with replaced(found):
+        yield
+
+
+def round_with(kernels: ModuleType, name: str) -> Callable[..., list[int]]:
+    """A round of a verifier on one text, as ``--as sampler`` calls it."""
+
+    def verify(paths: Any, target_rows: Any, draft_rows: Any, generator: Any) -> list[int]:
+        with as_on_a_device(kernels):
+            given = paths[None], target_rows[None], draft_rows[None]
+            drawn = verifiers[name].outcome(*given).sample(generator)
+        path, length = int(drawn.path_index[0]), int(drawn.length[0])
+        return [*paths[path, :length].tolist(), int(drawn.token[0])]
+
+    return verify
