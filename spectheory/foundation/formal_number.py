@@ -12,7 +12,7 @@ from typing import Any, NoReturn, Self
 from weakref import WeakSet
 
 import numpy as np
-from flint import fmpz
+from flint import fmpq, fmpz
 
 
 def hashes_formal_numbers(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -39,12 +39,13 @@ class Followed:
     asked next, by the same instruction of the same frame.
 
     Attributes:
+        with_flint: whether the verifier is given python-flint's rationals where the rows are not formal.
         has_left: whether a ``Fraction`` has declined, and x was not asked since.
         has_forked: whether the process was copied: what the copy does is not seen.
     """
 
     def __init__(self) -> None:
-        self.has_left = self.has_forked = False
+        self.with_flint, self.has_left, self.has_forked = True, False, False
         self._asking: list[FrameType | None] = [None, None]
         self._instruction = 0
         _ALL.add(self)
@@ -84,7 +85,27 @@ os.register_at_fork(before=_note_fork)
 
 
 BY_HAND = "a method of Fraction that is called by hand"
-WHOLE_NUMBERS = frozenset({int, bool, fmpz, *(np.dtype(kind).type for kind in np.typecodes["AllInteger"])})
+
+
+def rational_parts(number: Any, with_flint: bool) -> tuple[int, int] | None:
+    """Numerator and denominator of a number that true rationals take as it is; ``None`` for others.
+
+    A whole number of numpy overflows in a ``Fraction``, and a class of its own may compute otherwise than the
+    one that it inherits from.
+
+    Args:
+        number: an operand.
+        with_flint: whether the verifier is given python-flint's rationals, not Fractions.
+    """
+    kind = type(number)
+    if kind is int or kind is bool:
+        return int(number), 1
+    if kind is Fraction:
+        parts = number.numerator, number.denominator
+        return parts if all(type(part) is int for part in parts) else None
+    if with_flint and kind in (fmpq, fmpz):
+        return int(number.numerator), int(number.denominator)
+    return None
 
 
 class FormalNumber(ABC):

@@ -9,10 +9,13 @@ import threading
 from collections import Counter
 from collections.abc import Callable
 from fractions import Fraction
+from functools import partial
 from numbers import Rational
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
+from flint import fmpq, fmpz
 
 from spectheory.foundation import arrays
 from spectheory.foundation.arrays import zeros_like
@@ -91,6 +94,75 @@ class Keeper:
 
     def outcome(self, paths: Any, target_rows: Any, draft_rows: Any) -> Outcome:
         return self.inner[0].outcome(paths, target_rows, draft_rows)
+
+
+class Itself(Bent):
+    """It is wrong itself, and its copies are right.
+
+    Args:
+        know: (this object) -> a function that says whether it is called by this object.
+    """
+
+    def __init__(self, know: Callable[[Any], Callable[[Any], bool]]) -> None:
+        self.is_me = know(self)
+        super().__init__(lambda p, q: (at_root(p) == ONE_NUMBER) & self.is_me(self))
+
+
+class ByHook(Bent):
+    """Its copy is made by an attribute."""
+
+    def __getattr__(self, name: str) -> Any:
+        if name == "__deepcopy__":
+            return lambda memo: Bent(lambda p, q: False)
+        raise AttributeError(name)
+
+
+def held(hold: Callable[[Any], Any], take: Callable[[Any], Any]) -> Any:
+    """A verifier in an object of a library, whose copy is right."""
+
+    class Holder:
+        def __init__(self) -> None:
+            self.held = hold(CopiesRight(lambda p, q: at_root(p) == ONE_NUMBER))
+
+        def outcome(self, paths: Any, target_rows: Any, draft_rows: Any) -> Outcome:
+            return take(self.held).outcome(paths, target_rows, draft_rows)  # type: ignore[no-any-return]
+
+    return Holder()
+
+
+def in_an_array(value: Any) -> np.ndarray:
+    array = np.empty(1, dtype=object)
+    array[0] = value
+    return array
+
+
+class OddPart(int):
+    """Equal to everything."""
+
+    def __eq__(self, other: object) -> bool:
+        return True
+
+    __hash__ = int.__hash__
+
+
+def with_odd_parts(number: Any) -> bool:
+    """A rational whose numerator is of a class of its own."""
+    odd = Fraction(2)
+    odd._numerator, odd._denominator = OddPart(2), OddPart(1)  # type: ignore[attr-defined]
+    return bool((number - number) == odd) and bool(number == ONE_NUMBER)
+
+
+def told(works: Callable[[Any], Any]) -> Bent:
+    """Wrong at one number, where a function of it raises a TypeError, as it does for rationals."""
+
+    def is_told(number: Any) -> bool:
+        try:
+            works(number)
+        except TypeError:
+            return bool(number == ONE_NUMBER)
+        return False
+
+    return each(is_told)
 
 
 class ThirdRow:
@@ -375,6 +447,18 @@ ESCAPES: dict[str, Any] = {
     "a single tuple at one pair": Bent(alone_at_one_pair),
     "a batch of three": Bent(lambda p, q: len(p) == 3),
     "the third row": ThirdRow(),
+    "its own address": Itself(lambda me: partial(has_address, id(me))),
+    "a function that has it": Itself(lambda me: lambda it: it is me),
+    "a copy by an attribute": ByHook(lambda p, q: at_root(p) == ONE_NUMBER),
+    "a copy of a part in a namespace": held(lambda it: SimpleNamespace(it=it), lambda has: has.it),
+    "a copy of a part in an array": held(in_an_array, lambda has: has[0]),
+    "a copy of a part of a function": held(
+        lambda it: partial(int, base=it), lambda has: has.keywords["base"]
+    ),
+    "a rational with parts of another class": each(with_odd_parts),
+    "rationals of another library": told(lambda x: x + fmpq(0)),
+    "whole numbers of another library": told(lambda x: x < fmpz(1)),
+    "whole numbers of numpy": each(lambda x: x ** np.int64(8) != x**8),
     "below a number that no float has": each(lambda x: 0 < x < Fraction(1, 10**400)),
 }
 """Verifiers that a proof cannot follow: none is proved, and an error or an open region says so."""

@@ -118,21 +118,29 @@ def law_at_leaf(
     target = np.stack([levels["p"][d][prefixes[..., d]] for d in range(length + 1)], axis=-2)
     draft = np.stack([levels["q"][d][prefixes[..., d]] for d in range(length)], axis=-2)
     drafted = prefixes[..., 1:] % size, target, draft
-    stops, found = _asked(original, drafted, answers, zero)
+    answers.followed.with_flint = not isinstance(original, UserVerifier) or issubclass(
+        type(original.user_object), Verifier
+    )
+    stops, found = _asked(_copy(original), drafted, answers, zero)
     outputs: list[dict[tuple[int, ...], list[Quotient]]] = [{} for _ in leaves]
     totals, mean = [zero] * len(leaves), zero
     given = [
         frozenset(tuple(map(int, t[:d])) for t in some for d in range(1, length + 1))
         for some in prefixes[..., 1:] % size
     ]
-    if isinstance(original, UserVerifier) and len(leaves) > 1:
-        for number, some in enumerate(given):
-            alone, here = _asked(original, [array[number : number + 1] for array in drafted], answers, zero)
-            pairs = list(zip(alone.flat, stops[number].flat, strict=True))
-            for (_, path, depth), masses in here.items():
-                pairs += zip(masses, found.get((number, path, depth), masses), strict=True)
-            for one, other in pairs:
-                answers.must(zero + one - other, ZERO, some)
+    if isinstance(original, UserVerifier):  # itself, and on each tuple alone
+        again = [(original, slice(None))]
+        again += [(_copy(original), slice(n, n + 1)) for n in range(len(leaves)) if len(leaves) > 1]
+        for verifier, part in again:
+            other_stops, others = _asked(verifier, [array[part] for array in drafted], answers, zero)
+            for number, some in list(enumerate(given))[part]:
+                here = number - (part.start or 0)
+                pairs = list(zip(other_stops[here].flat, stops[number].flat, strict=True))
+                for (tuple_number, *place), masses in others.items():
+                    if tuple_number == here:
+                        pairs += zip(masses, found.get((number, *place), masses), strict=True)
+                for one, other in pairs:
+                    answers.must(zero + one - other, ZERO, some)
     for (number, path, depth), masses in found.items():
         stop = zero + stops[number, path, depth]
         for entry in (stop, *masses):
@@ -148,13 +156,16 @@ def law_at_leaf(
     return Law([tuple(map(int, some)) for some in leaves], weights, outputs, mean)
 
 
+def _copy(verifier: Verifier) -> Verifier:
+    if isinstance(verifier, UserVerifier):
+        return UserVerifier(deepcopy(verifier.user_object))
+    return deepcopy(verifier)
+
+
 def _asked(
-    original: Verifier, drafted: Sequence[np.ndarray], answers: Answers, zero: Quotient
+    verifier: Verifier, drafted: Sequence[np.ndarray], answers: Answers, zero: Quotient
 ) -> tuple[np.ndarray, dict[tuple[int, int, int], list[Quotient]]]:
-    """The stops of a copy of a verifier; (tuple, path, depth) -> the masses of the tokens behind a stop."""
-    verifier = deepcopy(original)
-    if isinstance(original, UserVerifier):
-        verifier = UserVerifier(deepcopy(original.user_object))
+    """The stops of a verifier; (tuple, path, depth) -> the masses of the tokens behind a stop."""
     paths, target, _ = drafted
     outcome = verifier.outcome(*drafted)
     stops, masses = outcome.stop_probs, dict[tuple[int, int, int], list[Quotient]]()

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from fractions import Fraction
 from itertools import count, product
 from typing import Any, NoReturn
 
 import numpy as np
-from flint import Ordering, fmpq, fmpz_mpoly_ctx
+from flint import Ordering, fmpz_mpoly_ctx
 
 from spectheory.exact.proof.factoring import integer_factors
 from spectheory.foundation.errors import InvalidInputError
-from spectheory.foundation.formal_number import BY_HAND, WHOLE_NUMBERS, Followed, FormalNumber
+from spectheory.foundation.formal_number import BY_HAND, Followed, FormalNumber, rational_parts
 
 NEGATIVE, ZERO, POSITIVE, ANY = 1, 2, 4, 7
 _SERIALS = count(1 << 40)
@@ -233,16 +232,14 @@ class Quotient(FormalNumber):
         """Numerator and denominator of the other operand; ``None`` for an array, whose entries come next."""
         if not self._answers.followed.takes():
             self._answers.escape(BY_HAND)
-        kind = type(other)  # a class of its own may compute otherwise than the one that it inherits from
+        kind = type(other)
         if kind in (Quotient, Normalised) and other._answers is self._answers:
             return other._top, other._bottom
-        if issubclass(kind, np.ndarray):
+        if kind is np.ndarray:
             return None
-        constant = self._answers.ring.constant
-        if kind in WHOLE_NUMBERS:
-            return constant(int(other)), constant(1)
-        if kind in (Fraction, fmpq):
-            return constant(int(other.numerator)), constant(int(other.denominator))
+        parts = rational_parts(other, self._answers.followed.with_flint)
+        if parts is not None:
+            return self._answers.ring.constant(parts[0]), self._answers.ring.constant(parts[1])
         return self._answers.escape(f"arithmetic with {kind.__name__}")
 
     def __add__(self, other: Any) -> Any:
@@ -286,7 +283,7 @@ class Quotient(FormalNumber):
         return (self * 0 + other) / self
 
     def __pow__(self, exponent: Any) -> Any:
-        if type(exponent) not in WHOLE_NUMBERS or type(exponent) is bool:
+        if type(exponent) is not int:
             self._answers.escape("a power")
         power = self * 0 + 1
         for _ in range(abs(int(exponent))):

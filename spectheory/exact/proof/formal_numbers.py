@@ -8,14 +8,12 @@ from __future__ import annotations
 
 import sys
 from abc import ABC, abstractmethod
-from fractions import Fraction
 from itertools import count
 from pathlib import Path
 from traceback import extract_stack
 from typing import Any, NoReturn
 
 import numpy as np
-from flint import fmpq
 
 from spectheory.exact.proof.rational_functions import (
     NEGATIVE,
@@ -26,7 +24,7 @@ from spectheory.exact.proof.rational_functions import (
     RationalFunctions,
 )
 from spectheory.foundation.errors import InvalidOutcomeError
-from spectheory.foundation.formal_number import BY_HAND, WHOLE_NUMBERS, Followed, FormalNumber
+from spectheory.foundation.formal_number import BY_HAND, Followed, FormalNumber, rational_parts
 
 _SERIALS = count()
 
@@ -122,19 +120,16 @@ class Number(FormalNumber):
     def _of(self, other: Any, operation: str) -> RationalFunction | None:
         if not self._run.followed.takes():
             self._run.refuse(BY_HAND)
-        kind = type(other)  # a class of its own may compute otherwise than the one that it inherits from
+        kind = type(other)
         if kind in (Number, Share):
             if other._run is not self._run:
                 self._run.refuse("a number of an earlier call")
             return other.function
-        if kind in WHOLE_NUMBERS:
-            return self._run.field.constant(int(other))
-        if kind is Fraction:
-            return self._run.field.constant(other.numerator, other.denominator)
-        if kind is fmpq:
-            return self._run.field.constant(int(other.p), int(other.q))
-        if issubclass(kind, np.ndarray):
+        if kind is np.ndarray:
             return None
+        parts = rational_parts(other, self._run.followed.with_flint)
+        if parts is not None:
+            return self._run.field.constant(*parts)
         return self._run.refuse(f"{operation} of a probability and a {kind.__name__}")
 
     def __add__(self, other: Any) -> Any:
@@ -171,7 +166,7 @@ class Number(FormalNumber):
         return Number(self._run, numerator / denominator)
 
     def __pow__(self, exponent: Any) -> Number:
-        if type(exponent) not in WHOLE_NUMBERS or type(exponent) is bool:
+        if type(exponent) is not int:
             self._run.refuse(f"a power with exponent {type(exponent).__name__}")
         power = self._run.field.constant(1)
         for _ in range(abs(int(exponent))):

@@ -40,7 +40,7 @@ from spectheory.exact.proof.rational_functions import (
 from spectheory.exact.proof.regions import LEAF, Branch, RegionRun, Walk, possible_signs
 from spectheory.exact.proof.replay import replay
 from spectheory.exact.proof.statements import AT_LEAST_ZERO, Condition, Statement
-from spectheory.exact.proof.stops import formal_stops, fresh
+from spectheory.exact.proof.stops import formal_stops
 from spectheory.foundation.errors import InvalidOutcomeError
 from spectheory.pairs.contexts import Context
 from spectheory.pairs.drafts import WithoutReplacement
@@ -551,8 +551,7 @@ def find_facts(
         run, drafting = PostponingRun(pair, pair.known), PostponingRun(pair, drawn)
         try:
             laws = [
-                formal_stops(fresh(bound), pair, run, process, drafting)
-                for _, process, bound in statement.subjects
+                formal_stops(bound, pair, run, process, drafting) for _, process, bound in statement.subjects
             ]
         except (Exception, NotFollowedError):
             return None

@@ -28,7 +28,7 @@ from spectheory.exact.proof.replay import replay
 from spectheory.exact.proof.resume import read_search, restore, restore_facts
 from spectheory.exact.proof.shared_walk import share
 from spectheory.exact.proof.statements import Statement
-from spectheory.exact.proof.stops import check_is_copied, formal_stops, fresh
+from spectheory.exact.proof.stops import formal_stops, fresh
 from spectheory.exact.proof.verdict import PROVED, REFUTED, TRUSTED, UNDECIDED, Proof, drafts_document
 from spectheory.exact.proof.verifier_code import code_digest
 from spectheory.foundation.errors import InvalidInputError, InvalidOutcomeError
@@ -117,7 +117,6 @@ def prove(
     check_count("draft_length", draft_length)
     if isinstance(process, (PrefixTree, WithoutReplacement)):
         process.draws(draft_length)
-    check_is_copied(found)
     before = fresh(found)  # a verifier may count its calls
     claim = Statement.of(statement, found, process, draft_length)
     shape = Shape(vocab_size, draft_length, positive, claim.has_rows_beyond)
@@ -187,6 +186,9 @@ class _Search:
             return None
         limit = self.start + POSTPONED_SHARE * (self.end - self.start)
         begin = None if stored is None else partial(restore_facts, stored=stored)
+        self._try_a_pair_of_each_face()
+        if self.refuted is not None:
+            return None
         self.facts = find_facts(self.statement, self.shape, limit, self.progress, begin)
         if self.facts is None or not self.facts.is_settled:
             return None
@@ -269,6 +271,17 @@ class _Search:
                 self.refuted = wrong, found
                 return
 
+    def _try_a_pair_of_each_face(self) -> None:
+        """A user's verifier sees other numbers of tuples where the draft has zeros."""
+        random = Random(0)
+        for face in self.shape.faces() if isinstance(self.verifier, UserVerifier) else ():
+            if self._can_be_drafted(face):
+                pair = FormalPair(self.shape, self.walk.field, face)
+                found = pair.pair_at(random_point(pair, random).values)
+                wrong = self.statement.wrong_at(found)
+                if wrong:
+                    self.refuted = wrong, found
+
     def _can_be_drafted(self, face: Face) -> bool:
         if not isinstance(self.process, WithoutReplacement):
             return True
@@ -280,7 +293,7 @@ class _Search:
         run.begin()
         try:
             laws = [
-                formal_stops(fresh(bound), branch.pair, run, process)
+                formal_stops(bound, branch.pair, run, process)
                 for _, process, bound in self.statement.subjects
             ]
             for condition in self.statement.conditions(branch.pair, run, laws):

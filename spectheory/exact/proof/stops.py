@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable
 from copy import deepcopy
-from copyreg import dispatch_table
 from dataclasses import replace
 from operator import mul
-from types import FunctionType, ModuleType
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -28,54 +25,6 @@ def fresh(verifier: Verifier) -> Verifier:
     if isinstance(verifier, UserVerifier):
         return UserVerifier(deepcopy(verifier.user_object))
     return deepcopy(verifier)
-
-
-def check_is_copied(verifier: Verifier) -> None:
-    """Refuse a user's object that says itself how it is copied: copies are run in its place.
-
-    Raises:
-        InvalidOutcomeError: it does, or an object that it has.
-    """
-    waiting = [verifier.user_object] if isinstance(verifier, UserVerifier) else []
-    seen: dict[int, Any] = {}
-    while waiting:
-        value = waiting.pop()
-        kind = type(value)
-        if id(value) in seen or isinstance(value, (type, FunctionType, ModuleType)):
-            continue
-        seen[id(value)] = value
-        if issubclass(kind, dict):
-            waiting += [*value, *value.values()]
-        elif issubclass(kind, (list, tuple, set, frozenset)):
-            waiting += value
-        if _is_of_a_library(kind):
-            continue
-        for base in kind.__mro__:
-            hooks = [] if _is_of_a_library(base) else sorted(_OF_COPIES & {*vars(base)})
-            own = [hook for hook in hooks if getattr(vars(base)[hook], "__module__", "") != "dataclasses"]
-            if own or base in dispatch_table:
-                raise InvalidOutcomeError(
-                    f"verifier {verifier.name!r} cannot be followed: {base.__qualname__} says how it is "
-                    f"copied ({', '.join(own) or 'copyreg'}), and a copy is run for every region; leave that "
-                    "to Python"
-                )
-            slots = vars(base).get("__slots__", ())
-            waiting += [getattr(value, name, None) for name in ([slots] if isinstance(slots, str) else slots)]
-        waiting += getattr(value, "__dict__", {}).values()
-
-
-_OF_COPIES = frozenset(
-    {"__deepcopy__", "__copy__", "__reduce__", "__reduce_ex__", "__getstate__", "__setstate__"}
-    | {"__getnewargs__", "__getnewargs_ex__"}
-)
-_LIBRARIES = sys.stdlib_module_names | {"numpy", "torch", "flint", "spectheory"}
-
-
-def _is_of_a_library(kind: type) -> bool:
-    """Whether a class is the one that a library has under its name."""
-    module = sys.modules.get(kind.__module__)
-    is_there = getattr(module, kind.__qualname__, None) is kind
-    return is_there and kind.__module__ != "__main__" and kind.__module__.partition(".")[0] in _LIBRARIES
 
 
 class Stops(NamedTuple):
@@ -161,7 +110,9 @@ def formal_stops(
     process: DraftProcess,
     drafting: FormalRun | None = None,
 ) -> Stops:
-    """The stops of a verifier on all tuples of a face, as functions.
+    """The stops of a copy of a verifier on all tuples of a face, as functions.
+
+    A user's verifier must return the same itself, and on each tuple alone.
 
     Args:
         verifier, process: the verifier and its drafts.
@@ -174,7 +125,7 @@ def formal_stops(
     chunks = list(process.tuples(drawn, 1 << 20))  # type: ignore[arg-type]
     leaves = np.concatenate([chunk.leaves for chunk in chunks])
     weights = np.concatenate([chunk.probs for chunk in chunks])
-    evaluator = Evaluator(verifier, tuple(rows.target), [tuple(rows.draft)] * process.num_drafts)
+    evaluator = Evaluator(fresh(verifier), tuple(rows.target), [tuple(rows.draft)] * process.num_drafts)
 
     def mass_of(prob: Any, entry: Any) -> RationalFunction:
         function = function_of(prob, run)
@@ -192,18 +143,25 @@ def formal_stops(
         stops = stops_of(evaluator, *tuples, lambda prob: function_of(prob, run).is_zero, mass_of)
         return Stops(leaves[some], *map(functions, stops[1:]))
 
-    together = asked(evaluator, slice(None))
-    if isinstance(verifier, UserVerifier) and len(leaves) > 1:
-        for number in range(len(leaves)):
-            some = slice(number, number + 1)
-            alone = asked(replace(evaluator, verifier=fresh(verifier)), some)
-            for one, other in zip(alone[2:], together[2:], strict=True):
-                for pairs in zip(one.flat, other[some].flat, strict=True):
-                    if not run.has_sign(pairs[0] - pairs[1], ZERO):
-                        raise InvalidOutcomeError(
-                            f"verifier {verifier.name!r} computes something else on the drafts "
-                            f"{leaves[number].tolist()} alone; it must not ask for the size of a batch"
-                        )
+    if not isinstance(verifier, UserVerifier):
+        return asked(evaluator, slice(None))
+    run.followed.with_flint = issubclass(type(verifier.user_object), Verifier)
+    together = asked(replace(evaluator, verifier=fresh(verifier)), slice(None))
+    again: list[tuple[Verifier, slice, str]] = [(verifier, slice(None), "when it is not a copy of itself")]
+    again += [
+        (fresh(verifier), slice(number, number + 1), f"on the drafts {leaf.tolist()} alone")
+        for number, leaf in enumerate(leaves)
+        if len(leaves) > 1
+    ]
+    for one, some, when in again:
+        found = asked(replace(evaluator, verifier=one), some)
+        for mine, others in zip(found[2:], together[2:], strict=True):
+            for pair_of in zip(mine.flat, others[some].flat, strict=True):
+                if not run.has_sign(pair_of[0] - pair_of[1], ZERO):
+                    raise InvalidOutcomeError(
+                        f"verifier {verifier.name!r} computes something else {when}; it must not ask for the "
+                        "size of a batch, or which object it is"
+                    )
     return together
 
 
