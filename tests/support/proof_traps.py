@@ -108,6 +108,10 @@ class Itself(Bent):
         super().__init__(lambda p, q: (at_root(p) == ONE_NUMBER) & self.is_me(self))
 
 
+def has_address(number: int, value: Any) -> bool:
+    return id(value) == number
+
+
 class ByHook(Bent):
     """Its copy is made by an attribute."""
 
@@ -452,9 +456,7 @@ ESCAPES: dict[str, Any] = {
     "a copy by an attribute": ByHook(lambda p, q: at_root(p) == ONE_NUMBER),
     "a copy of a part in a namespace": held(lambda it: SimpleNamespace(it=it), lambda has: has.it),
     "a copy of a part in an array": held(in_an_array, lambda has: has[0]),
-    "a copy of a part of a function": held(
-        lambda it: partial(int, base=it), lambda has: has.keywords["base"]
-    ),
+    "a copy of a part of a function": held(lambda it: partial(int, it), lambda has: has.args[0]),
     "a rational with parts of another class": each(with_odd_parts),
     "rationals of another library": told(lambda x: x + fmpq(0)),
     "whole numbers of another library": told(lambda x: x < fmpz(1)),
