@@ -186,8 +186,7 @@ class _Search:
             return None
         limit = self.start + POSTPONED_SHARE * (self.end - self.start)
         begin = None if stored is None else partial(restore_facts, stored=stored)
-        self._try_a_pair_of_each_face()
-        if self.refuted is not None:
+        if not self._is_right_on_a_pair_of_each_face():  # the walk says what it is
             return None
         self.facts = find_facts(self.statement, self.shape, limit, self.progress, begin)
         if self.facts is None or not self.facts.is_settled:
@@ -271,16 +270,19 @@ class _Search:
                 self.refuted = wrong, found
                 return
 
-    def _try_a_pair_of_each_face(self) -> None:
-        """A user's verifier sees other numbers of tuples where the draft has zeros."""
+    def _is_right_on_a_pair_of_each_face(self) -> bool:
+        """Of a user's verifier, which sees other numbers of tuples where the draft has zeros."""
         random = Random(0)
         for face in self.shape.faces() if isinstance(self.verifier, UserVerifier) else ():
             if self._can_be_drafted(face):
                 pair = FormalPair(self.shape, self.walk.field, face)
                 found = pair.pair_at(random_point(pair, random).values)
-                wrong = self.statement.wrong_at(found)
-                if wrong:
-                    self.refuted = wrong, found
+                try:
+                    if self.statement.wrong_at(found):
+                        return False
+                except InvalidOutcomeError:
+                    return False
+        return True
 
     def _can_be_drafted(self, face: Face) -> bool:
         if not isinstance(self.process, WithoutReplacement):
