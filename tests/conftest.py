@@ -18,8 +18,12 @@ settings.load_profile("fixed")
 
 
 def pytest_collection_finish() -> None:
-    """What was imported stays to the end: the garbage collector, and audits, need not look at it again."""
+    """What was imported stays to the end: the garbage collector, and audits, need not look at it again.
+
+    Of what is made later it looks at more at a time.
+    """
     gc.freeze()
+    gc.set_threshold(20_000, 20, 50)
 
 
 @pytest.hookimpl(optionalhook=True)

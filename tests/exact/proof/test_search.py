@@ -32,6 +32,8 @@ SMALLEST: dict[tuple[int, int, int], str] = {
     (2, 2, 2): "all_drafts_assumed",
 }
 """The smallest shape (V, L, K) at which a defect is wrong; (2, 1, 1) for the others."""
+SLOW = "a copy of the process"
+QUICK_OR_DEEP = [pytest.param(name, marks=[pytest.mark.deep] * (name == SLOW)) for name in ESCAPES]
 
 
 @pytest.mark.parametrize(("name", "vocab_size", "draft_length", "drafts"), PROVED)
@@ -111,7 +113,7 @@ def test_verifiers_that_are_wrong_somewhere_are_refuted(name: str) -> None:
     assert prove(verifier, 2, draft_length).verdict == "refuted"
 
 
-@pytest.mark.parametrize("name", ESCAPES)
+@pytest.mark.parametrize("name", QUICK_OR_DEEP)
 def test_verifiers_that_cannot_be_followed_are_not_proved(name: str) -> None:
     try:
         verdict = prove(ESCAPES[name], 2, 1).verdict
@@ -120,7 +122,7 @@ def test_verifiers_that_cannot_be_followed_are_not_proved(name: str) -> None:
     assert verdict in ("refuted", "undecided", "one line")
 
 
-@pytest.mark.parametrize("name", list(ESCAPES)[-27:-1])
+@pytest.mark.parametrize("name", QUICK_OR_DEEP[-27:-1])
 def test_partner_they_are_wrong(name: str) -> None:
     """``certify`` finds it on the pair of the trap."""
     pair = ModelPair.context_free_pair(["377/1000", "623/1000"], ["1/2", "1/2"], 1)

@@ -138,7 +138,9 @@ class _WrongLater(GreedyBlock):
         return super().modified_target_rows(target_rows, *others) if is_right else target_rows
 
 
-@pytest.mark.parametrize("verifier", [_Unmodified(), _WrongBeyond(), verifiers["spectr_gbv"]])
+@pytest.mark.parametrize(
+    "verifier", [_Unmodified(), pytest.param(_WrongBeyond(), marks=pytest.mark.deep), verifiers["spectr_gbv"]]
+)
 def test_partner_wrong_modifications_are_refuted(verifier: Any) -> None:
     drafts = 2 if verifier.name == "spectr_gbv" else 1
     found = prove(verifier, 2, 2, drafts, statement="completed")
