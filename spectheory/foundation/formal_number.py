@@ -90,8 +90,7 @@ BY_HAND = "a method of Fraction that is called by hand"
 def rational_parts(number: Any, with_flint: bool) -> tuple[int, int] | None:
     """Numerator and denominator of a number that true rationals take as it is; ``None`` for others.
 
-    A whole number of numpy overflows in a ``Fraction``, and a class of its own may compute otherwise than the
-    one that it inherits from.
+    A whole number of numpy overflows in a ``Fraction``, and a subclass may compute otherwise than its base.
 
     Args:
         number: an operand.

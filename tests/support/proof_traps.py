@@ -150,7 +150,7 @@ class OddPart(int):
 
 
 def with_odd_parts(number: Any) -> bool:
-    """A rational whose numerator is of a class of its own."""
+    """A rational whose numerator is of a subclass of int."""
     odd = Fraction(2)
     odd._numerator, odd._denominator = OddPart(2), OddPart(1)  # type: ignore[attr-defined]
     return bool((number - number) == odd) and bool(number == ONE_NUMBER)

@@ -4,6 +4,7 @@ import warnings
 from types import ModuleType, SimpleNamespace
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
 
@@ -18,6 +19,7 @@ from spectheory.auditing.subjects.own_rounds import (
 )
 from spectheory.foundation.errors import NoKernelsNotice
 from spectheory.foundation.kernels import row_kernels
+from spectheory.foundation.kernels.places import row_places
 from spectheory.testing import assert_sampler_lossless
 from spectheory.verification.algorithms import verifiers
 
@@ -131,3 +133,7 @@ def test_a_wrong_kernel_is_found(kernels: ModuleType) -> None:
     )
     with pytest.raises(AssertionError, match="its law is not the target's"):
         assert_sampler_lossless(round_with(bent, "block"), pairs=SMALL, num_drafts=(1,))
+
+
+def test_places() -> None:
+    assert np.array_equal(row_places((2, 2), (10, 3)), [0, 3, 10, 13])
