@@ -8,14 +8,17 @@
    (``smollm2_laws``).
 3. Over whole texts every verifier writes its own, so that drafts are not common.
 
-Each part is kept in ``--folder`` as soon as it is finished, and the same command goes on from there.
+The prompts are the 64 bundled ones, pieces of code, then those of ``spectheory study`` and of
+``smollm2_prompts.jsonl``: 256 of code, prose and chat.  Half-widths fall with the number of prompts far
+more than with the length of their texts.  Each part is kept in ``--folder`` as soon as it is finished, and
+the same command goes on from there.
 
 Run: ``spectheory models fetch smollm2`` and ``OMP_NUM_THREADS=1 PYTHONPATH=. python benchmarks/smollm2.py``.
 """
 
 import json
 import time
-from itertools import combinations
+from itertools import chain, combinations
 from pathlib import Path
 from typing import Any
 
@@ -26,10 +29,11 @@ from scipy.stats import t as student_t
 from smollm2_laws import CorrectsFromTarget, deviation
 from timing import machine, write
 
-from spectheory.models import LanguageModelPair, bundled_prompts, draft_and_score
+from spectheory.models import LanguageModelPair, bundled_prompts, draft_and_score, read_prompts
 from spectheory.optima.bounds import sampled_path_scores
 from spectheory.pairs.drafts import Iid
 from spectheory.paper.measured import Measurement
+from spectheory.paper.study_results import PROMPTS as STUDY_PROMPTS
 from spectheory.simulation import simulate
 from spectheory.simulation.common_texts import CommonTextSource, TargetTexts
 from spectheory.simulation.continuations import continued
@@ -48,13 +52,14 @@ JUDGED = [*LOSSLESS, *LOSSY, CorrectsFromTarget()]
 OVER_TEXTS = ["token", "block", "multi_round", "spectr", "traversal", "greedy_multipath", "scored_multipath"]
 NUM_DRAFTS, DRAFT_LENGTH, CONFIDENCE = 4, 4, 0.95
 CAPS = (1.5, 2.0, 2.5, 3.0, 4.0)
+OTHER_PROMPTS = (STUDY_PROMPTS, Path(__file__).parent / "smollm2_prompts.jsonl")
 
 
 @click.command()
 @click.option("--target", default="smollm2", help="As in spectheory simulate.")
 @click.option("--draft", default="target:29-layers", help="As in spectheory simulate.")
-@click.option("--prompts", default=64, help="How many of the bundled prompts.")
-@click.option("--tokens", default=64, help="The length of the texts.")
+@click.option("--prompts", default=256, help="The first N prompts only.")
+@click.option("--tokens", default=16, help="The length of the texts.")
 @click.option("--bound-every", default=8, help="The bound is sampled at every N-th token.")
 @click.option("--text-prompts", default=32, help="Prompts of the part over whole texts.")
 @click.option("--text-tokens", default=32, help="Their length.")
@@ -74,7 +79,8 @@ def main(
     """Print the three parts as JSON."""
     torch.set_num_threads(1)
     folder.mkdir(parents=True, exist_ok=True)
-    pair, texts = LanguageModelPair.load(target, draft, device="cpu"), bundled_prompts()[:prompts]
+    pair = LanguageModelPair.load(target, draft, device="cpu")
+    texts = [*bundled_prompts(), *chain.from_iterable(map(read_prompts, OTHER_PROMPTS))][:prompts]
     shared = {"drafts": NUM_DRAFTS, "draft_length": DRAFT_LENGTH, "max_prompt_tokens": 32, "threads": 1}
     common = shared | {"max_new_tokens": tokens, "common_texts": True}
     found: dict[str, Any] = {
@@ -94,11 +100,12 @@ def main(
         write(kept, bound | {"cpu_seconds": time.process_time() - start})
     found["bound"] = json.loads(kept.read_text(encoding="utf-8"))
     start = time.process_time()
+    some = texts[:: max(1, len(texts) // text_prompts)][:text_prompts]
     over = simulate(
-        pair, texts[:text_prompts], OVER_TEXTS, max_new_tokens=text_tokens, jobs=1,
+        pair, some, OVER_TEXTS, max_new_tokens=text_tokens, jobs=1,
         checkpoint=folder / "whole_texts", **shared,
     )  # fmt: skip
-    found["whole_texts"] = {"prompts": text_prompts, "tokens": text_tokens, "rows": _rows(over)}
+    found["whole_texts"] = {"prompts": len(some), "tokens": text_tokens, "rows": _rows(over)}
     found["cpu_seconds"]["whole_texts"] = time.process_time() - start
     click.echo(json.dumps(found, indent=1))
     if out is not None:
@@ -213,11 +220,10 @@ def _at_texts(
 def _bound(found: dict[str, np.ndarray]) -> dict[str, Any]:
     """Means over the contexts with two-sided intervals clustered by prompt."""
     counted, earned = found["counted"], found["earned"]
-    halves = np.array_split(np.arange(len(counted)), 2)
-    sums = [(found["scores"][half] * counted[half, :, None]).sum(axis=(0, 1)) for half in halves]
-    chosen = [int(sums[other].argmin()) for other in (1, 0)]
-    halves_chosen = zip(halves, chosen, strict=True)
-    scores = np.concatenate([found["scores"][half][..., cap] for half, cap in halves_chosen])
+    half_of = np.arange(len(counted)) % 2
+    sums = [(found["scores"] * counted[..., None])[half_of == half].sum(axis=(0, 1)) for half in (0, 1)]
+    chosen = [int(sums[1 - half].argmin()) for half in (0, 1)]
+    scores = np.where(half_of[:, None], *(found["scores"][..., chosen[half]] for half in (1, 0)))
 
     def mean(values: np.ndarray) -> list[float]:
         value, error = clustered((values * counted).sum(axis=1), counted.sum(axis=1))

@@ -32,6 +32,10 @@ from spectheory.foundation.errors import InvalidInputError
 )  # fmt: skip
 @click.option("--jobs", "-j", type=int, default=1, show_default=True, metavar="N", help="Processes.")
 @click.option("--cluster", metavar="ADDRESS", help="Of a dask scheduler, whose workers do the work.")
+@click.option(
+    "--measure-costs", is_flag=True,
+    help="Time the calls of the models here at the end, and print the speed-ups that they predict.",
+)  # fmt: skip
 @click.option("--picture", type=click.Path(), metavar="FILE", help="Draw the study too: .png, .pdf or .svg.")
 @click.option("--to", type=click.Choice(["latex"]), help="Print the tables in LaTeX.")
 @csv_option
@@ -61,7 +65,7 @@ def study(
     if ending not in ("png", "pdf", "svg"):
         raise InvalidInputError(f"--picture {picture!r} must end in .png, .pdf or .svg")
     quiet_loading()
-    run = {name: settings.pop(name) for name in ("checkpoint", "jobs", "cluster", "device")}
+    run = {name: settings.pop(name) for name in ("checkpoint", "jobs", "cluster", "device", "measure_costs")}
     asked = StudySettings(**settings)
     with progress_bar("tokens") as progress:
         found = run_study(

@@ -3,14 +3,23 @@
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from statistics import median
+from typing import Any, NamedTuple
 
 import torch
 
 from spectheory.decoding.decoded_texts import DecodedText, decode, end_of_sequence
 from spectheory.decoding.decoding_settings import DecodingSettings
 from spectheory.decoding.loop import PARTS
-from spectheory.models import LanguageModelPair, SamplingOptions, encode_prompts
+from spectheory.models import (
+    LanguageModelPair,
+    SamplingOptions,
+    draft_and_score,
+    encode_prompts,
+    prefill,
+    scaled_logits,
+)
+from spectheory.pairs.drafts import DraftProcess
 
 
 @dataclass(frozen=True)
@@ -151,6 +160,62 @@ def plain_decoding(
                 tokens += sum(_written(row, ends) for row in found[:, width:].tolist())
             watch("target")
     return tokens, watch.seconds["target"]
+
+
+class CallCosts(NamedTuple):
+    """Medians of seconds: of a call of the target that scores no drafts, of drafting, of scoring the drafts.
+
+    Verification is not among them.
+    """
+
+    plain: float
+    draft: float
+    target: float
+
+    def speed_up(self, block_efficiency: float) -> float:
+        """Tokens per second over those of plain decoding; ``predicted_speed_up`` with these costs."""
+        return block_efficiency * self.plain / (self.draft + self.target)
+
+    def cost_ratio(self, draft_length: int) -> float:
+        """c: a step of drafting, one of L, over a call that scores no drafts."""
+        return self.draft / (draft_length * self.plain)
+
+    def row_cost(self, target_rows: int) -> float:
+        """r: what one of N drafted tokens adds to a call of the target, over a call that scores none."""
+        return (self.target - self.plain) / (target_rows * self.plain)
+
+
+def call_costs(
+    pair: LanguageModelPair,
+    prompt: str | Sequence[int],
+    drafts: int | DraftProcess,
+    draft_length: int,
+    options: SamplingOptions | None = None,
+    *,
+    repeats: int = 7,
+) -> CallCosts:
+    """Time the calls of both models behind one text, after one round to warm up.
+
+    Args:
+        pair: the models, loaded.
+        prompt: the text, or its token ids.
+        drafts, draft_length, options: as in ``draft_and_score``.
+        repeats: how many rounds are timed.
+
+    Example:
+        ``call_costs(pair, "def main(", 4, 4).speed_up(2.5)``
+    """
+    options = options or SamplingOptions()
+    prefilled, generator, rounds = prefill(pair, [prompt]), pair.generator(0), []
+    nothing = prefilled.texts.token_ids.new_zeros((1, 1, 0))
+    for _ in range(1 + repeats):
+        watch = Stopwatch(pair.device)
+        logits = pair.logits(prefilled.target.follow(prefilled.texts, nothing, first=0))
+        torch.softmax(scaled_logits(logits, options, dtype=pair.probs_dtype), dim=-1)
+        watch("other")
+        draft_and_score(prefilled, drafts, draft_length, generator, options, lap=watch)
+        rounds.append(watch.seconds)
+    return CallCosts(*(median(one[part] for one in rounds[1:]) for part in ("other", "draft", "target")))
 
 
 def _written(row: list[int], ends: frozenset[int]) -> int:

@@ -39,6 +39,8 @@ from spectheory.simulation.work import Task
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
+    from spectheory.decoding import CallCosts
+
 PROMPTS = Path(__file__).parent / "study_prompts.jsonl"
 EVERYWHERE = "all"
 """All domains together."""
@@ -75,13 +77,16 @@ class Study(Result):
         the draft model, with its interval, where there is one; ``ceiling``, which no lossless verifier
         exceeds with these drafts, and ``missed``, by how much less is earned, with its interval;
         ``contexts``; ``acceptance`` of
-        ``token``, the probability that the drafted token at position 1..L is accepted if those before it are.
+        ``token``, the probability that the drafted token at position 1..L is accepted if those before it are;
+        ``cost_ratio``, ``row_cost`` and ``speed_up``, see ``CallCosts``, if costs were measured.
         """
         return self.found
 
     def tables(self) -> list[Table]:
         """All domains together, a table per temperature, a column per budget; and acceptance by domain."""
         tables = [self.table(heat) for heat in self.settings["temperatures"]]
+        tables += [self.speed_ups(heat) for heat in self.settings["temperatures"]]
+        tables = [table for table in tables if table.rows]
         rows = [
             {"draft model": row["draft"], "domain": row["domain"], "temperature": f"{row['temperature']:g}"}
             | {"accepted": " ".join(f"{value:.3f}" for value in row["acceptance"])}
@@ -92,31 +97,60 @@ class Study(Result):
         return [*tables, Table(title, rows)] if rows else tables
 
     def table(self, temperature: float, domain: str = EVERYWHERE) -> Table:
-        lines: dict[tuple[str, ...], dict[str, Any]] = {}
-        for row in self.found:
-            if (row["temperature"], row["domain"]) != (temperature, domain):
-                continue
-            key = row["draft"], row["drafts"], row["verifier"]
-            line = lines.setdefault(key, dict(zip(("draft model", "drafts", "verifier"), key, strict=True)))
+        """What is earned at every budget, and by how much it misses the ceiling."""
+
+        def shown(row: Mapping[str, Any]) -> dict[str, str]:
             half = (row["high"] - row["low"]) / 2
-            line[f"{row['nodes']} nodes"] = f"{row['block_efficiency']:.2f} ± {half:.2f}"
-            if row["missed"] is not None:
-                line["misses the ceiling by"] = f"{row['missed']:.2f}"
-        columns = [f"{nodes} nodes" for nodes in sorted({row["nodes"] for row in self.found})]
-        columns = ["draft model", "drafts", "verifier", *columns, "misses the ceiling by"]
-        rows = [{name: line.get(name, "") for name in columns} for line in lines.values()]
+            found = {f"{row['nodes']} nodes": f"{row['block_efficiency']:.2f} ± {half:.2f}"}
+            missed = {} if row["missed"] is None else {"misses the ceiling by": f"{row['missed']:.2f}"}
+            return found | missed
+
         level = f"{100 * self.settings['confidence']:g} %"
-        title = f"tokens per target call at temperature {temperature:g}, {domain} domains"
-        if domain != EVERYWHERE:
-            title = f"tokens per target call at temperature {temperature:g}, {domain}"
         note = (
             f"± half of the {level} interval, clustered by prompt; the ceiling is that of the largest budget"
         )
-        return Table(title, rows, note=note)
+        title = f"tokens per target call at temperature {temperature:g}, {_said(domain)}"
+        return Table(title, self._lines(temperature, domain, shown, "misses the ceiling by"), note=note)
+
+    def speed_ups(self, temperature: float, domain: str = EVERYWHERE) -> Table:
+        """Tokens per second over those of plain decoding, by the measured costs of calls."""
+
+        def shown(row: Mapping[str, Any]) -> dict[str, str]:
+            if row["speed_up"] is None:
+                return {}
+            costs = {"c": f"{row['cost_ratio']:.2f}", "r": f"{row['row_cost']:.3f}"}
+            return {f"{row['nodes']} nodes": f"{row['speed_up']:.2f}"} | costs
+
+        title = f"predicted speed-up at temperature {temperature:g}, {_said(domain)}"
+        note = "c: a step of drafting, r: a drafted token, at the largest budget, in calls of the target"
+        return Table(title, self._lines(temperature, domain, shown, "c", "r"), note=note)
+
+    def _lines(
+        self,
+        temperature: float,
+        domain: str,
+        shown: Callable[[Mapping[str, Any]], dict[str, str]],
+        *further: str,
+    ) -> list[dict[str, str]]:
+        """A line per draft model, process and verifier of which something is shown."""
+        lines: dict[tuple[str, ...], dict[str, str]] = {}
+        for row in self.found:
+            if (row["temperature"], row["domain"]) == (temperature, domain) and (cells := shown(row)):
+                lines.setdefault((row["draft"], row["drafts"], row["verifier"]), {}).update(cells)
+        budgets = [f"{nodes} nodes" for nodes in sorted({row["nodes"] for row in self.found})]
+        names = "draft model", "drafts", "verifier"
+        return [
+            dict(zip(names, key, strict=True)) | {name: cells.get(name, "") for name in (*budgets, *further)}
+            for key, cells in lines.items()
+        ]
 
     def picture(self, domain: str = EVERYWHERE) -> Figure:
         """Tokens per call against target rows, a panel per temperature."""
         return draw(self.found, domain)
+
+
+def _said(domain: str) -> str:
+    return f"{domain} domains" if domain == EVERYWHERE else domain
 
 
 def draw(rows: Sequence[Mapping[str, Any]], domain: str = EVERYWHERE) -> Figure:
@@ -206,6 +240,7 @@ def study(
     threads: int | None = 1,
     device: str = "auto",
     progress: Callable[[int, int], None] | None = None,
+    measure_costs: bool = False,
     **changes: Any,
 ) -> Study:
     """Compare draft models, draft processes and verifiers at equal numbers of target rows.
@@ -219,6 +254,7 @@ def study(
         cluster: the address of a dask scheduler, whose workers do the tasks.
         threads: of the CPU, in every process.
         progress: called with the tokens written and all tokens.
+        measure_costs: time the calls of the models in this process at the end, for ``speed_up``.
 
     Raises:
         InvalidInputError: a setting is out of range, a model is not there, or the checkpoint is of another
@@ -270,12 +306,38 @@ def study(
                     raise
                 interrupted = True
             tallies = dict(sorted(kept.tallies.items()))
+        costs = measured(work) if measure_costs and not interrupted else {}
     finished = sum(sizes[batch] for batch in tallies)
     document = {"target": str(target), "drafts": list(pairs), "texts": finished, **asdict(settings)}
-    return Study(document, list(_rows(work, tallies)), interrupted)
+    return Study(document, list(_rows(work, tallies, costs)), interrupted)
 
 
-def _rows(work: StudyWork, tallies: Mapping[int, Mapping[str, Tally]]) -> Iterator[dict[str, Any]]:
+Drafting = tuple[str, str, int]
+"""A draft model, a process and a budget."""
+
+
+def measured(work: StudyWork) -> dict[Drafting, CallCosts]:
+    """The costs of calls behind the first prompt, at the first temperature."""
+    from spectheory.decoding import call_costs
+    from spectheory.models import SamplingOptions, encode_prompts
+
+    settings = work.settings
+    options = SamplingOptions(temperature=settings.temperatures[0])
+    prompt = encode_prompts(
+        next(iter(work.loaded.values())), [work.prompts[0].text], 0, settings.max_prompt_tokens
+    )[0]
+    return {
+        (key.draft, key.drafts, key.nodes): call_costs(
+            work.loaded[key.draft], prompt, settings.process(key.drafts, key.nodes), settings.draft_length,
+            options,
+        )
+        for key in {(key.draft, key.drafts, key.nodes): key for key in work.keys}.values()
+    }  # fmt: skip
+
+
+def _rows(
+    work: StudyWork, tallies: Mapping[int, Mapping[str, Tally]], costs: Mapping[Drafting, CallCosts]
+) -> Iterator[dict[str, Any]]:
     """The rows of ``Study`` from the sums of the batches."""
     domain_of = {batch: work.prompts[numbers[0]].domain for batch, (_, numbers) in enumerate(work.batches)}
     domains = [EVERYWHERE, *dict.fromkeys(domain_of.values())]
@@ -319,6 +381,12 @@ def _rows(work: StudyWork, tallies: Mapping[int, Mapping[str, Tally]]) -> Iterat
                 else:
                     row |= {"ceiling": None}
                 row |= {"acceptance": _by_position(found) if key.verifier == TOKEN else None}
+                cost = costs.get((key.draft, key.drafts, key.nodes))
+                row |= {
+                    "cost_ratio": cost and cost.cost_ratio(length),
+                    "row_cost": cost and cost.row_cost(key.nodes),
+                    "speed_up": cost and cost.speed_up(found.block_efficiency),
+                }
                 yield row | _with_ends("missed", missed)
 
 

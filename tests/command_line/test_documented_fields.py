@@ -56,6 +56,7 @@ RUNS: dict[str, list[list[str]]] = {
             "1",
             "--temperature",
             "1",
+            "--measure-costs",
         ]
     ],
     "generate": [["MODELS", "PROMPTS", "--max-new-tokens", "4", "--time"]],

@@ -9,6 +9,7 @@ import torch
 
 from models_support import PROMPTS as TEXTS
 from models_support import save_pair
+from spectheory.decoding import CallCosts
 from spectheory.foundation.errors import InvalidInputError
 from spectheory.models import LanguageModelPair, draft_and_score, likeliest_nodes, prefill
 from spectheory.models.sampling import SamplingOptions
@@ -144,3 +145,26 @@ def test_no_scheduler_answers(folders: tuple[Path, Path], monkeypatch: pytest.Mo
     monkeypatch.setattr("spectheory.simulation.parallel.SCHEDULER_SECONDS", 0.2)
     with pytest.raises(InvalidInputError, match=r"no dask scheduler answers at 'tcp://127\.0\.0\.1:9'"):
         study(folders[0], [str(folders[1])], PROMPTS, cluster="tcp://127.0.0.1:9", **SMALL)
+
+
+def test_measured_costs_are_in_the_rows(folders: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch) -> None:
+    """A call with N nodes takes 1 + N/8 seconds, and drafting one; without costs nothing is said."""
+    asked: list[tuple[str, int]] = []
+
+    def costs(pair: Any, prompt: Any, process: Any, length: int, options: Any) -> CallCosts:
+        assert (length, options) == (2, OPTIONS)
+        nodes = process.num_nodes if isinstance(process, ConfidenceTree) else int(process.draws(length).sum())
+        asked.append((process.name, nodes))
+        return CallCosts(1.0, 1.0, 1 + nodes / 8)
+
+    monkeypatch.setattr("spectheory.decoding.call_costs", costs)
+    found = study(folders[0], [str(folders[1])], PROMPTS, measure_costs=True, **SMALL)
+    assert len(set(asked)) == len(asked) == 9
+    for row in found.rows():
+        assert (row["cost_ratio"], row["row_cost"]) == (0.5, 0.125)
+        assert row["speed_up"] == row["block_efficiency"] / (2 + row["nodes"] / 8)
+    titles = [table.title for table in found.tables()]
+    assert [title.startswith("predicted speed-up") for title in titles] == [False, True, False]
+    without = study(folders[0], [str(folders[1])], PROMPTS, **SMALL)
+    assert {row["speed_up"] for row in without.rows()} == {None}
+    assert not any("speed-up" in table.title for table in without.tables())
