@@ -4,6 +4,9 @@
 and a rest, the sum of all others.  Behind the rest the text goes on with the 7th likeliest token.  These
 pairs of 7 tokens have exact laws.  A lossless verifier is off by rounding alone, in total variation.
 
+*Optima.*  On the same pairs: the mean tokens per call of every verifier, exactly, beside the optimum of all
+verifiers on the same drafts, and what as many likeliest nodes of the draft's tree earn.
+
 *Deviations.*  At full vocabulary let g(x | a) = 1 where the draft model says x more often than the target,
 and behind L tokens where x is the target's likeliest token.  The output of a lossless verifier, continued by
 the target, follows the target, so that
@@ -31,7 +34,8 @@ from timing import exit_status, machine, write
 from spectheory.exact.law import output_law
 from spectheory.foundation.arrays import Array, take_path, take_row, take_token
 from spectheory.models import LanguageModelPair, bundled_prompts
-from spectheory.pairs.drafts import Iid
+from spectheory.optima import optimum
+from spectheory.pairs.drafts import ConfidenceTree, Iid
 from spectheory.pairs.pair import ModelPair
 from spectheory.simulation.common_texts import CommonTextSource, TargetTexts
 from spectheory.simulation.settings import SimulationSettings
@@ -39,6 +43,7 @@ from spectheory.verification.algorithms import verifiers
 from spectheory.verification.outcome import Outcome
 
 KEPT, TOLERANCE = 6, 1e-6
+LIKELIEST = "likeliest nodes"
 ONE_PATH = ("token", "block")
 LOSSLESS = (
     *ONE_PATH, "naive_sampling", "multi_round", "spectr", "otm", "traversal", "greedy_multipath",
@@ -46,6 +51,8 @@ LOSSLESS = (
 )  # fmt: skip
 SHAPES = ((1, 1), (1, 2), (1, 3), (2, 1), (2, 2))
 """(L, K)."""
+OPTIMA = ((1, 2), (1, 4), (2, 2), (2, 3))
+"""(L, K) of the means beside the optimum."""
 
 
 class CorrectsFromTarget:
@@ -146,6 +153,19 @@ def largest_deviations(pairs: list[ModelPair], length: int, num_drafts: int) -> 
     }
 
 
+def mean_tokens(pairs: list[ModelPair], num_drafts: int) -> dict[str, float]:
+    """Tokens per target call by verifier, the mean over the pairs; the optimum; and the likeliest nodes."""
+    found = defaultdict(list)
+    likeliest = ConfidenceTree(num_drafts * pairs[0].draft_length, num_drafts)
+    for one in pairs:
+        for name in LOSSLESS:
+            law = output_law(name, one, 1 if name in ONE_PATH else num_drafts)
+            found[name].append(float(law.block_efficiency))
+        found["optimum"].append(optimum(one, num_drafts).value_float)
+        found[LIKELIEST].append(float(output_law("naive_sampling", one, likeliest).block_efficiency))
+    return {name: float(np.mean(values)) for name, values in found.items()}
+
+
 @click.command()
 @click.option("--target", default="smollm2", help="As in spectheory simulate.")
 @click.option("--draft", default="target:29-layers")
@@ -174,9 +194,20 @@ def main(target: str, draft: str, contexts: int, contexts_of_two: int, out: Path
             if found["lossless"] == (found["beyond_tolerance"] > 0):
                 complaints.append(f"{name}, L = {length}, K = {num_drafts}: {found}")
         seconds[f"laws, L = {length}, K = {num_drafts}"] = time.process_time() - start
+    optima = [
+        {"draft_length": length, "num_drafts": num_drafts, "contexts": len(pairs[length])}
+        | {"tokens_per_call": mean_tokens(pairs[length], num_drafts)}
+        for length, num_drafts in OPTIMA
+    ]
+    for row in optima:
+        click.echo(row)
+        earned = row["tokens_per_call"]
+        above = max(LOSSLESS, key=lambda name: earned[name])
+        if earned[above] > earned["optimum"] + TOLERANCE:
+            complaints.append(f"{above} earns more than the optimum: {row}")
     document = {
         "settings": {"target": target, "draft": draft, "kept": KEPT, "tolerance": TOLERANCE},
-        "machine": machine(), "cpu_seconds": seconds, "rows": rows,
+        "machine": machine(), "cpu_seconds": seconds, "rows": rows, "optima": optima,
     }  # fmt: skip
     write(out, document)
     sys.exit(exit_status(complaints))

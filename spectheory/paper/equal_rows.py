@@ -10,7 +10,7 @@ budget N, and all verifiers of a process judge the same drafts.
 
 Beside them stand ceilings.  Of the likeliest nodes no lossless verifier earns more than 1 + Σ p over them
 (theory.md Statement 5.27), and ``naive_sampling`` earns it.  Of independent paths the bound is that of
-scores with a cap (Statement 5.14), sampled at some of these tokens.  Its cap is chosen on the other
+scores with a cap (Statement 5.14), sampled on the same drafts.  Its cap is chosen on the other
 half of the prompts.
 """
 
@@ -66,10 +66,9 @@ class StudySettings(Settings):
         nodes: Budgets of drafted tokens, multiples of L.
         draft_length: Drafted tokens per path.
         temperatures: Of both models.
-        prompts: The first N prompts of every domain only.
+        first: The first N prompts of every domain only.
         max_new_tokens: Tokens of every text.
         every: Judge drafts at every N-th token.
-        bound_every: Sample the bound at every N-th of these; 0: never.
         batch_size: Texts at a time.
         max_prompt_tokens: Keep the last N tokens of every prompt.
         confidence: Level of the intervals.
@@ -85,10 +84,9 @@ class StudySettings(Settings):
         (0.6, 1.0), "--temperature", command_default="0.6,1", metavar="T,..",
         read=partial(read_numbers, "--temperature", float),
     )  # fmt: skip
-    prompts: int | None = setting(None, "--first", metavar="N")
+    first: int | None = setting(None, "--first", metavar="N")
     max_new_tokens: int = setting(64, "--tokens", "-n", metavar="N")
     every: int = setting(8, "--every", metavar="N")
-    bound_every: int = setting(2, "--bound-every", metavar="N")
     batch_size: int = setting(4, "--batch-size", metavar="N")
     max_prompt_tokens: int = setting(48, "--max-prompt-tokens", metavar="N")
     confidence: float = setting(0.95, "--confidence", metavar="C")
@@ -102,9 +100,9 @@ class StudySettings(Settings):
             "every",
             "batch_size",
             "max_prompt_tokens",
-            "prompts",
+            "first",
         )
-        self._check(partial(check_count, at_least=0), "bound_every", "seed")
+        self._check(partial(check_count, at_least=0), "seed")
         self._check(lambda name, value: check_confidence(value, name), "confidence")
         wrong = [number for number in self.nodes if number < 1 or number % self.draft_length]
         if wrong or not self.nodes:
@@ -189,7 +187,7 @@ class StudyWork:
                     single = find_verifier(verifier).single_path
                     budgets = (settings.draft_length,) if single else settings.nodes
                     found += [Key(draft, drafts, verifier, number) for number in budgets]
-                if drafts == INDEPENDENT and settings.bound_every:
+                if drafts == INDEPENDENT:
                     found += [Key(draft, drafts, bound_name(cap), n) for cap in CAPS for n in settings.nodes]
         return found
 
@@ -209,7 +207,7 @@ class StudyWork:
         domains: dict[str, list[int]] = {}
         for number, prompt in enumerate(self.prompts):
             domains.setdefault(prompt.domain, []).append(number)
-        size, most = self.settings.batch_size, self.settings.prompts
+        size, most = self.settings.batch_size, self.settings.first
         of_domains = [
             [numbers[:most][first : first + size] for first in range(0, len(numbers[:most]), size)]
             for numbers in domains.values()
@@ -242,9 +240,8 @@ class StudyWork:
         goes_on = torch.ones(len(numbers), dtype=torch.bool, device=some.device)
         for token in range(settings.max_new_tokens):
             if token % settings.every == settings.every // 2:
-                with_bound = settings.bound_every and token // settings.every % settings.bound_every == 0
                 for name, prefilled in writer.prefilled.items():
-                    sums.judge(name, prefilled, drafting, goes_on, bool(with_bound))
+                    sums.judge(name, prefilled, drafting, goes_on)
             written = writer.write(options, generator)
             goes_on = goes_on & ~torch.isin(written, ends)
             step(len(numbers))
@@ -293,9 +290,7 @@ class _Sums:
         self._judges = {key: Judge(of.verifier, texts, length, None) for key, of in work.streams.items()}
         self._plain = {key: Tally.zeros(texts, length) for key in work.keys if key not in work.streams}
 
-    def judge(
-        self, draft: str, prefilled: PrefilledPrompts, generator: Any, counted: torch.Tensor, with_bound: bool
-    ) -> None:
+    def judge(self, draft: str, prefilled: PrefilledPrompts, generator: Any, counted: torch.Tensor) -> None:
         """What all verifiers earn at one token of the texts, with all drafts of one draft model."""
         from spectheory.models import draft_and_score, likeliest_nodes
 
@@ -319,7 +314,7 @@ class _Sums:
                 if key.drafts == drafts and key in self._judges:
                     first = seen.first(self._work.streams[key].num_drafts)
                     self._judges[key].judge(first, prefilled.pair.generator(int(state[0])))
-            if drafts == INDEPENDENT and with_bound:
+            if drafts == INDEPENDENT:
                 behind = continued(prefilled, drafted, generator, self._options)
                 for cap in CAPS:
                     scores = sampled_path_scores(*seen[:3], behind, cap)

@@ -261,7 +261,7 @@ def study(
             study.
 
     Example:
-        ``study("smollm2", ["smollm2-draft", "prompt:ngram-3"], read_study_prompts(), prompts=8)``
+        ``study("smollm2", ["smollm2-draft", "prompt:ngram-3"], read_study_prompts(), first=8)``
     """
     from spectheory.models import UnloadedPair, cpu_threads
 
@@ -367,11 +367,7 @@ def _rows(
                 missed = None
                 if key.drafts == LIKELIEST:
                     row |= {"ceiling": found.block_efficiency}
-                elif (
-                    key.drafts == INDEPENDENT
-                    and work.settings.bound_every
-                    and key.nodes in work.settings.nodes
-                ):
+                elif key.drafts == INDEPENDENT and key.nodes in work.settings.nodes:
                     bound = [sums_of(key._replace(verifier=bound_name(cap))) for cap in CAPS]
                     chosen = least_of_halves(bound)
                     missed = paired_gain(chosen, sums_of(key), confidence)

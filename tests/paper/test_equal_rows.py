@@ -23,7 +23,7 @@ from spectheory.verification.algorithms import verifiers
 PROMPTS = [StudyPrompt(domain, text) for text in ("import os", "def main(", "x =") for domain in ("a", "b")]
 SMALL: dict[str, Any] = {
     "nodes": (2, 4, 8), "draft_length": 2, "temperatures": (0.8,), "max_new_tokens": 4, "every": 2,
-    "bound_every": 1, "batch_size": 2, "max_prompt_tokens": 8,
+    "batch_size": 2, "max_prompt_tokens": 8,
 }  # fmt: skip
 OPTIONS = SamplingOptions(temperature=0.8)
 

@@ -1,0 +1,52 @@
+from itertools import pairwise
+
+from matplotlib.figure import Figure
+
+from spectheory.paper import Checks, Findings, ResultTable, exhibit
+from spectheory.paper.measured import measurement
+from spectheory.paper.study_results import EVERYWHERE, draw
+
+SOURCE = "study"
+COLUMNS = (
+    "domain", "temperature", "draft", "drafts", "verifier", "nodes", "block_efficiency", "low", "high",
+    "ceiling",
+)  # fmt: skip
+
+
+def _plot(findings: Findings) -> Figure:
+    return draw(findings.tables[0].select())
+
+
+@exhibit(
+    "language models",
+    title="Drafts and verifiers at equal numbers of target rows, on SmolLM2",
+    source="this package (no counterpart in the papers)",
+    plot=_plot,
+)
+def equal_rows() -> Findings:
+    """The study on SmolLM2, measured before and read from a file."""
+    checks, found = Checks(), measurement(SOURCE)
+    table = ResultTable("equal_rows", f"{found.machine}. Tokens per call of the target, with 95 % intervals.")
+    curves: dict[tuple[str, str], list[float]] = {}
+    for row in found.select(domain=EVERYWHERE):
+        table.add(**{name: row[name] for name in COLUMNS})
+        inside = row["low"] <= row["block_efficiency"] <= row["high"]
+        checks.expect("every mean lies in its interval", inside, str(row))
+        if row["drafts"] == "likeliest":
+            curve = str(row["temperature"]), str(row["draft"])
+            curves.setdefault(curve, []).append(row["block_efficiency"])
+        elif row["missed"] is not None:
+            below = row["missed_high"] > 0
+            checks.expect("no verifier is above the ceiling beyond its error", below, str(row))
+    for (heat, draft), values in curves.items():
+        rises = all(one < two for one, two in pairwise(values))
+        checks.expect("more likeliest nodes earn more", rises, f"{draft} at {heat}: {values}")
+    return Findings(
+        "At the same tokens of texts that the target writes, every draft model drafts by every process, and "
+        "the first N drafted tokens serve every budget N. Of each draft model and process the verifier that "
+        "earns the most is drawn. No lossless verifier exceeds the broken lines with these independent "
+        "drafts, nor the diamonds with the likeliest nodes. Measured by "
+        f"`{found.command}`.",
+        tables=[table],
+        checks=checks,
+    )
