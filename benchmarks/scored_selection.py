@@ -5,6 +5,7 @@
 - ``table``: the exhibit ``frontier`` with 30 pairs per cell and drafts of up to 4 tokens.
 - ``rules``: other rules on the same pairs.
 - ``pooled``: scored selection, ``Recoupled`` over it and ``Pooled`` beside all others, on other pairs.
+- ``costs``: a round of scored selection, and what recoupling adds to it, beside copies of the rows.
 
 ``headroom.py`` measures it on language models.
 
@@ -17,10 +18,12 @@ from collections import Counter
 from collections.abc import Iterator
 from fractions import Fraction
 from pathlib import Path
+from time import process_time
 from typing import Any
 
 import click
 import numpy as np
+from timing import machine, median_seconds, write
 
 from spectheory.exact.law import output_law
 from spectheory.foundation.arrays import Array
@@ -40,6 +43,7 @@ from spectheory.verification.algorithms.path_selection.score_levels import (
 from spectheory.verification.algorithms.path_selection.scored_multipath import ScoredMultipath
 from spectheory.verification.algorithms.pooled import Pooled
 from spectheory.verification.algorithms.recoupled import Recoupled
+from spectheory.verification.algorithms.recoupling_gain import recoupling_gain
 
 LEAST_LOSS = 1e-6
 """Smaller differences are rounding."""
@@ -218,6 +222,49 @@ def _compared(values: list[dict[str, float]]) -> dict[str, Any]:
             f"{name}_loses_to": who.most_common(1)[0][0] if who else "",
         }
     return row
+
+
+@main.command()
+@click.option("--vocab", "sizes", multiple=True, default=(2_048, 32_000), type=int)
+@click.option("--num-drafts", "numbers", multiple=True, default=(2, 4), type=int)
+@click.option("--draft-length", "length", default=4)
+@click.option("--repeats", default=15)
+@click.option("--out", type=click.Path(path_type=Path), help="Where to write the numbers as JSON.")
+def costs(
+    sizes: tuple[int, ...], numbers: tuple[int, ...], length: int, repeats: int, out: Path | None
+) -> None:
+    """CPU milliseconds of one tuple of drafts on Dirichlet rows in float64, and factors to a copy of them.
+
+    The paths differ from the first token on.
+    """
+    rule, rows = verifiers["scored_multipath"], []
+    for size, drafts in itertools.product(sizes, numbers):
+        rng = np.random.default_rng([79, size, drafts])
+        targets, draft_rows = (
+            rng.dirichlet(np.full(size, 0.1), size=(drafts, count)) for count in (length + 1, length)
+        )
+        targets[:, 0], draft_rows[:, 0] = (
+            targets[0, 0],
+            draft_rows[0, 0],
+        )  # behind nothing all paths are equal
+        paths = draft_rows.argsort(-1)[..., -1]
+        paths[:, 0] = draft_rows[0, 0].argsort()[-drafts:]  # and from the first token on different
+        given, room = (paths, targets, draft_rows), (np.empty_like(targets), np.empty_like(draft_rows))
+        seconds = median_seconds(
+            {
+                "copy": lambda to=room, of=given: [np.copyto(*both) for both in zip(to, of[1:], strict=True)],
+                "scored": lambda of=given: rule.outcome(*(part[None] for part in of)).expected_tokens(),
+                "recoupling": lambda of=given: recoupling_gain(rule, *of),
+            },
+            repeats, process_time,
+        )  # fmt: skip
+        row: dict[str, Any] = {"vocab_size": size, "num_drafts": drafts, "draft_length": length}
+        row |= {f"{name}_ms": round(1e3 * value, 3) for name, value in seconds.items()}
+        row |= {f"{name}_copies": round(seconds[name] / seconds["copy"]) for name in ("scored", "recoupling")}
+        rows.append(row)
+        click.echo(json.dumps(row))
+    if out is not None:
+        write(out, {"machine": machine(), "repeats": repeats, "rows": rows})
 
 
 def half_intervals(node: ScoreNode, levels: Array) -> Array:

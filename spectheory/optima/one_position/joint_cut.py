@@ -16,7 +16,7 @@ from spectheory.pairs.rows import parse_probs
 def min_cut_of_nodes(
     masses: Sequence[Any] | np.ndarray, draft_probs: Sequence[Any] | np.ndarray, num_drafts: Sequence[int]
 ) -> MinCut:
-    """The most that outputs (a, w) can be matched with drafted tokens w at a, in O(K V log V).
+    """The most that outputs (a, w) can be matched with drafted tokens w at a, by one sort of J V tokens.
 
     Source: theory.md Statement 5.24.  Node j draws n_j tokens from q_j, and e_j(w) is the probability that
     the output keeps the node and goes on with w:
