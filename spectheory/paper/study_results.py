@@ -83,8 +83,8 @@ class Study(Result):
         return self.found
 
     def tables(self) -> list[Table]:
-        """All domains together, a table per temperature, a column per budget; and acceptance by domain."""
-        tables = [self.table(heat) for heat in self.settings["temperatures"]]
+        """All domains together: the best verifiers; a table per temperature; and acceptance by domain."""
+        tables = [self.best(), *(self.table(heat) for heat in self.settings["temperatures"])]
         tables += [self.speed_ups(heat) for heat in self.settings["temperatures"]]
         tables = [table for table in tables if table.rows]
         rows = [
@@ -96,6 +96,17 @@ class Study(Result):
         title = "probability that token verification accepts a drafted token, at positions 1 to L"
         return [*tables, Table(title, rows)] if rows else tables
 
+    def best(self, domain: str = EVERYWHERE) -> Table:
+        """Of every draft model and process the verifier that earns most, see ``best_verifiers``."""
+        best = best_verifiers([row for row in self.found if row["domain"] == domain])
+        lines = [
+            {"temperature": f"{heat:g}", **line}
+            for heat in self.settings["temperatures"]
+            for line in self.table(heat, domain).rows
+            if best[line["draft model"], line["drafts"]] == line["verifier"]
+        ]
+        return Table(f"the best verifiers, tokens per target call, {_said(domain)}", lines, note=self._note)
+
     def table(self, temperature: float, domain: str = EVERYWHERE) -> Table:
         """What is earned at every budget, and by how much it misses the ceiling."""
 
@@ -105,12 +116,15 @@ class Study(Result):
             missed = {} if row["missed"] is None else {"misses the ceiling by": f"{row['missed']:.2f}"}
             return found | missed
 
+        title = f"tokens per target call at temperature {temperature:g}, {_said(domain)}"
+        return Table(title, self._lines(temperature, domain, shown, "misses the ceiling by"), note=self._note)
+
+    @property
+    def _note(self) -> str:
         level = f"{100 * self.settings['confidence']:g} %"
-        note = (
+        return (
             f"± half of the {level} interval, clustered by prompt; the ceiling is that of the largest budget"
         )
-        title = f"tokens per target call at temperature {temperature:g}, {_said(domain)}"
-        return Table(title, self._lines(temperature, domain, shown, "misses the ceiling by"), note=note)
 
     def speed_ups(self, temperature: float, domain: str = EVERYWHERE) -> Table:
         """Tokens per second over those of plain decoding, by the measured costs of calls."""
@@ -153,10 +167,20 @@ def _said(domain: str) -> str:
     return f"{domain} domains" if domain == EVERYWHERE else domain
 
 
-def draw(rows: Sequence[Mapping[str, Any]], domain: str = EVERYWHERE) -> Figure:
-    """A panel per temperature; of every draft model and process the verifier that earns most.
+def best_verifiers(rows: Sequence[Mapping[str, Any]]) -> dict[tuple[str, str], str]:
+    """By draft model and process: who earns most at the largest budget, at all temperatures together."""
+    most = max((row["nodes"] for row in rows), default=0)
+    earned: dict[tuple[str, str], dict[str, float]] = {}
+    for row in rows:
+        if row["nodes"] == most:
+            sums = earned.setdefault((row["draft"], row["drafts"]), {})
+            sums[row["verifier"]] = sums.get(row["verifier"], 0) + row["block_efficiency"]
+    return {key: max(sums, key=lambda name: sums[name]) for key, sums in earned.items()}
 
-    That is at the largest budget, at all temperatures together.
+
+def draw(rows: Sequence[Mapping[str, Any]], domain: str = EVERYWHERE) -> Figure:
+    """A panel per temperature; of every draft model and process the best verifier (``best_verifiers``).
+
     The broken lines are ceilings of independent paths.
     """
     from spectheory.paper.drawing import BROKEN, legend_below, panels
@@ -164,24 +188,18 @@ def draw(rows: Sequence[Mapping[str, Any]], domain: str = EVERYWHERE) -> Figure:
 
     rows = [row for row in rows if row["domain"] == domain]
     heats, drafts = (list(dict.fromkeys(row[name] for row in rows)) for name in ("temperature", "draft"))
-    most = max(row["nodes"] for row in rows)
     budgets = sorted({row["nodes"] for row in rows if row["drafts"] == LIKELIEST})
-    earned: dict[tuple[str, str], dict[str, float]] = {}
-    for row in rows:
-        if row["nodes"] == most:
-            sums = earned.setdefault((row["draft"], row["drafts"]), {})
-            sums[row["verifier"]] = sums.get(row["verifier"], 0) + row["block_efficiency"]
+    best = best_verifiers(rows)
     lines = {INDEPENDENT: "-", DISTINCT: ":", LIKELIEST: "-"}
     with panels(1, len(heats), sharey=True, width=4.2, height=3.8) as (figure, all_axes):
-        for (axes, heat), (number, ((draft, drafted), sums)) in product(
-            zip(all_axes, heats, strict=True), enumerate(earned.items())
+        for (axes, heat), (number, ((draft, drafted), verifier)) in product(
+            zip(all_axes, heats, strict=True), enumerate(best.items())
         ):
-            verifier = max(sums, key=lambda name: sums[name])
             wanted = heat, draft, drafted, verifier
             names = "temperature", "draft", "drafts", "verifier"
             curve = [row for row in rows if tuple(row[name] for name in names) == wanted]
             colour, _ = PALETTE[drafts.index(draft) % len(PALETTE)]
-            places = np.array([row["nodes"] for row in curve]) * 1.02 ** (number - len(earned) / 2)
+            places = np.array([row["nodes"] for row in curve]) * 1.02 ** (number - len(best) / 2)
             values = [row["block_efficiency"] for row in curve]
             below, above = (
                 [abs(row[end] - row["block_efficiency"]) for row in curve] for end in ("low", "high")

@@ -16,7 +16,7 @@ from spectheory.models.sampling import SamplingOptions
 from spectheory.pairs.drafts import ConfidenceTree
 from spectheory.paper import equal_rows, read_study_prompts, study, study_results
 from spectheory.paper.equal_rows import StudyPrompt, StudySettings, node_probs
-from spectheory.paper.study_results import EVERYWHERE, least_of_halves
+from spectheory.paper.study_results import EVERYWHERE, best_verifiers, least_of_halves
 from spectheory.simulation.estimates import Tally
 from spectheory.verification.algorithms import verifiers
 
@@ -164,7 +164,28 @@ def test_measured_costs_are_in_the_rows(folders: tuple[Path, Path], monkeypatch:
         assert (row["cost_ratio"], row["row_cost"]) == (0.5, 0.125)
         assert row["speed_up"] == row["block_efficiency"] / (2 + row["nodes"] / 8)
     titles = [table.title for table in found.tables()]
-    assert [title.startswith("predicted speed-up") for title in titles] == [False, True, False]
+    assert [title.startswith("predicted speed-up") for title in titles] == [False, False, True, False]
     without = study(folders[0], [str(folders[1])], PROMPTS, **SMALL)
     assert {row["speed_up"] for row in without.rows()} == {None}
     assert not any("speed-up" in table.title for table in without.tables())
+
+
+def test_the_best_verifiers(folders: tuple[Path, Path]) -> None:
+    """At the largest budget alone, over all temperatures; the table has their lines and no others."""
+
+    def row(verifier: str, nodes: int, earned: float) -> dict[str, Any]:
+        return {
+            "draft": "d", "drafts": "independent", "verifier": verifier, "nodes": nodes,
+            "block_efficiency": earned,
+        }  # fmt: skip
+
+    rows = [row("a", 4, 9.0), row("a", 8, 2.0), row("b", 8, 3.0), row("a", 8, 2.5), row("b", 8, 1.0)]
+    assert best_verifiers(rows) == {("d", "independent"): "a"}
+    found = study(folders[0], [str(folders[1])], PROMPTS, **SMALL)
+    best, whole = (table.rows for table in found.tables()[:2])
+    assert [line["drafts"] for line in best] == ["independent", "distinct", "likeliest"]
+    assert all({name: line[name] for name in whole[0]} in whole for line in best)
+    for line in best:
+        rivals = [float(other["8 nodes"].split()[0]) for other in whole
+                  if other["drafts"] == line["drafts"] and other["8 nodes"]]  # fmt: skip
+        assert float(line["8 nodes"].split()[0]) == max(rivals)
