@@ -8,7 +8,7 @@ import math
 import re
 from collections.abc import Iterator, Mapping
 from contextlib import redirect_stdout
-from pathlib import Path
+from pathlib import Path, PurePath
 from typing import Any
 
 import click
@@ -27,13 +27,13 @@ REPEATED = POSITIONAL | {
     "--draft-length", "--statement", "--show", "--positive", "--as", "--mix", "--pair",
 }  # fmt: skip
 """What a file may ask for: nothing that writes, that reads another file, or that depends on time."""
-OF_THE_RUN = {("seconds",), ("python",), ("python_flint",), ("changes",), ("made_from", "versions")}
+OF_THE_RUN = {("seconds",), ("python",), ("python_flint",), ("made_from", "versions")}
 OF_THE_CODE = {("verifier_code",), ("provenance", "sha256"), ("provenance", "version")}
 _UNTRUSTED = "it runs {}; name that behind the file if you trust it"
 ABSENT = "(absent)"
 """In place of the value of a field that only one of two documents has."""
-CLOSE = 1e-9
-"""Floats are the same within this relative and absolute distance; libraries may round in another way."""
+CLOSE, ROUNDING = 1e-9, 64 * 2.0**-52
+"""Floats are the same within this relative or this absolute distance; libraries may round in another way."""
 
 
 @click.command(short_help="Check a proof, or make a certificate or an audit again and compare.")
@@ -74,8 +74,11 @@ def _check_proof(file: Path, names: tuple[str, ...]) -> dict[str, Any]:
     others = list(_own_code("--statement", read(file).get("statement")))
     if not {*others} <= {*names}:
         return {"verdict": NOT_HERE, "because": _UNTRUSTED.format(others[0])}
+    verifiers = [name for name in names if name not in others]
+    if len(verifiers) > 1:
+        return {"verdict": DIFFERS, "because": f"it is of one verifier, not of {', '.join(verifiers)}"}
     try:
-        statement = check_proof(file, next((name for name in names if name not in others), None))
+        statement = check_proof(file, next(iter(verifiers), None))
     except RejectedProofError as error:
         return {"verdict": DIFFERS, "because": str(error)}
     except UnknownNameError as error:
@@ -113,6 +116,9 @@ def _make_again(
 ) -> dict[str, Any]:
     made_from = document["made_from"]
     arguments = made_from["arguments"] | {flag: value for flag, value in given.items() if value is not None}
+    spoken_of = {part for value in arguments.values() for part in _parts(value)}
+    if others := [name for name in names if name not in spoken_of]:
+        return {"verdict": DIFFERS, "because": f"it does not speak of {', '.join(others)}"}
     because = _obstacle(document, arguments, names, given)
     if because:
         return {"verdict": NOT_HERE, "because": because}
@@ -167,10 +173,15 @@ def _listed(value: Any) -> list[Any]:
 
 def _own_code(flag: str, value: Any) -> Iterator[str]:
     """The names of code outside of the package in the value of a parameter."""
-    for text in _listed(value):
-        for name in re.split("[,@]", str(text).removeprefix("at_least:" if flag == "--statement" else "")):
-            if ":" in name and not re.match(r"spectheory\.|[a-z_]+:[0-9]+$", name):  # a tree is name:numbers
-                yield name
+    for name in _parts(value):
+        name = name.removeprefix("at_least:" if flag == "--statement" else "")
+        if ":" in name and not re.match(r"spectheory\.|[a-z_]+:[0-9]+$", name):  # a tree is name:numbers
+            yield name
+
+
+def _parts(value: Any) -> list[str]:
+    """The names in the value of a parameter."""
+    return [name for text in _listed(value) for name in re.split("[,@]", str(text))]
 
 
 def _words(document: Mapping[str, Any], arguments: Mapping[str, Any]) -> list[str]:
@@ -189,11 +200,15 @@ def _differences(
     was: Any, now: Any, path: tuple[Any, ...] = ()
 ) -> Iterator[tuple[tuple[Any, ...], Any, Any]]:
     """The places where two documents differ, with both values, but for those that change from run to run."""
-    if path in OF_THE_RUN or path[-2:] == ("provenance", "file"):
+    if path in OF_THE_RUN:
         return
+    if path[-2:] == ("provenance", "file"):  # in whatever folder it lies
+        was, now = (PurePath(str(side).replace("\\", "/")).name for side in (was, now))
     if isinstance(was, dict) and isinstance(now, dict):
         for name in dict.fromkeys([*was, *now]):
             place = (*path, name)
+            if place == ("changes",):  # since another audit, which is not at hand
+                continue
             if name in was and name in now:
                 yield from _differences(was[name], now[name], place)
             else:
@@ -202,7 +217,7 @@ def _differences(
         for number, (one, other) in enumerate(zip(was, now, strict=True)):
             yield from _differences(one, other, (*path, number))
     elif type(was) is type(now) is float:
-        if not math.isclose(was, now, rel_tol=CLOSE, abs_tol=CLOSE):
+        if not math.isclose(was, now, rel_tol=CLOSE, abs_tol=ROUNDING):
             yield path, was, now
     elif type(was) is not type(now) or was != now:
         yield path, was, now

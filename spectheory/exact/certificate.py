@@ -374,6 +374,7 @@ def certificate_of(
             assumed=(
                 *((law.assumed,) if law.assumed else ()),
                 *((ONE_SAMPLER,) if target_matching and runs_a_sampler(verifier) else ()),
+                *((ONE_CALL,) if target_matching and verifier.modified_target_rows is not None else ()),
             ),
         ),
     )
@@ -381,6 +382,8 @@ def certificate_of(
 
 ONE_SAMPLER = "that the sampler does not ask of what kind its generator is"
 """Its law is followed with another generator than its runs on language models have."""
+ONE_CALL = "what modified_target_rows changes for later calls"
+"""The law is that of one call on the rows that were given."""
 
 
 def tolerance_text(tolerance: float, epsilon: float) -> str:

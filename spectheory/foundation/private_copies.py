@@ -70,6 +70,8 @@ class PrivateCopy(NamedTuple):
 
 def _copy(array: Array, kind: type) -> tuple[Array, tuple[tuple[Any, Any], ...]]:
     """(the copy, every distinct entry of an exact array with its double, where it has one)."""
+    if is_torch_array(array):
+        array = array.detach()
     if not is_exact(array):
         return namespace(array).asarray(array, copy=True), ()
     entries = array.ravel().tolist()

@@ -19,6 +19,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
+from math import inf
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -104,6 +105,11 @@ class StudySettings(Settings):
         )
         self._check(partial(check_count, at_least=0), "seed")
         self._check(lambda name, value: check_confidence(value, name), "confidence")
+        for name in ("nodes", "temperatures"):
+            if len({*getattr(self, name)}) < len(getattr(self, name)):
+                raise InvalidInputError(f"{name} must differ, got {getattr(self, name)}")
+        if not self.temperatures or not all(0 < heat < inf for heat in self.temperatures):
+            raise InvalidInputError(f"temperatures must be positive numbers, got {self.temperatures}")
         wrong = [number for number in self.nodes if number < 1 or number % self.draft_length]
         if wrong or not self.nodes:
             raise InvalidInputError(

@@ -286,6 +286,8 @@ def study(
     settings = replace(settings or StudySettings(), **changes)
     if not prompts or not drafts:
         raise InvalidInputError("a study needs at least one prompt and one draft model")
+    if any(prompt.domain == EVERYWHERE for prompt in prompts):
+        raise InvalidInputError(f"a domain is called {EVERYWHERE!r}, which stands for all of them; rename it")
     pairs = {str(draft): UnloadedPair.find(target, draft, device=device) for draft in drafts}
     on_cpu = all(pair.device.type == "cpu" for pair in pairs.values())
     work = StudyWork(pairs, list(prompts), settings, threads if on_cpu else None)

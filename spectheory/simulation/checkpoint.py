@@ -141,7 +141,10 @@ def merge_checkpoints(paths: Sequence[str | Path], out: str | Path) -> list[int]
     headers: list[bytes] = []
     found: dict[int, bytes] = {}
     for path in map(Path, paths):
-        first, *lines = _whole_lines(path) or [b""]
+        whole = _whole_lines(path)
+        first, *lines = whole or [b""]
+        if whole:
+            _notice_unfinished(path, whole, "its batch is missing")
         identity = _header(path, first)
         if headers:
             _check_identity(path, identity, _header(Path(paths[0]), headers[0]), complete=True)
@@ -150,6 +153,8 @@ def merge_checkpoints(paths: Sequence[str | Path], out: str | Path) -> list[int]
         for number, line in enumerate(lines, start=2):
             try:
                 batch = _content(line, chain)["batch"]
+                if type(batch) is not int:
+                    raise ValueError(f"batch {batch!r} is not a number")
             except (ValueError, KeyError, TypeError, RecursionError) as error:
                 raise _damaged(path, number, error) from None
             if found.setdefault(batch, line) != line:
@@ -158,8 +163,8 @@ def merge_checkpoints(paths: Sequence[str | Path], out: str | Path) -> list[int]
                     "before it; they were not computed alike"
                 )
     with _locked(out):
-        part = out.with_name(f"{out.name}.part")
-        with part.open("wb") as file:
+        part = out.with_name(f"{out.name}.{os.getpid()}.part")
+        with part.open("xb") as file:
             file.writelines([headers[0], *(found[batch] for batch in sorted(found))])
             file.flush()
             os.fsync(file.fileno())
@@ -191,18 +196,21 @@ def _read(
                 raise ValueError("its verifiers are not those of this run")
             like = Tally.zeros(strata_per_batch[batch], draft_length)
             tallies[batch] = {name: _tally(sums, like) for name, sums in record["tallies"].items()}
-        except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+        except (ValueError, KeyError, TypeError, AttributeError, RecursionError, OverflowError) as error:
             raise _damaged(path, number, error) from None
-    whole = sum(map(len, lines))
-    if whole < path.stat().st_size:
-        warnings.warn(
-            f"the last line of the checkpoint {path} was not finished and is dropped; "
-            "its batch is drawn again",
-            UnfinishedLineNotice,
-            stacklevel=2,
-        )
+    if whole := _notice_unfinished(path, lines, "its batch is drawn again"):
         os.truncate(path, whole)
     return tallies
+
+
+def _notice_unfinished(path: Path, lines: Sequence[bytes], follows: str) -> int:
+    """The length of the whole lines of a file, if it has more than these; the user is told."""
+    whole = sum(map(len, lines))
+    if whole == path.stat().st_size:
+        return 0
+    text = f"the last line of the checkpoint {path} was not finished and is dropped; {follows}"
+    warnings.warn(text, UnfinishedLineNotice, stacklevel=3)
+    return whole
 
 
 def _whole_lines(path: Path) -> list[bytes]:
@@ -260,13 +268,16 @@ def _tally(sums: Any, like: Tally) -> Tally:
     """The sums of one verifier, refused unless they are numbers in the shapes of this run."""
     arrays = {}
     for entry in fields(Tally):
-        array, shape = np.array(sums[entry.name], dtype=float), getattr(like, entry.name).shape
-        if array.shape != shape or not np.isfinite(array).all():
+        given, shape = np.array(sums[entry.name]), getattr(like, entry.name).shape
+        if given.shape != shape or given.dtype.kind not in "if" or not np.isfinite(given).all():
             raise ValueError(f"{entry.name} is not an array of {shape} numbers")
-        arrays[entry.name] = array
+        arrays[entry.name] = given.astype(float)
     if len(sums) != len(arrays):
         raise ValueError("it has fields that are not known")
-    return Tally(**arrays)
+    found = Tally(**arrays)
+    if fault := found.contradiction():
+        raise ValueError(fault)
+    return found
 
 
 def _line(content: Mapping[str, Any], chain: str = "") -> bytes:

@@ -16,7 +16,7 @@ from functools import partial
 from hashlib import sha256
 from importlib.util import find_spec
 from pathlib import Path
-from types import FunctionType, MethodType, ModuleType
+from types import FunctionType, GetSetDescriptorType, MemberDescriptorType, MethodType, ModuleType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -62,9 +62,11 @@ def identity_before_loading(
 
 
 def identity_of_weights(pair: LanguageModelPair) -> dict[str, Any]:
+    from spectheory.decoding import end_of_sequence
     from spectheory.models import weights_identity
 
     return {
+        "end_of_sequence": sorted(end_of_sequence(pair.target_model)),
         "target_weights": weights_identity(pair.target_model),
         "draft_weights": _one_or_all([weights_identity(draft) for draft in pair.drafts]),
     }
@@ -138,13 +140,29 @@ class _Sources:
             return [value.__module__, value.__qualname__, self.describe(held), self.describe(defaults)]
         if isinstance(value, ModuleType):
             return value.__name__
+        if isinstance(value, (staticmethod, classmethod)):
+            return self.describe(value.__func__)
+        if isinstance(value, property):
+            return [self.describe(part) for part in (value.fget, value.fset, value.fdel)]
         if isinstance(value, type):
             self._read_class(value)
-            return f"{value.__module__}.{value.__qualname__}"
+            return [f"{value.__module__}.{value.__qualname__}", *map(self._attributes, _users(value))]
         if isinstance(value, partial):
             return [self.describe(part) for part in (value.func, value.args, value.keywords)]
-        self._read_class(type(value))
-        return self.describe(vars(value)) if hasattr(value, "__dict__") else _ADDRESS.sub("", repr(value))
+        slots = [name for kind in type(value).__mro__ for name in _slots(kind)]
+        if not slots and not hasattr(value, "__dict__"):
+            return [self.describe(type(value)), _ADDRESS.sub("", repr(value))]
+        state = {name: getattr(value, name) for name in slots if hasattr(value, name)}
+        return [self.describe(type(value)), self.describe(state | getattr(value, "__dict__", {}))]
+
+    def _attributes(self, kind: type) -> Any:
+        """Of a class: what its methods close over and their defaults, and its other attributes."""
+        left_out = {"__dict__", "__weakref__", "__doc__", "__slots__", "_abc_impl", "__annotations__"}
+        return {
+            name: self.describe(value)
+            for name, value in sorted(vars(kind).items())
+            if name not in left_out and not isinstance(value, (GetSetDescriptorType, MemberDescriptorType))
+        }
 
     def _read_class(self, kind: type) -> None:
         for base in kind.__mro__:
@@ -175,6 +193,22 @@ class _Sources:
             if folder in source.parents and "site-packages" not in source.parts and name not in self.sources:
                 self.sources[name] = sha256(source.read_bytes()).hexdigest()
                 self._read_imports(source, name, folder)
+
+
+def _users(kind: type) -> list[type]:
+    """The classes of its method resolution order that are neither of Python nor of a numeric library."""
+    known = sys.stdlib_module_names | {"spectheory", "numpy", "torch", "transformers"}
+    return [base for base in kind.__mro__ if str(base.__module__).partition(".")[0] not in known]
+
+
+def _slots(kind: type) -> list[str]:
+    """The attributes that a class keeps in slots, under the names that they have outside of it."""
+    listed = vars(kind).get("__slots__", ())
+    names = [listed] if isinstance(listed, str) else [*listed]
+    hidden = [name.startswith("__") and not name.endswith("__") for name in names]
+    inside = f"_{kind.__name__.lstrip('_')}"
+    found = [inside + name if own else name for name, own in zip(names, hidden, strict=True)]
+    return [name for name in found if name not in ("__dict__", "__weakref__")]
 
 
 def _imported(file: Path, module: str) -> Iterator[str]:

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from spectheory.foundation.errors import InsufficientMemoryError
+from spectheory.foundation.errors import InsufficientMemoryError, InvalidInputError
 from spectheory.pairs.drafts import DraftProcess
 from spectheory.pairs.pair import ModelPair
 from spectheory.simulation.estimates import Tally
@@ -54,9 +54,13 @@ class Stream:
         """
         found = {}
         for given in verifiers:
-            for process in [on_one_path] if given.single_path else processes:
+            # What a user's verifier declares is not believed: it is given one path.
+            one = on_one_path.first_path() if isinstance(given, UserVerifier) else on_one_path
+            for process in [one] if given.single_path else processes:
                 several = len(processes) > 1 and not given.single_path
                 name = f"{given.name} K={process.num_drafts}" if several else given.name
+                if name in found:
+                    raise InvalidInputError(f"two verifiers have estimates called {name!r}; rename one")
                 found[name] = Stream(given, given.bind(process, pair), process)
         return found
 

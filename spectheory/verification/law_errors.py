@@ -36,9 +36,7 @@ def law_errors(outcome: Outcome, stop: Stop, paths: Array, drawn: Sample | None 
     with quiet_floats():
         corrections, empty = correction_deviation(rows, prob, are_weights=outcome.rows_are_weights)
         stops = stop_deviation(stop_probs)
-        behind = prob * 0
-        if paths.shape[-2] > 1:  # a single path has all its tokens
-            behind = behind + abs(zero_where(paths >= 0, stop_probs[..., 1:])).sum((-2, -1))
+        behind = abs(zero_where(paths >= 0, stop_probs[..., 1:])).sum((-2, -1))
         errors = [stops.error, behind, corrections.error, zero_where(~empty, prob)]
         return namespace(rows).asarray(namespace(prob).stack(errors))
 

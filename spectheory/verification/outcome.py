@@ -363,7 +363,7 @@ class Deviation(NamedTuple):
     """How far numbers are from a law, one entry per batch element.
 
     Attributes:
-        lowest: the smallest entry; a law has none below 0.
+        lowest: the smallest entry, or the sum of those below 0; a law has none.
         sum_error: |sum - 1|.
     """
 
@@ -385,11 +385,11 @@ def stop_deviation(stop_probs: Array) -> Deviation:
 
     Example:
         >>> stop_deviation(np.array([[[0.75, 0.5]], [[-0.5, 1.5]]]))
-        Deviation(lowest=array([ 0.5, -0.5]), sum_error=array([0.25, 0.  ]))
+        Deviation(lowest=array([ 0. , -0.5]), sum_error=array([0.25, 0.  ]))
     """
     xp = namespace(stop_probs)
     flat = stop_probs.reshape((*stop_probs.shape[:-2], -1))
-    return Deviation(xp.min(flat, axis=-1), abs(xp.sum(flat, axis=-1) - 1))
+    return Deviation(-xp.sum(positive_part(-flat), axis=-1), abs(xp.sum(flat, axis=-1) - 1))
 
 
 def correction_deviation(rows: Array, probs: Array, are_weights: bool = False) -> tuple[Deviation, Array]:

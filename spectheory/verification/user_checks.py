@@ -19,7 +19,10 @@ from spectheory.pairs.contexts import numbered_context
 from spectheory.pairs.drafts import DraftProcess
 from spectheory.pairs.pair import ModelPair
 from spectheory.verification.evaluator import Evaluator, check_correction_rows, check_stop_probs
+from spectheory.verification.law_errors import tolerance_of
+from spectheory.verification.outcome import Outcome
 from spectheory.verification.resolve import Problem
+from spectheory.verification.sampler_runs import runs_a_sampler
 from spectheory.verification.verifier import UserVerifier, Verifier
 
 SAMPLED_TUPLES = 512
@@ -101,6 +104,42 @@ def check_answers(verifier: Verifier, drafted: Sequence[Array], tolerance: float
     fault = "given other contents in the same array objects it repeats an old answer"
     check(answer(again), order, fault)
     return lambda: check_again(verifier.lend(*drafted))
+
+
+class BatchSizes:
+    """Compares a user's answers to a batch with those to its halves, once for every size of a batch.
+
+    ``check_answers`` asks about a few tuples.  A verifier that looks at the size of its batch answers
+    otherwise on the batches of a run.
+    """
+
+    def __init__(self, verifier: Verifier, tolerance: float | None = None) -> None:
+        self._asked = isinstance(verifier, UserVerifier) and not runs_a_sampler(verifier)
+        self._verifier, self._tolerance, self._seen, self._fault = verifier, tolerance, {0, 1}, ""
+
+    def compare(self, outcome: Outcome, drafted: Sequence[Array]) -> None:
+        """``outcome`` is the answer to these paths, target rows and draft rows."""
+        count = len(drafted[0])
+        if not self._asked or count in self._seen:
+            return
+        self._seen.add(count)
+        middle, tolerance = (count + 1) // 2, tolerance_of(drafted[1], self._tolerance)
+        for part in (slice(None, middle), slice(middle, None)):
+            other = self._verifier.outcome(*(array[part] for array in drafted)).stop_probs
+            differs = ~(abs(outcome.stop_probs[part] - other) <= tolerance).all(-1).all(-1)
+            if differs.any():
+                drafts = drafted[0][part][int(first_true(differs))].tolist()
+                self._fault = (
+                    f"its answer for one tuple of drafts depends on the size of its batch, {count} or "
+                    f"{len(other)} (drafts {drafts}); compute the law of a tuple from its own arrays"
+                )
+
+    def refuse(self) -> None:
+        """Raise ``InvalidOutcomeError`` if a half had another answer."""
+        if self._fault:
+            raise InvalidOutcomeError(
+                f"verifier {self._verifier.name!r} is not a function of its inputs: {self._fault}"
+            )
 
 
 def _check_mixed_stops(

@@ -343,6 +343,12 @@ class UserVerifier(Verifier):
                 f"verifier {self.name!r} returned {what} as {type(array).__name__}; expected "
                 f"{type(like).__name__}, the kind of array that it was given{defined_at(returned_by)}"
             )
+        dense = getattr(array, "layout", None) in (None, getattr(like, "layout", None))
+        if not dense or getattr(array, "device", None) != getattr(like, "device", None):
+            raise InvalidOutcomeError(
+                f"verifier {self.name!r} returned {what} as a tensor of layout {array.layout} on device "
+                f"{array.device}; expected those of the rows{defined_at(returned_by)}"
+            )
         with users_code(f"copying the {what} of verifier {self.name!r}", returned_by):
             return PrivateCopy.returned(array)
 

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from cli_support import OWN_VERIFIER, run_json, write_pair
+from spectheory.command_line.check_command import _differences
 from spectheory.command_line.main import main
 from spectheory.exact.proof.check import read
 
@@ -182,3 +183,51 @@ def test_a_proof_imports_only_what_is_named(
     Path(path).write_bytes(gzip.compress(json.dumps(forged).encode()))
     assert run_json(capsys, "check", path, code=4)["verdict"] == "cannot be made again here"
     assert "own_sampler" not in sys.modules
+
+
+@pytest.mark.parametrize("others", [["block"], ["nonsense:Nothing"], ["token", "block"]])
+def test_a_name_that_a_result_does_not_speak_of(
+    made: Made, capsys: pytest.CaptureFixture[str], others: list[str]
+) -> None:
+    file = made("certify", "pair.json", "--verifier", "token")
+    assert run_json(capsys, "check", str(file), "token")["verdict"] == "the same"
+    found = run_json(capsys, "check", str(file), *others, code=1)
+    assert found["because"] == f"it does not speak of {others[-1]}"
+
+
+def test_a_proof_is_of_one_verifier(made: Made, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    out = tmp_path / "token.proof"
+    made("prove", "token", "--vocab", "2", "--draft-length", "1", "--out", str(out))
+    assert run_json(capsys, "check", str(out), "token")["verdict"] == "the same"
+    assert run_json(capsys, "check", str(out), "token", "block", code=1)["verdict"] == "differs"
+
+
+def test_a_small_defect_cannot_be_erased(made: Made, capsys: pytest.CaptureFixture[str]) -> None:
+    """Numbers far below the tolerance of libraries are compared by their size."""
+    file = made("certify", "pair.json", "--verifier", WRONG, code=1)
+    for was, now, same in (
+        (4e-10, 0.0, False),
+        (4e-10, 4.1e-10, False),
+        (1e-16, 0.0, True),
+        (0.3, 0.3 + 1e-15, True),
+    ):
+        assert (not list(_differences({"a": was}, {"a": now}))) is same
+    assert run_json(capsys, "check", str(file), WRONG)["verdict"] == "the same"
+
+
+def test_an_audit_beside_an_older_one_is_the_same(
+    made: Made, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    """What changed since the older one is not looked at; the file of the sampler is, but for its folder."""
+    name = "own_sampler:first_draft"
+    small = [name, "--as", "sampler", "--vocab", "2", "--draft-length", "1", "--num-drafts", "1"]
+    older = made("audit", *small, code=1).rename(tmp_path / "older.json")
+    file = made("audit", *small, "--against", str(older), code=1)
+    assert run_json(capsys, "check", str(file), name)["verdict"] == "the same"
+    document = json.loads(file.read_text(encoding="utf-8"))
+    document["provenance"]["file"] = "/elsewhere/own_sampler.py"
+    file.write_text(json.dumps(document), encoding="utf-8")
+    assert run_json(capsys, "check", str(file), name)["verdict"] == "the same"
+    document["provenance"]["file"] = "/elsewhere/rejection_sampler.py"
+    file.write_text(json.dumps(document), encoding="utf-8")
+    assert run_json(capsys, "check", str(file), name, code=1)["verdict"] == "differs"

@@ -10,9 +10,11 @@ import reference
 from law_checks import assert_same_law
 from spectheory import certify, instances, optimum
 from spectheory.exact.law import output_law
+from spectheory.exact.suite import certify_suite
 from spectheory.foundation.errors import InvalidOutcomeError
 from spectheory.pairs.drafts import PerPath, PrefixTree
 from spectheory.pairs.pair import ModelPair
+from spectheory.verification.algorithms import verifiers
 from spectheory.verification.defective import defects
 from spectheory.verification.outcome import Outcome
 from table import groups, random_cases
@@ -256,3 +258,27 @@ def test_optimum_can_be_left_out() -> None:
     assert certificate.optimum is None
     assert certificate.gap_float is None
     assert certificate.optimum_note == "not asked for"
+
+
+class OwnBlock:
+    name = "own_block"
+
+    def outcome(self, *given: Any) -> Outcome:
+        return verifiers["block"].outcome(*given)
+
+
+class ChangesTheNextCalls(OwnBlock):
+    """Lossless in one call, and puts the draft's rows in place of the target's for the next ones."""
+
+    def modified_target_rows(self, target_rows: Any, draft_rows: Any, *_: Any) -> Any:
+        return 1 * draft_rows
+
+
+def test_a_verdict_is_of_one_call() -> None:
+    """It says so of a verifier that changes the target between calls, and of no other."""
+    said = "taken at its word: what modified_target_rows changes for later calls"
+    for verifier, expected in ((ChangesTheNextCalls(), True), (OwnBlock(), False)):
+        found = certify(verifier, instances.two_token(2))
+        assert found.is_valid
+        assert (said in found.headline()) is expected
+        assert (said in certify_suite(verifier, quick=True).headline()) is expected

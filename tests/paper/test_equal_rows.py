@@ -134,6 +134,10 @@ def test_bundled_prompts_of_the_study() -> None:
         ({"nodes": (3,)}, r"multiples of the draft length 2, got \[3\]"),
         ({"nodes": ()}, "got none"),
         ({"every": 0}, "every must be"),
+        ({"nodes": (4, 4)}, r"nodes must differ, got \(4, 4\)"),
+        ({"temperatures": (1.0, 1.0)}, "temperatures must differ"),
+        ({"temperatures": (0.0,)}, "temperatures must be positive"),
+        ({"temperatures": ()}, "temperatures must be positive"),
     ],
 )
 def test_refused_settings(changes: dict[str, Any], said: str) -> None:
@@ -189,3 +193,8 @@ def test_the_best_verifiers(folders: tuple[Path, Path]) -> None:
         rivals = [float(other["8 nodes"].split()[0]) for other in whole
                   if other["drafts"] == line["drafts"] and other["8 nodes"]]  # fmt: skip
         assert float(line["8 nodes"].split()[0]) == max(rivals)
+
+
+def test_a_domain_must_not_be_called_as_all_of_them(folders: tuple[Path, Path]) -> None:
+    with pytest.raises(InvalidInputError, match="a domain is called 'all'"):
+        study(folders[0], [str(folders[1])], [StudyPrompt(EVERYWHERE, "import os")], **SMALL)

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from montecarlo_support import run
-from spectheory.foundation.errors import InvalidInputError, Notice
+from spectheory.foundation.errors import InvalidInputError, Notice, UnfinishedLineNotice
 from spectheory.models import LanguageModelPair
 from spectheory.simulation.checkpoint import Checkpoint, merge_checkpoints, open_checkpoint
 from spectheory.simulation.estimates import Tally
@@ -123,7 +123,17 @@ DAMAGES: list[tuple[Any, str]] = [
     (lambda content: content.update(batch=0), "stands there twice"),
     (lambda content: block(content).update(bonus=[1.0]), "fields that are not known"),
     (lambda content: content.pop("tallies"), "tallies"),
+    (lambda content: content.update(batch=[0]), "is not of this run"),
+    (lambda content: block(content)["expected"].__setitem__(0, 10**400), "expected is not an array"),
+    (lambda content: block(content)["expected"].__setitem__(0, 100.0), "expected is not the mean"),
+    (lambda content: block(content).update(expected=["4", "5"]), "expected is not an array"),
+    (lambda content: block(content)["counted"].__setitem__(0, 1.0), "counted is not the sum"),
+    (lambda content: block(content)["counted_squared"].__setitem__(0, 1.0), "counted_squared is not the sum"),
+    (lambda content: block(content)["counted_lengths"][0].__setitem__(0, -1), "not whole numbers"),
+    (lambda content: block(content)["length_probs"][0].__setitem__(0, 50.0), "do not sum to"),
+    (lambda content: block(content)["length_probs"][0].__setitem__(0, -50.0), "are negative"),
 ]
+"""A change, and the words that name it."""
 
 
 @pytest.mark.parametrize(("change", "words"), DAMAGES)
@@ -243,7 +253,8 @@ def test_merged_files_agree(written: list[bytes], tmp_path: Path, synchronised: 
 def test_a_checkpoint_holds_what_it_was_given(tmp_path: Path, synchronised: list[Any]) -> None:
     """Sums survive the file bit by bit and are on disk at once; without a file they are in memory only."""
     tally = Tally.zeros(2, 3)
-    tally.add(np.array([[1 / 3, 2.5]]), np.array([[0, 3]]), np.full((1, 2, 4), 0.25))
+    laws = np.array([[[2 / 3, 1 / 3, 0, 0], [0.25] * 4]])
+    tally.add(np.array([[4 / 3, 2.5]]), np.array([[0, 3]]), laws)
     run_of_two = ({"seed": 0}, ["token"], [2, 2], 3)
     with open_checkpoint(tmp_path / "state.jsonl", *run_of_two) as first:
         first.add(1, {"token": tally})
@@ -263,3 +274,25 @@ def test_numbers_of_numpy_are_settings_too(models: LanguageModelPair, tmp_path: 
     as_numpy = {name: np.int64(value) for name, value in numbers.items()}
     first = run(models, state, confidence=np.float32(0.5), **as_numpy)
     assert run(models, state, confidence=0.5, **numbers).estimates == first.estimates
+
+
+def test_merging_takes_numbers_of_batches_only(written: list[bytes], tmp_path: Path) -> None:
+    one = tmp_path / "one.jsonl"
+    chain = json.loads(written[0])["sha256"]
+    one.write_bytes(written[0] + edited(written[1], lambda content: content.update(batch=[0]), chain))
+    with pytest.raises(InvalidInputError, match=r"line 2 .* is damaged \(batch \[0\] is not a number"):
+        merge_checkpoints([one], tmp_path / "out.jsonl")
+
+
+def test_merging_tells_of_an_unfinished_line_and_keeps_its_inputs(
+    written: list[bytes], tmp_path: Path
+) -> None:
+    """The name of an input may be that of a file on the way to the output."""
+    one, other, out = (tmp_path / name for name in ("out.jsonl.part", "other.jsonl", "out.jsonl"))
+    one.write_bytes(written[0] + written[1] + written[2][:-9])
+    other.write_bytes(written[0] + written[3])
+    with pytest.warns(UnfinishedLineNotice, match="was not finished and is dropped; its batch is missing"):
+        assert merge_checkpoints([one, other], out) == [0, 2]
+    assert one.read_bytes() == written[0] + written[1] + written[2][:-9]
+    assert {path.name for path in tmp_path.iterdir()} >= {one.name, other.name, out.name}
+    assert len([*tmp_path.glob("*.part")]) == 1

@@ -24,6 +24,7 @@ from spectheory.simulation.identity import (
     _imported,
     _Sources,
     identity_before_loading,
+    identity_of_weights,
     verifier_identity,
 )
 from spectheory.verification.algorithms.one_path.token import Token
@@ -295,3 +296,47 @@ def test_another_tokenizer(folders: tuple[Path, Path], tmp_path: Path) -> None:
         save_tokenizer(folder, texts=["zzzz yyyy zzzz"], vocab_size=270)
     with pytest.raises(InvalidInputError, match="tokenizer"):
         simulate(load(folders), prompts, ["token"], **arguments)
+
+
+MADE_BY_A_FUNCTION = """
+def make(number):
+    class Fixed:
+        name = "fixed"
+        limit = number // 10
+        def outcome(self, paths, target_rows, draft_rows):
+            return number % 10
+    return Fixed()
+
+class Slots:
+    __slots__ = ("__hidden",)
+    name = "slots"
+    def __init__(self, number):
+        self.__hidden = number
+    def outcome(self, paths, target_rows, draft_rows):
+        return self.__hidden
+"""
+
+
+@pytest.mark.parametrize("made_by", ["make", "Slots"])
+def test_what_a_class_closes_over_and_keeps_in_slots_counts(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, made_by: str
+) -> None:
+    """A closure of a method, an attribute of a class that a function made, a slot."""
+    (tmp_path / "made_by_a_function.py").write_text(MADE_BY_A_FUNCTION, encoding="utf-8")
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.delitem(sys.modules, "made_by_a_function", raising=False)
+    make = getattr(importlib.import_module("made_by_a_function"), made_by)
+    found = [verifier_identity(as_verifier(make(number)))["sha256"] for number in (1, 1, 2, 11)]
+    assert None not in found
+    assert found[0] == found[1]
+    assert len({*found}) == 3
+
+
+def test_the_end_of_sequence_counts(folders: tuple[Path, Path]) -> None:
+    """It lies in a file of its own beside the configuration."""
+    before = identity_of_weights(load(folders))
+    assert before == identity_of_weights(load(folders))
+    (folders[0] / "generation_config.json").write_text('{"eos_token_id": [3, 5]}', encoding="utf-8")
+    after = identity_of_weights(load(folders))
+    assert after["end_of_sequence"] == [3, 5] != before["end_of_sequence"]
+    assert after | {"end_of_sequence": None} == before | {"end_of_sequence": None}

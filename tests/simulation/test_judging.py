@@ -10,9 +10,11 @@ import torch
 
 from montecarlo_support import PROMPTS, run
 from spectheory import instances
+from spectheory.decoding import decode
 from spectheory.foundation.arrays import namespace
 from spectheory.foundation.errors import InsufficientMemoryError, InvalidInputError, InvalidOutcomeError
 from spectheory.models import LanguageModelPair
+from spectheory.pairs.drafts import ConfidenceTree
 from spectheory.simulation import simulate, simulate_enumerated
 from spectheory.verification.law_errors import FAULTS
 from spectheory.verification.outcome import Outcome
@@ -114,12 +116,15 @@ def test_what_is_no_law_is_refused_on_language_models(models: LanguageModelPair,
 
 
 def test_one_wrong_answer_among_right_ones_is_refused() -> None:
-    """In the first of five rounds of one batch, after those that a user's own verifier is vetted on."""
+    """In the first of five rounds of one batch, after those that a user's own verifier is vetted on.
+
+    The answers to the halves of that round are counted too.
+    """
     counted = itertools.count()
     vetted = Changed(lambda outcome, _: (next(counted), outcome)[1])
     pair = instances.sticky_chain(2)
     simulate_enumerated(pair, [vetted], samples=10_000)
-    first = next(counted) - 5
+    first = next(counted) - 5 - 2
     calls = itertools.count()
     once = Changed(
         lambda outcome, _: (
@@ -128,7 +133,7 @@ def test_one_wrong_answer_among_right_ones_is_refused() -> None:
     )
     with pytest.raises(InvalidOutcomeError, match="stop probabilities that are not a law"):
         simulate_enumerated(pair, [once], samples=10_000)
-    assert next(calls) == first + 5  # the four others were asked for, and did not hide it
+    assert next(calls) == first + 5 + 2  # the four others were asked for, and did not hide it
 
 
 def test_the_tolerance_is_an_argument(models: LanguageModelPair) -> None:
@@ -282,3 +287,96 @@ def test_numbers_in_float32_are_within_their_tolerance(models: LanguageModelPair
     )
     for estimate, wide in zip(run(single).estimates, run(models).estimates, strict=True):
         np.testing.assert_allclose(estimate.block_efficiency, wide.block_efficiency, atol=0.5)
+
+
+class OnOneSize(Changed):
+    """Accepts everything in batches of one size, which nobody asks about beforehand."""
+
+    name = "on_one_size"
+
+    def __init__(self, *sizes: int) -> None:
+        super().__init__(lambda outcome, paths: everything(outcome) if len(paths) in sizes else outcome)
+
+
+def everything(outcome: Outcome) -> Outcome:
+    stops = outcome.stop_probs * 0
+    stops[..., 0, -1] += 1
+    return Outcome(stops, outcome.correction)
+
+
+def test_the_size_of_a_batch_must_not_matter(models: LanguageModelPair) -> None:
+    """On an enumerated pair, behind prompts and over texts; without vetting ``simulate`` would say L + 1."""
+    said = "depends on the size of its batch"
+    with pytest.raises(InvalidOutcomeError, match=said):
+        simulate_enumerated(instances.sticky_chain(2), [OnOneSize(2_000)], samples=8_000)
+    settings: dict[str, Any] = {"drafts": 1, "draft_length": 3, "batch_size": 12}
+    with pytest.raises(InvalidOutcomeError, match=said):
+        simulate(models, PROMPTS[:1] * 12, [OnOneSize(12, 24)], samples=2, **settings)
+    with pytest.raises(InvalidOutcomeError, match=said):
+        decode(models, PROMPTS[:1] * 12, OnOneSize(12), draft_length=3, max_new_tokens=4, batch_size=12)
+    simulate(models, PROMPTS[:1] * 12, [OnOneSize(11)], samples=2, **settings)  # a size that does not occur
+
+
+def test_small_negative_numbers_add_up() -> None:
+    """Each is within the tolerance, and their sum is not."""
+
+    def negative(outcome: Outcome, _: Any) -> Outcome:
+        stops = outcome.stop_probs * 0 - 9e-6
+        stops[..., 0, -1] = 1 + 9e-6 * (stops.shape[-1] * stops.shape[-2] - 1)
+        return Outcome(stops, outcome.correction)
+
+    with pytest.raises(InvalidOutcomeError, match="not a law"):
+        simulate_enumerated(
+            instances.sticky_chain(2), [Changed(negative)], drafts=2, samples=100, tolerance=1e-5
+        )
+
+
+class FollowsTheLast(Changed):
+    """Declares that it looks at one path, and accepts the last one."""
+
+    name, single_path = "follows_the_last", True
+
+    def __init__(self) -> None:
+        super().__init__(lambda outcome, paths: Outcome(self.stops(outcome), outcome.correction))
+
+    def stops(self, outcome: Outcome) -> Any:
+        stops = outcome.stop_probs * 0
+        stops[..., -1, min(stops.shape[-2], stops.shape[-1] - 1)] += 1
+        return stops
+
+
+def test_a_verifier_of_one_path_gets_one(models: LanguageModelPair) -> None:
+    """On one path it stops after one token, whatever others are drafted beside it."""
+    asked: dict[str, Any] = {"drafts": 2, "draft_length": 2, "max_new_tokens": 1, "common_texts": True}
+    (found,) = simulate(models, PROMPTS[:2], [FollowsTheLast()], **asked).estimates
+    assert found.block_efficiency == pytest.approx(2.0)
+
+
+def test_names_of_the_package_are_its_own(models: LanguageModelPair) -> None:
+    given = Changed(lambda outcome, _: outcome)
+    given.name = "block"
+    with pytest.raises(InvalidInputError, match=r"called 'block', as one of the package is"):
+        simulate(models, PROMPTS[:1], [given], drafts=1, draft_length=2, samples=2)
+    given.name, given.single_path = "spectr K=2", True  # type: ignore[attr-defined]
+    with pytest.raises(InvalidInputError, match=r"two verifiers have estimates called 'spectr K=2'"):
+        simulate(models, PROMPTS[:1], ["spectr", given], drafts=(1, 2), draft_length=2, samples=2)
+
+
+class AcceptsTheNodeBehindTheEnd(Changed):
+    """Accepts L tokens of paths that end before."""
+
+    name, draft_processes = "accepts_the_node_behind_the_end", frozenset({"confidence_tree"})
+
+    def __init__(self) -> None:
+        super().__init__(lambda outcome, paths: everything(outcome))
+
+    def outcome(self, paths: Any, target_rows: Any, draft_rows: Any) -> Outcome:
+        return everything(find_verifier("naive_sampling").outcome(paths, target_rows, draft_rows))
+
+
+@pytest.mark.parametrize("nodes", [1, 2])
+def test_one_path_may_end_too(models: LanguageModelPair, nodes: int) -> None:
+    """A tree of one node has one path, which is shorter than L."""
+    asked: dict[str, Any] = {"drafts": ConfidenceTree(nodes), "draft_length": 2, "max_new_tokens": 4}
+    with pytest.raises(InvalidOutcomeError, match=r"behind the end of a path|which ends before"):
+        decode(models, PROMPTS[:2], AcceptsTheNodeBehindTheEnd(), **asked)

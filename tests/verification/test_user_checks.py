@@ -1,15 +1,18 @@
 """A law is a function of its inputs: each way to fool the instrument is one line that names the fault."""
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import pytest
+import torch
 
 from spectheory import Outcome, certify, instances, output_law
 from spectheory.foundation.errors import InvalidOutcomeError
 from spectheory.pairs.pair import ModelPair
 from spectheory.verification.algorithms import verifiers
 from spectheory.verification.user_checks import ASKED_ALONE
+from spectheory.verification.verifier import as_verifier
 from user_verifiers import UserToken
 
 
@@ -181,3 +184,27 @@ def test_a_batch_of_another_size_is_asked_about() -> None:
     """16 tuples, asked about all at once, alone and in halves; only the halves show this fault."""
     with pytest.raises(InvalidOutcomeError, match="depends on the other tuples of the batch"):
         certify(AnotherForHalves(), instances.two_token(2), 2)
+
+
+class ReturnsStops:
+    """Block verification, whose stop probabilities are handed over in another form."""
+
+    name = "returns_stops"
+
+    def __init__(self, change: Callable[[Any], Any]) -> None:
+        self.change = change
+
+    def outcome(self, paths: Any, target_rows: Any, draft_rows: Any) -> Outcome:
+        found = verifiers["block"].outcome(paths, target_rows, draft_rows)
+        return Outcome(self.change(found.stop_probs), found.correction)
+
+
+def test_forms_of_tensors() -> None:
+    """One that has gradients is taken; other layouts and devices are named."""
+    with_gradients = ReturnsStops(lambda stops: stops.clone().requires_grad_())
+    rows = torch.full((2, 1, 2, 2), 0.5, dtype=torch.float64)
+    given = torch.zeros((2, 1, 1), dtype=torch.int64), rows, rows[:, :, :1]
+    assert not as_verifier(with_gradients).outcome(*given).stop_probs.requires_grad
+    for change, said in ((torch.Tensor.to_sparse, "sparse_coo"), (lambda stops: stops.to("meta"), "meta")):
+        with pytest.raises(InvalidOutcomeError, match=said):
+            as_verifier(ReturnsStops(change)).outcome(*given)

@@ -36,6 +36,7 @@ class Defect(Verifier):
     parent: ClassVar[str]
     origin: ClassVar[str]
     source: ClassVar[str] = "a known mistake, kept as a negative control"
+    lossless: ClassVar[bool] = False
 
     def __init_subclass__(cls) -> None:
         cls.name = re.sub(r"(?<=[a-z])(?=[A-Z])", "_", cls.__name__).lower()

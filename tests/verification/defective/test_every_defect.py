@@ -31,6 +31,7 @@ def test_gallery_is_described() -> None:
         assert name == defect.name
         assert name not in verifiers
         assert defect.exact
+        assert not defect.lossless
         assert defect.parent
         assert defect.origin.endswith(".")
         assert defect.origin.count(". ") == 0

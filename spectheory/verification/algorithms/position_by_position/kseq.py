@@ -78,6 +78,7 @@ class KSeq(PositionByPosition):
             _check_division_factor(division_factor)
         self.division_factor = division_factor
         self.checked = checked
+        self.lossless = checked or division_factor is None  # type: ignore[misc]
         self.exact = isinstance(division_factor, (int, Fraction))  # type: ignore[misc]
 
     def check_draft_length(self, draft_length: int) -> None:
