@@ -161,8 +161,8 @@ LIES: list[tuple[str, str, Lie, list[str]]] = [
      told(accepted_masses=lambda levels: [level * (1 + (d == 2)) for d, level in enumerate(levels)]),
      ["every antichain's", "the masses add up"]),
     ("token_tree", "count_antichains", instead(0), ["there are N_L"]),
-    ("winners", "output_law", MUCH_MORE, ["no verifier exceeds"]),
-    ("winners", "output_law", earns(lambda name: 1 + 9 * (name != "block")), ["several paths do not"]),
+    ("winners", "efficiencies", after(lambda found, *_: found | {"spectr": 9.0}), ["no verifier exceeds"]),
+    ("winners", "efficiencies", after(lambda found, *_: found | {"block": 0.0}), ["several paths do not"]),
     # spectrgbv2026
     ("spectr_gbv_bound", "conditionally_independent_bound",
      lambda original: lambda pair, drafts: Fraction(9 * drafts),
