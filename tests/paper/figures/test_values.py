@@ -52,7 +52,7 @@ def test_draft_length_gain() -> None:
     The printed gain grows (block2024 Tables 1, 6-10).
     Of two printed digits of the efficiencies the gain can be recomputed to half a percent.
     """
-    table, _, printed = small("draft_length_gain", max_length=4, num_random=1).tables
+    table, *_, printed = small("draft_length_gain", max_length=4, num_random=1).tables
     two, lost = (table.where(pair=name).column("relative_gain") for name in ("two_token", "lost_lead"))
     assert two[:2] == lost[:2] == pytest.approx([0, 1 / 19])
     assert two == sorted(two)
