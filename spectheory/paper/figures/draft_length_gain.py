@@ -130,7 +130,7 @@ def draft_length_gain(max_length: int = 8, num_random: int = 60, seed: int = 17)
         f"{falls['random context-free']} of {num_random} random context-free pairs and on "
         f"{falls['random']} of {num_random} others. In general it can shrink: the third pair gains 1/19 "
         "at two tokens, and less at every length beyond. The band is the middle half of the random pairs "
-        "that are not context-free. Squares and diamonds are printed averages over data sets, of large models.",
+        "that are not context-free. Squares and diamonds are printed averages over data sets.",
         tables=[table, summary, by_length, printed],
         checks=checks,
     )
