@@ -251,14 +251,14 @@ def test_lower_printed_numbers_are_seen(
         monkeypatch.setattr(printed_gains, "gains_over_token", lambda: given(rows))
         return lambda: rows
 
-    two = {"block_efficiency": 2.0, "low": 1.0, "high": 3.0}
+    two = {"block_efficiency": 2.0, "low": 1.0, "high": 3.0, "gain_high": 1.0}
     monkeypatch.setattr(printed_gains, "_estimates", lambda shapes, *_: dict.fromkeys(shapes, two))
     assert_seen(monkeypatch, "printed_gains", "printed_rows", lie, claims)
 
 
 def test_gains_that_do_not_grow_and_a_low_block_are_seen(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Block far below token here; gains that are the same at every length."""
-    low, high = ({"block_efficiency": x, "low": x - 0.1, "high": x + 0.1} for x in (1.0, 2.0))
+    """Block below token here; gains that are the same at every length."""
+    low, high = ({"block_efficiency": 2.0, "low": 1.0, "high": 3.0, "gain_high": x} for x in (-1, 1))
     monkeypatch.setattr(
         printed_gains, "_estimates", lambda shapes, *_: {s: low if s[3] == "block" else high for s in shapes}
     )
