@@ -9,11 +9,16 @@ from matplotlib.figure import Figure
 
 from spectheory.paper import Checks, Findings, ResultTable, exhibit
 from spectheory.paper.drawing import Look, legend_below, panels, zero_line
-from spectheory.paper.figures.support import LOSSY, bundled_pair, defects_on_two_tokens, interval, whole
+from spectheory.paper.figures.support import (
+    LOSSY,
+    Shown,
+    defects_on_two_tokens,
+    gained,
+    interval,
+    on_common_drafts,
+)
 from spectheory.paper.printed import Printed, RecomputedGain, gains_over_token, printed_rows
 from spectheory.paper.style import BLACK, GREY, VERIFIER_STYLES
-from spectheory.simulation import simulate
-from spectheory.verification.first_drafts import OnFirst
 
 ORDERS = {
     "block2024 Table 4": ("block", "greedy_block", "token"),
@@ -36,6 +41,10 @@ class Shape(NamedTuple):
     num_drafts: int
     draft_length: int
     verifier: str
+
+    @property
+    def shown(self) -> Shown:
+        return self.verifier, self.num_drafts, self.draft_length
 
 
 def _plot(findings: Findings) -> Figure:
@@ -207,34 +216,19 @@ def _estimates(
     shapes: Sequence[Shape], num_prompts: int, samples: int, seed: int, confidence: float
 ) -> dict[Shape, dict[str, Any]]:
     """Block efficiency by shape, and the gain over token in percent; one temperature has the same drafts."""
-    from spectheory.models import SamplingOptions, bundled_prompts
+    from spectheory.models import bundled_prompts
 
     found: dict[Shape, dict[str, Any]] = {}
-    for temperature, length in sorted({(shape.temperature, shape.draft_length) for shape in shapes}):
-        alike = [shape for shape in shapes if shape.temperature == temperature]
-        asked = [shape for shape in alike if shape.draft_length == length]
-        token = Shape(temperature, 1, length, "token")
-        simulation = whole(
-            simulate(
-                bundled_pair(), bundled_prompts()[:num_prompts], [_on_first(shape) for shape in asked],
-                drafts=max(shape.num_drafts for shape in alike),
-                draft_length=max(shape.draft_length for shape in alike),
-                samples=samples, seed=seed, confidence=confidence, batch_size=16,
-                options=SamplingOptions(temperature=temperature), against=_on_first(token).name,
-            )
+    for temperature in sorted({shape.temperature for shape in shapes}):
+        asked = {shape.shown: shape for shape in shapes if shape.temperature == temperature}
+        estimates = on_common_drafts(
+            [*asked], "token", bundled_prompts()[:num_prompts], temperature, samples=samples, seed=seed,
+            confidence=confidence,
         )  # fmt: skip
-        estimates = dict(zip(asked, simulation.estimates, strict=True))
-        percent = 100 / estimates[token].block_efficiency
-        for shape, one in estimates.items():
-            found[shape] = interval(one) | {"gain": None, "gain_low": None, "gain_high": None}
-            if one.gain is not None and one.gain_interval is not None:
-                numbers = (percent * number for number in (one.gain, *one.gain_interval))
-                found[shape] |= dict(zip(("gain", "gain_low", "gain_high"), numbers, strict=True))
+        for shown, one in estimates.items():
+            token = estimates["token", 1, shown[2]].block_efficiency
+            found[asked[shown]] = interval(one) | gained(one, token / 100)
     return found
-
-
-def _on_first(shape: Shape) -> OnFirst:
-    return OnFirst(shape.verifier, shape.num_drafts, shape.draft_length)
 
 
 def _expect_printed_orders(checks: Checks) -> None:

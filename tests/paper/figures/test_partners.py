@@ -179,10 +179,10 @@ LIES: list[tuple[str, str, Lie, list[str]]] = [
     ("spectr_gbv_defect", "output_law", DEFECTIVE, ["SpecTr and multi-round"]),
     ("spectr_gbv_defect", "optimum", told(value=ninth), ["these do not"]),
     # language models
-    ("full_vocabulary", "simulate",
+    ("full_vocabulary", "support.simulate",
      estimating(lambda name: name.startswith("spectr on 1 drafts"), block_efficiency=lambda _: 0.0),
      ["with one draft"]),
-    ("full_vocabulary", "simulate",
+    ("full_vocabulary", "support.simulate",
      estimating(lambda name: name.startswith("token on 1 drafts, 3"), block_efficiency=lambda _: 0.0),
      ["on the same drafts a longer"]),
     ("full_vocabulary", "defects_on_two_tokens", instead(ALL_HALF), ["a verifier has a defect"]),
