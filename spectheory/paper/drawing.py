@@ -98,13 +98,6 @@ def estimates(table: ResultTable) -> tuple[list[Any], list[Any], list[Any]]:
     return table["block_efficiency"], table["low"], table["high"]
 
 
-def verifier_band(axes: Axes, name: str, row: dict[str, Any], **options: Any) -> None:
-    """The estimate of one verifier that does not change along the panel: a line, its interval as a band."""
-    colour = VERIFIER_STYLES[name].colour
-    axes.axhspan(row["low"], row["high"], color=colour, alpha=0.12, linewidth=0)
-    axes.axhline(row["block_efficiency"], color=colour, linewidth=1.4, **options)
-
-
 def note(axes: Axes, text: str, place: tuple[float, float] = (0.98, 0.02), **options: Any) -> None:
     """A small line in a corner of a panel, placed in fractions of it."""
     look: Look = {"ha": "right", "fontsize": 8}

@@ -15,17 +15,19 @@ SAMPLED = ("scored_multipath", "greedy_multipath", "multi_round")
 def _plot(findings: Findings) -> Figure:
     table = findings.table("draft_processes")
     kinds = list(dict.fromkeys(zip(table["drafts"], table["verifier"], strict=True)))
-    with panels(width=6.0, height=4.2) as (figure, (axes,)):
+    with panels(width=7.0, height=4.2) as (figure, (axes,)):
         for number, (drafts, name) in enumerate(kinds):
             rows, style = table.where(drafts=drafts, verifier=name), VERIFIER_STYLES[name]
             values, lows, highs = estimates(rows)
             below = [value - low for value, low in zip(values, lows, strict=True)]
             above = [high - value for value, high in zip(values, highs, strict=True)]
             process, _, shape = drafts.partition(":")
+            shape = shape.replace(",", " · ")
+            fewer = ", half as many tokens" if rows["nodes"][0] < max(table["nodes"]) else ""
             label, colour, line = {
                 "iid": (f"{shape} paths, {style.label}", style.colour, "-"),
                 "without_replacement": (f"{shape} without replacement, multi-round", style.colour, "-"),
-                "confidence_tree": (f"{shape} likeliest nodes", BLACK, "--" if number % 2 else ":"),
+                "confidence_tree": (f"{shape} likeliest nodes{fewer}", BLACK, "--" if fewer else ":"),
                 "top_tree": (f"{shape} likeliest tokens", GREY, "--"),
             }[process]
             places = [value + 0.008 * (number - len(kinds) / 2) for value in rows["temperature"]]
@@ -103,9 +105,10 @@ def draft_processes(
         claim = "a confidence tree holds the smaller one, and earns no less"
         checks.expect(claim, tree >= half - 1e-6, f"{tree}, {half} at {value}")
     return Findings(
-        f"{num_drafts} paths of {draft_length} tokens, sampled, beside trees of the draft model's likeliest "
-        "tokens. Of deterministic drafts no verifier earns more than naive sampling (theory.md Statement "
-        "5.27). Broken lines are deterministic.",
+        f"{num_drafts} paths of {draft_length} tokens, sampled, beside trees of the draft model's "
+        f"likeliest tokens. The target scores {nodes} drafted tokens in every process but the tree of "
+        f"{nodes // 2} nodes. Of deterministic drafts no verifier earns more than naive sampling "
+        "(theory.md Statement 5.27). Broken lines are deterministic, with naive sampling.",
         tables=[table],
         checks=checks,
     )

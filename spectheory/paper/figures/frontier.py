@@ -9,7 +9,6 @@ from spectheory.pairs.pair import ModelPair
 from spectheory.paper import Checks, Findings, ResultTable, exhibit
 from spectheory.paper.drawing import legend_below, panels, verifier_curve
 from spectheory.paper.figures.random_cells import random_cells
-from spectheory.paper.style import GREY
 from spectheory.verification.algorithms.path_selection.mixed_multipath import root_mixture
 from spectheory.verification.algorithms.path_selection.scored_multipath import ScoredMultipath
 from spectheory.verification.algorithms.position_by_position.spectr import SpecTr
@@ -19,8 +18,10 @@ OTHERS = ("block", "spectr", "greedy_multipath", "mixed_multipath", "traversal")
 SHOWN = (*OTHERS, "scored_multipath")
 LEAST_CLOSED = 0.7
 LARGEST_LOSS = 0.03
-SMALLEST_GAP = 1e-4
-"""In tokens per call; smaller gaps to the optimum are not drawn."""
+FLOOR = 1e-4
+"""In tokens per call; smaller gaps to the optimum are drawn there."""
+
+TICKS = {FLOOR: "≤ $10^{-4}$"} | {10.0**power: f"$10^{{{power}}}$" for power in range(-3, 1)}
 
 
 def _plot(findings: Findings) -> Figure:
@@ -31,22 +32,17 @@ def _plot(findings: Findings) -> Figure:
         for axes, (length, number) in zip(all_axes, product(lengths, drafts), strict=True):
             rows = table.where(draft_length=length, num_drafts=number)
             places, best = rows["agreement"], np.array(rows["optimum"])
-            above = _drawn(np.array(rows["bound"]) - best)
-            axes.plot(places, above, color=GREY, linestyle=":", label="capped bound, above the optimum")
             for name in SHOWN:
-                verifier_curve(axes, name, places, _drawn(best - np.array(rows[name])))
-            axes.set(title=f"L = {length}, K = {number}", yscale="log")
+                verifier_curve(axes, name, places, np.maximum(best - rows[name], FLOOR))
+            axes.set(title=f"L = {length}, K = {number}", yscale="log", xticks=places)
+        all_axes[0].set_ylim(FLOOR / 1.7, None)
+        all_axes[0].set_yticks([*TICKS], [*TICKS.values()])
         for axes in all_axes[:: len(drafts)]:
             axes.set_ylabel("below the optimum\n[tokens per target call]")
         for axes in all_axes[-len(drafts) :]:
             axes.set_xlabel("agreement of the models")
         legend_below(figure)
     return figure
-
-
-def _drawn(gaps: np.ndarray) -> list[float]:
-    """Gaps on a logarithmic scale; what is smaller than ``SMALLEST_GAP`` is left out."""
-    return list(np.where(gaps >= SMALLEST_GAP, gaps, np.nan))
 
 
 @exhibit(
@@ -99,7 +95,7 @@ def frontier(
     return Findings(
         "Scored selection keeps all drafted paths in the race. It stays close to the optimum where rules "
         "that select token by token, or by a fixed ranking, fall behind. Drawn is what each verifier misses "
-        "of the optimum; gaps below 0.0001 are left out. closed: the part of what the "
+        "of the optimum; gaps below 0.0001 are on the floor. closed: the part of what the "
         "best other verifier of a pair leaves to the optimum that scored selection earns; empty if less "
         "than 0.001 is left. lost: pairs on which another verifier earns over 0.001 more. bound: of the "
         "best cap, without a solver.",

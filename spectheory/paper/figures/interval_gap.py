@@ -32,32 +32,45 @@ def _plot(findings: Findings) -> Figure:
         left.xaxis.set_major_locator(MaxNLocator(integer=True))
         left.set_title(f"Certified relative gap, {findings.settings['num_drafts']} drafts")
         for method, (colour, line) in METHODS.items():
-            _times(right, sorted(times.select(method=method), key=_leaves), method, colour, line, goal)
-        right.set(xscale="log", yscale="log", xlabel="leaves of the tree, V to the power of L")
-        right.set(ylabel="seconds", xlim=(None, 1e5))
+            _times(right, sorted(times.select(method=method), key=_leaves), method, colour, line)
+        right.set(xscale="log", yscale="log", xlabel="leaves $V^L$", ylabel="seconds")
         drafts, asked = max(times["num_drafts"]), min(times["gap_asked"])
-        right.set_title(f"Seconds to a gap of {asked:.0e}, {drafts} drafts")
+        right.set_title(f"Seconds to a gap of {_power(asked, bold=True)}, {drafts} drafts")
         left.legend(fontsize=8)
         right.legend(fontsize=8)
     return figure
 
 
-def _times(axes: Axes, rows: list[dict[str, Any]], method: str, colour: str, line: str, goal: float) -> None:
-    """Seconds by leaves; hollow and with their gap where the method missed the one that was asked for."""
-    missed = [row for row in rows if row["status"] != "optimal"]
+def _times(axes: Axes, rows: list[dict[str, Any]], method: str, colour: str, line: str) -> None:
+    """Seconds by leaves; where the method ran out of time, hollow and with the gap that it left."""
+    solved, missed = ([row for row in rows if (row["status"] == "optimal") == done] for done in (True, False))
     look: Look = {"color": colour, "markersize": 4}
-    axes.plot([*map(_leaves, rows)], [row["seconds"] for row in rows], line, label=method, **look)
-    hollow: Look = {"color": colour, "markerfacecolor": "white"}
-    axes.plot([*map(_leaves, missed)], [row["seconds"] for row in missed], line[0], **hollow)
-    for row in rows:
-        if row in missed or row["gap_asked"] > goal:
-            text = f"gap {(row['upper'] - row['lower']) / row['lower']:.0e}"
-            across, offset = ("right", (-7, -3)) if row in missed[:1] else ("left", (6, -3))
-            label_point(axes, text, (_leaves(row), row["seconds"]), offset, ha=across, fontsize=8)
+    axes.plot([*map(_leaves, solved)], [row["seconds"] for row in solved], line, label=method, **look)
+    if not missed:
+        return
+    limit = min(row["seconds"] for row in missed)
+    axes.axhline(limit, color=GREY, linestyle=":", linewidth=1.2)
+    label_point(axes, f"time limit, {limit:.0f} s", (_leaves(rows[0]), limit), (0, -11), fontsize=8)
+    axes.plot([*map(_leaves, missed)], [limit] * len(missed), line[0], **look, markerfacecolor="white")
+    for row, (across, offset) in zip(missed, (("right", -2), ("left", 2)), strict=False):
+        text = f"gap {_power((row['upper'] - row['lower']) / row['lower'])}"
+        label_point(axes, text, (_leaves(row), limit), (offset, -13), ha=across, fontsize=8)
 
 
 def _leaves(row: dict[str, Any]) -> int:
     return int(row["vocab_size"] ** row["draft_length"])
+
+
+def _power(number: float, bold: bool = False) -> str:
+    r"""One digit and a power of ten, for a picture.
+
+    Example:
+        >>> _power(0.00432), _power(1e-6, bold=True)
+        ('$4\\cdot 10^{-3}$', '$\\mathbf{10^{-6}}$')
+    """
+    digit, power = f"{number:.0e}".split("e")
+    text = ("" if digit == "1" else f"{digit}\\cdot ") + f"10^{{{int(power)}}}"
+    return f"$\\mathbf{{{text}}}$" if bold else f"${text}$"
 
 
 @exhibit(
@@ -126,9 +139,9 @@ def interval_gap(
     )
     return Findings(
         "Both bounds hold in every round, whatever the search does next. Seconds were measured with "
-        f"'{times.command}' on {times.machine}; a hollow point is of a method that missed the gap in "
-        "the time that it was given. Leaf-set cuts add the most violated constraint of the leaf form to "
-        "a linear program, round by round.",
+        f"'{times.command}' on {times.machine}, one pair per size. A hollow point is of a method that ran "
+        "out of time. Leaf-set cuts add the most violated constraint of the leaf form to a linear program, "
+        "round by round.",
         tables=[table, seconds],
         checks=checks,
     )

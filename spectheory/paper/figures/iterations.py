@@ -22,8 +22,8 @@ OFFSETS = {
 def _plot(findings: Findings) -> Figure:
     (table,) = findings.tables
     with panels(1, 2, height=3.5) as (figure, (left, right)):
-        _panel(left, table.where(pair="two_token"), "two-token pair, draft length 2")
-        _panel(right, table.where(pair="forced_start"), "pair of Statement 4.6, draft length 4")
+        _panel(left, table.where(pair="two_token"), "Two-token pair, L = 2")
+        _panel(right, table.where(pair="forced_start"), "Pair of Statement 4.6, L = 4")
         for row in table.select(pair="forced_start"):
             name, calls = row["verifier"], row["calls"]
             colour = VERIFIER_STYLES[name].colour if name in VERIFIER_STYLES else BLACK

@@ -17,7 +17,7 @@ from spectheory.verification.verifier import Verifier
 
 PUBLISHED = ("token", "block", "greedy_block", "multi_round", "traversal", "greedy_multipath", "spectr_gbv")
 LABELLED = {
-    "lenient_acceptance": (8, -12), "swapped_models": (-8, -3), "block_weight_as_acceptance": (8, -3),
+    "lenient_acceptance": (0, -14), "swapped_models": (-8, -3), "block_weight_as_acceptance": (8, -3),
     "longest_accepted": (8, -3), "likeliest_draft": (8, -3),
 }  # fmt: skip
 """Known-wrong verifiers with their names in the picture, and where: offsets in points."""
@@ -53,6 +53,7 @@ def _panel(axes: Axes, front: ResultTable, points: ResultTable) -> None:
         filled: Look = {"markerfacecolor": VERIFIER_STYLES[name].colour, "markersize": 7, "zorder": 3}
         places = row["total_variation"], row["block_efficiency"]
         verifier_curve(axes, name, *places, linestyle="none", **filled)
+    axes.margins(x=0.1)
     axes.set(xlabel="total variation from the target")
 
 

@@ -1,3 +1,4 @@
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from itertools import accumulate, product
 from math import prod
@@ -50,7 +51,7 @@ def _panel(axes: Axes, table: ResultTable) -> None:
         filled: Look = {"markerfacecolor": None}
         verifier_curve(axes, verifier, values, places, linestyle="none", markersize=6, **filled, clip_on=True)
     names = zip(by_shape["widths"], by_shape["nodes"], strict=True)
-    axes.set_yticks(places, [f"{w.replace(',', ' · ')}   ({nodes} tokens)" for w, nodes in names], fontsize=8)
+    axes.set_yticks(places, [f"{_shape(w)}   ({nodes} tokens)" for w, nodes in names], fontsize=8)
     axes.tick_params(axis="y", length=0)
     axes.grid(visible=True, axis="both")
     axes.set_xlabel("block efficiency [tokens per target call]")
@@ -113,10 +114,32 @@ def prefix_trees(names: Sequence[str] = tuple(PAIRS), num_leaves: Sequence[int] 
         "equally many leaves independent paths (K · 1 · 1) have the largest optimum on every pair. They "
         "also score the most tokens; but the trees that score as many have more leaves and still earn "
         "less here with SpecTr and multi-round. Conditional transport attains the optimum of trees that "
-        "branch at the last position only, and so can earn more on them than on independent paths.",
+        f"branch at the last position only (1 · 1 · K).{_above_paths(table)}",
         tables=[table],
         checks=checks,
     )
+
+
+def _above_paths(table: ResultTable) -> str:
+    """Where conditional transport earns more than on independent paths of as many leaves, as a sentence."""
+    rows = table.select(verifier="conditional_transport")
+    paths = {
+        (row["pair"], row["num_leaves"]): row["block_efficiency"]
+        for row in rows
+        if row["widths"] == f"{row['num_leaves']},1,1"
+    }
+    found: dict[str, list[str]] = defaultdict(list)
+    for row in rows:
+        if row["block_efficiency"] > paths[row["pair"], row["num_leaves"]] + 1e-9:
+            found[row["pair"]].append(_shape(row["widths"]))
+    where = "; ".join(f"on {' and '.join(shapes)} of the {TITLES[name]}" for name, shapes in found.items())
+    if not where:
+        return ""
+    return f" It can earn more than on independent paths, though no optimum is larger: {where}."
+
+
+def _shape(widths: str) -> str:
+    return widths.replace(",", " · ")
 
 
 def _expect_of_equally_many_tokens(checks: Checks, table: ResultTable) -> None:

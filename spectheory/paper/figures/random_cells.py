@@ -1,6 +1,6 @@
 """Random pairs over the agreement of the models, the number of drafts and their length, with their optima."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import product
 from typing import NamedTuple
 
@@ -30,7 +30,7 @@ class Cell(NamedTuple):
     def columns(self) -> dict[str, float]:
         return {key: getattr(self, key) for key in ("agreement", "num_drafts", "draft_length")}
 
-    def expect_at_most_optimal(self, checks: Checks, values: Mapping[str, Sequence[float]]) -> None:
+    def expect_at_most_optimal(self, checks: Checks, values: Mapping[str, Iterable[float]]) -> None:
         """Try on every pair that no verifier's block efficiency is above the optimum."""
         for name, earned in values.items():
             for number, (value, best) in enumerate(zip(earned, self.optima, strict=True)):

@@ -24,22 +24,26 @@ ATTAINED = 1e-6
 def _plot(findings: Findings) -> Figure:
     table = findings.table("real_gaps")
     settings = table.distinct("setting")
-    with panels((len(settings) + 1) // 2, 2, height=2.7) as (figure, all_axes):
+    least, largest = 100 * ATTAINED, 150 * max(table["gap"])
+    with panels((len(settings) + 1) // 2, 2, height=2.7, sharex=True, sharey=True) as (figure, all_axes):
         for axes, setting in zip(all_axes, settings, strict=False):
             for verifier in VERIFIERS:
-                gaps = sorted(100 * gap for gap in table.where(setting=setting, verifier=verifier)["gap"])
-                shares = [number / len(gaps) for number in range(1, len(gaps) + 1)]
+                gaps = [100 * gap for gap in table.where(setting=setting, verifier=verifier)["gap"]]
+                places = sorted({least, largest, *(gap for gap in gaps if gap > least)})
+                shares = [mean(gap <= place for gap in gaps) for place in places]
                 style = VERIFIER_STYLES[verifier]
+                dashes: Look = {"linestyle": (0, (3, 2)), "zorder": 3} if verifier == "token" else {}
                 look: Look = {"color": style.colour, "label": style.label, "linewidth": 1.5}
-                axes.step([0, *gaps], [0, *shares], where="post", **look)
+                axes.step(places, shares, where="post", **look, **dashes)
             axes.set_title(setting)
-            axes.set(xlabel="below the optimum by at most [%]", ylim=(0, 1.02))
-            axes.set_xlim(0, None)
+            axes.set(xscale="log", xlim=(least, largest), ylim=(0, 1.02))
+        for axes in all_axes[-2:]:
+            axes.set_xlabel("below the optimum by at most [%]")
         for axes in all_axes[::2]:
-            axes.set_ylabel("share of texts")
+            axes.set_ylabel(f"share of {len(table.distinct('context'))} texts")
         for axes in all_axes[len(settings) :]:
             axes.set_visible(False)
-        legend_below(figure, 3)
+        legend_below(figure, 4)
     return figure
 
 
@@ -97,7 +101,8 @@ def real_gaps(
     return Findings(
         f"The bundled models after {contexts * len(settings)} texts, each conditioned on a few tokens. A "
         "line says on which share of the texts a verifier is within so many percent of the best that any "
-        "lossless verifier could do. Where it starts is the share on which it is optimal.",
+        f"lossless verifier could do. At the left edge it is within {100 * ATTAINED:g} %, which is optimal "
+        "as far as the optimum is known. With draft length 1 token verification is block verification.",
         tables=[table, _summary(table)],
         checks=checks,
     )

@@ -39,7 +39,7 @@ def _calls(axes: Axes, table: ResultTable) -> None:
 def _losses(axes: Axes, table: ResultTable) -> None:
     for length, line in zip(table.distinct("draft_length"), cycle(["-", "--", "-.", ":"]), strict=False):
         rows = table.where(draft_length=length)
-        label = f"early_stop, L = {length}"
+        label = f"pairs that stop early, L = {length}"
         axes.plot(rows["ratio"], rows["loss"], color=ACCENT, linestyle=line, label=label)
     worst = table.where(is_worst=True)
     star: Look = {"color": BLACK, "markersize": 9, "zorder": 3}
@@ -106,11 +106,11 @@ def several_calls(
             if ratio == worst:
                 checks.expect("the pair early_stop attains it", loss == most, f"{here}: {loss} and {most}")
     return Findings(
-        "Left: calls per token, two-token pair. Block verification lies on the optimum for every number "
-        "of tokens. Right: how many more tokens the best verifier decodes in two calls than block "
-        "verification, on the pairs early_stop. There the draft is too sure of a token by a factor 1/ρ, "
-        "then not sure enough of the next by the same factor. At ρ = L/(2(L-1)) no pair loses more "
-        "(Statement 4.10).",
+        "Left: calls per token, two-token pair. Block verification lies on the optimum for every number of "
+        "tokens. Right: how many more tokens the best verifier decodes in two calls than block "
+        "verification, on pairs that stop early (early_stop). There the draft is too sure of a token by a "
+        "factor 1/ρ, then not sure enough of the next by the same factor. At ρ = L/(2(L-1)) no pair loses "
+        "more (Statement 4.10).",
         tables=[calls, losses],
         checks=checks,
     )

@@ -8,7 +8,7 @@ from spectheory.pairs.pair import ModelPair
 from spectheory.paper import Checks, Findings, ResultTable, exhibit
 from spectheory.paper.drawing import Look, optimum_curve, panels_by, verifier_curve
 from spectheory.paper.findings import as_float
-from spectheory.paper.style import ACCENT, GREY
+from spectheory.paper.style import ACCENT, GREY, VERIFIER_STYLES
 from spectheory.verification.algorithms.position_by_position.multi_round import multi_round_acceptance
 from spectheory.verification.algorithms.spectr_gbv import (
     conditionally_independent_bound,
@@ -30,7 +30,8 @@ def _plot(findings: Findings) -> Figure:
             drafts = rows["num_drafts"]
             verifier_curve(axes, "multi_round", drafts, rows["multi_round"])
             axes.plot(drafts, rows["bound"], color=ACCENT, linestyle=":", linewidth=2, label="Bound(K)")
-            verifier_curve(axes, "spectr_gbv", drafts, rows["spectr_gbv"])
+            lossy = f"{VERIFIER_STYLES['spectr_gbv'].label} (not lossless)"
+            verifier_curve(axes, "spectr_gbv", drafts, rows["spectr_gbv"], label=lossy)
             label = "defect of SpecTr-GBV (total variation)"
             axes.bar(drafts, rows["total_variation"], 0.5, color=GREY, alpha=0.5, label=label)
             for row in rows.select():

@@ -8,6 +8,8 @@ from itertools import accumulate
 from typing import TYPE_CHECKING, Any
 
 from spectheory.paper.findings import ResultTable
+from spectheory.simulation import simulate
+from spectheory.verification.first_drafts import OnFirst
 
 if TYPE_CHECKING:
     from spectheory.models import LanguageModelPair
@@ -17,6 +19,8 @@ ENUMERATED = {1: (2, 3, 4), 2: (2, 3), 3: (2,)}
 """K to the lengths L at which the total variation is enumerated, on two tokens."""
 ONE_PATH = ("token", "block", "greedy_block")
 LOSSY = ("greedy_block", "spectr_gbv")
+Shown = tuple[str, int, int]
+"""A verifier, k drafts and l tokens that it is shown."""
 Setting = tuple[int, int, int]
 """A restriction to m tokens at every context, L drafted tokens, K drafts."""
 
@@ -49,6 +53,37 @@ def whole(simulation: Simulation) -> Simulation:
     if simulation.interrupted:
         raise KeyboardInterrupt
     return simulation
+
+
+def on_common_drafts(
+    asked: Sequence[Shown], base: str, prompts: Sequence[Any], temperature: float = 1.0, **settings: Any
+) -> dict[Shown, Estimate]:
+    """Estimates of verifiers on the first k of K drafts and their first l of L tokens, the same for all.
+
+    Gains are over the base on one draft of as many tokens, so that one simulation has one l.
+    """
+    from spectheory.models import SamplingOptions
+
+    found: dict[Shown, Estimate] = {}
+    for length in sorted({tokens for _, _, tokens in asked}):
+        here = [one for one in asked if one[2] == length]
+        simulation = whole(
+            simulate(
+                bundled_pair(), prompts, [OnFirst(*one) for one in here],
+                drafts=max(drafts for _, drafts, _ in asked), draft_length=max(one[2] for one in asked),
+                against=OnFirst(base, 1, length).name, batch_size=16,
+                options=SamplingOptions(temperature=temperature), **settings,
+            )
+        )  # fmt: skip
+        found |= dict(zip(here, simulation.estimates, strict=True))
+    return found
+
+
+def gained(estimate: Estimate, unit: float = 1.0) -> dict[str, float | None]:
+    """What an estimate gains over its base with its interval, in a unit, as columns; the base has none."""
+    low, high = estimate.gain_interval or (None, None)
+    numbers = {"gain": estimate.gain, "gain_low": low, "gain_high": high}
+    return {name: None if number is None else number / unit for name, number in numbers.items()}
 
 
 def interval(estimate: Estimate) -> dict[str, float]:

@@ -11,7 +11,6 @@ from spectheory.paper.drawing import (
     legend_below,
     note,
     panels,
-    verifier_band,
     verifier_points,
 )
 from spectheory.paper.figures.support import ONE_PATH, bundled_pair, counted, interval, whole
@@ -37,12 +36,10 @@ def _plot(findings: Findings) -> Figure:
             left.plot(drafts, rows["block_efficiency"], label=label, alpha=0.7, **look)
             right.plot(drafts, [time / per_token[0] for time in per_token], alpha=0.7, **look)
             label = None
-        for name in ONE_PATH:
-            label = f"{VERIFIER_STYLES[name].label}, one path"
-            verifier_band(left, name, table.select(verifier=name)[0], label=label)
-        for number, name in enumerate(SEVERAL):
+        for number, name in enumerate((*ONE_PATH, *SEVERAL)):
             rows = table.where(verifier=name)
-            places = [drafts + 0.08 * (number - 0.5) for drafts in rows["num_drafts"]]
+            shift = 0.09 * (number - (1 if name in ONE_PATH else 3.5))
+            places = [drafts + shift for drafts in rows["num_drafts"]]
             verifier_points(left, name, places, *estimates(rows))
         one, timed = times.where(verifier=ON_ONE_DRAFT[TIMED])["ms_per_token"][0], times.where(verifier=TIMED)
         ratios, style = [1, *(time / one for time in timed["ms_per_token"])], VERIFIER_STYLES[TIMED]
@@ -53,7 +50,7 @@ def _plot(findings: Findings) -> Figure:
         right.set(ylabel="time per token over that with K = 1")
         for axes in (left, right):
             axes.set(xlabel="number of drafts K", xticks=ticks)
-        note(left, f"{100 * findings.settings['confidence']:g} % intervals, bands for one path")
+        note(left, f"{100 * findings.settings['confidence']:g} % intervals")
         left.set_title(f"Whole texts, L = {findings.settings['draft_length']}")
         right.set_title("Time of greedy multi-path")
         legend_below(figure, 3)
@@ -130,16 +127,25 @@ def whole_texts(
         list(times.rows),
     )
     return Findings(
-        "Left: every verifier decodes texts of its own, so that points differ by their texts too. Grey "
-        "lines are the printed numbers, of large models. Right: time per token over that of block "
-        "verification on one path, as printed, and of the bundled models as measured with "
-        f"'{times.command}' on {times.machine}. More drafts earn more tokens per call, and every call "
-        f"costs more: as printed, {min(dearer):.0f} to {max(dearer):.0f} % more with four drafts than "
+        "Left: every verifier decodes texts of its own, so that points differ by their texts "
+        f"too.{_meeting(table)} Grey lines are the printed numbers, of large models. Right: time per token "
+        "over that of block verification on one path, as printed, and of the bundled models as measured "
+        f"with '{times.command}' on {times.machine}. As printed, more drafts earn more tokens per call, "
+        f"and every call costs more: {min(dearer):.0f} to {max(dearer):.0f} % more with four drafts than "
         "with one. A CPU takes time for every row that it scores, and several drafts do not pay there. "
         "Greedy block is lossless over the calls, not in each of them.",
         tables=[table, printed, seconds],
         checks=checks,
     )
+
+
+def _meeting(table: ResultTable) -> str:
+    """A sentence on the two largest K, if their intervals meet for every verifier."""
+    *_, fewer, more = table.distinct("num_drafts")
+    ends = [[table.select(verifier=name, num_drafts=k) for k in (fewer, more)] for name in SEVERAL]
+    if all(one and one[0]["low"] <= two[0]["high"] and two[0]["low"] <= one[0]["high"] for one, two in ends):
+        return f" Differences between K = {fewer} and {more} are within the intervals."
+    return ""
 
 
 def _by_place(checks: Checks) -> list[list[PrintedTime]]:

@@ -161,8 +161,8 @@ LIES: list[tuple[str, str, Lie, list[str]]] = [
      told(accepted_masses=lambda levels: [level * (1 + (d == 2)) for d, level in enumerate(levels)]),
      ["every antichain's", "the masses add up"]),
     ("token_tree", "count_antichains", instead(0), ["there are N_L"]),
-    ("winners", "output_law", MUCH_MORE, ["no verifier exceeds"]),
-    ("winners", "output_law", earns(lambda name: 1 + 9 * (name != "block")), ["several paths do not"]),
+    ("winners", "efficiencies", after(lambda found, *_: found | {"spectr": 9.0}), ["no verifier exceeds"]),
+    ("winners", "efficiencies", after(lambda found, *_: found | {"block": 0.0}), ["several paths do not"]),
     # spectrgbv2026
     ("spectr_gbv_bound", "conditionally_independent_bound",
      lambda original: lambda pair, drafts: Fraction(9 * drafts),
@@ -179,10 +179,10 @@ LIES: list[tuple[str, str, Lie, list[str]]] = [
     ("spectr_gbv_defect", "output_law", DEFECTIVE, ["SpecTr and multi-round"]),
     ("spectr_gbv_defect", "optimum", told(value=ninth), ["these do not"]),
     # language models
-    ("full_vocabulary", "simulate",
+    ("full_vocabulary", "support.simulate",
      estimating(lambda name: name.startswith("spectr on 1 drafts"), block_efficiency=lambda _: 0.0),
      ["with one draft"]),
-    ("full_vocabulary", "simulate",
+    ("full_vocabulary", "support.simulate",
      estimating(lambda name: name.startswith("token on 1 drafts, 3"), block_efficiency=lambda _: 0.0),
      ["on the same drafts a longer"]),
     ("full_vocabulary", "defects_on_two_tokens", instead(ALL_HALF), ["a verifier has a defect"]),
@@ -251,14 +251,14 @@ def test_lower_printed_numbers_are_seen(
         monkeypatch.setattr(printed_gains, "gains_over_token", lambda: given(rows))
         return lambda: rows
 
-    two = {"block_efficiency": 2.0, "low": 1.0, "high": 3.0}
+    two = {"block_efficiency": 2.0, "low": 1.0, "high": 3.0, "gain_high": 1.0}
     monkeypatch.setattr(printed_gains, "_estimates", lambda shapes, *_: dict.fromkeys(shapes, two))
     assert_seen(monkeypatch, "printed_gains", "printed_rows", lie, claims)
 
 
 def test_gains_that_do_not_grow_and_a_low_block_are_seen(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Block far below token here; gains that are the same at every length."""
-    low, high = ({"block_efficiency": x, "low": x - 0.1, "high": x + 0.1} for x in (1.0, 2.0))
+    """Block below token here; gains that are the same at every length."""
+    low, high = ({"block_efficiency": 2.0, "low": 1.0, "high": 3.0, "gain_high": x} for x in (-1, 1))
     monkeypatch.setattr(
         printed_gains, "_estimates", lambda shapes, *_: {s: low if s[3] == "block" else high for s in shapes}
     )
