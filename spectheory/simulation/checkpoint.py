@@ -208,8 +208,11 @@ def _notice_unfinished(path: Path, lines: Sequence[bytes], follows: str) -> int:
     whole = sum(map(len, lines))
     if whole == path.stat().st_size:
         return 0
-    text = f"the last line of the checkpoint {path} was not finished and is dropped; {follows}"
-    warnings.warn(text, UnfinishedLineNotice, stacklevel=3)
+    warnings.warn(
+        f"the last line of the checkpoint {path} was not finished and is dropped; {follows}",
+        UnfinishedLineNotice,
+        stacklevel=3,
+    )
     return whole
 
 

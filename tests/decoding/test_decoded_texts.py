@@ -145,7 +145,7 @@ def test_bad_settings_are_refused(bundled: LanguageModelPair, settings: dict[str
 
 
 class NotALaw:
-    """Naive sampling, from the third call on with a fault; ``more`` to the stops, ``factor`` to the rows."""
+    """Naive sampling with a fault, from the fifth call on: the first batch and its halves are three."""
 
     name = "not_a_law"
     draft_processes = frozenset({"shaped_tree"})
@@ -157,11 +157,11 @@ class NotALaw:
         self.calls += 1
         found = find_verifier("naive_sampling").outcome(paths, target_rows, draft_rows)
         stops, rows_at = found.stop_probs.clone(), found.correction
-        if self.calls > 2 and self.fault == "stops":
+        if self.calls > 4 and self.fault == "stops":
             stops[:, 0, 0] += 0.5
-        if self.calls > 2 and self.fault == "rows":
+        if self.calls > 4 and self.fault == "rows":
             return Outcome(stops, lambda path_index, length: rows_at(path_index, length) / 2)
-        if self.calls > 2 and self.fault == "behind":
+        if self.calls > 4 and self.fault == "behind":
             stops = stops * 0
             stops[:, 0, -1] += 1  # the first path of this tree has one token, the second has two
         return Outcome(stops, rows_at)

@@ -13,6 +13,7 @@ from spectheory.exact.law import output_law
 from spectheory.exact.suite import kill_matrix
 from spectheory.pairs.pair import ModelPair
 from spectheory.verification.algorithms import verifiers
+from spectheory.verification.algorithms.position_by_position.kseq import KSeq
 from spectheory.verification.defective import defects
 from spectheory.verification.defective.skeletons import Defect
 from spectheory.verification.resolve import find_verifier
@@ -128,3 +129,8 @@ def test_exchangeable_defects_are(name: str) -> None:
     defect.exchangeable = False  # type: ignore[misc]
     for pair in list(PAIRS.values())[::2]:
         assert_same_law(output_law(defect, pair, 2), output_law(defects[name], pair, 2))
+
+
+def test_a_division_factor_that_is_not_checked_claims_nothing() -> None:
+    claims = [KSeq().lossless, KSeq(F(3, 2)).lossless, KSeq(F(3, 2), checked=False).lossless]
+    assert claims == [True, True, False]

@@ -78,8 +78,12 @@ class KSeq(PositionByPosition):
             _check_division_factor(division_factor)
         self.division_factor = division_factor
         self.checked = checked
-        self.lossless = checked or division_factor is None  # type: ignore[misc]
         self.exact = isinstance(division_factor, (int, Fraction))  # type: ignore[misc]
+
+    @property
+    def lossless(self) -> bool:  # type: ignore[override]
+        """Nothing is said of a given factor that is not checked."""
+        return self.checked or self.division_factor is None
 
     def check_draft_length(self, draft_length: int) -> None:
         if draft_length != 1:
