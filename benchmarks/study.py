@@ -20,7 +20,8 @@ DRAFTS = ("smollm2-draft", "target:last-4", "prompt:ngram-3")
 SETTINGS: dict[str, Any] = {"first": 12, "every": 16}
 COLUMNS = (
     "domain", "temperature", "draft", "drafts", "verifier", "nodes", "block_efficiency", "low", "high",
-    "ceiling", "missed", "missed_low", "missed_high", "cost_ratio", "row_cost", "speed_up", "acceptance",
+    "gain", "gain_low", "gain_high", "ceiling", "missed", "missed_low", "missed_high",
+    "cost_ratio", "row_cost", "speed_up", "acceptance",
 )  # fmt: skip
 
 

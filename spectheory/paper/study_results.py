@@ -113,17 +113,23 @@ class Study(Result):
         def shown(row: Mapping[str, Any]) -> dict[str, str]:
             half = (row["high"] - row["low"]) / 2
             found = {f"{row['nodes']} nodes": f"{row['block_efficiency']:.2f} ± {half:.2f}"}
-            missed = {} if row["missed"] is None else {"misses the ceiling by": f"{row['missed']:.2f}"}
-            return found | missed
+            if row["gain"] is not None:
+                ends = f"{row['gain_low']:+.2f} to {row['gain_high']:+.2f}"
+                found["gain over block"] = f"{row['gain']:+.2f} ({ends})"
+            if row["missed"] is not None:
+                found["misses the ceiling by"] = f"{row['missed']:.2f}"
+            return found
 
         title = f"tokens per target call at temperature {temperature:g}, {_said(domain)}"
-        return Table(title, self._lines(temperature, domain, shown, "misses the ceiling by"), note=self._note)
+        lines = self._lines(temperature, domain, shown, "gain over block", "misses the ceiling by")
+        return Table(title, lines, note=self._note)
 
     @property
     def _note(self) -> str:
         level = f"{100 * self.settings['confidence']:g} %"
         return (
-            f"± half of the {level} interval, clustered by prompt; the ceiling is that of the largest budget"
+            f"± half of the {level} interval, clustered by prompt; the gain over block on one path, by pairs, "
+            "and the ceiling are those of the largest budget"
         )
 
     def speed_ups(self, temperature: float, domain: str = EVERYWHERE) -> Table:
@@ -207,7 +213,8 @@ def draw(rows: Sequence[Mapping[str, Any]], domain: str = EVERYWHERE) -> Figure:
             axes.errorbar(
                 places, values, yerr=[below, above], color=colour, linestyle=lines[drafted],
                 marker="D" if drafted == LIKELIEST else "o", markersize=4, markerfacecolor="white", capsize=2,
-                linewidth=1.4, elinewidth=0.8, label=f"{draft}, {drafted}: {VERIFIER_STYLES[verifier].label}",
+                linewidth=1.4, elinewidth=0.7, ecolor=(colour, 0.35),
+                label=f"{draft}, {drafted}: {VERIFIER_STYLES[verifier].label}",
             )  # fmt: skip
             if drafted == INDEPENDENT and curve[0]["ceiling"] is not None:
                 look = BROKEN | {"color": colour, "label": f"{draft}, {drafted}: ceiling"}

@@ -9,7 +9,7 @@ from spectheory.paper.study_results import EVERYWHERE, draw
 SOURCE = "study"
 COLUMNS = (
     "domain", "temperature", "draft", "drafts", "verifier", "nodes", "block_efficiency", "low", "high",
-    "ceiling",
+    "gain", "gain_low", "gain_high", "ceiling", "missed", "missed_low", "missed_high",
 )  # fmt: skip
 
 
