@@ -297,6 +297,7 @@ class _Decoding:
         _check_process(self.verifier, process, with_modification)
         self.with_modification = with_modification and self.verifier.modified_target_rows is not None
         self.max_tuples = max_tuples
+        pair, process = pair.normalised(), process.normalised()
         self.pair, self.process = in_arithmetic_of(self.verifier, pair, process)
         other_drafts = process.models if isinstance(process, PerPath) else ()
         if other_drafts:

@@ -70,7 +70,7 @@ class Acceptance(Result):
         return f"acceptance at one position, {drafts}: at most {number_text(self.optimal)}"
 
     def shown(self) -> dict[str, Any]:
-        cut = ", ".join(map(str, self.minimising_set))
+        cut = ", ".join(map(str, self.minimising_set)) or " "
         return {field.name: getattr(self, field.name) for field in fields(self)} | {"cut": cut}
 
     def to_document(self) -> dict[str, Any]:

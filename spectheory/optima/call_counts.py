@@ -81,7 +81,7 @@ def most_decoded_tokens(
         <tokens in 2 calls: 25/4 = 6.25, by block verification 49/8 = 6.125>
     """
     num_calls = check_count("num_calls", num_calls)
-    models = ExtendedPair(check_pair(pair), draft_length, memory)
+    models = ExtendedPair(check_pair(pair).normalised(), draft_length, memory)
     models.check_depth(num_calls * (models.draft_length + 1) - 1, "calls")
     return _solved(f"tokens in {num_calls} calls", models, num_calls, counts_tokens=True)
 
@@ -112,7 +112,7 @@ def fewest_calls(
         <calls for 6 tokens: 728/243 = 2.995885, by block verification 728/243 = 2.995885>
     """
     num_tokens = check_count("num_tokens", num_tokens)
-    models = ExtendedPair(check_pair(pair), draft_length, memory)
+    models = ExtendedPair(check_pair(pair).normalised(), draft_length, memory)
     models.check_depth(num_tokens - 1, "tokens")
     return _solved(f"calls for {num_tokens} tokens", models, num_tokens, counts_tokens=False)
 

@@ -54,11 +54,12 @@ def lossy_program(
         (10, 10)
     """
     budget = _budget(total_variation, pair.is_exact)
+    pair, process = pair.normalised(), draft_process(drafts).normalised()
     variables = all_contexts(pair.vocab_size, pair.draft_length + 1)[1:]
     count, paths = len(variables), np.arange(pair.vocab_size ** (pair.draft_length + 1))
     one, none = ones(count, pair.is_exact), ones(len(paths), pair.is_exact) * 0
     members = antichains(pair.vocab_size, pair.draft_length, max_antichains)[1:]
-    limits = hit_probs(pair, members, draft_process(drafts))
+    limits = hit_probs(pair, members, process)
     zero, columns = np.zeros(count, dtype=int), np.arange(count)
     return LinearProgram(
         name="lossy multi-path LP",
@@ -113,7 +114,7 @@ def _budget(total_variation: Any, exact: bool) -> Any:
         )
     try:
         value = Fraction(total_variation)
-    except (TypeError, ValueError) as error:
+    except (TypeError, ValueError, OverflowError) as error:
         raise InvalidInputError(f"total_variation must be a number, got {total_variation!r}") from error
     if not 0 <= value <= 1:
         raise InvalidInputError(f"total_variation must lie in [0, 1], got {total_variation!r}")

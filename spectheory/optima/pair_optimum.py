@@ -66,8 +66,7 @@ def optimum(
         >>> print(best.value, best.method)
         20/9 single-path LP
     """
-    check_pair(pair)
-    process = draft_process(drafts)
+    pair, process = check_pair(pair).normalised(), draft_process(drafts).normalised()
     try:
         if process.num_drafts > MAX_EXACT_DRAFTS:
             raise EnumerationTooLargeError(

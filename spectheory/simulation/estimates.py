@@ -200,6 +200,16 @@ class Tally:
     def join(tallies: Sequence[Tally]) -> Tally:
         return Tally(*(np.concatenate([getattr(t, name.name) for t in tallies]) for name in fields(Tally)))
 
+    def summed_by(self, labels: Sequence[int]) -> Tally:
+        """The sums of all strata with equal labels, numpy; itself where all differ."""
+        _, first, places = np.unique(labels, return_index=True, return_inverse=True)
+        if len(first) == len(labels):
+            return self
+        found = Tally.zeros(len(first), self.length_probs.shape[-1] - 1)
+        for entry in fields(Tally):
+            np.add.at(getattr(found, entry.name), places, getattr(self, entry.name))
+        return found
+
 
 Subject = tuple[str, bool | None, int]
 """``verifier``, ``lossless`` and ``num_drafts`` of an ``Estimate``."""

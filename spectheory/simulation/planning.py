@@ -21,6 +21,7 @@ from spectheory.foundation.exact_numbers import Number, float_tolerance
 from spectheory.foundation.results import Result, Table, Templates
 from spectheory.foundation.settings import Progress, Settings, setting, shows_settings
 from spectheory.foundation.validation import check_confidence, check_count
+from spectheory.optima.interval.interval import OptimumInterval
 from spectheory.optima.pair_optimum import optimum
 from spectheory.optima.tree_shapes import best_shapes, profile_levels, ranked_acceptance
 from spectheory.pairs.drafts import (
@@ -276,7 +277,8 @@ def plan_pair(
     found.sort(key=lambda entry: -entry[0].speed_up)
     best = found[0][1]
     try:
-        ceiling = optimum(pair.truncate(best.draft_length), best.process).value
+        limit = optimum(pair.truncate(best.draft_length), best.process)
+        ceiling = limit.upper if isinstance(limit, OptimumInterval) else limit.value
     except EnumerationTooLargeError:
         ceiling = None
     kept = [choice for choice, _ in found[:most]]

@@ -464,7 +464,7 @@ def simulate_enumerated(
         True
     """
     settings = replace(settings or EnumeratedSettings(), **changes)
-    given, pair = looked_up(verifiers), pair.to_float()
+    given, pair = looked_up(verifiers), pair.to_float().normalised()
     asked = [draft_process(entry) for entry in settings.listed_drafts]
     source = EnumeratedSource(pair, asked[-1], settings.device)
     work = Work(source, Stream.of(given, asked, asked[0], pair), replace(settings, progress=None))
@@ -553,7 +553,7 @@ class _Run:
 
     def _is_narrow(self) -> bool:
         """Whether the batches so far, all of them whole, give every interval the width that is asked for."""
-        prompts = sum(self._strata())
+        prompts = len({*self._prompts()})
         if self.width is self.gain_width is None or prompts < FEWEST_PROMPTS:
             return False
         return are_narrow(self._estimates(), self.width, self.gain_width)
@@ -565,14 +565,15 @@ class _Run:
             sums = self._tallies(name)
             subject = (stream.given.name, said_to_be_lossless(stream.given), stream.num_drafts)
             if settings.whole_texts:
-                found = estimate_over_texts(subject, sums, settings.confidence)
+                found = estimate_over_texts(subject, self._by_prompt(sums), settings.confidence)
             else:
                 found = estimate(subject, sums, settings.samples_per_prompt, settings.confidence)
             alike = [
                 base for base, of in bases.items() if len(bases) == 1 or of.num_drafts == stream.num_drafts
             ]
-            if alike and stream.given.name != self.against and sum(self._strata()) > 1:
-                gain = paired_gain(sums, self._tallies(alike[0]), settings.confidence)
+            if alike and stream.given.name != self.against and len({*self._prompts()}) > 1:
+                others = self._by_prompt(self._tallies(alike[0]))
+                gain = paired_gain(self._by_prompt(sums), others, settings.confidence)
                 found = replace(found, gain=gain.value, gain_interval=gain.interval)
             estimates.append(found)
         return estimates
@@ -580,8 +581,13 @@ class _Run:
     def _tallies(self, stream: str) -> list[Tally]:
         return [self.kept.tallies[batch][stream] for batch in self.used]
 
-    def _strata(self) -> list[int]:
-        return [self.work.source.strata_per_batch[batch] for batch in self.used]
+    def _prompts(self) -> list[int]:
+        """The number of the prompt of every stratum; equal prompts have one."""
+        return [number for batch in self.used for number in self.work.source.prompt_numbers(batch)]
+
+    def _by_prompt(self, sums: Sequence[Tally]) -> list[Tally]:
+        """What equal prompts say is one observation: their texts are of one kind."""
+        return [Tally.join(sums).summed_by(self._prompts())]
 
 
 def _batches_of(shard: tuple[int, int] | None, count: int) -> range:

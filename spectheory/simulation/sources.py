@@ -84,8 +84,9 @@ class LanguageModelSource:
     def _check_texts(self) -> None:
         if self.settings.restriction is not None:
             raise InvalidInputError("whole texts are not restricted to few tokens; leave the restriction out")
-        if len(self.token_ids) < 2:
-            raise InvalidInputError("an interval over texts needs at least 2 prompts, got 1")
+        if len({*self._prompt_numbers}) < 2:
+            got = f"{len(self.token_ids)} equal ones" if len(self.token_ids) > 1 else "1"
+            raise InvalidInputError(f"an interval over texts needs at least 2 different prompts, got {got}")
         for ids in self.token_ids:
             self.unloaded.check_length(len(ids) + self.max_new_tokens, self.draft_length)
         if self.settings.with_ceilings and not isinstance(self.process, Iid):
@@ -134,6 +135,15 @@ class LanguageModelSource:
 
         return Restriction.fixed(*restriction.token_sets[self._places(batch)])
 
+    @cached_property
+    def _prompt_numbers(self) -> list[int]:
+        first: dict[tuple[int, ...], int] = {}
+        return [first.setdefault(tuple(ids), number) for number, ids in enumerate(self.token_ids)]
+
+    def prompt_numbers(self, batch: int) -> list[int]:
+        """Which prompts the strata of a batch are of; equal prompts have the number of the first."""
+        return self._prompt_numbers[self._places(batch)]
+
     def prompts_of(self, batch: int) -> list[list[int]]:
         return self.token_ids[self._places(batch)]
 
@@ -178,6 +188,9 @@ class EnumeratedSource:
             resolve_device(device)
         self.pair, self.process = pair, process
         self.draft_length, self.device = pair.draft_length, device
+
+    def prompt_numbers(self, batch: int) -> list[int]:
+        return [batch]
 
     def open_batch(self, batch: int) -> Draw:
         target = [self._to_device(level) for level in self.pair.target]
