@@ -16,6 +16,7 @@ from spectheory.models.sampling import SamplingOptions
 from spectheory.pairs.drafts import ConfidenceTree
 from spectheory.paper import equal_rows, read_study_prompts, study, study_results
 from spectheory.paper.equal_rows import StudyPrompt, StudySettings, node_probs
+from spectheory.paper.measured import measurement
 from spectheory.paper.study_results import EVERYWHERE, best_verifiers, least_of_halves
 from spectheory.simulation.estimates import Tally
 from spectheory.verification.algorithms import verifiers
@@ -198,3 +199,19 @@ def test_the_best_verifiers(folders: tuple[Path, Path]) -> None:
 def test_a_domain_must_not_be_called_as_all_of_them(folders: tuple[Path, Path]) -> None:
     with pytest.raises(InvalidInputError, match="a domain is called 'all'"):
         study(folders[0], [str(folders[1])], [StudyPrompt(EVERYWHERE, "import os")], **SMALL)
+
+
+def test_the_table_of_the_readme_is_that_of_the_measurement() -> None:
+    found = measurement("study")
+    settings = {"temperatures": (0.6, 1.0), "confidence": 0.95}
+    names = "temperature", "draft model", "drafts", "verifier", "8 nodes", "64 nodes", "gain over block"
+    lines = [
+        [line[name] for name in (*names, "misses the ceiling by")]
+        for line in study_results.Study(settings, found.select()).best().rows
+    ]
+    page = (Path(__file__).parents[2] / "README.md").read_text(encoding="utf-8").splitlines()
+    drafts = [f"| `{name}` |" for name in ("smollm2-draft", "target:last-4", "prompt:ngram-3")]
+    rows = [row.split("|")[1:-1] for row in page if any(name in row for name in drafts)]
+    table = [[cell.strip().strip("`") for cell in row] for row in rows]
+    assert table == lines
+    assert len(lines) == 14
