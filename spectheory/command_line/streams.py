@@ -48,7 +48,7 @@ def pipes_that_may_close() -> Iterator[None]:
         raw = _Raw(getattr(buffer, "raw", buffer), name)  # the buffer itself is raw with ``python -u``
         at_once = stream.line_buffering or stream.write_through
         text = io.TextIOWrapper(
-            io.BufferedWriter(raw), stream.encoding, stream.errors, line_buffering=at_once
+            io.BufferedWriter(raw), stream.encoding, "backslashreplace", line_buffering=at_once
         )
         setattr(sys, name, text)
     try:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from spectheory.foundation.errors import InvalidInputError
 from spectheory.foundation.settings import Settings, setting
 from spectheory.foundation.validation import check_count
 from spectheory.pairs.drafts import DraftProcess
@@ -54,3 +55,5 @@ class DecodingSettings(Settings):
     def __post_init__(self) -> None:
         self._check(check_count, "draft_length", "max_new_tokens", "batch_size", "max_prompt_tokens")
         self._check(partial(check_count, at_least=0), "seed")
+        if "" in self.stop_strings:
+            raise InvalidInputError("a stop string must have at least one character, got ''")

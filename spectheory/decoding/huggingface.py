@@ -24,6 +24,8 @@ from spectheory.models.growing_texts import Texts
 from spectheory.pairs.drafts import DraftProcess
 from spectheory.verification.resolve import find_verifier
 
+WITH_A_STATE = ("UnbatchedClassifierFreeGuidanceLogitsProcessor", "SynthIDTextWatermarkLogitsProcessor")
+"""Logits processors of transformers that keep a state from call to call."""
 RECORDS = ("output_scores", "output_logits", "output_attentions", "output_hidden_states")
 
 
@@ -69,7 +71,7 @@ def generate(
         InvalidOutcomeError: the answer of a user's verifier is not a law where it was drawn from.
     """
     found, draft_length = find_verifier(verifier), check_count("draft_length", draft_length)
-    _refuse_what_is_not_done(generation_config, input_ids, text_streamer)
+    _refuse_what_is_not_done(generation_config, input_ids, text_streamer, logits_processor)
     pair = LanguageModelPair.of(model, draft_model)
     process = pair.draft_process(drafts)
     bound = found.bind(process)
@@ -107,7 +109,15 @@ def generate(
     return sequences
 
 
-def _refuse_what_is_not_done(config: GenerationConfig, input_ids: Tensor, text_streamer: Any) -> None:
+def _refuse_what_is_not_done(
+    config: GenerationConfig, input_ids: Tensor, text_streamer: Any, processors: LogitsProcessorList
+) -> None:
+    for processor in processors:
+        if type(processor).__name__ in WITH_A_STATE:
+            raise InvalidInputError(
+                f"{type(processor).__name__} keeps a state from call to call, which a loop that takes back "
+                "drafted tokens cannot follow; leave it out"
+            )
     if (config.num_beams or 1) > 1:
         raise InvalidInputError(f"num_beams must be 1, got {config.num_beams}; a verifier samples")
     asked = [name for name in RECORDS if getattr(config, name, False)]

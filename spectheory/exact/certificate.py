@@ -147,7 +147,12 @@ class Certificate(Result):
 
     @property
     def optimum(self) -> Number | None:
-        """The value of ``best``: a Fraction, or a float; ``None`` if there is none."""
+        """The value of ``best``: a Fraction, or a float; ``None`` if there is none.
+
+        Of an interval it is the lower end, or what this verifier earns, if it is lossless and earns more.
+        """
+        if isinstance(self.best, OptimumInterval) and self.is_valid:
+            return max(self.best.value, self.block_efficiency)
         return None if self.best is None else self.best.value
 
     @property
@@ -247,7 +252,7 @@ class Certificate(Result):
             "undefined": to_json(self.undefined),
             "prefix_matching": self.prefix_matching,
             "optimum": best.get("value"),
-            "optimum_float": best.get("value_float"),
+            "optimum_float": None if self.optimum is None else float(self.optimum),
             "optimum_lower": best.get("lower"),
             "optimum_upper": best.get("upper"),
             "optimum_note": self.optimum_note,

@@ -23,7 +23,7 @@ import numpy as np
 
 from spectheory.exact.law import DEFAULT_MAX_TUPLES, OutputLaw, output_law
 from spectheory.foundation.errors import InvalidInputError, InvalidOutcomeError
-from spectheory.foundation.exact_numbers import Number
+from spectheory.foundation.exact_numbers import Number, float_tolerance
 from spectheory.foundation.validation import check_count
 from spectheory.pairs.contexts import Context, context_number
 from spectheory.pairs.drafts import DraftProcess, PerPath, draft_process
@@ -32,6 +32,9 @@ from spectheory.pairs.pair import ModelPair
 from spectheory.verification.modification import modified_rows
 from spectheory.verification.resolve import find_verifier, in_arithmetic_of
 from spectheory.verification.verifier import Verifier
+
+ROUNDING = 1e-12
+"""Of float rows: a stop of smaller probability without a correction token is rounding, and is left out."""
 
 
 def modified_pair(
@@ -92,7 +95,7 @@ def completed_law(
 
 
 def _defined(law: OutputLaw) -> OutputLaw:
-    if law.undefined:
+    if law.undefined > float_tolerance(law.pair, ROUNDING):
         raise InvalidOutcomeError(
             f"with probability {law.undefined} the verifier stops where its correction token is 0/0; "
             "`certify` shows the defect of one iteration, further iterations are not defined"

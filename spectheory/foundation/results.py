@@ -253,4 +253,5 @@ _LATEX = str.maketrans(
 
 
 def _latex(text: str) -> str:
-    return text.translate(_LATEX)
+    r"""Text in a cell; behind ``\\`` a bracket or a star would be read as an argument."""
+    return ("{}" if text.startswith(("[", "*")) else "") + text.translate(_LATEX)

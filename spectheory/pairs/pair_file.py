@@ -72,6 +72,8 @@ def parse_document(document: Any) -> PairFields:
     vocab, context_free = document["vocab"], document.get("context_free", False)
     if not isinstance(vocab, list) or not all(isinstance(name, str) for name in vocab):
         raise InvalidPairError(f"vocab must be a list of strings, got {vocab!r}")
+    if any("\ud800" <= character <= "\udfff" for name in vocab for character in name):
+        raise InvalidPairError("a name in vocab has half of a surrogate pair, which is no character")
     if not isinstance(context_free, bool):
         raise InvalidPairError(f"context_free must be true or false, got {context_free!r}")
     tolerance = document.get("row_sum_tolerance", ROW_SUM_TOLERANCE)

@@ -2,6 +2,7 @@
 
 import errno
 import io
+import json
 import os
 import subprocess
 import sys
@@ -115,3 +116,13 @@ def test_processes(pair_file: str, unbuffered: str) -> None:
                 env=os.environ | {"PYTHONUNBUFFERED": unbuffered},
             )  # fmt: skip
             assert (done.returncode, done.stderr) == expected
+
+
+def test_a_name_that_the_output_cannot_encode_is_escaped(tmp_path: Path) -> None:
+    pair = {"format": "spectheory-pair/1", "vocab": ["A", "\u732b"], "draft_length": 1, "context_free": True}
+    rows = {"target": ["1/3", "2/3"], "draft": ["2/3", "1/3"]}
+    (tmp_path / "pair.json").write_text(json.dumps(pair | rows), encoding="utf-8")
+    command = [sys.executable, "-m", "spectheory", "certify", "pair.json", "--verifier", DEFECT]
+    ascii_only = os.environ | {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}
+    done = subprocess.run(command, cwd=tmp_path, env=ascii_only, capture_output=True, text=True, check=False)
+    assert (done.returncode, "\\u732b" in done.stdout) == (1, True)

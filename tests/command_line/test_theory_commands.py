@@ -118,6 +118,11 @@ def test_acceptance_reference_values(
     assert "multi-round" in capsys.readouterr().out
 
 
+def test_a_minimum_cut_may_be_empty(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["acceptance", "--target", "1/2,1/2", "--draft", "1/2,1/2", "-k", "2"]) == 0
+    assert "optimal (OTM)" in capsys.readouterr().out
+
+
 @pytest.mark.parametrize("num_drafts", [1, 2, 3, 5])
 @pytest.mark.parametrize(
     ("target", "draft"),

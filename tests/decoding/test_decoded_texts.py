@@ -137,6 +137,7 @@ def test_the_parts_of_a_text() -> None:
         ),
         ({"verifier": "blok"}, "did you mean 'block'"),
         ({"prompts": []}, "at least one prompt"),
+        ({"stop_strings": [""]}, "a stop string must have at least one character"),
     ],
 )
 def test_bad_settings_are_refused(bundled: LanguageModelPair, settings: dict[str, Any], words: str) -> None:

@@ -133,6 +133,7 @@ class Doubled:
     ("settings", "words"),
     [
         ({"num_beams": 2}, "num_beams must be 1, got 2"),
+        ({"guidance_scale": 1.5}, "UnbatchedClassifierFreeGuidanceLogitsProcessor keeps a state"),
         ({"output_scores": True, "return_dict_in_generate": True}, "output_scores is not recorded"),
         ({"attention_mask": torch.tensor([[1, 0, 1]])}, "padded at the left"),
         ({"max_new_tokens": 600}, "512 positions"),

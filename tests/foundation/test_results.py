@@ -223,3 +223,9 @@ def test_a_law_lists_its_outputs() -> None:
     assert (len(lengths.rows), len(outputs.rows), outputs.note) == (2, 5, "")
     long = found("OutputLaw")
     assert long.tables()[1].note == f"and {len(long.to_document()['outputs']) - 20} other outputs"
+
+
+def test_brackets_behind_the_end_of_a_line_are_text() -> None:
+    """LaTeX reads them, and a star, as arguments of the line break otherwise."""
+    table = Table("", [{"name": "[1ex] a", "value": "*"}])
+    assert "{}[1ex] a & {}*" in table.to_latex()

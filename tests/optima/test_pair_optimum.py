@@ -7,13 +7,17 @@ import sys
 import pytest
 
 from program_support import TWO_TOKENS
-from spectheory import instances
+from spectheory import certify, instances
+from spectheory.exact.iteration import expected_calls
 from spectheory.exact.law import output_law
 from spectheory.foundation.errors import EnumerationTooLargeError, InvalidInputError, SolverError
 from spectheory.optima import (
     CertifiedInterval,
     Solution,
     antichains,
+    fewest_calls,
+    lossy_optimum,
+    most_decoded_tokens,
     multi_path_interval,
     multi_path_optimum,
     optimal_acceptance,
@@ -22,6 +26,7 @@ from spectheory.optima import (
 )
 from spectheory.pairs.drafts import Iid, PerPath, PrefixTree
 from spectheory.pairs.pair import ModelPair
+from spectheory.simulation import simulate_enumerated
 
 
 @pytest.mark.parametrize("num_drafts", [0, -1, 1.5, True, "2"])
@@ -139,3 +144,23 @@ def test_limits_are_handed_on() -> None:
     assert optimum(large, 4, time_limit=1e-9).status == "time limit"
     assert isinstance(optimum(pair, 1_001), CertifiedInterval)
     assert isinstance(optimum(pair, 1_000), Solution)
+
+
+LOOSE = {
+    "target": [0.33, 0.661], "draft": [0.3329969727547931, 0.6670030272452069], "row_sum_tolerance": 0.01,
+}  # fmt: skip
+
+
+def test_float_rows_are_divided_by_their_sums_everywhere() -> None:
+    """On this pair both rows are equal then, so that every draft is accepted; else the optimum is 2.973."""
+    pair = ModelPair.context_free_pair(LOOSE["target"], LOOSE["draft"], 2, row_sum_tolerance=0.01)
+    assert pair.normalised() is not pair
+    best = optimum(pair)
+    assert best.lower <= 3 <= best.upper + 1e-9
+    assert best.upper == pytest.approx(3, abs=1e-9)
+    assert certify("block", pair).block_efficiency == pytest.approx(3, abs=1e-12)
+    assert float(lossy_optimum(pair, 0).value) == pytest.approx(3, abs=1e-6)
+    assert float(most_decoded_tokens(pair, 1).value) == pytest.approx(3, abs=1e-6)
+    for calls in (fewest_calls(pair, 3).value, expected_calls("block", pair, 3)):
+        assert float(calls) == pytest.approx(1, abs=1e-9)
+    assert simulate_enumerated(pair, ["block"], samples=100).estimates[0].block_efficiency == pytest.approx(3)

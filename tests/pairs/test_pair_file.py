@@ -15,7 +15,13 @@ from spectheory import instances
 from spectheory.exact.law import output_law
 from spectheory.foundation.errors import EnumerationTooLargeError, InvalidPairError
 from spectheory.pairs.pair import ModelPair
-from spectheory.pairs.pair_file import OPTIONAL_FIELDS, REQUIRED_FIELDS, ROW_SUM_TOLERANCE, parse_context
+from spectheory.pairs.pair_file import (
+    OPTIONAL_FIELDS,
+    REQUIRED_FIELDS,
+    ROW_SUM_TOLERANCE,
+    parse_context,
+    parse_document,
+)
 from spectheory.testing.strategies import pairs
 
 
@@ -184,3 +190,11 @@ def test_the_tolerance_is_written_and_read(tmp_path: Path) -> None:
     default = instances.two_token(1)
     assert "row_sum_tolerance" not in default.to_document()
     assert ModelPair.from_document(default.to_document()).row_sum_tolerance == ROW_SUM_TOLERANCE
+
+
+def test_half_of_a_surrogate_pair_is_no_name() -> None:
+    """It could be read and not be printed."""
+    document = {"format": "spectheory-pair/1", "vocab": ["A", "\ud800"], "draft_length": 1}
+    rows = {"context_free": True, "target": ["1/2", "1/2"], "draft": ["1/2", "1/2"]}
+    with pytest.raises(InvalidPairError, match="half of a surrogate pair"):
+        parse_document(document | rows)

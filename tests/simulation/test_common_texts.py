@@ -189,7 +189,7 @@ def test_the_base_of_gains_is_chosen(pair: LanguageModelPair) -> None:
         ({"gain_width": 0.1}, "gain_width was asked for with one verifier"),
         ({"with_time": True}, "with_time was asked for with common_texts"),
         ({"with_ceilings": True}, "with_ceilings was asked for with common_texts"),
-        ({"prompts": [[1]]}, "needs at least 2 prompts, got 1"),
+        ({"prompts": [[1]]}, "needs at least 2 different prompts, got 1"),
         ({"restriction": Restriction.fixed([0, 1])}, "leave the restriction out"),
     ],
 )

@@ -260,3 +260,15 @@ def test_two_draws_of_two_strata_by_hand() -> None:
     assert (found.counted, found.counted_standard_error) == (1.75, 0.25)
     assert found.samples == 4
     assert found.length_probs == found.counted_length_probs == [0.25, 0.75]
+
+
+def test_strata_with_equal_labels_are_one() -> None:
+    tally = Tally.zeros(3, 1)
+    tally.add_calls(
+        np.array([0, 1, 2, 2]), np.array([1.0, 1.5, 2.0, 1.0]), np.array([0, 1, 1, 0]), np.ones((4, 2)) / 2
+    )
+    assert tally.summed_by([4, 5, 6]) is tally
+    joined = tally.summed_by([4, 5, 4])
+    assert joined.expected.tolist() == [4.0, 1.5]
+    assert joined.draws.tolist() == [3, 1]
+    assert joined.counted_lengths.tolist() == [[2, 1], [0, 1]]

@@ -7,11 +7,12 @@ from typing import Any
 
 import pytest
 
-from spectheory import instances, optimum
+from spectheory import certify, instances, optimum
 from spectheory.exact.law import output_law
 from spectheory.foundation.errors import InvalidInputError
 from spectheory.models import LanguageModelPair, bundled_prompts
 from spectheory.pairs.drafts import ConfidenceTree, Iid, PrefixTree, ShapedTree, WithoutReplacement
+from spectheory.pairs.pair import ModelPair
 from spectheory.simulation import Budget, plan, plan_pair, plan_profile, predicted_speed_up, simulate
 from spectheory.simulation.planning import Candidate, _spread, _widths, candidates_of_models
 from spectheory.verification.algorithms import verifiers
@@ -155,3 +156,14 @@ def test_an_estimate_says_what_it_does_not_know() -> None:
     found = replace(plan_pair(instances.two_token(1), Budget(1), ["block"]), unknown=["block"])
     assert found.headline().endswith("tokens per unit of cost (not known to be lossless)")
     assert "not known to be lossless: block" in found.tables()[0].note
+
+
+def test_the_limit_of_a_plan_is_an_upper_end() -> None:
+    """On this pair only an interval is known, and greedy multi-path lies inside of it."""
+    pair = ModelPair.context_free_pair(["1/10", "9/10"], ["2/5", "3/5"], 4)
+    found = plan_pair(pair, Budget(8), ["greedy_multipath"])
+    assert found.optimum is not None
+    assert found.optimum >= found.best.block_efficiency
+    certificate = certify("greedy_multipath", pair, 2)
+    assert certificate.optimum >= certificate.block_efficiency
+    assert certificate.to_document()["optimum_float"] == float(certificate.optimum)

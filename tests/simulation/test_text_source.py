@@ -152,7 +152,7 @@ class Twice:
         ({"max_new_tokens": 60}, InvalidInputError, "64 positions"),
         ({"samples": 0}, InvalidInputError, "samples must be a whole number of at least 1"),
         ({"restriction": Restriction.fixed([0, 1])}, InvalidInputError, "not restricted"),
-        ({"prompts": [[1]]}, InvalidInputError, "at least 2 prompts"),
+        ({"prompts": [[1]]}, InvalidInputError, "at least 2 different prompts"),
     ],
 )
 def test_what_is_refused(
@@ -177,3 +177,17 @@ def test_trees_without_replacement_are_drawn_with_common_numbers(pair: LanguageM
     assert texts.block_efficiency == pytest.approx(calls.block_efficiency, abs=5 * calls.standard_error)
     (fewer,) = simulated(pair, [name], drafts=WithoutReplacement((1, 1)), max_new_tokens=1).estimates
     assert texts.block_efficiency > fewer.block_efficiency + 0.2  # the partner
+
+
+def test_equal_prompts_are_one_observation(pair: LanguageModelPair) -> None:
+    """Sixteen copies of four prompts are as sure of other prompts as four are, and not four times as sure."""
+    prompts = [list(prompt) for prompt in PROMPTS[:4]]
+    once = simulated(pair, ["block", "token"], prompts=prompts, samples=16)
+    copied = simulated(pair, ["block", "token"], prompts=prompts * 16)
+    for one, many in zip(once.estimates, copied.estimates, strict=True):
+        widths = [high - low for low, high in (one.interval, many.interval)]
+        assert widths[1] > 0.7 * widths[0]
+    gains = [run.estimates[1].gain_interval for run in (once, copied)]
+    assert gains[1][1] - gains[1][0] > 0.7 * (gains[0][1] - gains[0][0])
+    with pytest.raises(InvalidInputError, match="at least 2 different prompts, got 64 equal ones"):
+        simulated(pair, ["block"], prompts=prompts[:1] * 64)

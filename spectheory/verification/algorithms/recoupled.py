@@ -107,6 +107,7 @@ class Recoupled(Verifier):
             >>> print(Recoupled(verifiers["block"]).block_efficiency(instances.two_token(2), 2))
             182/81
         """
+        pair = pair if self.exact else pair.to_float()
         size, length = pair.vocab_size, pair.draft_length
         probs = pair.draft_path_probs(length - 1)
         nodes, num_drafts = np.flatnonzero(probs).tolist(), check_num_drafts(num_drafts)

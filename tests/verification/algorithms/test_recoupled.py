@@ -178,3 +178,11 @@ def test_refusals(monkeypatch: Any) -> None:
     monkeypatch.setattr(recoupled, "MAX_LAST_TOKENS", 3)
     with pytest.raises(EnumerationTooLargeError, match="here 4 and at most 3"):
         output_law(Recoupled(verifiers["block"]), instances.two_token(1), 2)
+
+
+def test_minimum_cuts_over_a_base_in_floats() -> None:
+    """``spectr`` has an irrational factor, so that an exact pair is computed with in float64."""
+    pair = instances.two_token(2)
+    recoupled = Recoupled(verifiers["spectr"])
+    expected = float(certify(recoupled, pair, 2).block_efficiency)
+    assert recoupled.block_efficiency(pair, 2) == pytest.approx(expected, abs=1e-9)
