@@ -389,7 +389,7 @@ def stop_deviation(stop_probs: Array) -> Deviation:
     """
     xp = namespace(stop_probs)
     flat = stop_probs.reshape((*stop_probs.shape[:-2], -1))
-    return Deviation(-xp.sum(positive_part(-flat), axis=-1), abs(xp.sum(flat, axis=-1) - 1))
+    return Deviation(0 - xp.sum(positive_part(-flat), axis=-1), abs(xp.sum(flat, axis=-1) - 1))
 
 
 def correction_deviation(rows: Array, probs: Array, are_weights: bool = False) -> tuple[Deviation, Array]:

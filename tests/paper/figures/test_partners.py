@@ -198,7 +198,7 @@ LIES: list[tuple[str, str, Lie, list[str]]] = [
      ["block earns at least"]),
     ("paired_gains", "measurement",
      after(lambda found, *_: replace(
-         found, rows=[(name, name != "scored_multipath", 0.5, 0.6, 0.7) for name, *_ in found.rows]
+         found, rows=[(name, name != "scored_multipath", 2.0, 0.5, 0.6, 0.7) for name, *_ in found.rows]
      )),
      ["every gain lies", "scored selection gains"]),
     ("real_gaps", "optimum", told(lower=plus(-0.1)), ["the optimum is known"]),
