@@ -147,12 +147,7 @@ class Certificate(Result):
 
     @property
     def optimum(self) -> Number | None:
-        """The value of ``best``: a Fraction, or a float; ``None`` if there is none.
-
-        Of an interval it is the lower end, or what this verifier earns, if it is lossless and earns more.
-        """
-        if isinstance(self.best, OptimumInterval) and self.is_valid:
-            return max(self.best.value, self.block_efficiency)
+        """The value of ``best``: a Fraction or a float, the lower end of an interval; None without one."""
         return None if self.best is None else self.best.value
 
     @property
@@ -184,14 +179,16 @@ class Certificate(Result):
         return f"{self.verifier}: {verdict}, {self.scope.in_words()}{drafts}, {arithmetic}"
 
     def shown(self) -> dict[str, Any]:
-        gap = self.best.value - self.block_efficiency if isinstance(self.best, Solution) else None
+        best: Any = self.best
+        gap = best.value - self.block_efficiency if isinstance(best, Solution) else None
+        is_interval = isinstance(best, OptimumInterval)
         return {
             "algorithm": self.source,
             "drafts": count_text(self.num_drafts, "draft"),
             "lossless": self.is_valid,
             "block_efficiency": self.block_efficiency,
             "total_variation": self.total_variation,
-            "optimum": self.optimum,
+            "optimum": f"{best.lower:.9g} to {best.upper:.9g}" if is_interval else self.optimum,
             "not_computed": self.optimum_note if self.best is None else None,
             "gap": gap,
             "largest_gap": self.gap_float if gap is None else None,
@@ -252,7 +249,7 @@ class Certificate(Result):
             "undefined": to_json(self.undefined),
             "prefix_matching": self.prefix_matching,
             "optimum": best.get("value"),
-            "optimum_float": None if self.optimum is None else float(self.optimum),
+            "optimum_float": best.get("value_float"),
             "optimum_lower": best.get("lower"),
             "optimum_upper": best.get("upper"),
             "optimum_note": self.optimum_note,

@@ -141,11 +141,9 @@ def merge_checkpoints(paths: Sequence[str | Path], out: str | Path) -> list[int]
     headers: list[bytes] = []
     found: dict[int, bytes] = {}
     for path in map(Path, paths):
-        whole = _whole_lines(path)
-        first, *lines = whole or [b""]
-        if whole:
-            _notice_unfinished(path, whole, "its batch is missing")
+        first, *lines = whole = _whole_lines(path) or [b""]
         identity = _header(path, first)
+        _notice_unfinished(path, whole, "its batch is missing")
         if headers:
             _check_identity(path, identity, _header(Path(paths[0]), headers[0]), complete=True)
         headers.append(first)
