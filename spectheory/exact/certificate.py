@@ -188,7 +188,7 @@ class Certificate(Result):
             "lossless": self.is_valid,
             "block_efficiency": self.block_efficiency,
             "total_variation": self.total_variation,
-            "optimum": f"{best.lower:.9g} to {best.upper:.9g}" if is_interval else self.optimum,
+            "optimum": f"{best.lower} to {best.upper}" if is_interval else self.optimum,
             "not_computed": self.optimum_note if self.best is None else None,
             "gap": gap,
             "largest_gap": self.gap_float if gap is None else None,

@@ -293,6 +293,8 @@ def study(
     settings = replace(settings or StudySettings(), **changes)
     if not prompts or not drafts:
         raise InvalidInputError("a study needs at least one prompt and one draft model")
+    if len({str(prompt.text) for prompt in prompts}) < len(prompts):
+        raise InvalidInputError("prompts must differ: intervals count every prompt as a cluster of its own")
     if any(prompt.domain == EVERYWHERE for prompt in prompts):
         raise InvalidInputError(f"a domain is called {EVERYWHERE!r}, which stands for all of them; rename it")
     pairs = {str(draft): UnloadedPair.find(target, draft, device=device) for draft in drafts}

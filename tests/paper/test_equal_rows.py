@@ -21,7 +21,12 @@ from spectheory.paper.study_results import EVERYWHERE, best_verifiers, least_of_
 from spectheory.simulation.estimates import Tally
 from spectheory.verification.algorithms import verifiers
 
-PROMPTS = [StudyPrompt(domain, text) for text in ("import os", "def main(", "x =") for domain in ("a", "b")]
+OF_A, OF_B = ("import os", "def main(", "x ="), ("import re", "def other(", "y =")
+PROMPTS = [
+    StudyPrompt(domain, text)
+    for texts in zip(OF_A, OF_B, strict=True)
+    for domain, text in zip("ab", texts, strict=True)
+]
 SMALL: dict[str, Any] = {
     "nodes": (2, 4, 8), "draft_length": 2, "temperatures": (0.8,), "max_new_tokens": 4, "every": 2,
     "batch_size": 2, "max_prompt_tokens": 8,
@@ -194,6 +199,12 @@ def test_the_best_verifiers(folders: tuple[Path, Path]) -> None:
         rivals = [float(other["8 nodes"].split()[0]) for other in whole
                   if other["drafts"] == line["drafts"] and other["8 nodes"]]  # fmt: skip
         assert float(line["8 nodes"].split()[0]) == max(rivals)
+
+
+def test_equal_prompts_are_refused(folders: tuple[Path, Path]) -> None:
+    """Each would count as a cluster of its own."""
+    with pytest.raises(InvalidInputError, match="prompts must differ"):
+        study(folders[0], [str(folders[1])], [PROMPTS[0], PROMPTS[0]._replace(domain="b")], **SMALL)
 
 
 def test_a_domain_must_not_be_called_as_all_of_them(folders: tuple[Path, Path]) -> None:

@@ -127,7 +127,8 @@ class Proof(Result):
             "scope": self.scope,
             "rows": "\n".join(sides),
             "open_share": self.outside if self.verdict == UNDECIDED else None,
-            "assumed": "a new object has seen no call, and the code does not look at the types of numbers",
+            "assumed": "a new object has seen no call, the code does not look at the types of numbers, and "
+            "modified_target_rows, if there is one, is of later calls",
         }
 
     def tables(self) -> list[Table]:
