@@ -9,7 +9,7 @@
 3. Over whole texts every verifier writes its own, so that drafts are not common.
 
 The prompts are the 64 bundled ones, pieces of code, then those of ``spectheory study`` and of
-``smollm2_prompts.jsonl``: 256 of code, prose and chat.  Half-widths fall with the number of prompts far
+``smollm2_prompts.jsonl``: 256 of code, prose and chat.  With ``--code`` all are code.  Half-widths fall with the number of prompts far
 more than with the length of their texts.  Each part is kept in ``--folder`` as soon as it is finished, and
 the same command goes on from there.
 
@@ -18,8 +18,10 @@ Run: ``spectheory models fetch smollm2`` and ``OMP_NUM_THREADS=1 PYTHONPATH=. py
 
 import json
 import time
+from collections.abc import Iterator
 from itertools import chain, combinations
 from pathlib import Path
+from sysconfig import get_path
 from typing import Any
 
 import click
@@ -58,6 +60,7 @@ OTHER_PROMPTS = (STUDY_PROMPTS, Path(__file__).parent / "smollm2_prompts.jsonl")
 @click.command()
 @click.option("--target", default="smollm2", help="As in spectheory simulate.")
 @click.option("--draft", default="target:29-layers", help="As in spectheory simulate.")
+@click.option("--code", is_flag=True, help="Behind the bundled prompts, pieces of Python's standard library.")
 @click.option("--prompts", default=256, help="The first N prompts only.")
 @click.option("--tokens", default=16, help="The length of the texts.")
 @click.option("--bound-every", default=8, help="The bound is sampled at every N-th token.")
@@ -68,6 +71,7 @@ OTHER_PROMPTS = (STUDY_PROMPTS, Path(__file__).parent / "smollm2_prompts.jsonl")
 def main(
     target: str,
     draft: str,
+    code: bool,
     prompts: int,
     tokens: int,
     bound_every: int,
@@ -80,11 +84,14 @@ def main(
     torch.set_num_threads(1)
     folder.mkdir(parents=True, exist_ok=True)
     pair = LanguageModelPair.load(target, draft, device="cpu")
-    texts = [*bundled_prompts(), *chain.from_iterable(map(read_prompts, OTHER_PROMPTS))][:prompts]
+    others = (
+        dict.fromkeys(library_pieces()) if code else chain.from_iterable(map(read_prompts, OTHER_PROMPTS))
+    )
+    texts = [*bundled_prompts(), *others][:prompts]
     shared = {"drafts": NUM_DRAFTS, "draft_length": DRAFT_LENGTH, "max_prompt_tokens": 32, "threads": 1}
     common = shared | {"max_new_tokens": tokens, "common_texts": True}
     found: dict[str, Any] = {
-        "settings": {"target": target, "draft": draft, "prompts": len(texts), "tokens": tokens}
+        "settings": {"target": target, "draft": draft, "code": code, "prompts": len(texts), "tokens": tokens}
         | {"num_drafts": NUM_DRAFTS, "draft_length": DRAFT_LENGTH, "max_prompt_tokens": 32, "seed": 0}
         | {"confidence": CONFIDENCE},
         "machine": machine(),
@@ -111,6 +118,16 @@ def main(
     if out is not None:
         write(out, found)
         paired_gains(found).write("smollm2")
+
+
+def library_pieces() -> Iterator[str]:
+    """Of every source of the standard library, the first function behind its middle: 160 characters."""
+    library = Path(get_path("stdlib"))
+    for file in sorted(library.rglob("*.py")):
+        source = file.read_text(encoding="utf-8", errors="ignore")
+        start = source.find("\ndef ", len(source) // 2) + 1
+        if start and not {"site-packages", "test", "tests", "idlelib", "lib2to3"} & {*file.parts}:
+            yield source[start : start + 160]
 
 
 def paired_gains(found: dict[str, Any]) -> Measurement:

@@ -16,6 +16,7 @@ import click
 from spectheory import __version__
 from spectheory.command_line.options import json_option
 from spectheory.command_line.output import EXIT_DEFECT, EXIT_NOT_DECIDED, MADE_AGAIN, print_json
+from spectheory.foundation.documents import parse_json
 from spectheory.foundation.errors import ComputationError, InvalidInputError, UnknownNameError
 
 SAME, DIFFERS, NOT_HERE = "the same", "differs", "cannot be made again here"
@@ -91,7 +92,7 @@ def _check_proof(file: Path, names: tuple[str, ...]) -> dict[str, Any]:
 
 def _read(file: Path, data: bytes) -> dict[str, Any]:
     try:
-        document = json.loads(data, object_pairs_hook=_object)
+        document = parse_json(data)
         if document["format"] in {f"spectheory-{name}/1" for name in MADE_AGAIN}:
             made_from = document["made_from"]
             known = {name: dict(made_from[name]) for name in ("arguments", "versions")}
@@ -101,14 +102,6 @@ def _read(file: Path, data: bytes) -> dict[str, Any]:
     raise InvalidInputError(
         f"{file} is neither a proof nor what {', '.join(MADE_AGAIN)} print with --json, every name once"
     )
-
-
-def _object(fields: list[tuple[str, Any]]) -> dict[str, Any]:
-    """An object of a JSON file; ``ValueError`` if a name comes twice, of which readers keep either."""
-    found = dict(fields)
-    if len(found) < len(fields):
-        raise ValueError
-    return found
 
 
 def _make_again(

@@ -1,5 +1,6 @@
 """Tables and decoded texts for people, on stdout."""
 
+import re
 from collections.abc import Sequence
 from typing import Any
 
@@ -18,6 +19,14 @@ def _console() -> Console:
     return console if console.is_terminal else Console(highlight=False, width=120)
 
 
+_CONTROLS = re.compile(r"[^\n\t\x20-\x7e\xa0-\U0010ffff]")
+
+
+def _shown(text: str, style: str = "") -> Text:
+    """A text in which a character that would steer the terminal stands as its escape."""
+    return Text(_CONTROLS.sub(lambda found: repr(found[0])[1:-1], text), style=style)
+
+
 def print_tables(tables: Sequence[Table]) -> None:
     """Every table with its title and note; cells that do not fit are folded.
 
@@ -33,7 +42,7 @@ def print_tables(tables: Sequence[Table]) -> None:
         else:
             console.print(_grid(table, labels, texts, padding=0 if lacking > 0 else 1))
         if table.note:
-            console.print(Text(table.note))
+            console.print(_shown(table.note))
 
 
 def width_of_words(lines: Sequence[Sequence[str]]) -> int:
@@ -49,28 +58,30 @@ def width_of_words(lines: Sequence[Sequence[str]]) -> int:
 
 
 def _lists(title: str, labels: Sequence[str], texts: Sequence[Sequence[str]]) -> Grid:
-    grid = Grid(title=Text(title), show_header=False)
+    grid = Grid(title=_shown(title), show_header=False)
     grid.add_column(style="bold", no_wrap=True)
     grid.add_column(overflow="fold")
     for row in texts:
         for label, text in zip(labels, row, strict=True):
-            grid.add_row(Text(label), Text(text), end_section=label == labels[-1])
+            grid.add_row(_shown(label), _shown(text), end_section=label == labels[-1])
     return grid
 
 
 def _grid(table: Table, labels: Sequence[str], texts: Sequence[Sequence[str]], padding: int) -> Grid:
     has_lines = bool(labels) and any("\n" in text for row in texts for text in row)
-    grid = Grid(title=Text(table.title), show_header=bool(labels), show_lines=has_lines, padding=(0, padding))
+    grid = Grid(
+        title=_shown(table.title), show_header=bool(labels), show_lines=has_lines, padding=(0, padding)
+    )
     for number, is_numeric in enumerate(table.numeric() or [False] * len(labels)):
         grid.add_column(
-            Text(labels[number]) if labels else "",
+            _shown(labels[number]) if labels else "",
             justify="right" if is_numeric else "left",
             style=None if labels or number else "bold",
             overflow="fold",
             no_wrap=number == 0,
         )
     for row in texts:
-        grid.add_row(*map(Text, row))
+        grid.add_row(*map(_shown, row))
     return grid
 
 
@@ -79,12 +90,12 @@ def print_texts(document: dict[str, Any]) -> None:
     console = _console()
     marks = ("", "") if console.is_terminal else ("‹", "›")
     for text in document["texts"]:
-        line = Text(text["prompt"], style="dim")
+        line = _shown(text["prompt"], style="dim")
         for piece in text["pieces"]:
             if piece["accepted"]:
-                line.append(marks[0] + piece["text"] + marks[1], style="green underline")
+                line.append(_shown(marks[0] + piece["text"] + marks[1], style="green underline"))
             else:
-                line.append(piece["text"], style="not dim")
+                line.append(_shown(piece["text"], style="not dim"))
         console.print(line, soft_wrap=True)
         beyond = sum(text["accepted_per_call"]) + text["calls"] - text["tokens"]
         console.print(

@@ -12,6 +12,7 @@ from dataclasses import fields, is_dataclass
 from fractions import Fraction
 from hashlib import sha256
 from importlib.metadata import PackageNotFoundError, version
+from math import isinf
 from pathlib import Path
 from typing import Any
 
@@ -31,6 +32,38 @@ def to_json(value: Any) -> Any:
     if isinstance(value, (tuple, list)):
         return [to_json(entry) for entry in value]
     return value.item() if hasattr(value, "item") else value
+
+
+def parse_json(text: str | bytes) -> Any:
+    """JSON in which every key stands once and every number can be held, for files that others wrote.
+
+    Raises:
+        ValueError: it is not JSON, an object has a key twice, or a number is beyond float64.
+
+    Example:
+        >>> parse_json('{"a": 1e-400}')
+        Traceback (most recent call last):
+        ...
+        ValueError: 1e-400 is beyond float64; write it as a text such as '1/3'
+    """
+    return json.loads(text, object_pairs_hook=_without_repeats, parse_float=_held)
+
+
+def _without_repeats(items: list[tuple[str, Any]]) -> dict[str, Any]:
+    # Plain JSON would keep the last of two equal keys.
+    found = dict(items)
+    if len(found) < len(items):
+        keys = [key for key, _ in items]
+        repeated = next(key for key in keys if keys.count(key) > 1)
+        raise ValueError(f"the key {repeated!r} stands twice in one object; keep one of them")
+    return found
+
+
+def _held(text: str) -> float:
+    number = float(text)
+    if isinf(number) or (number == 0 and set(text.lower().partition("e")[0]) & set("123456789")):
+        raise ValueError(f"{text} is beyond float64; write it as a text such as '1/3'")
+    return number
 
 
 def json_sha256(value: Any, prefix: str = "") -> str:

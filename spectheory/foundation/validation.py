@@ -12,6 +12,10 @@ from spectheory.foundation.errors import InvalidInputError, UnknownNameError
 
 MAX_TOLERANCE = 1e-2
 """Larger tolerances, in probability, would accept arrays that are not distributions."""
+LARGEST_COUNT = 2**63 - 1
+"""What arrays of whole numbers hold."""
+MOST_DRAFTS = 10**6
+"""Beyond it a power of a rational fills the memory."""
 
 
 def unknown_name(what: str, name: str, known: Iterable[str], also: str = "") -> UnknownNameError:
@@ -60,7 +64,12 @@ def is_whole(value: Any) -> bool:
 
 
 def check_count(
-    name: str, value: Any, at_least: int = 1, error: type[Exception] = InvalidInputError, advice: str = ""
+    name: str,
+    value: Any,
+    at_least: int = 1,
+    error: type[Exception] = InvalidInputError,
+    advice: str = "",
+    at_most: int = LARGEST_COUNT,
 ) -> int:
     """``value`` as an int.
 
@@ -70,16 +79,23 @@ def check_count(
         at_least: the smallest number that will do.
         error: the class to raise, ``InvalidInputError`` or a subclass.
         advice: what to do, where name and range do not say.
+        at_most: the largest number that will do.
     """
     if not is_whole(value) or value < at_least:
         received = f"got {value!r}; {advice}" if advice else f"got {value!r}"
         raise error(f"{name} must be a whole number of at least {at_least}, {received}")
+    if value > at_most:
+        raise error(f"{name} must be at most {at_most}, got {_shortened(value)}")
     return int(value)
+
+
+def _shortened(number: int) -> str:
+    return f"{number}" if number < 10**40 else "a number of more than 40 digits"
 
 
 def check_num_drafts(num_drafts: Any) -> int:
     """K, the number of drafted paths, as an int; see ``check_count``."""
-    return check_count("num_drafts", num_drafts)
+    return check_count("num_drafts", num_drafts, at_most=MOST_DRAFTS)
 
 
 def check_positive(name: str, value: Any) -> float:

@@ -1,11 +1,12 @@
 """Prompts: the bundled ones, a user's file, and their token ids, checked before weights are loaded."""
 
-import json
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from json import JSONDecodeError
 from pathlib import Path
 from typing import Any
 
+from spectheory.foundation.documents import parse_json
 from spectheory.foundation.errors import InvalidInputError
 from spectheory.models.loading import BUNDLED_FOLDER
 
@@ -93,23 +94,27 @@ def _lines(content: str) -> list[Prompt]:
 def _json_prompts(path: Path, content: str) -> list[Prompt]:
     """The prompts of a JSON array, or of JSON Lines; an array of numbers is one prompt's token ids."""
     try:
-        whole = json.loads(content)
+        whole = parse_json(content)
     except RecursionError:
         raise InvalidInputError(f"{path} is nested too deeply to be a list of prompts") from None
-    except ValueError:
+    except JSONDecodeError:
         whole = None
+    except ValueError as error:
+        raise InvalidInputError(f"{path}: {error}") from None
     if isinstance(whole, list) and not _are_token_ids(whole):
         return [_prompt(f"{path} entry {number}", entry) for number, entry in enumerate(whole, start=1)]
     prompts = []
     for number, line in enumerate(content.split("\n"), start=1):
         if line.strip():
             try:
-                entry = json.loads(line)
-            except (ValueError, RecursionError) as error:
+                entry = parse_json(line)
+            except (JSONDecodeError, RecursionError) as error:
                 raise InvalidInputError(
                     f"{path} begins as JSON, but line {number} is not JSON ({error}); expected JSON Lines or "
                     "one array, and a text that begins with {, [ or a quotation mark written as a JSON string"
                 ) from None
+            except ValueError as error:
+                raise InvalidInputError(f"{path} line {number}: {error}") from None
             prompts.append(_prompt(f"{path} line {number}", entry))
     return prompts
 

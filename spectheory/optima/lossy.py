@@ -14,6 +14,7 @@ from spectheory.optima.solving.solution import Solution
 from spectheory.pairs.contexts import all_contexts, count_nodes, parent_nodes, prefix_of_leaf
 from spectheory.pairs.drafts import DraftProcess, draft_process
 from spectheory.pairs.pair import ModelPair
+from spectheory.pairs.rows import parse_entry
 
 MAX_ANTICHAINS = 1_000
 SOURCE = "theory.md Statement 5.22"
@@ -113,8 +114,8 @@ def _budget(total_variation: Any, exact: bool) -> Any:
             f"an exact pair takes an exact total_variation, got {total_variation!r}; write it as a fraction"
         )
     try:
-        value = Fraction(total_variation)
-    except (TypeError, ValueError, OverflowError) as error:
+        value = Fraction(parse_entry(total_variation))
+    except (InvalidInputError, ValueError, OverflowError) as error:
         raise InvalidInputError(f"total_variation must be a number, got {total_variation!r}") from error
     if not 0 <= value <= 1:
         raise InvalidInputError(f"total_variation must lie in [0, 1], got {total_variation!r}")

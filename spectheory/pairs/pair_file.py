@@ -15,7 +15,7 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from spectheory.foundation.documents import replace_file
+from spectheory.foundation.documents import parse_json, replace_file
 from spectheory.foundation.errors import InvalidPairError
 from spectheory.foundation.validation import is_number
 from spectheory.pairs.contexts import Context, context_text
@@ -45,13 +45,15 @@ def read_document(path: str | Path) -> Any:
         raise InvalidPairError("stdin is closed; there is no pair to read")
     try:
         text = sys.stdin.read() if str(path) == "-" else Path(path).read_text(encoding="utf-8")
-        return json.loads(text, object_pairs_hook=_without_repeats)
+        return parse_json(text)
     except OSError as error:
         raise InvalidPairError(f"cannot read {path}: {error.strerror}") from error
     except UnicodeDecodeError as error:
         raise InvalidPairError(f"{path} is not text in UTF-8; expected a pair file in JSON") from error
     except (json.JSONDecodeError, RecursionError) as error:
         raise InvalidPairError(f"{path} is not JSON: {error}") from error
+    except ValueError as error:
+        raise InvalidPairError(f"{path}: {error}") from error
 
 
 def write_document(path: str | Path, document: Mapping[str, Any]) -> None:
@@ -144,13 +146,3 @@ def _rows_by_context(side: str, rows: Any) -> dict[Context, Any]:
 def _numbers_as_float(row: list[Any]) -> list[Any]:
     """JSON numbers are float64, whole ones too; texts stay texts (exact)."""
     return [to_float64(v) if isinstance(v, int) and not isinstance(v, bool) else v for v in row]
-
-
-def _without_repeats(items: list[tuple[str, Any]]) -> dict[str, Any]:
-    # Plain JSON would keep the last of two equal keys.
-    found = dict(items)
-    if len(found) < len(items):
-        keys = [key for key, _ in items]
-        repeated = next(key for key in keys if keys.count(key) > 1)
-        raise InvalidPairError(f"the key {repeated!r} stands twice in one object; keep one of them")
-    return found

@@ -40,7 +40,7 @@ def parse_rows(rows: Mapping[Any, Row], normalise: bool = False) -> dict[Any, np
     Args:
         normalise: divide every row by its sum; a row without a positive sum stays as it is.
     """
-    parsed = {key: [_parse_entry(value) for value in _entries(row)] for key, row in rows.items()}
+    parsed = {key: [parse_entry(value) for value in _entries(row)] for key, row in rows.items()}
     # The first entry of either kind, as it was written; whole numbers have none.
     written: dict[type, Any] = {}
     for key, values in parsed.items():
@@ -78,7 +78,12 @@ def _entries(row: Any) -> Sequence[Any]:
     return entries
 
 
-def _parse_entry(value: Any) -> int | Fraction | float:
+def parse_entry(value: Any) -> int | Fraction | float:
+    """One number as users write them: exact but for floats.
+
+    Raises:
+        InvalidPairError: not a number, or a text with too many digits.
+    """
     if getattr(value, "ndim", None) == 0:  # a scalar of numpy or torch
         value = value.item()
     if isinstance(value, bool):

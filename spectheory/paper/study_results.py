@@ -288,16 +288,20 @@ def study(
     Example:
         ``study("smollm2", ["smollm2-draft", "prompt:ngram-3"], read_study_prompts(), first=8)``
     """
-    from spectheory.models import UnloadedPair, cpu_threads
+    from spectheory.models import UnloadedPair, cpu_threads, encode_prompts
 
     settings = replace(settings or StudySettings(), **changes)
     if not prompts or not drafts:
         raise InvalidInputError("a study needs at least one prompt and one draft model")
-    if len({str(prompt.text) for prompt in prompts}) < len(prompts):
-        raise InvalidInputError("prompts must differ: intervals count every prompt as a cluster of its own")
     if any(prompt.domain == EVERYWHERE for prompt in prompts):
         raise InvalidInputError(f"a domain is called {EVERYWHERE!r}, which stands for all of them; rename it")
     pairs = {str(draft): UnloadedPair.find(target, draft, device=device) for draft in drafts}
+    any_pair, asked = next(iter(pairs.values())), [prompt.text for prompt in prompts]
+    read = encode_prompts(any_pair, asked, settings.max_new_tokens, settings.max_prompt_tokens)
+    if len(set(map(tuple, read))) < len(read):
+        raise InvalidInputError(
+            "prompts must differ in the tokens that are read: intervals count every prompt as a cluster"
+        )
     on_cpu = all(pair.device.type == "cpu" for pair in pairs.values())
     work = StudyWork(pairs, list(prompts), settings, threads if on_cpu else None)
     sizes = [len(numbers) for _, numbers in work.batches]

@@ -384,9 +384,18 @@ def plan(
     """
     settings = replace(settings or PlanSettings(), **changes)
     budget = budget.checked()
+    from spectheory.models import encode_prompts
+
+    halves: tuple[list[list[int]], ...] = [], []
+    numbers = dict[tuple[int, ...], int]()  # of different prompts; equal ones stay in one half
+    for ids in encode_prompts(pair, prompts, settings.max_new_tokens, settings.max_prompt_tokens):
+        numbers.setdefault(tuple(ids), len(numbers))
+        halves[numbers[tuple(ids)] % 2].append(ids)
+    if len(numbers) < FEWEST_PLANNED:
+        raise InvalidInputError(
+            f"a plan needs at least {FEWEST_PLANNED} different prompts, got {len(numbers)}"
+        )
     loaded = pair.loaded()
-    if len(prompts) < FEWEST_PLANNED:
-        raise InvalidInputError(f"a plan needs at least {FEWEST_PLANNED} prompts, got {len(prompts)}")
     candidates = candidates_of_models(budget, verifiers)
     finalists, done = min(settings.finalists, len(candidates)), 0
     common = {name: getattr(settings, name) for name in ("max_new_tokens", "options", "max_prompt_tokens")}
@@ -398,7 +407,7 @@ def plan(
         found = []
         for candidate in asked:
             (estimate,) = simulate(
-                loaded, prompts[first::2], [candidate.verifier], drafts=candidate.process,
+                loaded, halves[first], [candidate.verifier], drafts=candidate.process,
                 draft_length=candidate.draft_length, seed=seed, confidence=level, **common,
             ).estimates  # fmt: skip
             found.append((candidate.choice(budget, estimate.block_efficiency, estimate.interval), candidate))

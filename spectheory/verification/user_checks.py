@@ -6,7 +6,7 @@ Each check evaluates the verifier on a sample of drafted tuples, and names the f
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -107,7 +107,7 @@ def check_answers(verifier: Verifier, drafted: Sequence[Array], tolerance: float
 
 
 class BatchSizes:
-    """Compares a user's answers to a batch with those to its halves, once for every size of a batch.
+    """Compares a user's answers, stops and corrections, to a batch and to its halves, once for every size.
 
     ``check_answers`` asks about a few tuples.  A verifier that looks at the size of its batch answers
     otherwise on the batches of a run.
@@ -124,14 +124,22 @@ class BatchSizes:
             return
         self._seen.add(count)
         middle, tolerance = (count + 1) // 2, tolerance_of(drafted[1], self._tolerance)
+        xp, device = namespace(drafted[0]), drafted[0].device
         for part in (slice(None, middle), slice(middle, None)):
-            other = self._verifier.outcome(*(array[part] for array in drafted)).stop_probs
-            differs = ~(abs(outcome.stop_probs[part] - other) <= tolerance).all(-1).all(-1)
-            if differs.any():
-                drafts = drafted[0][part][int(first_true(differs))].tolist()
+            other = self._verifier.outcome(*(array[part] for array in drafted))
+            same = (abs(outcome.stop_probs[part] - other.stop_probs) <= tolerance).all(-1).all(-1)
+            for stops in _made_stops(outcome):
+                rows = outcome.correction(*stops)[part]
+                found = other.correction(*(number[part] for number in stops))
+                probs = outcome.stop_probs[xp.arange(count, device=device), *stops][part]
+                # A stop that is not made may have any row, and not even a number to be multiplied.
+                near = abs(rows - found) * probs[:, None] <= tolerance
+                same = same & xp.where(probs[:, None] > 0, near, True).all(-1)
+            if not same.all():
+                drafts = drafted[0][part][int(first_true(~same))].tolist()
                 self._fault = (
                     f"its answer for one tuple of drafts depends on the size of its batch, {count} or "
-                    f"{len(other)} (drafts {drafts}); compute the law of a tuple from its own arrays"
+                    f"{len(same)} (drafts {drafts}); compute the law of a tuple from its own arrays"
                 )
 
     def refuse(self) -> None:
@@ -151,18 +159,11 @@ def _check_mixed_stops(
     is made is asked about twice.
     """
     outcome = verifier.outcome(*drafted)
-    device, lengths = drafted[0].device, outcome.stop_probs.shape[-1]
-    flat = (outcome.stop_probs != 0).reshape(len(outcome.stop_probs), -1)
-    made = flat.cpu().numpy() if hasattr(flat, "cpu") else np.asarray(flat, dtype=bool)
-    order, tuples = np.argsort(~made, axis=1, kind="stable"), np.arange(len(made))
-    slack, xp = float_tolerance(first.stop_probs, tolerance), namespace(drafted[0])
-    for turn in 2 * list(range(made.sum(axis=1).max())):
-        picked = order[tuples, (tuples + turn) % made.sum(axis=1)]
-        rows = outcome.correction(
-            *(xp.asarray(part, device=device) for part in (picked // lengths, picked % lengths))
-        )
-        for path_index, length in {(int(stop) // lengths, int(stop) % lengths) for stop in picked}:
-            here = xp.asarray(np.flatnonzero(picked == path_index * lengths + length), device=device)
+    slack = float_tolerance(first.stop_probs, tolerance)
+    for stops in 2 * list(_made_stops(outcome)):
+        rows = outcome.correction(*stops)
+        for path_index, length in set(zip(*(numbers.tolist() for numbers in stops), strict=True)):
+            here = (stops[0] == path_index) & (stops[1] == length)
             found = rows[here] * outcome.stop_probs[here, path_index, length][:, None]
             wrong = ~(abs(found - first.joint[path_index, length][here]) <= slack).all(-1)
             if wrong.any():
@@ -172,6 +173,21 @@ def _check_mixed_stops(
                     f"stop depends on the other stops it is asked about in the same call (drafts {drafts}, "
                     f"path {path_index}, length {length}); compute a row from its own path index and length"
                 )
+
+
+def _made_stops(outcome: Outcome) -> Iterator[tuple[Array, Array]]:
+    """Path indices and lengths [N] of one stop of every tuple, until all that are made have come."""
+    xp, device, lengths = (
+        namespace(outcome.stop_probs),
+        outcome.stop_probs.device,
+        outcome.stop_probs.shape[-1],
+    )
+    flat = (outcome.stop_probs != 0).reshape(len(outcome.stop_probs), -1)
+    made = flat.cpu().numpy() if hasattr(flat, "cpu") else np.asarray(flat, dtype=bool)
+    order, tuples = np.argsort(~made, axis=1, kind="stable"), np.arange(len(made))
+    for turn in range(made.sum(axis=1).max()):
+        picked = order[tuples, (tuples + turn) % made.sum(axis=1)]
+        yield tuple(xp.asarray(part, device=device) for part in (picked // lengths, picked % lengths))
 
 
 def check_same_law(

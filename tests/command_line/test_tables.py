@@ -84,3 +84,14 @@ def test_what_is_accepted_shows_without_colour(
     cost = {"tokens": 1, "calls": 1, "accepted_per_call": [0], "tokens_per_call": 1.0, "finished": "length"}
     print_texts({"texts": [{"prompt": "", "pieces": [{"text": "ab", "accepted": True}]} | cost]})
     assert ("4mab" if no_color else "4;32mab") in capsys.readouterr().out
+
+
+def test_nothing_that_is_printed_steers_the_terminal(capsys: pytest.CaptureFixture[str]) -> None:
+    """A model may write an escape sequence, and a file may have one as a name."""
+    steering = "\x1b[2Jé\t\x9b1m\x7f\n"
+    cost = {"tokens": 1, "calls": 1, "accepted_per_call": [0], "tokens_per_call": 1.0, "finished": "length"}
+    print_texts({"texts": [{"prompt": steering, "pieces": [{"text": steering, "accepted": True}]} | cost]})
+    print_tables([Table(steering, [{"a": steering}], note=steering)])
+    printed = capsys.readouterr().out
+    assert not {"\x1b", "\x9b", "\x7f"} & {*printed}
+    assert printed.count(r"\x1b[2Jé") == 5

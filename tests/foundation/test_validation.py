@@ -10,7 +10,7 @@ import pytest
 
 from models_support import save_pair
 from montecarlo_support import run
-from spectheory import instances
+from spectheory import instances, optimal_acceptance
 from spectheory.foundation.errors import InvalidInputError, InvalidPairError
 from spectheory.foundation.validation import (
     check_confidence,
@@ -170,3 +170,13 @@ def test_a_checkpoint_keeps_numpy_s_numbers(models: LanguageModelPair, tmp_path:
     state = tmp_path / "state.json"
     first = run(models, state, samples=np.int64(2), restriction=restriction)
     assert run(models, state, samples=2, restriction=restriction) == first
+
+
+@pytest.mark.parametrize("wrong", [10**400, 2**63, 10**6 + 1])
+def test_more_drafts_than_a_power_can_hold_are_refused(wrong: int) -> None:
+    for rows in ([["1/2", "1/2"], ["1/3", "2/3"]], [[0.5, 0.5], [0.25, 0.75]]):
+        with pytest.raises(InvalidInputError, match="num_drafts must be at most 1000000, got"):
+            optimal_acceptance(*rows, wrong)
+    with pytest.raises(InvalidInputError, match="seed must be at most"):
+        check_count("seed", 2**63)
+    assert check_count("seed", 2**63 - 1) == 2**63 - 1

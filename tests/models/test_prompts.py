@@ -43,6 +43,8 @@ def test_read_prompts(tmp_path: Path, name: str, content: str, expected: list[ob
         (b"[]", "no prompts"),
         (b'{"text": "a"}\n{oops', "line 2 is not JSON"),
         (b"[import this", "line 1 is not JSON"),
+        (b'{"text": "a"}\n{"text": "a", "text": "b"}', "line 2: the key 'text' stands twice"),
+        (b'[{"text": "a", "text": "b"}]', "prompts: the key 'text' stands twice"),
         (b'{"source": "a"}', "line 1 has no prompt"),
         (b'["a", 1.5]', "entry 2 has no prompt"),
         (b'["a", [1, true]]', "entry 2 has no prompt"),

@@ -134,3 +134,10 @@ def test_unsimplified_program_for_other_processes() -> None:
         for process in (PrefixTree((2, 2)), WithoutReplacement((2, 1)), PerPath((pair, pair))):
             best = multi_path_optimum(pair, drafts=process).value
             assert lossy_optimum(pair, 0, drafts=process).value == best
+
+
+@pytest.mark.parametrize("wrong", ["1e-999999999", "-1/2", "2", 0.5, "much", 10**400])
+def test_a_total_variation_that_is_none_is_refused(wrong: Any) -> None:
+    """At once: no power of ten is made of a text."""
+    with pytest.raises(InvalidInputError, match="total_variation"):
+        lossy_optimum(two_token(1), wrong)

@@ -192,6 +192,17 @@ def test_the_tolerance_is_written_and_read(tmp_path: Path) -> None:
     assert ModelPair.from_document(default.to_document()).row_sum_tolerance == ROW_SUM_TOLERANCE
 
 
+@pytest.mark.parametrize("number", ["1e-400", "0.5e-330", "1e400"])
+def test_a_number_beyond_float64_is_not_rounded(tmp_path: Path, number: str) -> None:
+    rows = f'"context_free": true, "target": [{number}, 1], "draft": [0.0e0, 1]'
+    text = f'{{"format": "spectheory-pair/1", "vocab": ["A", "B"], "draft_length": 1, {rows}}}'
+    (tmp_path / "pair.json").write_text(text)
+    with pytest.raises(InvalidPairError, match=f"{number} is beyond float64"):
+        ModelPair.load(tmp_path / "pair.json")
+    (tmp_path / "pair.json").write_text(text.replace(number, "1e-300"))  # the sum is 1 within the tolerance
+    assert ModelPair.load(tmp_path / "pair.json").target[0].ravel()[0] == 1e-300
+
+
 def test_half_of_a_surrogate_pair_is_no_name() -> None:
     """It could be read and not be printed."""
     document = {"format": "spectheory-pair/1", "vocab": ["A", "\ud800"], "draft_length": 1}

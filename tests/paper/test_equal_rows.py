@@ -205,6 +205,9 @@ def test_equal_prompts_are_refused(folders: tuple[Path, Path]) -> None:
     """Each would count as a cluster of its own."""
     with pytest.raises(InvalidInputError, match="prompts must differ"):
         study(folders[0], [str(folders[1])], [PROMPTS[0], PROMPTS[0]._replace(domain="b")], **SMALL)
+    longer = PROMPTS[0]._replace(text=f"# {PROMPTS[0].text}")  # equal in the last token, which alone is read
+    with pytest.raises(InvalidInputError, match="prompts must differ in the tokens that are read"):
+        study(folders[0], [str(folders[1])], [PROMPTS[0], longer], **SMALL | {"max_prompt_tokens": 1})
 
 
 def test_a_domain_must_not_be_called_as_all_of_them(folders: tuple[Path, Path]) -> None:

@@ -298,6 +298,24 @@ class OnOneSize(Changed):
         super().__init__(lambda outcome, paths: everything(outcome) if len(paths) in sizes else outcome)
 
 
+class OtherCorrectionsOnOneSize(Changed):
+    """Stops as it should; in batches of one size it goes on with token 0."""
+
+    name = "other_corrections_on_one_size"
+
+    def __init__(self, size: int) -> None:
+        super().__init__(lambda outcome, paths: to_token_0(outcome) if len(paths) == size else outcome)
+
+
+def to_token_0(outcome: Outcome) -> Outcome:
+    def correction(path_index: Any, length: Any) -> Any:
+        rows = outcome.correction(path_index, length) * 0
+        rows[:, 0] += 1
+        return rows
+
+    return Outcome(outcome.stop_probs, correction)
+
+
 def everything(outcome: Outcome) -> Outcome:
     stops = outcome.stop_probs * 0
     stops[..., 0, -1] += 1
@@ -314,6 +332,11 @@ def test_the_size_of_a_batch_must_not_matter(models: LanguageModelPair) -> None:
         simulate(models, PROMPTS[:1] * 12, [OnOneSize(12, 24)], samples=2, **settings)
     with pytest.raises(InvalidOutcomeError, match=said):
         decode(models, PROMPTS[:1] * 12, OnOneSize(12), draft_length=3, max_new_tokens=4, batch_size=12)
+    with pytest.raises(InvalidOutcomeError, match=said):
+        simulate_enumerated(instances.sticky_chain(2), [OtherCorrectionsOnOneSize(2_000)], samples=8_000)
+    other = OtherCorrectionsOnOneSize(12)
+    with pytest.raises(InvalidOutcomeError, match=said):
+        decode(models, PROMPTS[:1] * 12, other, draft_length=3, max_new_tokens=4, batch_size=12)
     simulate(models, PROMPTS[:1] * 12, [OnOneSize(11)], samples=2, **settings)  # a size that does not occur
 
 

@@ -128,8 +128,8 @@ def test_what_is_refused() -> None:
         plan_pair(instances.disjoint_supports(2), budget, ["block", "naive_sampling"]).best.draft_length == 1
     )
     models = LanguageModelPair.load("bundled", "bundled", device="cpu")
-    with pytest.raises(InvalidInputError, match="at least 8 prompts, got 2"):
-        plan(models, bundled_prompts()[:2], budget)
+    with pytest.raises(InvalidInputError, match="at least 8 different prompts, got 2"):
+        plan(models, bundled_prompts()[:2] * 4, budget)
 
 
 class AlwaysAccepts:

@@ -84,6 +84,8 @@ class Pooled(Recoupled):
             raise InvalidInputError(
                 f"verifier {self.base.name!r} is not scored selection; Recoupled takes any lossless verifier"
             )
+        if imagined is not None and not len(imagined):
+            raise InvalidInputError("imagined needs at least one pair of rows, got none; leave it out")
         self.name = f"{self.base.name} pooled"  # type: ignore[misc]
         self.imagined = two_token_rows() if imagined is None else imagined
         self._families: dict[Any, Family] = {}

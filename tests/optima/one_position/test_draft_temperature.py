@@ -24,6 +24,7 @@ def test_at_temperature_one_it_is_the_optimal_acceptance() -> None:
     rows[1, 0] = [0, 0.5, 0.5, 0]  # a token without mass keeps none
     assert np.allclose(acceptance_at_temperature(*rows, 3, 1.0).value, optimal_acceptance(*rows, 3).value)
     assert np.isfinite(acceptance_at_temperature(*rows, 3, 0.01).slope).all()
+    assert np.isfinite(acceptance_at_temperature(*rows, 3, 1e-300).slope).all()
 
 
 def test_a_draft_that_is_too_sharp_is_heated() -> None:

@@ -100,6 +100,8 @@ def test_any_rows_may_be_imagined() -> None:
         values.append(law.block_efficiency)
     assert values[0] == Fraction(597, 200)
     assert len(set(values)) > 1
+    with pytest.raises(InvalidInputError, match="imagined needs at least one pair of rows"):
+        Pooled(SCORED, [])
 
 
 def test_above_recoupled_scored_selection_in_the_mean() -> None:
