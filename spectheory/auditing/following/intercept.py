@@ -88,7 +88,8 @@ def _existing_generators() -> list[Any]:
 
     Frozen objects are not listed.  They are thawed for a list when there are more of them than before.
     """
-    number, is_new = gc.get_freeze_count(), gc.get_freeze_count() > _FROZEN.number
+    number = gc.get_freeze_count()  # walks over all of them
+    is_new = number > _FROZEN.number
     if is_new:
         gc.unfreeze()
     kinds, objects = {np.random.Generator, np.random.RandomState}, gc.get_objects()

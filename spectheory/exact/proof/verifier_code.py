@@ -125,16 +125,22 @@ MOST_SOURCES = 10_000
 
 
 def _source(value: Any) -> str:
-    """The source without comments and docstrings, read once: parsing the package takes a second."""
+    """The source without comments and docstrings, read once: parsing the package takes a second.
+
+    That code has no source is found out once too: Python looks at every module for it.
+    """
     key = value.__code__ if isinstance(value, FunctionType) else value
     if id(key) not in _SOURCES:
         try:
-            source = inspect.getsource(key)  # of the code: that of a function is that of what it wraps
+            # Of the code: that of a function is that of what it wraps.
+            text = _without_comments(inspect.getsource(key))
         except (OSError, TypeError):  # typed in
-            return repr(_bytecode(key)) if isinstance(key, CodeType) else repr(sorted(vars(value)))
+            if not isinstance(key, CodeType):
+                return repr(sorted(vars(value)))
+            text = repr(_bytecode(key))
         if len(_SOURCES) >= MOST_SOURCES:
             _SOURCES.clear()
-        _SOURCES[id(key)] = key, _without_comments(source)
+        _SOURCES[id(key)] = key, text
     return _SOURCES[id(key)][1]
 
 
