@@ -9,9 +9,10 @@
 3. Over whole texts every verifier writes its own, so that drafts are not common.
 
 The prompts are the 64 bundled ones, pieces of code, then those of ``spectheory study`` and of
-``smollm2_prompts.jsonl``: 256 of code, prose and chat.  With ``--code`` all are code.  Half-widths fall with the number of prompts far
-more than with the length of their texts.  Each part is kept in ``--folder`` as soon as it is finished, and
-the same command goes on from there.
+``smollm2_prompts.jsonl``: 256 of code, prose and chat.  With ``--code`` they are pieces of the standard
+library of Python behind the bundled ones.  Half-widths fall with the number of prompts far more than with
+the length of their texts.  Each part is kept in ``--folder`` as soon as it is finished, and the same command
+goes on from there.
 
 Run: ``spectheory models fetch smollm2`` and ``OMP_NUM_THREADS=1 PYTHONPATH=. python benchmarks/smollm2.py``.
 """
