@@ -6,7 +6,8 @@ Near a change are the tests of the file that mirrors its module, and tests that 
 so on, the fastest first, ``RECORDED_SECONDS`` in all.  ``scripts/mutants.toml`` says of
 a mutant that no test can tell from the original why this is so.  The check runs on copies of the tree in a
 temporary folder: in forks of a process that has collected the tests (``forked_tests.py``), and in a new
-interpreter where a fork cannot apply the change or runs out of time.
+interpreter where a fork cannot apply the change or runs out of time.  What survives is given to mypy, as the
+gate does; what mypy refuses is counted apart.
 
     python scripts/mutants.py --record                  run the quick tests and keep which lines they run
     python scripts/mutants.py --sample 150 --seed 1     150 drawn mutants, results to build/mutants.jsonl
@@ -194,6 +195,33 @@ class Copy:
         finally:
             path.write_text(original, encoding="utf-8")
 
+    def refused_by_types(self, mutant: Mutant) -> str:
+        """The first error that mypy finds with a mutant and not without it; "" if there is none.
+
+        Raises:
+            CheckError: mypy finds an error without the mutant, or fails.
+        """
+        if not (self.folder / ".mypy_cache").is_dir():
+            code, output = self._types()
+            if code != 0:
+                raise CheckError(f"mypy finds errors without a mutant:\n{output[-3000:]}")
+        path = self.folder / mutant.file
+        original = path.read_text(encoding="utf-8")
+        path.write_text(mutate(original, mutant.function, mutant.edit), encoding="utf-8")
+        try:
+            code, output = self._types()
+        finally:
+            path.write_text(original, encoding="utf-8")
+        if code not in (0, 1):
+            raise CheckError(f"{mutant.id}: mypy ended with exit code {code}:\n{output[-3000:]}")
+        return output.partition("\n")[0] if code else ""
+
+    def _types(self) -> tuple[int, str]:
+        done = subprocess.run(
+            [sys.executable, "-m", "mypy"], check=False, cwd=self.folder, capture_output=True, text=True
+        )
+        return done.returncode, done.stdout + done.stderr
+
     def forked(self, mutant: Mutant) -> tuple[str, str]:
         """Killed by a test that passes without the mutant; timeout, survived, or an empty text: unknown."""
         path = self.folder / mutant.file
@@ -295,6 +323,8 @@ class Check:
                 result, by = copy.forked(mutant)
             if not result:
                 result, by = self.in_new_interpreter(copy, mutant)
+            if result == "survived" and (error := copy.refused_by_types(mutant)):
+                result, by = "refused", error
         finally:
             self.copies.put(copy)
         seconds = round(time.monotonic() - start, 1)
@@ -340,7 +370,7 @@ def unexpected(mutants: Iterable[Mutant], results: dict[str, dict[str, Any]]) ->
         result = results.get(mutant.id, {}).get("result")
         if result == "survived" and not mutant.equivalent:
             found.append(f"{mutant.id} survived {len(mutant.tests)} tests and files")
-        if result in ("killed", "timeout") and mutant.equivalent:
+        if result in ("killed", "timeout", "refused") and mutant.equivalent:
             found.append(f"{mutant.id} is argued equivalent, but {results[mutant.id]['by'] or result}")
     return found
 
@@ -351,10 +381,12 @@ def report(mutants: Sequence[Mutant], results: dict[str, dict[str, Any]]) -> str
     for mutant in mutants:
         rooms[mutant.room][results.get(mutant.id, {}).get("result", "not run")] += 1
     total = sum(rooms.values(), Counter())
-    lines = ["| room | mutants | killed | of them by time limit | survived |", "|---|---|---|---|---|"]
+    head = ("room", "mutants", "killed", "of them by time limit", "refused by mypy", "survived")
+    lines = [f"| {' | '.join(head)} |", "|---" * len(head) + "|"]
     for room, counts in [*sorted(rooms.items()), ("**all**", total)]:
         killed = counts["killed"] + counts["timeout"]
-        lines.append(f"| {room} | {counts.total()} | {killed} | {counts['timeout']} | {counts['survived']} |")
+        cells = (room, counts.total(), killed, counts["timeout"], counts["refused"], counts["survived"])
+        lines.append(f"| {' | '.join(map(str, cells))} |")
     if total["not run"]:
         lines += ["", f"{total['not run']} have no result."]
     survivors = [mutant for mutant in mutants if results.get(mutant.id, {}).get("result") == "survived"]

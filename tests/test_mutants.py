@@ -113,6 +113,24 @@ def test_a_survivor_needs_an_argument_and_an_argument_a_survivor(tmp_path: Path)
     assert "| `one:f: < to <=` | a is never 1 |" in script.report([argued], found)
 
 
+@pytest.mark.deep
+def test_a_survivor_is_given_to_mypy(tmp_path: Path) -> None:
+    """It refuses a wrong type, and not a wrong number."""
+    source = "def f(a: int) -> str:\n    return str(a + 1)\n"
+    (tmp_path / "package").mkdir()
+    (tmp_path / "package" / "one.py").write_text(source)
+    (tmp_path / "package" / "__init__.py").touch()
+    (tmp_path / "pyproject.toml").write_text('[tool.mypy]\npackages = ["package"]\n')
+    copy = object.__new__(script.Copy)
+    copy.folder = tmp_path
+    names = [edit.name for edit in script.edits(script.function_of(script.ast.parse(source), "f"))]
+    assert {"unwrap str", "+ to -"} <= {*names}
+    said = {name: copy.refused_by_types(script.Mutant("package.one", "f", name, ())) for name in names}
+    assert "Incompatible return value type" in said["unwrap str"]
+    assert not said["+ to -"]
+    assert (tmp_path / "package" / "one.py").read_text() == source
+
+
 def test_idle_parts_are_not_mutated() -> None:
     """Assertions, overloads, keywords without an effect, the order of arguments that may be turned around."""
     source = """def f(a: int) -> int: ...
