@@ -27,7 +27,14 @@ from timing import exit_status, machine, write
 from spectheory.pairs.drafts import Iid
 from spectheory.pairs.pair import ModelPair
 from spectheory.simulation import simulate_enumerated
-from spectheory.simulation.estimates import Estimate, Tally, estimate, estimate_over_texts
+from spectheory.simulation.estimates import (
+    Estimate,
+    Subject,
+    Tally,
+    are_narrow,
+    estimate,
+    estimate_over_texts,
+)
 from spectheory.verification.algorithms import verifiers
 from spectheory.verification.outcome import Outcome
 
@@ -58,6 +65,7 @@ class Setting:
         prompts: their number.
         draws: per prompt.
         tokens: length of the text behind each prompt, in place of draws.
+        stop_at: stop at an interval so narrow, after 16 prompts or a batch of 8 more; at ``prompts`` anyway.
     """
 
     name: str
@@ -68,6 +76,7 @@ class Setting:
     prompts: int = 1
     draws: int = 0
     tokens: int = 0
+    stop_at: float = 0.0
 
 
 SETTINGS = (
@@ -85,6 +94,11 @@ SETTINGS = (
     Setting("two kinds, two prompts", "block", 1, 4, (EVEN, CLOSE), prompts=2, tokens=32),
 )
 REPEATED = (SETTINGS[0], SETTINGS[7])
+STOPPED = tuple(
+    Setting("two kinds, stopped", "block", 1, 4, (EVEN, CLOSE), prompts=512, tokens=32, stop_at=width)
+    for width in (0.6, 0.45, 0.3, 0.2)
+)
+"""They are too narrow (docs/limits.md): no complaint is made of them."""
 
 
 @dataclass(frozen=True)
@@ -174,8 +188,19 @@ def runs(setting: Setting, rng: np.random.Generator) -> tuple[float, list[Estima
                 for entry in fields(Tally)
             )
         )
-        found.append(estimate_over_texts(subject, [tally], CONFIDENCE))
+        found.append(_until_narrow(setting, subject, tally))
     return exact, found
+
+
+def _until_narrow(setting: Setting, subject: Subject, tally: Tally) -> Estimate:
+    """Of all prompts, or of the first that give an interval as narrow as asked."""
+    counts = range(16, setting.prompts, 8) if setting.stop_at else ()
+    for count in (*counts, setting.prompts):
+        first = Tally(*(getattr(tally, entry.name)[:count] for entry in fields(Tally)))
+        found = estimate_over_texts(subject, [first], CONFIDENCE)
+        if setting.stop_at and are_narrow([found], width=setting.stop_at):
+            break
+    return found
 
 
 def _calls(law: DrawLaw, tokens: int) -> float:
@@ -259,7 +284,7 @@ def repeated(setting: Setting, found: list[Estimate]) -> dict[str, float]:
 def main() -> int:
     """Print a line per setting and way of counting, and write them to results/."""
     start, entries, complaints = time.process_time(), [], []
-    for number, setting in enumerate(SETTINGS):
+    for number, setting in enumerate((*SETTINGS, *STOPPED)):
         exact, found = runs(setting, np.random.default_rng([23, number]))
         rejection = float(np.mean([enumerated(setting, kind).rejection for kind in setting.kinds]))
         entry = measured(setting, exact, found)
@@ -272,6 +297,8 @@ def main() -> int:
                 flush=True,
             )
             where = f"{setting.name}, {size}, {way}"
+            if setting.stop_at:
+                continue
             if line["lower_limit"] < LEAST_COVERAGE:
                 complaints.append(f"{where}: coverage of at least {line['lower_limit']} only")
             if line["normal_lower_limit"] >= LEAST_COVERAGE and line["ratio"] > MOST_WIDTH:
@@ -280,7 +307,8 @@ def main() -> int:
             "name": setting.name, "verifier": setting.verifier, "num_drafts": setting.num_drafts,
             "draft_length": setting.draft_length, "prompts": setting.prompts,
             "pairs": [" against ".join(" ".join(map(str, row)) for row in rows) for rows in setting.kinds],
-            "draws": setting.draws, "tokens": setting.tokens, "block_efficiency": exact,
+            "draws": setting.draws, "tokens": setting.tokens, "stop_at": setting.stop_at,
+            "block_efficiency": exact,
             "rejection": float(f"{rejection:.3g}"), **entry,
         }  # fmt: skip
         if setting in REPEATED:

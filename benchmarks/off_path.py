@@ -1,8 +1,8 @@
 """What a verifier loses that sees the rows along the drafted paths only, on random families of two pairs.
 
 A family is one random rational pair, every second one with zeros, and a second version of everything below
-its first token 0.  The loss is the sum of the two optima minus the best sum of one on-path verifier, per
-pair, in rationals.
+its first token 0.  With ``--agreement`` every draft row is a mixture with the target's row.  The loss is the
+sum of the two optima minus the best sum of one on-path verifier, per pair, in rationals.
 
 Run: ``python benchmarks/off_path.py --families 60``.
 """
@@ -22,14 +22,17 @@ CELLS = ((2, 2, 2), (2, 2, 3), (2, 2, 4), (2, 3, 2), (2, 3, 3), (3, 2, 2), (3, 2
 @click.command()
 @click.option("--families", default=60, help="Random families of every V, L and K.")
 @click.option("--seed", default=0)
-def main(families: int, seed: int) -> None:
+@click.option(
+    "--agreement", default="0", help="The weight of the target's row in every draft row, a fraction."
+)
+def main(families: int, seed: int, agreement: str) -> None:
     """Print one row per V, L and K."""
     click.echo(
         "| V | L | K | families | with a loss | mean loss | largest loss |\n|---|---|---|---|---|---|---|"
     )
     for size, length, num_drafts in CELLS:
         losses = [
-            loss(two_versions([seed, size, length, number], size, length), num_drafts)
+            loss(two_versions([seed, size, length, number], size, length, Fraction(agreement)), num_drafts)
             for number in range(families)
         ]
         mean, largest = float(sum(losses)) / families, float(max(losses))
@@ -46,7 +49,7 @@ def loss(pairs: tuple[ModelPair, ModelPair], num_drafts: int) -> Fraction:
     return lost
 
 
-def two_versions(seed: list[int], size: int, length: int) -> tuple[ModelPair, ModelPair]:
+def two_versions(seed: list[int], size: int, length: int, agreement: Fraction) -> tuple[ModelPair, ModelPair]:
     """A random pair, and the same with other rows below the first token 0."""
     zeros = 0.3 * (seed[-1] % 2)
     first, other = (
@@ -58,8 +61,12 @@ def two_versions(seed: list[int], size: int, length: int) -> tuple[ModelPair, Mo
         below = [np.concatenate([new[: len(new) // size], old[len(old) // size :]]) for old, new in rest]
         return levels[0], *below
 
+    def mixed(target: tuple[np.ndarray, ...], draft: tuple[np.ndarray, ...]) -> ModelPair:
+        rows = [agreement * one + (1 - agreement) * two for one, two in zip(target, draft, strict=False)]
+        return ModelPair(target, rows, first.vocab)
+
     second = spliced(first.target, other.target), spliced(first.draft, other.draft)
-    return first, ModelPair(*second, first.vocab)
+    return mixed(first.target, first.draft), mixed(*second)
 
 
 if __name__ == "__main__":

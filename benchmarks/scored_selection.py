@@ -170,9 +170,10 @@ def pooled(
 
     The pairs of a cell are ``random_float([78, n], 3, L, agreement)``, n from 0.  The first columns are means
     in tokens per call.  Then comes, for the verifiers of this package, the part that is closed of what the
-    best of the others leaves to the optimum.  Then come, for recoupled and pooled selection, the smallest
-    gain over scored selection, 0 or more but for rounding, and the losses to the others: on how many pairs,
-    the largest, and who earns more most often.
+    best of the others leaves to the optimum; and the same where ``conditional_transport`` is one of the
+    others.  Then come, for recoupled and pooled selection, the smallest gain over scored selection, 0 or more
+    but for rounding, and the losses to the others: on how many pairs, the largest, and who earns more most
+    often; at last the pairs on which pooled selection earns less than recoupled selection.
     """
     base = verifiers["scored_multipath"]
     joint = {"recoupled": Recoupled(base), "pooled": Pooled(base)}
@@ -208,10 +209,14 @@ def _compared(values: list[dict[str, float]]) -> dict[str, Any]:
     best = np.max(list(others.values()), axis=0)
     names = [max(others, key=lambda name: others[name][number]) for number in range(len(values))]
     left = float((columns["optimum"] - best).sum())
+    more = np.maximum(best, columns["conditional_transport"])  # not a number where it has none
     row: dict[str, Any] = {name: round(float(part.mean()), 4) for name, part in columns.items()}
     for name in OF_THIS_PACKAGE:
         closed = float((columns[name] - best).sum()) / left
         row[f"{name}_closed"] = round(closed, 4) if left > 1e-3 * len(values) else ""
+    for name in OF_THIS_PACKAGE[1:]:
+        closed = float((columns[name] - more).sum() / (columns["optimum"] - more).sum())
+        row[f"{name}_closed_beside_conditional"] = round(closed, 4)
     for name in OF_THIS_PACKAGE[2:]:
         losses = best - columns[name]
         who = Counter(other for other, loss in zip(names, losses, strict=True) if loss > LEAST_LOSS)
@@ -221,6 +226,12 @@ def _compared(values: list[dict[str, float]]) -> dict[str, Any]:
             f"{name}_largest_loss": round(float(losses.max()), 4),
             f"{name}_loses_to": who.most_common(1)[0][0] if who else "",
         }
+    behind = columns["recoupled"] - columns["pooled"]
+    row["pooled_behind_recoupled"] = int((behind > LEAST_LOSS).sum())
+    row["pooled_largest_behind"] = round(float(behind.max()), 4)
+    row["conditional_ahead_of_pooled"] = int(
+        (columns["conditional_transport"] - columns["pooled"] > LEAST_LOSS).sum()
+    )
     return row
 
 

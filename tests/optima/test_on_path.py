@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 
 from spectheory import ModelPair, output_law
-from spectheory.foundation.errors import EnumerationTooLargeError, InvalidInputError
+from spectheory.foundation.errors import EnumerationTooLargeError, InvalidInputError, SolverError
 from spectheory.optima import check_solution, multi_path_optimum, on_path_optimum, on_path_program
+from spectheory.optima.solving.simplex import Simplex
 from spectheory.pairs.instances import NAMED, equal_models, off_path_pairs, random_rational, two_token
 
 SHAPES = ((2, 1, 2), (2, 2, 2), (2, 1, 3), (3, 1, 2), (2, 2, 1))
@@ -72,3 +73,14 @@ def test_bad_families_are_refused() -> None:
         on_path_optimum([two_token(1), two_token(2)], 2)
     with pytest.raises(EnumerationTooLargeError, match="more than 20000 variables"):
         on_path_optimum([two_token(5)], 4)
+
+
+@pytest.mark.parametrize(("number", "drafts"), [(1, 4), (10, 3)])
+def test_a_program_that_looks_infeasible_in_floats(number: int, drafts: int) -> None:
+    """Several drafts of a model that nearly agrees: HiGHS gives up, and rationals find the optimum."""
+    pair, tenth = random_rational([421, number], 2, 2, zero_probability=0.3), Fraction(1, 10)
+    rows = [tenth * own + (1 - tenth) * other for own, other in zip(pair.draft, pair.target, strict=False)]
+    near = ModelPair(pair.target, rows, pair.vocab)
+    with pytest.raises(SolverError, match="got infeasible"):
+        Simplex().basis(on_path_program([near], drafts))
+    assert on_path_optimum([near], drafts).value == multi_path_optimum(near, drafts).value

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 from flint import fmpq
 
-from spectheory.foundation.errors import CertificationError, InvalidInputError
+from spectheory.foundation.errors import CertificationError, InvalidInputError, SolverError
 from spectheory.foundation.exact_numbers import to_flint, to_fraction, to_fractions
 from spectheory.optima.bounds.tolerances import ROW_TOLERANCE, outward
 from spectheory.optima.solving.exact_basis import ExactBasis, as_objects, optimise, standard_form
@@ -13,6 +13,9 @@ from spectheory.optima.solving.float_solver import solve
 from spectheory.optima.solving.linear_program import LinearProgram
 from spectheory.optima.solving.simplex import Simplex
 from spectheory.optima.solving.solution import Solution, check_solution
+
+FROM_SLACKS = 20
+"""How many times as many pivots are made from the slacks as from the basis of HiGHS."""
 
 
 def solve_exact(program: LinearProgram, max_pivots: int = 1000) -> Solution:
@@ -25,7 +28,7 @@ def solve_exact(program: LinearProgram, max_pivots: int = 1000) -> Solution:
 
     Args:
         program: an exact program.
-        max_pivots: most exact pivots after HiGHS.
+        max_pivots: most exact pivots from the basis of HiGHS; from that of the slacks 20 times as many.
 
     Returns:
         The solution in Fractions; ``lower`` and ``upper`` are the floats around the value.
@@ -69,11 +72,15 @@ def solve_exact_after(
         )
     form = standard_form(program)
     slacks = list(range(program.num_variables, sum(program.size)))
-    first = Simplex().basis(program) if last is None else [*last, *slacks[len(last) :]]
-    for start in (first, slacks):
+    try:
+        first = Simplex().basis(program) if last is None else [*last, *slacks[len(last) :]]
+        starts = [(first, max_pivots), (slacks, FROM_SLACKS * max_pivots)]
+    except SolverError:  # in floats a feasible program can look infeasible: rationals decide
+        starts = [(slacks, FROM_SLACKS * max_pivots)]
+    for start, most in starts:
         try:
             # a float basis can be singular in rationals; the slack basis never is
-            basis, _ = optimise(ExactBasis(form, start), max_pivots)
+            basis, _ = optimise(ExactBasis(form, start), most)
             break
         except ZeroDivisionError:
             continue

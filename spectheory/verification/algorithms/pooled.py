@@ -37,8 +37,10 @@ SLACK = 1e-12
 class Pooled(Recoupled):
     """Scored selection with its last two levels decided anew: lossless, and on no pair below it.
 
-    An algorithm of this package (theory.md Statement 5.25).  D'' are the drafts without their last two
-    tokens.  An event E holds the drafted nodes of depth L-1, and a runs through these.
+    An algorithm of this package (theory.md Statement 5.25), for i.i.d. drafts of one model.  The floor is
+    what the base serves: on a few pairs ``Recoupled`` of the same base is ahead by little.  D'' are the
+    drafts without their last two tokens.  An event E holds the drafted nodes of depth L-1, and a runs
+    through these.
 
     1. For every event E with a, from ``base``: P(E | D''), the law of the score at a, and e(a, w | E), the
        probability that the output keeps a and goes on with w.  None of them reads a row of another node of

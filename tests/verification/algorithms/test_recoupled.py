@@ -1,5 +1,6 @@
 """recoupled: lossless, never below its base, optimal transport at one position."""
 
+from collections.abc import Iterable
 from itertools import cycle
 from typing import Any
 
@@ -109,14 +110,35 @@ def test_optimal_where_scored_selection_is_not(pair: ModelPair, num_drafts: int)
     assert output_law("scored_multipath", pair, num_drafts).block_efficiency < certificate.optimum
 
 
-def test_one_model_per_path() -> None:
-    """Drafts of two models, neither of them the pair's; trees are refused."""
-    for number in range(1, 9):
-        pair, *models = (numbered_pair(seed, 2, 2) for seed in (number, number + 50, number + 90))
+def check_models_per_path(name: str, size: int, length: int, num_drafts: int, numbers: Iterable[int]) -> None:
+    """Drafts of models that are not the pair's: lossless exactly, and not below the base."""
+    for number in numbers:
+        seeds = (number, *(number + 50 + 40 * path for path in range(num_drafts)))
+        pair, *models = (numbered_pair(seed, size, length) for seed in seeds)
         process = PerPath(tuple(models))
-        laws = [output_law(it, pair, process) for it in (Recoupled(verifiers["multi_round"]), "multi_round")]
+        laws = [output_law(it, pair, process) for it in (Recoupled(verifiers[name]), name)]
         assert laws[0].total_variation == 0
         assert laws[0].block_efficiency >= laws[1].block_efficiency
+
+
+PER_PATH = ("multi_round", "naive_sampling")
+
+
+@pytest.mark.parametrize("name", PER_PATH)
+def test_one_model_per_path(name: str) -> None:
+    check_models_per_path(name, 2, 2, 2, range(1, 9))
+
+
+@pytest.mark.deep
+@pytest.mark.parametrize("shape", [(2, 2, 2), (2, 2, 3), (3, 1, 2), (3, 1, 3), (3, 2, 2), (4, 1, 2)])
+@pytest.mark.parametrize("name", PER_PATH)
+def test_one_model_per_path_on_many_pairs(name: str, shape: tuple[int, int, int]) -> None:
+    """480 laws in all."""
+    check_models_per_path(name, *shape, range(9, 49))
+
+
+def test_trees_are_refused() -> None:
+    pair = numbered_pair(1, 2, 2)
     with pytest.raises(InvalidInputError, match="not valid for 'prefix_tree'"):
         output_law(Recoupled(verifiers["multi_round"]), pair, PrefixTree((1, 2)))
 
