@@ -44,7 +44,9 @@ CLOSE, ROUNDING = 1e-9, 64 * 2.0**-52
 @click.option("--from", "checkout", type=click.Path(), metavar="PATH", help="Of an audit: the checkout.")
 @json_option
 def check(file: Path, names: tuple[str, ...], cache: str | None, checkout: str | None, as_json: bool) -> int:
-    """Check a proof, or make a result again from what it says, and compare all of it.
+    """Check a proof, or make a result again from what it says, and compare it.
+
+    What no second run can tell is named: seconds, versions, folders, and changes since another audit.
 
     FILE is what "prove --out" wrote, or what certify, prove or audit printed with --json.  Nothing in it is
     trusted: your own code that it names runs only if NAME, package.module:attribute, names it too.
@@ -62,7 +64,7 @@ def check(file: Path, names: tuple[str, ...], cache: str | None, checkout: str |
     else:
         found = _make_again(document, names, {"--cache": cache, "--from": checkout})
     if as_json:
-        print_json({"file": str(file), "differences": [], "statement": None, **found})
+        print_json({"file": str(file), "differences": [], "not_compared": [], "statement": None, **found})
     else:
         click.echo("{}: {verdict}: {because}".format(file, **found))
     return EXITS[found["verdict"]]
@@ -126,7 +128,11 @@ def _make_again(
     here = json.loads(printed.getvalue())
     found = list(_differences(document, here))
     if not found:
-        return {"verdict": SAME, "because": f"made again by spectheory {' '.join(words)}"}
+        text = f"made again by spectheory {' '.join(words)}"
+        left_out = _not_compared(document)
+        if left_out:
+            text += f"; not compared: {', '.join(left_out)}"
+        return {"verdict": SAME, "because": text, "not_compared": left_out}
     versions = _differences(made_from["versions"], here["made_from"]["versions"], ("with",))
     fields = [
         {"field": ".".join(map(str, path)), "was": was, "is": now} for path, was, now in [*found, *versions]
@@ -200,7 +206,7 @@ def _differences(
     if isinstance(was, dict) and isinstance(now, dict):
         for name in dict.fromkeys([*was, *now]):
             place = (*path, name)
-            if place == ("changes",):  # since another audit, which is not at hand
+            if place == ("changes",) and name in was and _has_a_base(was):
                 continue
             if name in was and name in now:
                 yield from _differences(was[name], now[name], place)
@@ -214,6 +220,25 @@ def _differences(
             yield path, was, now
     elif type(was) is not type(now) or was != now:
         yield path, was, now
+
+
+def _has_a_base(document: Mapping[str, Any]) -> bool:
+    """Whether it may say what changed since another audit, which is not at hand."""
+    return document["format"] == "spectheory-audit/1"
+
+
+def _not_compared(document: Mapping[str, Any]) -> list[str]:
+    """The fields of a document about which a result that is made again says nothing."""
+    found = [
+        ".".join(path)
+        for path in sorted(OF_THE_RUN)
+        if path[-1] in (document if len(path) == 1 else document.get(path[0], {}))
+    ]
+    if "changes" in document and _has_a_base(document):
+        found.append("changes")
+    if '"provenance"' in json.dumps(document):
+        found.append("the folders in provenance")
+    return found
 
 
 def _is_of_the_code(path: tuple[Any, ...]) -> bool:

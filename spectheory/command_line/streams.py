@@ -14,7 +14,7 @@ class _Raw(io.RawIOBase):
     """The bytes of a stream; after a write that failed, further ones are dropped.
 
     Raises (in ``write``):
-        OSError: the first failure, named for the stream, unless the reader went away.
+        OSError: the first failure of stdout, named for the stream, unless the reader went away.
     """
 
     def __init__(self, raw: Any, name: str) -> None:
@@ -25,7 +25,7 @@ class _Raw(io.RawIOBase):
             return len(data) if self.lost else self.raw.write(data)
         except OSError as error:
             self.lost = True
-            if not isinstance(error, BrokenPipeError):
+            if not isinstance(error, BrokenPipeError) and self.name != "stderr":  # nobody can be told of it
                 raise OSError(error.errno, error.strerror, self.name) from None
             return len(data)
 

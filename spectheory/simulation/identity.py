@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from spectheory import __version__
+from spectheory.exact.proof.verifier_code import names_in
 from spectheory.foundation.documents import json_sha256
 from spectheory.foundation.errors import InvalidInputError
 from spectheory.verification.verifier import UserVerifier, Verifier
@@ -79,8 +80,10 @@ def _one_or_all(entries: list[Any]) -> Any:
 def verifier_identity(verifier: Verifier) -> dict[str, Any]:
     """Class, and a sha256 over the parameters and over the source of every module it is made of.
 
-    The sources are those of the classes and functions that it and its parameters are made of, base classes
+    The parameters are its attributes, what its functions close over, and the values of their modules that
+    they name.  The sources are those of the classes and functions that all these are made of, base classes
     included, and of the modules from the same folder or below it that these import, anywhere in their text.
+    Not in it: the environment, files that it reads, and values of other modules.
     ``sha256`` is None where a source cannot be read, as of a class typed into an interpreter.
     """
     described: Any = verifier.user_object if isinstance(verifier, UserVerifier) else verifier
@@ -108,12 +111,17 @@ class _Sources:
     def __init__(self) -> None:
         self.sources: dict[str, str | None] = {}
         self._inside: list[int] = []
+        self._described: dict[int, Any] = {}  # functions and classes, kept so that no other has their number
 
     def describe(self, value: Any) -> Any:
         if value is None or isinstance(value, (bool, int, float, str)):
             return value
         if id(value) in self._inside:
             return "a part of itself"
+        if id(value) in self._described:
+            return f"again {value.__qualname__}"
+        if isinstance(value, (FunctionType, type)):
+            self._described[id(value)] = value
         self._inside.append(id(value))
         try:
             return [f"{type(value).__module__}.{type(value).__qualname__}", self._content(value)]
@@ -137,7 +145,8 @@ class _Sources:
             self._read(value)
             held = [cell.cell_contents for cell in value.__closure__ or ()]
             defaults = [value.__defaults__, value.__kwdefaults__]
-            return [value.__module__, value.__qualname__, self.describe(held), self.describe(defaults)]
+            parts = map(self.describe, (held, defaults, _globals(value)))
+            return [value.__module__, value.__qualname__, *parts]
         if isinstance(value, ModuleType):
             return value.__name__
         if isinstance(value, (staticmethod, classmethod)):
@@ -146,7 +155,9 @@ class _Sources:
             return [self.describe(part) for part in (value.fget, value.fset, value.fdel)]
         if isinstance(value, type):
             self._read_class(value)
-            return [f"{value.__module__}.{value.__qualname__}", *map(self._attributes, _users(value))]
+            made_by = None if _is_known(type(value).__module__) else self.describe(type(value))
+            name = f"{value.__module__}.{value.__qualname__}"
+            return [name, made_by, *map(self._attributes, _users(value))]
         if isinstance(value, partial):
             return [self.describe(part) for part in (value.func, value.args, value.keywords)]
         slots = [name for kind in type(value).__mro__ for name in _slots(kind)]
@@ -195,10 +206,25 @@ class _Sources:
                 self._read_imports(source, name, folder)
 
 
+def _globals(function: FunctionType) -> dict[str, Any]:
+    """The values of the module that a user's function names, and the functions that it calls there."""
+    if _is_known(function.__module__):
+        return {}
+    named = names_in(function.__code__) & {*function.__globals__}
+    return {name: function.__globals__[name] for name in sorted(named)}
+
+
+def _is_known(module: Any) -> bool:
+    """Whether a module is of Python, of this package or of a numeric library."""
+    return str(module).partition(".")[0] in _KNOWN
+
+
+_KNOWN = sys.stdlib_module_names | {"spectheory", "numpy", "torch", "transformers"}
+
+
 def _users(kind: type) -> list[type]:
     """The classes of its method resolution order that are neither of Python nor of a numeric library."""
-    known = sys.stdlib_module_names | {"spectheory", "numpy", "torch", "transformers"}
-    return [base for base in kind.__mro__ if str(base.__module__).partition(".")[0] not in known]
+    return [base for base in kind.__mro__ if not _is_known(base.__module__)]
 
 
 def _slots(kind: type) -> list[str]:

@@ -107,6 +107,8 @@ def changed(*path: str, value: Any) -> Callable[[dict[str, Any]], None]:
         (changed("made_from", value=None), 2, "is neither a proof nor"),
         (changed("format", value="spectheory-pair/1"), 2, "is neither a proof nor"),
         (without_a_field, 1, "worst_path was '(absent)' and is None"),
+        (changed("changes", value={"fixed": ["all"]}), 1, "changes was {'fixed': ['all']} and is '(absent)'"),
+        (changed("made_from", "versions", "numpy", value="1.0"), 0, "not compared: made_from.versions"),
         (changed("extra", value=None), 1, "extra was None and is '(absent)'"),
         (changed("seconds", value=1.0), 1, "seconds was 1.0 and is '(absent)'"),
     ],

@@ -340,3 +340,59 @@ def test_the_end_of_sequence_counts(folders: tuple[Path, Path]) -> None:
     after = identity_of_weights(load(folders))
     assert after["end_of_sequence"] == [3, 5] != before["end_of_sequence"]
     assert after | {"end_of_sequence": None} == before | {"end_of_sequence": None}
+
+
+OF_MODULES = """
+from functools import lru_cache
+KIND = {kind!r}
+LISTED = [{{"kind": KIND}}]
+
+class Held:
+    pass
+
+HELD = Held()
+HELD.kind = KIND
+
+def closing(kind):
+    return lambda: kind
+
+chosen = closing(KIND)
+
+@lru_cache
+def cached():
+    return KIND
+
+class Meta(type):
+    kind = KIND
+
+class WithMeta(metaclass=Meta):
+    pass
+
+class Named:
+    name = "named"
+
+    @property
+    def kind(self):
+        return KIND
+
+    def outcome(self, paths, target_rows, draft_rows):
+        return ({expression})
+"""
+
+
+@pytest.mark.parametrize(
+    "expression",
+    ["KIND", "LISTED[0]['kind']", "HELD.kind", "chosen()", "cached()", "type(WithMeta).kind", "self.kind"],
+)
+def test_values_of_the_module_count(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, expression: str) -> None:
+    """They may come from the environment when the module is imported, with the same source."""
+    monkeypatch.syspath_prepend(str(tmp_path))
+    found = []
+    for kind in ("token", "block", "token"):
+        (tmp_path / "of_modules.py").write_text(OF_MODULES.format(kind=kind, expression=expression))
+        monkeypatch.delitem(sys.modules, "of_modules", raising=False)
+        importlib.invalidate_caches()
+        module = importlib.import_module("of_modules")
+        (tmp_path / "of_modules.py").write_text("# the same file for all of them")
+        found.append(verifier_identity(find_verifier(module.Named()))["sha256"])
+    assert found[0] == found[2] != found[1]

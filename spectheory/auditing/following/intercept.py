@@ -37,6 +37,7 @@ from spectheory.auditing.following.isolation import (
     replaced,
 )
 from spectheory.auditing.following.kernel_draws import Draws, read_again
+from spectheory.auditing.following.memory import SHARING, note, share, watched
 from spectheory.auditing.following.random_tensor import RandomTensor, become_random, random_tensor, unwrapped
 from spectheory.auditing.following.triton_kernels import followed
 from spectheory.auditing.tape.atoms import uniform_number, whole_number
@@ -147,6 +148,7 @@ def _intercepted(tape: Tape, journal: Journal) -> Iterator[None]:
             originals = stack.enter_context(replaced(_replacements(tape, journal)))
             stack.enter_context(imports_outside(originals))
             stack.enter_context(followed(Draws(tape, journal.primitives, journal.findings)))
+            stack.enter_context(watched())
             stack.enter_context(sentinel)
             stack.enter_context(_Answers(tape, journal, sentinel))
             with _unknown_to_others():
@@ -202,7 +204,8 @@ class _Sentinel(TorchDispatchMode):
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         if torch.Tag.nondeterministic_seeded in func.tags and not self.is_open:
             raise NotEnumerableError(f"the sampler draws from {func}, whose law is not known here")
-        return func(*args, **(kwargs or {}))
+        given = args, kwargs or {}
+        return note(func, given, lambda: func(*given[0], **given[1]))
 
 
 class _Answers(TorchFunctionMode):
@@ -213,9 +216,16 @@ class _Answers(TorchFunctionMode):
 
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         kwargs = kwargs or {}
-        answer = _ANSWERS.get(getattr(func, "__name__", ""))
+        name = getattr(func, "__name__", "")
+        answer = _ANSWERS.get(name)
         if answer is None:
+            if name in SHARING:
+                share(args[0])
+            if name == "__set__" and any(isinstance(arg, RandomTensor) for arg in args):
+                raise NotEnumerableError("the sampler puts random numbers into the memory of another tensor")
             return func(*args, **kwargs)
+        if kwargs.get("out") is not None:
+            raise NotEnumerableError(f"{name} writes random numbers to a tensor by out; take its result")
         generator = kwargs.get("generator") or torch.default_generator
         state = generator.get_state().numpy().tobytes()
         drawn = self._really_drawn(func, args, kwargs)
@@ -305,9 +315,13 @@ def _multinomial(tape: Tape, func: Any, drawn: torch.Tensor, args: Any, kwargs: 
 
 
 def _bernoulli(tape: Tape, func: Any, drawn: torch.Tensor, args: Any, kwargs: Any) -> torch.Tensor:
-    """``torch.bernoulli(probs)``, and ``tensor.bernoulli_(p)`` with one probability or a tensor of them."""
-    in_place = func.__name__.endswith("_")
-    given = args[int(in_place)] if len(args) > int(in_place) else kwargs.get("p", 0.5)
+    """``torch.bernoulli(probs)`` and ``tensor.bernoulli_(p)``; with p the entries of the tensor do not count.
+
+    ``p`` is one probability or a tensor of them; ``tensor.bernoulli_()`` has one half.
+    """
+    given = args[1] if len(args) > 1 else kwargs.get("p")
+    if given is None:
+        given = 0.5 if func.__name__.endswith("_") else args[0] if args else kwargs["input"]
     probs = torch.broadcast_to(torch.as_tensor(given), drawn.shape)
     for place in np.ndindex(tuple(drawn.shape)):
         prob = exact_number(probs[place].item())
@@ -351,11 +365,13 @@ def _replacements(tape: Tape, journal: Journal) -> Iterator[Replacement]:
 
     def numpy_generator(seed: Any = None) -> CoinGenerator:
         journal.primitives.add("numpy.random.default_rng: real numbers")
-        if seed is not None and repr(seed) in seeds:
-            calls = tape.call - seeds[repr(seed)]
+        # Seeds that are written differently can be the same one, such as 7 and [7].
+        key = "" if seed is None else _stream_of(seed)
+        if seed is not None and key in seeds:
+            calls = tape.call - seeds[key]
             journal.findings.update(read_again("numpy.random.default_rng", "it", calls, is_used=True))
             raise NotEnumerableError("numpy.random.default_rng is given a seed for the second time")
-        seeds[repr(seed)] = tape.call
+        seeds[key] = tape.call
         return coins
 
     yield random, "random", python_uniform
@@ -385,6 +401,19 @@ _PYTHON_NAMES = {
 }
 """Functions of the global generators that are refused."""
 _NUMPY_GENERATORS = "Generator RandomState MT19937 PCG64 PCG64DXSM Philox SFC64 SeedSequence"
+
+
+_SEED_SEQUENCE = np.random.SeedSequence
+"""The class itself: in a run another stands in its place."""
+
+
+def _stream_of(seed: Any) -> str:
+    """The stream of numbers that numpy makes of a seed."""
+    try:
+        sequence = seed if isinstance(seed, _SEED_SEQUENCE) else _SEED_SEQUENCE(seed)
+        return repr(sequence.generate_state(4).tolist())
+    except (TypeError, ValueError):  # a generator, or no seed
+        return repr(seed)
 
 
 def _refusal(what: str) -> Callable[..., Any]:

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import torch
 
+from spectheory.auditing.following.memory import claim, release
 from spectheory.auditing.tape.atoms import WHOLE, Number, clocks_of_row, followed_on
 from spectheory.auditing.tape.decisions import JUDGE_BY_SAMPLES, NotEnumerableError
 from spectheory.auditing.tape.races import Clock, Pick, Race, clock_after, only_a_race
@@ -52,6 +53,7 @@ def become_random(tensor: torch.Tensor, numbers: np.ndarray, is_python: bool = F
             "the sampler fills part of a tensor with random numbers; draw them as a tensor"
         )
     tensor.fill_(1)
+    claim(tensor)
     random: Any = tensor
     random.__class__ = RandomTensor
     random.numbers, random.is_python = numbers, is_python
@@ -192,6 +194,7 @@ def settle(random: RandomTensor) -> None:
     ]
     plain: Any = random
     plain.__class__ = torch.Tensor
+    release(plain)
     plain.copy_(torch.tensor(values, dtype=plain.dtype).reshape(plain.shape))
 
 
@@ -270,6 +273,8 @@ def _stored(target: torch.Tensor, key: Any, value: Any) -> None:
     values = np.broadcast_to(_entries(value), tuple(places.shape))
     for place, entry in zip(places.flatten().tolist(), values.flat, strict=True):
         numbers.flat[place] = entry
+    if not isinstance(target, RandomTensor):
+        claim(target)
     random: Any = target
     random.__class__ = RandomTensor
     random.numbers = numbers
@@ -296,6 +301,8 @@ def _rearranged(func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any
     random = args[0]
     if _random(_flat(args[1:])):
         raise NotEnumerableError(f"the sampler uses random numbers as an index of {func.__name__}")
+    if any(isinstance(arg, torch.dtype) for arg in [*args[1:], *kwargs.values()]):
+        raise NotEnumerableError(f"the sampler takes the bits of random numbers by {func.__name__}")
     places = torch.arange(random.numbers.size).reshape(random.numbers.shape)
     moved = func(places, *args[1:], **kwargs)
     dtype = unwrapped(torch.result_type, (random, random), {})

@@ -20,6 +20,7 @@ import torch
 
 from spectheory.auditing.following.isolation import Replacement, refusing, replaced
 from spectheory.auditing.following.kernel_draws import INTERPRETER, Draws, drawing, rand, randint
+from spectheory.auditing.following.memory import check_name, claim, read_by_us, release
 from spectheory.auditing.following.random_array import RandomArray, moved, random_array, settled
 from spectheory.auditing.following.random_tensor import PART_OF_A_TENSOR, RandomTensor, unwrapped
 from spectheory.auditing.tape.atoms import Number
@@ -144,8 +145,9 @@ def _launched(launch: Callable[..., Any], memory: _Memory) -> Callable[..., Any]
                     addresses = _addresses(plain[id(arg)]).ravel().tolist()
                     memory.update(zip(addresses, arg.numbers.ravel(), strict=True))
                 elif isinstance(arg, torch.Tensor):
+                    check_name(arg, "a kernel")
                     plain[id(arg)] = arg
-            with np.errstate(all="ignore"):  # -inf minus -inf is for the kernel to see
+            with np.errstate(all="ignore"), read_by_us():  # -inf minus -inf is for the kernel to see
                 returned = launch(
                     executor,
                     *(plain.get(id(arg), arg) for arg in args),
@@ -167,13 +169,18 @@ def _launched(launch: Callable[..., Any], memory: _Memory) -> Callable[..., Any]
 
 
 def _remember(arg: Any, plain: torch.Tensor, memory: _Memory) -> None:
-    numbers = np.array(plain.numpy(), dtype=object)
+    with read_by_us():
+        numbers = np.array(plain.numpy(), dtype=object)
     found = False
     for place, address in np.ndenumerate(_addresses(plain)):
         if int(address) in memory:
             numbers[place], found = memory[int(address)], True
     if found and plain._is_view() and not isinstance(arg, RandomTensor):
         raise NotEnumerableError(f"a kernel stores {PART_OF_A_TENSOR}")
+    if found and not isinstance(arg, RandomTensor):
+        claim(plain)
+    if not found:
+        release(plain)
     if found or isinstance(arg, RandomTensor):
         arg.__class__ = RandomTensor if found else torch.Tensor
         arg.numbers = numbers

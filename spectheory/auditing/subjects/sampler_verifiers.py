@@ -106,15 +106,20 @@ class BlackBox(PerSample, RunsOnTuples):
         self, paths: np.ndarray, target_rows: np.ndarray, draft_rows: np.ndarray, generator: Any
     ) -> SamplerRun:
         """One run of the sampler; ``simulate`` and ``decode`` call it, where the law has too many cases."""
-        tokens = self.tokens(self.sampler(paths.copy(), target_rows, draft_rows, generator))
+        tokens = self.tokens(self._run(paths, target_rows, draft_rows, generator))
         path_index = self.credited_path(paths, tokens, target_rows.shape[-1])
         return SamplerRun(path_index, len(tokens) - 1, tokens[-1])
+
+    def _run(self, *inputs: Any) -> Any:
+        """What the sampler returns.  Every run has arrays of its own: none finds what another wrote."""
+        *arrays, generator = inputs
+        return self.sampler(*(array.copy() for array in arrays), generator)
 
     def _law(self, paths: np.ndarray, target_rows: np.ndarray, draft_rows: np.ndarray) -> tuple[Any, Any]:
         """The law of the sampler's output given one tuple of drafts, by all its runs."""
 
         def run(tape: Tape) -> tuple[int, ...]:
-            tokens = self.tokens(self.sampler(paths, target_rows, draft_rows, CoinGenerator(tape)))
+            tokens = self.tokens(self._run(paths, target_rows, draft_rows, CoinGenerator(tape)))
             if tape.rounded is not None and is_exact(target_rows):
                 raise InvalidOutcomeError(
                     f"sampler {self.name!r} computes with floats, such as {tape.rounded!r}, on exact rows: "

@@ -22,6 +22,9 @@ MAX_CASES = 100_000
 P_SUM_TOLERANCE = Fraction(1, 10**8)
 """How far the sum of the probabilities of ``choice`` may be from 1; numpy has about the same."""
 
+MULTINOMIAL_TOLERANCE = Fraction(1, 10**12)
+"""How far the sum of all probabilities of ``multinomial`` but the last may be above 1, as in numpy."""
+
 SHORT_DENOMINATOR = 2**20
 """A float with a longer denominator is taken for the rounding of another number."""
 
@@ -60,6 +63,9 @@ class Coin:
         ):  # torch leaves the comparison to this class
             truths = [self < entry for entry in other.flatten().tolist()]
             return other.new_tensor(truths).reshape(other.shape).bool()
+        if isinstance(other, np.ndarray):  # numpy leaves the comparison to this class
+            truths = np.array([self < entry for entry in other.ravel().tolist()], dtype=bool)
+            return truths.reshape(other.shape)
         number = _exact(other, "compared with", self._uniform.tape)
         if number is None:
             return NotImplemented
@@ -70,6 +76,8 @@ class Coin:
         below = self.__lt__(other)
         if hasattr(below, "logical_not"):
             return below.logical_not()
+        if isinstance(below, np.ndarray):
+            return ~below
         return below if below is NotImplemented else not below
 
     # A coin equals a given number with probability 0, so <= is < and > is >=.
@@ -108,6 +116,16 @@ class Coin:
         number = _exact(other, "divided by", self._uniform.tape)
         return NotImplemented if number is None else self * (1 / number)
 
+    def __rtruediv__(self, other: Any) -> Any:
+        raise NotEnumerableError(
+            f"a number is divided by a random one; multiply the other side, or {JUDGE_BY_SAMPLES}"
+        )
+
+    def __abs__(self) -> Any:
+        if self._shift >= 0 and self._shift + self._scale >= 0:
+            return self
+        raise NotEnumerableError(f"the absolute value of a random number is taken; {JUDGE_BY_SAMPLES}")
+
     def __float__(self) -> float:
         raise NotEnumerableError(
             "a random number is turned into a float before it is compared; compare it as it is, or "
@@ -133,8 +151,10 @@ class CoinGenerator:
     def __init__(self, tape: Tape) -> None:
         self.tape = tape
 
-    def random(self, size: Any = None) -> Any:
+    def random(self, size: Any = None, **others: Any) -> Any:
         """Uniform numbers on [0, 1): one coin, or an array of coins."""
+        if others:
+            raise NotEnumerableError(f"random() with {', '.join(others)} is not enumerated; leave it out")
         if size is None:
             return Coin(_Uniform(self.tape))
         coins = np.empty(size, dtype=object)
@@ -153,6 +173,8 @@ class CoinGenerator:
         values = range(int(a)) if isinstance(a, (int, np.integer)) else list(a)
         if p is None:
             return values[self._one_of_equal(len(values))]
+        if len(p) != len(values):
+            raise InvalidInputError(f"choice() was given {len(values)} values and {len(p)} probabilities")
         total = sum(self._weights(p), Fraction(0))
         if abs(total - 1) > P_SUM_TOLERANCE:
             raise InvalidInputError(f"choice() was given probabilities that sum to {sum(p)}, not 1")
@@ -163,17 +185,30 @@ class CoinGenerator:
         chances = [1] * len(population) if weights is None else weights
         return [population[self._one_of(chances)] for _ in range(k)]
 
-    def integers(self, low: int, high: int | None = None) -> int:
-        """A whole number of low..high-1, or of 0..low-1."""
+    def integers(
+        self, low: int, high: int | None = None, size: None = None, *, endpoint: bool = False, **others: Any
+    ) -> int:
+        """A whole number of low..high-1, or of 0..low-1; with ``endpoint`` the last number is one of them."""
+        if size is not None or others:
+            raise NotEnumerableError("integers() with a size or a type is not enumerated; draw one at a time")
         first, beyond = (0, low) if high is None else (low, high)
-        return first + self._one_of_equal(beyond - first)
+        return first + self._one_of_equal(beyond - first + endpoint)
 
     def multinomial(self, n: int, pvals: Any) -> np.ndarray:
-        """How often each value was drawn in n = 1 draws."""
+        """How often each value was drawn in n = 1 draws.
+
+        As numpy does it, the last value has what the others leave of 1, whatever its own probability.
+        """
         if n != 1:
             raise NotEnumerableError(f"multinomial() is enumerated for n = 1, got {n}")
         counts = np.zeros(len(pvals), dtype=int)
-        counts[self._one_of(pvals)] = 1
+        *others, _ = self._weights(pvals)
+        left = 1 - sum(others, Fraction(0))
+        if left < -MULTINOMIAL_TOLERANCE or min([*others, 0]) < 0:
+            raise InvalidInputError(
+                f"multinomial() was given probabilities of which all but the last sum to {float(1 - left)}"
+            )
+        counts[self.tape.decide_among([*others, max(left, Fraction(0))])] = 1
         return counts
 
     def _one_of_equal(self, number: int) -> int:

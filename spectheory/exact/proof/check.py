@@ -55,7 +55,7 @@ def check_proof(path: str | Path, verifier: str | Any | None = None) -> dict[str
             the file.
 
     Returns:
-        The statement that is proved: the fields of the file that are not the proof itself.
+        The statement that is proved: the fields ``STATED``, and the number of regions.
 
     Raises:
         RejectedProofError: the proof does not hold, or is one of other code.
@@ -68,8 +68,13 @@ def check_proof(path: str | Path, verifier: str | Any | None = None) -> dict[str
     if verifier is not None and found.name != name:
         reject(f"it is of {name}, not of {found.name}")
     leaves = check_document(document, found)
-    tree = ("variables", "polynomials", "lemmas", "nodes", "roots", "atoms", "facts", "sums")
-    return {key: value for key, value in document.items() if key not in tree} | {"regions": leaves}
+    return {key: document[key] for key in STATED} | {"regions": leaves}
+
+
+STATED = (
+    "format", "verifier", "statement", "vocab_size", "draft_length", "drafts", "domain", "verifier_code",
+)  # fmt: skip
+"""The fields of a proof that say what is proved, and which are checked."""
 
 
 def read(path: str | Path) -> dict[str, Any]:
@@ -80,7 +85,7 @@ def read(path: str | Path) -> dict[str, Any]:
     """
     try:
         document = json.loads(gzip.decompress(Path(path).read_bytes()))
-    except (gzip.BadGzipFile, EOFError, ValueError) as error:
+    except (gzip.BadGzipFile, EOFError, ValueError, RecursionError) as error:
         raise InvalidInputError(
             f"{path} is not a proof: {error}; expected what `prove --out` wrote"
         ) from error
@@ -154,6 +159,16 @@ class _Check:
         self.process = self.claim.subjects[0][1]
         if document["verifier_code"] != self.claim.digest:
             reject("the code of the verifier is not the code that was proved")
+        named = len(document["variables"])
+        if not 2 <= self.size <= named or not 1 <= self.length <= named:  # a file may speak of any size
+            reject("its variables are not those of the shape")
+        count = sum(
+            tokens * self.size**depth
+            for depths, tokens in ((self.length + 1, self.size - 1), (self.length, self.size))
+            for depth in range(depths)
+        )
+        if count != named:
+            reject("its variables are not those of the shape")
         self.names = [
             f"{letter}{''.join(f'_{token}' for token in context)}_{token}"
             for letter, depths, tokens in (

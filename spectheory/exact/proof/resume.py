@@ -32,7 +32,7 @@ def read_search(path: str | Path, wanted: Mapping[str, Any]) -> dict[str, Any]:
     """
     try:
         document = json.loads(gzip.decompress(Path(path).read_bytes()))
-    except (gzip.BadGzipFile, EOFError, ValueError) as error:
+    except (gzip.BadGzipFile, EOFError, ValueError, RecursionError) as error:
         raise InvalidInputError(
             f"{path} is not a search: {error}; expected what `prove --out` wrote"
         ) from error

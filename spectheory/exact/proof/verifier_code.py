@@ -68,7 +68,7 @@ def _read(name: str, value: Any, found: set[tuple[str, str]], waiting: list[tupl
                 if not key.startswith("__") or isinstance(entry, _FUNCTIONS):
                     waiting.append((f"{name}.{key}", entry))
             return
-        named = {word: value.__globals__[word] for word in _names(value.__code__) & {*value.__globals__}}
+        named = {word: value.__globals__[word] for word in names_in(value.__code__) & {*value.__globals__}}
         cells = dict(zip(value.__code__.co_freevars, value.__closure__ or (), strict=True))
         named |= {word: cell.cell_contents for word, cell in cells.items() if _is_filled(cell)}
         defaults = {f"default {n}": default for n, default in enumerate(value.__defaults__ or ())}
@@ -76,7 +76,7 @@ def _read(name: str, value: Any, found: set[tuple[str, str]], waiting: list[tupl
         for word, entry in (named | defaults | (value.__kwdefaults__ or {}) | inner).items():
             waiting.append((f"{name} {word}", entry))
             if isinstance(entry, ModuleType) and _is_read(entry.__name__):
-                found_there = _names(value.__code__) & {*vars(entry)}
+                found_there = names_in(value.__code__) & {*vars(entry)}
                 waiting += [(f"{name} {word}.{each}", vars(entry)[each]) for each in found_there]
     elif isinstance(value, (staticmethod, classmethod)):
         waiting.append((name, value.__func__))
@@ -166,9 +166,10 @@ def _bytecode(code: CodeType) -> tuple[Any, ...]:
     return code.co_code, code.co_names, constants
 
 
-def _names(code: CodeType) -> set[str]:
+def names_in(code: CodeType) -> set[str]:
+    """The names that code, and code inside of it, looks up in its module or as attributes."""
     inner = [constant for constant in code.co_consts if isinstance(constant, CodeType)]
-    return set(code.co_names).union(*map(_names, inner))
+    return set(code.co_names).union(*map(names_in, inner))
 
 
 def _is_filled(cell: Any) -> bool:
