@@ -121,6 +121,8 @@ def _part(match: re.Match[str]) -> Part:
         ids = _read_ids(Path(text))
         return Part(partial(few_tokens, token_ids=ids), partial(tokens_config, token_ids=ids))
     count = int(text)
+    if not count:
+        raise InvalidInputError(f"the draft {match[0]!r} is of nothing; give a number of at least 1")
     if kind == "layers":
         return Part(partial(first_layers, count=count), partial(layers_config, count=count))
     if kind == "vocab":

@@ -3,6 +3,7 @@
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass
+from difflib import get_close_matches
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -110,9 +111,11 @@ class ModelSource:
             noun = what if self.side == what else f"{self.side} {what}"
             described = f"the {noun} {self.name!r} could not be loaded"
             if self.unreachable:
+                near = get_close_matches(self.name, [*KNOWN_MODELS, BUNDLED], n=1)
+                meant = f"; did you mean {near[0]!r}?" if near else ""
                 raise InvalidInputError(
                     f"{described}: there is no such folder, the cache does not have it, and the hub cannot "
-                    f"be asked ({self.unreachable})"
+                    f"be asked ({self.unreachable}){meant}"
                 ) from None
             lines = str(error).strip().splitlines() or ["no further message"]
             raise InvalidInputError(
@@ -156,6 +159,8 @@ def find_model(side: str, name: str | Path) -> ModelSource:
             f"the {side} folder {shown!r} does not exist; give the folder of a model saved with "
             'save_pretrained, a hub name such as "gpt2", or "bundled"'
         )
+    if shown.endswith(GGUF_SUFFIX):
+        raise InvalidInputError(f"the {side} file {shown!r} does not exist")
     return _on_the_hub(side, name)
 
 
@@ -219,7 +224,8 @@ def check_same_tokenizer(target_tokenizer: Any, draft_tokenizer: Any) -> None:
     raise TokenizerMismatchError(
         f"target and draft have different tokenizers ({len(target_vocab)} and {len(draft_vocab)} tokens, "
         f"{len(differing)} differ): token {token!r} has id {target_vocab.get(token, 'none')} in the target "
-        f"and {draft_vocab.get(token, 'none')} in the draft; use two models with one tokenizer, "
+        f"and {draft_vocab.get(token, 'none')} in the draft; use two models with one tokenizer (as the "
+        "draft of smollm2: smollm2-draft, or target:29-layers), "
         "or name the one of both (--tokenizer)"
     )
 

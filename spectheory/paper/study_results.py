@@ -128,8 +128,8 @@ class Study(Result):
     def _note(self) -> str:
         level = f"{100 * self.settings['confidence']:g} %"
         return (
-            f"± half of the {level} interval, clustered by prompt; the gain over block on one path, by "
-            "pairs, and the ceiling are those of the largest budget"
+            f"± half the width of the {level} interval, clustered by prompt; the gain over block on one "
+            "path, by pairs, and the ceiling are those of the largest budget"
         )
 
     def speed_ups(self, temperature: float, domain: str = EVERYWHERE) -> Table:

@@ -215,7 +215,7 @@ class Simulation(Result):
         )
         title, star = self.headline(), "* not lossless on its own"
         star = f"\n{star}" if any(row["lossless"] is False for row in rows) else ""
-        in_latex = Table(title, rows, latex, f"± half of the {level} interval{star}")
+        in_latex = Table(title, rows, latex, f"± the larger half of the {level} interval{star}")
         return Table(title, rows, shown, f"with {level} intervals{star}", latex=in_latex)
 
     def _estimates(self, rows: list[dict[str, Any]], level: str) -> list[Table]:
@@ -248,7 +248,7 @@ class Simulation(Result):
         columns |= ({gain: _WITH_INTERVAL["gain"]} if gained else {}) | counted
         in_latex = {"verifier": "{name}"} | {label: f"{{{kind}_in_latex}}" for label, kind in kinds.items()}
         rows = [row | _in_latex(row, kinds.values()) for row in rows]
-        latex = Table(title, rows, in_latex, f"± half of the {level} interval\n{note}".rstrip())
+        latex = Table(title, rows, in_latex, f"± the larger half of the {level} interval\n{note}".rstrip())
         return [Table(title, rows, columns, note, latex=latex)]
 
     def _by_drafts(self, title: str, rows: Sequence[Row], kind: str, level: str, note: str = "") -> Table:
@@ -269,10 +269,12 @@ class Simulation(Result):
             title,
             cells([_WITH_INTERVAL[kind].format_map(row) for row in rows]),
             note=f"with {level} intervals; {one}",
-            latex=Table(title, latex, note=f"± half of the {level} interval; {one}"),
+            latex=Table(title, latex, note=f"± the larger half of the {level} interval; {one}"),
         )
 
     def _drafted(self) -> str:
+        if process := self.settings.get("draft_process"):
+            return f"drafts of {process}, up to {self.settings['draft_length']} tokens deep"
         return f"{drafts_text(self.settings['num_drafts'])} x {self.settings['draft_length']} drafted tokens"
 
 

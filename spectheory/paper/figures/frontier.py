@@ -40,7 +40,7 @@ def _plot(findings: Findings) -> Figure:
         for axes in all_axes[:: len(drafts)]:
             axes.set_ylabel("below the optimum\n[tokens per target call]")
         for axes in all_axes[-len(drafts) :]:
-            axes.set_xlabel("agreement of the models")
+            axes.set_xlabel(f"agreement of the models\n(means of {findings.settings['num_pairs']} pairs)")
         legend_below(figure)
     return figure
 

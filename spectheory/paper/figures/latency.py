@@ -61,7 +61,7 @@ def _plot(findings: Findings) -> Figure:
             axes.set_xticks(read, [str(tokens) for tokens in read])
             axes.set_yticks(TICKS, [f"{tick:g}" for tick in TICKS])
             axes.minorticks_off()
-        all_axes[0].set_ylabel("latency / target, batch 1, 4 tokens")
+        all_axes[0].set_ylabel("latency over that of the target\nwith batch 1, length 4 (± 1 s.d.)")
         legend_below(figure, 3)
     return figure
 

@@ -40,8 +40,14 @@ def _plot(findings: Findings) -> Figure:
             axes.set_title(f"{TITLES[among]}, L = {length}")
         for axes in all_axes[::2]:
             axes.set_ylabel("drafts K")
-        for axes in all_axes[-2:]:
-            axes.set_xlabel("agreement of the models")
+        shown, pairs = (
+            "per cent of the optimum; ≈ and pale: the lead is not clear",
+            findings.settings["num_pairs"],
+        )
+        tokens = findings.settings["vocab_size"]
+        figure.supxlabel(
+            f"agreement of the models, {tokens} tokens, means of {pairs} pairs\n{shown}", fontsize=8
+        )
     return figure
 
 

@@ -91,7 +91,8 @@ def bits() -> bool:
 
 REFUSED = {
     "older name of their memory": (
-        older_view, older_view_of_an_item, older_view_of_a_product, view_of_what_was_deleted, as_another_class,
+        older_view, older_view_of_an_item, older_view_of_a_product, view_of_what_was_deleted,
+        as_another_class,
     ),
     "numpy can read": (numpys_view, view_as_an_array, memory_of_numpy, memory_from_before),
     "by out; take its result": (by_out,),
