@@ -55,10 +55,6 @@ class Settings:
             if value is not None or defaults[name] is not None:
                 object.__setattr__(self, name, check(name, value))
 
-    def _check_most(self, name: str, most: int) -> None:
-        if (getattr(self, name) or 0) > most:
-            raise InvalidInputError(f"{name} must be at most {most}, got {getattr(self, name)}")
-
     @classmethod
     def command_options(cls) -> list[click.Option]:
         import click

@@ -93,12 +93,11 @@ class DrawSettings(Settings):
     def __post_init__(self) -> None:
         fewest, advice = (1, "") if self.whole_texts else (2, "an interval needs a variance")
         self._check(_check_drafts, "drafts")
-        self._check(partial(check_count, at_least=fewest, advice=advice), "samples")
+        self._check(partial(check_count, at_least=fewest, advice=advice, at_most=MAX_SAMPLES), "samples")
         self._check(partial(check_count, at_least=0), "seed")
         self._check(lambda name, value: check_confidence(value, name), "confidence")
         self._check(check_positive, "tolerance")
         self._check(check_tolerance, "tolerance")
-        self._check_most("samples", MAX_SAMPLES)
 
     @property
     def whole_texts(self) -> bool:
@@ -195,9 +194,8 @@ class SimulationSettings(DrawSettings):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        self._check(
-            check_count, "draft_length", "max_new_tokens", "batch_size", "max_prompt_tokens", "threads"
-        )
+        self._check(check_count, "draft_length", "max_new_tokens", "batch_size", "max_prompt_tokens")
+        self._check(partial(check_count, at_most=MAX_THREADS), "threads")
         for process in map(draft_process, self.listed_drafts):
             if process.num_drafts > MAX_NUM_DRAFTS:
                 raise InvalidInputError(
@@ -207,7 +205,6 @@ class SimulationSettings(DrawSettings):
         self._check(_check_jobs, "jobs")
         self._check(_check_shard, "shard")
         self._check(lambda name, path: check_place(path), "checkpoint")
-        self._check_most("threads", MAX_THREADS)
         if self.shard is not None and self.checkpoint is None:
             raise InvalidInputError(
                 "a shard was asked for, and no checkpoint to keep it in; give one with checkpoint "

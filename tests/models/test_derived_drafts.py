@@ -174,8 +174,8 @@ def test_greedy_texts_are_those_of_the_target(folders: dict[str, tuple[Path, Pat
     ("name", "words"),
     [
         ("target:2-layers", "has 2 layers, got 2 for its draft"),
-        ("target:0-layers", "layers must be"),
-        ("target:last-0", "width must be"),
+        ("target:0-layers", "'0-layers' is of nothing; give a number"),
+        ("target:last-0", "'last-0' is of nothing"),
         ("target:vocab-281", r"different ids in 0\.\.279, at least one; got 281"),
         ("target:vocab=none.json", r"cannot read the token ids none\.json"),
         ("target:half", "the draft 'target:half' is not known; expected MODEL:PART"),

@@ -110,10 +110,9 @@ class BlackBox(PerSample, RunsOnTuples):
         path_index = self.credited_path(paths, tokens, target_rows.shape[-1])
         return SamplerRun(path_index, len(tokens) - 1, tokens[-1])
 
-    def _run(self, *inputs: Any) -> Any:
+    def _run(self, paths: np.ndarray, target_rows: np.ndarray, draft_rows: np.ndarray, generator: Any) -> Any:
         """What the sampler returns.  Every run has arrays of its own: none finds what another wrote."""
-        *arrays, generator = inputs
-        return self.sampler(*(array.copy() for array in arrays), generator)
+        return self.sampler(paths.copy(), target_rows.copy(), draft_rows.copy(), generator)
 
     def _law(self, paths: np.ndarray, target_rows: np.ndarray, draft_rows: np.ndarray) -> tuple[Any, Any]:
         """The law of the sampler's output given one tuple of drafts, by all its runs."""

@@ -64,8 +64,8 @@ class Coin:
             truths = [self < entry for entry in other.flatten().tolist()]
             return other.new_tensor(truths).reshape(other.shape).bool()
         if isinstance(other, np.ndarray):  # numpy leaves the comparison to this class
-            truths = np.array([self < entry for entry in other.ravel().tolist()], dtype=bool)
-            return truths.reshape(other.shape)
+            entries = np.array([self < entry for entry in other.ravel().tolist()], dtype=bool)
+            return entries.reshape(other.shape)
         number = _exact(other, "compared with", self._uniform.tape)
         if number is None:
             return NotImplemented
@@ -204,7 +204,7 @@ class CoinGenerator:
         counts = np.zeros(len(pvals), dtype=int)
         *others, _ = self._weights(pvals)
         left = 1 - sum(others, Fraction(0))
-        if left < -MULTINOMIAL_TOLERANCE or min([*others, 0]) < 0:
+        if left < -MULTINOMIAL_TOLERANCE or any(weight < 0 for weight in others):
             raise InvalidInputError(
                 f"multinomial() was given probabilities of which all but the last sum to {float(1 - left)}"
             )

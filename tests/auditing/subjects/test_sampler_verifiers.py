@@ -50,6 +50,36 @@ def test_black_boxes_have_the_law_of_the_published_ones(pair: Any) -> None:
     assert_same_law(in_float, output_law("token", pair.to_float()), 1e-15)
 
 
+def computes_in_place(paths: Any, target_rows: Any, draft_rows: Any, generator: Any) -> list[int]:
+    """Right: its rows are its own, and it makes the residual of them."""
+    target, draft, token = target_rows[0, 0], draft_rows[0, 0], int(paths[0, 0])
+    if generator.random() < target[token] / draft[token]:
+        return [token, int(generator.choice(len(target), p=target_rows[0, 1]))]
+    target -= draft
+    np.maximum(target, 0, out=target)
+    return [int(generator.choice(len(target), p=target / target.sum()))]
+
+
+def marks_its_rows(paths: Any, target_rows: Any, draft_rows: Any, generator: Any) -> list[int]:
+    """Wrong but where an earlier run has left a mark in the rows."""
+    target, draft, token = target_rows[0, 0], draft_rows[0, 0], int(paths[0, 0])
+    is_marked = draft.sum() == 2
+    own = draft / 2 if is_marked else draft.copy()
+    if generator.random() < target[token] / own[token]:
+        if not is_marked:
+            draft *= 2
+        return [token, int(generator.choice(len(target), p=target_rows[0, 1]))]
+    residual = np.maximum(target - own, 0 * own)
+    return [int(generator.choice(len(target), p=residual / residual.sum() if is_marked else target))]
+
+
+def test_every_run_has_rows_of_its_own() -> None:
+    """What a run writes is not found by the next, which made the wrong one lossless and refused the right."""
+    for pair in (instances.two_token(1), instances.two_residual_tokens(1)):
+        assert certify(black_box(computes_in_place), pair).is_valid
+        assert not certify(black_box(marks_its_rows), pair).is_valid
+
+
 @pytest.mark.deep
 def test_black_boxes_pass_or_fail_the_suite() -> None:
     """A sampler is certified like any verifier; the wrong one with its drafts."""

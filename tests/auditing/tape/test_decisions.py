@@ -49,12 +49,34 @@ def categorical(generator: Any) -> tuple[int, int]:
     return generator.choice(3, p=[0.5, 0, 0.5]), int(generator.multinomial(1, [0.25, 0.75]).argmax())
 
 
+def remainder(generator: Any) -> int:
+    """The last value has what the others leave, whatever its own probability is."""
+    return int(generator.multinomial(1, [0.25, 0.25, 0.125]).argmax())
+
+
+def compared_with_arrays(generator: Any) -> tuple[int, int, int]:
+    """Inversion as people write it, from both sides, and a whole number with its end."""
+    steps = np.array([0.25, 0.75, 1.0])
+    first, second = generator.random(), abs(generator.random())
+    return (
+        int(np.argmax(steps > first)),
+        int((second >= steps).sum()),
+        generator.integers(1, 2, endpoint=True),
+    )
+
+
+STEPS = (Fraction(1, 4), Fraction(1, 2), Fraction(1, 4))
 LAWS = {
     stairs: {0: "1/4", 1: "1/4", 2: "1/8", 3: "1/8", 4: "1/4"},
     two_coins: {0: "1/9", 1: "1/9", 2: "1/9", 10: "1/2", 11: "1/6"},
     inversion: {0: "1/4", 1: "1/4", 2: "1/2"},
     categorical: {(0, 0): "1/8", (0, 1): "3/8", (2, 0): "1/8", (2, 1): "3/8"},
-}
+    remainder: {0: "1/4", 1: "1/4", 2: "1/2"},
+    compared_with_arrays: {
+        (one, two, whole): str(STEPS[one] * STEPS[two] / 2)
+        for one in range(3) for two in range(3) for whole in (1, 2)
+    },
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("function", LAWS, ids=lambda f: f.__name__)
@@ -109,6 +131,10 @@ def keeps_a_coin(generator: Any) -> bool:
         (lambda g: g.random() < g.random(), "compared with another one"),
         (lambda g: g.normal(), r"draws from generator\.normal, which is not enumerated"),
         (lambda g: g.choice(3, size=2), "choice.. with a size"),
+        (lambda g: g.random(dtype=np.float32) < 0.5, "random.. with dtype is not enumerated"),
+        (lambda g: g.integers(3, size=2), "integers.. with a size"),
+        (lambda g: 1 / g.random() < 2, "a number is divided by a random one"),
+        (lambda g: abs(g.random() - 0.5) < 0.25, "the absolute value of a random number"),
         (keeps_state, "it keeps state, or draws numbers elsewhere"),
         (keeps_a_coin, "keeps random numbers, or a generator, from one run to the next"),
     ],

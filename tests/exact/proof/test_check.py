@@ -16,12 +16,13 @@ import pytest
 from proof_traps import Bent
 from spectheory import defects, instances, prove, verifiers
 from spectheory.exact import proof
-from spectheory.exact.proof.check import check_document, check_proof, proved_shapes, read
+from spectheory.exact.proof.check import STATED, check_document, check_proof, proved_shapes, read
 from spectheory.exact.proof.check_numbers import RejectedProofError
 from spectheory.exact.proof.check_statements import ClaimedStatement
 from spectheory.exact.proof.verifier_code import code_digest, code_texts
 from spectheory.exact.suite import SuiteCase, certify_suite
 from spectheory.foundation.arrays import normalise, zeros_like
+from spectheory.foundation.errors import InvalidInputError
 from spectheory.pairs.drafts import Iid
 from spectheory.verification.algorithms.one_path.block import Block
 from spectheory.verification.outcome import Outcome
@@ -108,6 +109,15 @@ def _shape(document: Document) -> None:
     document["vocab_size"] = 3
 
 
+def _huge(document: Document) -> None:
+    """More names of variables than fit into memory."""
+    document["vocab_size"] = 10**7
+
+
+def _long(document: Document) -> None:
+    document["draft_length"] = 10**9
+
+
 def _drafts(document: Document) -> None:
     document["drafts"]["num_drafts"] = 3
 
@@ -129,7 +139,7 @@ CHANGES = [
     _trusted,
     _condition,
 ]
-CHANGES += [_condition, _polynomial, _shape, _drafts, _code]
+CHANGES += [_condition, _polynomial, _shape, _huge, _long, _drafts, _code]
 
 
 @pytest.mark.parametrize("change", CHANGES, ids=lambda change: change.__name__[1:])
@@ -159,6 +169,16 @@ def test_no_change_of_a_node_turns_a_wrong_verifier_into_a_proved_one(document: 
         with pytest.raises(RejectedProofError):
             check_document(document, wrong)
         holder[place] -= 1
+
+
+def test_what_a_proof_says_beside_is_not_repeated(document: Document, tmp_path: Path) -> None:
+    """Only checked fields are the statement; a file that nests too deeply is none."""
+    file = tmp_path / "more.proof"
+    file.write_bytes(gzip.compress(json.dumps(document | {"verdict": "proved for all V"}).encode()))
+    assert check_proof(file).keys() == {*STATED, "regions"}
+    file.write_bytes(gzip.compress(b"[" * 100_000))
+    with pytest.raises(InvalidInputError, match="is not a proof"):
+        check_proof(file)
 
 
 def test_a_lossless_verifier_below_the_optimum_has_no_cut(tmp_path: Path) -> None:
