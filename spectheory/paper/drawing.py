@@ -82,13 +82,14 @@ def verifier_points(
     highs: Sequence[float],
     lossless: bool = True,
 ) -> None:
-    """Estimates of one verifier: points with their intervals, hollow ones if it is not lossless."""
+    """Estimates of one verifier: points with their intervals, grey and hollow if it is not lossless."""
     style = VERIFIER_STYLES[name]
+    colour = style.colour if lossless else GREY
     below = np.subtract(values, lows)
     above = np.subtract(highs, values)
     axes.errorbar(
-        places, values, yerr=[below, above], fmt=style.marker, color=style.colour, markersize=5,
-        markerfacecolor=style.colour if lossless else "white", capsize=2.5, elinewidth=1.2,
+        places, values, yerr=[below, above], fmt=style.marker, color=colour, markersize=5,
+        markerfacecolor=colour if lossless else "white", capsize=2.5, elinewidth=1.2,
         label=style.label if lossless else f"{style.label} (not lossless)",
     )  # fmt: skip
 

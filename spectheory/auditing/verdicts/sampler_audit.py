@@ -98,6 +98,8 @@ def audit(
     elif not isinstance(sampler, Shipped):
         numbers = num_drafts if isinstance(num_drafts, Iterable) else (num_drafts,)
         sampler = as_shipped(sampler, signature, mixes=mixes, num_drafts=numbers, trees=trees)
+    if pairs is not None and not isinstance(pairs, Mapping):
+        raise InvalidInputError(f"pairs must be a mapping of names to pairs, got {type(pairs).__name__}")
     for name, pair in (pairs or {}).items():
         if not pair.is_exact:
             raise InvalidInputError(

@@ -348,3 +348,8 @@ def test_a_sampler_without_tokens_has_a_defect() -> None:
     found = audit(lambda *call: [], {"thirds": instances.two_token(1)}, signature="sampler", num_drafts=1)
     assert found.is_defective
     assert "it makes no valid output with probability 1 on thirds: it returns no tokens" in found.reasons[0]
+
+
+def test_pairs_have_names() -> None:
+    with pytest.raises(InvalidInputError, match="a mapping of names to pairs, got list"):
+        audit(token_verification, [instances.two_token(1)])  # type: ignore[arg-type]
