@@ -127,11 +127,12 @@ def one_after_another() -> tuple[bool, bool]:
     return first, bool((torch.zeros(1) + 1 > 0) & (torch.empty(1).uniform_() < 0.5))
 
 
-def winner_in_a_buffer() -> int:
+def winner_in_a_buffer() -> tuple[int, int]:
     """A race that was run leaves ordinary numbers, which all names read."""
-    noise = torch.ones(2).exponential_()
-    token = (torch.tensor([0.25, 0.75]) / noise).argmax()
-    return int(token.reshape(1)[0])
+    noise, buffer = torch.ones(2).exponential_(), torch.zeros(2, dtype=torch.int64)
+    older = buffer.view(2, 1)
+    buffer[0] = (torch.tensor([0.25, 0.75]) / noise).argmax()
+    return int((buffer + 1)[0]) - 1, int(older[0])
 
 
 def numpy_beside() -> bool:
@@ -146,7 +147,7 @@ ALLOWED: dict[Callable[[], Any], dict[Any, Fraction]] = {
     one_after_another: {
         (one, two): QUARTER[one] * Fraction(1, 2) for one in (True, False) for two in (True, False)
     },
-    winner_in_a_buffer: {0: Fraction(1, 4), 1: Fraction(3, 4)},
+    winner_in_a_buffer: {(0, 0): Fraction(1, 4), (1, 1): Fraction(3, 4)},
     numpy_beside: QUARTER,
 }
 
