@@ -26,6 +26,8 @@ from spectheory.foundation.errors import InvalidInputError
 from spectheory.foundation.exact_numbers import is_exact, to_flint, to_fraction
 from spectheory.foundation.formal_number import FormalNumber
 
+MOST_EXACT_DRAFTS = 10**6
+"""Beyond it the power of a rational fills the memory."""
 Array = Any
 """A numpy array (object or float64) or a torch tensor."""
 
@@ -446,6 +448,10 @@ def hit_probability(draft_probs: Any, num_drafts: Any) -> Any:
     if isinstance(draft_probs, float):
         return float(hit_probability(np.asarray([draft_probs]), num_drafts)[0])
     if not hasattr(draft_probs, "dtype") or is_exact(draft_probs):
+        if isinstance(num_drafts, int) and num_drafts > MOST_EXACT_DRAFTS:
+            raise InvalidInputError(
+                f"num_drafts must be at most {MOST_EXACT_DRAFTS} in rationals, got {num_drafts}; use floats"
+            )
         return 1 - (1 - draft_probs) ** num_drafts
     xp = namespace(draft_probs)
     with np.errstate(divide="ignore"):  # log1p(-1) = -inf gives f(1) = 1, as it should

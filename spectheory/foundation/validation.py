@@ -14,8 +14,6 @@ MAX_TOLERANCE = 1e-2
 """Larger tolerances, in probability, would accept arrays that are not distributions."""
 LARGEST_COUNT = 2**63 - 1
 """What arrays of whole numbers hold."""
-MOST_DRAFTS = 10**6
-"""Beyond it a power of a rational fills the memory."""
 
 
 def unknown_name(what: str, name: str, known: Iterable[str], also: str = "") -> UnknownNameError:
@@ -95,7 +93,7 @@ def _shortened(number: int) -> str:
 
 def check_num_drafts(num_drafts: Any) -> int:
     """K, the number of drafted paths, as an int; see ``check_count``."""
-    return check_count("num_drafts", num_drafts, at_most=MOST_DRAFTS)
+    return check_count("num_drafts", num_drafts)
 
 
 def check_positive(name: str, value: Any) -> float:

@@ -31,7 +31,7 @@ from spectheory.auditing.subjects.shipped import Provenance
 from spectheory.pairs.pair import ModelPair
 from spectheory.simulation.identity import verifier_identity
 from spectheory.verification.verifier import as_verifier, copies_of
-from user_samplers import forgets_the_residual, token_sampler
+from user_samplers import token_sampler
 from user_verifiers import UserToken
 
 # ------------------------------------------------------------------------- the pair and the drafts
@@ -147,12 +147,6 @@ NUMBERS = {
 # ------------------------------------------------------------------------- samplers and loops
 
 
-def rewrites(paths: Any, target_rows: Any, draft_rows: Any, generator: Any) -> Any:
-    tokens = forgets_the_residual(paths, target_rows, draft_rows, generator)
-    target_rows[...] = target_rows[..., ::-1]
-    return tokens
-
-
 def loop(paths: Any, target_rows: Any, draft_rows: Any) -> Any:
     right = WRONG(*(array[None] for array in (paths, target_rows, draft_rows)))
     target_rows[...] = target_rows[..., ::-1].copy()
@@ -169,7 +163,6 @@ ADAPTED: dict[str, tuple[Any, str]] = {
         black_box(lambda p, t, d, g: [g.choice(2, p=t[0, 0].astype(float))]),
         "computes with floats",
     ),
-    "a sampler that writes": (black_box(rewrites), ""),
     "hidden coins": (black_box(lambda p, t, d, g: [random.randrange(2)]), ""),
     "a loop that writes": (per_sample(loop), ""),
 }
