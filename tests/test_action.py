@@ -151,7 +151,9 @@ def test_the_workflow_of_the_page_fits_the_action() -> None:
     assert all("${{" not in each["run"] for each in ACTION["runs"]["steps"])
 
 
-@pytest.mark.parametrize(("sampler", "failed"), [(SAMPLER, 0), (WRONG, 1)])
+@pytest.mark.parametrize(
+    ("sampler", "failed"), [(SAMPLER, 0), pytest.param(WRONG, 1, marks=pytest.mark.deep)]
+)
 def test_the_file_for_an_engine(sampler: str, failed: int, tmp_path: Path) -> None:
     """Copied beside a sampler it passes; beside a wrong one it fails, and only where that is asked about."""
     shutil.copy(TESTS, tmp_path)

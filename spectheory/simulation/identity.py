@@ -177,11 +177,15 @@ class _Sources:
 
     def _read_class(self, kind: type) -> None:
         for base in kind.__mro__:
-            if str(base.__module__).partition(".")[0] not in sys.stdlib_module_names:
-                self._read(base)
+            self._read(base)
 
     def _read(self, kind: Any) -> None:
-        """Read the module of a class or function, or its own source where the module has no file."""
+        """Read the module of a class or function, or its own source where the module has no file.
+
+        Those of Python are not read.
+        """
+        if str(kind.__module__).partition(".")[0] in sys.stdlib_module_names:
+            return
         file = getattr(sys.modules.get(kind.__module__), "__file__", None)
         name = kind.__module__ if file else f"{kind.__module__}.{kind.__qualname__}"
         if name not in self.sources:

@@ -37,7 +37,7 @@ from spectheory.auditing.following.isolation import (
     replaced,
 )
 from spectheory.auditing.following.kernel_draws import Draws, read_again
-from spectheory.auditing.following.memory import SHARING, note, share, watched
+from spectheory.auditing.following.memory import COPYING, SHARING, made, note, share, watched
 from spectheory.auditing.following.random_tensor import RandomTensor, become_random, random_tensor, unwrapped
 from spectheory.auditing.following.triton_kernels import followed
 from spectheory.auditing.tape.atoms import uniform_number, whole_number
@@ -204,8 +204,7 @@ class _Sentinel(TorchDispatchMode):
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         if torch.Tag.nondeterministic_seeded in func.tags and not self.is_open:
             raise NotEnumerableError(f"the sampler draws from {func}, whose law is not known here")
-        given = args, kwargs or {}
-        return note(func, given, lambda: func(*given[0], **given[1]))
+        return note(func, args, kwargs or {})
 
 
 class _Answers(TorchFunctionMode):
@@ -223,7 +222,10 @@ class _Answers(TorchFunctionMode):
                 share(args[0])
             if name == "__set__" and any(isinstance(arg, RandomTensor) for arg in args):
                 raise NotEnumerableError("the sampler puts random numbers into the memory of another tensor")
-            return func(*args, **kwargs)
+            result = func(*args, **kwargs)
+            if name in COPYING and type(result) is torch.Tensor:
+                made((result,))
+            return result
         if kwargs.get("out") is not None:
             raise NotEnumerableError(f"{name} writes random numbers to a tensor by out; take its result")
         generator = kwargs.get("generator") or torch.default_generator

@@ -5,8 +5,9 @@ in the run, numpy must not share it, and a tensor that torch takes for an ordina
 has the same memory: an older view, or another name of it.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import cache
 from typing import Any
 
 import torch
@@ -15,6 +16,10 @@ from spectheory.auditing.tape.decisions import NotEnumerableError
 
 SHARING = ("numpy", "__array__", "__dlpack__", "untyped_storage", "storage")
 """Functions of a tensor after which others can read its memory without torch."""
+
+
+COPYING = ("tensor", "new_tensor")
+"""Functions that make a tensor of numbers that are given, which torch's operators do not show."""
 
 
 class _Memory:
@@ -80,42 +85,51 @@ def share(tensor: Any) -> None:
         _MEMORY.shared.add(_place_of(tensor))
 
 
-def note(func: Any, arguments: Any, run: Any) -> Any:
-    """Run an operator of torch; what it makes is new.
-
-    Args:
-        func: the operator.
-        arguments: of it, by position and by name.
-        run: () -> its result.
+def note(func: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
+    """Run an operator of torch; what it makes is new unless it shares the memory of an argument.
 
     Raises:
         NotEnumerableError: an ordinary tensor among the arguments has the memory of random numbers.
     """
-    old = {check_name(tensor, func) for tensor in _tensors(arguments)}
-    result = run()
-    _MEMORY.new.update({_place_of(tensor) for tensor in _tensors(result)} - old)
+    if _MEMORY.random and not _MEMORY.is_ours:
+        for tensor in _tensors((*args, *kwargs.values()) if kwargs else args):
+            check_name(tensor, func)
+    result = func(*args, **kwargs)
+    if not _shares(func):
+        made((result,))
     return result
 
 
-def check_name(tensor: torch.Tensor, reader: Any) -> int:
-    """The address of the memory of a tensor that is read; see ``note``."""
-    place = _place_of(tensor)
-    if place in _MEMORY.random and type(tensor).__name__ != "RandomTensor" and not _MEMORY.is_ours:
+def made(parts: Sequence[Any]) -> None:
+    """The memory of these tensors is new."""
+    _MEMORY.new.update(map(_place_of, _tensors(parts)))
+
+
+@cache
+def _shares(func: Any) -> bool:
+    """Whether an operator may return the memory of an argument."""
+    return bool(func.is_view or func._schema.is_mutable)
+
+
+def check_name(tensor: torch.Tensor, reader: Any) -> None:
+    """Refuse to read a tensor; see ``note``."""
+    if type(tensor).__name__ == "RandomTensor" or _MEMORY.is_ours:
+        return
+    if _place_of(tensor) in _MEMORY.random:
         raise NotEnumerableError(
             f"the sampler reads random numbers under an older name of their memory ({reader}); "
             "take the part after they are drawn"
         )
-    return place
 
 
-def _tensors(part: Any) -> Iterator[torch.Tensor]:
-    if isinstance(part, torch.Tensor):
-        yield part
-    elif isinstance(part, (tuple, list)):
-        for each in part:
-            yield from _tensors(each)
-    elif isinstance(part, dict):
-        yield from _tensors(tuple(part.values()))
+def _tensors(parts: Sequence[Any]) -> list[torch.Tensor]:
+    found = []
+    for part in parts:
+        if isinstance(part, torch.Tensor):
+            found.append(part)
+        elif isinstance(part, (tuple, list)) and part and not isinstance(part[0], int):  # no shape
+            found += _tensors(part)
+    return found
 
 
 def _storage(tensor: torch.Tensor) -> Any:

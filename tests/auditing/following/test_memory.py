@@ -135,6 +135,12 @@ def winner_in_a_buffer() -> tuple[int, int]:
     return int((buffer + 1)[0]) - 1, int(older[0])
 
 
+def buffer_of_given_numbers() -> bool:
+    buffer = torch.tensor([0.0, 1.0])
+    buffer[0] = torch.rand(())
+    return bool(buffer[0] < 0.25)
+
+
 def numpy_beside() -> bool:
     own = torch.ones(2).numpy()
     return bool(torch.rand(1) < float(own[0]) / 4)
@@ -148,6 +154,7 @@ ALLOWED: dict[Callable[[], Any], dict[Any, Fraction]] = {
         (one, two): QUARTER[one] * Fraction(1, 2) for one in (True, False) for two in (True, False)
     },
     winner_in_a_buffer: {(0, 0): Fraction(1, 4), (1, 1): Fraction(3, 4)},
+    buffer_of_given_numbers: QUARTER,
     numpy_beside: QUARTER,
 }
 

@@ -39,6 +39,7 @@ def test_one_run_and_facts_replace_the_regions() -> None:
     assert "sums" not in one_position
 
 
+@pytest.mark.deep
 def test_facts_of_contexts_add_up() -> None:
     """Seven contexts have about 7/3 of the regions of three, where a walk has 82 times as many."""
     few, many = _facts("token", 2), _facts("token", 3)
@@ -147,6 +148,7 @@ def test_defects_of_two_drafts_have_no_facts(name: str) -> None:
     assert _facts(defects[name], 2, 2) is None
 
 
+@pytest.mark.deep
 def test_a_stopped_search_for_facts_goes_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Its clock ticks once per region.  What a changed file says is checked before it counts."""
     path, ticks = tmp_path / "file.search", count()
