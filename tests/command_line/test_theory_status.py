@@ -68,6 +68,7 @@ def test_the_status_stands_in_the_table(capsys: pytest.CaptureFixture[str], larg
     assert "status" not in capsys.readouterr().out
 
 
+@pytest.mark.deep
 def test_a_gap_beyond_float64_is_stalled(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     """No float interval is narrower than its own rounding: the search stops and says so."""
     path = tmp_path / "pair.json"
