@@ -206,7 +206,7 @@ def _differences(
     if isinstance(was, dict) and isinstance(now, dict):
         for name in dict.fromkeys([*was, *now]):
             place = (*path, name)
-            if place == ("changes",) and name in was and _has_a_base(was):
+            if place == ("changes",) and name in was and _may_say_changes(was):
                 continue
             if name in was and name in now:
                 yield from _differences(was[name], now[name], place)
@@ -222,7 +222,7 @@ def _differences(
         yield path, was, now
 
 
-def _has_a_base(document: Mapping[str, Any]) -> bool:
+def _may_say_changes(document: Mapping[str, Any]) -> bool:
     """Whether it may say what changed since another audit, which is not at hand."""
     return document["format"] == "spectheory-audit/1"
 
@@ -234,11 +234,17 @@ def _not_compared(document: Mapping[str, Any]) -> list[str]:
         for path in sorted(OF_THE_RUN)
         if path[-1] in (document if len(path) == 1 else document.get(path[0], {}))
     ]
-    if "changes" in document and _has_a_base(document):
+    if "changes" in document and _may_say_changes(document):
         found.append("changes")
-    if '"provenance"' in json.dumps(document):
+    if _has_field(document, "provenance"):
         found.append("the folders in provenance")
     return found
+
+
+def _has_field(part: Any, name: str) -> bool:
+    if isinstance(part, dict):
+        return bool(part.get(name)) or any(_has_field(entry, name) for entry in part.values())
+    return isinstance(part, list) and any(_has_field(entry, name) for entry in part)
 
 
 def _is_of_the_code(path: tuple[Any, ...]) -> bool:

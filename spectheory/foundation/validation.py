@@ -30,9 +30,14 @@ def unknown_name(what: str, name: str, known: Iterable[str], also: str = "") -> 
         no verifier is called 'blok'; did you mean 'block'? known: token, block
     """
     names = list(known)
-    near = get_close_matches(name, names, n=1, cutoff=0.4)
-    hint = f"did you mean {near[0]!r}? " if near else ""
-    return UnknownNameError(f"no {what} is called {name!r}; {hint}known: {', '.join(names)}{also}")
+    hint = nearest_name(name, names, 0.4)
+    return UnknownNameError(f"no {what} is called {name!r};{hint} known: {', '.join(names)}{also}")
+
+
+def nearest_name(name: str, known: Iterable[str], likeness: float = 0.6) -> str:
+    """A question behind an error about a name; empty if no known name is as near as this."""
+    near = get_close_matches(name, known, n=1, cutoff=likeness)
+    return f" did you mean {near[0]!r}?" if near else ""
 
 
 def is_number(value: Any) -> bool:

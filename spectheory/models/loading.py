@@ -3,7 +3,6 @@
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass
-from difflib import get_close_matches
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -12,6 +11,7 @@ import torch
 
 from spectheory.foundation.errors import InsufficientMemoryError, InvalidInputError, TokenizerMismatchError
 from spectheory.foundation.extras import installed
+from spectheory.foundation.validation import nearest_name
 from spectheory.models.device import is_out_of_memory
 from spectheory.models.known_models import KNOWN_MODELS, fetched_folder
 
@@ -111,11 +111,10 @@ class ModelSource:
             noun = what if self.side == what else f"{self.side} {what}"
             described = f"the {noun} {self.name!r} could not be loaded"
             if self.unreachable:
-                near = get_close_matches(self.name, [*KNOWN_MODELS, BUNDLED], n=1)
-                meant = f"; did you mean {near[0]!r}?" if near else ""
+                near = nearest_name(self.name, [*KNOWN_MODELS, BUNDLED])
                 raise InvalidInputError(
                     f"{described}: there is no such folder, the cache does not have it, and the hub cannot "
-                    f"be asked ({self.unreachable}){meant}"
+                    f"be asked ({self.unreachable}){near and ';'}{near}"
                 ) from None
             lines = str(error).strip().splitlines() or ["no further message"]
             raise InvalidInputError(

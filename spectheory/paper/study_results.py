@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import asdict, dataclass, fields, replace
@@ -12,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from spectheory.foundation.documents import parse_json
 from spectheory.foundation.errors import InvalidInputError
 from spectheory.foundation.results import Result, Table
 from spectheory.paper.equal_rows import (
@@ -245,7 +245,7 @@ def read_study_prompts(path: str | Path = PROMPTS) -> list[StudyPrompt]:
     texts, path = read_prompts(path), Path(path)
     lines = path.read_text(encoding="utf-8-sig").splitlines()
     try:
-        domains = [str(json.loads(line)["domain"]) for line in lines if line.strip()]
+        domains = [str(parse_json(line)["domain"]) for line in lines if line.strip()]
     except (ValueError, KeyError, TypeError):
         domains = []
     if len(domains) != len(texts):

@@ -177,12 +177,9 @@ def _check_mixed_stops(
 
 def _made_stops(outcome: Outcome) -> Iterator[tuple[Array, Array]]:
     """Path indices and lengths [N] of one stop of every tuple, until all that are made have come."""
-    xp, device, lengths = (
-        namespace(outcome.stop_probs),
-        outcome.stop_probs.device,
-        outcome.stop_probs.shape[-1],
-    )
-    flat = (outcome.stop_probs != 0).reshape(len(outcome.stop_probs), -1)
+    probs = outcome.stop_probs
+    xp, device, lengths = namespace(probs), probs.device, probs.shape[-1]
+    flat = (probs != 0).reshape(len(probs), -1)
     made = flat.cpu().numpy() if hasattr(flat, "cpu") else np.asarray(flat, dtype=bool)
     order, tuples = np.argsort(~made, axis=1, kind="stable"), np.arange(len(made))
     for turn in range(made.sum(axis=1).max()):

@@ -270,3 +270,16 @@ def test_offline_is_answered_at_once(folders: dict[str, tuple[Path, Path]]) -> N
     assert done.returncode == 2, done.stderr
     assert "the hub cannot be asked" in done.stderr
     assert done.stderr.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    ("name", "says"),
+    [
+        ("smollm", r"the hub cannot be asked .*; did you mean 'smollm2'\?"),
+        ("nope.gguf", "file .* does not exist"),
+    ],
+)
+def test_a_name_that_is_nearly_right(name: str, says: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    answers(monkeypatch, ConnectionError("unreachable"))
+    with pytest.raises(InvalidInputError, match=says):
+        LanguageModelPair.load(name, name, device="cpu")

@@ -204,7 +204,7 @@ class _Sentinel(TorchDispatchMode):
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         if torch.Tag.nondeterministic_seeded in func.tags and not self.is_open:
             raise NotEnumerableError(f"the sampler draws from {func}, whose law is not known here")
-        return note(func, args, kwargs or {})
+        return note(func, args, kwargs or {}, RandomTensor)
 
 
 class _Answers(TorchFunctionMode):
@@ -216,14 +216,14 @@ class _Answers(TorchFunctionMode):
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         kwargs = kwargs or {}
         name = getattr(func, "__name__", "")
-        answer = _ANSWERS.get(name)
+        answer = _ANSWERS[name] if func in _ANSWERED else None
         if answer is None:
             if name in SHARING:
                 share(args[0])
             if name == "__set__" and any(isinstance(arg, RandomTensor) for arg in args):
                 raise NotEnumerableError("the sampler puts random numbers into the memory of another tensor")
             result = func(*args, **kwargs)
-            if name in COPYING and type(result) is torch.Tensor:
+            if func in COPYING and type(result) is torch.Tensor:
                 made((result,))
             return result
         if kwargs.get("out") is not None:
@@ -352,6 +352,12 @@ _ANSWERS: dict[str, Callable[..., Any]] = {
     "bernoulli_": _bernoulli,
     "randint": _whole_numbers,
 }
+
+
+_ANSWERED = {
+    getattr(owner, name) for owner in (torch, torch.Tensor) for name in _ANSWERS if hasattr(owner, name)
+}
+"""torch's own functions: a sampler may give another one such a name."""
 
 
 def _replacements(tape: Tape, journal: Journal) -> Iterator[Replacement]:

@@ -1,8 +1,8 @@
 """The memory of random tensors in one run: nothing reads it as numbers, and nobody had it before.
 
-A ``RandomTensor`` has numbers of its own; what torch stores for it means nothing.  So its memory must be new
-in the run, numpy must not share it, and a tensor that torch takes for an ordinary one must not be read if it
-has the same memory: an older view, or another name of it.
+A ``RandomTensor`` keeps its numbers in an attribute, and its memory holds nothing.  So this memory must be
+new in the run, numpy must not share it, and an ordinary tensor must not be read if it has the same memory: an
+older view, or another name of it.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -17,8 +17,7 @@ from spectheory.auditing.tape.decisions import NotEnumerableError
 SHARING = ("numpy", "__array__", "__dlpack__", "untyped_storage", "storage")
 """Functions of a tensor after which others can read its memory without torch."""
 
-
-COPYING = ("tensor", "new_tensor")
+COPYING = (torch.tensor, torch.Tensor.new_tensor)
 """Functions that make a tensor of numbers that are given, which torch's operators do not show."""
 
 
@@ -85,15 +84,20 @@ def share(tensor: Any) -> None:
         _MEMORY.shared.add(_place_of(tensor))
 
 
-def note(func: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
+def note(func: Any, args: Sequence[Any], kwargs: Mapping[str, Any], random: type) -> Any:
     """Run an operator of torch; what it makes is new unless it shares the memory of an argument.
+
+    Args:
+        func, args, kwargs: the operator and its arguments.
+        random: the class of random tensors.  A class that a sampler gives this name is another one.
 
     Raises:
         NotEnumerableError: an ordinary tensor among the arguments has the memory of random numbers.
     """
     if _MEMORY.random and not _MEMORY.is_ours:
         for tensor in _tensors((*args, *kwargs.values()) if kwargs else args):
-            check_name(tensor, func)
+            if type(tensor) is not random:
+                check_name(tensor, func)
     result = func(*args, **kwargs)
     if not _shares(func):
         made((result,))
@@ -112,9 +116,7 @@ def _shares(func: Any) -> bool:
 
 
 def check_name(tensor: torch.Tensor, reader: Any) -> None:
-    """Refuse to read a tensor; see ``note``."""
-    if type(tensor).__name__ == "RandomTensor" or _MEMORY.is_ours:
-        return
+    """Refuse to read an ordinary tensor that has the memory of random numbers."""
     if _place_of(tensor) in _MEMORY.random:
         raise NotEnumerableError(
             f"the sampler reads random numbers under an older name of their memory ({reader}); "

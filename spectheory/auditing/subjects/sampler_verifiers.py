@@ -111,7 +111,7 @@ class BlackBox(PerSample, RunsOnTuples):
         return SamplerRun(path_index, len(tokens) - 1, tokens[-1])
 
     def _run(self, paths: np.ndarray, target_rows: np.ndarray, draft_rows: np.ndarray, generator: Any) -> Any:
-        """What the sampler returns.  Every run has arrays of its own: none finds what another wrote."""
+        """What the sampler returns, called with new copies: no run finds what another one wrote."""
         return self.sampler(paths.copy(), target_rows.copy(), draft_rows.copy(), generator)
 
     def _law(self, paths: np.ndarray, target_rows: np.ndarray, draft_rows: np.ndarray) -> tuple[Any, Any]:

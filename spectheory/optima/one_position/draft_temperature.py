@@ -55,8 +55,7 @@ def acceptance_at_temperature(
     tempered = normalise(np.exp(scaled - scaled.max(axis=-1, keepdims=True)))
     value, tokens = optimal_acceptance(target, tempered, num_drafts)
     mean = (tempered * logs).sum(axis=-1, keepdims=True)
-    rise = (
-        (np.where(tokens, tempered, 0.0) * (logs - mean)).sum(axis=-1) / temperature / temperature
-    )  # T² may be 0 in float64
+    rise = (np.where(tokens, tempered, 0.0) * (logs - mean)).sum(axis=-1)
+    rise = rise / temperature / temperature  # T² may be 0 in float64
     inside = np.where(tokens, tempered, 0.0).sum(axis=-1)
     return TemperedAcceptance(np.asarray(value), num_drafts * inside ** (num_drafts - 1) * rise)

@@ -40,13 +40,12 @@ def _plot(findings: Findings) -> Figure:
             axes.set_title(f"{TITLES[among]}, L = {length}")
         for axes in all_axes[::2]:
             axes.set_ylabel("drafts K")
-        shown, pairs = (
-            "per cent of the optimum; ≈ and pale: the lead is not clear",
-            findings.settings["num_pairs"],
-        )
-        tokens = findings.settings["vocab_size"]
+        settings = findings.settings
         figure.supxlabel(
-            f"agreement of the models, {tokens} tokens, means of {pairs} pairs\n{shown}", fontsize=8
+            f"agreement of the models, {settings['vocab_size']} tokens, "
+            f"means of {settings['num_pairs']} pairs\n"
+            "per cent of the optimum; ≈ and pale: the lead is not clear",
+            fontsize=8,
         )
     return figure
 

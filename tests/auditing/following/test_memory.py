@@ -85,6 +85,29 @@ def as_another_class() -> bool:
     return bool(torch.rand(1).as_subclass(torch.Tensor) < 0.5)
 
 
+class RandomTensor(torch.Tensor):
+    """A sampler's class under the name of ours."""
+
+
+def under_our_name() -> bool:
+    buffer = torch.zeros(2)
+    view = buffer[:1].as_subclass(RandomTensor)
+    buffer.uniform_()
+    return bool(view.sum() < 0.5)
+
+
+def tensor(kept: Any) -> torch.Tensor:
+    """A sampler's function under the name of torch's: the memory is numpy's."""
+    return torch.from_numpy(kept)
+
+
+def function_under_torchs_name() -> bool:
+    numbers = np.zeros(1, dtype=np.float32)
+    made = torch.overrides.handle_torch_function(tensor, (torch.zeros(1),), numbers)
+    made.uniform_()
+    return bool(numbers[0] < 0.5)
+
+
 def bits() -> bool:
     return bool(torch.rand(1).view(torch.int32) % 2 == 0)
 
@@ -92,9 +115,11 @@ def bits() -> bool:
 REFUSED = {
     "older name of their memory": (
         older_view, older_view_of_an_item, older_view_of_a_product, view_of_what_was_deleted,
-        as_another_class,
+        as_another_class, under_our_name,
     ),
-    "numpy can read": (numpys_view, view_as_an_array, memory_of_numpy, memory_from_before),
+    "numpy can read": (
+        numpys_view, view_as_an_array, memory_of_numpy, memory_from_before, function_under_torchs_name,
+    ),
     "by out; take its result": (by_out,),
     "into the memory of another tensor": (by_data,),
     "takes the bits of random numbers": (bits,),
@@ -110,6 +135,16 @@ def test_random_memory_has_one_name(function: Callable[[], Any], says: str) -> N
     """Each read 1, or a number that was drawn already, and took it for a constant."""
     with pytest.raises(NotEnumerableError, match=says):
         law(function)
+
+
+def rand(like: torch.Tensor) -> torch.Tensor:
+    """A sampler's function under the name of torch's: no number is drawn."""
+    return like * 0
+
+
+def constant_under_torchs_name() -> bool:
+    one = torch.ones(1)
+    return bool(torch.overrides.handle_torch_function(rand, (one,), one) < 0.25)
 
 
 def filled_in_the_call() -> bool:
@@ -148,6 +183,7 @@ def numpy_beside() -> bool:
 
 QUARTER = {True: Fraction(1, 4), False: Fraction(3, 4)}
 ALLOWED: dict[Callable[[], Any], dict[Any, Fraction]] = {
+    constant_under_torchs_name: {True: Fraction(1)},
     filled_in_the_call: QUARTER,
     view_after_the_draw: QUARTER,
     one_after_another: {
