@@ -1,28 +1,33 @@
 """What a machine with a GPU should be asked first, in order of worth, within a few minutes.
 
-1. ``laws``: the law of every verifier, enumerated in torch on the device in float64 and float32, on cases of
+1. ``kernels``: the row operators on the device beside the loops of the host, on the same rows.
+2. ``laws``: the law of every verifier, enumerated in torch on the device in float64 and float32, on cases of
    the standard suite, against the target's.
-2. ``texts``: texts of tiny language models on the device, decoded, against the target's law by chi-square.
-3. ``rounds``: one round at V = 32 000 beside a copy of its rows; how often the host waits for the device
+3. ``texts``: texts of tiny language models on the device, decoded, against the target's law by chi-square.
+4. ``rounds``: one round at V = 32 000 beside a copy of its rows; how often the host waits for the device
    in it (known on CUDA only), and how many operators torch starts.
-4. ``models``: the gains of all verifiers over block verification on common drafts, with the weights in
+5. ``models``: the gains of all verifiers over block verification on common drafts, with the weights in
    float32 and in bfloat16.  SmolLM2 if it is fetched, else the bundled models.
+6. ``costs``: what calls cost, and the speed-up that three tokens per call would bring.
 
 On a CUDA device with Triton residuals and draws are the kernels of ``foundation/kernels/triton_rows.py``, so
 that all parts judge them.  In the first two a known-wrong verifier stands beside the others, and must be
 found.  Every part has a share of the time.  What does not fit is left out, and the page says how much was
-done.
+done.  With ``--part`` the other parts stay as they were measured before.
 
 Run: ``make gpu``, or ``OMP_NUM_THREADS=1 python benchmarks/gpu.py --minutes 9``.  It writes a page and its
-numbers, named after the device, after every part.  On a CPU it does the same, with less of each.  Exit
-status 1 if a law is off, a text has another law, or a wrong verifier is not found.
+numbers, named after the device, as they come.  On a CPU it does the same, with less of each.  Exit
+status 1 if a kernel or a law is off, a text has another law, or a wrong verifier is not found.
 """
 
+import json
 import re
 import sys
 import time
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from inspect import cleandoc
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -39,8 +44,12 @@ ROOT = Path(__file__).parent.parent
 sys.path.insert(0, str(ROOT / "tests" / "support"))
 
 from decoding_support import PROMPTS, decoded_counts, p_value, target_law, tiny_pair  # noqa: E402
+from spectheory.auditing.following.triton_kernels import interpreting  # noqa: E402
+from spectheory.auditing.subjects.own_rounds import interpreted_kernels  # noqa: E402
+from spectheory.decoding import call_costs  # noqa: E402
 from spectheory.exact.rounded import DoesNotRunError, certify_rounded  # noqa: E402
 from spectheory.exact.suite import standard_suite  # noqa: E402
+from spectheory.foundation.kernels import row_kernels  # noqa: E402
 from spectheory.models import LanguageModelPair, bundled_prompts  # noqa: E402
 from spectheory.models.known_models import model_folder  # noqa: E402
 from spectheory.pairs.drafts import DraftProcess, Iid, PrefixTree, WithoutReplacement  # noqa: E402
@@ -49,12 +58,16 @@ from spectheory.verification.algorithms import verifiers  # noqa: E402
 from spectheory.verification.resolve import find_verifier  # noqa: E402
 
 WRONG = CorrectsFromTarget()
-SHARES = {"laws": 0.25, "texts": 0.15, "rounds": 0.2, "models": 0.4}
+SHARES = {"kernels": 0.05, "laws": 0.2, "texts": 0.15, "rounds": 0.2, "models": 0.3, "costs": 0.1}
 """Of the minutes that are left, among the parts that are left."""
 FEWEST_CASES = 4
 """Of every verifier, whatever the time; the wrong one is found on them."""
 SIZES = ((2, 4), (8, 8), (16, 16), (64, 64))
 """Prompts and tokens of the texts of the last part; the largest that fit."""
+PRECISIONS = 16
+"""How far an operator on the device may be from the loop of the host, over the precision of the rows."""
+OTHER_TOKENS = 0.1
+"""The share of draws that may be others than on the host."""
 SMALLEST_P_VALUE = 1e-6
 TEXTS: tuple[tuple[Any, DraftProcess], ...] = (
     (WRONG, Iid(1)), ("block", Iid(1)), ("multi_round", Iid(2)), ("greedy_multipath", Iid(2)),
@@ -62,6 +75,45 @@ TEXTS: tuple[tuple[Any, DraftProcess], ...] = (
     ("spectr", Iid(2)), ("mixed_multipath", Iid(2)), ("multi_round", PrefixTree((2, 2))),
     ("multi_round_without_replacement", WithoutReplacement((2, 2))),
 )  # fmt: skip
+
+
+def kernels(device: str, ends: float) -> Iterator[dict[str, Any]]:
+    """Per operator, number type and V: the largest difference from the loops of the host, over the precision.
+
+    Of ``draw`` the share of other tokens: sums in another order may move one.
+    """
+    module = interpreted_kernels() if device == "cpu" else None
+    generator = torch.Generator().manual_seed(0)
+    sizes = (3, 700, 32_000, 128_256) if device == "cuda" else (3, 700)
+    for size, dtype in product(sizes, (torch.float64, torch.float32, torch.bfloat16, torch.float16)):
+        if time.monotonic() > ends:
+            return
+        batch, paths, depths = 16, 3, 4
+        weights = torch.rand((batch, paths, 2 * depths - 1, size), generator=generator, dtype=torch.float64)
+        rows = (weights / weights.sum(dim=-1, keepdim=True)).to(dtype)
+        target, draft = rows[..., :depths, :], rows[..., depths:, :]
+        stops = [torch.randint(most, (batch,), generator=generator) for most in (paths, depths)]
+        scales = [torch.rand(batch, generator=generator).to(dtype) for _ in range(2)]
+        uniform = torch.rand(batch, generator=generator, dtype=torch.float64)
+        asked: dict[str, tuple[Any, ...]] = {
+            "residual_mass": (target[:, 1, 1], draft[:, 1, 1], *scales),
+            "residual_at_stops": (target, draft, *stops, *scales),
+            "draw": (target[:, 0, 0], uniform, 256),
+        }
+        for name, given in asked.items():
+            expected = getattr(row_kernels, name)(*given)
+            if module is None:
+                there = [part.to(device) if isinstance(part, torch.Tensor) else part for part in given]
+                found = getattr(row_kernels, name)(*there)
+            else:
+                with interpreting():
+                    found = getattr(module, name)(*given)
+            row = {"kernel": name, "size": size, "rows": str(dtype).removeprefix("torch.")}
+            if name == "draw":
+                yield row | {"other_tokens": float((found[0].cpu() != expected[0]).double().mean())}
+            else:
+                off = (found.cpu().double() - expected.double()).abs().max() / expected.abs().max()
+                yield row | {"off_by_precisions": float(off) / torch.finfo(dtype).eps}
 
 
 def laws(device: str, ends: float) -> Iterator[dict[str, Any]]:
@@ -157,6 +209,7 @@ def models(device: str, ends: float) -> Iterator[dict[str, Any]]:
             found = simulate(
                 pair, bundled_prompts()[:num_prompts], judged, drafts=4, draft_length=4,
                 max_new_tokens=tokens, max_prompt_tokens=32, common_texts=True, against="block", jobs=1,
+                batch_size=num_prompts,
             )  # fmt: skip
             took = time.monotonic() - start
             more_prompts, more_tokens = np.divide(
@@ -181,23 +234,50 @@ def _models(device: str, dtype: torch.dtype) -> tuple[LanguageModelPair, dict[st
     return LanguageModelPair.load(target, draft, device=device, dtype=dtype), about
 
 
+def costs(device: str, ends: float) -> Iterator[dict[str, Any]]:
+    """Per draft model and number of paths of 4 tokens: milliseconds of calls, and what they come to."""
+    fetched = (model_folder("smollm2") / "config.json").is_file()
+    drafts = ("smollm2-draft", "target:last-4", "prompt:lookup-3") if fetched else ("bundled",)
+    for draft in drafts:
+        pair = LanguageModelPair.load("smollm2" if fetched else "bundled", draft, device=device)
+        for num_drafts in (2, 4, 8, 16) if draft != "prompt:lookup-3" else (1,):
+            if time.monotonic() > ends:
+                return
+            found = call_costs(pair, bundled_prompts()[0], num_drafts, 4)
+            yield {
+                "draft": draft, "drafts": num_drafts, "plain_ms": 1e3 * found.plain,
+                "draft_ms": 1e3 * found.draft, "target_ms": 1e3 * found.target,
+                "cost_ratio": found.cost_ratio(4), "row_cost": found.row_cost(4 * num_drafts),
+                "speed_up_at_3": found.speed_up(3.0),
+            }  # fmt: skip
+
+
 PARTS: Mapping[str, Callable[[str, float], Iterator[dict[str, Any]]]] = {
-    "laws": laws, "texts": texts, "rounds": rounds, "models": models,
+    "kernels": kernels, "laws": laws, "texts": texts, "rounds": rounds, "models": models, "costs": costs,
 }  # fmt: skip
 
 
 def complaints(found: Mapping[str, Sequence[Mapping[str, Any]]]) -> list[str]:
     """One line for every verifier that is off, and for every wrong one that is not found."""
+    kernels_off = [
+        f"{row['kernel']}, V = {row['size']}, {row['rows']}: not as on the host"
+        for row in found.get("kernels", ())
+        if row.get("off_by_precisions", 0) > PRECISIONS or row.get("other_tokens", 0) > OTHER_TOKENS
+    ]
     laws_off = [
         f"{row['verifier']}, {row['arithmetic']}: off on {row['off']} of {row['cases']} cases"
         for row in found.get("laws", ())
         if row["cases"] and row["lossless"] == (row["off"] > 0)
     ]
-    return laws_off + [
-        f"{row['verifier']}, {row['drafts']}: texts with p = {row['p_value']:.1e}"
-        for row in found.get("texts", ())
-        if row["lossless"] == (row["p_value"] < SMALLEST_P_VALUE)
-    ]
+    return (
+        kernels_off
+        + laws_off
+        + [
+            f"{row['verifier']}, {row['drafts']}: texts with p = {row['p_value']:.1e}"
+            for row in found.get("texts", ())
+            if row["lossless"] == (row["p_value"] < SMALLEST_P_VALUE)
+        ]
+    )
 
 
 def page(document: Mapping[str, Any]) -> str:
@@ -209,7 +289,7 @@ def page(document: Mapping[str, Any]) -> str:
         f"torch {described['torch']}, {described['processor']}. `make gpu`.",
     ]
     for name, rows in document["parts"].items():
-        lines += ["", f"## {name.capitalize()}", "", (PARTS[name].__doc__ or "").strip(), ""]
+        lines += ["", f"## {name.capitalize()}", "", cleandoc(PARTS[name].__doc__ or ""), ""]
         columns = list(dict.fromkeys(column for row in rows for column in row))
         lines += [_line(columns), _line(["---"] * len(columns))]
         lines += [_line([_cell(row.get(column)) for column in columns]) for row in rows]
@@ -241,16 +321,20 @@ def main(minutes: float, device: str, wanted: Sequence[str], folder: Path) -> No
     described = described_machine(device)
     named = described["device"] if device == "cuda" else f"cpu {described['processor']}"
     stem = re.sub(r"[^a-z0-9]+", "-", named.lower()).strip("-")
-    document: dict[str, Any] = {"machine": described, "minutes": minutes, "complaints": [], "parts": {}}
+    file = folder / f"{stem}.json"
+    before = json.loads(file.read_text(encoding="utf-8"))["parts"] if wanted and file.is_file() else {}
+    document: dict[str, Any] = {"machine": described, "minutes": minutes, "complaints": [], "parts": before}
     chosen = [name for name in PARTS if name in wanted or not wanted]
     ends = time.monotonic() + 60 * minutes
     for place, name in enumerate(chosen):
         start = time.monotonic()
         share = SHARES[name] / sum(SHARES[other] for other in chosen[place:])
-        document["parts"][name] = list(PARTS[name](device, start + (ends - start) * share))
-        document["complaints"] = complaints(document["parts"])
-        write(folder / f"{stem}.json", document)
-        (folder / f"{stem}.md").write_text(page(document), encoding="utf-8")
+        document["parts"][name] = rows = []
+        for row in PARTS[name](device, start + (ends - start) * share):
+            rows.append(row)
+            document["complaints"] = complaints(document["parts"])
+            write(file, document)
+            (folder / f"{stem}.md").write_text(page(document), encoding="utf-8")
         click.echo(
             f"{name}: {len(document['parts'][name])} rows in {time.monotonic() - start:.0f} s", err=True
         )

@@ -6,12 +6,15 @@ import platform
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from importlib.metadata import version
+from importlib.util import find_spec
 from pathlib import Path
 from statistics import median
 from time import perf_counter
 from typing import Any
 
 from spectheory.paper.findings import lines_of_rows
+
+PACKAGES = ("numpy", "scipy", "cvxpy", "highspy", "python-flint")
 
 
 def median_seconds(
@@ -57,7 +60,7 @@ def machine() -> dict[str, Any]:
         "cores": len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count(),
         "system": f"{platform.system()} {platform.machine()}",
         "python": platform.python_version(),
-        **{name: version(name) for name in ("numpy", "scipy", "cvxpy", "highspy", "python-flint")},
+        **{name: version(name) for name in PACKAGES if find_spec(name.removeprefix("python-"))},
     }
 
 

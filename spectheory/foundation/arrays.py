@@ -277,12 +277,12 @@ def _are_plain(rows: Sequence[Array], given: Sequence[Array]) -> bool:
 
 
 @cache
-def _kernels_work_on(device: Any) -> bool:
+def _kernels_work_on(device: Any, dtype: Any) -> bool:
     if device.type != "cuda" or find_spec("triton") is None:
         return False
     from spectheory.foundation.kernels import triton_rows
 
-    return triton_rows.work_on(device)
+    return triton_rows.work_on(device, dtype)
 
 
 WORTH_A_LOOP: float = 1 << 17
@@ -321,7 +321,7 @@ def use_row_kernel(
         many = (first.numel() if num_entries is None else num_entries) >= WORTH_A_LOOP
         if first.shape[-1] < 2 * BLOCK or not many:
             return False
-    elif not (on_device and _kernels_work_on(first.device)):
+    elif not (on_device and _kernels_work_on(first.device, first.dtype)):
         return False
     return _are_plain(rows, [*rows, *(array for array in per_row if array is not None)])
 

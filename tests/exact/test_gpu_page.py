@@ -40,3 +40,11 @@ def test_what_is_off_is_said(lossless: bool) -> None:
     }
     assert gpu.complaints(right) == []
     assert len(gpu.complaints(wrong)) == 2
+
+
+@pytest.mark.parametrize("off", [{"off_by_precisions": 1.0}, {"other_tokens": 0.0}])
+def test_a_kernel_that_is_off_is_said(off: dict[str, float]) -> None:
+    row: dict[str, Any] = {"kernel": "draw", "size": 700, "rows": "float32"}
+    assert gpu.complaints({"kernels": [row | off]}) == []
+    worse = {name: 1000 * value + 1 for name, value in off.items()}
+    assert gpu.complaints({"kernels": [row | worse]}) == ["draw, V = 700, float32: not as on the host"]

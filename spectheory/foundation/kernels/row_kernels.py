@@ -336,6 +336,7 @@ def draws(rows: Tensor, uniform: np.ndarray, block: int) -> tuple[np.ndarray, np
     [..., V], [...] -> [...], [...]
     """
     size = rows.shape[-1]
+    rows = rows.float() if rows.itemsize == 2 else rows
     refuse_unless(uniform.shape == rows.shape[:-1], "a uniform number per row", rows.shape, uniform.shape)
     numbers, masses = np.empty(uniform.shape, np.int64), np.empty(uniform.shape)
     if numbers.size:

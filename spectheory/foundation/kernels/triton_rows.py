@@ -41,7 +41,7 @@ def _mass_kernel(
             beside = beside * _wide(tl.load(other_scales + n))
         excess = entries - beside
         total += tl.sum(tl.where(excess < 0, 0.0, excess).to(tl.float64), axis=0)
-    tl.store(out + n, total)
+    tl.store(out + n, total if out.dtype.element_ty == tl.float64 else total.to(tl.float32))
 
 
 @triton.jit
@@ -49,7 +49,8 @@ def _wide(entries):
     """Half precision as single; other numbers as they are."""
     if entries.dtype == tl.float64:
         return entries
-    return entries.to(tl.float32)
+    else:  # noqa: RET505 (the compiler takes returns of one type only)
+        return entries.to(tl.float32)
 
 
 @triton.jit
@@ -165,17 +166,19 @@ def draw(rows: Tensor, uniform: Tensor, block: int) -> tuple[Tensor, Tensor]:
 
 
 @cache
-def work_on(device: torch.device) -> bool:
-    """Whether the kernels are compiled for a device and give there what is known of a small case.
+def work_on(device: torch.device, dtype: torch.dtype) -> bool:
+    """Whether the kernels are compiled for rows on a device and give there what is known of a small case.
 
     A warning says that they do not; torch's own operators then take their place.
     """
     try:
-        row, other = (torch.tensor([[entries]], device=device) for entries in ((0.5, 0.25), (0.25, 0.5)))
+        row, other = (
+            torch.tensor([[entries]], dtype=dtype, device=device) for entries in ((0.5, 0.25), (0.25, 0.5))
+        )
         half = torch.full((1,), 0.5, dtype=torch.float64, device=device)
         stop = torch.zeros(1, dtype=torch.int64, device=device)
         rows = torch.stack([row, row], dim=2)
-        flat = torch.ones((1, 700), device=device)
+        flat = torch.ones((1, 700), dtype=dtype, device=device)
         found = [
             residual_mass(row[0], other[0], None, None),
             residual_at_stops(rows, other[:, :, None], stop, stop, None, None)[0],
@@ -188,7 +191,8 @@ def work_on(device: torch.device) -> bool:
         fault = f"{type(error).__name__}: {error}".partition("\n")[0]
     if fault:
         warnings.warn(
-            f"the Triton kernels of the package are not used on {device}, torch's operators are: {fault}",
+            f"the Triton kernels of the package are not used on {device} with {dtype}, torch's operators "
+            f"are: {fault}",
             NoKernelsNotice,
             stacklevel=2,
         )

@@ -1,0 +1,52 @@
+"""Triton kernels compiled for a device that is not here, from the arguments of their launches."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import torch
+import triton
+from triton.backends.compiler import GPUTarget
+from triton.compiler import ASTSource
+
+POINTERS = {
+    torch.float64: "*fp64", torch.float32: "*fp32", torch.float16: "*fp16", torch.bfloat16: "*bf16",
+    torch.int64: "*i64", torch.int32: "*i32", torch.bool: "*i1", torch.uint8: "*u8",
+}  # fmt: skip
+
+
+class _Compiles:
+    """In the place of a kernel: a launch compiles it, and computes nothing."""
+
+    def __init__(self, kernel: Any, capability: int, compiled: list[str]) -> None:
+        self.kernel, self.capability, self.compiled = kernel, capability, compiled
+
+    def __getitem__(self, grid: Any) -> Any:
+        def launch(*given: Any, **options: Any) -> None:
+            constants, signature = {}, {}
+            for parameter, value in zip(self.kernel.params, given, strict=True):
+                if parameter.is_constexpr:
+                    constants[parameter.name], signature[parameter.name] = value, "constexpr"
+                elif isinstance(value, torch.Tensor):
+                    signature[parameter.name] = POINTERS[value.dtype]
+                else:
+                    signature[parameter.name] = "fp32" if isinstance(value, float) else "i32"
+            source = ASTSource(fn=self.kernel, signature=signature, constexprs=constants)
+            triton.compile(source, target=GPUTarget("cuda", self.capability, 32), options=options)
+            self.compiled.append(self.kernel.__name__)
+
+        return launch
+
+
+@contextmanager
+def compiled_for(module: Any, capability: int) -> Iterator[list[str]]:
+    """Launches of the module's kernels compile them; yields the names of those that were."""
+    compiled: list[str] = []
+    kernels = {name: value for name, value in vars(module).items() if name.endswith("_kernel")}
+    try:
+        for name, kernel in kernels.items():
+            setattr(module, name, _Compiles(kernel, capability, compiled))
+        yield compiled
+    finally:
+        for name, kernel in kernels.items():
+            setattr(module, name, kernel)
