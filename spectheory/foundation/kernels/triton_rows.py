@@ -49,7 +49,7 @@ def _wide(entries):
     """Half precision as single; other numbers as they are."""
     if entries.dtype == tl.float64:
         return entries
-    else:  # noqa: RET505 (the compiler takes returns of one type only)
+    else:  # the compiler takes returns of one type only
         return entries.to(tl.float32)
 
 
