@@ -5,10 +5,11 @@
    the standard suite, against the target's.
 3. ``texts``: texts of tiny language models on the device, decoded, against the target's law by chi-square.
 4. ``rounds``: one round at V = 32 000 beside a copy of its rows; how often the host waits for the device
-   in it (known on CUDA only), and how many operators torch starts.
+   in it (known on CUDA only), and how many operators torch starts; on CUDA also replayed from a graph.
 5. ``models``: the gains of all verifiers over block verification on common drafts, with the weights in
    float32 and in bfloat16.  SmolLM2 if it is fetched, else the bundled models.
 6. ``costs``: what calls cost, and the speed-up that three tokens per call would bring.
+7. ``speed``: whole texts behind one prompt, measured against plain decoding.
 
 On a CUDA device with Triton residuals and draws are the kernels of ``foundation/kernels/triton_rows.py``, so
 that all parts judge them.  In the first two a known-wrong verifier stands beside the others, and must be
@@ -17,7 +18,8 @@ done.  With ``--part`` the other parts stay as they were measured before.
 
 Run: ``make gpu``, or ``OMP_NUM_THREADS=1 python benchmarks/gpu.py --minutes 9``.  It writes a page and its
 numbers, named after the device, as they come.  On a CPU it does the same, with less of each.  Exit
-status 1 if a kernel or a law is off, a text has another law, or a wrong verifier is not found.
+status 1 if a kernel, a law or a replayed round is off, a host waits, a text has another law, or a wrong
+verifier is not found.
 """
 
 import json
@@ -36,8 +38,8 @@ import numpy as np
 import torch
 from bytes import counted
 from smollm2_laws import CorrectsFromTarget
-from timing import exit_status, write
-from verifiers import NOT_RUN, Shape, described_machine, drafted, one_round, runnable
+from timing import exit_status, median_seconds, write
+from verifiers import NOT_RUN, Shape, described_machine, drafted, finished, one_round, runnable
 from verifiers import measure as measure_rounds
 
 ROOT = Path(__file__).parent.parent
@@ -46,7 +48,7 @@ sys.path.insert(0, str(ROOT / "tests" / "support"))
 from decoding_support import PROMPTS, decoded_counts, p_value, target_law, tiny_pair  # noqa: E402
 from spectheory.auditing.following.triton_kernels import interpreting  # noqa: E402
 from spectheory.auditing.subjects.own_rounds import interpreted_kernels  # noqa: E402
-from spectheory.decoding import call_costs  # noqa: E402
+from spectheory.decoding.speed import call_costs, plain_decoding, timed_decode  # noqa: E402
 from spectheory.exact.rounded import DoesNotRunError, certify_rounded  # noqa: E402
 from spectheory.exact.suite import standard_suite  # noqa: E402
 from spectheory.foundation.kernels import row_kernels  # noqa: E402
@@ -55,10 +57,21 @@ from spectheory.models.known_models import model_folder  # noqa: E402
 from spectheory.pairs.drafts import DraftProcess, Iid, PrefixTree, WithoutReplacement  # noqa: E402
 from spectheory.simulation import simulate  # noqa: E402
 from spectheory.verification.algorithms import verifiers  # noqa: E402
+from spectheory.verification.captured_rounds import CapturedOutcome, captured_outcome  # noqa: E402
+from spectheory.verification.outcome import Outcome, Sample  # noqa: E402
 from spectheory.verification.resolve import find_verifier  # noqa: E402
+from spectheory.verification.verifier import Verifier  # noqa: E402
 
 WRONG = CorrectsFromTarget()
-SHARES = {"kernels": 0.05, "laws": 0.2, "texts": 0.15, "rounds": 0.2, "models": 0.3, "costs": 0.1}
+SHARES = {
+    "kernels": 0.05,
+    "laws": 0.2,
+    "texts": 0.15,
+    "rounds": 0.2,
+    "models": 0.25,
+    "costs": 0.1,
+    "speed": 0.05,
+}
 """Of the minutes that are left, among the parts that are left."""
 FEWEST_CASES = 4
 """Of every verifier, whatever the time; the wrong one is found on them."""
@@ -163,7 +176,10 @@ def texts(device: str, ends: float) -> Iterator[dict[str, Any]]:
 
 
 def rounds(device: str, ends: float) -> Iterator[dict[str, Any]]:
-    """Per verifier: time beside a copy, waits of the host, and operators, for a large and a small batch."""
+    """Per verifier: time beside a copy, waits of the host, and operators, for a large and a small batch.
+
+    On CUDA also replayed from a graph, as decoding and simulation do.
+    """
     vocab_size = 32_000 if device == "cuda" else 4_000
     for batch in (16, 1):
         if time.monotonic() > ends:
@@ -181,7 +197,30 @@ def rounds(device: str, ends: float) -> Iterator[dict[str, Any]]:
 
             timed = {name: row[name] for name in ("verifier", "seconds", "time_over_copy", "peak_over_input")}
             waits = waits_for_device(run) if device == "cuda" else None
-            yield timed | {"batch": batch, "waits": waits, "operators": counted(run).launches}
+            row = timed | {"batch": batch, "waits": waits, "operators": counted(run).launches}
+            if device == "cuda":
+                row |= replayed(verifier, placed[distinct], row["seconds"] / row["time_over_copy"])
+            yield row
+
+
+def replayed(verifier: Verifier, given: Any, copy_seconds: float) -> dict[str, Any]:
+    """The same round from a graph: its time, the operators beside its two replays, whether it gives the same."""
+
+    def run() -> tuple[Outcome, Sample]:
+        outcome = captured_outcome(verifier, *given)
+        return outcome, outcome.sample(torch.Generator("cuda").manual_seed(1))
+
+    eager, drawn = one_round(verifier, given, 1)
+    for _ in range(2):
+        outcome, found = run()
+    seconds = median_seconds({"replayed": finished(run, "cuda")}, 20)["replayed"]
+    fields = ("path_index", "length", "token")
+    same = all(torch.equal(getattr(drawn, name), getattr(found, name)) for name in fields)
+    return {
+        "from_a_graph": isinstance(outcome, CapturedOutcome), "replay_over_copy": seconds / copy_seconds,
+        "replay_operators": counted(run).launches, "replay_waits": waits_for_device(run),
+        "same": same and torch.equal(outcome.stop_probs, eager.stop_probs),
+    }  # fmt: skip
 
 
 def waits_for_device(run: Callable[[], Any]) -> int:
@@ -204,7 +243,9 @@ def models(device: str, ends: float) -> Iterator[dict[str, Any]]:
     for left, dtype in ((2, torch.float32), (1, torch.bfloat16)):
         pair, about = _models(device, dtype)
         part_ends = time.monotonic() + (ends - time.monotonic()) / left
-        for number, (num_prompts, tokens) in enumerate(SIZES):
+        # A GPU reads prompts side by side, and new sizes cost it more than large ones.
+        sizes = SIZES if device == "cpu" else SIZES[-1:]
+        for number, (num_prompts, tokens) in enumerate(sizes):
             start = time.monotonic()
             found = simulate(
                 pair, bundled_prompts()[:num_prompts], judged, drafts=4, draft_length=4,
@@ -212,11 +253,7 @@ def models(device: str, ends: float) -> Iterator[dict[str, Any]]:
                 batch_size=num_prompts,
             )  # fmt: skip
             took = time.monotonic() - start
-            more_prompts, more_tokens = np.divide(
-                SIZES[min(number + 1, len(SIZES) - 1)], (num_prompts, tokens)
-            )
-            # A GPU reads prompts side by side.
-            larger = more_tokens if device == "cuda" else more_tokens * more_prompts
+            larger = np.prod(np.divide(sizes[min(number + 1, len(sizes) - 1)], (num_prompts, tokens)))
             if time.monotonic() + took * larger > part_ends:
                 break
         for entry in found.estimates:
@@ -252,8 +289,28 @@ def costs(device: str, ends: float) -> Iterator[dict[str, Any]]:
             }  # fmt: skip
 
 
+def speed(device: str, ends: float) -> Iterator[dict[str, Any]]:
+    """Per verifier, of 4 paths of 4 tokens: tokens per second, beside plain decoding in the same run."""
+    fetched = (model_folder("smollm2") / "config.json").is_file()
+    models = ("smollm2", "smollm2-draft") if fetched else ("bundled", "bundled")
+    pair = LanguageModelPair.load(*models, device=device)
+    asked = {"draft_length": 4, "max_new_tokens": 128 if device == "cuda" else 16, "seed": 1}
+    plain = plain_decoding(pair, bundled_prompts()[:1], **asked)
+    for verifier, num_drafts in (("block", 1), ("multi_round", 4), ("scored_multipath", 4)):
+        if time.monotonic() > ends:
+            return
+        settings = asked | {"drafts": num_drafts}
+        timed_decode(pair, bundled_prompts()[:1], verifier, plain=plain, **settings)  # to warm up
+        _, found = timed_decode(pair, bundled_prompts()[:1], verifier, plain=plain, **settings)
+        yield {"target": models[0], "draft": models[1], "verifier": verifier, "drafts": num_drafts} | {
+            "tokens": found.tokens, "tokens_per_second": found.tokens_per_second,
+            "speed_up": found.speed_up,
+        } | {f"{part}_share": share for part, share in found.shares.items()}  # fmt: skip
+
+
 PARTS: Mapping[str, Callable[[str, float], Iterator[dict[str, Any]]]] = {
     "kernels": kernels, "laws": laws, "texts": texts, "rounds": rounds, "models": models, "costs": costs,
+    "speed": speed,
 }  # fmt: skip
 
 

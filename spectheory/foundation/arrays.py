@@ -101,12 +101,32 @@ def holds_numbers(array: Array) -> bool:
 def like_rows(table: np.ndarray, rows: Array) -> Array:
     """A table of an enumerated pair in the arithmetic, precision and device of ``rows``."""
     if not is_exact(rows):
-        return namespace(rows).asarray(table.astype(float), dtype=rows.dtype, device=rows.device)
+        return on_device_of(rows, table.astype(float), rows.dtype)
     if not is_exact(table):
         raise InvalidInputError(
             "a verifier bound to a float64 pair was given exact rows; bind it to the exact pair"
         )
     return to_flint(table) if type(rows.ravel()[0]) is fmpq else table
+
+
+def on_device_of(like: Array, table: np.ndarray, dtype: Any = None) -> Array:
+    """A table of numpy as an array beside ``like``.
+
+    To a CUDA device a small one goes once: the host would wait for every copy.
+    """
+    if is_torch_array(like) and like.device.type == "cuda" and table.size <= SMALL_TABLE and not _compiling():
+        return _kept_on_device(table.tobytes(), table.dtype.str, table.shape, dtype, like.device).clone()
+    return namespace(like).asarray(table, dtype=dtype, device=like.device)
+
+
+SMALL_TABLE = 1 << 12
+
+
+@lru_cache(maxsize=256)
+def _kept_on_device(entries: bytes, kind: str, shape: tuple[int, ...], dtype: Any, device: Any) -> Array:
+    import torch
+
+    return torch.tensor(np.frombuffer(entries, kind).reshape(shape), dtype=dtype, device=device)
 
 
 def like_entries(value: Any, array: Array) -> Array:
@@ -250,7 +270,7 @@ def rows_for_loops(*rows: Array) -> bool:
         return False
     from torch.utils._python_dispatch import is_in_torch_dispatch_mode
 
-    return not is_in_torch_dispatch_mode() and _are_plain(rows, rows)
+    return not is_in_torch_dispatch_mode() and are_plain(rows, rows)
 
 
 def plain_on_host(*arrays: Array) -> bool:
@@ -259,10 +279,10 @@ def plain_on_host(*arrays: Array) -> bool:
         return False
     from torch.utils._python_dispatch import is_in_torch_dispatch_mode
 
-    return not is_in_torch_dispatch_mode() and _are_plain([], arrays)
+    return not is_in_torch_dispatch_mode() and are_plain([], arrays)
 
 
-def _are_plain(rows: Sequence[Array], given: Sequence[Array]) -> bool:
+def are_plain(rows: Sequence[Array], given: Sequence[Array]) -> bool:
     """Whether a kernel can read these tensors: of one kind of floats, without derivatives."""
     import torch
     from torch.autograd.forward_ad import unpack_dual
@@ -323,7 +343,7 @@ def use_row_kernel(
             return False
     elif not (on_device and _kernels_work_on(first.device, first.dtype)):
         return False
-    return _are_plain(rows, [*rows, *(array for array in per_row if array is not None)])
+    return are_plain(rows, [*rows, *(array for array in per_row if array is not None)])
 
 
 def _mass_kernel_fits(rows: Array, other: Array, scale: Array) -> bool:

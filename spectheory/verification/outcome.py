@@ -345,17 +345,24 @@ def _left(uniform: Array, share: Array, own: Array) -> Array:
     return positive_part(1 - quotients(share - uniform, own))
 
 
-def uniform_numbers(generator: Any, like: Array) -> Array:
-    """Uniform numbers in [0, 1), [..., 1], of the kind and device of ``like``; from a list its next ones."""
+def uniform_numbers(generator: Any, like: Array, out: Array | None = None) -> Array:
+    """Uniform numbers in [0, 1), [..., 1], of the kind and device of ``like``; from a list its next ones.
+
+    They are written into a tensor ``out``, if there is one.
+    """
+    shape, drawn = (*like.shape[:-1], 1), None
     if isinstance(generator, list):
-        return generator.pop(0)
-    shape = (*like.shape[:-1], 1)
-    if callable(generator):
-        return generator(shape)
-    if isinstance(like, np.ndarray):
-        return generator.random(shape)
+        drawn = generator.pop(0)
+    elif callable(generator):
+        drawn = generator(shape)
+    elif isinstance(like, np.ndarray):
+        drawn = generator.random(shape)
+    if drawn is not None:
+        return drawn if out is None else out.copy_(drawn)
     import torch
 
+    if out is not None:
+        return torch.rand(shape, generator=generator, out=out)
     return torch.rand(shape, generator=generator, device=like.device, dtype=torch.float64)
 
 

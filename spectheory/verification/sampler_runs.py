@@ -13,6 +13,7 @@ import numpy as np
 
 from spectheory.foundation.arrays import Array, like_rows, namespace, normalise, ones_like
 from spectheory.foundation.errors import InvalidOutcomeError
+from spectheory.verification.captured_rounds import captured_outcome
 from spectheory.verification.outcome import Outcome, Sample, Stop, uniform_numbers
 from spectheory.verification.verifier import Verifier, users_code
 
@@ -78,7 +79,7 @@ def outcome_or_run(
         InvalidOutcomeError: the sampler fails, or returns something other than drafted tokens and one more.
     """
     if not runs_a_sampler(verifier):
-        return verifier.outcome(paths, target_rows, draft_rows)
+        return captured_outcome(verifier, paths, target_rows, draft_rows)
     sampler = verifier.user_object  # type: ignore[attr-defined]
     seeds = (uniform_numbers(generator, target_rows[:, 0, 0])[:, 0] * 2.0**53).tolist()
     runs = []

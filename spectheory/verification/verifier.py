@@ -28,6 +28,7 @@ from spectheory.foundation.arrays import (
     holds_formal_numbers,
     holds_numbers,
     namespace,
+    on_device_of,
     take_path,
     take_token,
 )
@@ -156,7 +157,7 @@ class TreeVerifier(Verifier):
                 f"verifier {self.name!r} was set up for {self._process}, which draws "
                 f"{self._process.num_drafts} paths, but got {num_drafts}; set it up with bind"
             )
-        return xp.asarray(draws, device=paths.device)
+        return on_device_of(paths, draws)
 
 
 class Registry(Mapping[str, Verifier]):
