@@ -204,7 +204,7 @@ def rounds(device: str, ends: float) -> Iterator[dict[str, Any]]:
 
 
 def replayed(verifier: Verifier, given: Any, copy_seconds: float) -> dict[str, Any]:
-    """The same round from a graph: its time, the operators beside its two replays, whether it gives the same."""
+    """The same round from a graph: its time, operators beside its two replays, whether it is the same."""
 
     def run() -> tuple[Outcome, Sample]:
         outcome = captured_outcome(verifier, *given)
