@@ -129,7 +129,7 @@ def test_a_study_on_a_cluster_whose_worker_dies(
     )
     assert killed
     assert spread.read_bytes() == alone.read_bytes()
-    cluster.wait_for_workers(2)
+    cluster.wait_for_workers(2, timeout=60)
     assert killed[0] not in cluster.run(os.getpid).values()
 
 
