@@ -106,7 +106,7 @@ def _row_reader(stored: Any) -> Any:
     return compiled_loop(part_of_others=True)(row_at)
 
 
-def _loop(signature: str, sums_in_any_order: bool = False) -> Callable[[Callable], Callable]:
+def loop_of_kinds(signature: str, sums_in_any_order: bool = False) -> Callable[[Callable], Callable]:
     """Compile a loop for one kind of rows, "real" in the signature, when it first meets rows of it.
 
     Every kind is a function of its own: numba numbers the kinds of one function as they come, so that two
@@ -116,7 +116,7 @@ def _loop(signature: str, sums_in_any_order: bool = False) -> Callable[[Callable
     def decorate(function: Callable[..., Any]) -> Callable[[str], Callable[..., Any]]:
         @lru_cache
         def of_kind(kind: str) -> Callable[..., Any]:
-            named, real = dict(globals()), kind
+            named, real = dict(function.__globals__), kind
             if kind in _KINDS:
                 stored, real, number = _KINDS[kind]
                 named |= {"row_at": _row_reader(stored), "number": number, "REAL": real}
@@ -133,12 +133,12 @@ def _loop(signature: str, sums_in_any_order: bool = False) -> Callable[[Callable
 row_at: Any = None
 number: Any = None
 REAL: Any = None
-"""Those of a kind, which ``_loop`` puts in their places."""
+"""Those of a kind, which ``loop_of_kinds`` puts in their places."""
 
 _OF_TWO_TERMS = "(int64, int64[::1], real[::1], int64, int64[::1], real[::1], int64, {out})"
 
 
-@_loop(_OF_TWO_TERMS.format(out="real[::1]"), sums_in_any_order=True)
+@loop_of_kinds(_OF_TWO_TERMS.format(out="real[::1]"), sums_in_any_order=True)
 def _masses(
     rows: Any, at: Any, scales: Any, others: Any, other_at: Any, other_scales: Any, size: int, out: Any
 ) -> None:
@@ -157,7 +157,7 @@ def _masses(
         out[n] = total
 
 
-@_loop(_OF_TWO_TERMS.format(out="real[::1]"))
+@loop_of_kinds(_OF_TWO_TERMS.format(out="real[::1]"))
 def _rows(
     rows: Any, at: Any, scales: Any, others: Any, other_at: Any, other_scales: Any, size: int, out: Any
 ) -> None:
@@ -177,7 +177,7 @@ def _rows(
             written[x] = zero if excess < 0 else excess
 
 
-@_loop("(int64, int64[::1], int64[::1], int64, real[::1])")
+@loop_of_kinds("(int64, int64[::1], int64[::1], int64, real[::1])")
 def _entries(rows: Any, at: Any, tokens: Any, size: int, out: Any) -> bool:
     """out_n = rows(at_n + token_n), if every token is one of a row."""
     for n in range(len(at)):
@@ -228,7 +228,7 @@ def _first_beyond(weights: Any, uniform: float) -> tuple[int, float, float]:
     return len(weights) - 1, share, total
 
 
-@_loop("(int64, int64[::1], float64[::1], int64, int64, float64[::1], int64[::1], float64[::1])")
+@loop_of_kinds("(int64, int64[::1], float64[::1], int64, int64, float64[::1], int64[::1], float64[::1])")
 def _draws(
     rows: Any, at: Any, uniforms: Any, size: int, block: int, sums: Any, numbers: Any, masses: Any
 ) -> None:
@@ -246,7 +246,7 @@ def _draws(
         numbers[n] = b * block + _first_beyond(row[b * block : (b + 1) * block], left)[0]
 
 
-@_loop("(real[::1], int64[::1], int64, real, int64[:, ::1], real[:, ::1], int32[:, ::1], int64[::1])")
+@loop_of_kinds("(real[::1], int64[::1], int64, real, int64[:, ::1], real[:, ::1], int32[:, ::1], int64[::1])")
 def _orders(
     bits: Any, at: Any, size: int, infinity: Any, counts: Any, codes: Any, places: Any, orders: Any
 ) -> None:
@@ -305,7 +305,7 @@ def _sort(keys: Tensor) -> tuple[Tensor, Tensor]:
         kind = f"uint{8 * width}"
         bits = _memory(as_bits).view(kind)
         infinity = keys.new_tensor(math.inf).view(whole).numpy().view(bits.dtype)[()]
-        places, orders = _places(keys), order.numpy().ravel()
+        places, orders = places_of(keys), order.numpy().ravel()
 
         def portion(start: int, end: int) -> None:
             counts = np.empty((-(-8 * width // DIGIT), 1 << DIGIT), np.int64)
@@ -313,7 +313,7 @@ def _sort(keys: Tensor) -> tuple[Tensor, Tensor]:
             found = orders[start * size : end * size]
             _orders(kind)(bits, places[start:end], size, infinity, counts, *room, found)
 
-        _in_threads(portion, len(places), size * WORTH_OF_A_SORT)
+        in_threads(portion, len(places), size * WORTH_OF_A_SORT)
     return as_bits.gather(-1, order).view(keys.dtype), order
 
 
@@ -321,11 +321,11 @@ def entries(rows: Tensor, tokens: np.ndarray) -> np.ndarray:
     """rows[..., token]: one entry of each row, in the precision that is computed with.  [..., V], [...]"""
     size = rows.shape[-1]
     refuse_unless(rows.shape[:-1] == tokens.shape, "a token per row", rows.shape, tokens.shape)
-    kind = _kind(rows)
+    kind = kind_of(rows)
     out = np.empty(tokens.shape, _KINDS[kind][1])
     if out.size:
-        chosen = _flat(tokens, np.int64)
-        if not _entries(kind)(rows.data_ptr(), _places(rows), chosen, size, out.ravel()):
+        chosen = flat_numbers(tokens, np.int64)
+        if not _entries(kind)(rows.data_ptr(), places_of(rows), chosen, size, out.ravel()):
             raise IndexError(f"a token lies outside of 0..{size - 1}")
     return out
 
@@ -340,9 +340,9 @@ def draws(rows: Tensor, uniform: np.ndarray, block: int) -> tuple[np.ndarray, np
     refuse_unless(uniform.shape == rows.shape[:-1], "a uniform number per row", rows.shape, uniform.shape)
     numbers, masses = np.empty(uniform.shape, np.int64), np.empty(uniform.shape)
     if numbers.size:
-        uniforms, sums = _flat(uniform, np.float64), np.empty(-(-size // block))
+        uniforms, sums = flat_numbers(uniform, np.float64), np.empty(-(-size // block))
         drawn = numbers.ravel(), masses.ravel()
-        _draws(_kind(rows))(rows.data_ptr(), _places(rows), uniforms, size, block, sums, *drawn)
+        _draws(kind_of(rows))(rows.data_ptr(), places_of(rows), uniforms, size, block, sums, *drawn)
     return numbers, masses
 
 
@@ -351,8 +351,8 @@ def masses(
 ) -> np.ndarray:
     """sum_x max(scale rows(x) - other_scale other(x), 0).  [..., V], [..., V], [...], [...] -> [...]"""
     refuse_unless(rows.shape == other.shape, "rows of one shape", rows.shape, other.shape)
-    out = np.empty(rows.shape[:-1], _KINDS[_kind(rows)][1])
-    _run(_masses, out, out.shape, (rows, _places(rows), scale), (other, _places(other), other_scale))
+    out = np.empty(rows.shape[:-1], _KINDS[kind_of(rows)][1])
+    _run(_masses, out, out.shape, (rows, places_of(rows), scale), (other, places_of(other), other_scale))
     return out
 
 
@@ -378,7 +378,7 @@ def residuals(
     refuse_unless(fits, "[..., K, L+1, V], [..., K, L, V], [...], [...]", *given)
     strides, other_strides = target_rows.stride(), draft_rows.stride()
     at, beside = (row_places(tuple(batch), some[:-3]).copy() for some in (strides, other_strides))
-    stops = _flat(path_index, np.int64), _flat(length, np.int64)
+    stops = flat_numbers(path_index, np.int64), flat_numbers(length, np.int64)
     if not _stop_places(
         at, beside, *stops, paths, depths, strides[-3], strides[-2], other_strides[-3], other_strides[-2]
     ):
@@ -453,12 +453,12 @@ draw = torch.ops.spectheory.draw.default
 sort = torch.ops.spectheory.sort.default
 
 
-def _kind(rows: Tensor) -> str:
+def kind_of(rows: Tensor) -> str:
     refuse_unless(rows.stride(-1) == 1, "the entries of a row side by side", rows.shape)
     return KINDS[rows.dtype]
 
 
-def _places(rows: Tensor) -> np.ndarray:
+def places_of(rows: Tensor) -> np.ndarray:
     """Where each row begins, in entries from the first one.  [..., V] -> [n]"""
     return row_places(rows.shape[:-1], rows.stride()[:-1])
 
@@ -473,8 +473,8 @@ def _run(
     if not out.size:
         return
     size, count = terms[0][0].shape[-1], terms[0][1].size
-    kind = _kind(terms[0][0])
-    refuse_unless(_kind(terms[1][0]) == kind, "rows of one precision", *(rows.dtype for rows, *_ in terms))
+    kind = kind_of(terms[0][0])
+    refuse_unless(kind_of(terms[1][0]) == kind, "rows of one precision", *(rows.dtype for rows, *_ in terms))
     loop = kernel(kind)
     one, other = (
         (rows.data_ptr(), places, _scales(scale, shape, out.dtype)) for rows, places, scale in terms
@@ -487,10 +487,10 @@ def _run(
         here = written[start * entries_per_row : end * entries_per_row]
         loop(one[0], one[1][part], one[2][part], other[0], other[1][part], other[2][part], size, here)
 
-    _in_threads(portion, count, size)
+    in_threads(portion, count, size)
 
 
-def _in_threads(portion: Callable[[int, int], None], count: int, size: int) -> None:
+def in_threads(portion: Callable[[int, int], None], count: int, size: int) -> None:
     """Do the rows 0..count-1 of so many entries, neighbouring ones in one thread."""
     threads = min(torch.get_num_threads(), count, 1 + count * size // WORTH_A_THREAD)
     if threads == 1:
@@ -508,7 +508,7 @@ def _memory(rows: Tensor) -> np.ndarray:
     return rows.as_strided((span,), (1,)).numpy()
 
 
-def _flat(array: np.ndarray, dtype: Any) -> np.ndarray:
+def flat_numbers(array: np.ndarray, dtype: Any) -> np.ndarray:
     """The numbers side by side; a copy where they are read-only, which the loops were not compiled for."""
     flat = np.ascontiguousarray(array, dtype).ravel()
     return flat if flat.flags.writeable else flat.copy()
@@ -518,7 +518,7 @@ def _scales(scale: np.ndarray | None, shape: tuple[int, ...], dtype: np.dtype) -
     if scale is None:
         return _ones(math.prod(shape), dtype)
     refuse_unless(scale.shape == shape, "a scale per row", scale.shape)
-    return _flat(scale, dtype)
+    return flat_numbers(scale, dtype)
 
 
 @lru_cache(maxsize=256)

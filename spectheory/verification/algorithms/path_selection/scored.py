@@ -5,6 +5,7 @@ from itertools import pairwise
 from typing import ClassVar, NamedTuple
 
 import numpy as np
+from array_api_compat import is_torch_array
 
 from spectheory.foundation.arrays import (
     Array,
@@ -13,6 +14,7 @@ from spectheory.foundation.arrays import (
     namespace,
     ones_like,
     power_sum,
+    rows_for_loops,
     take_along,
     zeros_like,
 )
@@ -22,6 +24,9 @@ from spectheory.foundation.validation import check_num_drafts
 from spectheory.optima.bounds.skewed_draft import SkewedDraft
 from spectheory.pairs.pair import ModelPair
 from spectheory.verification.algorithms.path_selection.selection import PathSelection, SelectedPaths
+
+LONG_ROWS = 512
+"""From so many entries on rows are too long to be compared."""
 
 
 class ScoreState(NamedTuple):
@@ -64,10 +69,25 @@ class ScoreSplit(NamedTuple):
     row: Array
     next_share: Array | None = None
 
-    def skewed_rows(self, state: ScoreState, draft_rows: Array) -> Array:
-        """r(x|a) = q(x|a) R(ax) / R(a), [..., V]; rows are read in their own precision, levels in double."""
+    def write_skewed_rows(self, state: ScoreState, draft_rows: Array, which: Array, room: Array) -> None:
+        """r(x|a) = q(x|a) R(ax) / R(a) at some of n contexts.  [n, V], [N] -> [N, V]"""
+        if self.next_share is not None and has_loops(draft_rows, room):
+            from spectheory.foundation.kernels.knot_kernels import scale_between_knots
+
+            scale_between_knots(
+                draft_rows, self.row, self.next_share, self._factors(state, draft_rows), which, room
+            )
+        else:
+            room[...] = self.skewed_rows(state, draft_rows)[which]
+
+    def _factors(self, state: ScoreState, draft_rows: Array) -> Array:
+        """R(ax) / R(a) of every row of the plan, [..., G]; in double until then."""
         levels = (self.plan * state.win_rates[..., None, :]).sum(-1)
-        levels = in_kind_of(draft_rows, divide_or_zero(levels, state.level[..., None]))
+        return in_kind_of(draft_rows, divide_or_zero(levels, state.level[..., None]))
+
+    def skewed_rows(self, state: ScoreState, draft_rows: Array) -> Array:
+        """``write_skewed_rows`` at every context, [..., V]."""
+        levels = self._factors(state, draft_rows)
         factors = take_along(levels, self.row)
         if self.next_share is not None:
             steps = take_along(levels[..., 1:] - levels[..., :-1], self.row)
@@ -116,7 +136,7 @@ class ScoredSelection(PathSelection):
         # One row of numbers per drafted path
         tokens = paths.reshape((-1, length))
         targets, drafts = (rows.reshape((-1, *rows.shape[-2:])) for rows in (target_rows, draft_rows))
-        state, which, skewed_rows = self._along(tokens, targets, drafts, num_drafts)
+        state, which, skewed_rows = self._along(tokens, targets, drafts, num_drafts, together=num_drafts)
         ends = which.reshape((-1, num_drafts))
         first, which = unique_row_indices(ends)
         chances = winning_chances(state.masses[ends[first]])[which].reshape((*batch, num_drafts))
@@ -132,22 +152,28 @@ class ScoredSelection(PathSelection):
         return ScoreState(*(array[which] for array in state))
 
     def _along(
-        self, tokens: Array, targets: Array, drafts: Array, num_drafts: int
+        self, tokens: Array, targets: Array, drafts: Array, num_drafts: int, together: int = 1
     ) -> tuple[ScoreState, Array, Array]:
         """(the states behind n paths, the number of every path's state, the rows of r along the paths).
 
-        A context that comes twice is split once.
+        A context that comes twice is split once: one of equal rows.  Long rows are not compared: there it is
+        a prefix of paths behind one text, of which so many stand together.
         """
-        first, which = unique_row_indices(targets[:, 0], drafts[:, 0], same_objects=True)
+        texts = None
+        if is_torch_array(drafts) and drafts.shape[-1] >= LONG_ROWS:
+            texts = namespace(tokens).arange(len(tokens), device=tokens.device) // together
+        rows = (targets[:, 0], drafts[:, 0]) if texts is None else (texts,)
+        first, which = unique_row_indices(*rows, same_objects=True)
         state = self._first_state(targets[first, 0], drafts[first, 0], num_drafts)
         skewed_rows = namespace(drafts).empty_like(drafts)
         for depth in range(tokens.shape[-1]):
             rows = targets[:, depth], drafts[:, depth]
-            first, context = unique_row_indices(*rows, which, same_objects=True)
+            compared = rows if texts is None else (texts, tokens[:, :depth])
+            first, context = unique_row_indices(*compared, which, same_objects=True)
             target_row, draft_row = (part[first] for part in rows)
             above = ScoreState(*(array[which[first]] for array in state))
             split = self.split(above, target_row, draft_row)
-            skewed_rows[:, depth] = split.skewed_rows(above, draft_row)[context]
+            split.write_skewed_rows(above, draft_row, context, skewed_rows[:, depth])
             first, which = unique_row_indices(tokens[:, depth], context)
             state = _behind(above, split, target_row, draft_row, context[first], tokens[first, depth])
         return state, which, skewed_rows
@@ -194,6 +220,11 @@ def _behind(
     demand = above.served[context] * divide_or_zero(target, draft)
     state = ScoreState(split.masses(context, token), above.win_rates[context], demand)
     return state._replace(served=namespace(demand).minimum(demand, state.level))
+
+
+def has_loops(*rows: Array) -> bool:
+    """Whether rows [n, V] are read by compiled loops: long ones on the host, in single or double."""
+    return rows_for_loops(*rows) and rows[0].itemsize > 2 and rows[0].ndim == 2
 
 
 def in_double(array: Array) -> Array:

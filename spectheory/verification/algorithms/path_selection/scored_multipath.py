@@ -21,12 +21,17 @@ from spectheory.foundation.arrays import (
 from spectheory.foundation.exact_numbers import is_exact
 from spectheory.foundation.validation import check_count
 from spectheory.optima.bounds.level_sets import SortedByRatio
-from spectheory.verification.algorithms.path_selection.score_couplings import Coupling, tilted_cuts
+from spectheory.verification.algorithms.path_selection.score_couplings import (
+    RESOLUTION,
+    Coupling,
+    tilted_cuts,
+)
 from spectheory.verification.algorithms.path_selection.score_levels import Levels, MixedLevels, ScoreNode
 from spectheory.verification.algorithms.path_selection.scored import (
     ScoredSelection,
     ScoreSplit,
     ScoreState,
+    has_loops,
     in_double,
     in_kind_of,
 )
@@ -99,6 +104,8 @@ class ScoredMultipath(ScoredSelection):
 
     def split(self, state: ScoreState, target_row: Array, draft_row: Array) -> ScoreSplit:
         xp = namespace(draft_row)
+        if self._groups(draft_row) and has_loops(target_row, draft_row):
+            return self._split_by_loops(state, target_row, draft_row)
         served = in_kind_of(draft_row, state.served)[..., None] * target_row
         if self._groups(draft_row):
             knots = self._knots(state.win_rates)
@@ -111,6 +118,17 @@ class ScoredMultipath(ScoredSelection):
         masses, demands = (take_along(row, order) for row in (in_double(draft_row), demands))
         return ScoreSplit(self._plan(state, masses, demands), xp.argsort(order, axis=-1, stable=True))
 
+    def _split_by_loops(self, state: ScoreState, target_row: Array, draft_row: Array) -> ScoreSplit:
+        """``split`` of grouped rows on the host: rows are read once, and the numbers of nodes are numpy's."""
+        from spectheory.foundation.kernels.knot_kernels import between_knots
+
+        xp, knots = namespace(draft_row), self._knots(state.win_rates)
+        given = (in_kind_of(draft_row, array) for array in (state.served, knots))
+        lower, upper_share, masses = between_knots(target_row, draft_row, *given)
+        demands = xp.broadcast_to(xp.flip(knots, axis=0), masses.shape)
+        plan = self._plan(state, xp.flip(masses, axis=-1), demands)
+        return ScoreSplit(xp.flip(plan, axis=-2), lower, upper_share)
+
     def _plan(self, state: ScoreState, draft_masses: Array, demands: Array) -> Array:
         given = draft_masses, demands, state.masses, state.win_rates
         if not self._rules_are_ours or not plain_on_host(*given):
@@ -119,7 +137,12 @@ class ScoredMultipath(ScoredSelection):
         # Few numbers per context: numpy takes half the time of torch.
         with quiet_floats():
             node = ScoreNode.of(*(array.numpy() for array in given))
-            return namespace(draft_masses).asarray(self.coupling(node, self.levels(node)))
+            levels = self.levels(node)
+            if self.coupling is not tilted_cuts or levels.ndim != 2:
+                return namespace(draft_masses).asarray(self.coupling(node, levels))
+            from spectheory.verification.algorithms.path_selection.coupling_loops import cut_and_tilt
+
+            return namespace(draft_masses).asarray(cut_and_tilt(node, levels, RESOLUTION))
 
     @property
     def _rules_are_ours(self) -> bool:

@@ -1,0 +1,129 @@
+"""A loop over long rows that groups their entries by the value of a ratio, around given knots."""
+
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from spectheory.foundation.kernels.places import refuse_unless
+from spectheory.foundation.kernels.row_kernels import (
+    AT_ONCE,
+    flat_numbers,
+    in_threads,
+    kind_of,
+    loop_of_kinds,
+    places_of,
+)
+
+WORTH_OF_AN_ENTRY = 4
+"""How many entries are read in the time in which one is put between its knots."""
+
+row_at: Any = None
+number: Any = None
+REAL: Any = None
+"""Those of a kind, which ``loop_of_kinds`` puts in their places."""
+
+
+@loop_of_kinds(
+    "(int64, int64[::1], int64, int64[::1], real[::1], int64, real[::1],"
+    " int32[:, ::1], real[:, ::1], float64[:, ::1])"
+)
+def _between(
+    rows: Any, at: Any, others: Any, other_at: Any, scales: Any, size: int, knots: Any,
+    lower: Any, shares: Any, masses: Any,
+) -> None:  # fmt: skip
+    """Of s rows(x) / others(x), up to the last knot: the knot below, and how far it is towards the next one.
+
+    Of ``others`` the mass at every knot, an entry's shared between the two around it.
+    """
+    last = len(knots) - 1
+    values, places = np.empty(AT_ONCE, REAL), np.empty(AT_ONCE, np.int32)
+    for n in range(len(at)):
+        row, other = row_at(rows, at[n], size), row_at(others, other_at[n], size)
+        scale, below, above = scales[n], np.zeros(last + 1), np.zeros(last + 1)
+        for first in range(0, size, AT_ONCE):
+            count = min(AT_ONCE, size - first)
+            for x in range(count):
+                value = scale * number(row[first + x]) / number(other[first + x])
+                values[x], places[x] = value if value <= knots[last] else knots[last], 0  # 0/0 is above too
+            for between in range(1, last):
+                knot = knots[between]
+                for x in range(count):
+                    places[x] += knot <= values[x]
+            for x in range(count):
+                place, entry = places[x], np.float64(number(other[first + x]))
+                share = (values[x] - knots[place]) / (knots[place + 1] - knots[place])
+                lower[n, first + x], shares[n, first + x] = place, share
+                part = entry * np.float64(share)
+                below[place] += entry - part
+                above[place + 1] += part
+        for knot in range(last + 1):
+            masses[n, knot] = below[knot] + above[knot]
+
+
+@loop_of_kinds(
+    "(int64, int64[::1], int32[:, ::1], real[:, ::1], real[:, ::1], int64[::1], int64, int64[::1], int64)"
+)
+def _scaled(
+    rows: Any, at: Any, lower: Any, shares: Any, factors: Any, which: Any, out: Any, out_at: Any, size: int
+) -> None:
+    """out(out_at_n + x) = rows(at_m + x) (f + share (f' - f)), m = which_n, f and f' factors of two knots."""
+    steps = factors[:, 1:] - factors[:, :-1]
+    for n in range(len(which)):
+        m = which[n]
+        row, written = row_at(rows, at[m], size), row_at(out, out_at[n], size)
+        for x in range(size):
+            knot = lower[m, x]
+            written[x] = number(row[x]) * (factors[m, knot] + shares[m, x] * steps[m, knot])
+
+
+def between_knots(
+    rows: Tensor, others: Tensor, scale: Tensor, knots: Tensor
+) -> tuple[Tensor, Tensor, Tensor]:
+    """(the knot below, the share towards the next, the mass of ``others`` at every knot), of n ratios.
+
+    [n, V], [n, V], [n], [G] -> [n, V], [n, V], [n, G]
+    """
+    count, size = rows.shape
+    refuse_unless(rows.shape == others.shape, "rows of one shape", rows.shape, others.shape)
+    refuse_unless(scale.shape == (count,), "a scale per row", scale.shape)
+    lower = torch.empty((count, size), dtype=torch.int32)
+    shares, masses = torch.empty_like(rows), torch.empty((count, len(knots)), dtype=torch.float64)
+    given = [flat_numbers(array.numpy(), rows.numpy().dtype) for array in (scale, knots)]
+    at, other_at = places_of(rows), places_of(others)
+    written = [array.numpy() for array in (lower, shares, masses)]
+
+    def portion(start: int, end: int) -> None:
+        _between(kind_of(rows))(
+            rows.data_ptr(), at[start:end], others.data_ptr(), other_at[start:end], given[0][start:end], size,
+            given[1], *(array[start:end] for array in written),
+        )  # fmt: skip
+
+    in_threads(portion, count, size * WORTH_OF_AN_ENTRY)
+    return lower, shares, masses
+
+
+def scale_between_knots(
+    rows: Tensor, lower: Tensor, shares: Tensor, factors: Tensor, which: Tensor, out: Tensor
+) -> None:
+    """Write rows times factors, given at the knots, at some of the contexts.
+
+    [n, V], [n, V], [n, V], [n, G], [N] -> [N, V], which may be a part of a larger array
+    """
+    fits = rows.shape == lower.shape == shares.shape and len(factors) == len(rows)
+    fits = fits and out.shape == (len(which), rows.shape[1]) and kind_of(out) == kind_of(rows)
+    refuse_unless(fits, "numbers for every entry", rows.shape, lower.shape, factors.shape, out.shape)
+    numbers, at, out_at = flat_numbers(which.numpy(), np.int64), places_of(rows), places_of(out)
+    given = [np.require(array.numpy(), None, ["C", "W"]) for array in (lower, shares, factors)]
+    refuse_unless(
+        len(numbers) == 0 or 0 <= numbers.min() <= numbers.max() < len(rows), "contexts", rows.shape
+    )
+
+    def portion(start: int, end: int) -> None:
+        part = slice(start, end)
+        _scaled(kind_of(rows))(
+            rows.data_ptr(), at, *given, numbers[part], out.data_ptr(), out_at[part], rows.shape[1]
+        )
+
+    in_threads(portion, len(numbers), rows.shape[1])
