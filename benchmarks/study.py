@@ -1,6 +1,6 @@
 """The study of ``spectheory study`` on SmolLM2, with the costs of calls here: the numbers of ``equal_rows``.
 
-24 prompts, 8 of prose, code and chat each; texts of 64 tokens, judged at every 16th; three draft models,
+48 prompts, 16 of prose, code and chat each; texts of 64 tokens, judged at every 32nd; three draft models,
 four budgets, two temperatures.  One thread takes about an hour of CPU on an AMD EPYC.
 
 Run: ``spectheory models fetch smollm2`` and ``OMP_NUM_THREADS=1 python benchmarks/study.py CHECKPOINT``.
@@ -19,10 +19,11 @@ from spectheory.paper.measured import Measurement
 from spectheory.paper.study_results import EVERYWHERE, best_verifiers
 
 DRAFTS = ("smollm2-draft", "target:last-4", "prompt:ngram-3")
-SETTINGS: dict[str, Any] = {"first": 8, "every": 16}
+SETTINGS: dict[str, Any] = {"first": 16, "every": 32}
 COLUMNS = (
     "domain", "temperature", "draft", "drafts", "verifier", "nodes", "block_efficiency", "low", "high",
-    "gain", "gain_low", "gain_high", "ceiling", "missed", "missed_low", "missed_high",
+    "gain", "gain_low", "gain_high", "lead", "lead_low", "lead_high", "contexts",
+    "ceiling", "missed", "missed_low", "missed_high",
     "cost_ratio", "row_cost", "speed_up", "acceptance",
 )  # fmt: skip
 

@@ -1,12 +1,18 @@
 """The study: draft models, draft processes and verifiers at equal numbers of target rows.
 
 The target writes texts behind prompts of several domains.  At every n-th token of them each draft model
-drafts by each process, and the target scores these drafts once: the first N drafted tokens serve every
-budget N, and all verifiers of a process judge the same drafts.
+drafts by each process, and the target scores these drafts once.  All verifiers of a process judge the same
+drafts, and every process drafts behind the same tokens, so that all differences are paired.
 
 - *independent*: N / L paths sampled from the draft model; the first tokens of a path belong to it alone.
 - *distinct*: N / L paths whose first tokens are sampled without replacement.
+- *branching*: first tokens with two independent ones behind each, and a path behind each of these; as many as
+  make at most N nodes.
+- *delayed*: one first token, with as many independent paths behind it.
+- *hubs*: pairs of next tokens with SpecHub's joint law at as many depths as give at most N nodes.
 - *likeliest*: the N nodes of the draft model's tree with the highest confidence (EAGLE-2).
+
+The trees in the middle are drafted anew for every budget, the others serve all budgets.
 
 Beside them stand ceilings.  Of the likeliest nodes no lossless verifier earns more than 1 + Σ p over them
 (theory.md Statement 5.27), and ``naive_sampling`` earns it.  Of independent paths the bound is that of
@@ -19,7 +25,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
+from itertools import accumulate
 from math import inf
+from operator import mul
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -28,7 +36,14 @@ from spectheory.foundation.errors import InvalidInputError
 from spectheory.foundation.settings import Settings, read_numbers, setting
 from spectheory.foundation.validation import check_confidence, check_count
 from spectheory.optima.bounds import sampled_path_scores
-from spectheory.pairs.drafts import ConfidenceTree, DraftProcess, Iid, WithoutReplacement
+from spectheory.pairs.drafts import (
+    ConfidenceTree,
+    DraftProcess,
+    HubTree,
+    Iid,
+    PrefixTree,
+    WithoutReplacement,
+)
 from spectheory.simulation.continuations import continued
 from spectheory.simulation.estimates import Tally
 from spectheory.simulation.judging import Judge
@@ -44,14 +59,20 @@ if TYPE_CHECKING:
 
 TOKEN = "token"
 INDEPENDENT, DISTINCT, LIKELIEST = "independent", "distinct", "likeliest"
+BRANCHING, DELAYED, HUBS = "branching", "delayed", "hubs"
 VERIFIERS: Mapping[str, Sequence[str]] = {
     INDEPENDENT: (
         TOKEN, "block", "multi_round", "traversal", "greedy_multipath", "mixed_multipath", "scored_multipath",
     ),
     DISTINCT: ("naive_sampling", "multi_round_without_replacement"),
+    BRANCHING: ("multi_round", "traversal"),
+    DELAYED: ("multi_round", "traversal"),
+    HUBS: ("naive_sampling",),
     LIKELIEST: ("naive_sampling",),
 }  # fmt: skip
 """The verifiers of each process."""
+FOR_ALL_BUDGETS = (INDEPENDENT, DISTINCT, LIKELIEST)
+"""Processes whose first N drafted tokens are those of the budget N."""
 CAPS = (1.0, 1.5, 2.0, 3.0, 5.0, 8.0)
 BOUND = "bound "
 BEAM = 8
@@ -117,14 +138,29 @@ class StudySettings(Settings):
                 f"got {wrong or 'none'}"
             )
 
-    def process(self, name: str, nodes: int) -> DraftProcess:
-        """The process of this name that drafts so many tokens."""
+    def process(self, name: str, nodes: int) -> DraftProcess | None:
+        """The process of this name that drafts so many tokens, or up to two paths fewer; None without one."""
+        length = self.draft_length
+        one_each, paths = [1] * (length - 1), nodes // length
         if name == LIKELIEST:
             return ConfidenceTree(nodes, BEAM)
-        paths = nodes // self.draft_length
-        return (
-            Iid(paths) if name == INDEPENDENT else WithoutReplacement((paths, *[1] * (self.draft_length - 1)))
-        )
+        if name == INDEPENDENT:
+            return Iid(paths)
+        if name == DISTINCT:
+            return WithoutReplacement((paths, *one_each))
+        if name == HUBS:
+            pairs = [(*[2] * depths, *[1] * (length - depths)) for depths in range(1, length + 1)]
+            fitting = [widths for widths in pairs if num_nodes(widths) <= nodes]
+            return HubTree(max(fitting)) if fitting else None
+        widths = (nodes // (2 * length - 1), 2, *one_each[1:])
+        if name == DELAYED:
+            widths = (1, (nodes - 1) // max(1, length - 1), *one_each[1:])
+        return PrefixTree(widths) if length > 1 and min(widths) > 0 else None
+
+
+def num_nodes(widths: Sequence[int]) -> int:
+    """The drafted tokens of a tree with these widths."""
+    return sum(accumulate(widths, mul))
 
 
 class Key(NamedTuple):
@@ -192,7 +228,11 @@ class StudyWork:
                 for verifier in verifiers:
                     single = find_verifier(verifier).single_path
                     budgets = (settings.draft_length,) if single else settings.nodes
-                    found += [Key(draft, drafts, verifier, number) for number in budgets]
+                    found += [
+                        Key(draft, drafts, verifier, number)
+                        for number in budgets
+                        if settings.process(drafts, number) is not None
+                    ]
                 if drafts == INDEPENDENT:
                     found += [Key(draft, drafts, bound_name(cap), n) for cap in CAPS for n in settings.nodes]
         return found
@@ -204,6 +244,7 @@ class StudyWork:
         for key in self.keys:
             if key.drafts != LIKELIEST and not key.is_bound:
                 process, given = self.settings.process(key.drafts, key.nodes), find_verifier(key.verifier)
+                assert process is not None
                 found[key] = Stream(given, given.bind(process, None), process)
         return found
 
@@ -302,8 +343,10 @@ class _Sums:
 
         settings, keys = self._work.settings, [key for key in self._work.keys if key.draft == draft]
         length, most = settings.draft_length, max(settings.nodes)
-        for drafts in dict.fromkeys(key.drafts for key in keys):
-            process = settings.process(drafts, most)
+        asked = [(key.drafts, most if key.drafts in FOR_ALL_BUDGETS else key.nodes) for key in keys]
+        for drafts, budget in dict.fromkeys(asked):
+            process = settings.process(drafts, budget)
+            assert process is not None
             if drafts == LIKELIEST:
                 paths = likeliest_nodes(prefilled, process, length, self._options)  # type: ignore[arg-type]
                 prefilled.draft.forget_drafts()
@@ -317,7 +360,8 @@ class _Sums:
             self._count += 1
             state = np.random.SeedSequence([settings.seed, self._batch, self._count]).generate_state(1)
             for key in keys:
-                if key.drafts == drafts and key in self._judges:
+                here = key.drafts == drafts and (drafts in FOR_ALL_BUDGETS or key.nodes == budget)
+                if here and key in self._judges:
                     first = seen.first(self._work.streams[key].num_drafts)
                     self._judges[key].judge(first, prefilled.pair.generator(int(state[0])))
             if drafts == INDEPENDENT:

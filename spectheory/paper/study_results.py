@@ -74,9 +74,10 @@ class Study(Result):
         """A row per domain, temperature, draft model, process, verifier and budget.
 
         ``block_efficiency`` with ``low`` and ``high``; ``gain`` over ``block`` on the first path of
-        the draft model, with its interval, where there is one; ``ceiling``, which no lossless verifier
-        exceeds with these drafts, and ``missed``, by how much less is earned, with its interval;
-        ``contexts``; ``acceptance`` of
+        the draft model, with its interval, where there is one; ``lead`` over independent drafts with the
+        verifier that is best there, at the same budget, with its interval; ``ceiling``, which no lossless
+        verifier exceeds with these drafts, and ``missed``, by how much less is earned, with its interval;
+        ``contexts``, which are shared by all rows of a domain and temperature; ``acceptance`` of
         ``token``, the probability that the drafted token at position 1..L is accepted if those before it are;
         ``cost_ratio``, ``row_cost`` and ``speed_up``, see ``CallCosts``, if costs were measured.
         """
@@ -111,25 +112,27 @@ class Study(Result):
         """What is earned at every budget, and by how much it misses the ceiling."""
 
         def shown(row: Mapping[str, Any]) -> dict[str, str]:
-            half = (row["high"] - row["low"]) / 2
-            found = {f"{row['nodes']} nodes": f"{row['block_efficiency']:.2f} ± {half:.2f}"}
-            if row["gain"] is not None:
-                ends = f"{row['gain_low']:+.2f} to {row['gain_high']:+.2f}"
-                found["gain over block"] = f"{row['gain']:+.2f} ({ends})"
-            if row["missed"] is not None:
-                found["misses the ceiling by"] = f"{row['missed']:.2f}"
-            return found
+            value = row["block_efficiency"]
+            half = max(value - row["low"], row["high"] - value)
+            differences = {LEAD: "lead", GAIN: "gain", MISSED: "missed"}
+            return {f"{row['nodes']} nodes": f"{value:.2f} ± {half:.2f}"} | {
+                column: f"{row[name]:+.2f} ({row[f'{name}_low']:+.2f} to {row[f'{name}_high']:+.2f})"
+                for column, name in differences.items()
+                if row[name] is not None
+            }
 
         title = f"tokens per target call at temperature {temperature:g}, {_said(domain)}"
-        lines = self._lines(temperature, domain, shown, "gain over block", "misses the ceiling by")
+        lines = self._lines(temperature, domain, shown, LEAD, GAIN, MISSED)
         return Table(title, lines, note=self._note)
 
     @property
     def _note(self) -> str:
         level = f"{100 * self.settings['confidence']:g} %"
+        length, contexts = self.settings["draft_length"], {row["contexts"] for row in self.found}
         return (
-            f"± half the width of the {level} interval, clustered by prompt; the gain over block on one "
-            "path, by pairs, and the ceiling are those of the largest budget"
+            f"± the larger half of the {level} interval, clustered by prompt, at up to {max(contexts)} "
+            f"contexts; differences are paired and of the largest budget: over independent drafts with the "
+            f"verifier that is best there, over block on one path of {length} tokens, and from the ceiling"
         )
 
     def speed_ups(self, temperature: float, domain: str = EVERYWHERE) -> Table:
@@ -197,6 +200,7 @@ def draw(rows: Sequence[Mapping[str, Any]], domain: str = EVERYWHERE) -> Figure:
     budgets = sorted({row["nodes"] for row in rows if row["drafts"] == LIKELIEST})
     best = best_verifiers(rows)
     lines = {INDEPENDENT: "-", DISTINCT: ":", LIKELIEST: "-"}
+    best = {key: verifier for key, verifier in best.items() if key[1] in lines}
     with panels(1, len(heats), sharey=True, width=4.2, height=3.8) as (figure, all_axes):
         for (axes, heat), (number, ((draft, drafted), verifier)) in product(
             zip(all_axes, heats, strict=True), enumerate(best.items())
@@ -345,6 +349,8 @@ def study(
     return Study(document, list(_rows(work, tallies, costs)), interrupted)
 
 
+LEAD, GAIN, MISSED = "over independent", "over block on one path", "misses the ceiling by"
+"""Columns of paired differences."""
 Drafting = tuple[str, str, int]
 """A draft model, a process and a budget."""
 
@@ -361,8 +367,8 @@ def measured(work: StudyWork) -> dict[Drafting, CallCosts]:
     )[0]
     return {
         (key.draft, key.drafts, key.nodes): call_costs(
-            work.loaded[key.draft], prompt, settings.process(key.drafts, key.nodes), settings.draft_length,
-            options,
+            work.loaded[key.draft], prompt, settings.process(key.drafts, key.nodes),  # type: ignore[arg-type]
+            settings.draft_length, options,
         )
         for key in {(key.draft, key.drafts, key.nodes): key for key in work.keys}.values()
     }  # fmt: skip
@@ -374,6 +380,7 @@ def _rows(
     """The rows of ``Study`` from the sums of the batches."""
     domain_of = {batch: work.prompts[numbers[0]].domain for batch, (_, numbers) in enumerate(work.batches)}
     domains = [EVERYWHERE, *dict.fromkeys(domain_of.values())]
+    best = _best_on_independent(work, tallies)
     confidence, length = work.settings.confidence, work.settings.draft_length
     for temperature in work.settings.temperatures:
         for domain in domains:
@@ -397,6 +404,9 @@ def _rows(
                 base = Key(key.draft, INDEPENDENT, "block", length)
                 gain = paired_gain(sums_of(key), sums_of(base), confidence) if base in work.keys else None
                 row |= _with_ends("gain", gain if key != base else None)
+                leader = key._replace(drafts=INDEPENDENT, verifier=best.get(key.draft, ""))
+                lead = paired_gain(sums_of(key), sums_of(leader), confidence) if leader in work.keys else None
+                row |= _with_ends("lead", lead if key != leader else None)
                 missed = None
                 if key.drafts == LIKELIEST:
                     row |= {"ceiling": found.block_efficiency}
@@ -417,6 +427,16 @@ def _rows(
                     "speed_up": cost and cost.speed_up(found.block_efficiency),
                 }
                 yield row | _with_ends("missed", missed)
+
+
+def _best_on_independent(work: StudyWork, tallies: Mapping[int, Mapping[str, Tally]]) -> dict[str, str]:
+    """By draft model: who earns most on independent drafts at the largest budget, of all that was judged."""
+    earned: dict[str, dict[str, float]] = {}
+    for key in work.keys:
+        if key.drafts == INDEPENDENT and key.nodes == max(work.settings.nodes) and not key.is_bound:
+            total = sum(float(sums[key.name].expected.sum()) for sums in tallies.values())
+            earned.setdefault(key.draft, {})[key.verifier] = total
+    return {draft: max(sums, key=lambda name: sums[name]) for draft, sums in earned.items()}
 
 
 def _by_position(found: Estimate) -> list[float]:

@@ -31,7 +31,7 @@ from spectheory.foundation.documents import count_text
 from spectheory.foundation.errors import InvalidInputError
 from spectheory.foundation.results import Result, Row, Table
 from spectheory.foundation.settings import shows_settings
-from spectheory.pairs.drafts import DraftProcess, draft_process
+from spectheory.pairs.drafts import SAMPLED_PROCESSES, DraftProcess, draft_process
 from spectheory.pairs.pair import ModelPair
 from spectheory.simulation.checkpoint import Checkpoint, open_checkpoint, refuse_other_run
 from spectheory.simulation.common_texts import CommonTextSource
@@ -420,7 +420,7 @@ def streams_of(
         verifier.check_draft_length(settings.draft_length)
     # A text is written with as many drafts as its verifier looks at; a draw is there already.
     writes = settings.whole_texts and not settings.common_texts
-    on_one_path = draft_process(1) if writes else asked[0]
+    on_one_path = draft_process(1) if writes and asked[0].name in SAMPLED_PROCESSES else asked[0]
     return Stream.of(verifiers, asked, on_one_path)
 
 
