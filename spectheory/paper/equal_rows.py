@@ -157,6 +157,13 @@ class StudySettings(Settings):
             widths = (1, (nodes - 1) // max(1, length - 1), *one_each[1:])
         return PrefixTree(widths) if length > 1 and min(widths) > 0 else None
 
+    def drafted(self, name: str, nodes: int) -> int:
+        """How many tokens the process drafts within the budget."""
+        process = self.process(name, nodes)
+        if process is None or name == LIKELIEST:
+            return 0 if process is None else nodes
+        return int(process.draws(self.draft_length).sum())
+
 
 def num_nodes(widths: Sequence[int]) -> int:
     """The drafted tokens of a tree with these widths."""

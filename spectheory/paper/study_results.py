@@ -423,7 +423,7 @@ def _rows(
                 cost = costs.get((key.draft, key.drafts, key.nodes))
                 row |= {
                     "cost_ratio": cost and cost.cost_ratio(length),
-                    "row_cost": cost and cost.row_cost(key.nodes),
+                    "row_cost": cost and cost.row_cost(work.settings.drafted(key.drafts, key.nodes)),
                     "speed_up": cost and cost.speed_up(found.block_efficiency),
                 }
                 yield row | _with_ends("missed", missed)

@@ -151,6 +151,36 @@ def test_refused_settings(changes: dict[str, Any], said: str) -> None:
         StudySettings(**(SMALL | changes))
 
 
+@pytest.mark.parametrize(
+    ("name", "length", "drafted"),
+    [
+        ("independent", 4, [8, 16, 32, 64]), ("distinct", 4, [8, 16, 32, 64]), ("likeliest", 4, [8, 16, 32, 64]),
+        ("branching", 4, [7, 14, 28, 63]), ("delayed", 4, [7, 16, 31, 64]), ("hubs", 4, [8, 14, 30, 30]),
+        ("branching", 1, [0, 0, 0, 0]), ("delayed", 1, [0, 0, 0, 0]), ("hubs", 1, [2, 2, 2, 2]),
+        ("branching", 8, [0, 15, 30, 60]), ("hubs", 8, [0, 16, 30, 62]),
+    ],
+)  # fmt: skip
+def test_what_is_drafted_within_a_budget(name: str, length: int, drafted: list[int]) -> None:
+    settings = StudySettings(draft_length=length)
+    assert [settings.drafted(name, nodes) for nodes in settings.nodes] == drafted
+
+
+def test_differences_are_paired(folders: tuple[Path, Path]) -> None:
+    """At the same tokens: the lead is the difference of the means, and its interval is not their sum."""
+    found = study(folders[0], [str(folders[1])], PROMPTS, **SMALL)
+    rows = [row for row in found.rows() if row["domain"] == EVERYWHERE and row["nodes"] == 8]
+    (leader,) = (row for row in rows if row["drafts"] == "independent" and row["lead"] is None)
+    best = max((row["block_efficiency"] for row in rows if row["drafts"] == "independent"))
+    assert leader["block_efficiency"] == best
+    for row in rows:
+        if row is not leader:
+            assert row["lead"] == pytest.approx(row["block_efficiency"] - best, abs=1e-9)
+            assert row["lead_low"] <= row["lead"] <= row["lead_high"]
+    narrow = [row["lead_high"] - row["lead_low"] for row in rows if row["verifier"] == "traversal"]
+    apart = leader["high"] - leader["low"]
+    assert min(narrow) < apart
+
+
 def test_no_scheduler_answers(folders: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("spectheory.simulation.parallel.SCHEDULER_SECONDS", 0.2)
     with pytest.raises(InvalidInputError, match=r"no dask scheduler answers at 'tcp://127\.0\.0\.1:9'"):
@@ -169,10 +199,11 @@ def test_measured_costs_are_in_the_rows(folders: tuple[Path, Path], monkeypatch:
 
     monkeypatch.setattr("spectheory.decoding.call_costs", costs)
     found = study(folders[0], [str(folders[1])], PROMPTS, measure_costs=True, **SMALL)
-    assert len(set(asked)) == len(asked) == 9
+    assert len(set(asked)) == len(asked) == 16
     for row in found.rows():
         assert (row["cost_ratio"], row["row_cost"]) == (0.5, 0.125)
-        assert row["speed_up"] == row["block_efficiency"] / (2 + row["nodes"] / 8)
+        drafted = StudySettings(**SMALL).drafted(row["drafts"], row["nodes"])
+        assert row["speed_up"] == row["block_efficiency"] / (2 + drafted / 8)
     titles = [table.title for table in found.tables()]
     assert [title.startswith("predicted speed-up") for title in titles] == [False, False, True, False]
     without = study(folders[0], [str(folders[1])], PROMPTS, **SMALL)
@@ -193,7 +224,8 @@ def test_the_best_verifiers(folders: tuple[Path, Path]) -> None:
     assert best_verifiers(rows) == {("d", "independent"): "a"}
     found = study(folders[0], [str(folders[1])], PROMPTS, **SMALL)
     best, whole = (table.rows for table in found.tables()[:2])
-    assert [line["drafts"] for line in best] == ["independent", "distinct", "likeliest"]
+    ways = ["independent", "distinct", "branching", "delayed", "hubs", "likeliest"]
+    assert [line["drafts"] for line in best] == ways
     assert all({name: line[name] for name in whole[0]} in whole for line in best)
     for line in best:
         rivals = [float(other["8 nodes"].split()[0]) for other in whole
