@@ -326,15 +326,21 @@ def complaints(found: Mapping[str, Sequence[Mapping[str, Any]]]) -> list[str]:
         for row in found.get("laws", ())
         if row["cases"] and row["lossless"] == (row["off"] > 0)
     ]
-    return (
-        kernels_off
-        + laws_off
-        + [
-            f"{row['verifier']}, {row['drafts']}: texts with p = {row['p_value']:.1e}"
-            for row in found.get("texts", ())
-            if row["lossless"] == (row["p_value"] < SMALLEST_P_VALUE)
-        ]
-    )
+    rounds_off = [
+        f"{row['verifier']}, batch {row['batch']}: {fault}"
+        for row in found.get("rounds", ())
+        for fault, is_off in (
+            ("the host waits for the device", row.get("waits") or row.get("replay_waits")),
+            ("a replayed round differs", not row.get("same", True)),
+        )
+        if is_off
+    ]
+    texts_off = [
+        f"{row['verifier']}, {row['drafts']}: texts with p = {row['p_value']:.1e}"
+        for row in found.get("texts", ())
+        if row["lossless"] == (row["p_value"] < SMALLEST_P_VALUE)
+    ]
+    return [*kernels_off, *laws_off, *rounds_off, *texts_off]
 
 
 def page(document: Mapping[str, Any]) -> str:

@@ -48,3 +48,14 @@ def test_a_kernel_that_is_off_is_said(off: dict[str, float]) -> None:
     assert gpu.complaints({"kernels": [row | off]}) == []
     worse = {name: 1000 * value + 1 for name, value in off.items()}
     assert gpu.complaints({"kernels": [row | worse]}) == ["draw, V = 700, float32: not as on the host"]
+
+
+@pytest.mark.parametrize(
+    ("off", "fault"),
+    [({"waits": 1}, "waits"), ({"replay_waits": 2}, "waits"), ({"same": False}, "a replayed round differs")],
+)
+def test_a_round_that_is_off_is_said(off: dict[str, Any], fault: str) -> None:
+    row: dict[str, Any] = {"verifier": "v", "batch": 1, "waits": 0, "replay_waits": 0, "same": True}
+    assert gpu.complaints({"rounds": [row, {"verifier": "v", "batch": 1, "waits": None}]}) == []
+    (said,) = gpu.complaints({"rounds": [row | off]})
+    assert fault in said

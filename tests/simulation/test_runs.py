@@ -207,6 +207,16 @@ def test_deterministic_drafts_of_models_are_those_of_their_enumeration(
     assert abs(found.block_efficiency - other) > 1e-3  # the partner
 
 
+@pytest.mark.parametrize("tree", DETERMINISTIC[:2], ids=lambda tree: tree.text)
+def test_a_verifier_of_a_sampled_path_is_refused_where_none_is_sampled(
+    five_tokens: LanguageModelPair, tree: DraftProcess
+) -> None:
+    """Over whole texts too, where it would be given one path of its own."""
+    asked: dict[str, Any] = {"drafts": tree, "draft_length": 2, "max_new_tokens": 3}
+    with pytest.raises(InvalidInputError, match=f"'block' is not valid for '{tree.name}' drafts"):
+        simulate(five_tokens, [[1, 2, 3]], ["naive_sampling", "block"], **asked)
+
+
 def test_whole_texts_of_deterministic_drafts(
     five_tokens: LanguageModelPair, monkeypatch: pytest.MonkeyPatch
 ) -> None:
