@@ -68,7 +68,7 @@ MODEL_OPTIONS = (
     click.option(
         "--draft", default="bundled", show_default=True, metavar="MODEL",
         help="The draft model, named like the target; or made of a model: target:20-layers, target:last-16, "
-        "target:vocab-8192, prompt:lookup-3.",
+        "target:vocab-8192, prompt:lookup-3, prompt:ngram-3.",
     ),
     click.option(
         "--tokenizer", metavar="TEXT",

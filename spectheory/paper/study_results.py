@@ -106,6 +106,8 @@ class Study(Result):
             for line in self.table(heat, domain).rows
             if best[line["draft model"], line["drafts"]] == line["verifier"]
         ]
+        unused = {name for name in lines[0] if not any(line[name] for line in lines)} if lines else set()
+        lines = [{name: cell for name, cell in line.items() if name not in unused} for line in lines]
         return Table(f"the best verifiers, tokens per target call, {_said(domain)}", lines, note=self._note)
 
     def table(self, temperature: float, domain: str = EVERYWHERE) -> Table:
