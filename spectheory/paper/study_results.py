@@ -116,7 +116,7 @@ class Study(Result):
         def shown(row: Mapping[str, Any]) -> dict[str, str]:
             value = row["block_efficiency"]
             half = max(value - row["low"], row["high"] - value)
-            differences = {LEAD: "lead", GAIN: "gain", MISSED: "missed"}
+            differences = {LEAD: "lead", MISSED: "missed"}
             return {f"{row['nodes']} nodes": f"{value:.2f} ± {half:.2f}"} | {
                 column: f"{row[name]:+.2f} ({row[f'{name}_low']:+.2f} to {row[f'{name}_high']:+.2f})"
                 for column, name in differences.items()
@@ -124,17 +124,17 @@ class Study(Result):
             }
 
         title = f"tokens per target call at temperature {temperature:g}, {_said(domain)}"
-        lines = self._lines(temperature, domain, shown, LEAD, GAIN, MISSED)
+        lines = self._lines(temperature, domain, shown, LEAD, MISSED)
         return Table(title, lines, note=self._note)
 
     @property
     def _note(self) -> str:
         level = f"{100 * self.settings['confidence']:g} %"
-        length, contexts = self.settings["draft_length"], {row["contexts"] for row in self.found}
+        contexts = max((row["contexts"] for row in self.found), default=0)
         return (
-            f"± the larger half of the {level} interval, clustered by prompt, at up to {max(contexts)} "
-            f"contexts; differences are paired and of the largest budget: over independent drafts with the "
-            f"verifier that is best there, over block on one path of {length} tokens, and from the ceiling"
+            f"± the larger half of the {level} interval, clustered by prompt, at up to {contexts} contexts; "
+            "lead: over independent drafts with the verifier that is best there; it and what is missed are "
+            "paired and of the largest budget"
         )
 
     def speed_ups(self, temperature: float, domain: str = EVERYWHERE) -> Table:
@@ -351,7 +351,7 @@ def study(
     return Study(document, list(_rows(work, tallies, costs)), interrupted)
 
 
-LEAD, GAIN, MISSED = "over independent", "over block on one path", "misses the ceiling by"
+LEAD, MISSED = "lead", "misses the ceiling by"
 """Columns of paired differences."""
 Drafting = tuple[str, str, int]
 """A draft model, a process and a budget."""
