@@ -33,6 +33,24 @@ def drafted(
     return np.stack(paths, axis=-1), np.stack(target_rows, axis=-2), np.stack(draft_rows, axis=-2)
 
 
+def drafted_from_a_table(
+    seed: int, batch: int, vocab_size: int, draft_length: int, num_drafts: int, num_tokens: int
+) -> tuple[torch.Tensor, ...]:
+    """Paths of the first few tokens, and rows that paths share where they share a prefix, in float32."""
+    generator = torch.Generator().manual_seed(seed)
+    contexts = sum(num_tokens**depth for depth in range(draft_length + 1))
+    tables = [torch.rand(batch, contexts, vocab_size, generator=generator) for _ in range(2)]
+    paths = torch.randint(num_tokens, (batch, num_drafts, draft_length), generator=generator)
+    number, first, numbers = torch.zeros(batch, num_drafts, dtype=torch.int64), 0, []
+    for depth in range(draft_length + 1):
+        numbers.append(first + number)
+        if depth < draft_length:
+            first, number = first + num_tokens**depth, number * num_tokens + paths[..., depth]
+    at, element = torch.stack(numbers, dim=-1), torch.arange(batch)[:, None, None]
+    target, draft = (table[element, at] / table[element, at].sum(-1, keepdim=True) for table in tables)
+    return paths, target, draft[:, :, :draft_length]
+
+
 def on_device(arrays: Sequence[np.ndarray], device: str) -> list[torch.Tensor]:
     return [torch.from_numpy(array).to(device) for array in arrays]
 

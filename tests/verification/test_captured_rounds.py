@@ -18,6 +18,7 @@ from spectheory.verification import captured_rounds
 from spectheory.verification.algorithms import verifiers
 from spectheory.verification.captured_rounds import CapturedOutcome, CapturedRounds
 from spectheory.verification.verifier import Verifier
+from torch_support import drafted_from_a_table
 
 V, L, K = 5, 3, 2
 FROM_THE_HOST = ("otm", "conditional_transport", "optimal_multipath", "kseq")
@@ -34,21 +35,7 @@ def _as_on_a_device(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def drafted(seed: int, count: int) -> tuple[torch.Tensor, ...]:
-    """Rows that paths share where they share a prefix: those of a table by the number of the context."""
-    generator = torch.Generator().manual_seed(seed)
-    target, draft = (
-        torch.rand(count, sum(V**depth for depth in range(L + 1)), V, generator=generator) for _ in range(2)
-    )
-    paths = torch.randint(V, (count, K, L), generator=generator)
-    number, first, numbers = torch.zeros(count, K, dtype=torch.int64), 0, []
-    for depth in range(L + 1):
-        numbers.append(first + number)
-        if depth < L:
-            first, number = first + V**depth, number * V + paths[..., depth]
-    at = torch.stack(numbers, dim=-1)
-    batch = torch.arange(count)[:, None, None]
-    rows = [table[batch, at] / table[batch, at].sum(-1, keepdim=True) for table in (target, draft)]
-    return paths, rows[0], rows[1][:, :, :L]
+    return drafted_from_a_table(seed, count, V, L, K, num_tokens=V)
 
 
 def bound(name: str) -> Verifier:

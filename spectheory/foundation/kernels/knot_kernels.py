@@ -116,9 +116,7 @@ def scale_between_knots(
     refuse_unless(fits, "numbers for every entry", rows.shape, lower.shape, factors.shape, out.shape)
     numbers, at, out_at = flat_numbers(which.numpy(), np.int64), places_of(rows), places_of(out)
     given = [np.require(array.numpy(), None, ["C", "W"]) for array in (lower, shares, factors)]
-    refuse_unless(
-        len(numbers) == 0 or 0 <= numbers.min() <= numbers.max() < len(rows), "contexts", rows.shape
-    )
+    refuse_unless(set(numbers.tolist()) <= set(range(len(rows))), "numbers of contexts", rows.shape)
 
     def portion(start: int, end: int) -> None:
         part = slice(start, end)

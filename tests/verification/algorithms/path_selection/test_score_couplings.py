@@ -6,7 +6,9 @@ from hypothesis import given
 
 from score_rules import node_of, nodes
 from spectheory.verification.algorithms.path_selection import score_couplings
+from spectheory.verification.algorithms.path_selection.coupling_loops import cut_and_tilt
 from spectheory.verification.algorithms.path_selection.score_couplings import (
+    RESOLUTION,
     Coupling,
     independent,
     intervals,
@@ -48,6 +50,42 @@ def test_tilted_cuts_meet_feasible_levels(node: ScoreNode) -> None:
     for levels in (lazy_levels(node), proportional_levels(node)):
         found = (tilted_cuts(node, levels) * node.win_rates[:, None]).sum(-1)
         assert (found[mass] == levels[mass]).all()
+
+
+def random_node(seed: int, unevenness: float) -> ScoreNode:
+    """64 contexts of 24 tokens and 32 cells, some tokens never drafted."""
+    rng = np.random.default_rng(seed)
+    drafted = rng.dirichlet(np.full(24, unevenness), size=64) * (rng.random((64, 24)) < 0.8)
+    demands = -np.sort(-rng.gamma(0.5, 2, size=(64, 24)), axis=-1)
+    edges = np.arange(33) / 32
+    rates = np.broadcast_to((edges[1:] ** 4 - edges[:-1] ** 4) * 32, (64, 32))
+    masses = rng.dirichlet(np.full(32, 2 * unevenness), size=64)
+    return ScoreNode.of(drafted / drafted.sum(-1, keepdims=True), demands, masses, rates)
+
+
+@pytest.mark.parametrize("unevenness", [0.1, 0.5, 2])
+def test_the_loop_cuts_and_tilts_as_the_arrays_do(unevenness: float) -> None:
+    """It splits the law, has the same means, and is as wide; single plans may differ where cuts tie."""
+    for seed in range(3):
+        node = random_node(seed, unevenness)
+        levels = lazy_levels(node)
+        plans = tilted_cuts(node, levels), cut_and_tilt(node, levels, RESOLUTION)
+        weights, rates = node.draft_masses, node.win_rates[:, None]
+        for plan in plans:
+            assert plan.min() >= 0
+            np.testing.assert_allclose((weights[..., None] * plan).sum(1), node.masses, rtol=0, atol=1e-13)
+            np.testing.assert_allclose(weights * (plan * rates).sum(-1), weights * levels, rtol=0, atol=1e-11)
+        squares = [(weights[..., None] * plan * rates**2).sum() for plan in plans]
+        assert squares[1] == pytest.approx(squares[0], rel=1e-9)
+        same = abs(weights[..., None] * (plans[0] - plans[1])).max(axis=(1, 2)) < 1e-6
+        assert same.mean() > (0.9 if unevenness > 0.1 else 0.4)
+
+
+def test_partner_a_loop_that_cuts_elsewhere_is_seen() -> None:
+    node = random_node(1, 0.5)
+    levels = lazy_levels(node)
+    wrong = cut_and_tilt(node, levels, 0.5)  # where half of a block counts as rounding
+    assert abs(node.draft_masses * ((wrong * node.win_rates[:, None]).sum(-1) - levels)).max() > 1e-3
 
 
 @given(node=nodes)

@@ -17,6 +17,7 @@ from spectheory.optima import optimal_acceptance, optimum
 from spectheory.optima.bounds.antichain_hulls import most_violated_antichain
 from spectheory.optima.bounds.level_sets import SortedByRatio
 from spectheory.pairs.pair import ModelPair
+from spectheory.verification.algorithms.path_selection import scored, scored_multipath
 from spectheory.verification.algorithms.path_selection.score_couplings import Coupling, intervals, tilted_cuts
 from spectheory.verification.algorithms.path_selection.score_levels import (
     Levels,
@@ -28,7 +29,7 @@ from spectheory.verification.algorithms.path_selection.scored_multipath import (
     between,
     hat_masses,
 )
-from torch_support import drafted, on_device
+from torch_support import drafted, drafted_from_a_table, on_device
 
 
 @pytest.mark.parametrize("rule", [lazy_levels, proportional_levels])
@@ -219,3 +220,28 @@ def test_more_cells_matter_little() -> None:
     means = [ScoredMultipath(num_cells=M).outcome(*arrays).expected_tokens().mean() for M in (8, 32, 64)]
     assert max(means) - min(means) < 0.01 * means[0]
     assert len(set(means)) == 3
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+def test_loops_over_long_rows_are_the_same_verifier(
+    dtype: torch.dtype, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Laws and samples; in single precision a product and a sum may be rounded once instead of twice."""
+    given = drafted_from_a_table(1, 5, 700, 3, 4, num_tokens=3)
+    given = [array.to(dtype) if array.is_floating_point() else array for array in given]
+    verifier, outcomes = ScoredMultipath(), []
+    for loops, compared in ((True, False), (False, False), (True, True)):
+        with monkeypatch.context() as patch:
+            if not loops:
+                patch.setattr(scored, "has_loops", lambda *rows: False)
+                patch.setattr(scored_multipath, "has_loops", lambda *rows: False)
+            if compared:
+                patch.setattr(scored, "LONG_ROWS", 10**9)
+            outcomes.append(verifier.outcome(*given))
+    drawn = [outcome.sample(torch.Generator().manual_seed(1)) for outcome in outcomes]
+    for outcome, sample in zip(outcomes, drawn, strict=True):
+        torch.testing.assert_close(
+            outcome.stop_probs, outcomes[0].stop_probs, rtol=0, atol=4 * torch.finfo(dtype).eps
+        )
+        assert torch.equal(sample.token, drawn[0].token)
+    assert torch.equal(outcomes[2].stop_probs, outcomes[0].stop_probs)
