@@ -36,7 +36,7 @@ def _plot(findings: Findings) -> Figure:
     table, printed, times, real = findings.tables
     with panels(2, 2, height=3.2) as (figure, (top, unused, left, right)):
         unused.remove()
-        top.set_subplotspec(left.get_gridspec()[0, :])
+        top.set_subplotspec(left.get_gridspec()[0, :])  # type: ignore[index]
         _in_order(top, real)
         _by_drafts(left, table, printed)
         _seconds(right, printed, times)
