@@ -214,7 +214,7 @@ def printed_gains(
 
 def _significant(ours: Mapping[Shape, Mapping[str, Any]]) -> str:
     """A sentence on the gains whose intervals exclude zero."""
-    gains = [one for one in ours.values() if one["gain"] is not None]
+    gains = [one for one in ours.values() if one.get("gain") is not None]
     above = sum(one["gain_low"] > 0 for one in gains)
     return (
         f"Of {len(gains)} intervals {above} are above zero; one that holds zero is marked as not significant."
