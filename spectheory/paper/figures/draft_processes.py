@@ -9,6 +9,7 @@ from spectheory.paper.figures.support import bundled_pair, counted, interval, wh
 from spectheory.paper.style import BLACK, GREY, VERIFIER_STYLES
 from spectheory.simulation import simulate
 
+MULTI, NAIVE = (VERIFIER_STYLES[name].label for name in ("multi_round", "naive_sampling"))
 SAMPLED = ("scored_multipath", "greedy_multipath", "multi_round")
 
 
@@ -26,21 +27,13 @@ def _plot(findings: Findings) -> Figure:
             fewer = ", half as many tokens" if rows["nodes"][0] < max(table["nodes"]) else ""
             label, colour, line = {
                 "iid": (f"{shape} independent paths: {style.label}", style.colour, "-"),
-                "without_replacement": (
-                    f"{first} paths, first tokens distinct: multi-round",
-                    style.colour,
-                    "-",
-                ),
+                "without_replacement": (f"{first} paths, first tokens distinct: {MULTI}", style.colour, "-"),
                 "confidence_tree": (
-                    f"{shape} likeliest nodes{fewer}: naive sampling",
+                    f"{shape} likeliest nodes{fewer}: {NAIVE}",
                     BLACK,
                     "--" if fewer else ":",
                 ),
-                "top_tree": (
-                    f"{first} likeliest first tokens, then the likeliest: naive sampling",
-                    GREY,
-                    "--",
-                ),
+                "top_tree": (f"{first} likeliest first tokens, then the likeliest: {NAIVE}", GREY, "--"),
             }[process]
             places = [value + 0.008 * (number - len(kinds) / 2) for value in rows["temperature"]]
             axes.errorbar(
@@ -49,12 +42,8 @@ def _plot(findings: Findings) -> Figure:
             )  # fmt: skip
         axes.set(xlabel="temperature", ylabel="block efficiency [tokens per target call]")
         axes.set_xticks(sorted(set(table["temperature"])))
-        note(
-            axes,
-            f"{100 * findings.settings['confidence']:g} % intervals of the means",
-            (0.02, 0.03),
-            ha="left",
-        )
+        level = 100 * findings.settings["confidence"]
+        note(axes, f"{level:g} % intervals of the means", (0.02, 0.03), ha="left")
         legend_below(figure, 2)
     return figure
 

@@ -33,7 +33,7 @@ def _plot(findings: Findings) -> Figure:
             left.fill_between(
                 rows["round"], rows["smallest"], rows["largest"], color=colour, alpha=0.14, linewidth=0
             )
-            end = 1 + next(number for number, gap in enumerate(rows["median"]) if gap <= goal)
+            end = 1 + sum(gap > goal for gap in rows["median"])
             places, values = rows["round"][:end], rows["median"][:end]
             left.plot(places, values, line, color=colour, markersize=3.5, label=label)
         left.axhline(goal, color=GREY, linestyle=":", linewidth=1.2)
@@ -42,11 +42,7 @@ def _plot(findings: Findings) -> Figure:
         left.set(yscale="log", ylim=(goal / 3, None))
         left.xaxis.set_major_locator(MaxNLocator(integer=True))
         left.set_title(f"Certified gap, {findings.settings['num_drafts']} drafts")
-        note(
-            left,
-            f"lines: medians of {pairs}\nrandom pairs\nshaded: all of them",
-            (0.98, 0.62),
-        )
+        note(left, f"lines: medians of {pairs}\nrandom pairs\nshaded: all of them", (0.98, 0.62))
         for method, (colour, line) in METHODS.items():
             _times(right, sorted(times.select(method=method), key=_leaves), colour, line)
         right.set(
