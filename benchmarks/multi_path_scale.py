@@ -7,35 +7,38 @@ Three methods on the same random pairs in the same run:
 - ``leaf-set cuts``: the leaf form with one most violated leaf set per round, warm-started HiGHS.
 
 Four parts: ``listed``, every tree whose antichains can be listed and the next ones, which are refused
-(K = 2, independent rows); ``scaling``, one family up to 10 000 leaves (K = 4); ``families``, the interval
+(K = 2, independent rows); ``scaling``, 15 pairs of one family for every size up to 10 000 leaves (K = 4),
+where a method that runs out of time on the first pair of a size has no more of it; ``families``, the interval
 alone on six families and four K; ``shapes``, the interval alone on flat and deep trees of about 1 000 and
 10 000 leaves, of which the slowest are named at the end.
 
 Pairs are ``instances.random_float(seed, V, L, concentration, agreement)``: Dirichlet rows, the draft's
 row mixed from the target's and an independent one.  Every case runs in a process of its own, so
-that its peak memory is known.
+that its peak memory is known.  Seconds are of CPU time, on which other work hardly tells.
 
 Run: ``OPENBLAS_NUM_THREADS=1 python benchmarks/multi_path_scale.py --out benchmarks/results/mine.json``; the
-plot is written beside it.  One BLAS thread is also the fastest setting on a machine that does other work at
+plot is written beside it.  With ``--part`` the other parts stay as they are in that file, and with
+``--redraw`` all of them.  One BLAS thread is also the fastest setting on a machine that does other work at
 the same time.
 """
 
 from __future__ import annotations
 
+import json
+import math
 import multiprocessing
 import os
 import platform
 import resource
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from itertools import product
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 import highspy
-import matplotlib as mpl
 import numpy as np
 from rich.console import Console
 from rich.table import Table
@@ -52,11 +55,16 @@ from spectheory.optima.interval.interval import multi_path_interval
 from spectheory.optima.multi_path import MAX_ANTICHAINS, count_antichains
 from spectheory.pairs.contexts import split_by_depth
 from spectheory.pairs.pair import ModelPair
+from spectheory.paper.drawing import label_point, legend_below, note, panels
 from spectheory.paper.measured import Measurement
+from spectheory.paper.style import ACCENT, BLACK, GREY, figure_bytes
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
+PARTS = ("listed", "scaling", "families", "shapes")
+PAIRS = 15
+"""Pairs of every size in the part ``scaling``."""
 SCALING_SHAPES = ((2, 2), (2, 3), (2, 5), (2, 8), (2, 9), (10, 3), (2, 11), (3, 7), (2, 12), (10, 4))
 CONCENTRATIONS, AGREEMENTS, NUM_DRAFTS = (0.3, 1.0), (0.0, 0.5, 0.9), (2, 3, 4, 8)
 SHAPES = (((1_000, 1), (32, 2), (10, 3), (4, 5), (2, 10)), ((10_000, 1), (100, 2), (10, 4), (4, 7), (2, 13)))
@@ -65,7 +73,11 @@ BASELINE_LEAVES = 1_000
 """Leaf-set cuts are not run on larger trees."""
 LISTED_SHAPES = (*((V, 1) for V in range(2, 18)), (2, 2), (2, 3), (2, 4), (3, 2), (4, 2))
 """All trees with at most 100 000 antichains, and two with more: (17, 1) has 131 071, (2, 4) has 458 329."""
-STYLES = {"interval": ("C0", "o"), "antichain LP": ("C1", "s"), "leaf-set cuts": ("C2", "^")}
+STYLES = {"interval": (BLACK, "o"), "antichain LP": ("#B5542B", "s"), "leaf-set cuts": (ACCENT, "^")}
+NAMES = {
+    "interval": "interior point, from both sides", "antichain LP": "program with all antichains",
+    "leaf-set cuts": "leaf-set cuts",
+}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -128,7 +140,7 @@ def leaf_set_cuts(case: Case, pair: ModelPair) -> tuple[str, float, float, int]:
     Returns:
         (status, lower, upper, rounds).
     """
-    started = time.monotonic()
+    started = time.process_time()
     V, L = case.vocab_size, case.draft_length
     tree = ContextTree.of(pair)
     sizes = [V**depth for depth in range(L + 1)]
@@ -153,7 +165,7 @@ def leaf_set_cuts(case: Case, pair: ModelPair) -> tuple[str, float, float, int]:
     solver.addRow(1.0, 1.0, sizes[-1], first[-1] + np.arange(sizes[-1]), np.ones(sizes[-1]))
 
     lower, upper, rounds = 1.0, float(L + 1), 0
-    while time.monotonic() - started < case.time_limit:
+    while time.process_time() - started < case.time_limit:
         solver.setOptionValue("time_limit", solver.getRunTime() + case.time_limit)
         solver.run()
         rounds += 1
@@ -177,7 +189,7 @@ def leaf_set_cuts(case: Case, pair: ModelPair) -> tuple[str, float, float, int]:
 def run(case: Case) -> Result:
     """One case, in this process; drawing the pair is not part of its time."""
     pair = case.pair()
-    started = time.monotonic()
+    started = time.process_time()
     status, lower, upper, rounds, segments = "optimal", 1.0, float("inf"), 0, 0
     if case.method == "interval":
         best = multi_path_interval(
@@ -198,7 +210,7 @@ def run(case: Case) -> Result:
             status = type(error).__name__
     else:
         status, lower, upper, rounds = leaf_set_cuts(case, pair)
-    seconds = time.monotonic() - started
+    seconds = time.process_time() - started
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
     return Result(case, status, seconds, lower, upper, rounds, segments, peak)
 
@@ -214,7 +226,10 @@ def all_cases(largest: int, large_gap: float) -> list[Case]:
         for method, most in most_leaves.items():
             if leaves <= min(most, largest):
                 gap = 1e-6 if leaves < 10_000 else large_gap
-                cases.append(Case("scaling", method, V, L, 4, 1.0, 0.5, gap, 30.0))
+                cases += [
+                    Case("scaling", method, V, L, 4, 1.0, 0.5, gap, 30.0, seed)
+                    for seed in range(1, PAIRS + 1)
+                ]
     for L, gap in ((3, 1e-6), (4, large_gap)):
         if largest < 10**L:
             continue
@@ -303,70 +318,59 @@ def table_of(results: Sequence[Result]) -> Table:
 
 
 def plot(results: Sequence[Result], path: Path) -> None:
-    """Two panels, log-log: time against listed antichains, and against leaves."""
-    mpl.use("Agg")
-    import matplotlib.pyplot as plt
-
-    plt.rcParams["font.size"] = 12
-    figure, panels = plt.subplots(1, 2, figsize=(13, 5.6), constrained_layout=True)
-    for axes in panels:
-        axes.set(xscale="log", yscale="log", ylabel="seconds to a certified relative gap")
-        axes.grid(True, which="major", alpha=0.3)
-    _plot_listed(panels[0], [result for result in results if result.case.part == "listed"])
-    _plot_scaling(panels[1], [result for result in results if result.case.part != "listed"])
-    figure.savefig(path, dpi=110)
+    """Two panels, log-log: seconds by listed antichains, and by leaves."""
+    with panels(1, 2, width=5.0, height=4.2) as (figure, (left, right)):
+        for axes in (left, right):
+            axes.set(xscale="log", yscale="log", ylabel="seconds to a certified relative gap of $10^{-6}$")
+        _plot_listed(left, [result for result in results if result.case.part == "listed"])
+        _plot_scaling(right, [result for result in results if result.case.part != "listed"])
+        legend_below(figure, 2)
+    path.write_bytes(figure_bytes(figure, "png"))
 
 
 def _plot_listed(axes: Axes, listed: Sequence[Result]) -> None:
-    """Every method against the number of antichains; a cross where the list is refused."""
+    """Every method by the number of antichains; a cross where the list is refused."""
     for method, (color, marker) in STYLES.items():
         done = [r for r in listed if r.case.method == method and r.status == "optimal"]
         done.sort(key=lambda result: result.case.antichains)
         counts, seconds = [r.case.antichains for r in done], [r.seconds for r in done]
-        axes.plot(counts, seconds, marker, linestyle="-", linewidth=1, color=color, label=method)
+        axes.plot(counts, seconds, marker, linestyle="-", linewidth=1.2, color=color, label=NAMES[method])
     refused = [r.case.antichains for r in listed if r.status == "EnumerationTooLargeError"]
     slowest = max(result.seconds for result in listed)
-    axes.plot(
-        refused, [2 * slowest] * len(refused), "x", color="C1", markersize=11, label="antichain LP: refused"
-    )
-    axes.axvline(MAX_ANTICHAINS, color="C1", linestyle=":", linewidth=1.5)
-    axes.set(
-        xlabel="non-empty antichains of the tree",
-        title="all trees that can be listed, K = 2, gap 1e-6",
-        ylim=(None, 20 * slowest),
-    )
-    axes.legend(loc="upper left", ncols=2)
+    color, _ = STYLES["antichain LP"]
+    axes.plot(refused, [2 * slowest] * len(refused), "x", color=color, markersize=9)
+    axes.axvline(MAX_ANTICHAINS, color=color, linestyle=":", linewidth=1.2)
+    text = f"not listed beyond\n{MAX_ANTICHAINS:,} antichains".replace(",", " ")
+    label_point(axes, text, (MAX_ANTICHAINS, 2 * slowest), (-5, 0), ha="right", va="center", color=color)
+    axes.set(xlabel="non-empty antichains of the tree", ylim=(None, 5 * slowest))
+    axes.set_title("All trees that can be listed, K = 2 drafts")
 
 
 def _plot_scaling(axes: Axes, results: Sequence[Result]) -> None:
-    """Both methods that need no list against the number of leaves; hollow: the gap was not reached."""
+    """Medians and ranges of both methods that need no list, by leaves; hollow: not reached."""
     for method in ("interval", "leaf-set cuts"):
         color, marker = STYLES[method]
         chosen = [r for r in results if r.case.part == "scaling" and r.case.method == method]
-        if not chosen:
-            continue
-        leaves, seconds = [r.case.leaves for r in chosen], [r.seconds for r in chosen]
-        axes.plot(leaves, seconds, marker, linestyle="-", linewidth=1, color=color, label=f"{method}, K = 4")
+        by_leaves: dict[int, list[float]] = {}
+        for result in sorted(chosen, key=lambda result: result.case.leaves):
+            if result.status == "optimal":
+                by_leaves.setdefault(result.case.leaves, []).append(result.seconds)
+        ends = [[end(seconds) for seconds in by_leaves.values()] for end in (min, max)]
+        axes.fill_between([*by_leaves], ends[0], ends[1], color=color, alpha=0.15, linewidth=0)
+        axes.plot([*by_leaves], [*map(np.median, by_leaves.values())], marker, linestyle="-", color=color)
         missed = [r for r in chosen if r.status != "optimal"]
         if missed:
             at = [r.case.leaves for r in missed], [r.seconds for r in missed]
-            label = f"{method}: gap not reached in {missed[0].case.time_limit:g} s"
-            axes.plot(*at, marker, color=color, markerfacecolor="white", label=label)
+            axes.plot(*at, marker, color=color, markerfacecolor="white")
+            text = f"not reached in {missed[0].case.time_limit:g} s"
+            label_point(axes, text, (at[0][-1], at[1][-1]), (7, 0), va="center", color=color)
     families = [result for result in results if result.case.part == "families"]
-    axes.plot(
-        [result.case.leaves for result in families],
-        [result.seconds for result in families],
-        ".",
-        color="C0",
-        alpha=0.4,
-        label="interval, six families, K = 2, 3, 4, 8",
-    )
-    axes.set(
-        xlabel="leaves $V^L$",
-        title="gap 1e-6",
-        ylim=(None, 1e3),
-    )
-    axes.legend(loc="upper left")
+    label = f"{NAMES['interval']}, six other families, K = 2, 3, 4 and 8"
+    places = [result.case.leaves for result in families], [result.seconds for result in families]
+    axes.plot(*places, ".", color=GREY, alpha=0.6, label=label)
+    note(axes, f"K = 4: medians of {PAIRS} pairs, shaded: all of them", (0.98, 0.03))
+    axes.set(xlabel="leaves of the tree, $V^L$")
+    axes.set_title("Trees of up to 10 000 leaves")
 
 
 @click.command()
@@ -377,32 +381,56 @@ def _plot_scaling(axes: Axes, results: Sequence[Result]) -> None:
 )
 @click.option("--largest", default=16_384, show_default=True, help="Largest number of leaves.")
 @click.option("--large-gap", default=1e-6, show_default=True, help="Relative gap asked at 10 000 leaves.")
-def main(out: Path | None, largest: int, large_gap: float) -> None:
+@click.option("--part", "parts", type=click.Choice(PARTS), multiple=True, default=PARTS, help="Only these.")
+@click.option("--redraw", is_flag=True, help="Measure nothing; draw what --out holds.")
+def main(out: Path | None, largest: int, large_gap: float, parts: Sequence[str], redraw: bool) -> None:
     """Run all cases, print a table, and write results to --out."""
-    console = Console(width=170)
-    described = machine()
+    console, described = Console(width=170), machine()
+    document: dict[str, Any] = {"machine": described}
+    kept: list[Result] = []
+    parts = () if redraw else parts
+    if set(parts) < set(PARTS) and out is not None:
+        document = json.loads(out.read_text(encoding="utf-8"))
+        kept = [_from_json(entry) for entry in document["results"] if entry["case"]["part"] not in parts]
+        document["machine_of_part"] = document.get("machine_of_part", {}) | dict.fromkeys(parts, described)
     console.print(described)
-    # every case is forked from here, so neither the solvers' imports nor compiled loops are part of its time
-    for method, L in (("antichain LP", 1), ("interval", 3)):
-        run(Case("warm-up", method, 2, L, 2, 1.0, 0.0, 1e-6, 30.0))
-    results = []
-    for case in all_cases(largest, large_gap):
-        with multiprocessing.get_context("fork").Pool(1) as pool:
-            results.append(pool.apply(run, (case,)))
-        done = results[-1]
-        console.print(
-            f"{case.part} {case.method}: {case.leaves} leaves, K={case.num_drafts}, {done.seconds:.2f} s"
-        )
+    results = [
+        *kept,
+        *_measured([case for case in all_cases(largest, large_gap) if case.part in parts], console),
+    ]
+    results.sort(key=lambda result: PARTS.index(result.case.part))
     console.print(table_of(results))
     for line in slowest(results):
         console.print(line)
-    write(out, {"machine": described, "results": [_as_json(result) for result in results]})
+    write(out, document | {"results": [_as_json(result) for result in results]})
     if out is not None:
         plot(results, out.with_suffix(".png"))
-        scaling(results, described).write("optimum_at_scale")
+        scaling(results, document.get("machine_of_part", {}).get("scaling", document["machine"])).write(
+            "optimum_at_scale"
+        )
 
 
-def scaling(results: Sequence[Result], described: dict[str, object]) -> Measurement:
+def _measured(cases: Sequence[Case], console: Console) -> Iterator[Result]:
+    """The results of the cases, but no second one of a size on which the method ran out of time."""
+    # every case is forked from here, so neither the solvers' imports nor compiled loops are part of its time
+    for method, L in (("antichain LP", 1), ("interval", 3)) if cases else ():
+        run(Case("warm-up", method, 2, L, 2, 1.0, 0.0, 1e-6, 30.0))
+    too_large = set()
+    for case in cases:
+        kind = case.part, case.method, case.vocab_size, case.draft_length
+        if kind in too_large:
+            continue
+        with multiprocessing.get_context("fork").Pool(1) as pool:
+            done = pool.apply(run, (case,))
+        if case.part == "scaling" and done.status == "time limit":
+            too_large.add(kind)
+        console.print(
+            f"{case.part} {case.method}: {case.leaves} leaves, K={case.num_drafts}, {done.seconds:.2f} s"
+        )
+        yield done
+
+
+def scaling(results: Sequence[Result], described: dict[str, Any]) -> Measurement:
     """The scaling part, for the exhibit ``interval_gap``."""
     names = ("method", "vocab_size", "draft_length", "num_drafts", "concentration", "agreement", "seed")
     rows = [
@@ -432,6 +460,13 @@ def _as_json(result: Result) -> dict[str, object]:
         name: None if isinstance(value, float) and not np.isfinite(value) else value
         for name, value in entry.items()
     }
+
+
+def _from_json(entry: dict[str, Any]) -> Result:
+    """The inverse of ``_as_json``."""
+    numbers = {name: entry[name] for name in ("status", "seconds", "rounds", "segments", "peak_megabytes")}
+    lower, upper = (math.nan if entry[name] is None else entry[name] for name in ("lower", "upper"))
+    return Result(Case(**entry["case"]), **numbers, lower=lower, upper=upper)
 
 
 if __name__ == "__main__":

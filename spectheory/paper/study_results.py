@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import asdict, dataclass, fields, replace
@@ -37,6 +38,7 @@ from spectheory.simulation.parallel import on_cluster, results
 from spectheory.simulation.work import Task
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
     from spectheory.decoding import CallCosts
@@ -190,50 +192,115 @@ def best_verifiers(rows: Sequence[Mapping[str, Any]]) -> dict[tuple[str, str], s
 
 
 def draw(rows: Sequence[Mapping[str, Any]], domain: str = EVERYWHERE) -> Figure:
-    """A panel per temperature; of every draft model and process the best verifier (``best_verifiers``).
+    """A panel per temperature and draft model: of ``PROCESSES`` the best verifiers (``best_verifiers``).
 
-    The broken lines are ceilings of independent paths.
+    The best process of a panel is thick, with its interval.  The broken lines are ceilings of independent
+    paths.
     """
-    from spectheory.paper.drawing import BROKEN, legend_below, panels
-    from spectheory.paper.style import PALETTE, VERIFIER_STYLES
+    from spectheory.paper.drawing import panels
 
     rows = [row for row in rows if row["domain"] == domain]
     heats, drafts = (list(dict.fromkeys(row[name] for row in rows)) for name in ("temperature", "draft"))
     budgets = sorted({row["nodes"] for row in rows if row["drafts"] == LIKELIEST})
     best = best_verifiers(rows)
-    lines = {INDEPENDENT: "-", DISTINCT: ":", LIKELIEST: "-"}
-    best = {key: verifier for key, verifier in best.items() if key[1] in lines}
-    with panels(1, len(heats), sharey=True, width=4.2, height=3.8) as (figure, all_axes):
-        for (axes, heat), (number, ((draft, drafted), verifier)) in product(
-            zip(all_axes, heats, strict=True), enumerate(best.items())
-        ):
-            wanted = heat, draft, drafted, verifier
-            names = "temperature", "draft", "drafts", "verifier"
-            curve = [row for row in rows if tuple(row[name] for name in names) == wanted]
-            colour, _ = PALETTE[drafts.index(draft) % len(PALETTE)]
-            places = np.array([row["nodes"] for row in curve]) * 1.02 ** (number - len(best) / 2)
-            values = [row["block_efficiency"] for row in curve]
-            below, above = (
-                [abs(row[end] - row["block_efficiency"]) for row in curve] for end in ("low", "high")
-            )
-            axes.errorbar(
-                places, values, yerr=[below, above], color=colour, linestyle=lines[drafted],
-                marker="D" if drafted == LIKELIEST else "o", markersize=4, markerfacecolor="white", capsize=2,
-                linewidth=1.4, elinewidth=0.7, ecolor=(colour, 0.35),
-                label=f"{draft}, {drafted}: {VERIFIER_STYLES[verifier].label}",
-            )  # fmt: skip
-            if drafted == INDEPENDENT and curve[0]["ceiling"] is not None:
-                look = BROKEN | {"color": colour, "label": f"{draft}, {drafted}: ceiling"}
-                axes.plot(places, [row["ceiling"] for row in curve], **look)
-        for axes, heat in zip(all_axes, heats, strict=True):
+    with panels(len(heats), len(drafts), sharey=True, sharex=True, height=2.9) as (figure, all_axes):
+        shown = [*product(heats, drafts)]
+        for axes, (heat, draft) in zip(all_axes, shown, strict=True):
+            curves = {
+                drafted: [
+                    row for row in rows
+                    if (row["temperature"], row["draft"], row["drafts"], row["verifier"])
+                    == (heat, draft, drafted, best[draft, drafted])
+                ]
+                for drafted in PROCESSES if (draft, drafted) in best
+            }  # fmt: skip
             axes.set_xscale("log", base=2)
+            _draw_panel(axes, curves)
             axes.set_xticks(budgets, map(str, budgets))
+            axes.set_xlim(budgets[0] / 1.15, budgets[-1] * 14)
             axes.minorticks_off()
-            axes.set_title(f"temperature {heat:g}")
-            axes.set_xlabel("drafted tokens that a call of the target scores")
-        all_axes[0].set_ylabel("tokens per call of the target")
-        legend_below(figure, len(heats))
+            if heat == heats[0]:
+                axes.set_title(_draft_in_words(draft))
+            if heat == heats[-1]:
+                axes.set_xlabel("drafted tokens per call of the target", x=0.35)
+            if draft == drafts[0]:
+                axes.set_ylabel(f"temperature {heat:g}\ntokens per call of the target")
+        figure.supxlabel(
+            f"thick: most tokens per call with {budgets[-1]} drafted tokens; shaded: its interval; "
+            "broken: no lossless verifier of independent paths earns more",
+            fontsize=8,
+        )
+        figure.draw_without_rendering()  # so that the limits that all panels share are known
+        for axes in all_axes:
+            _spread(axes)
     return figure
+
+
+PROCESSES = {
+    INDEPENDENT: "independent paths",
+    DISTINCT: "distinct first tokens",
+    LIKELIEST: "likeliest nodes",
+}
+DRAFTS_IN_WORDS = (
+    (r"target:last-(\d+)", r"draft: target on \1 tokens"),
+    (r"target:(\d+)-layers", r"draft: \1 layers of the target"),
+    (r"prompt:\w+-(\d+)", r"draft: look-up of \1-grams"),
+)
+"""Names of drafts as patterns, and how they are called in the picture."""
+
+
+def _draft_in_words(draft: str) -> str:
+    found = (
+        re.sub(pattern, words, draft) for pattern, words in DRAFTS_IN_WORDS if re.fullmatch(pattern, draft)
+    )
+    return next(found, f"draft: {draft}")
+
+
+def _draw_panel(axes: Axes, curves: Mapping[str, Sequence[Mapping[str, Any]]]) -> None:
+    """The curves of one draft model at one temperature, by process, named where they end."""
+    from spectheory.paper.drawing import BROKEN, label_point
+    from spectheory.paper.style import BLACK, VERIFIER_STYLES
+
+    first = max(curves, key=lambda drafted: curves[drafted][-1]["block_efficiency"])
+    ceiling: list[Any] = [row["ceiling"] for row in curves.get(INDEPENDENT, ())]
+    for drafted, curve in curves.items():
+        style, leads = VERIFIER_STYLES[curve[0]["verifier"]], drafted == first
+        places, values = ([row[name] for row in curve] for name in ("nodes", "block_efficiency"))
+        if leads:
+            low, high = ([row[end] for row in curve] for end in ("low", "high"))
+            axes.fill_between(places, low, high, color=style.colour, alpha=0.12, linewidth=0)
+        axes.plot(
+            places, values, color=style.colour, marker=style.marker, markersize=5 if leads else 3.5,
+            linewidth=2.6 if leads else 1.1, zorder=3 if leads else 2,
+        )  # fmt: skip
+        label_point(
+            axes, f"{style.label}\n({PROCESSES[drafted]})", (places[-1], values[-1]), (8, 0), va="center",
+            fontsize=7.5, color=style.colour, fontweight="bold" if leads else "normal",
+        )  # fmt: skip
+    if ceiling and None not in ceiling:
+        places = [row["nodes"] for row in curves[INDEPENDENT]]
+        axes.plot(places, ceiling, **BROKEN)
+        end = places[-1], ceiling[-1]
+        label_point(
+            axes, "ceiling of\nindependent paths", end, (8, 0), va="center", fontsize=7.5, color=BLACK
+        )
+
+
+def _spread(axes: Axes) -> None:
+    """Move the names of the curves apart where they would overlap, as little as possible."""
+    from scipy.optimize import isotonic_regression
+
+    names = sorted(axes.texts, key=lambda text: text.xy[1])  # type: ignore[attr-defined]
+    low, high = axes.get_ylim()
+    points_per_unit = 72 * axes.get_window_extent().height / axes.figure.dpi / (high - low)
+    steps = LINE_GAP * np.arange(len(names))
+    at = np.array([text.xy[1] * points_per_unit for text in names])  # type: ignore[attr-defined]
+    for text, offset in zip(names, isotonic_regression(at - steps).x + steps - at, strict=True):
+        text.set_position((8, offset))
+
+
+LINE_GAP = 23
+"""Points between the names of two curves, of two lines each."""
 
 
 def read_study_prompts(path: str | Path = PROMPTS) -> list[StudyPrompt]:

@@ -1,5 +1,6 @@
 """The study at equal numbers of target rows: what it sums, what it keeps, and what it refuses."""
 
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -243,6 +244,21 @@ def test_equal_prompts_are_refused(folders: tuple[Path, Path]) -> None:
 def test_a_domain_must_not_be_called_as_all_of_them(folders: tuple[Path, Path]) -> None:
     with pytest.raises(InvalidInputError, match="a domain is called 'all'"):
         study(folders[0], [str(folders[1])], [StudyPrompt(EVERYWHERE, "import os")], **SMALL)
+
+
+def test_the_names_of_curves_do_not_overlap_and_the_best_one_is_bold() -> None:
+    """A panel per temperature and draft model, of the committed study."""
+    rows = measurement("study").select(domain=EVERYWHERE)
+    axes = study_results.draw(rows).axes
+    assert len(axes) == 2 * 3
+    for panel in axes:
+        heights = sorted(text.get_window_extent().y0 for text in panel.texts)
+        assert all(after - before > 20 for before, after in pairwise(heights))
+        ends = {
+            text.get_text(): text.xy[1] for text in panel.texts if not text.get_text().startswith("ceiling")
+        }
+        bold = [text.get_text() for text in panel.texts if text.get_fontweight() == "bold"]
+        assert bold == [max(ends, key=ends.__getitem__)]
 
 
 def test_the_table_of_the_readme_is_that_of_the_measurement() -> None:

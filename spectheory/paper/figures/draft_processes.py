@@ -9,26 +9,31 @@ from spectheory.paper.figures.support import bundled_pair, counted, interval, wh
 from spectheory.paper.style import BLACK, GREY, VERIFIER_STYLES
 from spectheory.simulation import simulate
 
+MULTI, NAIVE = (VERIFIER_STYLES[name].label for name in ("multi_round", "naive_sampling"))
 SAMPLED = ("scored_multipath", "greedy_multipath", "multi_round")
 
 
 def _plot(findings: Findings) -> Figure:
     table = findings.table("draft_processes")
     kinds = list(dict.fromkeys(zip(table["drafts"], table["verifier"], strict=True)))
-    with panels(width=7.0, height=4.2) as (figure, (axes,)):
+    with panels(width=8.6, height=4.2) as (figure, (axes,)):
         for number, (drafts, name) in enumerate(kinds):
             rows, style = table.where(drafts=drafts, verifier=name), VERIFIER_STYLES[name]
             values, lows, highs = estimates(rows)
             below = [value - low for value, low in zip(values, lows, strict=True)]
             above = [high - value for value, high in zip(values, highs, strict=True)]
             process, _, shape = drafts.partition(":")
-            shape = shape.replace(",", " · ")
+            first = shape.partition(",")[0]
             fewer = ", half as many tokens" if rows["nodes"][0] < max(table["nodes"]) else ""
             label, colour, line = {
-                "iid": (f"{shape} paths, {style.label}", style.colour, "-"),
-                "without_replacement": (f"{shape} without replacement, multi-round", style.colour, "-"),
-                "confidence_tree": (f"{shape} likeliest nodes{fewer}", BLACK, "--" if fewer else ":"),
-                "top_tree": (f"{shape} likeliest tokens", GREY, "--"),
+                "iid": (f"{shape} independent paths: {style.label}", style.colour, "-"),
+                "without_replacement": (f"{first} paths, first tokens distinct: {MULTI}", style.colour, "-"),
+                "confidence_tree": (
+                    f"{shape} likeliest nodes{fewer}: {NAIVE}",
+                    BLACK,
+                    "--" if fewer else ":",
+                ),
+                "top_tree": (f"{first} likeliest first tokens, then the likeliest: {NAIVE}", GREY, "--"),
             }[process]
             places = [value + 0.008 * (number - len(kinds) / 2) for value in rows["temperature"]]
             axes.errorbar(
@@ -37,7 +42,8 @@ def _plot(findings: Findings) -> Figure:
             )  # fmt: skip
         axes.set(xlabel="temperature", ylabel="block efficiency [tokens per target call]")
         axes.set_xticks(sorted(set(table["temperature"])))
-        note(axes, f"{100 * findings.settings['confidence']:g} % intervals", (0.02, 0.03), ha="left")
+        level = 100 * findings.settings["confidence"]
+        note(axes, f"{level:g} % intervals of the means", (0.02, 0.03), ha="left")
         legend_below(figure, 2)
     return figure
 

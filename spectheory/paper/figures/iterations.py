@@ -16,37 +16,39 @@ OFFSETS = {
     ("block", 1): (0, 7), ("block", 2): (-60, -10),
     ("block_on_prefix", 1): (0, -12), ("block_on_prefix", 2): (0, 8),
 }  # fmt: skip
-"""Of the labels in the right panel, in points."""
+"""Of the mean tokens in the right panel, in points."""
+NAMES = {"block": " verification (zero by definition)", "greedy_block": " (changes the next target)"}
 
 
 def _plot(findings: Findings) -> Figure:
     (table,) = findings.tables
     with panels(1, 2, height=3.5) as (figure, (left, right)):
-        _panel(left, table.where(pair="two_token"), "Two-token pair, L = 2")
-        _panel(right, table.where(pair="forced_start"), "Pair of Statement 4.6, L = 4")
+        _panel(left, table.where(pair="two_token"), "Two-token pair, drafts of L = 2")
+        _panel(right, table.where(pair="forced_start"), "Statement 4.6, drafts of L = 4")
         for row in table.select(pair="forced_start"):
             name, calls = row["verifier"], row["calls"]
             colour = VERIFIER_STYLES[name].colour if name in VERIFIER_STYLES else BLACK
             point = calls, as_float(row["lead_over_block"])
             label_point(
-                right, f"E[N({calls})] = {row['tokens']}", point, OFFSETS[name, calls], color=colour,
+                right, f"{row['tokens']} tokens", point, OFFSETS[name, calls], color=colour,
                 fontsize=8, ha="left" if calls == 1 else "right", va="center",
             )  # fmt: skip
-        left.set_ylabel("tokens ahead of block verification")
-        legend_below(figure)
+        left.set_ylabel("mean tokens decoded,\nmore than by block verification")
+        legend_below(figure, 2)
     return figure
 
 
 def _panel(axes: Axes, table: ResultTable, title: str) -> None:
     for called in table.distinct("verifier"):
         rows = table.where(verifier=called)
-        look: Look = {"color": BLACK, "marker": "o", "label": "block verification of three tokens"}
+        look: Look = {"color": BLACK, "marker": "o", "label": "block verification of the first three tokens"}
         if called in VERIFIER_STYLES:
             look = dict(zip(("color", "marker", "label"), VERIFIER_STYLES[called], strict=True))
+            look["label"] += NAMES.get(called, " verification")
         axes.plot(rows["calls"], rows["lead_over_block"], markersize=5, clip_on=False, **look)
     zero_line(axes)
     axes.margins(y=0.15)
-    axes.set(xlabel="target calls i", xticks=sorted(set(table["calls"])))
+    axes.set(xlabel="number of target calls", xticks=sorted(set(table["calls"])))
     axes.set_title(title)
 
 

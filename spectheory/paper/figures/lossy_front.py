@@ -9,18 +9,23 @@ from spectheory.exact.law import output_law
 from spectheory.optima import lossy_optimum, optimum
 from spectheory.pairs.instances import two_token
 from spectheory.paper import Checks, Findings, ResultTable, exhibit
-from spectheory.paper.drawing import Look, label_point, optimum_curve, panels_by, verifier_curve
-from spectheory.paper.style import ACCENT, VERIFIER_STYLES
+from spectheory.paper.drawing import Look, label_point, note, optimum_curve, panels_by, verifier_curve
+from spectheory.paper.style import ACCENT, GREY, VERIFIER_STYLES
 from spectheory.verification.algorithms import verifiers
 from spectheory.verification.defective import defects
 from spectheory.verification.verifier import Verifier
 
 PUBLISHED = ("token", "block", "greedy_block", "multi_round", "traversal", "greedy_multipath", "spectr_gbv")
 LABELLED = {
-    "lenient_acceptance": (0, -14), "swapped_models": (-8, -3), "block_weight_as_acceptance": (8, -3),
-    "longest_accepted": (8, -3), "likeliest_draft": (8, -3),
-}  # fmt: skip
-"""Known-wrong verifiers with their names in the picture, and where: offsets in points."""
+    "lenient_acceptance": ("lenient\nacceptance", (6, -18)),
+    "swapped_models": ("target and draft\nswapped", (-8, 6)),
+    "block_weight_as_acceptance": ("block weight as\nacceptance probability", (8, -5)),
+    "longest_accepted": ("longest accepted of\ntwo token verifications", (8, 0)),
+    "likeliest_draft": ("block verification of\nthe likelier draft", (8, 0)),
+}
+"""Known-wrong verifiers with their mistakes in words, and where: offsets in points."""
+BESIDE = {"greedy_block": (-9, -13), "spectr_gbv": (8, -2)}
+"""Where the names of published verifiers that deviate are; lossless ones have theirs on the left."""
 TOLERANCE = 1e-9
 """Of comparisons with laws in float64; those in rationals agree exactly."""
 
@@ -28,7 +33,7 @@ TOLERANCE = 1e-9
 def _plot(findings: Findings) -> Figure:
     front, points = findings.tables
     label = "block efficiency\n[tokens per target call]"
-    with panels_by(front, "num_drafts", label, legend_columns=3, height=3.5) as (figure, parts):
+    with panels_by(front, "num_drafts", label, legend_columns=3, width=4.1, height=3.7) as (figure, parts):
         for axes, drafts, rows in parts:
             _panel(axes, rows, points.where(num_drafts=drafts))
             axes.set_title("One path" if drafts == 1 else f"K = {drafts} drafts")
@@ -36,25 +41,32 @@ def _plot(findings: Findings) -> Figure:
 
 
 def _panel(axes: Axes, front: ResultTable, points: ResultTable) -> None:
-    label = "most of any verifier (linear program)"
+    label = "most that any verifier earns with this deviation"
     optimum_curve(axes, front["total_variation"], front["most"], label)
     wrong = points.where(kind="known-wrong")
     look: Look = {"facecolor": "none", "edgecolor": ACCENT}
     places = wrong["total_variation"], wrong["block_efficiency"]
-    axes.scatter(*places, s=22, label="known-wrong verifiers", clip_on=False, **look)
+    axes.scatter(*places, s=22, label="verifiers with a known mistake", clip_on=False, **look)
     for name, place in zip(wrong["verifier"], zip(*places, strict=True), strict=True):
         if name in LABELLED:
-            right, up = LABELLED[name]
-            side = "right" if right < 0 else "left"
-            label_point(axes, name.replace("_", " "), place, (right, up), fontsize=8, ha=side, color=ACCENT)
+            text, (right, up) = LABELLED[name]
+            beside: Look = {"ha": "right" if right < 0 else "left", "va": "center", "color": ACCENT}
+            label_point(axes, text, place, (right, up), fontsize=8, **beside)
     published = points.where(kind="published")
     for name in published["verifier"]:
-        row = published.where(verifier=name)
-        filled: Look = {"markerfacecolor": VERIFIER_STYLES[name].colour, "markersize": 7, "zorder": 3}
+        row, style = published.where(verifier=name), VERIFIER_STYLES[name]
+        filled: Look = {"markerfacecolor": style.colour, "markersize": 7, "zorder": 3, "label": None}
         places = row["total_variation"], row["block_efficiency"]
         verifier_curve(axes, name, *places, linestyle="none", **filled)
-    axes.margins(x=0.1)
-    axes.set(xlabel="total variation from the target")
+        right, up = BESIDE.get(name, (-9, 0))
+        named: Look = {"color": style.colour, "fontweight": "bold", "fontsize": 8.5, "va": "center"}
+        side = "left" if name in BESIDE else "right"
+        label_point(axes, style.label, (places[0][0], places[1][0]), (right, up), ha=side, **named)
+    note(axes, "lossless verifiers", (0.02, 0.03), ha="left", color=GREY)
+    axes.axvline(0, color=GREY, linewidth=0.8, zorder=0)
+    axes.set_xlim(-0.35, 0.62)
+    axes.set_xticks([0, 0.1, 0.2, 0.3, 0.4, 0.5])
+    axes.set(xlabel="deviation: total variation of output and target")
 
 
 @exhibit(

@@ -1,5 +1,5 @@
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from statistics import mean
 from typing import Any, NamedTuple
@@ -8,7 +8,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from spectheory.paper import Checks, Findings, ResultTable, exhibit
-from spectheory.paper.drawing import Look, legend_below, panels, zero_line
+from spectheory.paper.drawing import Look, label_point, legend_below, note, panels, zero_line
 from spectheory.paper.figures.support import (
     LOSSY,
     Shown,
@@ -27,9 +27,13 @@ ORDERS = {
     "spectrgbv2026 Table 4": ("spectr_gbv", "spectr", "greedy_block", "token"),
 }
 """How a paper ranks the verifiers of a table, best first; equal numbers are allowed."""
-SHIFTS = {"block": 0.25, "spectr": 0.25, "greedy_block": 0.5, "spectr_gbv": 0.75}
-"""Of the bundled models: beside the printed gains and beside each other."""
-BARS: Look = {"linestyle": "none", "markersize": 6, "elinewidth": 1.2, "capsize": 2.5}
+PAPERS = {
+    "spectr2023": "spectr2023, transformers of 97M and 2M to 20M",
+    "block2024": "block2024, PALM-2-S with PALM-2-XXS or XXXS",
+    "spectrgbv2026": "spectrgbv2026, three model families, temperature 0.4",
+}
+LONGEST_DRAWN = 16
+BARS: Look = {"linestyle": "none", "markersize": 5, "elinewidth": 1.2, "capsize": 2.5}
 BLOCK_TABLES = tuple(f"block2024 Table {number}" for number in (1, 6, 7, 8, 9, 10))
 DRAFTERS = {"PALM-2-XXS": "-", "PALM-2-XXXS": ":"}
 
@@ -48,29 +52,89 @@ class Shape(NamedTuple):
 
 
 def _plot(findings: Findings) -> Figure:
-    rows = findings.table("printed_gains_all").select()
-    here = [row for row in findings.table("printed_gains").select() if row["gain_here"] is not None]
-    theirs = [row for row in rows if row["table"].startswith("spectrgbv2026")]
-    with panels(1, 2, height=3.6, sharey=True) as (figure, (left, right)):
-        for draft, line in DRAFTERS.items():
-            shown = [row for row in rows if row["table"] in BLOCK_TABLES and row["draft"] == draft]
-            _gains(left, shown, "block", line, f", drafter {draft}")
-        _gains(left, [row for row in rows if row["table"] == "block2024 Table 4"], "greedy_block", "-")
-        for verifier in ("spectr", "greedy_block", "spectr_gbv"):
-            _gains(right, [row for row in theirs if row["table"].endswith("5")], verifier, "-")
-            _gains(right, [row for row in theirs if row["table"].endswith(("1", "4"))], verifier, "")
-        _here(left, [row for row in here if row["table"] in (*BLOCK_TABLES, "block2024 Table 4")])
-        _here(right, [row for row in here if row["table"].startswith("spectrgbv2026")])
-        label = f"bundled models, {100 * findings.settings['confidence']:g} % intervals"
-        right.errorbar([], [], yerr=[], label=label, marker="o", color=BLACK, **BARS)
-        left.set_title("block2024, one draft")
-        right.set_title("spectrgbv2026, three drafts")
-        left.set(xlabel="draft length L", ylabel="gain over token [%]", xticks=(4, 6, 8))
-        right.set(xlabel="draft length L", xticks=(4, 8, 12, 16))
-        zero_line(left)
-        zero_line(right)
-        legend_below(figure, 2)
+    confidence = 100 * findings.settings["confidence"]
+    rows, here = findings.table("printed_gains_all").select(), findings.table("printed_gains").select()
+    shown = {paper: _lines([row for row in rows if row["table"].startswith(paper)]) for paper in PAPERS}
+    sizes: Look = {"gridspec_kw": {"height_ratios": [len(lines) for lines in shown.values()]}}
+    with panels(len(PAPERS), width=7.4, height=2.15, sharex=True, **sizes) as (figure, all_axes):
+        for axes, (paper, lines) in zip(all_axes, shown.items(), strict=True):
+            estimates = {
+                _line(row): row
+                for row in here
+                if row["gain_here"] is not None and row["table"].startswith(paper)
+            }
+            for place, (line, gains) in enumerate(lines.items()):
+                _draw_line(axes, -place, line, gains, estimates.get(line))
+            axes.set_yticks([-place for place in range(len(lines))], [*map(_line_in_words, lines)])
+            axes.margins(y=0.6 / len(lines))
+            axes.set_title(PAPERS[paper])
+            axes.grid(visible=False, axis="y")
+            zero_line(axes, vertical=True)
+        look: Look = {"color": BLACK, "linestyle": "none"}
+        axes.plot(
+            [],
+            [],
+            "o",
+            color=GREY,
+            markersize=3,
+            alpha=0.6,
+            label="as printed: one data set, one pair of models",
+        )
+        axes.plot([], [], "|", **look, markersize=8, markeredgewidth=2, label="as printed: the mean")
+        axes.errorbar(
+            [], [], xerr=[], fmt="o", color=BLACK, **BARS,
+            label=f"here, on the bundled models, with {confidence:g} % interval, paired by prompt",
+        )  # fmt: skip
+        if all(row["gain_here_low"] > 0 for row in here if row["gain_here"] is not None):
+            note(
+                axes,
+                "All gains on the bundled models are\nsignificant: no interval holds zero.",
+                (0.99, 0.05),
+            )
+        axes.set_xlabel("gain in tokens per target call over token verification [%]")
+        legend_below(figure, 1)
     return figure
+
+
+class Line(NamedTuple):
+    """A line of the picture: a verifier and the drafts it is given."""
+
+    verifier: str
+    num_drafts: int
+    draft_length: int
+
+
+def _line(row: Mapping[str, Any]) -> Line:
+    return Line(*(row[name] for name in Line._fields))
+
+
+def _line_in_words(line: Line) -> str:
+    remark = " (not lossless)" if line.verifier in LOSSY else ""
+    return f"{VERIFIER_STYLES[line.verifier].label}{remark}, K = {line.num_drafts}, L = {line.draft_length}"
+
+
+def _lines(rows: Sequence[Mapping[str, Any]]) -> dict[Line, list[float]]:
+    """The gains of a paper: as printed, else from the rounded efficiencies; a data set counts once."""
+    found: dict[Line, dict[tuple[str, ...], float]] = defaultdict(dict)
+    for row in rows:
+        if row["verifier"] != "token" and row["draft_length"] <= LONGEST_DRAWN:
+            gain = row["recomputed_gain"] if row["printed_gain"] is None else row["printed_gain"]
+            found[_line(row)].setdefault((row["target"], row["draft"], row["dataset"]), gain)
+    return {line: [*found[line].values()] for line in sorted(found)}
+
+
+def _draw_line(
+    axes: Axes, place: int, line: Line, gains: Sequence[float], here: Mapping[str, Any] | None
+) -> None:
+    """The printed gains of a verifier, and below them the one here with its interval."""
+    axes.plot(gains, [place + 0.12] * len(gains), "o", color=GREY, markersize=3, alpha=0.6)
+    axes.plot([mean(gains)], [place + 0.12], "|", color=BLACK, markersize=8, markeredgewidth=2)
+    if here is None:
+        return
+    gain, low, high = (here[name] for name in ("gain_here", "gain_here_low", "gain_here_high"))
+    axes.errorbar([gain], [place - 0.2], xerr=[[gain - low], [high - gain]], **_look(line.verifier), **BARS)
+    if low <= 0 <= high:
+        label_point(axes, "not significant", (high, place - 0.2), (4, 0), va="center", fontsize=7)
 
 
 def _look(verifier: str) -> Look:
@@ -79,31 +143,6 @@ def _look(verifier: str) -> Look:
     if verifier in LOSSY:
         return {"marker": style.marker, "color": GREY, "markerfacecolor": "white"}
     return {"marker": style.marker, "color": style.colour}
-
-
-def _gains(axes: Axes, rows: Sequence[dict[str, Any]], verifier: str, line: str, drafter: str = "") -> None:
-    """Data sets as small points; with a line style, their means by draft length."""
-    by_length: dict[int, list[float]] = defaultdict(list)
-    for row in rows:
-        if row["verifier"] == verifier:  # the gain as printed; else from the rounded efficiencies
-            gain = row["recomputed_gain"] if row["printed_gain"] is None else row["printed_gain"]
-            by_length[row["draft_length"]].append(gain)
-    points = [(length, gain) for length, gains in by_length.items() for gain in gains]
-    faint: Look = {"markersize": 3, "alpha": 0.45, "linestyle": "none"}
-    axes.plot(*zip(*points, strict=True), **(_look(verifier) | faint))
-    if line:
-        means = sorted((length, mean(gains)) for length, gains in by_length.items())
-        remark = " (not lossless)" if verifier in LOSSY else drafter
-        look: Look = {"label": VERIFIER_STYLES[verifier].label + remark, "markersize": 5, "linewidth": 1.4}
-        axes.plot(*zip(*means, strict=True), **(_look(verifier) | look), linestyle=line)
-
-
-def _here(axes: Axes, rows: Sequence[dict[str, Any]]) -> None:
-    """Gains of the bundled models with their intervals, one per verifier and length."""
-    keys = ("verifier", "draft_length", "gain_here", "gain_here_low", "gain_here_high")
-    for verifier, length, gain, low, high in sorted({tuple(row[key] for key in keys) for row in rows}):
-        ends = [[gain - low], [high - gain]]
-        axes.errorbar(length + SHIFTS[verifier], gain, yerr=ends, **_look(verifier), **BARS)
 
 
 @exhibit(
@@ -160,16 +199,25 @@ def printed_gains(
     temperatures = sorted({shape.temperature for shape in ours})
     defects = defects_on_two_tokens("printed_gains_defect", LOSSY, temperatures)
     return Findings(
-        "Small points are data sets; lines are their means on the left, and HumanEval with DeepSeek 6.7B "
-        "and 1.3B on the right, where greedy block has one draft. Gains of block are the printed ones; the "
-        "others follow from printed, rounded block efficiencies. Points with bars are the bundled models "
-        "at the same K, L and temperature (1 where none is printed): the difference from token on the same "
-        "drafts, paired by prompt, in percent of the mean of token. They are small and of one call, so "
-        "sizes need not agree, and what greedy block's modification costs the next calls is in the printed "
-        "numbers only. Grey and hollow is not lossless; printed_gains_defect has the total variation on "
-        "two tokens.",
+        "Every line is a verifier with K drafts of L tokens. Small points are printed, one data set and one "
+        "pair of models each; the tick is their mean, and papers print no intervals. Gains of block are the "
+        "printed ones; the others follow from printed, rounded block efficiencies. Points with bars are the "
+        "bundled models at the same K, L and temperature (1 where none is printed): the difference from "
+        f"token on the same drafts, paired by prompt, in percent of the mean of token. {_significant(ours)} "
+        "The bundled models are small and of one call, so sizes need not agree, and what greedy block's "
+        "modification costs the next calls is in the printed numbers only. Grey and hollow is not lossless; "
+        "printed_gains_defect has the total variation on two tokens.",
         tables=[table, measured, defects, everything],
         checks=checks,
+    )
+
+
+def _significant(ours: Mapping[Shape, Mapping[str, Any]]) -> str:
+    """A sentence on the gains whose intervals exclude zero."""
+    gains = [one for one in ours.values() if one.get("gain") is not None]
+    above = sum(one["gain_low"] > 0 for one in gains)
+    return (
+        f"Of {len(gains)} intervals {above} are above zero; one that holds zero is marked as not significant."
     )
 
 

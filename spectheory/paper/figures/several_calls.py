@@ -10,7 +10,8 @@ from spectheory.optima import fewest_calls, most_decoded_tokens
 from spectheory.optima.call_counts import largest_loss_of_two_calls
 from spectheory.pairs.instances import early_stop, two_token
 from spectheory.paper import Checks, Findings, ResultTable, exhibit
-from spectheory.paper.drawing import Look, legend_below, optimum_curve, panels, verifier_curve
+from spectheory.paper.drawing import Look, label_point, legend_below, optimum_curve, panels, verifier_curve
+from spectheory.paper.findings import as_float
 from spectheory.paper.style import ACCENT, BLACK
 
 VERIFIERS = ("token", "block")
@@ -22,30 +23,34 @@ def _plot(findings: Findings) -> Figure:
     with panels(1, 2, height=3.5) as (figure, (left, right)):
         _calls(left, findings.table("several_calls"))
         _losses(right, findings.table("two_calls"))
-        legend_below(figure, 3)
+        legend_below(figure, 2)
     return figure
 
 
 def _calls(axes: Axes, table: ResultTable) -> None:
     for name in VERIFIERS:
         rows = table.where(verifier=name)
-        verifier_curve(axes, name, rows["tokens"], rows["calls_per_token"])
+        verifier_curve(axes, name, rows["tokens"], rows["calls_per_token"], label=f"{name} verification")
     optimum_curve(axes, rows["tokens"], rows["fewest_per_token"])
     ticks = range(2, len(rows.rows) + 1, 2)
-    axes.set(xlabel="tokens n", ylabel="calls per token, E[T(n)]/n", xticks=ticks)
-    axes.set_title("Calls that n tokens take")
+    axes.set(xlabel="number of decoded tokens", ylabel="mean target calls per token", xticks=ticks)
+    axes.set_title(f"Two-token pair, drafts of L = {TWO_TOKEN_LENGTH}")
 
 
 def _losses(axes: Axes, table: ResultTable) -> None:
     for length, line in zip(table.distinct("draft_length"), cycle(["-", "--", "-.", ":"]), strict=False):
         rows = table.where(draft_length=length)
-        label = f"pairs that stop early, L = {length}"
+        label = "loss of block verification with drafts of L tokens"
         axes.plot(rows["ratio"], rows["loss"], color=ACCENT, linestyle=line, label=label)
+        (top,) = rows.select(is_worst=True)
+        place = as_float(top["ratio"]), as_float(top["loss"])
+        label_point(axes, f"L = {length}", place, (0, -16), ha="center", fontsize=8, color=ACCENT)
     worst = table.where(is_worst=True)
     star: Look = {"color": BLACK, "markersize": 9, "zorder": 3}
-    axes.plot(worst["ratio"], worst["bound"], "*", **star, label="most that any pair loses")
-    axes.set(xlabel="ρ", ylabel="tokens lost in two calls")
-    axes.set_title("What block verification can lose")
+    axes.plot(worst["ratio"], worst["bound"], "*", **star, label="most that any pair loses, at this length")
+    axes.set(xlabel="ratio ρ: target over draft probability\nof the token that the draft is too sure of")
+    axes.set_ylabel("mean tokens fewer than the\nbest verifier, in two calls")
+    axes.set_title("Pairs that stop early")
 
 
 @exhibit(

@@ -6,7 +6,7 @@ from spectheory.exact.law import output_law
 from spectheory.optima import optimal_acceptance
 from spectheory.pairs.pair import ModelPair
 from spectheory.paper import Checks, Findings, ResultTable, exhibit
-from spectheory.paper.drawing import Look, optimum_curve, panels_by, verifier_curve
+from spectheory.paper.drawing import Look, label_point, optimum_curve, panels_by, verifier_curve
 from spectheory.paper.findings import as_float
 from spectheory.paper.style import ACCENT, GREY, VERIFIER_STYLES
 from spectheory.verification.algorithms.position_by_position.multi_round import multi_round_acceptance
@@ -20,25 +20,33 @@ PAIRS: Mapping[str, tuple[list[str], list[str]]] = {
     "equal models": (["1/2", "1/2"], ["1/2", "1/2"]),
     "partial overlap": (["1/4", "1/4", "1/2", "0"], ["1/4", "1/4", "0", "1/2"]),
 }
+LARGEST_OF_CLASS = "largest acceptance in the class of Lemma 5.1"
 
 
 def _plot(findings: Findings) -> Figure:
     (table,) = findings.tables
     size: Look = {"width": 2.7, "height": 3.5}
-    with panels_by(table, "pair", "probability", legend_columns=3, **size) as (figure, parts):
+    with panels_by(table, "pair", "probability", legend_columns=2, **size) as (figure, parts):
         for axes, name, rows in parts:
             drafts = rows["num_drafts"]
-            verifier_curve(axes, "multi_round", drafts, rows["multi_round"])
-            axes.plot(drafts, rows["bound"], color=ACCENT, linestyle=":", linewidth=2, label="Bound(K)")
-            lossy = f"{VERIFIER_STYLES['spectr_gbv'].label} (not lossless)"
+            label = "acceptance by multi-round"
+            verifier_curve(axes, "multi_round", drafts, rows["multi_round"], label=label)
+            dotted: Look = {"color": ACCENT, "linestyle": ":", "linewidth": 2}
+            axes.plot(drafts, rows["bound"], **dotted, label="Bound(K) of spectrgbv2026")
+            lossy = f"acceptance by {VERIFIER_STYLES['spectr_gbv'].label} (not lossless)"
             verifier_curve(axes, "spectr_gbv", drafts, rows["spectr_gbv"], label=lossy)
-            label = "defect of SpecTr-GBV (total variation)"
+            label = "total variation of SpecTr-GBV from the target"
             axes.bar(drafts, rows["total_variation"], 0.5, color=GREY, alpha=0.5, label=label)
             for row in rows.select():
                 if row["class_maximum"] not in (None, row["bound"]):
-                    point, label = as_float(row["class_maximum"]), "largest of the class of Lemma 5.1"
+                    point, label = as_float(row["class_maximum"]), LARGEST_OF_CLASS
                     axes.plot(row["num_drafts"], point, "*", color=ACCENT, markersize=9, label=label)
-            optimum_curve(axes, drafts, rows["otm"], r"$\alpha_K$, the optimum")
+            optimum_curve(axes, drafts, rows["otm"], "largest acceptance of any lossless verifier")
+            if rows["multi_round"] == rows["bound"] == rows["otm"]:
+                text = "multi-round, Bound(K) and\nthe largest acceptance coincide"
+                place = drafts[-1], as_float(rows["otm"][-1])
+                up, side = (-9, "top") if place[1] > 0.9 else (9, "bottom")
+                label_point(axes, text, place, (0, up), ha="right", va=side, fontsize=8)
             axes.set(xlabel="number of drafts K", ylim=(0, 1.03), xticks=drafts)
             axes.set_title(name)
     return figure

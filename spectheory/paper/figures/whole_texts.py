@@ -1,20 +1,23 @@
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import pairwise
+from typing import Any
 
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from spectheory.paper import Checks, Findings, ResultTable, exhibit
 from spectheory.paper.drawing import (
     Look,
     estimates,
+    label_point,
     legend_below,
     note,
     panels,
     verifier_points,
 )
 from spectheory.paper.figures.support import ONE_PATH, bundled_pair, counted, interval, whole
-from spectheory.paper.measured import measurement
+from spectheory.paper.measured import Measurement, measurement
 from spectheory.paper.printed import PrintedTime, printed_times
 from spectheory.paper.style import GREY, VERIFIER_STYLES
 from spectheory.simulation import simulate
@@ -23,38 +26,97 @@ from spectheory.verification.resolve import find_verifier
 SEVERAL = ("spectr", "greedy_multipath")
 TIMED = "greedy_multipath"
 ON_ONE_DRAFT = {"spectr": "token", "greedy_multipath": "block"}
+BASE = "block"
+PRINTED: Look = {"color": GREY, "linewidth": 0.9, "alpha": 0.7}
+WITHOUT_GAIN = ("naive_sampling",)
+REAL = "smollm2_whole_texts"
 
 
 def _plot(findings: Findings) -> Figure:
-    table, printed, times = findings.tables
-    with panels(1, 2, height=3.7) as (figure, (left, right)):
-        label: str | None = "greedy2026, OPT 6.7B, as printed"
-        for draft, dataset in dict.fromkeys((row["draft"], row["dataset"]) for row in printed.select()):
-            rows = printed.where(draft=draft, dataset=dataset)
-            look: Look = {"color": GREY, "linewidth": 0.9}
-            drafts, per_token = rows["num_drafts"], rows["ms_per_token"]
-            left.plot(drafts, rows["block_efficiency"], label=label, alpha=0.7, **look)
-            right.plot(drafts, [time / per_token[0] for time in per_token], alpha=0.7, **look)
-            label = None
-        for number, name in enumerate((*ONE_PATH, *SEVERAL)):
-            rows = table.where(verifier=name)
-            shift = 0.09 * (number - (1 if name in ONE_PATH else 3.5))
-            places = [drafts + shift for drafts in rows["num_drafts"]]
-            verifier_points(left, name, places, *estimates(rows))
-        one, timed = times.where(verifier=ON_ONE_DRAFT[TIMED])["ms_per_token"][0], times.where(verifier=TIMED)
-        ratios, style = [1, *(time / one for time in timed["ms_per_token"])], VERIFIER_STYLES[TIMED]
-        right.plot([1, *timed["num_drafts"]], ratios, style.marker, color=style.colour)
-        right.axhline(1, color=GREY, linestyle=":", linewidth=1)
-        ticks = sorted({1, *table["num_drafts"], *printed["num_drafts"]})
-        left.set(ylabel="block efficiency [tokens per target call]")
-        right.set(ylabel="time per token over that with K = 1")
+    table, printed, times, real = findings.tables
+    with panels(2, 2, height=3.2) as (figure, (top, unused, left, right)):
+        unused.remove()
+        top.set_subplotspec(left.get_gridspec()[0, :])  # type: ignore[index]
+        _in_order(top, real)
+        _by_drafts(left, table, printed)
+        _seconds(right, printed, times)
+        left.set_title(f"Small bundled models, L = {findings.settings['draft_length']}")
+        note(left, f"{100 * findings.settings['confidence']:g} % intervals of the means")
         for axes in (left, right):
-            axes.set(xlabel="number of drafts K", xticks=ticks)
-        note(left, f"{100 * findings.settings['confidence']:g} % intervals")
-        left.set_title(f"Whole texts, L = {findings.settings['draft_length']}")
-        right.set_title("Time of greedy multi-path")
+            axes.set(
+                xlabel="number of drafts K", xticks=sorted({1, *table["num_drafts"], *printed["num_drafts"]})
+            )
         legend_below(figure, 3)
     return figure
+
+
+def _in_order(axes: Axes, real: ResultTable) -> None:
+    """The verifiers on a real model, the best on top, and the interval of block verification as a band."""
+    rows = sorted(real.select(), key=lambda row: row["block_efficiency"])
+    (base,) = real.select(verifier=BASE)
+    axes.axvspan(base["low"], base["high"], color=VERIFIER_STYLES[BASE].colour, alpha=0.12, linewidth=0)
+    for place, row in enumerate(rows):
+        style, value = VERIFIER_STYLES[row["verifier"]], row["block_efficiency"]
+        ends = [[value - row["low"]], [row["high"] - value]]
+        axes.errorbar(
+            [value], [place], xerr=ends, fmt=style.marker, color=style.colour, capsize=3, markersize=6
+        )
+    axes.set_yticks(range(len(rows)), [*map(_name, rows)])
+    axes.grid(visible=False, axis="y")
+    axes.set_xlabel("block efficiency [tokens per target call]")
+    axes.set_title(
+        f"SmolLM2-135M, K = {base['num_drafts']} drafts of {base['draft_length']} tokens, lossless verifiers"
+    )
+    note(
+        axes,
+        f"bars: {100 * base['confidence']:g} % intervals of the means\nband: that of block verification\n"
+        "Every verifier writes its own texts, so\ndifferences within the bars say nothing.\n"
+        "On common drafts: exhibit paired_gains.",
+        (0.99, 0.05),
+    )  # fmt: skip
+
+
+def _name(row: Mapping[str, Any]) -> str:
+    label = VERIFIER_STYLES[row["verifier"]].label
+    return f"{label} (one draft)" if find_verifier(row["verifier"]).single_path else label
+
+
+def _by_drafts(axes: Axes, table: ResultTable, printed: ResultTable) -> None:
+    label: str | None = "greedy multi-path as printed, OPT 6.7B"
+    for rows in _printed_curves(printed):
+        axes.plot(rows["num_drafts"], rows["block_efficiency"], label=label, **PRINTED)
+        label = None
+    for number, name in enumerate((*ONE_PATH, *SEVERAL)):
+        rows = table.where(verifier=name)
+        shift = 0.09 * (number - (1 if name in ONE_PATH else 3.5))
+        places = [drafts + shift for drafts in rows["num_drafts"]]
+        axes.plot(places, rows["block_efficiency"], color=VERIFIER_STYLES[name].colour, linewidth=1)
+        verifier_points(axes, name, places, *estimates(rows))
+    axes.set(ylabel="block efficiency [tokens per target call]")
+
+
+def _seconds(axes: Axes, printed: ResultTable, times: ResultTable) -> None:
+    for rows in _printed_curves(printed):
+        axes.plot(
+            rows["num_drafts"], [time / rows["ms_per_token"][0] for time in rows["ms_per_token"]], **PRINTED
+        )
+    one, timed = times.where(verifier=ON_ONE_DRAFT[TIMED])["ms_per_token"][0], times.where(verifier=TIMED)
+    ratios, style = [1, *(time / one for time in timed["ms_per_token"])], VERIFIER_STYLES[TIMED]
+    axes.plot([1, *timed["num_drafts"]], ratios, marker=style.marker, color=style.colour, linewidth=1)
+    look: Look = {"fontsize": 8, "va": "bottom"}
+    label_point(
+        axes, "bundled models,\non a CPU", (2, ratios[1]), (0, 5), color=style.colour, ha="center", **look
+    )
+    label_point(axes, "as printed, on a GPU", (3, 1), (0, 5), color=GREY, ha="right", **look)
+    axes.axhline(1, color=GREY, linestyle=":", linewidth=1)
+    axes.set(ylabel="time per token,\nrelative to one draft")
+    axes.set_title("Time of greedy multi-path")
+
+
+def _printed_curves(printed: ResultTable) -> list[ResultTable]:
+    """By draft model and data set."""
+    places = dict.fromkeys((row["draft"], row["dataset"]) for row in printed.select())
+    return [printed.where(draft=draft, dataset=dataset) for draft, dataset in places]
 
 
 @exhibit(
@@ -67,15 +129,16 @@ def _plot(findings: Findings) -> Figure:
 def whole_texts(
     num_drafts: Sequence[int] = (2, 3, 4),
     draft_length: int = 8,
-    tokens: int = 32,
-    num_prompts: int = 24,
+    tokens: int = 64,
+    num_prompts: int = 64,
     seed: int = 23,
     confidence: float = 0.95,
 ) -> Findings:
     """Texts decoded call after call; block efficiency is tokens over calls of the target.
 
     Greedy block has its modification of the rows behind accepted drafts here.  Seconds are not computed:
-    they are measured by benchmarks/decoding_speed.py, and the table names the machine.
+    they are measured by benchmarks/decoding_speed.py, and the table names the machine.  The texts of SmolLM2
+    were measured before too, and are read from a file.
 
     Args:
         tokens: of every text.
@@ -126,17 +189,39 @@ def whole_texts(
         times.columns,
         list(times.rows),
     )
+    real = measurement(REAL)
+    over_texts = _on_a_real_model(checks, real)
     return Findings(
-        "Left: every verifier decodes texts of its own, so that points differ by their texts "
-        f"too.{_meeting(table)} Grey lines are the printed numbers, of large models. Right: time per token "
+        f"Above: {real.machine}, by '{real.command}'. Intervals are of means and clustered by prompt. Every "
+        "verifier writes texts of its own, so that differences within the intervals say nothing; the "
+        "differences on common drafts are in paired_gains. "
+        f"Below, left: the same on the bundled models.{_meeting(table)} Grey lines are the printed numbers, "
+        "of large models. Below, right: time per token "
         "over that of block verification on one path, as printed, and of the bundled models as measured "
         f"with '{times.command}' on {times.machine}. As printed, more drafts earn more tokens per call, "
         f"and every call costs more: {min(dearer):.0f} to {max(dearer):.0f} % more with four drafts than "
         "with one. A CPU takes time for every row that it scores, and several drafts do not pay there. "
         "Greedy block is lossless over the calls, not in each of them.",
-        tables=[table, printed, seconds],
+        tables=[table, printed, seconds, over_texts],
         checks=checks,
     )
+
+
+def _on_a_real_model(checks: Checks, real: Measurement) -> ResultTable:
+    """The measured means of all verifiers, with the claims on them."""
+    text = f"{real.machine}. Tokens per target call, with intervals of the means clustered by prompt."
+    table = ResultTable("whole_texts_smollm2", text, real.columns, list(real.rows))
+    (base,) = table.select(verifier=BASE)
+    for row in table.select():
+        inside = row["low"] <= row["block_efficiency"] <= row["high"]
+        checks.expect("on a real model every mean lies in its interval", inside, str(row))
+        verifier = find_verifier(row["verifier"])
+        if not verifier.single_path and row["verifier"] not in WITHOUT_GAIN:
+            claim = (
+                "on a real model all intervals of several paths but naive sampling are above that of block"
+            )
+            checks.expect(claim, row["low"] > base["high"], f"{row} and {base}")
+    return table
 
 
 def _meeting(table: ResultTable) -> str:

@@ -142,7 +142,7 @@ def test_the_summary_of_real_gaps_is_of_the_rows() -> None:
 
 def test_whole_texts() -> None:
     """One path once, several paths for every K; tokens per call between 1 and L + 1, and as counted."""
-    table, calls, seconds = once("whole_texts").tables
+    table, calls, seconds, real = once("whole_texts").tables
     assert [tuple(row[:2]) for row in table.rows] == [
         ("token", 1), ("block", 1), ("greedy_block", 1), ("spectr", 2), ("greedy_multipath", 2),
     ]  # fmt: skip
@@ -159,6 +159,11 @@ def test_whole_texts() -> None:
         shares = [row[part] for part in ("target", "draft", "rows", "verification", "loop")]
         assert sum(shares) == pytest.approx(1)
         assert min(shares) > 0
+    assert len({row["verifier"] for row in real.select()}) == len(real.rows) == 9
+    for row in real.select():  # of 64 texts of 64 tokens
+        assert 64 * 64 / row["calls"] == pytest.approx(
+            row["block_efficiency"], abs=0.04
+        )  # the last call may be cut off
 
 
 class DriftedCopy:
