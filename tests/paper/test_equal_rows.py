@@ -40,6 +40,11 @@ def folders(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
     return save_pair(tmp_path_factory.mktemp("study"), "llama")
 
 
+@pytest.fixture(scope="module")
+def small(folders: tuple[Path, Path]) -> study_results.Study:
+    return study(folders[0], [str(folders[1])], PROMPTS, **SMALL)
+
+
 @pytest.mark.parametrize("nodes", [1, 5, 12])
 def test_nodes_of_a_tree_earn_what_naive_sampling_earns(folders: tuple[Path, Path], nodes: int) -> None:
     """1 + Σ p over the first nodes of a larger tree is E[τ+1] of the smaller tree (Statement 5.27)."""
@@ -167,10 +172,9 @@ def test_what_is_drafted_within_a_budget(name: str, length: int, drafted: list[i
     assert [settings.drafted(name, nodes) for nodes in settings.nodes] == drafted
 
 
-def test_differences_are_paired(folders: tuple[Path, Path]) -> None:
+def test_differences_are_paired(small: study_results.Study) -> None:
     """At the same tokens: the lead is the difference of the means."""
-    found = study(folders[0], [str(folders[1])], PROMPTS, **SMALL)
-    rows = [row for row in found.rows() if row["domain"] == EVERYWHERE and row["nodes"] == 8]
+    rows = [row for row in small.rows() if row["domain"] == EVERYWHERE and row["nodes"] == 8]
     (leader,) = (row for row in rows if row["drafts"] == "independent" and row["lead"] is None)
     best = max(row["block_efficiency"] for row in rows if row["drafts"] == "independent")
     assert leader["block_efficiency"] == best
@@ -186,7 +190,9 @@ def test_no_scheduler_answers(folders: tuple[Path, Path], monkeypatch: pytest.Mo
         study(folders[0], [str(folders[1])], PROMPTS, cluster="tcp://127.0.0.1:9", **SMALL)
 
 
-def test_measured_costs_are_in_the_rows(folders: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_measured_costs_are_in_the_rows(
+    folders: tuple[Path, Path], small: study_results.Study, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """A call with N nodes takes 1 + N/8 seconds, and drafting one; without costs nothing is said."""
     asked: list[tuple[str, int]] = []
 
@@ -205,12 +211,11 @@ def test_measured_costs_are_in_the_rows(folders: tuple[Path, Path], monkeypatch:
         assert row["speed_up"] == row["block_efficiency"] / (2 + drafted / 8)
     titles = [table.title for table in found.tables()]
     assert [title.startswith("predicted speed-up") for title in titles] == [False, False, True, False]
-    without = study(folders[0], [str(folders[1])], PROMPTS, **SMALL)
-    assert {row["speed_up"] for row in without.rows()} == {None}
-    assert not any("speed-up" in table.title for table in without.tables())
+    assert {row["speed_up"] for row in small.rows()} == {None}
+    assert not any("speed-up" in table.title for table in small.tables())
 
 
-def test_the_best_verifiers(folders: tuple[Path, Path]) -> None:
+def test_the_best_verifiers(small: study_results.Study) -> None:
     """At the largest budget alone, over all temperatures; the table has their lines and no others."""
 
     def row(verifier: str, nodes: int, earned: float) -> dict[str, Any]:
@@ -221,8 +226,7 @@ def test_the_best_verifiers(folders: tuple[Path, Path]) -> None:
 
     rows = [row("a", 4, 9.0), row("a", 8, 2.0), row("b", 8, 3.0), row("a", 8, 2.5), row("b", 8, 1.0)]
     assert best_verifiers(rows) == {("d", "independent"): "a"}
-    found = study(folders[0], [str(folders[1])], PROMPTS, **SMALL)
-    best, whole = (table.rows for table in found.tables()[:2])
+    best, whole = (table.rows for table in small.tables()[:2])
     ways = ["independent", "distinct", "branching", "delayed", "hubs", "likeliest"]
     assert [line["drafts"] for line in best] == ways
     assert all({name: line[name] for name in whole[0]} in whole for line in best)
