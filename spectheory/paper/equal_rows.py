@@ -131,6 +131,11 @@ class StudySettings(Settings):
                 raise InvalidInputError(f"{name} must differ, got {getattr(self, name)}")
         if not self.temperatures or not all(0 < heat < inf for heat in self.temperatures):
             raise InvalidInputError(f"temperatures must be positive numbers, got {self.temperatures}")
+        if self.max_new_tokens <= self.every // 2:
+            raise InvalidInputError(
+                f"no token of a text is judged: the first would be number {self.every // 2 + 1} of "
+                f"{self.max_new_tokens}; ask for more tokens, or every={self.max_new_tokens} at most"
+            )
         wrong = [number for number in self.nodes if number < 1 or number % self.draft_length]
         if wrong or not self.nodes:
             raise InvalidInputError(

@@ -16,6 +16,7 @@ from spectheory.foundation.documents import parse_json
 from spectheory.foundation.errors import InvalidInputError
 from spectheory.foundation.results import Result, Table
 from spectheory.paper.equal_rows import (
+    BRANCHING,
     CAPS,
     DISTINCT,
     INDEPENDENT,
@@ -239,6 +240,7 @@ def draw(rows: Sequence[Mapping[str, Any]], domain: str = EVERYWHERE) -> Figure:
 PROCESSES = {
     INDEPENDENT: "independent paths",
     DISTINCT: "distinct first tokens",
+    BRANCHING: "branching trees",
     LIKELIEST: "likeliest nodes",
 }
 DRAFTS_IN_WORDS = (

@@ -249,8 +249,11 @@ def estimate(
 
 
 def estimate_over_texts(subject: Subject, tallies: Sequence[Tally], confidence: float) -> Estimate:
-    """The estimates of one verifier over whole texts: tokens per call of the target, all calls together."""
-    total = Tally.join(tallies)
+    """The estimates of one verifier over whole texts: tokens per call of the target, all calls together.
+
+    A text without a call, because it ended before the first one that counts, is no cluster.
+    """
+    (total,) = _with_calls(Tally.join(tallies))
     calls = total.draws
 
     def mean(sums: np.ndarray) -> Mean:
@@ -266,6 +269,12 @@ def estimate_over_texts(subject: Subject, tallies: Sequence[Tally], confidence: 
         return found
     ceiling = mean(total.ceilings)
     return replace(found, ceiling=ceiling.value, ceiling_interval=ceiling.interval)
+
+
+def _with_calls(*tallies: Tally) -> list[Tally]:
+    """The sums of the strata of which all have draws."""
+    drawn = np.all([tally.draws > 0 for tally in tallies], axis=0)
+    return [Tally(*(getattr(tally, entry.name)[drawn] for entry in fields(Tally))) for tally in tallies]
 
 
 def _token_range(total: Tally) -> tuple[float, float]:
@@ -293,7 +302,7 @@ def paired_gain(tallies: Sequence[Tally], others: Sequence[Tally], confidence: f
         >>> gain.value, gain.error  # always half a token more, whatever the prompt
         (0.5, 0.0)
     """
-    total, other = Tally.join(tallies), Tally.join(others)
+    total, other = _with_calls(Tally.join(tallies), Tally.join(others))
     calls, other_calls = total.draws, other.draws
     mean, residuals = _residuals(total.expected, calls)
     other_mean, other_residuals = _residuals(other.expected, other_calls)

@@ -272,3 +272,21 @@ def test_strata_with_equal_labels_are_one() -> None:
     assert joined.expected.tolist() == [4.0, 1.5]
     assert joined.draws.tolist() == [3, 1]
     assert joined.counted_lengths.tolist() == [[2, 1], [0, 1]]
+
+
+def test_a_text_without_a_call_is_no_cluster() -> None:
+    """It ended before the first call that counts: the same estimate and gain as without it."""
+
+    def calls(prompts: list[int], most: float, of_all: int) -> list[Tally]:
+        tally, tokens = Tally.zeros(of_all, 3), np.linspace(1.5, most, len(prompts))
+        law = np.ones((len(prompts), 4)) / 4
+        tally.add_calls(np.array(prompts), tokens, np.zeros(len(prompts), dtype=int), law)
+        return [tally]
+
+    prompts = [number // 3 for number in range(60)]
+    found, other = ((calls(prompts, 3.0, of_all), calls(prompts, 2.5, of_all)) for of_all in (20, 21))
+    subject = ("block", True, 1)
+    first, second = (estimate_over_texts(subject, pair[0], 0.95) for pair in (found, other))
+    assert (first.interval, first.standard_error) == (second.interval, second.standard_error)
+    assert first.interval[1] < 4  # the partner: not all that is possible
+    assert paired_gain(*found, 0.95) == paired_gain(*other, 0.95)

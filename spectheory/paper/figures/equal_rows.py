@@ -9,7 +9,8 @@ from spectheory.paper.study_results import EVERYWHERE, draw
 SOURCE = "study"
 COLUMNS = (
     "domain", "temperature", "draft", "drafts", "verifier", "nodes", "block_efficiency", "low", "high",
-    "gain", "gain_low", "gain_high", "ceiling", "missed", "missed_low", "missed_high",
+    "gain", "gain_low", "gain_high", "lead", "lead_low", "lead_high", "contexts", "ceiling", "missed",
+    "missed_low", "missed_high",
 )  # fmt: skip
 
 
@@ -42,8 +43,8 @@ def equal_rows() -> Findings:
         rises = all(one <= two for one, two in pairwise(values))
         checks.expect("more likeliest nodes earn no less", rises, f"{draft} at {heat}: {values}")
     return Findings(
-        "At the same tokens of texts that the target writes, every draft model drafts by every process, and "
-        "the first N drafted tokens serve every budget N. Of each draft model and process the verifier that "
+        "At the same tokens of texts that the target writes, every draft model drafts by every process. "
+        "Of each draft model and process the verifier that "
         "earns the most is drawn; the process that earns the most with all tokens is thick, and its 95 % "
         "interval is shaded. No lossless verifier exceeds the broken lines with these independent drafts, "
         "nor naive sampling with the likeliest nodes. Measured by "
