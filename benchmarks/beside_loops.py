@@ -7,7 +7,7 @@ they differ.  At the end stand exponents in V, K and the number of texts, fitted
 - ``round``: ``outcome()`` and one ``sample()`` of verifiers without a sort, with torch alone and with numbers
   of numpy beside rows of torch.  Beside ``token`` and ``block`` stands a loop by hand that does the whole
   round and reads rows once, beside the others a copy
-- ``scored``: the same of scored selection, with the numbers of its nodes in torch and in numpy
+- ``scored``: the same of scored selection, with torch alone and with its loops
 - ``decode``: milliseconds per token behind one prompt, beside assisted generation of transformers
   (``--decode``)
 
@@ -41,7 +41,7 @@ from spectheory.foundation import arrays
 from spectheory.models.sampling import most_likely
 from spectheory.pairs.drafts import Iid
 from spectheory.verification.algorithms import verifiers
-from spectheory.verification.algorithms.path_selection import score_couplings, scored_multipath
+from spectheory.verification.algorithms.path_selection import score_couplings, scored, scored_multipath
 
 ROUNDS = (
     ("token", 1, ((32_000, 1), (32_000, 8), (32_000, 32))),
@@ -215,7 +215,7 @@ def without(run: Callable[[], Any], module: Any, constant: str) -> Callable[[], 
 
 def with_torch_alone(run: Callable[[], Any]) -> Callable[[], Any]:
     """No number is numpy's where rows are torch's, and no context drops out of the cuts."""
-    never = [(arrays, "rows_for_loops"), (scored_multipath, "plain_on_host")]
+    never = [(arrays, "rows_for_loops"), (scored, "rows_for_loops"), (scored_multipath, "plain_on_host")]
 
     def run_alone() -> Any:
         with ExitStack() as stack:
