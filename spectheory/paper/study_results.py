@@ -228,7 +228,7 @@ def draw(rows: Sequence[Mapping[str, Any]], domain: str = EVERYWHERE) -> Figure:
                 axes.set_ylabel(f"temperature {heat:g}\ntokens per call of the target")
         figure.supxlabel(
             f"thick: most tokens per call with {budgets[-1]} drafted tokens; shaded: its interval; "
-            "broken: no lossless verifier of independent paths earns more",
+            "broken: estimate of what no lossless verifier of independent paths exceeds",
             fontsize=8,
         )
         figure.draw_without_rendering()  # so that the limits that all panels share are known
@@ -284,7 +284,13 @@ def _draw_panel(axes: Axes, curves: Mapping[str, Sequence[Mapping[str, Any]]]) -
         axes.plot(places, ceiling, **BROKEN)
         end = places[-1], ceiling[-1]
         label_point(
-            axes, "ceiling of\nindependent paths", end, (8, 0), va="center", fontsize=7.5, color=BLACK
+            axes,
+            "estimated ceiling of\nindependent paths",
+            end,
+            (8, 0),
+            va="center",
+            fontsize=7.5,
+            color=BLACK,
         )
 
 

@@ -43,11 +43,13 @@ def equal_rows() -> Findings:
         rises = all(one <= two for one, two in pairwise(values))
         checks.expect("more likeliest nodes earn no less", rises, f"{draft} at {heat}: {values}")
     return Findings(
-        "At the same tokens of texts that the target writes, every draft model drafts by every process. "
-        "Of each draft model and process the verifier that "
-        "earns the most is drawn; the process that earns the most with all tokens is thick, and its 95 % "
-        "interval is shaded. No lossless verifier exceeds the broken lines with these independent drafts, "
-        "nor naive sampling with the likeliest nodes. Measured by "
+        "At the same tokens of texts that the target writes, behind every prompt one per temperature, every "
+        "draft model drafts by every process; the interval of a difference is that of `lead` in the table. "
+        "Of each draft model and process the verifier that earns the most is drawn; the process that earns "
+        "the most with all tokens is thick, and its 95 % interval is shaded. Delayed and hub trees, which "
+        "earn less, are in the table alone. No lossless verifier exceeds the ceiling of independent paths. "
+        "It is estimated, so that a verifier may stand above its estimate (`missed` has the interval). "
+        "With the likeliest nodes nobody exceeds naive sampling. Measured by "
         f"`{found.command}`.",
         tables=[table],
         checks=checks,

@@ -62,9 +62,9 @@ def _panel(axes: Axes, front: ResultTable, points: ResultTable) -> None:
         named: Look = {"color": style.colour, "fontweight": "bold", "fontsize": 8.5, "va": "center"}
         side = "left" if name in BESIDE else "right"
         label_point(axes, style.label, (places[0][0], places[1][0]), (right, up), ha=side, **named)
-    note(axes, "lossless verifiers", (0.02, 0.03), ha="left", color=GREY)
+    note(axes, "no deviation\non this pair", (0.4, 0.03), ha="right", color=GREY)
     axes.axvline(0, color=GREY, linewidth=0.8, zorder=0)
-    axes.set_xlim(-0.42, 0.62)
+    axes.set_xlim(-0.46, 0.62)
     axes.set_xticks([0, 0.1, 0.2, 0.3, 0.4, 0.5])
     axes.set(xlabel="deviation: total variation of output and target")
 

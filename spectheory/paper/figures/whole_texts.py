@@ -194,7 +194,8 @@ def whole_texts(
     return Findings(
         f"Above: {real.machine}, by '{real.command}'. Intervals are of means and clustered by prompt. Every "
         "verifier writes texts of its own, so that differences within the intervals say nothing; the "
-        "differences on common drafts are in paired_gains. "
+        "differences on common drafts are in paired_gains, behind other prompts, of code, where more is "
+        "accepted. "
         f"Below, left: the same on the bundled models.{_meeting(table)} Grey lines are the printed numbers, "
         "of large models. Below, right: time per token "
         "over that of block verification on one path, as printed, and of the bundled models as measured "
