@@ -42,9 +42,9 @@ def _plot(findings: Findings) -> Figure:
             axes.set_ylabel("drafts K")
         settings = findings.settings
         figure.supxlabel(
-            f"agreement of the models, {settings['vocab_size']} tokens, "
-            f"means of {settings['num_pairs']} pairs\n"
-            "per cent of the optimum; ≈ and pale: the lead is not clear",
+            f"agreement of the models; means of {settings['num_pairs']} pairs on a vocabulary of "
+            f"{settings['vocab_size']}\n"
+            "per cent of the optimum; ≈ and pale: the lead is not clear, or two are equal",
             fontsize=8,
         )
     return figure
