@@ -259,9 +259,7 @@ def test_the_names_of_curves_do_not_overlap_and_the_best_one_is_bold() -> None:
     for panel in axes:
         heights = sorted(text.get_window_extent().y0 for text in panel.texts)
         assert all(after - before > 20 for before, after in pairwise(heights))
-        ends = {
-            text.get_text(): text.xy[1] for text in panel.texts if not text.get_text().startswith("ceiling")
-        }
+        ends = {text.get_text(): text.xy[1] for text in panel.texts if "ceiling" not in text.get_text()}
         bold = [text.get_text() for text in panel.texts if text.get_fontweight() == "bold"]
         assert bold == [max(ends, key=ends.__getitem__)]
 
