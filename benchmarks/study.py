@@ -1,7 +1,7 @@
 """The study of ``spectheory study`` on SmolLM2, with the costs of calls here: the numbers of ``equal_rows``.
 
 48 prompts, 16 of prose, code and chat each; texts of 64 tokens, judged at every 32nd; three draft models,
-four budgets, two temperatures.  One thread takes about an hour of CPU on an AMD EPYC.
+four budgets, two temperatures.  It takes about an hour and a half of CPU on an AMD EPYC.
 
 Run: ``spectheory models fetch smollm2`` and ``OMP_NUM_THREADS=1 python benchmarks/study.py CHECKPOINT``.
 The same command goes on from the checkpoint.

@@ -120,6 +120,7 @@ def on_device_of(like: Array, table: np.ndarray, dtype: Any = None) -> Array:
 
 
 SMALL_TABLE = 1 << 12
+"""How many entries of a table are kept on a device."""
 
 
 @lru_cache(maxsize=256)

@@ -76,7 +76,7 @@ class SlowReadingNotice(Notice):
 
 
 class NoKernelsNotice(Notice):
-    """The package's Triton kernels do not run on a device; torch's operators give the same numbers."""
+    """The package's Triton kernels or a CUDA graph do not run on a device; torch's operators do the same."""
 
 
 class UnfinishedLineNotice(Notice):

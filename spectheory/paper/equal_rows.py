@@ -25,9 +25,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
-from itertools import accumulate
 from math import inf
-from operator import mul
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -155,8 +153,8 @@ class StudySettings(Settings):
             return WithoutReplacement((paths, *one_each))
         if name == HUBS:
             pairs = [(*[2] * depths, *[1] * (length - depths)) for depths in range(1, length + 1)]
-            fitting = [widths for widths in pairs if num_nodes(widths) <= nodes]
-            return HubTree(max(fitting)) if fitting else None
+            fitting = [tree for tree in map(HubTree, pairs) if tree.draws(length).sum() <= nodes]
+            return fitting[-1] if fitting else None
         widths = (nodes // (2 * length - 1), 2, *one_each[1:])
         if name == DELAYED:
             widths = (1, (nodes - 1) // max(1, length - 1), *one_each[1:])
@@ -168,11 +166,6 @@ class StudySettings(Settings):
         if process is None or name == LIKELIEST:
             return 0 if process is None else nodes
         return int(process.draws(self.draft_length).sum())
-
-
-def num_nodes(widths: Sequence[int]) -> int:
-    """The drafted tokens of a tree with these widths."""
-    return sum(accumulate(widths, mul))
 
 
 class Key(NamedTuple):

@@ -465,8 +465,8 @@ def _rows(
                 sums for batch, sums in tallies.items()
                 if work.batches[batch][0] == temperature and domain in (EVERYWHERE, domain_of[batch])
             ]  # fmt: skip
-            if sum(len(next(iter(sums.values())).expected) for sums in used) < 2:
-                continue
+            if sum(int((next(iter(sums.values())).draws > 0).sum()) for sums in used) < 2:
+                continue  # texts that ended before their first judged token say nothing
 
             def sums_of(key: Key, used: Any = used) -> list[Tally]:
                 return [sums[key.name] for sums in used]

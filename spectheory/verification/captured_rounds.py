@@ -10,6 +10,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from copy import copy
 from typing import Any, NamedTuple
 
 from spectheory.foundation.arrays import Array, are_plain
@@ -236,7 +237,8 @@ def rounds_of(verifier: Verifier, memory: Memory, device: Any) -> CapturedRounds
     """The rounds of a verifier on a device; new ones each time for attributes that cannot be compared."""
     named = device, type(verifier), *sorted(vars(verifier).items())
     try:
-        return kept(_ROUNDS, named, lambda: CapturedRounds(verifier, memory))
+        # A copy, so that nobody changes it under its name.
+        return kept(_ROUNDS, named, lambda: CapturedRounds(copy(verifier), memory))
     except TypeError:  # not hashable
         return CapturedRounds(verifier, memory)
 

