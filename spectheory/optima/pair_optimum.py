@@ -7,7 +7,7 @@ from spectheory.optima.context_free.merged_weights import ContextFreeOptimum, co
 from spectheory.optima.context_free.promises import context_free_interval
 from spectheory.optima.deterministic_drafts import deterministic_optimum
 from spectheory.optima.drafted_trees import tree_optimum
-from spectheory.optima.interval.interval import MAX_LEAVES, OptimumInterval, Progress, multi_path_interval
+from spectheory.optima.interval.interval import OptimumInterval, Progress, multi_path_interval
 from spectheory.optima.multi_path import (
     MAX_ANTICHAINS,
     MAX_LISTED_ANTICHAINS,
@@ -22,6 +22,8 @@ from spectheory.pairs.pair import ModelPair, check_pair
 
 MAX_EXACT_DRAFTS = 1_000
 """Beyond this the optimum is an interval: the rationals of the exact program would have too many digits."""
+MAX_LEAVES_OF_SYMMETRIC_TREES = 400_000
+"""Beyond this the contexts of a context-free pair that have equal weights are merged."""
 
 
 def optimum(
@@ -92,7 +94,7 @@ def optimum(
     if pair.context_free:
         if process.num_drafts == 1:
             return context_free_path_optimum(pair)
-        if pair.vocab_size**pair.draft_length > MAX_LEAVES:
+        if pair.vocab_size**pair.draft_length > MAX_LEAVES_OF_SYMMETRIC_TREES:
             return context_free_interval(
                 pair, process.num_drafts, relative_gap=relative_gap, time_limit=time_limit, progress=progress
             )

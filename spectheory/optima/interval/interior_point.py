@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import cached_property
+
 import numpy as np
 
 from spectheory.foundation.arrays import hit_probability
@@ -13,7 +15,7 @@ from spectheory.optima.interval.row_passes import (
     Weights,
     corrected_targets,
     least_ratios,
-    moved_pairs,
+    move_pairs,
     recentred_nodes,
     recentred_targets,
 )
@@ -21,22 +23,25 @@ from spectheory.optima.interval.row_passes import (
 STEP_BACK = 0.7
 """The share of the way to the boundary that a step takes.  With 0.9 random pairs took more steps."""
 
-CORRECTIONS = 4
-"""The most centrality corrections per step (gondzio1996).  Six took fewer steps in the same time."""
+CORRECTIONS = 6
+"""The most centrality corrections per step (gondzio1996)."""
 
 LEAST_AIM, MOST_AIM, BOLDNESS = 1e-6, 0.2, 8
 """A step aims at (reduced / present)^BOLDNESS of the present mean product, within these limits, where
 ``reduced`` is the gap after the predictor alone.  With the usual exponent 3 (mehrotra1992) and no upper limit
 random pairs took more steps, some of them twice as many."""
 
-RETREAT, APART = 1.5, 1.3
+RETREAT, APART = 10.0, 8.0
 """New breakpoints start from the last iterate whose gap was at least ``RETREAT`` times the gap before the
 latest step.  The latest iterate is often off the central path of the finer program, and many short steps
 would follow.
 The gaps of remembered iterates differ by the factor ``APART``, so that few are remembered."""
 
-EVENNESS = 30.0
+EVENNESS = 10.0
 """The weight on the central path that is spread evenly over all products."""
+
+ROWS_AT_ONCE = 4096
+"""So many bins of a new program are started at a time, for their memory."""
 
 
 class ChordProgram:
@@ -59,15 +64,16 @@ class ChordProgram:
     first terms fit the scale of likely and unlikely leaves; without the second ones leaves with tiny q_b
     would leave hardly any room to move.
 
-    A step may write over the arrays of an iterate that is neither ``point`` nor needed for ``restart``; copy
-    an iterate to keep it across steps.  Arrays of the caller are never written to.  A step that ends early,
-    by an error or by Ctrl-C, changes nothing.
+    Memory counts, with hundreds of megabytes to an array: a step writes the next π and s over those of
+    ``point``, and an iterate to restart from is kept in float32.  A step that ends with an error changes
+    nothing; after Ctrl-C the program cannot be used any more.
 
     Args:
         live: the tree, with at least one node below the root.
         num_drafts: K.
         edges: the breakpoints, [N+1], from 0 to 1.
-        start: a strictly feasible point to start from, only read; without one, a standard point is made.
+        start: a strictly feasible point to start from, whose arrays now are the program's; without one, a
+            standard point is made.
     """
 
     def __init__(
@@ -83,9 +89,14 @@ class ChordProgram:
         self._total_weight = 1.0 + EVENNESS + 2.0 * float(self._node_weights.sum())
         self.point = self._start(block) if start is None else start
         self._earlier: list[tuple[float, Point]] = []
-        self._made: list[tuple[np.ndarray, np.ndarray]] = []  # all π and s that steps wrote to
-        self._workspace = Workspace.of(live, len(self.widths))
-        self._targets = np.empty_like(self.point.pi), np.empty_like(self.point.pi)
+
+    @cached_property
+    def _workspace(self) -> Workspace:
+        return Workspace.of(self.live, len(self.widths))
+
+    @cached_property
+    def _targets(self) -> tuple[np.ndarray, np.ndarray]:
+        return np.empty(self.point.pi.shape, np.float32), np.empty(self.point.pi.shape, np.float32)
 
     @property
     def gap(self) -> float:
@@ -122,12 +133,16 @@ class ChordProgram:
         slopes = np.diff(hit_probability(edges, self.num_drafts)) / widths
         inside = np.searchsorted(self.edges, edges[:-1], side="right") - 1
         start = self.restart
-        scores = _bin_scores(self.live, start.y)
-        s = np.take(start.s, inside, axis=1)  # indexing would order it by columns
-        fall = np.multiply.outer(scores, slopes - self.slopes[inside])
-        fall -= (fall - 0.5 * s).max(axis=0)
-        s -= fall
-        pi = np.take(start.pi, inside, axis=1)
+        self.__dict__.pop("_workspace", None)  # their memory is needed for the new program
+        self.__dict__.pop("_targets", None)
+        scores, more = _bin_scores(self.live, start.y), slopes - self.slopes[inside]
+        s = np.take(start.s, inside, axis=1).astype(float)  # indexing would order it by columns
+        rows = [slice(first, first + ROWS_AT_ONCE) for first in range(0, len(s), ROWS_AT_ONCE)]
+        falls = (np.multiply.outer(scores[part], more) - 0.5 * s[part] for part in rows)
+        largest = np.max([fall.max(axis=0) for fall in falls], axis=0)
+        for part in rows:
+            s[part] -= np.multiply.outer(scores[part], more) - largest
+        pi = np.take(start.pi, inside, axis=1).astype(float)
         pi *= widths / self.widths[inside]
         return ChordProgram(self.live, self.num_drafts, edges, start._replace(pi=pi, s=s))
 
@@ -140,13 +155,11 @@ class ChordProgram:
         if not lengths.min() > 0:
             raise SolverError("the interior-point step is not finite: machine precision is exhausted")
         primal, dual = lengths.tolist()
-        pi, s = self._spare_pairs()
-        moved_pairs(point.pi, point.s, step.direction, step.targets.pairs, primal, dual, pi, s)
         u, y = point.u + primal * step.u, point.y + dual * step.y
         v, z = point.v + primal * step.v, point.z + dual * step.z
-        # Ctrl-C between the two lines does no harm: the same iterate may be remembered twice
         self._earlier = self._remembered(gap)
-        self.point = Point(pi, s, u, y, v, z)
+        move_pairs(step.direction, step.targets.pairs, primal, dual, point.pi, point.s)
+        self.point = Point(point.pi, point.s, u, y, v, z)
         return min(primal, dual)
 
     @property
@@ -158,20 +171,12 @@ class ChordProgram:
         """The iterates that ``restart`` may need after a step from ``point``, with their gaps."""
         earlier = self._earlier
         if not earlier or APART * gap <= earlier[-1][0]:
-            earlier = [*earlier, (gap, self.point)]
+            pi, s = (pairs.astype(np.float32) for pairs in self.point[:2])
+            earlier = [*earlier, (gap, self.point._replace(pi=pi, s=s))]
         forgotten = 0
         while forgotten + 1 < len(earlier) and earlier[forgotten + 1][0] >= RETREAT * gap:
             forgotten += 1
         return earlier[forgotten:]
-
-    def _spare_pairs(self) -> tuple[np.ndarray, np.ndarray]:
-        """Arrays for the next π and s that no iterate uses: fresh memory costs more than a pass over it."""
-        used = [self.point, *(point for _, point in self._earlier)]
-        for pi, s in self._made:
-            if not any(pi is point.pi or s is point.s for point in used):
-                return pi, s
-        self._made.append((np.empty_like(self.point.pi), np.empty_like(self.point.s)))
-        return self._made[-1]
 
     def _direction(self, gap: float) -> tuple[Step, np.ndarray]:
         """The step, and its steepest falls as ``_steepest`` gives them."""

@@ -43,9 +43,9 @@ FIRST_SEGMENTS = 24
 MAY_MISS, SHALL_MISS = 0.5, 0.4
 """Breakpoints are added if the error of the chords is above the first share of the gap asked for, until it is
 at most the second.  Steps under the chords close the rest."""
-MAX_CELLS = 20_000_000
-"""Bins times segments: about 160 MB per array, and two dozen arrays."""
-MAX_LEAVES = 400_000
+MAX_CELLS = 140_000_000
+"""Bins times segments: about 1.1 GB per array of float64, and some six arrays."""
+MAX_LEAVES = 2**20
 """The most leaves for the interior point; bounds alone have no limit."""
 MAX_STEPS = 150
 """The most steps on one set of breakpoints."""
@@ -196,8 +196,8 @@ def multi_path_interval(
        of the path scores with the largest errors, and go on.  With a breakpoint at every level set of an
        optimal dual the chords have no error.
 
-    Memory: some 25 arrays of leaves × segments, at most 4 GB.  The arrays are small for threaded BLAS: on a
-    busy machine one thread (OPENBLAS_NUM_THREADS=1) is several times faster.  The first call in a process
+    Memory: some seven arrays of leaves × segments, at most 8 GB.  The arrays are small for threaded BLAS: on
+    a busy machine one thread (OPENBLAS_NUM_THREADS=1) is several times faster.  The first call in a process
     takes 0.2 s more, to load the compiled loops, and the first call after an installation some 3 s, to
     compile them.
 
@@ -217,7 +217,7 @@ def multi_path_interval(
     Raises:
         InvalidInputError: a bad number of drafts, gap or time limit, or a draft row whose sum is off by 1
             or more.
-        EnumerationTooLargeError: more than 400 000 leaves, unless the first two bounds meet, as those for one
+        EnumerationTooLargeError: more than 2^20 leaves, unless the first two bounds meet, as those for one
             path do.
 
     Example:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 
@@ -96,12 +95,6 @@ class LiveTree:
     def size(self) -> int:
         """n, the number of live nodes besides the root."""
         return len(self.parent)
-
-    @cached_property
-    def inner(self) -> np.ndarray:
-        """The number of every node among the nodes with children, and the next number for all others, [n]."""
-        has_children = np.bincount(self.parent, minlength=self.size + 1)[1:] > 0
-        return np.where(has_children, np.cumsum(has_children) - 1, has_children.sum())
 
     def nodes_at(self, depth: int) -> slice:
         """Where the nodes of a depth ≥ 1 stand in an array [n]."""

@@ -29,7 +29,7 @@ unknown per segment.
     [          1           h + Σ_ch p² h_ch  ]  (a, a),  [  0    -p h_ch  ]  (a, child).
 
    The matrix is symmetric quasi-definite, so it is eliminated from the leaves to the root without pivoting
-   (``tree_passes``).
+   (``tree_passes``), for the right-hand sides of the segments block by block (``tree_blocks``).
 
 3. Segments.  What remains is a dense symmetric positive semidefinite system in Δβ, factored by Cholesky.
 """
@@ -50,6 +50,7 @@ from spectheory.optima.interval.row_passes import (
     row_products,
     spread_rows,
 )
+from spectheory.optima.interval.tree_blocks import TreeBlock, TreeBlocks
 from spectheory.optima.interval.tree_passes import Edges, eliminate_columns, eliminate_nodes, solve_nodes
 
 
@@ -68,7 +69,7 @@ class Targets(NamedTuple):
     """Right-hand sides of the complementarity equations, relative to the products.
 
     Attributes:
-        pairs: H = R_π/(π s), [B, N], or [1, N] if all rows are equal, as for the predictor.
+        pairs: H = R_π/(π s), float32 [B, N], or [1, N] if all rows are equal, as for the predictor.
         of_rows: Σ_j π H and Σ_j φ π H, [B, 2].
         of_columns: Σ_b π H, [N].
         u, v: R_u/(u y) and R_v/(v z), [n].
@@ -96,13 +97,17 @@ class Workspace(NamedTuple):
     """Large arrays that systems use in turn: fresh memory costs more than a pass over it."""
 
     scaled_theta: np.ndarray  # θ̂ of ``row_passes``, [B, N]
-    of_c: np.ndarray  # [n, N]
-    of_x: np.ndarray  # [nodes with children + 1, N]
+    of_c: np.ndarray  # of the top and of one block, [.., N]
+    of_x: np.ndarray
+    blocks: TreeBlocks
 
     @staticmethod
     def of(live: LiveTree, segments: int) -> Workspace:
-        counts = (len(live.bin_mass), live.size, int(live.inner.max()) + 1)
-        return Workspace(*(np.empty((count, segments)) for count in counts))
+        blocks = TreeBlocks.of(live)
+        scaled_theta, of_c, of_x = (
+            np.empty((count, segments)) for count in (len(live.bin_mass), *blocks.shape)
+        )
+        return Workspace(scaled_theta, of_c, of_x, blocks)
 
 
 class NewtonSystem:
@@ -125,7 +130,8 @@ class NewtonSystem:
         self._moments, self._total, self._mean = moments, moments[:, 0], moments[:, 1]
         self._rows, self._columns = live.bin_mass - moments[:, 3], widths - sums[1]  # ρ and γ
         ones = np.ones(live.size)
-        self.predictor = Targets(np.full((1, len(slopes)), -1.0), -moments[:, 3:], -sums[1], -ones, -ones)
+        pairs = np.full((1, len(slopes)), -1.0, np.float32)
+        self.predictor = Targets(pairs, -moments[:, 3:], -sums[1], -ones, -ones)
         self._edges = Edges(live.parent, live.target_conditionals, point.u / point.y, point.z / point.v)
         self._inverse, self._lift = np.empty((live.size, 3)), np.empty((live.size, 4))
         pivot = np.tile([0.0, 1.0, 0.0], (live.size, 1))
@@ -140,12 +146,23 @@ class NewtonSystem:
 
     def _of_nodes(self, workspace: Workspace) -> np.ndarray:
         """The part of the system in Δβ from eliminating the nodes, [N, N]."""
-        live, (_, of_c, of_x) = self._live, workspace
-        of_c.fill(0.0)
-        of_x.fill(0.0)
-        spread_rows(self._scaled_theta, self._slopes, self._moments, live.bin_node - 1, of_c)
-        eliminate_columns(live.parent, self._inverse, self._lift, live.inner, of_c, of_x)
-        return of_x.T @ of_x - of_c.T @ of_c
+        (_, of_c, of_x, blocks), top = workspace, workspace.blocks.all[-1]
+        total = np.zeros((len(self._slopes), len(self._slopes)))
+
+        def start(block: TreeBlock) -> None:
+            of_c[block.of_c], of_x[block.of_x] = 0.0, 0.0
+            spread_rows(self._scaled_theta, self._slopes, self._moments, block.bins, block.places, of_c)
+
+        of_x[-1] = 0.0
+        start(top)
+        for block in blocks.all:
+            if block is not top:
+                start(block)
+            eliminate_columns(block.rows, self._inverse, self._lift, of_c, of_x)
+            c, x = of_c[block.of_c], of_x[block.of_x]
+            total += x.T @ x
+            total -= c.T @ c
+        return total
 
     def solve(self, targets: Targets) -> Step:
         """The step for given right-hand sides.

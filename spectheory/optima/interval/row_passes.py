@@ -7,7 +7,8 @@ H = R_π/(π s) a step has
     Δs_bj = Δα_b + Δβ_j - φ_j Δc_b,   σ_bj = Δs_bj / s_bj,   Δπ_bj / π_bj = H_bj - σ_bj,
 
 so it is H and a ``SlackDirection``.  Neither Δs nor Δπ nor the weights of the central path are stored.
-H is [B, N], or [1, N] if all its rows are equal (``_row_of``).
+H is [B, N], or [1, N] if all its rows are equal (``_row_of``), in float32: an error in H is one in the
+direction of the step, and not in the equations that a point solves.
 
 Output arrays come last; the caller allocates them.
 """
@@ -182,36 +183,36 @@ def least_ratios(s: np.ndarray, direction: SlackDirection, targets: np.ndarray, 
 
 
 @_compiled
-def moved_pairs(
-    pi: np.ndarray, s: np.ndarray, direction: SlackDirection, targets: np.ndarray, primal: float, dual: float,
-    new_pi: np.ndarray, new_s: np.ndarray,
-) -> None:  # fmt: skip
-    """π + primal Δπ and s + dual Δs, [B, N] each."""
+def move_pairs(
+    direction: SlackDirection, targets: np.ndarray, primal: float, dual: float, pi: np.ndarray, s: np.ndarray
+) -> None:
+    """π + primal Δπ and s + dual Δs in place of π and s, [B, N] each."""
     slopes, alpha, beta, scores = direction
     for b in range(len(pi)):
-        here, margin, goal, out, new = pi[b], s[b], _row_of(targets, b), new_pi[b], new_s[b]
+        here, margin, goal = pi[b], s[b], _row_of(targets, b)
         shift, score = alpha[b], scores[b]
         for j in range(len(slopes)):
             delta = shift + beta[j] - slopes[j] * score
-            out[j] = here[j] * (1.0 + primal * (goal[j] - delta / margin[j]))
-            new[j] = margin[j] + dual * delta
+            here[j] *= 1.0 + primal * (goal[j] - delta / margin[j])
+            margin[j] += dual * delta
 
 
 @_compiled
 def spread_rows(
-    scaled_theta: np.ndarray, slopes: np.ndarray, of_rows: np.ndarray, places: np.ndarray, spread: np.ndarray
-) -> None:
+    scaled_theta: np.ndarray, slopes: np.ndarray, of_rows: np.ndarray,
+    bins: np.ndarray, places: np.ndarray, spread: np.ndarray,
+) -> None:  # fmt: skip
     """E_bj = θ_bj (φ_j - φ̄_b) with θ_bj = √Θ_b θ̂_bj, from the results of ``row_moments``.
 
     Args:
-        places: which row of ``spread`` is the bin's, or -1, [B].
+        bins: which bins.
+        places: their rows of ``spread``.
         spread: E, [.., N].
     """
-    for b in range(len(scaled_theta)):
-        if places[b] >= 0:
-            row, out, scale, mean = scaled_theta[b], spread[places[b]], np.sqrt(of_rows[b, 0]), of_rows[b, 1]
-            for j in range(len(slopes)):
-                out[j] = row[j] * (scale * (slopes[j] - mean))
+    for b, place in zip(bins, places):  # noqa: B905 - numba has no strict=
+        row, out, scale, mean = scaled_theta[b], spread[place], np.sqrt(of_rows[b, 0]), of_rows[b, 1]
+        for j in range(len(slopes)):
+            out[j] = row[j] * (scale * (slopes[j] - mean))
 
 
 @_compiled

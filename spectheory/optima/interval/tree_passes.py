@@ -8,7 +8,7 @@ Every node is a 2 × 2 block in Δc and Δx, whose rows and columns have the let
                         parent, second letter a column of a.  Row operations with it eliminate a.
 
 Nodes are numbered as in ``LiveTree``: children after their parents and next to each other, and an array [n]
-leaves out the root.
+leaves out the root.  The N right-hand sides of the segments are eliminated block by block (``tree_blocks``).
 """
 
 from typing import NamedTuple
@@ -27,6 +27,24 @@ class Edges(NamedTuple):
     conditionals: np.ndarray
     g: np.ndarray
     h: np.ndarray
+
+
+class BlockRows(NamedTuple):
+    """Where a block of nodes stands in C and X, [m] each.
+
+    Attributes:
+        nodes: in an array [n], children after their parents.
+        of_nodes: their rows of C.
+        of_parents: the rows of their parents, -1 below the root.
+        inner: their rows of X.  Nodes without children share one row, of zeros.
+        inner_parents: the rows of their parents in X.
+    """
+
+    nodes: np.ndarray
+    of_nodes: np.ndarray
+    of_parents: np.ndarray
+    inner: np.ndarray
+    inner_parents: np.ndarray
 
 
 @_compiled
@@ -75,14 +93,9 @@ def solve_nodes(edges: Edges, inverse: np.ndarray, lift: np.ndarray, c: np.ndarr
 
 @_compiled
 def eliminate_columns(
-    parent: np.ndarray,
-    inverse: np.ndarray,
-    lift: np.ndarray,
-    inner: np.ndarray,
-    of_c: np.ndarray,
-    of_x: np.ndarray,
+    rows: BlockRows, inverse: np.ndarray, lift: np.ndarray, of_c: np.ndarray, of_x: np.ndarray
 ) -> None:
-    """The same row operations on N right-hand sides at once, which are then scaled.
+    """The same row operations on N right-hand sides at once, which are then scaled, for one block of nodes.
 
     Eliminated, the right-hand sides C and X of a node leave icc CᵀC + icx (CᵀX + XᵀC) + ixx XᵀX.  As
     icc < 0 < ixx - icx²/icc, that is -ĈᵀĈ + X̂ᵀX̂ with
@@ -90,16 +103,17 @@ def eliminate_columns(
         Ĉ = √-icc (C + (icx/icc) X),   X̂ = √(ixx - icx²/icc) X.
 
     Args:
-        inner: which row of X is the node's; nodes without children share the last, of zeros, [n].
-        of_c: C, overwritten by Ĉ, [n, N].
-        of_x: zeros, overwritten by X̂, [nodes with children + 1, N].
+        rows: of the block's nodes and of their parents.
+        of_c: C, overwritten by Ĉ in the block's rows, [.., N].
+        of_x: X, overwritten by X̂ there, [.., N].
     """
-    for node in range(len(parent) - 1, -1, -1):
-        c, x = of_c[node], of_x[inner[node]]
-        above = parent[node] - 1
+    nodes, of_nodes, of_parents, inner, inner_parents = rows
+    for i in range(len(nodes) - 1, -1, -1):
+        node, above = nodes[i], of_parents[i]
+        c, x = of_c[of_nodes[i]], of_x[inner[i]]
         if above >= 0:
             lcc, lcx, lxc, lxx = lift[node, 0], lift[node, 1], lift[node, 2], lift[node, 3]
-            above_c, above_x = of_c[above], of_x[inner[above]]
+            above_c, above_x = of_c[above], of_x[inner_parents[i]]
             for j in range(len(c)):
                 above_c[j] -= lcc * c[j] + lcx * x[j]
                 above_x[j] -= lxc * c[j] + lxx * x[j]

@@ -9,7 +9,7 @@ from spectheory.optima.bounds.context_tree import ContextTree
 from spectheory.optima.bounds.level_sets import LevelSets
 from spectheory.optima.interval import interior_point
 from spectheory.optima.interval.breakpoints import first_breakpoints
-from spectheory.optima.interval.interior_point import RETREAT, ChordProgram, _predicted_gap
+from spectheory.optima.interval.interior_point import APART, RETREAT, ChordProgram, _predicted_gap
 from spectheory.optima.interval.live_tree import LiveTree
 from spectheory.optima.interval.newton import NewtonSystem, Point, Step, Targets, Workspace
 from spectheory.pairs.pair import ModelPair
@@ -51,8 +51,9 @@ def test_more_breakpoints_keep_the_iterate_feasible_with_room() -> None:
     """Half of the tightest s of every segment stays, and π keeps its marginals and its law."""
     program = small_program(num_drafts=3)
     edges = program.edges
-    for _ in range(4):
+    for _ in range(6):
         program.step()
+    assert program.restart is not program.point
     finer = np.sort(np.concatenate([edges, 0.5 * (edges[1:] + edges[:-1])]))
     refined, start = program.refined(finer), program.restart
     kept = refined.point.s / np.repeat(start.s, 2, axis=1)
@@ -62,24 +63,39 @@ def test_more_breakpoints_keep_the_iterate_feasible_with_room() -> None:
     assert refined.bin_law == pytest.approx(program.bin_law)
 
 
-def test_new_breakpoints_start_from_the_last_iterate_of_a_larger_gap() -> None:
-    """At first from where the program started, then from a few times the gap before the latest step."""
+def test_new_rows_are_made_a_few_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    program = small_program(num_drafts=3)
+    for _ in range(6):
+        program.step()
+    finer = np.sort(np.concatenate([program.edges, 0.5 * (program.edges[1:] + program.edges[:-1])]))
+    at_once = program.refined(finer).point
+    monkeypatch.setattr(interior_point, "ROWS_AT_ONCE", 2)
+    assert same(program.refined(finer).point, at_once)
+    monkeypatch.setattr(interior_point, "ROWS_AT_ONCE", 0)
+    with pytest.raises(ValueError, match="must not be zero"):  # the partner: it is read
+        program.refined(finer)
+
+
+def test_new_breakpoints_start_from_an_iterate_of_a_larger_gap() -> None:
+    """At first from where the program started, then from ten to a hundred times the gap before the latest
+    step, in float32."""
     program = small_program(3, 3, 24)
     assert program.restart is program.point
-    points, gaps, copies = [program.point], [program.gap], [copied(program.point)]
-    for _ in range(12):
+    gaps, copies, numbers = [program.gap], [copied(program.point)], []
+    for _ in range(16):
         program.step()
-        number = next(place for place, point in enumerate(points) if point is program.restart)
-        assert same(program.restart, copies[number])
-        larger = [place for place, gap in enumerate(gaps) if gap >= RETREAT * gaps[-1]]
-        assert number >= max(larger, default=0) - 1
+        restart = program.restart
+        (number,) = (place for place, copy in enumerate(copies) if np.array_equal(copy.u, restart.u))
+        numbers.append(number)
+        for kept, was in zip(restart[:2], copies[number][:2], strict=True):
+            assert kept.dtype == np.float32
+            assert np.array_equal(kept, was.astype(np.float32))
         assert gaps[number] >= RETREAT * gaps[-1] or number == 0
-        points.append(program.point)
+        assert gaps[number] <= 2 * APART * RETREAT * gaps[-1] or gaps[0] < RETREAT * gaps[-1]
         gaps.append(program.gap)
         copies.append(copied(program.point))
-    assert program.restart is not points[0]
-    assert len(program._earlier) <= 5
-    assert not all(map(same, points, copies))  # the partner: what is forgotten is written over
+    assert len(set(numbers)) > 2
+    assert len(program._earlier) <= 3
 
 
 def infeasibility(program: ChordProgram) -> dict[str, float]:
@@ -181,46 +197,16 @@ def test_a_correction_that_is_no_number_is_not_taken(monkeypatch: pytest.MonkeyP
     assert same(program.point, uncorrected.point)
 
 
-def test_an_iterate_set_from_outside_is_not_written_over() -> None:
-    """Going back to ``restart`` keeps it, and the arrays of a start stay the caller's."""
+def test_a_refined_program_starts_with_arrays_of_its_own() -> None:
+    """Also where the iterate to start from is the one at hand."""
     program = small_program()
-    start, before = program.point, copied(program.point)
-    for _ in range(3):
-        program.step()
-    program.point, kept = program.restart, copied(program.restart)
-    program.step()
-    assert same(program.restart, kept)
-    for point in (before, program.point):
-        started = ChordProgram(program.live, 2, program.edges, point)
-        content = copied(point)
-        for _ in range(12):
-            started.step()
-        assert started.restart is not point
-        assert same(point, content)
-    assert same(start, before)
-
-
-def test_an_interrupted_step_is_no_step(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Ctrl-C after π and s are written leaves the iterates, and the same steps follow."""
-    program, uninterrupted = small_program(), small_program()
-    moved_pairs = interior_point.moved_pairs
-
-    def interrupted(*arguments: object) -> None:
-        moved_pairs(*arguments)
-        raise KeyboardInterrupt
-
-    for _ in range(12):
-        point, restart = copied(program.point), copied(program.restart)
-        monkeypatch.setattr(interior_point, "moved_pairs", interrupted)
-        with pytest.raises(KeyboardInterrupt):
+    for steps in (0, 6):
+        for _ in range(steps):
             program.step()
-        monkeypatch.undo()
-        assert same(program.point, point)
-        assert same(program.restart, restart)
-        program.step()
-        uninterrupted.step()
-        assert same(program.point, uninterrupted.point)
-        assert same(program.restart, uninterrupted.restart)
+        refined, content = program.refined(program.edges), copied(program.point)
+        for _ in range(3):
+            refined.step()
+        assert same(program.point, content)
 
 
 @pytest.mark.parametrize("part", ["pi", "s", "u", "y", "v", "z"])
@@ -242,7 +228,7 @@ def test_a_step_that_is_no_number_is_refused(monkeypatch: pytest.MonkeyPatch) ->
         return solve(system, targets)._replace(z=np.full(program.live.size, np.nan))
 
     monkeypatch.setattr(NewtonSystem, "solve", no_number)
-    before = program.point
+    before = copied(program.point)
     with pytest.raises(SolverError, match="step is not finite"):
         program.step()
-    assert program.point is before
+    assert same(program.point, before)

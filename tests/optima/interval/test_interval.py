@@ -11,6 +11,7 @@ from spectheory import instances
 from spectheory.foundation.errors import EnumerationTooLargeError, InvalidInputError
 from spectheory.optima import multi_path_optimum, optimal_acceptance, single_path_optimum, solve
 from spectheory.optima.bounds.antichain_hulls import most_violated_antichain
+from spectheory.optima.interval import interval
 from spectheory.optima.interval.interval import multi_path_interval
 from spectheory.pairs.pair import ModelPair
 
@@ -250,7 +251,9 @@ def test_tiny_probabilities_and_many_drafts(num_drafts: int) -> None:
     proofs_hold(pair, num_drafts, more)
 
 
-def test_one_path_has_its_optimum_beyond_the_leaves_of_the_interior_point() -> None:
+def test_one_path_has_its_optimum_beyond_the_leaves_of_the_interior_point(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     """For one path the first two bounds meet; for two they do not, and the pair is too large for more.
 
     Block verification there: E[τ] = Σ_l E[w_l] with w_l = min(1, w_{l-1} p/q), so w = 3^-j with j one up on A
@@ -265,11 +268,12 @@ def test_one_path_has_its_optimum_beyond_the_leaves_of_the_interior_point() -> N
         walk = grown
         accepted += sum(mass / 3**level for level, mass in walk.items())
     pair = ModelPair.context_free_pair([0.25, 0.75], [0.75, 0.25], draft_length=19)
+    monkeypatch.setattr(interval, "MAX_LEAVES", 2**19 - 1)
     best = multi_path_interval(pair, 1)
     assert best.status == "optimal"
     assert best.lower <= accepted <= best.upper
     assert best.gap < 1e-7
-    with pytest.raises(EnumerationTooLargeError, match="524288 leaves, the limit is 400000"):
+    with pytest.raises(EnumerationTooLargeError, match="524288 leaves, the limit is 524287"):
         multi_path_interval(pair, 2)
 
 

@@ -65,7 +65,7 @@ def test_a_step_solves_its_equations(threshold: float, segments: int) -> None:
     pi = program.point.pi * rng.uniform(0.9, 1.1, program.point.pi.shape)
     point = program.point._replace(pi=pi / pi.sum())
     system = NewtonSystem(live, program.slopes, program.widths, point, Workspace.of(live, segments))
-    pairs, (u, v) = rng.normal(size=pi.shape), rng.normal(size=(2, live.size))
+    pairs, (u, v) = rng.normal(size=pi.shape).astype(np.float32), rng.normal(size=(2, live.size))
     goals = point.pi * pairs
     of_rows = np.stack([goals.sum(axis=1), goals @ program.slopes], axis=1)
     for targets in (system.predictor, Targets(pairs, of_rows, goals.sum(axis=0), u, v)):

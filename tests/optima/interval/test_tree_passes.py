@@ -6,6 +6,7 @@ import pytest
 from spectheory import instances
 from spectheory.optima.bounds.context_tree import ContextTree
 from spectheory.optima.interval.live_tree import LiveTree
+from spectheory.optima.interval.tree_blocks import TreeBlocks
 from spectheory.optima.interval.tree_passes import Edges, eliminate_columns, eliminate_nodes, solve_nodes
 
 THRESHOLDS = (1e-9, 0.02)  # the whole tree, and one with nodes without children at every depth
@@ -48,15 +49,43 @@ def test_one_right_hand_side(threshold: float) -> None:
 
 
 @pytest.mark.parametrize("threshold", THRESHOLDS)
-def test_many_right_hand_sides(threshold: float) -> None:
-    """X̂ᵀX̂ - ĈᵀĈ = (C, 0)ᵀ M⁻¹ (C, 0), however many nodes have children."""
+@pytest.mark.parametrize("nodes", [1, 3, 5, 12, 1000])
+def test_many_right_hand_sides(threshold: float, nodes: int) -> None:
+    """X̂ᵀX̂ - ĈᵀĈ = (C, 0)ᵀ M⁻¹ (C, 0), however many nodes have children, and into whatever blocks they go."""
     case = Case(threshold)
-    childless = case.live.inner == case.live.inner.max()
-    assert 0 < childless.sum() < case.n
-    of_c, of_x = case.rng.normal(size=(case.n, 5)), np.zeros((case.live.inner.max() + 1, 5))
-    columns = np.concatenate([of_c, np.zeros((case.n, 5))])
-    eliminate_columns(case.live.parent, case.inverse, case.lift, case.live.inner, of_c, of_x)
+    blocks = TreeBlocks.of(case.live, nodes)
+    assert sorted(np.concatenate([block.rows.nodes for block in blocks.all])) == list(range(case.n))
+    assert (len(blocks.all) == 1) == (nodes >= case.n)
+    right = case.rng.normal(size=(case.n, 5))
+    of_c, of_x = (np.zeros((count, 5)) for count in blocks.shape)
+    found, with_wrong_sign = np.zeros((2, 5, 5))
+    of_c[blocks.all[-1].of_c] = right[blocks.all[-1].rows.nodes]
+    for block in blocks.all:
+        if block is not blocks.all[-1]:
+            of_c[block.of_c], of_x[block.of_x] = right[block.rows.nodes], 0.0
+        eliminate_columns(block.rows, case.inverse, case.lift, of_c, of_x)
+        c, x = of_c[block.of_c], of_x[block.of_x]
+        found += x.T @ x - c.T @ c
+        with_wrong_sign += x.T @ x + c.T @ c
+    columns = np.concatenate([right, np.zeros((case.n, 5))])
     expected = columns.T @ np.linalg.solve(case.matrix, columns)
-    assert of_x.T @ of_x - of_c.T @ of_c == pytest.approx(expected, rel=1e-10)
-    assert of_x.T @ of_x + of_c.T @ of_c != pytest.approx(expected, rel=1e-2)  # the partner: signs matter
+    assert found == pytest.approx(expected, rel=1e-10)
+    assert with_wrong_sign != pytest.approx(expected, rel=1e-2)  # the partner
     assert not of_x[-1].any()
+
+
+@pytest.mark.parametrize("threshold", THRESHOLDS)
+def test_blocks_are_subtrees_with_their_bins(threshold: float) -> None:
+    """No edge leads from a block to another one than the top, and a bin's row is that of its node."""
+    live = Case(threshold).live
+    blocks = TreeBlocks.of(live, 5)
+    of_node = np.full(live.size, -1)
+    for number, block in enumerate(blocks.all):
+        of_node[block.rows.nodes] = number
+        assert (block.rows.nodes[block.places - block.of_c.start] == live.bin_node[block.bins] - 1).all()
+    assert sorted(np.concatenate([block.bins for block in blocks.all])) == sorted(
+        np.flatnonzero(live.bin_node > 0)
+    )
+    below_root = live.parent > 0
+    above = of_node[live.parent[below_root] - 1]
+    assert ((above == of_node[below_root]) | (above == len(blocks.all) - 1)).all()
