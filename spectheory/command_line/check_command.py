@@ -16,7 +16,7 @@ import click
 from spectheory import __version__
 from spectheory.command_line.options import json_option
 from spectheory.command_line.output import EXIT_DEFECT, EXIT_NOT_DECIDED, MADE_AGAIN, print_json
-from spectheory.foundation.documents import parse_json
+from spectheory.foundation.documents import parse_json, read_file
 from spectheory.foundation.errors import ComputationError, InvalidInputError, UnknownNameError
 
 SAME, DIFFERS, NOT_HERE = "the same", "differs", "cannot be made again here"
@@ -54,7 +54,7 @@ def check(file: Path, names: tuple[str, ...], cache: str | None, checkout: str |
     The exit status is 0 if the result is the same or the proof holds, 1 if it differs or does not hold, and 4
     if it cannot be made again here.
     """
-    data = file.read_bytes()
+    data = read_file(file)
     document = None if data[:2] == GZIP else _read(file, data)
     kind = "spectheory-proof/1" if document is None else document["format"]
     if (cache or checkout) and kind != "spectheory-audit/1":

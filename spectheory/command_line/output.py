@@ -135,7 +135,7 @@ def print_csv(rows: Sequence[Mapping[str, Any]]) -> None:
     """Rows as CSV on stdout, a header first; an unknown value is empty, and a nested value is JSON."""
     text = io.StringIO()
     fields = dict.fromkeys(field for row in rows for field in row)
-    writer = csv.DictWriter(text, list(fields), lineterminator="\n")
+    writer = csv.DictWriter(text, fields, lineterminator="\n")
     writer.writeheader()
     for row in rows:
         nested = {field: value for field, value in row.items() if isinstance(value, (dict, list, tuple))}

@@ -332,15 +332,16 @@ def law_of(
     pair = problem.pair
     enumerated, as_multisets, assumed = _tuples_to_enumerate(problem)
     count = enumerated.count_tuples(problem.pair, as_multisets)
-    if count > max_tuples or enumerated.num_drafts > MAX_ENUMERATED_DRAFTS:
+    of_user = isinstance(problem.verifier, UserVerifier)  # whose declarations are checked on whole tuples
+    num_drafts = (problem.process if of_user else enumerated).num_drafts
+    if count > max_tuples or num_drafts > MAX_ENUMERATED_DRAFTS:
         how_many = "more than 10^300" if count == inf else count
         raise EnumerationTooLargeError(
-            f"{how_many} tuples of {enumerated.num_drafts} drafted paths (vocabulary {pair.vocab_size}, "
+            f"{how_many} tuples of {num_drafts} drafted paths (vocabulary {pair.vocab_size}, "
             f"draft length {pair.draft_length}) exceed max_tuples = {max_tuples}; "
             "use fewer drafts, a shorter draft length, restrict() to fewer tokens, or `spectheory simulate`"
         )
     size = max(1, chunk_entries // (enumerated.num_drafts * (pair.draft_length + 1) * pair.vocab_size))
-    of_user = isinstance(problem.verifier, UserVerifier)
     if of_user:
         leaves = sampled_leaves(problem)
         check_again = check_function_of_inputs(problem, leaves, tolerance)
@@ -482,8 +483,10 @@ def _is_mixture_over_paths(evaluator: Evaluator, problem: Problem, count: int, t
     The family has this property (theory.md Statement 5.3).  An algorithm of it with a mistake need not, so
     the laws of a sample of tuples, summed with different weights, are compared with the mixtures.
     """
+    if not isinstance(evaluator.verifier, PathSelection):
+        return False
     leaves = sampled_leaves(problem, CHECKED_TUPLES)
-    if count < WORTH_A_MIXTURE * len(leaves) or not isinstance(evaluator.verifier, PathSelection):
+    if count < WORTH_A_MIXTURE * len(leaves):
         return False
     if evaluator.verifier.path_chances(*evaluator.tuples(leaves[:1])[1:]) is None:
         return False

@@ -16,15 +16,21 @@ from math import isinf
 from pathlib import Path
 from typing import Any
 
+from flint import fmpq
+
+from spectheory.foundation.errors import InvalidInputError
+
 LONGEST_RATIONAL = 40
 """Characters of a rational beyond which a text for people cuts it."""
 SHOWN_OF_LONGER = 20
+MAX_BYTES = 500_000_000
+"""The longest file that is read as a pair or a result."""
 
 
 def to_json(value: Any) -> Any:
     """A value as JSON holds it: rationals as texts, numbers of numpy as numbers, dataclasses as objects."""
     if isinstance(value, Fraction):
-        return str(value)
+        return exact_text(value)
     if is_dataclass(value):
         return {field.name: to_json(getattr(value, field.name)) for field in fields(value)}
     if isinstance(value, Mapping):
@@ -32,6 +38,20 @@ def to_json(value: Any) -> Any:
     if isinstance(value, (tuple, list)):
         return [to_json(entry) for entry in value]
     return value.item() if hasattr(value, "item") else value
+
+
+def read_file(path: Path) -> bytes:
+    """The bytes of a pair or a result that somebody names.
+
+    Raises:
+        InvalidInputError: it is longer than any, as a device without an end.
+        OSError: it cannot be read.
+    """
+    with path.open("rb") as file:
+        found = file.read(MAX_BYTES + 1)
+    if len(found) > MAX_BYTES:
+        raise InvalidInputError(f"{path} has more than {MAX_BYTES} bytes; name a pair or a result")
+    return found
 
 
 def parse_json(text: str | bytes) -> Any:
@@ -106,7 +126,8 @@ def replace_file(path: Path, content: str | bytes) -> None:
 
 def exact_text(value: Any) -> str | None:
     """A rational as text, and ``None`` for a float, which has no exact text."""
-    return str(value) if isinstance(value, Fraction) else None
+    # Python's own text of a whole number has at most 4300 digits.
+    return str(fmpq(value.numerator, value.denominator)) if isinstance(value, Fraction) else None
 
 
 def both(name: str, value: Any) -> dict[str, Any]:
@@ -141,9 +162,9 @@ def number_text(value: Any, *, decimal: bool = True) -> str:
     """
     if value is None:
         return "-"
-    if not isinstance(value, Fraction):
+    text = exact_text(value)
+    if text is None:
         return decimal_text(value)
-    text = str(value)
     if len(text) > LONGEST_RATIONAL:
         return f"{text[:SHOWN_OF_LONGER]}... = {decimal_text(value)}"
     return f"{text} = {decimal_text(value)}" if decimal and value.denominator != 1 else text

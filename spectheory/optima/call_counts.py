@@ -131,6 +131,9 @@ def largest_loss_of_two_calls(draft_length: int) -> Fraction:
 def _solved(question: str, models: ExtendedPair, left: int, counts_tokens: bool) -> SeveralCalls:
     best, block = (_Calls(models, counts_tokens, always_block) for always_block in (False, True))
     sign = 1 if counts_tokens else -1
+    for calls in (best, block):
+        for fewer in range(left):  # from the last call to the first, for a shallow recursion
+            calls.worth((), fewer)
     value, of_block = (plain_number(sign * calls.worth((), left)) for calls in (best, block))
     return SeveralCalls(question, value, of_block, best.first_call(left))
 

@@ -15,7 +15,7 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from spectheory.foundation.documents import parse_json, replace_file
+from spectheory.foundation.documents import parse_json, read_file, replace_file
 from spectheory.foundation.errors import InvalidPairError
 from spectheory.foundation.validation import is_number
 from spectheory.pairs.contexts import Context, context_text
@@ -44,7 +44,7 @@ def read_document(path: str | Path) -> Any:
     if str(path) == "-" and sys.stdin is None:
         raise InvalidPairError("stdin is closed; there is no pair to read")
     try:
-        text = sys.stdin.read() if str(path) == "-" else Path(path).read_text(encoding="utf-8")
+        text = sys.stdin.read() if str(path) == "-" else read_file(Path(path)).decode()
         return parse_json(text)
     except OSError as error:
         raise InvalidPairError(f"cannot read {path}: {error.strerror}") from error

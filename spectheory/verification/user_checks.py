@@ -27,6 +27,11 @@ from spectheory.verification.verifier import UserVerifier, Verifier
 
 SAMPLED_TUPLES = 512
 ASKED_ALONE = 4
+BATCH_SIZES = 32
+"""A verifier is asked about batches of 1 to so many tuples: of all sizes in its first check, then of one."""
+REPEATS = 6
+"""A call is made so many times more before a difference is put down to anything but random numbers."""
+RANDOM = "the same call gives different outcomes, from internal state or random numbers"
 TupleLaw = dict[tuple[int, int, int], Any]
 """(depth, number of the prefix, correction token) -> probability, given one tuple of drafts."""
 
@@ -48,7 +53,8 @@ def check_answers(verifier: Verifier, drafted: Sequence[Array], tolerance: float
     4. some alone, one beside itself, all in another order, in new arrays and two batches: dependence on
        other tuples of the batch.  All these outcomes are made first, and their corrections alternate, the
        last stop first: state that outcomes share;
-    5. in that order, written into the given arrays: answers cached by the identity of an array.
+    5. in that order, written into the given arrays: answers cached by the identity of an array;
+    6. in batches of 1 to 32 tuples: dependence on the size of the batch.
 
     Args:
         verifier: the user's.
@@ -70,6 +76,8 @@ def check_answers(verifier: Verifier, drafted: Sequence[Array], tolerance: float
     def check(answer: _Answer, tuples: Any, fault: str) -> None:
         differs = _differs(first, answer, tuples, tolerance)
         if differs.any():
+            if fault != RANDOM:
+                refuse_random()
             drafts = drafted[0][tuples][int(first_true(differs))].tolist()
             raise InvalidOutcomeError(
                 f"verifier {verifier.name!r} is not a function of its inputs: {fault} (drafts {drafts}); "
@@ -77,12 +85,15 @@ def check_answers(verifier: Verifier, drafted: Sequence[Array], tolerance: float
             )
 
     def check_again(lent: Sequence[PrivateCopy] = given) -> None:
-        fault = "the same call gives different outcomes, from internal state or random numbers"
-        check(answer(lent), slice(None), fault)
+        check(answer(lent), slice(None), RANDOM)
+
+    def refuse_random() -> None:
+        for _ in range(REPEATS):
+            check_again(verifier.lend(*drafted))
 
     first = answer(given)
     check_again()
-    _check_mixed_stops(verifier, drafted, first, tolerance)
+    _check_mixed_stops(verifier, drafted, first, tolerance, refuse_random)
     count, xp = len(drafted[0]), namespace(drafted[0])
     shuffled = np.random.default_rng(1).permutation(count)
     order = np.empty_like(shuffled)
@@ -103,6 +114,10 @@ def check_answers(verifier: Verifier, drafted: Sequence[Array], tolerance: float
     again = [copy.now_in(lent.theirs) for lent, copy in zip(given, moved, strict=True)]
     fault = "given other contents in the same array objects it repeats an old answer"
     check(answer(again), order, fault)
+    for size in () if runs_a_sampler(verifier) else verifier.sizes_to_ask(BATCH_SIZES):
+        part = xp.asarray(np.arange(size) % count, device=drafted[0].device)
+        fault = f"its answer for one tuple of drafts depends on the size of its batch, here {size}"
+        check(answer(verifier.lend(*(array[part] for array in drafted))), part, fault)
     return lambda: check_again(verifier.lend(*drafted))
 
 
@@ -151,7 +166,11 @@ class BatchSizes:
 
 
 def _check_mixed_stops(
-    verifier: Verifier, drafted: Sequence[Array], first: _Answer, tolerance: float
+    verifier: Verifier,
+    drafted: Sequence[Array],
+    first: _Answer,
+    tolerance: float,
+    refuse_random: Callable[[], None],
 ) -> None:
     """Refuse a correction whose row for one stop depends on the other stops of the call.
 
@@ -160,13 +179,19 @@ def _check_mixed_stops(
     """
     outcome = verifier.outcome(*drafted)
     slack = float_tolerance(first.stop_probs, tolerance)
+    if not (abs(outcome.stop_probs - first.stop_probs) <= slack).all():
+        refuse_random()
+        raise InvalidOutcomeError(f"verifier {verifier.name!r} is not a function of its inputs: {RANDOM}")
     for stops in 2 * list(_made_stops(outcome)):
         rows = outcome.correction(*stops)
         for path_index, length in set(zip(*(numbers.tolist() for numbers in stops), strict=True)):
+            if (path_index, length) not in first.joint:  # made within the tolerance of floats
+                continue
             here = (stops[0] == path_index) & (stops[1] == length)
             found = rows[here] * outcome.stop_probs[here, path_index, length][:, None]
             wrong = ~(abs(found - first.joint[path_index, length][here]) <= slack).all(-1)
             if wrong.any():
+                refuse_random()
                 drafts = drafted[0][here][int(first_true(wrong))].tolist()
                 raise InvalidOutcomeError(
                     f"verifier {verifier.name!r} is not a function of its inputs: its correction for one "

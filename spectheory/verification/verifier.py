@@ -216,10 +216,12 @@ class UserVerifier(Verifier):
         unbound: the verifier whose ``bind`` this is the result of; ``None`` where user code has none.
         on_models: what its ``bind`` returned without a pair, before it saw this one; ``None`` where it
             refused, or returned the object itself.
+        checks: how many checks have asked it about batches of other sizes.
     """
 
     unbound: UserVerifier | None = None
     on_models: Verifier | None = None
+    checks: int = 0
 
     def __init__(self, user_object: Any, name: str | None = None) -> None:
         self.user_object = user_object
@@ -267,6 +269,12 @@ class UserVerifier(Verifier):
 
     def outcome(self, paths: Array, target_rows: Array, draft_rows: Array) -> Outcome:
         return self.ask(self.lend(paths, target_rows, draft_rows))
+
+    def sizes_to_ask(self, most: int) -> Sequence[int]:
+        """Sizes of batches to compare now: all up to ``most`` at first, then one after the other."""
+        asked = self if self.unbound is None else self.unbound
+        asked.checks += 1
+        return range(1, most + 1) if asked.checks == 1 else [(asked.checks - 2) % most + 1]
 
     def lend(self, *arrays: Array) -> tuple[PrivateCopy, ...]:
         """Copies of arrays for user code, with the rationals that it computes with."""

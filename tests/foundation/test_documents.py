@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 from fractions import Fraction
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -9,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from spectheory.foundation import documents
 from spectheory.foundation.documents import (
     LONGEST_RATIONAL,
     both,
@@ -18,6 +20,7 @@ from spectheory.foundation.documents import (
     to_json,
     value_text,
 )
+from spectheory.foundation.errors import InvalidInputError
 
 
 @dataclass
@@ -98,3 +101,22 @@ def test_documents_hold_what_json_holds() -> None:
         "value": False,
         "inner": None,
     }
+
+
+def test_long_rationals_have_a_text_and_endless_files_have_none(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """Python's own text of a whole number ends at 4300 digits."""
+    long = Fraction(1, 10**5000)
+    with pytest.raises(ValueError, match="4300 digits"):
+        str(long)
+    assert to_json(long) == exact_text(long) == "1/1" + 5000 * "0"
+    assert number_text(long).startswith("1/1000")
+    assert to_json(Fraction(3)) == "3"
+    file = tmp_path / "pair.json"
+    file.write_bytes(b"12345")
+    monkeypatch.setattr(documents, "MAX_BYTES", 5)
+    assert documents.read_file(file) == b"12345"
+    monkeypatch.setattr(documents, "MAX_BYTES", 4)
+    with pytest.raises(InvalidInputError, match=r"pair\.json has more than 4 bytes"):
+        documents.read_file(file)

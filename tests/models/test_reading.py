@@ -83,6 +83,16 @@ def test_a_sliding_window_is_read_right() -> None:
     assert float((row - wide).abs().max()) > 1e-3  # the partner
 
 
+@pytest.mark.parametrize("length", range(8, 14))
+def test_drafts_that_reach_beyond_a_window_are_read_right(length: int) -> None:
+    """Texts about as long as the window of twelve tokens; with three drafted ones some are longer."""
+    pair, prompts = family_pair("mistral, sliding"), [[3 + 2 * number for number in range(length)]]
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always", Notice)
+        assert difference(pair, prompts) < 1e-5
+    assert bool(caught) == (length + 3 > 12)
+
+
 def test_recomputing_gives_the_numbers_of_caching(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     folders = save_pair(tmp_path, "gpt2")
     cached = LanguageModelPair.load(*folders, device="cpu")

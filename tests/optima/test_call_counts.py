@@ -283,3 +283,10 @@ def test_bad_questions_are_refused(question: Any) -> None:
         early_stop(2)
     with pytest.raises(InvalidInputError, match="ratio must lie"):
         early_stop(3, Fraction(5, 4))
+
+
+def test_many_calls_need_no_deep_recursion() -> None:
+    """400 calls, and the number of tokens that they make on two equal models."""
+    same = ModelPair.context_free_pair(["1/2", "1/2"], ["1/2", "1/2"], 1)
+    assert most_decoded_tokens(same, 400).value == 800
+    assert fewest_calls(same, 800).value == 400

@@ -49,6 +49,11 @@ def test_two_tokens_are_remembered() -> None:
     changed = ModelPair.from_contexts(rows | {(2, 2, 2): row(())}, draft, 3)
     with pytest.raises(InvalidInputError, match=r"target row at context \(2, 2, 2\) .* last 2 tokens"):
         ExtendedPair(changed, memory=2)
+    forgets = {context: row(context[-1:]) for context in rows}
+    looks = {context: row(context) for context in draft}
+    with pytest.raises(InvalidInputError, match=r"draft row at context \(.*\) .* last 1 tokens"):
+        ExtendedPair(ModelPair.from_contexts(forgets, looks, 3), memory=1)
+    assert ExtendedPair(ModelPair.from_contexts(forgets, draft, 3), memory=1).memory == 1
 
 
 def test_memory_that_the_rows_do_not_have_is_refused() -> None:

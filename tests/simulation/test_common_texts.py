@@ -176,6 +176,8 @@ def test_the_base_of_gains_is_chosen(pair: LanguageModelPair) -> None:
     one = over.one_table()
     assert one.labels() == ["verifier", "K", "tokens per call", "gain over spectr"]
     assert len(one.texts()) == len(over.estimates)
+    lossy = simulated(pair, ["token", "greedy_block"]).one_table()
+    assert [row[0] for row in lossy.texts()] == ["token", "greedy_block *"]
     assert [row[3] == "" for row in one.texts()] == [entry.gain is None for entry in over.estimates]
     assert r"$\pm$" in over.to_latex()
     assert over.tables()[1].texts()[0][0] == "greedy_multipath"

@@ -1,5 +1,6 @@
 """A law is a function of its inputs: each way to fool the instrument is one line that names the fault."""
 
+import random
 from collections.abc import Callable
 from typing import Any
 
@@ -184,6 +185,58 @@ def test_a_batch_of_another_size_is_asked_about() -> None:
     """16 tuples, asked about all at once, alone and in halves; only the halves show this fault."""
     with pytest.raises(InvalidOutcomeError, match="depends on the other tuples of the batch"):
         certify(AnotherForHalves(), instances.two_token(2), 2)
+
+
+class WrongInBatchesOf(UserToken):
+    """Takes the first path whole in batches of one size."""
+
+    def __init__(self, size: int) -> None:
+        self.size = size
+
+    def outcome(self, paths: Any, target_rows: Any, draft_rows: Any) -> Outcome:
+        right = super().outcome(paths, target_rows, draft_rows)
+        if len(paths) != self.size:
+            return right
+        stops = 0 * right.stop_probs
+        stops[:, 0, -1] += 1
+        return Outcome(stops, right.correction)
+
+
+@pytest.mark.parametrize("size", [2, 3, 7, 19, 31, 32])
+def test_batches_of_every_small_size_are_asked_about(size: int) -> None:
+    """On a pair of two tuples of drafts; the partner is wrong in batches that are not asked about."""
+    pair = instances.two_token(1)
+    with pytest.raises(InvalidOutcomeError, match="is not a function of its inputs"):
+        certify(WrongInBatchesOf(size), pair)
+    assert certify(WrongInBatchesOf(33), pair).total_variation == 0
+
+
+def test_later_checks_ask_about_one_size_each() -> None:
+    verifier = as_verifier(UserToken())
+    assert list(verifier.sizes_to_ask(4)) == [1, 2, 3, 4]
+    assert [list(verifier.sizes_to_ask(4)) for _ in range(5)] == [[1], [2], [3], [4], [1]]
+
+
+class ThrowsADie(UserToken):
+    """Now and then it stops at once, by a coin of its own."""
+
+    def __init__(self, seed: int) -> None:
+        self.draw = random.Random(seed).random
+
+    def outcome(self, paths: Any, target_rows: Any, draft_rows: Any) -> Outcome:
+        right = super().outcome(paths, target_rows, draft_rows)
+        if self.draw() < 0.5:
+            return right
+        stops = 0 * right.stop_probs
+        stops[:, 0, 0] += 1
+        return Outcome(stops, lambda path_index, length: target_rows[:, 0, 0])
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_random_numbers_are_called_random_numbers(seed: int) -> None:
+    """Whatever check they fail first, a stop that only a later call makes among them."""
+    with pytest.raises(InvalidOutcomeError, match="from internal state or random numbers"):
+        certify(ThrowsADie(seed), instances.two_token(2))
 
 
 class ReturnsStops:

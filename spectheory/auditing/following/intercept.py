@@ -11,6 +11,7 @@ numbers and are a finding.
 """
 
 import gc
+import operator
 import os
 import random
 import re
@@ -21,7 +22,7 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cache, cached_property
-from itertools import compress
+from itertools import compress, takewhile
 from typing import Any
 
 import numpy as np
@@ -118,12 +119,17 @@ _ONE_AT_A_TIME = threading.RLock()
 
 
 @contextmanager
-def intercepted(tape: Tape, journal: Journal) -> Iterator[None]:
+def intercepted(tape: Tape, journal: Journal, *handed: torch.Generator) -> Iterator[None]:
     """All random numbers come from the tape.
+
+    Args:
+        tape: of the run.
+        journal: receives the observations.
+        handed: the generators that the sampler is given.
 
     Raises:
         NotEnumerableError: the code uses an unknown random function, a network or another process.
-        HiddenRandomnessError: a number was drawn by a function that was not replaced.
+        HiddenRandomnessError: a number was drawn by a function that was not replaced, or in another thread.
         InvalidInputError: another thread has replaced them.
     """
     if not _ONE_AT_A_TIME.acquire(blocking=False):
@@ -132,15 +138,16 @@ def intercepted(tape: Tape, journal: Journal) -> Iterator[None]:
             "the whole process; audit one after the other, or in another process"
         )
     try:
-        yield from _intercepted(tape, journal)
+        yield from _intercepted(tape, journal, handed)
     finally:
         _ONE_AT_A_TIME.release()
 
 
-def _intercepted(tape: Tape, journal: Journal) -> Iterator[None]:
+def _intercepted(tape: Tape, journal: Journal, handed: Sequence[torch.Generator]) -> Iterator[None]:
     before, torch_state = _states(journal.generators), torch.get_rng_state()
-    torch.default_generator.manual_seed(GLOBAL_SEED)
-    sentinel = _Sentinel()
+    seed = GLOBAL_SEED + tape.seed
+    torch.default_generator.manual_seed(seed)
+    sentinel, steps = _Sentinel(), _Steps([torch.default_generator, *handed])
     try:
         with ExitStack() as stack:
             stack.enter_context(unswallowed())
@@ -150,10 +157,11 @@ def _intercepted(tape: Tape, journal: Journal) -> Iterator[None]:
             stack.enter_context(followed(Draws(tape, journal.primitives, journal.findings)))
             stack.enter_context(watched())
             stack.enter_context(sentinel)
-            stack.enter_context(_Answers(tape, journal, sentinel))
+            stack.enter_context(_Answers(tape, journal, sentinel, steps))
             with _unknown_to_others():
                 yield
-            if torch.default_generator.initial_seed() != GLOBAL_SEED:
+            steps.check()
+            if torch.default_generator.initial_seed() != seed:
                 journal.findings.add(("contract", "it gives torch's global generator a seed"))
     finally:
         torch.set_rng_state(torch_state)
@@ -171,6 +179,10 @@ def _unknown_to_others() -> Iterator[None]:
         yield
     except Exception as error:
         raised = error.__cause__ if isinstance(error, InvalidOutcomeError) else error
+        if _SCRIPT in str(raised):
+            raise NotEnumerableError(
+                f"the sampler runs TorchScript, which is not followed; leave it out, or {JUDGE_BY_SAMPLES}"
+            ) from error
         if not isinstance(raised, InvalidInputError) and _OUR_CLASSES.search(str(raised)):
             raise NotEnumerableError(
                 f"the sampler hands a random number to a function that is not followed ({raised}); "
@@ -179,6 +191,7 @@ def _unknown_to_others() -> Iterator[None]:
         raise
 
 
+_SCRIPT = "operation failed in the TorchScript interpreter"
 _OUR_CLASSES = re.compile(r"\b(RandomTensor|RandomArray|Coin|Clock|Pick)\b")
 
 
@@ -189,6 +202,36 @@ def _states(generators: Sequence[Any]) -> list[Any]:
         return state.tobytes() if isinstance(state, np.ndarray) else state
 
     return [random.getstate(), *(frozen(generator._bit_generator.state) for generator in generators)]
+
+
+def _state(generator: torch.Generator) -> bytes:
+    return generator.get_state().numpy().tobytes()
+
+
+class _Steps:
+    """The states that generators of torch have before and after draws that are followed.
+
+    Another state was left by a draw that is not, as in another thread: torch's modes are of one.
+    """
+
+    def __init__(self, generators: Sequence[torch.Generator]) -> None:
+        self._known = {
+            id(generator): (generator, generator.initial_seed(), {_state(generator)})
+            for generator in generators
+        }
+
+    def check(self) -> None:
+        """Refuse a generator in another state, if it still has its seed."""
+        for generator, seed, states in self._known.values():
+            if generator.initial_seed() == seed and _state(generator) not in states:
+                raise HiddenRandomnessError(
+                    "the sampler draws from a generator of torch where it is not followed, as in a thread"
+                )
+
+    def after(self, generator: torch.Generator) -> None:
+        """A draw that is followed has ended."""
+        if id(generator) in self._known:
+            self._known[id(generator)][2].add(_state(generator))
 
 
 class _Sentinel(TorchDispatchMode):
@@ -208,9 +251,9 @@ class _Sentinel(TorchDispatchMode):
 
 
 class _Answers(TorchFunctionMode):
-    def __init__(self, tape: Tape, journal: Journal, sentinel: _Sentinel) -> None:
+    def __init__(self, tape: Tape, journal: Journal, sentinel: _Sentinel, steps: _Steps) -> None:
         super().__init__()
-        self.tape, self.journal, self.sentinel = tape, journal, sentinel
+        self.tape, self.journal, self.sentinel, self.steps = tape, journal, sentinel, steps
         self.read: dict[bytes, tuple[int, Any, Any]] = {}
 
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
@@ -229,8 +272,12 @@ class _Answers(TorchFunctionMode):
         if kwargs.get("out") is not None:
             raise NotEnumerableError(f"{name} writes random numbers to a tensor by out; take its result")
         generator = kwargs.get("generator") or torch.default_generator
-        state = generator.get_state().numpy().tobytes()
+        self.steps.check()
+        state = _state(generator)
         drawn = self._really_drawn(func, args, kwargs)
+        self.steps.after(generator)
+        if not drawn.numel():  # of no numbers: the generator is where it was
+            return drawn
         kind = func.__name__, tuple(drawn.shape), drawn.dtype
         if state in self.read:
             call, read, drawn_before = self.read[state]
@@ -332,9 +379,13 @@ def _bernoulli(tape: Tape, func: Any, drawn: torch.Tensor, args: Any, kwargs: An
 
 
 def _whole_numbers(tape: Tape, func: Any, drawn: torch.Tensor, args: Any, kwargs: Any) -> torch.Tensor:
-    ends = [end for end in args if isinstance(end, int)]
-    low = kwargs.get("low", ends[0] if len(ends) > 1 else 0)
-    high = kwargs.get("high", ends[-1] if ends else None)
+    if any(isinstance(end, RandomTensor) for end in (*args, *kwargs.values())):
+        raise NotEnumerableError("the sampler draws whole numbers between ends that are random")
+    ends = [*takewhile(lambda end: not isinstance(end, (tuple, list)), args)]  # before the shape
+    low, high = map(kwargs.get, ("low", "high"))
+    if high is None:
+        high = ends.pop()
+    low, high = operator.index(ends[0] if ends else low or 0), operator.index(high)
     if high - low > MAX_BRANCHES:
         return random_tensor(filled(drawn.shape, lambda: whole_number(tape, low, high)), drawn.dtype)
     for place in np.ndindex(tuple(drawn.shape)):

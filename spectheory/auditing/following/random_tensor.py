@@ -6,6 +6,7 @@ winners of races are whole numbers.  A race is run as soon as more than the posi
 and a run branches on a whole number as soon as more than a comparison or a remainder is needed.
 """
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
@@ -99,6 +100,9 @@ _OTHER_MONOTONE = (
 _KEEP_THE_FORM = (torch.float32, torch.float64, torch.int64)
 """The types in which a uniform number is still one, up to rounding to float32, and a whole number exact."""
 _REMAINDERS = "remainder fmod __mod__"
+_DIVISIONS = "divide reciprocal floor_divide __floordiv__"
+_WITHIN_A_DOMAIN = "sqrt log log2 log10 log1p"
+_CASTS = "to type long int short"
 
 
 def _apply(func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -108,7 +112,9 @@ def _apply(func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     if name in _METADATA.split():
         return unwrapped(func, args, kwargs)
     if name == "__repr__":
-        return "<random numbers that are not drawn>"
+        raise NotEnumerableError(
+            f"the sampler writes random numbers as text, which is not followed; {JUDGE_BY_SAMPLES}"
+        )
     if name in _STRUCTURE.split():
         _settle_those(_flat(args[1:]), lambda index: _is_picked(index) or _is_whole(index))
         is_random = isinstance(args[0], RandomTensor) or _random(_flat(args[1:]))
@@ -390,12 +396,36 @@ def _combining(func: Any, args: Sequence[Any], kwargs: Any) -> Callable[[Sequenc
         if name in _CONVERSIONS.split() and isinstance(entries[0], Number) and dtype in _KEEP_THE_FORM:
             return replace(entries[0], function=Number.combined(name, parts, function).function)
         number = Number.combined(name, parts, function)
+        _check_monotone(operation, parts[::-1] if name in _REVERSED.split() else parts, number, dtype)
         operands = entries[:1] if bounds else entries
         return followed_on(
             operation, operands[::-1] if name in _REVERSED.split() else operands, number, bounds
         )
 
     return combine
+
+
+def _check_monotone(operation: str, parts: Sequence[Any], number: Number, dtype: torch.dtype) -> None:
+    """Refuse a quotient whose divisor changes its sign, what is not a number, and casts that wrap around."""
+    divisor = parts[-1]
+    divides = isinstance(divisor, Number) and operation in _DIVISIONS.split()
+    if divides and len({math.copysign(1, value) for value in divisor.ends()}) > 1:
+        raise NotEnumerableError(
+            "the sampler divides by a random number that may be positive or negative, which is not "
+            f"followed; {JUDGE_BY_SAMPLES}"
+        )
+    if operation in _WITHIN_A_DOMAIN.split() and any(map(math.isnan, number.ends())):
+        raise NotEnumerableError(
+            f"the sampler takes {operation} of random numbers for some of which it is not a number; "
+            f"{JUDGE_BY_SAMPLES}"
+        )
+    if operation in _CASTS.split() and not dtype.is_floating_point:
+        limits = torch.iinfo(dtype) if dtype != torch.bool else None
+        ends = parts[0].ends() if isinstance(parts[0], Number) else []
+        if limits is None or not all(limits.min - 1 < value < limits.max + 1 for value in ends):
+            raise NotEnumerableError(
+                f"the sampler turns random numbers into {dtype}, which does not hold all of their values"
+            )
 
 
 def _bounds(name: str, args: Sequence[Any], kwargs: Any) -> tuple[Any, Any]:

@@ -21,7 +21,7 @@ import torch
 from spectheory.auditing.following.intercept import intercepted
 from spectheory.auditing.subjects.draft_generators import Reported, laws_of_drafts
 from spectheory.auditing.subjects.shipped import Shipped, Tokens
-from spectheory.auditing.subjects.signatures import ROUND, ROUND_BATCH, SEED
+from spectheory.auditing.subjects.signatures import ROUND, ROUND_BATCH, new_generator
 from spectheory.auditing.tape.decisions import Tape
 from spectheory.foundation.errors import InvalidOutcomeError
 from spectheory.foundation.exact_numbers import exact_number
@@ -141,13 +141,13 @@ class DraftingRound(Shipped):
     def rounds(self, tape: Tape, pair: ModelPair, times: int, requests: int = 1) -> list[list[Played]]:
         """Consecutive rounds of requests side by side, in one run; the rounds of each request."""
         target, draft = (LookUpModel(levels, pair.vocab_size) for levels in (pair.target, pair.draft))
-        generator = torch.Generator().manual_seed(SEED)
+        generator = new_generator(tape)
         play: Callable[..., Any] = self.sampler
         if self.signature_name == ROUND:
             play = lambda texts, *others: [self.sampler(texts[0], *others)]  # noqa: E731
         texts: list[list[int]] = [[] for _ in range(requests)]
         returned: list[list[Any]] = [[] for _ in texts]
-        with intercepted(tape, self.journal), users_code(f"round {self.name!r}", self.sampler):
+        with intercepted(tape, self.journal, generator), users_code(f"round {self.name!r}", self.sampler):
             for tape.call in range(times):
                 found = play([list(text) for text in texts], target, draft, pair.draft_length, generator)
                 for text, rounds, (drafted, reported, tokens) in zip(texts, returned, found, strict=True):

@@ -42,7 +42,10 @@ from spectheory.verification.verifier import Verifier, users_code
 
 T = TypeVar("T")
 Tokens = tuple[int, ...]
-SEEDS = (f"torch's global generator: {GLOBAL_SEED}", f"the generator that is handed over: {SEED}")
+SEEDS = (
+    f"torch's global generator: {GLOBAL_SEED}, one more where a run is repeated",
+    f"the generator that is handed over: {SEED}, one more where a run is repeated",
+)
 HIDDEN = "the sampler uses randomness that is not replaced, or keeps state between calls"
 SEVERAL = (1, 2, 3)
 """The numbers of drafted paths that a sampler of several is asked about."""
@@ -251,7 +254,7 @@ class Shipped(BlackBox, Verifier):
         self._laws.clear()
 
     def _must_repeat(self, once: Callable[[Tape], T], result: T, tape: Tape) -> None:
-        again = Tape(tape.made, box_bits=self.box_bits)
+        again = Tape(tape.made, box_bits=self.box_bits, seed=1)
         other = once(again)
         self.journal.repeated += 1
         if (other, again.made) != (result, tape.made):
@@ -261,7 +264,7 @@ class Shipped(BlackBox, Verifier):
 
     def calls(self, call: Call, times: int = 1) -> tuple[Tokens, ...]:
         returned = []
-        with intercepted(call.tape, self.journal), users_code(self.words, self.sampler):
+        with intercepted(call.tape, self.journal, call.generator), users_code(self.words, self.sampler):
             for call.tape.call in range(times):
                 returned.append(self.signature.call(self.sampler, call))
         return tuple(map(self.tokens, returned))
@@ -310,7 +313,7 @@ class Shipped(BlackBox, Verifier):
 
         def once(tape: Tape) -> tuple[Tokens, ...]:
             call = Call(nothing, nothing, nothing, tape, self.journal)
-            with intercepted(tape, self.journal), users_code(self.words, self.sampler):
+            with intercepted(tape, self.journal, call.generator), users_code(self.words, self.sampler):
                 return tuple(map(tuple, verified_batch(self.sampler, call, rows)))
 
         return self._law_of_runs(once, tuple(() for _ in rows))

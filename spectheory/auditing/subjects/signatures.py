@@ -35,6 +35,11 @@ ROUND, ROUND_BATCH = "round", "round_batch"
 """The signatures of functions that draft and verify (``drafting_rounds``), one request or several."""
 
 
+def new_generator(tape: Tape) -> torch.Generator:
+    """The generator that a sampler is given."""
+    return torch.Generator().manual_seed(SEED + tape.seed)
+
+
 @dataclass(frozen=True)
 class Call:
     """One call of a sampler, on paths [K, L], target_rows [K, L+1, V] and draft_rows [K, L, V].
@@ -48,7 +53,10 @@ class Call:
     draft_rows: np.ndarray
     tape: Tape
     journal: Journal
-    generator: torch.Generator = field(default_factory=lambda: torch.Generator().manual_seed(SEED))
+    generator: torch.Generator = field(init=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "generator", new_generator(self.tape))
 
     @property
     def drafted(self) -> torch.Tensor:

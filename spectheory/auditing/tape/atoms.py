@@ -228,6 +228,12 @@ class Number:
     def at(self, atoms: Sequence[int]) -> Any:
         return self.function(*(s.grid.value(atom) for s, atom in zip(self.sources, atoms, strict=True)))
 
+    def ends(self) -> list[float]:
+        """Its values where every random number is at an end of what is still possible."""
+        with torch._C.DisableTorchFunction(), _disable_current_modes():
+            corners = product(*((source.low, source.high - 1) for source in self.sources))
+            return [float(self.at(corner)) for corner in corners]
+
     def decide(self) -> bool:
         """The truth of a comparison; where it depends on the atoms the run branches."""
         if any(source.is_spent for source in self.sources):

@@ -135,7 +135,7 @@ class Coin:
     __int__ = __index__ = __bool__ = __float__
 
     def __repr__(self) -> str:
-        return "<a uniform number that is not drawn>"
+        raise NotEnumerableError(f"a random number is written as text; {JUDGE_BY_SAMPLES}")
 
 
 class CoinGenerator:

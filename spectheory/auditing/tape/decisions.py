@@ -90,6 +90,7 @@ class Tape:
         call: how many calls of the sampler came before, in this run.
         is_over: whether the run has ended.
         rounded: a float that the run used and that looks rounded, if any.
+        seed: added to the seeds of generators, which must not matter.
     """
 
     given: Sequence[Branch]
@@ -99,6 +100,7 @@ class Tape:
     call: int = 0
     is_over: bool = False
     rounded: float | None = None
+    seed: int = 0
 
     @property
     def next_given(self) -> Branch | None:

@@ -26,9 +26,11 @@ from spectheory.exact.proof.rational_functions import (
     RationalFunctions,
     opposite,
 )
+from spectheory.foundation.errors import InvalidInputError
 from spectheory.pairs.contexts import Context, all_contexts, context_number
 from spectheory.pairs.pair import ModelPair
 
+MAX_FACES, MAX_NUMBERS = 100_000, 128
 Support = tuple[int, ...]
 Face = Mapping[Context, Support]
 """The tokens that the draft may draw at every context that drafted paths reach."""
@@ -71,6 +73,28 @@ class Shape:
                     for part in parts:
                         face.update(part)
                     yield face
+
+    def check_size(self) -> None:
+        """Refuse a shape of more faces, or of more variables, than any search gets through.
+
+        With F faces below every child, a context has (1 + F)^V - 1.
+        """
+        faces, numbers = 1, 0
+        for _ in range(min(self.draft_length, MAX_NUMBERS)):  # every depth has two numbers and more
+            below = 1 if self.positive else (1 + faces) ** min(self.vocab_size, 64) - 1
+            faces = min(below, MAX_FACES + 1)
+            numbers = min(self.vocab_size * (numbers + 2), MAX_NUMBERS + 1)
+        if faces > MAX_FACES or numbers > MAX_NUMBERS:
+            what = (
+                f"{MAX_FACES} faces of pairs with zeros"
+                if faces > MAX_FACES
+                else f"{MAX_NUMBERS} formal numbers"
+            )
+            raise InvalidInputError(
+                f"a proof for {self.vocab_size} tokens and draft length {self.draft_length} has more than "
+                f"{what}; take fewer tokens or a shorter draft"
+                + ("" if self.positive or numbers > MAX_NUMBERS else ", or positive rows only")
+            )
 
     def names(self) -> list[str]:
         """The variables: p and q with the context and the token."""

@@ -120,6 +120,7 @@ def prove(
     before = fresh(found)  # a verifier may count its calls
     claim = Statement.of(statement, found, process, draft_length)
     shape = Shape(vocab_size, draft_length, positive, claim.has_rows_beyond)
+    shape.check_size()
     if show and (resume is not None or check_count("jobs", jobs) > 1):
         raise InvalidInputError(
             "formulas are of regions that this process walks; leave out show, resume or jobs"

@@ -1,9 +1,11 @@
 """Optimal acceptance at one position in closed form: a minimum cut instead of V^{K+1} variables."""
 
 from collections.abc import Mapping, Sequence
+from fractions import Fraction
 from typing import Any, NamedTuple
 
 import numpy as np
+from flint import fmpq
 
 from spectheory.foundation.arrays import Array, hit_probability, namespace, put_along
 from spectheory.foundation.errors import InvalidInputError
@@ -52,8 +54,8 @@ def optimal_acceptance(
     draft(H)^K is convex in a modular function, so the minimiser is a prefix of the tokens sorted by
     target/draft ascending; tokens with draft probability 0 come last.
 
-    Accuracy: exact rows give the exact value.  Float rows give it up to an absolute error of (V + K) 1e-16 at
-    worst, not up to a relative one, because 1 - draft(H)^K is a difference.
+    Accuracy: exact rows give the exact value.  Float rows give it up to a relative error of some V 1e-16:
+    1 - draft(H)^K is computed from the draft's mass outside H, as a sum of its own.
 
     Args:
         target_probs, draft_probs: rows [..., V]: numpy float64 or exact rationals, torch tensors, or
@@ -148,8 +150,7 @@ def check_rows(
     draft_probs: Sequence[Any] | Array,
 ) -> tuple[Array, Array]:
     """Both rows as arrays of one shape and arithmetic, each a probability distribution."""
-    target: Array = target_probs if hasattr(target_probs, "dtype") else parse_probs(target_probs)
-    draft: Array = draft_probs if hasattr(draft_probs, "dtype") else parse_probs(draft_probs)
+    target, draft = _as_rows("target_probs", target_probs), _as_rows("draft_probs", draft_probs)
     if target.shape != draft.shape or not target.ndim or not target.shape[-1]:
         raise InvalidInputError(
             f"target_probs has shape {tuple(target.shape)} and draft_probs {tuple(draft.shape)}; "
@@ -167,6 +168,21 @@ def check_rows(
         if not (bool((rows >= 0).all()) and bool(sums_to_one.all())):
             raise InvalidInputError(f"{name} must hold probabilities ≥ 0 that sum to 1 over the last axis")
     return target, draft
+
+
+def _as_rows(name: str, rows: Sequence[Any] | Array) -> Any:
+    """Arrays as they are if their entries are rationals of the package or floats; lists parsed, [V]."""
+    kind = str(getattr(rows, "dtype", ""))
+    if isinstance(rows, np.matrix) or "complex" in kind or "bool" in kind:
+        raise InvalidInputError(
+            f"{name} is a {type(rows).__name__} of {kind}; expected an array of probabilities"
+        )
+    is_parsed = not is_exact(rows) or all(isinstance(entry, (Fraction, fmpq)) for entry in np.ravel(rows))
+    if kind and is_parsed:
+        return rows
+    if np.ndim(rows) > 1:
+        raise InvalidInputError(f"{name} holds entries other than Fractions; expected Fractions or floats")
+    return parse_probs(list(rows))
 
 
 def check_single_rows(
@@ -216,10 +232,13 @@ def _sorted_by_ratio(target: Array, draft: Array) -> SortedByRatio:
 
 def _min_cut(tokens: SortedByRatio, num_drafts: int) -> MinCut:
     xp = namespace(tokens.ratios)
-    target_below, draft_below = tokens.numerator.cumsum(-1), tokens.denominator.cumsum(-1)
-    # cut[i]: the value of the prefix of i tokens; the empty prefix has value 1
-    cut = target_below + hit_probability(1 - draft_below, num_drafts)
-    cut = xp.concat([target_below[..., :1] * 0 + 1, cut], axis=-1)
+    # cut[i]: the value of the prefix of i tokens; the empty prefix has value 1.  The draft's mass outside a
+    # prefix is a sum of its own: as 1 minus that inside it would have no relative accuracy.
+    target_below = tokens.numerator.cumsum(-1)
+    draft_above = xp.flip(xp.flip(tokens.denominator, axis=-1).cumsum(-1), axis=-1)
+    nothing = draft_above[..., :1] * 0
+    draft_above = xp.concat([draft_above[..., 1:], nothing], axis=-1)
+    cut = xp.concat([nothing + 1, target_below + hit_probability(draft_above, num_drafts)], axis=-1)
     best = xp.argmin(cut, axis=-1)[..., None]
     value = xp.take_along_axis(cut, best, axis=-1)[..., 0]
     # within equal ratios the cut is concave, so a minimum sits at an end: H = {ratio ≤ last ratio}

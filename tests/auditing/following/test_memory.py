@@ -126,6 +126,18 @@ REFUSED = {
 }  # fmt: skip
 
 
+def test_known_numbers_may_be_put_into_a_tensor() -> None:
+    """The partner of ``by_data``: no number is random."""
+
+    def puts() -> bool:
+        buffer = torch.zeros(1)
+        buffer.data = torch.full((1,), 0.25)
+        buffer.requires_grad = False
+        return bool(torch.rand(1) < buffer)
+
+    assert law(puts) == {True: 0.25, False: 0.75}
+
+
 @pytest.mark.parametrize(
     ("function", "says"),
     [(function, says) for says, functions in REFUSED.items() for function in functions],

@@ -190,7 +190,17 @@ def test_types_are_converted_as_torch_does() -> None:
         (lambda: torch.where(torch.tensor(True), torch.rand(()), 0).sum(), "applies sum to"),
         (lambda: torch.zeros(4)[1:3].__setitem__(0, torch.rand(())), "part of a tensor"),
         (lambda: (u := torch.rand(())) * u < 0.5, "combines a random number with itself in mul"),
-        (lambda: (torch.rand(()) - 0.5).reciprocal() > 3, "that is not monotone"),
+        (lambda: (torch.rand(()) - 0.5).reciprocal() > 3, "that may be positive or negative"),
+        (lambda: 1 / (torch.rand(()) - 0.25) < -4.5, "that may be positive or negative"),
+        (lambda: torch.rand(()) // (torch.rand(()) - 0.25) < -4.5, "that may be positive or negative"),
+        (lambda: (torch.rand(()) - 0.5).sqrt() < 0.3, "takes sqrt of random numbers for some of which it is"),
+        (lambda: (torch.rand(()) - 0.5).log() < 0.3, "takes log of random numbers for some of which it is"),
+        (lambda: (torch.rand(()) * 1000).to(torch.uint8) < 3, "torch.uint8, which does not hold all of"),
+        (lambda: (torch.rand(()) * 1e6).short() < 3, "torch.int16, which does not hold all of"),
+        (lambda: (torch.rand(()) - 0.5).to(torch.bool), "torch.bool, which does not hold all of"),
+        (lambda: str(torch.rand(2)), "writes random numbers as text"),
+        (lambda: f"{torch.rand(2)}", "applies __format__ to random numbers"),
+        (lambda: torch.randint(0, torch.randint(0, 100, ()), ()), "between ends that are random"),
         (lambda: P[torch.rand(3)], "as an index of __getitem__"),
         (lambda: (torch.empty(3).exponential_() + 1).argmax(), "only a race is followed"),
         (lambda: torch.empty(3).exponential_().sum(), "only a race is followed"),
@@ -208,11 +218,39 @@ def test_what_is_not_followed_is_refused_by_name(function: Callable[[], Any], sa
         law(function)
 
 
-def test_random_numbers_do_not_print() -> None:
-    """And have a shape, a dtype and a length as other tensors."""
-
-    def look() -> tuple[str, Any, int, torch.dtype]:
+def test_random_numbers_have_a_shape_a_dtype_and_a_length() -> None:
+    def look() -> tuple[Any, int, torch.dtype]:
         u = torch.rand(3, 2)
-        return repr(u), tuple(u.shape), len(u), u.double().dtype
+        return tuple(u.shape), len(u), u.double().dtype
 
-    assert list(law(look)) == [("<random numbers that are not drawn>", (3, 2), 3, torch.float64)]
+    assert list(law(look)) == [((3, 2), 3, torch.float64)]
+
+
+HALF = Fraction(1, 2)
+
+
+@pytest.mark.parametrize(
+    ("function", "expected"),
+    [
+        (lambda: 1 / torch.rand(()) < 2, 1 - Fraction(2**23 + 1, 2**24)),
+        (lambda: 1 / (torch.rand(()) - 1) < -2, HALF - Fraction(1, 2**24)),
+        (lambda: (torch.rand(()) * 4 - 0.5).to(torch.uint8) < 1, Fraction(3, 8)),
+        (lambda: (torch.rand(()) * 255.9).to(torch.uint8) < 255, None),
+        (lambda: (torch.rand(()) + 1).sqrt() < 1.5**0.5, None),
+    ],
+)
+def test_what_is_monotone_is_followed(function: Callable[[], Any], expected: Fraction | None) -> None:
+    """The partners of the refusals: divisors of one sign, casts that hold all values, positive roots."""
+    found = law(lambda: bool(function()))[True]
+    if expected is not None:
+        assert found == expected
+    assert 0 < found < 1
+
+
+@pytest.mark.parametrize("whole", [int, np.int64, np.int32, torch.tensor])
+def test_the_ends_of_whole_numbers_may_be_of_any_kind(whole: Callable[[int], Any]) -> None:
+    assert law(lambda: int(torch.randint(whole(1), whole(4), ()))) == dict.fromkeys((1, 2, 3), Fraction(1, 3))
+    assert law(lambda: int(torch.randint(whole(2), ()))) == dict.fromkeys((0, 1), HALF)
+    assert law(lambda: int(torch.randint(whole(1), size=(), high=whole(3)))) == dict.fromkeys((1, 2), HALF)
+    long = law(lambda: bool(torch.randint(whole(2**23), 2**24, ()) < 3 * 2**22))
+    assert long == dict.fromkeys((True, False), HALF)

@@ -1,9 +1,12 @@
 """Audits: specimens are caught, lossless samplers pass, and the numbers behind a verdict are right."""
 
+import _thread
 import importlib.util
 import math
 import socket
+import threading
 import time
+from collections.abc import Callable
 from fractions import Fraction
 from itertools import count
 from pathlib import Path
@@ -331,8 +334,8 @@ def test_results_print_and_refuse_floats() -> None:
         "token_verification: exactly lossless on 1 case in float32, (V, L, K) = (2, 2, 1)"
     )
     assert document["seeds"] == [
-        f"torch's global generator: {GLOBAL_SEED}",
-        "the generator that is handed over: 1",
+        f"torch's global generator: {GLOBAL_SEED}, one more where a run is repeated",
+        "the generator that is handed over: 1, one more where a run is repeated",
     ]
     assert document["probes"][0] == "inside of every cell of a comparison, at 0.382 and 0.764 of it"
     repeated, runs = (int(word) for word in document["probes"][1].split() if word.isdigit())
@@ -353,3 +356,55 @@ def test_a_sampler_without_tokens_has_a_defect() -> None:
 def test_pairs_have_names() -> None:
     with pytest.raises(InvalidInputError, match="a mapping of names to pairs, got list"):
         audit(token_verification, [instances.two_token(1)])  # type: ignore[arg-type]
+
+
+def _asks_for_the_seed(paths: Any, target_rows: Any, draft_rows: Any, generator: Any) -> list[int]:
+    first = [0] if generator.initial_seed() != 1 or torch.initial_seed() != GLOBAL_SEED else None
+    return first or token_verification(paths, target_rows, draft_rows, generator)
+
+
+def _draws_in_a_raw_thread(paths: Any, target_rows: Any, draft_rows: Any, generator: Any) -> list[int]:
+    done, found = threading.Lock(), []
+    done.acquire()
+    source = {"generator": generator} if paths.shape[1] == 2 else {}
+    _thread.start_new_thread(lambda: (found.append(float(torch.rand((), **source))), done.release()), ())
+    assert done.acquire(timeout=60)
+    return [0] if 0.5 < found[0] < 0.85 else token_verification(paths, target_rows, draft_rows, generator)
+
+
+@torch.jit.script
+def _scripted_coin():  # type: ignore[no-untyped-def]
+    return torch.rand(1)
+
+
+def _runs_torchscript(paths: Any, target_rows: Any, draft_rows: Any, generator: Any) -> list[int]:
+    if _scripted_coin() < 0.5:
+        return [0]
+    return token_verification(paths, target_rows, draft_rows, generator)
+
+
+def _forks_the_global_generator(paths: Any, target_rows: Any, draft_rows: Any, generator: Any) -> list[int]:
+    with torch.random.fork_rng(devices=[]):
+        torch.rand(())
+    torch.rand(0), torch.randint(0, 9, (0,)), torch.bernoulli(torch.zeros(0))
+    torch.empty(0, 3).exponential_(generator=generator)
+    return token_verification(paths, target_rows, draft_rows, generator)
+
+
+@pytest.mark.parametrize("length", [1, 2])
+@pytest.mark.parametrize(
+    ("sampler", "says"),
+    [
+        (_asks_for_the_seed, "keeps state between calls: it gave"),
+        (_draws_in_a_raw_thread, "where it is not followed, as in a thread"),
+        (_runs_torchscript, "runs TorchScript, which is not followed"),
+        (_forks_the_global_generator, ""),
+    ],
+)
+def test_what_a_run_does_not_follow_is_not_decided(
+    sampler: Callable[..., list[int]], says: str, length: int
+) -> None:
+    """Seeds, draws in other threads and in TorchScript; the partner forks a generator and draws nothing."""
+    found = audit(sampler, {"thirds": instances.two_token(length)}, num_drafts=[1])
+    assert found.verdict == ("not decided" if says else EXACT)
+    assert says in found.headline()

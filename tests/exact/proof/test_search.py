@@ -6,7 +6,8 @@ import pytest
 
 from proof_traps import ESCAPES, WRONG_SOMEWHERE
 from spectheory import ModelPair, certify, defects, prove, verifiers
-from spectheory.exact.proof import search
+from spectheory.exact.proof import domain, search
+from spectheory.exact.proof.domain import Shape
 from spectheory.exact.proof.emptiness import Emptiness
 from spectheory.exact.proof.solver import RealSolver
 from spectheory.foundation.errors import ComputationError, InvalidInputError, InvalidOutcomeError
@@ -141,3 +142,44 @@ def test_a_batch_of_three_is_seen_where_three_is_all() -> None:
 
 def test_partner_the_frame_of_these_verifiers_is_proved() -> None:
     assert prove(type(WRONG_SOMEWHERE["at a tie"][0])(lambda p, q: False), 2, 1).verdict == "proved"
+
+
+@pytest.mark.parametrize(
+    ("vocab_size", "length", "positive", "words"),
+    [
+        (
+            2,
+            5,
+            False,
+            "100000 faces of pairs with zeros; .* a shorter draft, or positive rows",
+        ),
+        (64, 1, False, "100000 faces"),
+        (10**9, 10**9, True, "128 formal numbers; take fewer tokens or a shorter draft$"),
+        (2, 6, True, "128 formal numbers"),
+    ],
+)
+def test_a_search_that_is_too_large_is_refused(
+    vocab_size: int, length: int, positive: bool, words: str
+) -> None:
+    """Before its faces and its variables fill the memory."""
+    with pytest.raises(InvalidInputError, match=words):
+        prove("token", vocab_size, length, positive=positive)
+
+
+def test_the_number_of_faces_is_counted_right() -> None:
+    for size, length in ((2, 1), (2, 2), (2, 3), (3, 1), (4, 1), (3, 2)):
+        shape = Shape(size, length, positive=False)
+        faces = sum(1 for _ in shape.faces())
+        with pytest.MonkeyPatch.context() as patched:
+            patched.setattr(domain, "MAX_FACES", faces)
+            shape.check_size()
+            patched.setattr(domain, "MAX_FACES", faces - 1)
+            with pytest.raises(InvalidInputError, match="faces"):
+                shape.check_size()
+        numbers = sum(size * size**depth for depth in range(length)) * 2
+        with pytest.MonkeyPatch.context() as patched:
+            patched.setattr(domain, "MAX_NUMBERS", numbers)
+            shape.check_size()
+            patched.setattr(domain, "MAX_NUMBERS", numbers - 1)
+            with pytest.raises(InvalidInputError, match="formal numbers"):
+                shape.check_size()

@@ -12,6 +12,7 @@ import numba
 import numpy as np
 import pytest
 
+from spectheory.foundation.kernels import loops
 from spectheory.foundation.kernels.loops import compiled_loop
 
 
@@ -108,6 +109,15 @@ def test_no_place_to_keep_what_is_compiled(
     assert compiled_loop("float64(float64[::1])")(fresh_sum())(np.ones(3)) == 3
     assert numba.config.CACHE_DIR == ""
     assert bool([*folder.glob("**/*.nbc")]) == (rights == 0o700)
+
+
+def test_a_machine_without_rights_of_users_keeps_nothing(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(tempfile, "gettempdir", lambda: str(tmp_path))
+    assert loops._temporary_folder() == str(tmp_path / f"spectheory-{os.getuid()}")
+    monkeypatch.delattr(os, "getuid")
+    assert loops._temporary_folder() == ""
 
 
 def fresh_sum() -> Any:

@@ -1,14 +1,17 @@
 """The min cut at one position: golden values, against the transport program, batched."""
 
+from collections.abc import Callable
+from decimal import Decimal
 from fractions import Fraction
 from typing import Any
 
 import numpy as np
 import pytest
+import sympy
 import torch
 
 from program_support import THREE_TOKENS, TWO_TOKENS
-from spectheory import instances
+from spectheory import acceptance, instances
 from spectheory.foundation.errors import InvalidInputError
 from spectheory.optima import bernoulli_acceptance, optimal_acceptance, uniform_acceptance
 from spectheory.optima.one_position.min_cut import optimal_acceptance_curve
@@ -74,3 +77,41 @@ def test_curve_is_the_single_cuts() -> None:
             np.testing.assert_array_equal(cut.value, alone.value)
     with pytest.raises(InvalidInputError, match="num_drafts"):
         optimal_acceptance_curve(["1"], ["1"], 0)
+
+
+@pytest.mark.parametrize("mass", [1e-15, 1e-17, 1e-30])
+@pytest.mark.parametrize("num_drafts", [1, 2, 1000])
+def test_floats_keep_their_relative_accuracy(mass: float, num_drafts: int) -> None:
+    """The target is where the draft hardly is: 1 - draft(H)^K would be 0 or a multiple of 1e-16."""
+    rows = [1.0, mass], [mass, 1.0]
+    e = Fraction(mass)
+    exact = acceptance([1 - e, e], [e, 1 - e], num_drafts)
+    found = acceptance(*rows, num_drafts)
+    for name in ("optimal", "multi_round", "kseq", "upper_bound", "lower_bound"):
+        assert float(getattr(found, name)) == pytest.approx(float(getattr(exact, name)), rel=1e-9), name
+    assert found.multi_round <= found.optimal * (1 + 1e-12)
+
+
+HALVES = ["1/2", "1/2"]
+
+
+@pytest.mark.parametrize("entry", [str, Fraction, Decimal, lambda text: sympy.Rational(text)])
+def test_arrays_of_any_rationals_are_rows(entry: Callable[[str], Any]) -> None:
+    row = np.array([entry("0.5"), entry("0.5")], dtype=object)
+    assert optimal_acceptance(row, row, 2).value == 1
+
+
+@pytest.mark.parametrize(
+    ("rows", "words"),
+    [
+        (np.matrix([[0.5, 0.5]]), "is a matrix of float64; expected an array"),
+        (np.array([0.5 + 1j, 0.5 - 1j]), "of complex128; expected an array"),
+        (torch.tensor([0.5 + 0j, 0.5]), "of torch.complex64; expected an array"),
+        (np.array([True, False]), "of bool; expected an array"),
+        (np.array([HALVES, HALVES], dtype=object), "holds entries other than Fractions"),
+        (np.array([Fraction(1, 2), 0.5], dtype=object), "exact and float entries are mixed"),
+    ],
+)
+def test_arrays_that_are_no_rows(rows: Any, words: str) -> None:
+    with pytest.raises(InvalidInputError, match=words):
+        optimal_acceptance(rows, rows, 2)

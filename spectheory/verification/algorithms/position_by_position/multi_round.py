@@ -6,6 +6,7 @@ from typing import Any, ClassVar
 from spectheory.foundation.arrays import (
     Array,
     after_rejection,
+    hit_probability,
     namespace,
     ones_like,
     positive_part,
@@ -152,7 +153,8 @@ def multi_round_acceptance(target_probs: Array, draft_probs: Array, num_drafts: 
 
         1 - prod_{k=1..K} (1 - sum_x min(p_k(x), q(x))).
 
-    What is left of the target settles after a few rejections.  From there on the product is a power.
+    What is left of the target settles after a few rejections.  From there on the product is a power.  The
+    probabilities that draft k is the first accepted one are added up, so that a small sum keeps its accuracy.
 
     Raises:
         EnumerationTooLargeError: it has not settled after 10 000 rejections, and there are more drafts.
@@ -166,16 +168,18 @@ def multi_round_acceptance(target_probs: Array, draft_probs: Array, num_drafts: 
     # One more axis: numpy sums a single row of rationals to a bare Fraction, not to an array.
     current, draft_probs = target_probs[None], draft_probs[None]
     all_rejected = ones_like(current[..., 0])
+    accepted = all_rejected * 0
     for tried in range(num_drafts):
-        rejected = 1 - xp.sum(xp.minimum(current, draft_probs), axis=-1)
+        accepts = xp.sum(xp.minimum(current, draft_probs), axis=-1)
         # Without any mass left nothing can be rejected: all_rejected is 0 and stays 0.
         following = after_rejection(current, draft_probs)
         if bool((following == current).all()):  # and so it is after every further rejection
-            return (1 - all_rejected * rejected ** (num_drafts - tried))[0]
+            return (accepted + all_rejected * hit_probability(accepts, num_drafts - tried))[0]
         if tried == MAX_ROUNDS:
             raise EnumerationTooLargeError(
                 f"the target that is left still changes after {MAX_ROUNDS} rejections; use fewer drafts than "
                 f"{num_drafts}"
             )
-        all_rejected, current = all_rejected * rejected, following
-    return (1 - all_rejected)[0]
+        accepted, all_rejected = accepted + all_rejected * accepts, all_rejected * (1 - accepts)
+        current = following
+    return accepted[0]

@@ -34,7 +34,10 @@ def functions(power: int) -> dict[str, Any]:
     def drawn(drafts: Any, target: Any, draft: Any, generator: Any = None) -> tuple[Any, Any]:
         return verified(drafts, target, draft, torch.rand(drafts.shape, generator=generator), power)
 
-    def deepspec(target_model: Any, proposal: Any, start: int, **_: Any) -> Any:
+    def deepspec(target_model: Any, proposal: Any, start: int, **others: Any) -> Any:
+        count = proposal.draft_token_count
+        assert others["position_ids"].tolist() == [list(range(start, start + count + 1))]
+        assert (others["max_proposal_tokens"], others["temperature"]) == (count, 1)
         target, drafts = target_model().logits.softmax(-1), proposal.verify_input_ids[:, start + 1 :]
         count, token = drawn(drafts, target, proposal.draft_probs)
         return SimpleNamespace(accepted_draft_tokens=int(count), next_token=int(token))
