@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from loops_in_python import run_in_python
 from spectheory import ModelPair, instances, optimum
 from spectheory.foundation.errors import InvalidInputError
 from spectheory.optima.context_free import promises as module
@@ -111,3 +112,12 @@ def test_what_ends_a_search() -> None:
     assert context_free_interval(pair, 2, progress=interrupt).status == "interrupted"
     with pytest.raises(InvalidInputError, match="not context-free"):
         context_free_interval(instances.sticky_chain(2), 2)
+
+
+def test_the_loops_are_the_same_in_python(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where no index may be out of its array."""
+    pair = instances.two_token(1)
+    compiled = context_free_interval(pair, 2, 3, relative_gap=0.02)
+    assert run_in_python(monkeypatch, "spectheory.optima.context_free.promise_passes") > 3
+    found = context_free_interval(pair, 2, 3, relative_gap=0.02)
+    assert (found.lower, found.upper) == pytest.approx((compiled.lower, compiled.upper), rel=1e-12)

@@ -7,6 +7,7 @@ import pytest
 
 from compact_form import compact_form_program
 from interval_checks import proofs_hold
+from loops_in_python import run_in_python
 from spectheory import instances
 from spectheory.foundation.errors import EnumerationTooLargeError, InvalidInputError
 from spectheory.optima import multi_path_optimum, optimal_acceptance, single_path_optimum, solve
@@ -318,3 +319,16 @@ def test_the_compact_form_encloses_the_interval_beyond_listed_antichains() -> No
     inner, outer = (solve(compact_form_program(pair, 3, points, side)) for side in ("inner", "outer"))
     assert inner.value < best.lower < best.upper < outer.value <= outer.upper
     assert outer.value - inner.value < 0.05
+
+
+def test_the_loops_are_the_same_in_python(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where no index may be out of its array.  Sums in another order move the bounds by their last digits."""
+    pair = instances.random_float(4, 3, 2, 1.0, 0.5)
+    compiled = multi_path_interval(pair, 2)
+    folder = "spectheory.optima.interval"
+    assert run_in_python(monkeypatch, f"{folder}.row_passes", f"{folder}.tree_passes") > 15
+    with np.errstate(divide="ignore"):
+        found = multi_path_interval(pair, 2)
+    assert (found.status, found.rounds, found.segments) == ("optimal", compiled.rounds, compiled.segments)
+    assert found.lower == pytest.approx(compiled.lower, rel=1e-9)
+    assert found.upper == pytest.approx(compiled.upper, rel=1e-9)
