@@ -10,7 +10,8 @@ Four parts: ``listed``, every tree whose antichains can be listed and the next o
 (K = 2, independent rows); ``scaling``, 15 pairs of one family for every size up to 10 000 leaves (K = 4),
 where a method that runs out of time on the first pair of a size has no more of it; ``families``, the interval
 alone on six families and four K; ``shapes``, the interval alone on flat and deep trees of about 1 000 and
-10 000 leaves, of which the slowest are named at the end.
+10 000 leaves, of which the slowest are named at the end.  A fifth one, ``--part large``, takes up to 2^20
+leaves and half an hour, and fits how the time grows.
 
 Pairs are ``instances.random_float(seed, V, L, concentration, agreement)``: Dirichlet rows, the draft's
 row mixed from the target's and an independent one.  Every case runs in a process of its own, so
@@ -62,13 +63,14 @@ from spectheory.paper.style import ACCENT, BLACK, GREY, figure_bytes
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-PARTS = ("listed", "scaling", "families", "shapes")
+PARTS = ("listed", "scaling", "families", "shapes", "large")
 PAIRS = 15
 """Pairs of every size in the part ``scaling``."""
 SCALING_SHAPES = ((2, 2), (2, 3), (2, 5), (2, 8), (2, 9), (10, 3), (2, 11), (3, 7), (2, 12), (10, 4))
 CONCENTRATIONS, AGREEMENTS, NUM_DRAFTS = (0.3, 1.0), (0.0, 0.5, 0.9), (2, 3, 4, 8)
-SHAPES = (((1_000, 1), (32, 2), (10, 3), (4, 5), (2, 10)), ((10_000, 1), (100, 2), (10, 4), (4, 7), (2, 13)))
+SHAPES = (((1_000, 1), (32, 2), (10, 3), (4, 5), (2, 10)), ((7_000, 1), (100, 2), (10, 4), (4, 7), (2, 13)))
 SHAPE_CONCENTRATIONS, SHAPE_AGREEMENTS, SHAPE_NUM_DRAFTS = (0.3, 1.0, 10.0), (0.0, 0.5), (2, 4, 16)
+LARGE_SHAPES = ((2, 14), (2, 16), (2, 18), (2, 20), (10, 4), (10, 5), (10, 6))
 BASELINE_LEAVES = 1_000
 """Leaf-set cuts are not run on larger trees."""
 LISTED_SHAPES = (*((V, 1) for V in range(2, 18)), (2, 2), (2, 3), (2, 4), (3, 2), (4, 2))
@@ -246,7 +248,19 @@ def all_cases(largest: int, large_gap: float) -> list[Case]:
             for (V, L), concentration, agreement, num_drafts in grid
             if largest >= V**L
         ]
+    cases += [Case("large", "interval", V, L, 2, 1.0, 0.0, 1e-6, 3_600.0) for V, L in LARGE_SHAPES]
     return cases
+
+
+def exponents(results: Sequence[Result]) -> list[str]:
+    """One line per vocabulary of the part ``large``: the slope of log seconds over log leaves."""
+    lines = []
+    for V in dict.fromkeys(V for V, _ in LARGE_SHAPES):
+        done = [r for r in results if r.case.part == "large" and r.case.vocab_size == V]
+        if len(done) > 2:
+            sizes, seconds = np.log([(r.case.leaves, r.seconds) for r in done]).T
+            lines.append(f"V = {V}: time grows as leaves^{np.polyfit(sizes, seconds, 1)[0]:.2f}")
+    return lines
 
 
 def slowest(results: Sequence[Result]) -> list[str]:
@@ -323,7 +337,7 @@ def plot(results: Sequence[Result], path: Path) -> None:
         for axes in (left, right):
             axes.set(xscale="log", yscale="log", ylabel="seconds to a certified relative gap of $10^{-6}$")
         _plot_listed(left, [result for result in results if result.case.part == "listed"])
-        _plot_scaling(right, [result for result in results if result.case.part != "listed"])
+        _plot_scaling(right, [result for result in results if result.case.part in ("scaling", "families")])
         legend_below(figure, 2)
     path.write_bytes(figure_bytes(figure, "png"))
 
@@ -381,7 +395,9 @@ def _plot_scaling(axes: Axes, results: Sequence[Result]) -> None:
 )
 @click.option("--largest", default=16_384, show_default=True, help="Largest number of leaves.")
 @click.option("--large-gap", default=1e-6, show_default=True, help="Relative gap asked at 10 000 leaves.")
-@click.option("--part", "parts", type=click.Choice(PARTS), multiple=True, default=PARTS, help="Only these.")
+@click.option(
+    "--part", "parts", type=click.Choice(PARTS), multiple=True, default=PARTS[:4], help="Only these."
+)
 @click.option("--redraw", is_flag=True, help="Measure nothing; draw what --out holds.")
 def main(out: Path | None, largest: int, large_gap: float, parts: Sequence[str], redraw: bool) -> None:
     """Run all cases, print a table, and write results to --out."""
@@ -400,7 +416,7 @@ def main(out: Path | None, largest: int, large_gap: float, parts: Sequence[str],
     ]
     results.sort(key=lambda result: PARTS.index(result.case.part))
     console.print(table_of(results))
-    for line in slowest(results):
+    for line in (*slowest(results), *exponents(results)):
         console.print(line)
     write(out, document | {"results": [_as_json(result) for result in results]})
     if out is not None:

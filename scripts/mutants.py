@@ -61,6 +61,8 @@ PRELOADED = ["numpy", "scipy.sparse", "torch", "cvxpy", "sympy", "hypothesis", "
 
 TESTS_FAILED, INTERRUPTED, INTERNAL_ERROR = 1, 2, 3
 """Exit codes of pytest; a mutant can keep the collection from ending, or break pytest by the plugin."""
+USAGE_ERROR, IN_CONFTEST = 4, "while loading conftest"
+"""A mutant can keep a ``conftest.py`` from being imported."""
 OTHER_PACKAGE = 99
 
 
@@ -344,6 +346,8 @@ class Check:
             print(output)
         failed = re.search(r"^(?:FAILED|ERROR) (.+?)(?: - .*)?$", output, re.MULTILINE)
         by = failed[1] if failed else ""
+        if code == USAGE_ERROR and IN_CONFTEST in output:
+            code = INTERRUPTED
         if code not in (None, 0, TESTS_FAILED, INTERRUPTED, INTERNAL_ERROR) and code > 0:  # type: ignore[operator]
             raise CheckError(f"{mutant.id}: pytest ended with exit code {code}:\n{output[-3000:]}")
         if code == 0 or (code == TESTS_FAILED and by and copy.test([by], 600)[0] != 0):

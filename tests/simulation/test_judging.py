@@ -52,6 +52,8 @@ def more_at_the_end(stop_probs: Any) -> Any:
     return changed
 
 
+VETTED = 44
+"""One more answer than a user's own verifier is vetted on: 11 and batches of 32 sizes."""
 NOT_LAWS = [
     (with_stops(more_at_the_end), FAULTS[0]),
     (with_stops(lambda stops: stops / 2), FAULTS[0]),
@@ -73,8 +75,8 @@ def test_what_is_no_law_is_refused_on_an_enumerated_pair(number: int, device: st
     calls = itertools.count()
 
     def later(outcome: Outcome, paths: Any) -> Outcome:
-        # The first twelve answers are right: more than a user's own verifier is vetted on.
-        return outcome if next(calls) < 12 else change(outcome, paths)
+        # The first answers are right: more than a user's own verifier is vetted on.
+        return outcome if next(calls) < VETTED else change(outcome, paths)
 
     pair = instances.sticky_chain(2)
     with pytest.raises(InvalidOutcomeError, match=f"verifier 'changed' returned {fault}, on the enumerated"):
@@ -107,7 +109,7 @@ def test_what_is_no_law_is_refused_on_language_models(models: LanguageModelPair,
     calls = itertools.count()
 
     def after_vetting(outcome: Outcome, paths: Any) -> Outcome:
-        return outcome if next(calls) < 12 else at_the_second(outcome, paths)
+        return outcome if next(calls) < VETTED else at_the_second(outcome, paths)
 
     with pytest.raises(
         InvalidOutcomeError, match=rf"'changed' returned {fault}, after prompt 2 \('import'\)"
@@ -139,7 +141,7 @@ def test_one_wrong_answer_among_right_ones_is_refused() -> None:
 def test_the_tolerance_is_an_argument(models: LanguageModelPair) -> None:
     off = Changed(with_stops(lambda stops: stops * (1 + 1e-6)))
     calls = itertools.count()
-    later = Changed(lambda outcome, _: outcome if next(calls) < 12 else off.change(outcome, _))
+    later = Changed(lambda outcome, _: outcome if next(calls) < VETTED else off.change(outcome, _))
     with pytest.raises(InvalidOutcomeError, match="off by 1e-06, more than the tolerance 1e-09"):
         simulate_enumerated(instances.two_token(2), [later], samples=8_000, tolerance=None)
     with pytest.raises(InvalidOutcomeError, match=r"they sum to 1\.00000"):
@@ -161,7 +163,7 @@ def test_wrong_shapes_are_refused(models: LanguageModelPair) -> None:
         calls = itertools.count()
         later = Changed(
             lambda outcome, paths, change=change, calls=calls: (
-                change(outcome, paths) if next(calls) >= 12 else outcome
+                change(outcome, paths) if next(calls) >= VETTED else outcome
             )
         )
         with pytest.raises(InvalidOutcomeError, match=f"{words} .* expected"):
@@ -327,17 +329,17 @@ def test_the_size_of_a_batch_must_not_matter(models: LanguageModelPair) -> None:
     said = "depends on the size of its batch"
     with pytest.raises(InvalidOutcomeError, match=said):
         simulate_enumerated(instances.sticky_chain(2), [OnOneSize(2_000)], samples=8_000)
-    settings: dict[str, Any] = {"drafts": 1, "draft_length": 3, "batch_size": 12}
+    settings: dict[str, Any] = {"drafts": 1, "draft_length": 3, "batch_size": 36}
     with pytest.raises(InvalidOutcomeError, match=said):
-        simulate(models, PROMPTS[:1] * 12, [OnOneSize(12, 24)], samples=2, **settings)
+        simulate(models, PROMPTS[:1] * 36, [OnOneSize(36, 72)], samples=2, **settings)
     with pytest.raises(InvalidOutcomeError, match=said):
-        decode(models, PROMPTS[:1] * 12, OnOneSize(12), draft_length=3, max_new_tokens=4, batch_size=12)
+        decode(models, PROMPTS[:1] * 36, OnOneSize(36), draft_length=3, max_new_tokens=4, batch_size=36)
     with pytest.raises(InvalidOutcomeError, match=said):
         simulate_enumerated(instances.sticky_chain(2), [OtherCorrectionsOnOneSize(2_000)], samples=8_000)
-    other = OtherCorrectionsOnOneSize(12)
+    other = OtherCorrectionsOnOneSize(36)
     with pytest.raises(InvalidOutcomeError, match=said):
-        decode(models, PROMPTS[:1] * 12, other, draft_length=3, max_new_tokens=4, batch_size=12)
-    simulate(models, PROMPTS[:1] * 12, [OnOneSize(11)], samples=2, **settings)  # a size that does not occur
+        decode(models, PROMPTS[:1] * 36, other, draft_length=3, max_new_tokens=4, batch_size=36)
+    simulate(models, PROMPTS[:1] * 36, [OnOneSize(35)], samples=2, **settings)  # a size that does not occur
 
 
 def test_small_negative_numbers_add_up() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 
@@ -23,25 +24,39 @@ from spectheory.optima.interval.row_passes import (
 STEP_BACK = 0.7
 """The share of the way to the boundary that a step takes.  With 0.9 random pairs took more steps."""
 
-CORRECTIONS = 6
-"""The most centrality corrections per step (gondzio1996)."""
-
 LEAST_AIM, MOST_AIM, BOLDNESS = 1e-6, 0.2, 8
 """A step aims at (reduced / present)^BOLDNESS of the present mean product, within these limits, where
 ``reduced`` is the gap after the predictor alone.  With the usual exponent 3 (mehrotra1992) and no upper limit
 random pairs took more steps, some of them twice as many."""
 
-RETREAT, APART = 10.0, 8.0
-"""New breakpoints start from the last iterate whose gap was at least ``RETREAT`` times the gap before the
-latest step.  The latest iterate is often off the central path of the finer program, and many short steps
-would follow.
-The gaps of remembered iterates differ by the factor ``APART``, so that few are remembered."""
-
-EVENNESS = 10.0
-"""The weight on the central path that is spread evenly over all products."""
+LARGE = 20_000
+"""From so many bins on ``Pace.of`` is another one."""
 
 ROWS_AT_ONCE = 4096
 """So many bins of a new program are started at a time, for their memory."""
+
+
+class Pace(NamedTuple):
+    """Choices that took the fewest seconds on random pairs.
+
+    Attributes:
+        corrections: the most centrality corrections per step (gondzio1996).
+        evenness: the weight on the central path that is spread evenly over all products.
+        retreat: new breakpoints start from the last iterate whose gap was at least so many times the gap
+            before the latest step.  The latest iterate is often off the central path of the finer program,
+            and many short steps would follow, the more of them the larger the tree.
+        apart: the gaps of remembered iterates differ by this factor, so that few are remembered.
+    """
+
+    corrections: int
+    evenness: float
+    retreat: float
+    apart: float
+
+    @staticmethod
+    def of(bins: int) -> Pace:
+        """Large trees retreat further, and remember less."""
+        return Pace(4, 30.0, 1.5, 1.3) if bins < LARGE else Pace(6, 10.0, 10.0, 8.0)
 
 
 class ChordProgram:
@@ -80,13 +95,14 @@ class ChordProgram:
         self, live: LiveTree, num_drafts: int, edges: np.ndarray, start: Point | None = None
     ) -> None:
         self.live = live
+        self.pace = Pace.of(len(live.bin_mass))
         self.num_drafts = num_drafts
         self.edges = edges
         self.widths = np.diff(edges)
         self.slopes = np.diff(hit_probability(edges, num_drafts)) / self.widths
         block = live.gather(accepted_masses(live.tree.draft_probs, live.tree.target_rows))
-        self._node_weights = block + EVENNESS / live.size
-        self._total_weight = 1.0 + EVENNESS + 2.0 * float(self._node_weights.sum())
+        self._node_weights = block + self.pace.evenness / live.size
+        self._total_weight = 1.0 + self.pace.evenness + 2.0 * float(self._node_weights.sum())
         self.point = self._start(block) if start is None else start
         self._earlier: list[tuple[float, Point]] = []
 
@@ -170,11 +186,11 @@ class ChordProgram:
     def _remembered(self, gap: float) -> list[tuple[float, Point]]:
         """The iterates that ``restart`` may need after a step from ``point``, with their gaps."""
         earlier = self._earlier
-        if not earlier or APART * gap <= earlier[-1][0]:
+        if not earlier or self.pace.apart * gap <= earlier[-1][0]:
             pi, s = (pairs.astype(np.float32) for pairs in self.point[:2])
             earlier = [*earlier, (gap, self.point._replace(pi=pi, s=s))]
         forgotten = 0
-        while forgotten + 1 < len(earlier) and earlier[forgotten + 1][0] >= RETREAT * gap:
+        while forgotten + 1 < len(earlier) and earlier[forgotten + 1][0] >= self.pace.retreat * gap:
             forgotten += 1
         return earlier[forgotten:]
 
@@ -189,7 +205,7 @@ class ChordProgram:
         aim = min(max((reduced / gap) ** BOLDNESS, LEAST_AIM), MOST_AIM) * gap / self._total_weight
         step = system.solve(self._corrected(step, aim, room))
         steepest = _steepest(point, step)
-        for _ in range(CORRECTIONS):
+        for _ in range(self.pace.corrections):
             lengths = _lengths(steepest)
             trial = np.minimum(1.0, lengths + 0.3).tolist()
             other = system.solve(self._recentred(step, trial, aim, spare))
@@ -230,7 +246,7 @@ class ChordProgram:
 
     def _pair_aim(self, aim: float) -> Weights:
         bins, segments = self.point.pi.shape
-        return Weights(aim * self.live.bin_mass, self.widths, aim * EVENNESS / (bins * segments))
+        return Weights(aim * self.live.bin_mass, self.widths, aim * self.pace.evenness / (bins * segments))
 
     def _start(self, block: np.ndarray) -> Point:
         """A strictly feasible point: independent transport (r = q), masses below block verification's, and
@@ -238,7 +254,7 @@ class ChordProgram:
         live = self.live
         depths = np.repeat(np.arange(len(live.depth_ends)), np.diff(live.depth_ends, prepend=0))[1:]
         share = depths / (len(live.depth_ends) - 1)
-        masses = (1.0 - 0.5 * share) * block - EVENNESS * share / live.size
+        masses = (1.0 - 0.5 * share) * block - self.pace.evenness * share / live.size
         mass = np.bincount(live.bin_node, weights=live.bin_mass, minlength=live.size + 1)
         for depth in range(len(live.depth_ends) - 1, 0, -1):
             nodes = live.nodes_at(depth)
@@ -256,7 +272,7 @@ class ChordProgram:
         deviation -= live.bin_mass @ deviation
         room = 0.05 + 0.5 * np.sqrt(live.bin_mass @ deviation**2)
         alpha = np.maximum(self.slopes[0] * deviation, self.slopes[-1] * deviation)
-        alpha += room * (1.0 + EVENNESS / (len(deviation) * live.bin_mass))
+        alpha += room * (1.0 + self.pace.evenness / (len(deviation) * live.bin_mass))
         s = alpha[:, None] - np.multiply.outer(deviation, self.slopes)
         return Point(np.multiply.outer(live.bin_mass, self.widths), s, u, y, v, z)
 

@@ -9,7 +9,7 @@ from spectheory.optima.bounds.context_tree import ContextTree
 from spectheory.optima.bounds.level_sets import LevelSets
 from spectheory.optima.interval import interior_point
 from spectheory.optima.interval.breakpoints import first_breakpoints
-from spectheory.optima.interval.interior_point import APART, RETREAT, ChordProgram, _predicted_gap
+from spectheory.optima.interval.interior_point import ChordProgram, Pace, _predicted_gap
 from spectheory.optima.interval.live_tree import LiveTree
 from spectheory.optima.interval.newton import NewtonSystem, Point, Step, Targets, Workspace
 from spectheory.pairs.pair import ModelPair
@@ -76,10 +76,15 @@ def test_new_rows_are_made_a_few_at_a_time(monkeypatch: pytest.MonkeyPatch) -> N
         program.refined(finer)
 
 
-def test_new_breakpoints_start_from_an_iterate_of_a_larger_gap() -> None:
-    """At first from where the program started, then from ten to a hundred times the gap before the latest
-    step, in float32."""
+@pytest.mark.parametrize("pace", [Pace.of(0), Pace.of(10**6)], ids=["small", "large"])
+def test_new_breakpoints_start_from_an_iterate_of_a_larger_gap(
+    pace: Pace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """At first from where the program started, then from a few times the gap before the latest step, in
+    float32."""
+    monkeypatch.setattr(interior_point, "LARGE", 10**9 if pace == Pace.of(0) else 0)
     program = small_program(3, 3, 24)
+    assert program.pace == pace
     assert program.restart is program.point
     gaps, copies, numbers = [program.gap], [copied(program.point)], []
     for _ in range(16):
@@ -90,12 +95,12 @@ def test_new_breakpoints_start_from_an_iterate_of_a_larger_gap() -> None:
         for kept, was in zip(restart[:2], copies[number][:2], strict=True):
             assert kept.dtype == np.float32
             assert np.array_equal(kept, was.astype(np.float32))
-        assert gaps[number] >= RETREAT * gaps[-1] or number == 0
-        assert gaps[number] <= 2 * APART * RETREAT * gaps[-1] or gaps[0] < RETREAT * gaps[-1]
+        assert gaps[number] >= pace.retreat * gaps[-1] or number == 0
+        assert gaps[number] <= 4 * pace.apart * pace.retreat * gaps[-1] or gaps[0] < pace.retreat * gaps[-1]
         gaps.append(program.gap)
         copies.append(copied(program.point))
     assert len(set(numbers)) > 2
-    assert len(program._earlier) <= 3
+    assert len(program._earlier) <= (5 if pace == Pace.of(0) else 3)
 
 
 def infeasibility(program: ChordProgram) -> dict[str, float]:
@@ -182,9 +187,8 @@ def test_the_weights_of_the_central_path_sum_to_the_total() -> None:
 
 def test_a_correction_that_is_no_number_is_not_taken(monkeypatch: pytest.MonkeyPatch) -> None:
     program, uncorrected = small_program(), small_program()
-    monkeypatch.setattr(interior_point, "CORRECTIONS", 0)
+    uncorrected.pace = uncorrected.pace._replace(corrections=0)
     uncorrected.step()
-    monkeypatch.undo()
     solve, calls = NewtonSystem.solve, iter(range(99))
 
     def no_number_from_the_third(system: NewtonSystem, targets: Targets) -> Step:
