@@ -68,3 +68,8 @@ def test_bad_input_is_one_line(capsys: pytest.CaptureFixture[str], arguments: li
     error = capsys.readouterr().err
     assert said in error
     assert error.count("\n") == 1
+
+
+def test_nothing_is_said_of_a_file_that_was_not_asked_for(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["prove", "token", "--vocab", "2", "--draft-length", "1"]) == 0
+    assert capsys.readouterr().err == ""

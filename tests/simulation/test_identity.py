@@ -237,6 +237,8 @@ DIFFERENT = {
     "enclosed": (made(), made(held=1)),
     "shape": (np.zeros((2, 3)), np.zeros((3, 2))),
     "dtype": (np.zeros(2), np.zeros(2, dtype=np.int64)),
+    "dtype of a tensor": (torch.zeros(2), torch.zeros(2, dtype=torch.float64)),
+    "entry of a tensor": (torch.zeros(2), torch.ones(2)),
     "self": (MethodType(made(), 1), MethodType(made(), 2)),
     "method": (MethodType(made(), 1), MethodType(made(held=1), 1)),
     "argument": (partial(made(), 1), partial(made(), 2)),

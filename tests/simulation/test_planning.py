@@ -13,7 +13,15 @@ from spectheory.foundation.errors import InvalidInputError
 from spectheory.models import LanguageModelPair, bundled_prompts
 from spectheory.pairs.drafts import ConfidenceTree, Iid, PrefixTree, ShapedTree, WithoutReplacement
 from spectheory.pairs.pair import ModelPair
-from spectheory.simulation import Budget, plan, plan_pair, plan_profile, predicted_speed_up, simulate
+from spectheory.simulation import (
+    Budget,
+    plan,
+    plan_pair,
+    plan_profile,
+    planning,
+    predicted_speed_up,
+    simulate,
+)
 from spectheory.simulation.planning import Candidate, _spread, _widths, candidates_of_models
 from spectheory.verification.algorithms import verifiers
 from spectheory.verification.outcome import Outcome
@@ -43,6 +51,18 @@ def test_a_plan_of_a_pair_is_the_best_of_all_it_tried() -> None:
     )
     process = asked[values.index(max(values))][1]
     assert found.optimum == optimum(pair.truncate(found.best.draft_length), process).value
+
+
+def test_candidates_that_are_too_large_are_counted(monkeypatch: pytest.MonkeyPatch) -> None:
+    """With at most four tuples only one path of two tokens, or two drafts of one, are enumerated."""
+    pair, names = instances.two_token(2), ["greedy_multipath"]
+    whole = plan_pair(pair, Budget(4), names)
+    monkeypatch.setattr(planning, "MAX_TUPLES", 4)
+    part = plan_pair(pair, Budget(4), names)
+    assert whole.skipped == 0
+    assert "too large" not in whole.tables()[-1].note
+    assert part.skipped == part.to_document()["skipped"] == whole.tried - part.tried > 0
+    assert f"{part.skipped} too large to enumerate" in part.tables()[-1].note
 
 
 def test_costs_decide() -> None:
