@@ -129,7 +129,10 @@ def test_the_parts_of_a_text() -> None:
         ({"drafts": 0}, "drafts"),
         ({"draft_length": 0}, "draft_length"),
         ({"max_new_tokens": 0}, "max_new_tokens"),
-        ({"max_new_tokens": 600}, r"prompt 1 .*512 positions"),
+        (
+            {"max_new_tokens": 600},
+            r"prompt 1 .*: a prompt of 6\d\d tokens and a draft of \d .*512 positions",
+        ),
         ({"drafts": PrefixTree((2, 2))}, "the tree has 2 widths"),
         (
             {"verifier": "spectr", "drafts": WithoutReplacement((2,)), "draft_length": 1},

@@ -149,8 +149,10 @@ class ChordProgram:
         slopes = np.diff(hit_probability(edges, self.num_drafts)) / widths
         inside = np.searchsorted(self.edges, edges[:-1], side="right") - 1
         start = self.restart
-        self.__dict__.pop("_workspace", None)  # their memory is needed for the new program
+        # the memory of these is needed for the new program
+        self.__dict__.pop("_workspace", None)
         self.__dict__.pop("_targets", None)
+        del self._earlier[1:]
         scores, more = _bin_scores(self.live, start.y), slopes - self.slopes[inside]
         s = np.take(start.s, inside, axis=1).astype(float)  # indexing would order it by columns
         rows = [slice(first, first + ROWS_AT_ONCE) for first in range(0, len(s), ROWS_AT_ONCE)]

@@ -196,7 +196,7 @@ def multi_path_interval(
        of the path scores with the largest errors, and go on.  With a breakpoint at every level set of an
        optimal dual the chords have no error.
 
-    Memory: some seven arrays of leaves × segments, at most 8 GB.  The arrays are small for threaded BLAS: on
+    Memory: some seven arrays of leaves × segments, at most 9 GB.  The arrays are small for threaded BLAS: on
     a busy machine one thread (OPENBLAS_NUM_THREADS=1) is several times faster.  The first call in a process
     takes 0.2 s more, to load the compiled loops, and the first call after an installation some 3 s, to
     compile them.

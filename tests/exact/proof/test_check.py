@@ -8,6 +8,7 @@ from copy import deepcopy
 from fractions import Fraction
 from functools import partial
 from importlib.util import module_from_spec, spec_from_file_location
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -16,8 +17,9 @@ import pytest
 from proof_traps import Bent
 from spectheory import defects, instances, prove, verifiers
 from spectheory.exact import proof
+from spectheory.exact.proof import check_numbers
 from spectheory.exact.proof.check import STATED, check_document, check_proof, proved_shapes, read
-from spectheory.exact.proof.check_numbers import RejectedProofError
+from spectheory.exact.proof.check_numbers import ANY, NEGATIVE, POSITIVE, ZERO, RejectedProofError
 from spectheory.exact.proof.check_statements import ClaimedStatement
 from spectheory.exact.proof.verifier_code import code_digest, code_texts
 from spectheory.exact.suite import SuiteCase, certify_suite
@@ -423,3 +425,11 @@ def test_the_checker_asks_what_the_search_asked_where_a_number_is_0(tmp_path: Pa
     assert found.verdict == "proved"
     found.save(tmp_path / "proof")
     assert check_proof(tmp_path / "proof", Bent(never))["regions"] == found.num_regions
+
+
+def test_the_signs_of_products_are_those_of_numbers() -> None:
+    """Of all sets of signs: a set stands for its numbers among -1, 0 and 1."""
+    masks = {-1: NEGATIVE, 0: ZERO, 1: POSITIVE}
+    for one, other in product(range(ANY + 1), repeat=2):
+        found = {a * b for a, b in product(masks, masks) if masks[a] & one and masks[b] & other}
+        assert check_numbers._PRODUCTS[one][other] == sum(masks[sign] for sign in found)
