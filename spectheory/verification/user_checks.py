@@ -27,8 +27,9 @@ from spectheory.verification.verifier import UserVerifier, Verifier
 
 SAMPLED_TUPLES = 512
 ASKED_ALONE = 4
-BATCH_SIZES = 32
-"""A verifier is asked about batches of 1 to so many tuples: of all sizes in its first check, then of one."""
+FIRST_SIZES, BATCH_SIZES = 8, 32
+"""A verifier's first check asks about batches of up to 8 tuples, of all sizes, and every later one about one
+size up to 32: a suite about all of them."""
 REPEATS = 6
 """A call is made so many times more before a difference is put down to anything but random numbers."""
 RANDOM = "the same call gives different outcomes, from internal state or random numbers"
@@ -54,7 +55,7 @@ def check_answers(verifier: Verifier, drafted: Sequence[Array], tolerance: float
        other tuples of the batch.  All these outcomes are made first, and their corrections alternate, the
        last stop first: state that outcomes share;
     5. in that order, written into the given arrays: answers cached by the identity of an array;
-    6. in batches of 1 to 32 tuples: dependence on the size of the batch.
+    6. in batches of 1 to 8 tuples, and in later checks of one size up to 32: dependence on the size.
 
     Args:
         verifier: the user's.
@@ -114,7 +115,7 @@ def check_answers(verifier: Verifier, drafted: Sequence[Array], tolerance: float
     again = [copy.now_in(lent.theirs) for lent, copy in zip(given, moved, strict=True)]
     fault = "given other contents in the same array objects it repeats an old answer"
     check(answer(again), order, fault)
-    for size in () if runs_a_sampler(verifier) else verifier.sizes_to_ask(BATCH_SIZES):
+    for size in () if runs_a_sampler(verifier) else verifier.sizes_to_ask(FIRST_SIZES, BATCH_SIZES):
         part = xp.asarray(np.arange(size) % count, device=drafted[0].device)
         fault = f"its answer for one tuple of drafts depends on the size of its batch, here {size}"
         check(answer(verifier.lend(*(array[part] for array in drafted))), part, fault)

@@ -270,11 +270,11 @@ class UserVerifier(Verifier):
     def outcome(self, paths: Array, target_rows: Array, draft_rows: Array) -> Outcome:
         return self.ask(self.lend(paths, target_rows, draft_rows))
 
-    def sizes_to_ask(self, most: int) -> Sequence[int]:
-        """Sizes of batches to compare now: all up to ``most`` at first, then one after the other."""
+    def sizes_to_ask(self, first: int, most: int) -> Sequence[int]:
+        """Sizes of batches to compare now: all up to ``first``, and then one after the other to ``most``."""
         asked = self if self.unbound is None else self.unbound
         asked.checks += 1
-        return range(1, most + 1) if asked.checks == 1 else [(asked.checks - 2) % most + 1]
+        return range(1, first + 1) if asked.checks == 1 else [(first + asked.checks - 2) % most + 1]
 
     def lend(self, *arrays: Array) -> tuple[PrivateCopy, ...]:
         """Copies of arrays for user code, with the rationals that it computes with."""

@@ -52,8 +52,8 @@ def more_at_the_end(stop_probs: Any) -> Any:
     return changed
 
 
-VETTED = 44
-"""One more answer than a user's own verifier is vetted on: 11 and batches of 32 sizes."""
+VETTED = 20
+"""One more answer than a user's own verifier is vetted on: 11 and batches of 8 sizes."""
 NOT_LAWS = [
     (with_stops(more_at_the_end), FAULTS[0]),
     (with_stops(lambda stops: stops / 2), FAULTS[0]),

@@ -9,7 +9,9 @@ import pytest
 import torch
 
 from spectheory import Outcome, certify, instances, output_law
+from spectheory.exact.suite import SuiteCase, certify_suite
 from spectheory.foundation.errors import InvalidOutcomeError
+from spectheory.pairs.drafts import Iid
 from spectheory.pairs.pair import ModelPair
 from spectheory.verification.algorithms import verifiers
 from spectheory.verification.user_checks import ASKED_ALONE
@@ -202,19 +204,28 @@ class WrongInBatchesOf(UserToken):
         return Outcome(stops, right.correction)
 
 
-@pytest.mark.parametrize("size", [2, 3, 7, 19, 31, 32])
+@pytest.mark.parametrize("size", [2, 3, 7, 8])
 def test_batches_of_every_small_size_are_asked_about(size: int) -> None:
     """On a pair of two tuples of drafts; the partner is wrong in batches that are not asked about."""
     pair = instances.two_token(1)
     with pytest.raises(InvalidOutcomeError, match="is not a function of its inputs"):
         certify(WrongInBatchesOf(size), pair)
-    assert certify(WrongInBatchesOf(33), pair).total_variation == 0
+    assert certify(WrongInBatchesOf(19), pair).total_variation == 0
+
+
+@pytest.mark.parametrize("size", [19, 31, 32])
+def test_a_suite_asks_about_larger_batches(size: int) -> None:
+    """One size on every case, whether the case has so many tuples or not."""
+    cases = [SuiteCase(f"case {number}", instances.two_token(1), Iid(1)) for number in range(26)]
+    with pytest.raises(InvalidOutcomeError, match="is not a function of its inputs"):
+        certify_suite(WrongInBatchesOf(size), cases)
+    assert certify_suite(WrongInBatchesOf(33), cases).is_lossless
 
 
 def test_later_checks_ask_about_one_size_each() -> None:
     verifier = as_verifier(UserToken())
-    assert list(verifier.sizes_to_ask(4)) == [1, 2, 3, 4]
-    assert [list(verifier.sizes_to_ask(4)) for _ in range(5)] == [[1], [2], [3], [4], [1]]
+    assert list(verifier.sizes_to_ask(2, 4)) == [1, 2]
+    assert [list(verifier.sizes_to_ask(2, 4)) for _ in range(5)] == [[3], [4], [1], [2], [3]]
 
 
 class ThrowsADie(UserToken):

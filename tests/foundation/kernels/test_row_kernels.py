@@ -150,6 +150,23 @@ def test_draws_from_half_precision(size: int, dtype: torch.dtype) -> None:
     assert not torch.equal(as_bits, expected)  # the partner
 
 
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
+@pytest.mark.parametrize("scaled", [(0, 0), (1, 1)])
+def test_masses_and_residuals_of_half_precision(dtype: torch.dtype, scaled: tuple[int, int]) -> None:
+    """What the same entries give in float32; either side read by its bits gives another number."""
+    rows, other = (rows_of(seed, 3, 700).softmax(-1).to(dtype) for seed in (1, 2))
+    scales = [np.float32([0.5, 0.75, 1.25]) if on else None for on in scaled]
+    found = row_kernels.masses(rows, other, *scales)
+    assert np.array_equal(found, row_kernels.masses(rows.float(), other.float(), *scales))
+    paths = [row[:, None, None].expand(3, 1, depths, 700) for row, depths in ((rows, 3), (other, 2))]
+    stops = np.zeros(3, int), np.array([0, 1, 2])
+    written = row_kernels.residuals(*paths, *stops, *scales)
+    assert torch.equal(written, row_kernels.residuals(*(path.float() for path in paths), *stops, *scales))
+    for bits in ((rows.view(torch.int16).float(), other), (rows, other.view(torch.int16).float())):
+        wrong = row_kernels.masses(*(side.float() for side in bits), *scales)
+        assert not np.allclose(found, wrong, rtol=1e-2)
+
+
 NOT_IN_ORDER = [0.0, -0.0, math.nan, -math.nan, math.inf, -math.inf, 1e-45, -1e-45, 5e-324, 1.0, -1.0, 1.0]
 
 

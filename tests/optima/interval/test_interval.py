@@ -323,12 +323,13 @@ def test_the_compact_form_encloses_the_interval_beyond_listed_antichains() -> No
 
 def test_the_loops_are_the_same_in_python(monkeypatch: pytest.MonkeyPatch) -> None:
     """Where no index may be out of its array.  Sums in another order move the bounds by their last digits."""
-    pair = instances.random_float(4, 3, 2, 1.0, 0.5)
+    pair = instances.random_float(2, 2, 2, 1.0, 0.0)
     compiled = multi_path_interval(pair, 2)
     folder = "spectheory.optima.interval"
     assert run_in_python(monkeypatch, f"{folder}.row_passes", f"{folder}.tree_passes") > 15
     with np.errstate(divide="ignore"):
         found = multi_path_interval(pair, 2)
     assert (found.status, found.rounds, found.segments) == ("optimal", compiled.rounds, compiled.segments)
+    assert found.rounds > 5
     assert found.lower == pytest.approx(compiled.lower, rel=1e-9)
     assert found.upper == pytest.approx(compiled.upper, rel=1e-9)
