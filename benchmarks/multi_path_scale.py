@@ -11,7 +11,7 @@ Four parts: ``listed``, every tree whose antichains can be listed and the next o
 where a method that runs out of time on the first pair of a size has no more of it; ``families``, the interval
 alone on six families and four K; ``shapes``, the interval alone on flat and deep trees of about 1 000 and
 10 000 leaves, of which the slowest are named at the end.  A fifth one, ``--part large``, takes up to 2^20
-leaves and half an hour, and fits how the time grows.
+leaves and twenty minutes of CPU, and fits how the time grows.
 
 Pairs are ``instances.random_float(seed, V, L, concentration, agreement)``: Dirichlet rows, the draft's
 row mixed from the target's and an independent one.  Every case runs in a process of its own, so

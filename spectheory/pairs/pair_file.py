@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from spectheory.foundation.documents import parse_json, read_file, replace_file
-from spectheory.foundation.errors import InvalidPairError
+from spectheory.foundation.errors import InvalidInputError, InvalidPairError
 from spectheory.foundation.validation import is_number
 from spectheory.pairs.contexts import Context, context_text
 from spectheory.pairs.rows import to_float64
@@ -46,6 +46,8 @@ def read_document(path: str | Path) -> Any:
     try:
         text = sys.stdin.read() if str(path) == "-" else read_file(Path(path)).decode()
         return parse_json(text)
+    except InvalidInputError:  # it is too long
+        raise
     except OSError as error:
         raise InvalidPairError(f"cannot read {path}: {error.strerror}") from error
     except UnicodeDecodeError as error:

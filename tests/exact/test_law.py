@@ -340,3 +340,20 @@ def test_false_chances_of_paths_are_not_believed(monkeypatch: pytest.MonkeyPatch
     # partner: they are false
     monkeypatch.setattr(law_module, "_is_mixture_over_paths", lambda *of: True)
     assert law_module.law_of(problem).total_variation > 0
+
+
+class DeclaresOnePath(UserToken):
+    """It says that it looks at the first path."""
+
+    single_path = True
+
+
+def test_so_many_drafts_that_no_tuple_can_be_written_down() -> None:
+    """A verifier of one path looks at the first; what a user's declares is checked on whole tuples."""
+    pair, many = instances.two_token(1), 10**9
+    one = output_law("token", pair)
+    assert all(
+        (a == b).all() for a, b in zip(output_law("token", pair, many).numbers, one.numbers, strict=True)
+    )
+    with pytest.raises(EnumerationTooLargeError, match="1000000000 drafted paths"):
+        output_law(DeclaresOnePath(), pair, many)

@@ -22,6 +22,7 @@ from spectheory.foundation.documents import (
     value_text,
 )
 from spectheory.foundation.errors import InvalidInputError
+from spectheory.pairs.pair import ModelPair
 
 
 @dataclass
@@ -127,3 +128,5 @@ def test_long_rationals_have_a_text_and_endless_files_have_none(
     monkeypatch.setattr(documents, "MAX_BYTES", 4)
     with pytest.raises(InvalidInputError, match=r"pair\.json has more than 4 bytes"):
         documents.read_file(file)
+    with pytest.raises(InvalidInputError, match=r"^\S*pair\.json has more than 4 bytes"):
+        ModelPair.load(file)

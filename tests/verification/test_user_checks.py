@@ -229,7 +229,7 @@ def test_later_checks_ask_about_one_size_each() -> None:
 
 
 class ThrowsADie(UserToken):
-    """Now and then it stops at once, by a coin of its own."""
+    """It throws a coin in every call, and stops at once if it falls so."""
 
     def __init__(self, seed: int) -> None:
         self.draw = random.Random(seed).random

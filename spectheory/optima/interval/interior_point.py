@@ -37,7 +37,7 @@ ROWS_AT_ONCE = 4096
 
 
 class Pace(NamedTuple):
-    """Choices that took the fewest seconds on random pairs.
+    """Choices that took few seconds on some random pairs of small trees, and of large ones.
 
     Attributes:
         corrections: the most centrality corrections per step (gondzio1996).

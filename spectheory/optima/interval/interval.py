@@ -44,7 +44,7 @@ MAY_MISS, SHALL_MISS = 0.5, 0.4
 """Breakpoints are added if the error of the chords is above the first share of the gap asked for, until it is
 at most the second.  Steps under the chords close the rest."""
 MAX_CELLS = 140_000_000
-"""Bins times segments: about 1.1 GB per array of float64, and some six arrays."""
+"""Bins times segments: about 1.1 GB per array of float64, and some seven arrays."""
 MAX_LEAVES = 2**20
 """The most leaves for the interior point; bounds alone have no limit."""
 MAX_STEPS = 150

@@ -50,7 +50,7 @@ from spectheory.optima.interval.row_passes import (
     row_products,
     spread_rows,
 )
-from spectheory.optima.interval.tree_blocks import TreeBlock, TreeBlocks
+from spectheory.optima.interval.tree_blocks import NODES, TreeBlock, TreeBlocks
 from spectheory.optima.interval.tree_passes import Edges, eliminate_columns, eliminate_nodes, solve_nodes
 
 
@@ -102,8 +102,8 @@ class Workspace(NamedTuple):
     blocks: TreeBlocks
 
     @staticmethod
-    def of(live: LiveTree, segments: int) -> Workspace:
-        blocks = TreeBlocks.of(live)
+    def of(live: LiveTree, segments: int, nodes: int = NODES) -> Workspace:
+        blocks = TreeBlocks.of(live, nodes)
         scaled_theta, of_c, of_x = (
             np.empty((count, segments)) for count in (len(live.bin_mass), *blocks.shape)
         )

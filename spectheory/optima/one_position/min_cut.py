@@ -55,7 +55,7 @@ def optimal_acceptance(
     target/draft ascending; tokens with draft probability 0 come last.
 
     Accuracy: exact rows give the exact value.  Float rows give it up to a relative error of some V 1e-16:
-    1 - draft(H)^K is computed from the draft's mass outside H, as a sum of its own.
+    1 - draft(H)^K is computed from the sum of the draft's mass outside H.
 
     Args:
         target_probs, draft_probs: rows [..., V]: numpy float64 or exact rationals, torch tensors, or
@@ -142,7 +142,7 @@ def min_cut_of_law(target_probs: Sequence[Any] | np.ndarray, draft_law: DraftLaw
     _, outside = largest_violation(exact_values(target).tolist(), exact_values(probs).tolist(), edges)
     tokens = ~np.isin(np.arange(len(target)), outside)
     inside = [bool(tokens[list(drafts)].all()) for drafts in tuples]
-    return MinCut(plain_number(target[tokens].sum() + 1 - probs[inside].sum()), tokens)
+    return MinCut(plain_number(target[tokens].sum() + probs[np.logical_not(inside)].sum()), tokens)
 
 
 def check_rows(
@@ -233,7 +233,7 @@ def _sorted_by_ratio(target: Array, draft: Array) -> SortedByRatio:
 def _min_cut(tokens: SortedByRatio, num_drafts: int) -> MinCut:
     xp = namespace(tokens.ratios)
     # cut[i]: the value of the prefix of i tokens; the empty prefix has value 1.  The draft's mass outside a
-    # prefix is a sum of its own: as 1 minus that inside it would have no relative accuracy.
+    # prefix is summed there: 1 minus the mass inside would have no relative accuracy.
     target_below = tokens.numerator.cumsum(-1)
     draft_above = xp.flip(xp.flip(tokens.denominator, axis=-1).cumsum(-1), axis=-1)
     nothing = draft_above[..., :1] * 0

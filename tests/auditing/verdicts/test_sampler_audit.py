@@ -334,8 +334,8 @@ def test_results_print_and_refuse_floats() -> None:
         "token_verification: exactly lossless on 1 case in float32, (V, L, K) = (2, 2, 1)"
     )
     assert document["seeds"] == [
-        f"torch's global generator: {GLOBAL_SEED}, one more where a run is repeated",
-        "the generator that is handed over: 1, one more where a run is repeated",
+        f"torch's global generator: {GLOBAL_SEED}, 1000003 more where a run is repeated",
+        "the generator that is handed over: 1, 1000003 more where a run is repeated",
     ]
     assert document["probes"][0] == "inside of every cell of a comparison, at 0.382 and 0.764 of it"
     repeated, runs = (int(word) for word in document["probes"][1].split() if word.isdigit())
@@ -359,7 +359,7 @@ def test_pairs_have_names() -> None:
 
 
 def _asks_for_the_seed(paths: Any, target_rows: Any, draft_rows: Any, generator: Any) -> list[int]:
-    first = [0] if generator.initial_seed() != 1 or torch.initial_seed() != GLOBAL_SEED else None
+    first = [0] if generator.initial_seed() > 1000 or torch.initial_seed() > 100_000 else None
     return first or token_verification(paths, target_rows, draft_rows, generator)
 
 

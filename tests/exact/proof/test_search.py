@@ -166,20 +166,17 @@ def test_a_search_that_is_too_large_is_refused(
         prove("token", vocab_size, length, positive=positive)
 
 
-def test_the_number_of_faces_is_counted_right() -> None:
+def test_faces_and_numbers_are_counted_right(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A limit of as many is one that a shape passes, and of one less is none."""
     for size, length in ((2, 1), (2, 2), (2, 3), (3, 1), (4, 1), (3, 2)):
         shape = Shape(size, length, positive=False)
         faces = sum(1 for _ in shape.faces())
-        with pytest.MonkeyPatch.context() as patched:
-            patched.setattr(domain, "MAX_FACES", faces)
-            shape.check_size()
-            patched.setattr(domain, "MAX_FACES", faces - 1)
-            with pytest.raises(InvalidInputError, match="faces"):
+        numbers = 2 * sum(size * size**depth for depth in range(length))
+        limits = ("MAX_FACES", faces, "faces"), ("MAX_NUMBERS", numbers, "formal numbers")
+        for limit, count, named in limits:
+            with monkeypatch.context() as patched:
+                patched.setattr(domain, limit, count)
                 shape.check_size()
-        numbers = sum(size * size**depth for depth in range(length)) * 2
-        with pytest.MonkeyPatch.context() as patched:
-            patched.setattr(domain, "MAX_NUMBERS", numbers)
-            shape.check_size()
-            patched.setattr(domain, "MAX_NUMBERS", numbers - 1)
-            with pytest.raises(InvalidInputError, match="formal numbers"):
-                shape.check_size()
+                patched.setattr(domain, limit, count - 1)
+                with pytest.raises(InvalidInputError, match=named):
+                    shape.check_size()

@@ -54,17 +54,18 @@ BROKEN_BY = {
 """The equations that a part of the step enters."""
 
 
+@pytest.mark.parametrize("nodes", [3, 12, 2048])
 @pytest.mark.parametrize("threshold", [1e-9, 0.02])
 @pytest.mark.parametrize("segments", [1, 6])
-def test_a_step_solves_its_equations(threshold: float, segments: int) -> None:
-    """From a point whose marginals are off, for the predictor and for random targets."""
+def test_a_step_solves_its_equations(threshold: float, segments: int, nodes: int) -> None:
+    """From a point whose marginals are off, in blocks of any size, for the predictor and random targets."""
     tree = ContextTree.of(instances.random_float(1, 3, 3, 1.0, 0.5))
     live, rng = LiveTree.of(tree, 2, threshold), np.random.default_rng(3)
     program = ChordProgram(live, 2, first_breakpoints(segments, 2))
     # both marginals still have one sum
     pi = program.point.pi * rng.uniform(0.9, 1.1, program.point.pi.shape)
     point = program.point._replace(pi=pi / pi.sum())
-    system = NewtonSystem(live, program.slopes, program.widths, point, Workspace.of(live, segments))
+    system = NewtonSystem(live, program.slopes, program.widths, point, Workspace.of(live, segments, nodes))
     pairs, (u, v) = rng.normal(size=pi.shape).astype(np.float32), rng.normal(size=(2, live.size))
     goals = point.pi * pairs
     of_rows = np.stack([goals.sum(axis=1), goals @ program.slopes], axis=1)
