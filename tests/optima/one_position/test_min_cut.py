@@ -14,7 +14,7 @@ from program_support import THREE_TOKENS, TWO_TOKENS
 from spectheory import acceptance, instances
 from spectheory.foundation.errors import InvalidInputError
 from spectheory.optima import bernoulli_acceptance, optimal_acceptance, uniform_acceptance
-from spectheory.optima.one_position.min_cut import optimal_acceptance_curve
+from spectheory.optima.one_position.min_cut import min_cut_of_law, optimal_acceptance_curve
 
 
 @pytest.mark.parametrize(
@@ -90,6 +90,8 @@ def test_floats_keep_their_relative_accuracy(mass: float, num_drafts: int) -> No
     for name in ("optimal", "multi_round", "kseq", "upper_bound", "lower_bound"):
         assert float(getattr(found, name)) == pytest.approx(float(getattr(exact, name)), rel=1e-9), name
     assert found.multi_round <= found.optimal * (1 + 1e-12)
+    law = {(0,): mass, (1,): 1.0}
+    assert min_cut_of_law(rows[0], law).value == pytest.approx(2 * mass, rel=1e-12)
 
 
 HALVES = ["1/2", "1/2"]
