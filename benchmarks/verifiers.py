@@ -188,12 +188,13 @@ def torch_peak_bytes(run: Callable[[], Any], device: str) -> int:
 
 
 def _cuda_peak_bytes(run: Callable[[], Any]) -> int:
+    """Bytes that were asked for: a block that the allocator hands out may be larger."""
     torch.cuda.synchronize()
-    before = torch.cuda.memory_allocated()
     torch.cuda.reset_peak_memory_stats()
+    before = torch.cuda.memory_stats()["requested_bytes.all.current"]
     kept = run()
     torch.cuda.synchronize()
-    peak = torch.cuda.max_memory_allocated()
+    peak: int = torch.cuda.memory_stats()["requested_bytes.all.peak"]
     del kept
     return peak - before
 
