@@ -297,6 +297,14 @@ def are_plain(rows: Sequence[Array], given: Sequence[Array]) -> bool:
     )
 
 
+def on_device_with_kernels(*given: Array) -> bool:
+    """Whether a Triton kernel can read these tensors: of one kind of floats, on a CUDA device."""
+    first = given[0]
+    if not is_torch_array(first) or on_host(first) or _compiling():
+        return False
+    return _kernels_work_on(first.device, first.dtype) and are_plain((), given)
+
+
 @cache
 def _kernels_work_on(device: Any, dtype: Any) -> bool:
     if device.type != "cuda" or find_spec("triton") is None:

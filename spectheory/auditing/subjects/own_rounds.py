@@ -50,16 +50,16 @@ def own_samplers() -> list[Shipped]:
     ]
 
 
-def interpreted_kernels() -> ModuleType:
-    """The module of the kernels, imported for Triton's interpreter; that of the process stays as it is."""
-    before = sys.modules.pop(_KERNELS, None)
+def interpreted_kernels(name: str = _KERNELS) -> ModuleType:
+    """A module of kernels, imported for Triton's interpreter; that of the process stays as it is."""
+    before = sys.modules.pop(name, None)
     try:
         with interpreting():
-            return import_module(_KERNELS)
+            return import_module(name)
     finally:
-        sys.modules.pop(_KERNELS, None)
+        sys.modules.pop(name, None)
         if before is not None:
-            sys.modules[_KERNELS] = before
+            sys.modules[name] = before
 
 
 @contextmanager

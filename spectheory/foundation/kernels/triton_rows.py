@@ -7,7 +7,9 @@ through them as through any shipped kernel.
 """
 
 import warnings
+from collections.abc import Callable
 from functools import cache, lru_cache
+from typing import Any
 
 import torch
 import triton
@@ -167,11 +169,9 @@ def draw(rows: Tensor, uniform: Tensor, block: int) -> tuple[Tensor, Tensor]:
 
 @cache
 def work_on(device: torch.device, dtype: torch.dtype) -> bool:
-    """Whether the kernels are compiled for rows on a device and give there what is known of a small case.
+    """Whether the kernels of this module work on rows on a device, see ``give_what_is_known``."""
 
-    A warning says that they do not; torch's own operators then take their place.
-    """
-    try:
+    def known_case() -> list[Any]:
         row, other = (
             torch.tensor([[entries]], dtype=dtype, device=device) for entries in ((0.5, 0.25), (0.25, 0.5))
         )
@@ -185,8 +185,20 @@ def work_on(device: torch.device, dtype: torch.dtype) -> bool:
             residual_at_stops(rows, other[:, :, None], stop, stop + 1, None, None)[0],
             *draw(flat, half, 256),
         ]
-        expected = [[0.25], [0.25, 0], [0.5, 0.25], [350], [700]]
-        fault = "" if [part.tolist() for part in found] == expected else "they give other numbers"
+        return [part.tolist() for part in found]
+
+    return give_what_is_known(device, dtype, known_case, [[0.25], [0.25, 0], [0.5, 0.25], [350], [700]])
+
+
+def give_what_is_known(
+    device: torch.device, dtype: torch.dtype, known_case: Callable[[], list[Any]], expected: list[Any]
+) -> bool:
+    """Whether kernels are compiled for a device and give there what is known of a small case.
+
+    A warning says that they do not; torch's own operators then take their place.
+    """
+    try:
+        fault = "" if known_case() == expected else "they give other numbers"
     except Exception as error:  # a compiler, a driver: whatever it is, there is another way
         fault = f"{type(error).__name__}: {error}".partition("\n")[0]
     if fault:
@@ -194,7 +206,7 @@ def work_on(device: torch.device, dtype: torch.dtype) -> bool:
             f"the Triton kernels of the package are not used on {device} with {dtype}, torch's operators "
             f"are: {fault}",
             NoKernelsNotice,
-            stacklevel=2,
+            stacklevel=3,
         )
     return not fault
 

@@ -10,6 +10,7 @@ from spectheory.foundation.arrays import (
     divide_or_zero,
     like_rows,
     namespace,
+    on_device_with_kernels,
     ones_like,
     plain_on_host,
     quiet_floats,
@@ -133,7 +134,13 @@ class ScoredMultipath(ScoredSelection):
         given = draft_masses, demands, state.masses, state.win_rates
         if not self._rules_are_ours or not plain_on_host(*given):
             node = ScoreNode.of(*given)
-            return self.coupling(node, self.levels(node))
+            levels = self.levels(node)
+            if self.coupling is tilted_cuts and levels.ndim == 2 and on_device_with_kernels(levels, *node):
+                from spectheory.verification.algorithms.path_selection import coupling_kernel
+
+                if coupling_kernel.fits(node):
+                    return coupling_kernel.cut_and_tilt(node, levels, RESOLUTION)
+            return self.coupling(node, levels)
         # Few numbers per context: numpy takes half the time of torch.
         with quiet_floats():
             node = ScoreNode.of(*(array.numpy() for array in given))

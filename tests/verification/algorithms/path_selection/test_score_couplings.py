@@ -1,12 +1,26 @@
 """Couplings: every plan splits the law of the score, and the tilted cuts meet the levels."""
 
+from collections.abc import Callable
+from types import SimpleNamespace
+from typing import Any
+
 import numpy as np
 import pytest
+import torch
 from hypothesis import given
 
+from compiled_kernels import compiled_for
 from score_rules import node_of, nodes
-from spectheory.verification.algorithms.path_selection import score_couplings
-from spectheory.verification.algorithms.path_selection.coupling_loops import cut_and_tilt
+from spectheory.auditing.following.triton_kernels import interpreting
+from spectheory.auditing.subjects.own_rounds import interpreted_kernels
+from spectheory.foundation.errors import NoKernelsNotice
+from spectheory.verification.algorithms import path_selection
+from spectheory.verification.algorithms.path_selection import (
+    coupling_kernel,
+    coupling_loops,
+    score_couplings,
+    scored_multipath,
+)
 from spectheory.verification.algorithms.path_selection.score_couplings import (
     RESOLUTION,
     Coupling,
@@ -19,8 +33,13 @@ from spectheory.verification.algorithms.path_selection.score_levels import (
     lazy_levels,
     proportional_levels,
 )
+from spectheory.verification.algorithms.path_selection.scored_multipath import ScoredMultipath
 
 COUPLINGS: dict[str, Coupling] = {"independent": independent, "intervals": intervals, "cuts": tilted_cuts}
+
+
+FEW = 2
+"""Contexts for Triton's interpreter, which takes half a second for each."""
 
 
 def in_float(node: ScoreNode) -> ScoreNode:
@@ -63,13 +82,34 @@ def random_node(seed: int, unevenness: float) -> ScoreNode:
     return ScoreNode.of(drafted / drafted.sum(-1, keepdims=True), demands, masses, rates)
 
 
+KERNEL = "spectheory.verification.algorithms.path_selection.coupling_kernel"
+Cuts = Callable[[ScoreNode, np.ndarray, float], np.ndarray]
+
+
+@pytest.fixture(params=["loop", "kernel"])
+def cuts(request: pytest.FixtureRequest) -> Cuts:
+    """``tilted_cuts`` as the compiled loop, and as the Triton kernel in Triton's interpreter."""
+    if request.param == "loop":
+        return coupling_loops.cut_and_tilt
+    kernel = interpreted_kernels(KERNEL)
+
+    def interpreted(node: ScoreNode, levels: np.ndarray, smallest: float) -> np.ndarray:
+        few = [torch.from_numpy(array[:FEW].copy()) for array in (*node, levels)]
+        with interpreting():
+            return kernel.cut_and_tilt(ScoreNode(*few[:-1]), few[-1], smallest).numpy()
+
+    return interpreted
+
+
 @pytest.mark.parametrize("unevenness", [0.1, 0.5, 2])
-def test_the_loop_cuts_and_tilts_as_the_arrays_do(unevenness: float) -> None:
-    """It splits the law, has the same means, and is as wide; single plans may differ where cuts tie."""
-    for seed in range(3):
+def test_loop_and_kernel_cut_and_tilt_as_the_arrays_do(cuts: Cuts, unevenness: float) -> None:
+    """They split the law, have the same means, and are as wide; single plans may differ where cuts tie."""
+    for seed in range(3 if cuts is coupling_loops.cut_and_tilt else 1):
         node = random_node(seed, unevenness)
         levels = lazy_levels(node)
-        plans = tilted_cuts(node, levels), cut_and_tilt(node, levels, RESOLUTION)
+        found = cuts(node, levels, RESOLUTION)
+        node, levels = ScoreNode(*(array[: len(found)] for array in node)), levels[: len(found)]
+        plans = tilted_cuts(node, levels), found
         weights, rates = node.draft_masses, node.win_rates[:, None]
         for plan in plans:
             assert plan.min() >= 0
@@ -81,11 +121,54 @@ def test_the_loop_cuts_and_tilts_as_the_arrays_do(unevenness: float) -> None:
         assert same.mean() > (0.9 if unevenness > 0.1 else 0.4)
 
 
-def test_partner_a_loop_that_cuts_elsewhere_is_seen() -> None:
+def test_partner_cuts_elsewhere_are_seen(cuts: Cuts) -> None:
     node = random_node(1, 0.5)
     levels = lazy_levels(node)
-    wrong = cut_and_tilt(node, levels, 0.5)  # where half of a block counts as rounding
+    wrong = cuts(node, levels, 0.5)  # where half of a block counts as rounding
+    node, levels = ScoreNode(*(array[: len(wrong)] for array in node)), levels[: len(wrong)]
     assert abs(node.draft_masses * ((wrong * node.win_rates[:, None]).sum(-1) - levels)).max() > 1e-3
+
+
+def test_the_kernel_compiles_for_a_device() -> None:
+    """The interpreter takes what the compiler refuses."""
+    node = node_of([3, 1], [2, 2], [1, 1, 1], 3, 1)
+    given = [torch.from_numpy(array.astype(float)) for array in (*node, lazy_levels(node))]
+    with compiled_for(coupling_kernel, capability=90) as compiled:
+        coupling_kernel.cut_and_tilt(ScoreNode(*given[:-1]), given[-1], RESOLUTION)
+    assert compiled == ["_plan_kernel"]
+
+
+def test_a_plan_too_large_for_a_program_is_left_to_the_arrays() -> None:
+    node = random_node(1, 0.5)
+    large = ScoreNode(*(torch.from_numpy(np.repeat(array, 9, axis=-1)) for array in node))
+    assert not coupling_kernel.fits(large)
+
+
+def test_a_verifier_computes_with_the_kernel_as_without(monkeypatch: pytest.MonkeyPatch) -> None:
+    """On a CUDA device; here in the interpreter, which is first held against what is known."""
+    launched, kernel = [], interpreted_kernels(KERNEL)
+    rows = torch.rand(2, 2, 2, 30, generator=torch.Generator().manual_seed(1), dtype=torch.float64)
+    target_rows, draft_rows = rows[:, :1] / rows[:, :1].sum(-1, keepdim=True), rows[:, 1:, :1]
+    given = torch.tensor([[[3], [7]], [[1], [1]]]), target_rows.expand(2, 2, 2, 30).contiguous()
+    given = *given, (draft_rows / draft_rows.sum(-1, keepdim=True)).expand(2, 2, 1, 30).contiguous()
+    expected = ScoredMultipath().outcome(*given).stop_probs
+
+    def cut_and_tilt(*given: Any) -> torch.Tensor:
+        launched.append(given)
+        return kernel.cut_and_tilt(*given)
+
+    seen = SimpleNamespace(fits=kernel.fits, cut_and_tilt=cut_and_tilt)
+    monkeypatch.setattr(path_selection, "coupling_kernel", seen)
+    monkeypatch.setattr(scored_multipath, "on_device_with_kernels", lambda *given: True)
+    monkeypatch.setattr(scored_multipath, "plain_on_host", lambda *given: False)
+    with interpreting():
+        found = ScoredMultipath().outcome(*given).stop_probs
+        monkeypatch.setattr(kernel, "cut_and_tilt", lambda *given: torch.ones(1, 2, 2))
+        kernel._works_on.cache_clear()
+        with pytest.warns(NoKernelsNotice, match="they give other numbers"):
+            assert not kernel.fits(ScoreNode(*(array[:1] for array in launched[0][0])))
+    assert len(launched) == 1
+    torch.testing.assert_close(found, expected, rtol=0, atol=1e-14)
 
 
 @given(node=nodes)
