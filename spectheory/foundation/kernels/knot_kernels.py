@@ -83,8 +83,14 @@ def between_knots(
 ) -> tuple[Tensor, Tensor, Tensor]:
     """(the knot below, the share towards the next, the mass of ``others`` at every knot), of n ratios.
 
+    On a CUDA device a kernel of ``triton_knots``.
+
     [n, V], [n, V], [n], [G] -> [n, V], [n, V], [n, G]
     """
+    if rows.is_cuda:
+        from spectheory.foundation.kernels import triton_knots
+
+        return triton_knots.between_knots(rows, others, scale, knots)
     count, size = rows.shape
     refuse_unless(rows.shape == others.shape, "rows of one shape", rows.shape, others.shape)
     refuse_unless(scale.shape == (count,), "a scale per row", scale.shape)

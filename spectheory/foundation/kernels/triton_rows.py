@@ -162,7 +162,7 @@ def draw(rows: Tensor, uniform: Tensor, block: int) -> tuple[Tensor, Tensor]:
     numbers = rows.new_empty(rows.shape[:-1], dtype=torch.int64)
     masses = rows.new_empty(rows.shape[:-1], dtype=torch.float64)
     if numbers.numel():
-        given = rows, _places(rows), uniform.contiguous(), numbers, masses
+        given = rows, places_of_rows(rows), uniform.contiguous(), numbers, masses
         _draw_kernel[(numbers.numel(),)](*given, rows.shape[-1], block)
     return numbers, masses
 
@@ -214,11 +214,11 @@ def give_what_is_known(
 def _term(rows: Tensor, scale: Tensor | None) -> tuple[Tensor, Tensor, Tensor]:
     """Rows, where each begins, and a number for each, of which none is read where there is no scale."""
     refuse_unless(scale is None or scale.shape == rows.shape[:-1], "a scale per row", rows.shape)
-    places = _places(rows)
+    places = places_of_rows(rows)
     return rows, places, places if scale is None else scale.contiguous()
 
 
-def _places(rows: Tensor) -> Tensor:
+def places_of_rows(rows: Tensor) -> Tensor:
     """Where each row begins, in entries from the first one.  [..., V] -> [n]"""
     refuse_unless(rows.stride(-1) == 1, "the entries of a row side by side", rows.shape)
     return _row_places(tuple(rows.shape[:-1]), rows.stride()[:-1], rows.device)

@@ -4,6 +4,7 @@ from fractions import Fraction
 from typing import ClassVar
 
 import numpy as np
+from array_api_compat import is_torch_array
 
 from spectheory.foundation.arrays import (
     Array,
@@ -105,8 +106,8 @@ class ScoredMultipath(ScoredSelection):
 
     def split(self, state: ScoreState, target_row: Array, draft_row: Array) -> ScoreSplit:
         xp = namespace(draft_row)
-        if self._groups(draft_row) and has_loops(target_row, draft_row):
-            return self._split_by_loops(state, target_row, draft_row)
+        if self._groups(draft_row) and _read_once(target_row, draft_row):
+            return self._split_rows_read_once(state, target_row, draft_row)
         served = in_kind_of(draft_row, state.served)[..., None] * target_row
         if self._groups(draft_row):
             knots = self._knots(state.win_rates)
@@ -119,8 +120,8 @@ class ScoredMultipath(ScoredSelection):
         masses, demands = (take_along(row, order) for row in (in_double(draft_row), demands))
         return ScoreSplit(self._plan(state, masses, demands), xp.argsort(order, axis=-1, stable=True))
 
-    def _split_by_loops(self, state: ScoreState, target_row: Array, draft_row: Array) -> ScoreSplit:
-        """``split`` of grouped rows on the host: rows are read once, and the numbers of nodes are numpy's."""
+    def _split_rows_read_once(self, state: ScoreState, target_row: Array, draft_row: Array) -> ScoreSplit:
+        """``split`` of grouped rows by a loop of the host, or by a kernel of a device."""
         from spectheory.foundation.kernels.knot_kernels import between_knots
 
         xp, knots = namespace(draft_row), self._knots(state.win_rates)
@@ -166,6 +167,15 @@ class ScoredMultipath(ScoredSelection):
         """G demands, ascending from 0 to φ on the highest cell, which no level exceeds."""
         grid = np.concatenate([[0.0], np.geomspace(SMALLEST_KNOT, 1.0, self.num_knots - 1)])
         return like_rows(grid, win_rates) * namespace(win_rates).max(win_rates)
+
+
+def _read_once(*rows: Array) -> bool:
+    return has_loops(*rows) or (
+        is_torch_array(rows[0])
+        and rows[0].ndim == 2
+        and rows[0].itemsize > 2
+        and on_device_with_kernels(*rows)
+    )
 
 
 def between(knots: Array, demands: Array) -> tuple[Array, Array]:
