@@ -11,7 +11,7 @@
 6. ``costs``: what calls cost, and the speed-up that three tokens per call would bring.
 7. ``speed``: whole texts behind one prompt, measured against plain decoding.
 
-On a CUDA device with Triton residuals and draws are the kernels of ``foundation/kernels/triton_rows.py``, so
+On a CUDA device with Triton residuals and draws are the kernels of ``foundation/kernels/triton_*.py``, so
 that all parts judge them.  In the first two a known-wrong verifier stands beside the others, and must be
 found.  Every part has a share of the time.  What does not fit is left out, and the page says how much was
 done.  With ``--part`` the other parts stay as they were measured before.
@@ -28,6 +28,7 @@ import sys
 import time
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import nullcontext
 from inspect import cleandoc
 from itertools import product
 from pathlib import Path
@@ -51,12 +52,15 @@ from spectheory.auditing.subjects.own_rounds import interpreted_kernels  # noqa:
 from spectheory.decoding.speed import call_costs, plain_decoding, timed_decode  # noqa: E402
 from spectheory.exact.rounded import DoesNotRunError, certify_rounded  # noqa: E402
 from spectheory.exact.suite import standard_suite  # noqa: E402
-from spectheory.foundation.kernels import row_kernels  # noqa: E402
+from spectheory.foundation.kernels import knot_kernels, row_kernels, triton_knots, triton_rows  # noqa: E402
 from spectheory.models import LanguageModelPair, bundled_prompts  # noqa: E402
 from spectheory.models.known_models import model_folder  # noqa: E402
 from spectheory.pairs.drafts import DraftProcess, Iid, PrefixTree, WithoutReplacement  # noqa: E402
 from spectheory.simulation import simulate  # noqa: E402
 from spectheory.verification.algorithms import verifiers  # noqa: E402
+from spectheory.verification.algorithms.path_selection import coupling_kernel  # noqa: E402
+from spectheory.verification.algorithms.path_selection.score_couplings import RESOLUTION  # noqa: E402
+from spectheory.verification.algorithms.path_selection.score_levels import ScoreNode, lazy_levels  # noqa: E402
 from spectheory.verification.captured_rounds import CapturedOutcome, captured_outcome  # noqa: E402
 from spectheory.verification.outcome import Outcome, Sample  # noqa: E402
 from spectheory.verification.resolve import find_verifier  # noqa: E402
@@ -93,10 +97,18 @@ TEXTS: tuple[tuple[Any, DraftProcess], ...] = (
 def kernels(device: str, ends: float) -> Iterator[dict[str, Any]]:
     """Per operator, number type and V: the largest difference from the loops of the host, over the precision.
 
-    Of ``draw`` the share of other tokens: sums in another order may move one.
+    Of ``draw`` the share of other tokens: sums in another order may move one.  Of ``cut_and_tilt`` the
+    differences are those of its laws and means from what they must be.
     """
-    module = interpreted_kernels() if device == "cpu" else None
+    here = interpreting if device == "cpu" else nullcontext
+    row_module, knot_module, coupling_module = (
+        interpreted_kernels(module.__name__) if device == "cpu" else module
+        for module in (triton_rows, triton_knots, coupling_kernel)
+    )
     generator = torch.Generator().manual_seed(0)
+    with here():
+        off = _off_of_cuts(coupling_module, device)
+    yield {"kernel": "cut_and_tilt", "size": 24, "rows": "float64", "off_by_precisions": off}
     sizes = (3, 700, 32_000, 128_256) if device == "cuda" else (3, 700)
     for size, dtype in product(sizes, (torch.float64, torch.float32, torch.bfloat16, torch.float16)):
         if time.monotonic() > ends:
@@ -108,25 +120,46 @@ def kernels(device: str, ends: float) -> Iterator[dict[str, Any]]:
         stops = [torch.randint(most, (batch,), generator=generator) for most in (paths, depths)]
         scales = [torch.rand(batch, generator=generator).to(dtype) for _ in range(2)]
         uniform = torch.rand(batch, generator=generator, dtype=torch.float64)
-        asked: dict[str, tuple[Any, ...]] = {
-            "residual_mass": (target[:, 1, 1], draft[:, 1, 1], *scales),
-            "residual_at_stops": (target, draft, *stops, *scales),
-            "draw": (target[:, 0, 0], uniform, 256),
+        one = target[:, 1, 1], draft[:, 1, 1]
+        asked: dict[str, tuple[Any, Any, tuple[Any, ...]]] = {
+            "residual_mass": (row_kernels, row_module, (*one, *scales)),
+            "residual_at_stops": (row_kernels, row_module, (target, draft, *stops, *scales)),
+            "draw": (row_kernels, row_module, (target[:, 0, 0], uniform, 256)),
         }
-        for name, given in asked.items():
-            expected = getattr(row_kernels, name)(*given)
-            if module is None:
-                there = [part.to(device) if isinstance(part, torch.Tensor) else part for part in given]
-                found = getattr(row_kernels, name)(*there)
-            else:
-                with interpreting():
-                    found = getattr(module, name)(*given)
+        if dtype.itemsize > 2:
+            knots = torch.linspace(0, 2, 24, dtype=dtype)
+            asked["between_knots"] = knot_kernels, knot_module, (*one, scales[0], knots)
+        for name, (of_host, of_device, given) in asked.items():
+            expected = getattr(of_host, name)(*given)
+            there = [part.to(device) if isinstance(part, torch.Tensor) else part for part in given]
+            with here():
+                found = getattr(of_device, name)(*there)
             row = {"kernel": name, "size": size, "rows": str(dtype).removeprefix("torch.")}
             if name == "draw":
                 yield row | {"other_tokens": float((found[0].cpu() != expected[0]).double().mean())}
             else:
-                off = (found.cpu().double() - expected.double()).abs().max() / expected.abs().max()
-                yield row | {"off_by_precisions": float(off) / torch.finfo(dtype).eps}
+                pairs = zip(found, expected, strict=True) if name == "between_knots" else ((found, expected),)
+                off = max(
+                    float((one.cpu().double() - other.double()).abs().max() / other.abs().max())
+                    for one, other in pairs
+                )
+                yield row | {"off_by_precisions": off / torch.finfo(dtype).eps}
+
+
+def _off_of_cuts(module: Any, device: str) -> float:
+    """Of random contexts, one per program: how far laws and means are off, over the precision."""
+    generator = np.random.default_rng(0)
+    drafted, masses = (generator.dirichlet(np.ones(size), 4) for size in (24, 32))
+    demands = -np.sort(-generator.gamma(0.5, 2, (4, 24)), axis=-1)
+    edges = np.linspace(0, 1, 33)
+    given = drafted, demands, masses, np.tile(np.diff(edges**4) * 32, (4, 1))
+    node = ScoreNode.of(*(torch.from_numpy(part).to(device) for part in given))
+    levels = lazy_levels(node)
+    plan = module.cut_and_tilt(node, levels, RESOLUTION)
+    weighted = node.draft_masses[..., None] * plan
+    law = (weighted.sum(1) - node.masses).abs().max()
+    means = ((weighted * node.win_rates[:, None]).sum(-1) - node.draft_masses * levels).abs().max()
+    return float(max(law, means)) / float(np.finfo(float).eps)
 
 
 def laws(device: str, ends: float) -> Iterator[dict[str, Any]]:
