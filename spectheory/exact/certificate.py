@@ -21,7 +21,7 @@ from spectheory.pairs.drafts import DraftProcess, UserProcess, draft_process
 from spectheory.pairs.pair import ROUNDING_OF_A_ROW, ModelPair, check_pair
 from spectheory.verification.resolve import find_verifier
 from spectheory.verification.sampler_runs import runs_a_sampler
-from spectheory.verification.verifier import UserVerifier, copies_of
+from spectheory.verification.verifier import UserVerifier, Verifier, copies_of
 
 
 @dataclass(frozen=True)
@@ -375,15 +375,23 @@ def certificate_of(
             (drafts_in_words(process),),
             assumed=(
                 *((law.assumed,) if law.assumed else ()),
-                *((ONE_SAMPLER,) if target_matching and runs_a_sampler(verifier) else ()),
+                *(_taken_at_its_word(verifier) if target_matching else ()),
                 *((ONE_CALL,) if target_matching and verifier.modified_target_rows is not None else ()),
             ),
         ),
     )
 
 
+def _taken_at_its_word(verifier: Verifier) -> tuple[str, ...]:
+    if runs_a_sampler(verifier):
+        return (ONE_SAMPLER,)
+    return (OTHER_SIZES,) if isinstance(verifier, UserVerifier) else ()
+
+
 ONE_SAMPLER = "that the sampler does not ask of what kind its generator is"
 """Its law is followed with another generator than its runs on language models have."""
+OTHER_SIZES = "batches of sizes that were not tried"
+"""A user's verifier may look at the size of its batch."""
 ONE_CALL = "what modified_target_rows changes for later calls"
 """The law is that of one call on the rows that were given."""
 

@@ -275,10 +275,15 @@ class ChangesTheNextCalls(OwnBlock):
 
 
 def test_a_verdict_is_of_one_call() -> None:
-    """It says so of a verifier that changes the target between calls, and of no other."""
-    said = "taken at its word: what modified_target_rows changes for later calls"
-    for verifier, expected in ((ChangesTheNextCalls(), True), (OwnBlock(), False)):
-        found = certify(verifier, instances.two_token(2))
-        assert found.is_valid
-        assert (said in found.headline()) is expected
-        assert (said in certify_suite(verifier, quick=True).headline()) is expected
+    """It says so of a verifier that changes the target between calls; and of a user's about sizes."""
+    sizes, calls = "batches of sizes that were not tried", "what modified_target_rows changes for later calls"
+    for verifier, expected in (
+        (ChangesTheNextCalls(), (sizes, calls)),
+        (OwnBlock(), (sizes,)),
+        ("block", ()),
+    ):
+        for found in (certify(verifier, instances.two_token(2)), certify_suite(verifier, quick=True)):
+            assert found.is_valid
+            assert found.scope.assumed == expected
+            words = f"; taken at its word: {', '.join(expected)}"
+            assert words in found.headline() if expected else "its word" not in found.headline()
