@@ -180,10 +180,10 @@ def int32(*numbers: int) -> torch.Tensor:
 
 
 def test_what_the_verification_is_given() -> None:
-    """Two requests, the second one greedy, with one drafted token and two placeholders."""
+    """Two requests, the second one greedy, with one drafted token and three placeholders."""
     rows = [
-        Row(PATHS[0, :2], TARGET[0, :3], DRAFT[0, :2]),
-        Row(PATHS[1, :1], TARGET[1, :2], DRAFT[1, :1], is_greedy=True, padding=2),
+        Row(PATHS[0], TARGET[0], DRAFT[0]),
+        Row(PATHS[1, :1], TARGET[1, :2], DRAFT[1, :1], is_greedy=True, padding=3),
     ]
     given, code = recorded((torch.tensor([[1, 0, 2, 9], [2, 9, 9, 9]]), int32(3, 1)))
     replaced: list[Any] = []
@@ -192,23 +192,23 @@ def test_what_the_verification_is_given() -> None:
     assert vllm_v2.rejection_sample(code)(rows, generator) == [[1, 0, 2], [2]]
     assert generator.initial_seed() == 5 + 3
     assert replaced == REPLACED
-    draft = torch.zeros(3, 3, 3)
-    draft[2, :2], draft[1, :1] = DRAFT[0, :2], DRAFT[1, :1]
-    places = int32(0, 1, 2, 0, 1, 2, 3)
+    draft = torch.zeros(3, 4, 3)
+    draft[2, :3], draft[1, :1] = DRAFT[0], DRAFT[1, :1]
+    places = int32(0, 1, 2, 3, 0, 1, 2, 3, 4)
     assert_close(
         given,
         {
-            "target_logits": torch.cat([TARGET[0, :3], TARGET[1, :1], TARGET[1, 1:2].repeat(3, 1)]).log(),
+            "target_logits": torch.cat([TARGET[0], TARGET[1, :1], TARGET[1, 1:2].repeat(4, 1)]).log(),
             "draft_logits": draft.log(),
-            "draft_sampled": int32(0, 1, 0, 0, 2, -1, -1),
-            "cu_num_logits": int32(0, 3, 7),
+            "draft_sampled": int32(0, 1, 0, 2, 0, 2, -1, -1, -1),
+            "cu_num_logits": int32(0, 4, 9),
             "pos": 5 + places.long(),
             "idx_mapping": int32(2, 1),
-            "expanded_idx_mapping": int32(2, 2, 2, 1, 1, 1, 1),
+            "expanded_idx_mapping": int32(2, 2, 2, 2, 1, 1, 1, 1, 1),
             "expanded_local_pos": places,
             "temperature": torch.tensor([1.0, 0.0, 1.0]),
             "seed": torch.tensor([1, 2, 3]),
-            "num_speculative_steps": 3,
+            "num_speculative_steps": 4,
         },
     )
 
