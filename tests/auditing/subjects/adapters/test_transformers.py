@@ -72,6 +72,7 @@ def test_a_model_looks_up_its_logits_behind_its_cache() -> None:
         found = model(input_ids=torch.tensor([ids]), **{name: cache})
         assert_close(found.logits, torch.stack(wanted)[None])
         assert found[name] is cache
+    assert cache.get_seq_length() == 4
     for without in ({}, {name: None}):
         assert_close(model(input_ids=torch.tensor([[0, 2]]), **without).logits, torch.stack(rows[:2])[None])
     assert (model.config.vocab_size, model.config.hidden_size, model.training) == (3, 1, False)
