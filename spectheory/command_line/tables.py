@@ -16,7 +16,9 @@ from spectheory.foundation.results import Table
 def _console() -> Console:
     """Stdout; a file or a pipe has no width and gets a wide one."""
     console = Console(highlight=False)
-    return console if console.is_terminal else Console(highlight=False, width=120)
+    if not console.is_terminal:
+        console.width = 120
+    return console
 
 
 _CONTROLS = re.compile(r"[^\n\t\x20-\x7e\xa0-\U0010ffff]")
@@ -68,7 +70,7 @@ def _lists(title: str, labels: Sequence[str], texts: Sequence[Sequence[str]]) ->
 
 
 def _grid(table: Table, labels: Sequence[str], texts: Sequence[Sequence[str]], padding: int) -> Grid:
-    has_lines = bool(labels) and any("\n" in text for row in texts for text in row)
+    has_lines = any("\n" in text for row in texts for text in row)
     grid = Grid(
         title=_shown(table.title), show_header=bool(labels), show_lines=has_lines, padding=(0, padding)
     )

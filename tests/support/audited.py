@@ -1,6 +1,10 @@
 """Released code that tests run: ``make fetched`` brings it into the build folder, the repository has none."""
 
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import torch
 
 CACHE = Path(__file__).parents[2] / "build" / "audit"
 
@@ -63,3 +67,23 @@ def log_complement(u):
     return tl.log(1.0 - u)
 """
 """A hash of our own, and log(1-u), for Gumbel numbers."""
+
+
+PATHS = torch.tensor([[1, 0, 2], [2, 1, 0]])
+TARGET = torch.tensor(
+    [[[1, 2, 5], [3, 1, 4], [6, 1, 1], [2, 5, 1]], [[2, 2, 4], [5, 2, 1], [1, 4, 3], [4, 1, 3]]]
+) / 8  # fmt: skip
+DRAFT = torch.tensor([[[4, 3, 1], [1, 5, 2], [1, 1, 6]], [[3, 2, 3], [5, 1, 2], [1, 3, 4]]]) / 8
+"""Two drafted paths of three tokens, with rows of which no two are equal."""
+
+
+def recorded(answer: Any) -> tuple[dict[str, Any], Any]:
+    """What a function of a library is called with, and the function, which gives one answer."""
+    given: dict[str, Any] = {}
+
+    def call(**values: Any) -> Any:
+        copies = {name: value.clone() for name, value in values.items() if isinstance(value, torch.Tensor)}
+        given.update(values | copies)
+        return answer
+
+    return given, SimpleNamespace(call=call)

@@ -1,13 +1,27 @@
-"""The pytest plugin as its user runs it: in a session of its own."""
+"""The pytest plugin: as its user runs it, in a session of its own, and what it answers to pytest."""
 
 import os
 import re
 import subprocess
 import sys
+from argparse import ArgumentParser
 from collections import Counter, defaultdict
 from importlib.metadata import entry_points
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 from xml.etree import ElementTree
+
+import numpy as np
+import pytest
+
+from spectheory import instances
+from spectheory.exact.suite import SuiteCase
+from spectheory.foundation.errors import InvalidInputError, InvalidOutcomeError
+from spectheory.pairs.drafts import Iid
+from spectheory.testing import plugin
+from spectheory.verification.algorithms.one_path.token import Token
+from spectheory.verification.outcome import Outcome
 
 PLUGINS = ("-p", "spectheory.testing.plugin", "-p", "no:cacheprovider")
 
@@ -82,3 +96,81 @@ def test_an_unknown_verifier_is_a_usage_error(tmp_path: Path) -> None:
 def test_the_plugin_is_found_where_the_package_is_installed() -> None:
     found = {entry.name: entry.value for entry in entry_points(group="pytest11")}
     assert found["spectheory"] == "spectheory.testing.plugin"
+
+
+def test_the_option_as_pytest_shows_and_reads_it() -> None:
+    """A list of names, empty without the option."""
+    groups: list[str] = []
+    parser = ArgumentParser(prog="pytest", usage="", add_help=False)
+
+    def group_called(name: str) -> Any:
+        groups.append(name)
+        return SimpleNamespace(addoption=parser.add_argument)
+
+    plugin.pytest_addoption(SimpleNamespace(getgroup=group_called))  # type: ignore[arg-type]
+    assert groups == ["spectheory"]
+    shown = "certify this verifier (a name or module:attribute) on the standard suite, a test per pair"
+    assert (
+        " ".join(parser.format_help().partition("options:")[2].split())
+        == f"--spectheory-verifier NAME {shown}"
+    )
+    asked = [word for name in ("block", "kseq") for word in ("--spectheory-verifier", name)]
+    assert parser.parse_args(asked).spectheory_verifier == ["block", "kseq"]
+    assert parser.parse_args([]).spectheory_verifier == []
+
+
+class OfNumpy(Token):
+    """Runs on rows of numpy only, and is not meant for two drafts."""
+
+    def bind(self, process: Any, pair: Any = None) -> Any:
+        if process.num_drafts == 2:
+            raise InvalidInputError("two drafts")
+        return super().bind(process, pair)
+
+    def outcome(self, paths: Any, target_rows: Any, draft_rows: Any) -> Outcome:
+        if not isinstance(target_rows, np.ndarray):
+            raise TypeError("not of numpy")
+        return super().outcome(paths, target_rows, draft_rows)
+
+
+class WithoutLaw(Token):
+    def outcome(self, paths: Any, target_rows: Any, draft_rows: Any) -> Outcome:
+        found = super().outcome(paths, target_rows, draft_rows)
+        return Outcome(2 * found.stop_probs, found.correction)
+
+
+def test_words_of_items(request: pytest.FixtureRequest) -> None:
+    """How passed pairs were judged, once each in their order; skips, failures and what is no law."""
+    config: Any = SimpleNamespace(stash=pytest.Stash())
+    written: list[str] = []
+    reporter: Any = SimpleNamespace(write_line=written.append)
+    plugin.pytest_terminal_summary(reporter, config)
+    assert written == []
+
+    def item(verifier: Any, num_drafts: int) -> plugin.SuiteItem:
+        case = SuiteCase("thirds", instances.two_token(1), Iid(num_drafts))
+        found: Any = plugin.SuiteItem.from_parent(
+            request.session, name=f"its[{case}]", verifier=verifier, case=case
+        )
+        found.config = config
+        return found
+
+    for verifier in (Token(), OfNumpy(), Token()):
+        item(verifier, 1).runtest()
+    plugin.pytest_terminal_summary(reporter, config)
+    exact = "spectheory: lossless on the passed pairs in exact arithmetic, again in float64, float32"
+    double, single = "float64 within 1e-09 p(a) + 1.4e-14", "float32 within 1e-05 p(a) + 7.6e-06"
+    within = f"tolerance {double} on every path a; {single} on every path a"
+    assert written == [
+        f"{exact}, torch float64, {within}; torch {double} on every path a",
+        f"{exact}, {within}; refused: torch float64",
+    ]
+    with pytest.raises(pytest.skip.Exception, match="'token' was judged on no case of the suite: two drafts"):
+        item(OfNumpy(), 2).runtest()
+    with pytest.raises(InvalidOutcomeError, match="sum to") as raised:
+        item(WithoutLaw(), 1).runtest()
+    words = pytest.ExceptionInfo.from_exception(raised.value)
+    assert item(Token(), 1).repr_failure(words) == str(raised.value)
+    assert item(Token(), 1).reportinfo() == (
+        "spectheory standard suite", None, "its[thirds, 1 draft]",
+    )  # fmt: skip

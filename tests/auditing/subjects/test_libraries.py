@@ -12,6 +12,7 @@ from audited import CACHE, FLAT, fetched, released
 from spectheory import certify, instances
 from spectheory.auditing.rounds.batches import FIRST
 from spectheory.auditing.subjects import libraries
+from spectheory.auditing.subjects.adapters.flat_batch import MIXES
 from spectheory.auditing.subjects.libraries import LIBRARIES, SUBJECTS, load_subject
 from spectheory.auditing.subjects.shipped import Shipped
 from spectheory.foundation.errors import InvalidInputError, UnknownNameError
@@ -71,6 +72,59 @@ def test_every_subject_knows_its_function() -> None:
         assert all(f"{module}.".startswith(f"{library.top}.") for module in subject.function.modules), name
         assert library.tested in subject.tested.values(), name
         assert subject.function.parameters or subject.function.name[0].isupper(), name
+
+
+def test_how_samplers_are_called() -> None:
+    """Signature, paths, kinds of batches, relaxation and precision of every subject, and what it sets."""
+    subjects = {**SUBJECTS, **libraries.ROUNDS}
+    called = {name: dict(subject.shipped) for name, subject in subjects.items()}
+    relaxed = {name for name, shipped in called.items() if shipped.pop("relaxation", None)}
+    assert relaxed == {
+        "transformers-ensemble", "vllm-synthetic", "vllm-fly", "vllm-v2-synthetic", "vllm-v2-fly",
+    }  # fmt: skip
+    seeded = {name for name, shipped in called.items() if shipped.pop("seeds", ())}
+    assert seeded == {name for name in SUBJECTS if name.startswith("vllm-v2")} | {"sglang-dspark"}
+    stated = {name for name, shipped in called.items() if shipped.pop("stand_ins", ())}
+    as_they_are = "transformers transformers-ensemble transformers-gemma4 sglang-dspark deepspec dflash"
+    as_they_are += " flashspec dspark-mlx eagle hsd hsd-block hsd-eagle"
+    assert set(called) - stated == set(as_they_are.split())
+    kinds: dict[str, set[str]] = {}
+    for name, shipped in called.items():
+        kinds.setdefault(" ".join(map(str, shipped.values())), set()).add(name)
+    flat = f"batch {MIXES}"
+    assert kinds == {
+        "speculative_sampling": {
+            "transformers", "transformers-ensemble", "transformers-gemma4", "hsd", "hsd-block",
+        },
+        "evaluate_posterior": {"eagle", "hsd-eagle"},
+        "batch": {"sglang", "sglang-block", "sglang-dspark"},
+        "batch ()": {"sglang-uno", "flashspec"},
+        "batch ('greedy',)": {"lmdeploy", "lmdeploy-triton"},
+        flat: {name for name in SUBJECTS if name.startswith("vllm")} - {"vllm-ascend-block"},
+        f"{flat} 9": {"vllm-ascend-block"},
+        "sampler (1,)": {"mlx-lm", "mlx-dspark", "dspark-mlx", "mtplx", "deepspec", "dflash"},
+        "sampler (1, 2)": {"economize"},
+        "round": {"gpt-fast", "litgpt", "litgpt-top-p", "mini-infer", "specdec", "transformers-round"},
+        "round_batch": {"vllm-v2-round"},
+    }  # fmt: skip
+    assert {name: dict(subject.options) for name, subject in subjects.items() if subject.options} == {
+        "transformers-ensemble": {"assistant_ensemble_weight": 0.5},
+        "sglang-block": {"block_verification": True},
+        "vllm-synthetic": {"synthetic_mode": True, **libraries._SYNTHETIC},
+        "vllm-fly": libraries._FLY,
+        "vllm-v2-block": {"use_block_verification": True},
+        "vllm-v2-synthetic": libraries._SYNTHETIC,
+        "vllm-v2-fly": libraries._FLY,
+        "hsd": {"backward": True, "clever": True},
+        "hsd-block": {"blockwise": True},
+        "hsd-eagle": {"hsd": True},
+        "litgpt-top-p": {"top_p": 0.7},
+    }
+    drafters = {name: subject.drafter.name for name, subject in subjects.items() if subject.drafter}
+    assert drafters == {
+        "transformers-gemma4": "SinglePositionMultiTokenCandidateGenerator",
+        "vllm-v2-round": "gumbel_sample",
+    }
 
 
 def test_fetched_code_has_a_provenance_and_another_version_says_so(tmp_path: Path) -> None:

@@ -3,19 +3,28 @@
 import random
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
+from torch.testing import assert_close
 from transformers.generation.utils import _speculative_sampling
 
 from spectheory import certify, instances
+from spectheory.auditing.following.intercept import Journal
 from spectheory.auditing.subjects.shipped import Shipped
-from spectheory.auditing.subjects.signatures import SIGNATURES, signature_called, with_point_mass_drafts
+from spectheory.auditing.subjects.signatures import (
+    SIGNATURES,
+    Call,
+    signature_called,
+    with_point_mass_drafts,
+)
 from spectheory.auditing.subjects.specimens import (
     batch_token_verification,
     path_batch_recursive_rejection,
     token_verification,
 )
 from spectheory.auditing.subjects.tree_specimens import reject_children
+from spectheory.auditing.tape.decisions import Tape
 from spectheory.foundation.errors import UnknownNameError
 
 FLOAT32 = 1e-6
@@ -115,3 +124,75 @@ def test_changed_inputs_and_wrong_counts_are_findings() -> None:
 def test_an_unknown_signature() -> None:
     with pytest.raises(UnknownNameError, match="no signature is called 'coin'; did you mean 'coins'"):
         signature_called("coin")
+
+
+PATHS = np.array([[1, 0], [1, 2], [2, 1], [1, 0]])
+TARGET = np.array(
+    [[[1, 2, 5], [3, 1, 4], [6, 1, 1]], [[1, 2, 5], [3, 1, 4], [0, 1, 7]], [[1, 2, 5], [4, 1, 3], [0, 0, 8]]]
+)[[0, 1, 2, 0]] / 8  # fmt: skip
+DRAFT = np.array([[[4, 3, 1], [1, 5, 2]], [[4, 3, 1], [1, 5, 2]], [[4, 3, 1], [3, 2, 3]]])[[0, 1, 2, 0]] / 8
+"""Of three paths two begin alike, and the first one is drafted again."""
+
+
+def children_of(*answers: tuple[int, int]) -> tuple[list[int], list[dict[str, Any]], Journal]:
+    """What is made of a function's answers, (token, position) by depth, what it was given, and findings."""
+    given: list[dict[str, Any]] = []
+
+    def function(target: Any, proposals: Any, *coins: Any) -> Any:
+        given.append({"target": target, **proposals._asdict(), "coins": [coin.shape for coin in coins]})
+        token, place = answers[len(given) - 1]
+        return torch.tensor([token]), torch.tensor([place]), "another"
+
+    journal = Journal()
+    tokens = SIGNATURES["reject_children"].call(function, Call(PATHS, TARGET, DRAFT, Tape(()), journal))
+    return tokens, given, journal
+
+
+def tensors(*rows: Any, dtype: torch.dtype = torch.float32) -> torch.Tensor:
+    return torch.tensor(np.array([rows]), dtype=dtype)
+
+
+@pytest.mark.parametrize(("path", "below", "last"), [(1, [0, 2], 1), (2, [1], 2)])
+def test_the_children_of_each_node(path: int, below: list[int], last: int) -> None:
+    """Distinct, in the order of the paths through the node; the last row is that of the path that is left."""
+    child = below[-1]
+    tokens, given, journal = children_of((path, path - 1), (child, len(below) - 1))
+    assert tokens == [path, child, last]
+    order = tensors(2, 1, 0, dtype=torch.int64)
+    number = path
+    for found, children, depth in zip(given, ([1, 2], below), (0, 1), strict=True):
+        draft = DRAFT[number, depth][::-1]
+        assert_close(
+            found,
+            {
+                "target": tensors(*TARGET[number, depth]),
+                "probs": tensors(*draft),
+                "token_ids": order,
+                "positions": tensors(*(2 - child for child in children), dtype=torch.int64),
+                "tokens": tensors(*children, dtype=torch.int64),
+                "scores": tensors(*sorted(draft)[::-1][: len(children)]),
+                "coins": [(1, len(children)), (1,)],
+            },
+        )
+    assert journal.findings == set()
+    assert journal.primitives == {"coins: multiples of 2^-24"}
+
+
+@pytest.mark.parametrize(
+    ("answers", "tokens", "is_found"),
+    [
+        (((0, -1),), [0], False),
+        (((1, 0), (1, -1)), [1, 1], False),
+        (((0, 0),), [0], True),
+        (((2, 0), (1, -1)), [2, 1], True),
+        (((1, 2), (0, -1)), [1, 0], True),
+    ],
+)
+def test_a_node_without_an_accepted_child_ends(
+    answers: tuple[tuple[int, int], ...], tokens: list[int], is_found: bool
+) -> None:
+    """A position must be that of the token; a token that no path has ends the text, too."""
+    found, given, journal = children_of(*answers)
+    assert (found, len(given)) == (tokens, len(answers))
+    contract = ("contract", "the position that it accepts is not that of its token")
+    assert journal.findings == ({contract} if is_found else set())

@@ -5,6 +5,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+import torch
 
 from defect_table import PAIRS, SEVERAL, matrix
 from law_checks import assert_same_law
@@ -120,6 +121,18 @@ def test_one_definition_in_float64(name: str) -> None:
 def test_one_definition_in_torch(name: str) -> None:
     pair = instances.random_float(11, vocab_size=3, draft_length=2)
     assert_agrees_on("cpu", defects[name], pair, 2, name)
+
+
+@pytest.mark.parametrize("name", defects)
+def test_a_defect_stays_on_the_device_of_its_rows(name: str) -> None:
+    """A device whose tensors have no entries meets no number of the host, and gives no number to it."""
+    defect, shape = defects[name], (5, 1 if defects[name].single_path else 2)
+    paths, stop = (torch.empty(size, dtype=torch.int64, device="meta") for size in ((*shape, 3), (5,)))
+    target_rows, draft_rows = (torch.empty((*shape, length, 6), device="meta") for length in (4, 3))
+    found = defect.outcome(paths, target_rows, draft_rows)
+    rows = found.correction(stop, stop)
+    for array, size in ((found.stop_probs, (*shape, 4)), (rows, (5, 6))):
+        assert (array.device.type, array.dtype, array.shape) == ("meta", torch.float32, size)
 
 
 @pytest.mark.parametrize("name", [name for name in SEVERAL if defects[name].exchangeable])

@@ -52,9 +52,9 @@ def batches(call: Counting) -> Callable[..., Any]:
     """A sampler of the signature "batch", of requests with equal lengths."""
 
     def sampler(rows: Sequence[Row], generator: Any) -> list[list[int]]:
-        drafted, target, draft = (
-            torch.stack([torch.as_tensor(row[part]) for row in rows]) for part in range(3)
-        )
+        drafted = torch.stack([row.draft_tokens for row in rows])
+        target = torch.stack([row.target_probs for row in rows])
+        draft = torch.stack([row.draft_probs for row in rows])
         counts, tokens = call(drafted, target, draft, generator)
         return [
             [*path[:count], token]
@@ -69,7 +69,7 @@ def one_request(call: Counting) -> Callable[..., Any]:
 
     def sampler(paths: torch.Tensor, target: torch.Tensor, draft: torch.Tensor, generator: Any) -> list[int]:
         count, token = call(paths[:1], target[:1], draft[:1], generator)
-        return [*paths[0, : int(count)].tolist(), int(token)]
+        return [*paths[0, :count].tolist(), int(token)]
 
     return sampler
 

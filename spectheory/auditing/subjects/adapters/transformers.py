@@ -112,12 +112,12 @@ def _looked_up() -> Callable[[Model, int], Any]:
         row: Any
 
         def forward(self, input_ids: torch.Tensor, **given: Any) -> Any:
-            seen = input_ids.float()[:, None, :, None]
+            seen = input_ids[:, None, :, None]
             caches = {name: given[name] for name in ("cache", "past_key_values") if name in given}
             for kept in caches.values():  # one at most, by its name since 5.24 or before
                 if kept is not None:
-                    seen, _ = kept.update(seen, seen.clone(), 0)
-            tokens = seen[0, 0, :, 0].long().tolist()
+                    seen, _ = kept.update(seen, seen, 0)
+            tokens = seen[0, 0, :, 0].tolist()
             places = range(len(tokens) - input_ids.shape[1], len(tokens))
             logits = torch.stack([self.row(tokens[1 : place + 1]) for place in places]).log()[None]
             return CausalLMOutputWithPast(logits=logits, **caches)

@@ -58,8 +58,8 @@ def rejection_sample(code: Code) -> Callable[..., Any]:
         for row, slot in zip(rows, slots.tolist(), strict=True):
             draft[slot, : len(row.draft_tokens)] = row.draft_probs.log()
             temperature[slot] = 0.0 if row.is_greedy else 1.0
-        counts = torch.tensor([length + 1 for length in lengths], dtype=torch.int32)
-        places = torch.cat([torch.arange(count, dtype=torch.int32) for count in counts.tolist()])
+        counts = torch.tensor(lengths) + 1
+        places = torch.cat([torch.arange(length + 1, dtype=torch.int32) for length in lengths])
         sampled, accepted = code.call(
             target_logits=torch.cat([_padded(row.target_probs.log(), row.padding) for row in rows]),
             draft_logits=draft,

@@ -5,10 +5,13 @@ from typing import Any
 
 import pytest
 import torch
+from torch.testing import assert_close
 
+from audited import DRAFT, PATHS, TARGET, recorded
 from spectheory import audit, instances
 from spectheory.auditing.subjects.adapters import accepted_counts
 from spectheory.auditing.subjects.shipped import Shipped
+from spectheory.auditing.subjects.signatures import Row
 
 PAIR = {"thirds": instances.two_token(2)}
 
@@ -73,3 +76,78 @@ def test_one_path(name: str) -> None:
         sampler = getattr(accepted_counts, name)(SimpleNamespace(call=function, function=function))
         found = audit(Shipped(sampler, signature, num_drafts=(1,)), PAIR)
         assert found.verdict in verdicts, found.headline()
+
+
+def test_what_functions_of_one_path_are_given() -> None:
+    """Of several paths the first one; their answers are read as whole numbers."""
+    answer = SimpleNamespace(accepted_draft_tokens=torch.tensor(1), next_token=torch.tensor(2))
+    given, code = recorded(answer)
+    assert repr(accepted_counts.deepspec(code)(PATHS, TARGET, DRAFT, None)) == "[1, 2]"
+    assert_close(given.pop("target_model")(input_ids=None).logits, TARGET[:1].log())
+    assert_close(
+        vars(given.pop("proposal")),
+        {"draft_token_count": 3, "verify_input_ids": torch.tensor([[0, 1, 0, 2]]), "draft_probs": DRAFT[:1]},
+    )
+    others = {"position_ids": torch.tensor([[0, 1, 2, 3]]), "start": 0, "past_key_values_target": None}
+    assert_close(given, others | {"temperature": 1.0, "max_proposal_tokens": 3})
+
+    given, code = recorded((torch.tensor([2]), torch.tensor([0])))
+    assert repr(accepted_counts.dflash(code)(PATHS, TARGET, DRAFT, None)) == "[1, 0, 0]"
+    assert_close(given, {"draft_tokens": PATHS[:1], "target_probs": TARGET[:1], "draft_probs": DRAFT[:1]})
+
+
+def test_what_trees_are_made_of_paths() -> None:
+    """Each path is a branch of its own, whose nodes follow one another; the answer is a branch."""
+    made: list[Any] = []
+
+    def verify_tree(*given: Any) -> Any:
+        made.extend(given)
+        return (torch.tensor([3, 4]),), (0,)
+
+    def verifier(options: Any) -> Any:
+        made.append(vars(options))
+        return SimpleNamespace(verify_tree=verify_tree)
+
+    code: Any = SimpleNamespace(function=verifier)
+    generator = torch.Generator()
+    assert repr(accepted_counts.economize(code)(PATHS, TARGET, DRAFT, generator)) == "[2, 1, 0]"
+    options, logits, tree, selector = made
+    assert options == {"verifier_options": {}, "verifier_name": "rejection"}
+    rows = torch.cat([TARGET[0], TARGET[1, 1:]])
+    assert_close(logits, rows.log()[None])
+    branches = {"parents": torch.tensor([[-1, 0, 1, -1, 3, 4]]), "tokens": torch.tensor([[1, 0, 2, 2, 1, 0]])}
+    assert_close(vars(tree), branches | {"lengths": [6], "probs": torch.cat([*DRAFT])[None]})
+    assert_close(selector.distributions(logits), rows[None])
+    assert (selector.greedy, selector.generator) == (False, generator)
+
+
+def test_what_functions_of_batches_are_given(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Coins of float32, whatever numbers torch makes by default."""
+    rows = [Row(*row) for row in zip(PATHS, TARGET, DRAFT, strict=True)]
+    generator = torch.Generator()
+    given, code = recorded(torch.tensor([[1, 2], [2, 0]]))
+    assert repr(accepted_counts.flashspec(code)(rows, generator)) == "[[1, 2], [2, 1, 0]]"
+    assert given.pop("generator") is generator
+    logs = {"draft_logprobs": DRAFT.log(), "target_logprobs": TARGET.log()}
+    assert_close(given, {"draft_token_ids": PATHS} | logs)
+
+    given, code = recorded((torch.tensor([0, 2]), torch.tensor([2, 0])))
+    coins = [torch.rand((2, 4), generator=generator), torch.rand(2, generator=generator)]
+    drawn = iter(coins)
+    asked: list[Any] = []
+    monkeypatch.setattr(torch, "rand", lambda shape, dtype: asked.append((shape, dtype)) or next(drawn))
+    assert repr(accepted_counts.uno(code)(rows, None)) == "[[2], [2, 1, 0]]"
+    assert asked == [((2, 4), torch.float32), ((2,), torch.float32)]
+    tokens = torch.tensor([0, 1, 2])
+    assert_close(
+        given,
+        {
+            "candidates": torch.tensor([[0, 1, 0, 2], [0, 2, 1, 0]]),
+            "target_ids": tokens.repeat(2, 4, 1),
+            "target_probs": TARGET,
+            "draft_ids": tokens.repeat(2, 3, 1),
+            "draft_probs": DRAFT,
+            "accept_uniforms": coins[0],
+            "final_uniforms": coins[1],
+        },
+    )

@@ -5,21 +5,26 @@ modules, which ``make audits`` runs.
 """
 
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 import torch
+from torch.testing import assert_close
 
 from audit_support import law
-from audited import FLAT, released
+from audited import DRAFT, FLAT, PATHS, TARGET, recorded, released
 from spectheory import certify, instances
 from spectheory.auditing.rounds.batches import FIRST, SECOND, audit_batches
-from spectheory.auditing.subjects.adapters import vllm, vllm_ascend
+from spectheory.auditing.subjects.adapters import flat_batch as adapter
+from spectheory.auditing.subjects.adapters import lmdeploy, vllm, vllm_ascend
 from spectheory.auditing.subjects.adapters.flat_batch import MIXES, PARAMETERS, bonus_tokens, flat_batch
 from spectheory.auditing.subjects.adapters.lmdeploy import BACKENDS
 from spectheory.auditing.subjects.libraries import SUBJECTS, load_subject
 from spectheory.auditing.subjects.shipped import Shipped
+from spectheory.auditing.subjects.signatures import Row
 
 NAMES = PARAMETERS - {"target_logits_or_tuple", "target_probs"}
 
@@ -193,3 +198,70 @@ def test_the_torch_path_runs_without_a_device(block: bool, tmp_path: Path) -> No
     found = certify(sampler, instances.two_residual_tokens(2), with_optimum=False)
     assert (found.total_variation < 1e-6) is not block
     assert "rand: multiples of 2^-53" in sampler.journal.primitives
+
+
+BONUS = torch.tensor([2, 1])
+"""The tokens after fully accepted paths."""
+
+
+@pytest.mark.parametrize("greedy", [(False, False), (False, True), (True, True)])
+def test_what_a_flat_batch_is_given(greedy: tuple[bool, bool], monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of two requests the second one has one drafted token and three placeholders."""
+    rows = [
+        Row(PATHS[0], TARGET[0], DRAFT[0], greedy[0]),
+        Row(PATHS[1, :1], TARGET[1, :2], DRAFT[1, :1], greedy[1], padding=3),
+    ]
+    monkeypatch.setattr(adapter, "bonus_tokens", lambda asked: BONUS if asked is rows else None)
+    given, code = recorded(torch.tensor([[1, 0, -1, -1, -1], [-1, 2, -1, -1, -1]]))
+    assert flat_batch(code.call, greedy_temperature=-1.0)(rows, None) == [[1, 0], [2]]
+    target = torch.cat([TARGET[0, :3], TARGET[1, :1], TARGET[1, 1:2].repeat(3, 1)])
+    assert_close(
+        vars(given.pop("sampling_metadata")),
+        {
+            "all_greedy": all(greedy),
+            "all_random": not any(greedy),
+            "temperature": torch.tensor([-1.0 if is_greedy else 1.0 for is_greedy in greedy]),
+            "generators": {},
+        },
+    )
+    assert_close(
+        given,
+        {
+            "draft_token_ids": torch.tensor([1, 0, 2, 2, -1, -1, -1], dtype=torch.int32),
+            "num_draft_tokens": [3, 4],
+            "max_spec_len": 4,
+            "cu_num_draft_tokens": torch.tensor([3, 7], dtype=torch.int32),
+            "draft_probs": torch.cat([DRAFT[0], DRAFT[1, :1], torch.zeros(3, 3)]),
+            "target_logits": target.log(),
+            "target_logits_or_tuple": target.log(),
+            "target_probs": target,
+            "bonus_token_ids": BONUS[:, None],
+        },
+    )
+
+
+@pytest.mark.parametrize("greedy", [(False, False), (False, True), (True, True)])
+def test_what_lmdeploy_is_given(greedy: tuple[bool, bool], monkeypatch: pytest.MonkeyPatch) -> None:
+    """Likeliest tokens where all requests are greedy; else rows, with a mask where one is."""
+    rows = [Row(*row) for row in zip(PATHS, TARGET, DRAFT, greedy, strict=True)]
+    monkeypatch.setattr(lmdeploy, "bonus_tokens", lambda asked: BONUS if asked is rows else None)
+    found, called = torch.tensor([[1, 0, -1, -1], [2, 1, 0, 1]]), list[Any]()
+
+    def verify(*values: Any, **named: Any) -> Any:
+        called.append((values, named))
+        return found, None, None
+
+    forwards = {name: partial(verify, name) for name in ("forward", "forward_greedy")}
+    code: Any = SimpleNamespace(function=lambda: SimpleNamespace(**forwards))
+    assert lmdeploy.batch(code)(rows, None) == [[1, 0], [2, 1, 0, 1]]
+    (((name, *values), named),) = called
+    if all(greedy):
+        likeliest = torch.tensor([[2, 2, 0, 1], [2, 0, 1, 0]])
+        assert (name, named) == ("forward_greedy", {})
+        assert_close(values, [likeliest, PATHS])
+    else:
+        mask = torch.tensor(greedy) if any(greedy) else None
+        assert name == "forward"
+        assert_close(values, [TARGET[:, :-1].log(), PATHS, BONUS])
+        assert values[0].is_contiguous()
+        assert_close(named, {"is_greedy": mask, "draft_probs": DRAFT})

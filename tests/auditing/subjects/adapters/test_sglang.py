@@ -4,19 +4,25 @@ import shutil
 from collections import Counter
 from fractions import Fraction
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 import torch
 from scipy.stats import chisquare
+from torch.testing import assert_close
 
-from audited import CACHE, fetched
+from audited import CACHE, DRAFT, PATHS, TARGET, fetched, recorded
 from spectheory import audit, certify, instances
+from spectheory.auditing.following.kernel_draws import elementwise, gumbel_noise
 from spectheory.auditing.following.triton_kernels import interpreting
 from spectheory.auditing.rounds.batches import FIRST
 from spectheory.auditing.rounds.battery import audit_pairs, random_dyadic
 from spectheory.auditing.rounds.two_calls import follow_two_calls
+from spectheory.auditing.subjects.adapters import sglang
 from spectheory.auditing.subjects.libraries import load_subject
+from spectheory.auditing.subjects.library_code import NOISE
+from spectheory.auditing.subjects.signatures import Row
 from spectheory.auditing.verdicts.audit_certificate import ARITHMETIC
 from spectheory.pairs.pair import ModelPair
 
@@ -130,3 +136,80 @@ def test_the_kernel_draws_from_the_law() -> None:
     expected = {tokens: float(mass) * draws for (tokens,), mass in law.items()}
     assert counts.keys() <= expected.keys()
     assert chisquare([counts[tokens] for tokens in expected], list(expected.values())).pvalue > 1e-4
+
+
+ROWS = [Row(*row) for row in zip(PATHS, TARGET, DRAFT, strict=True)]
+
+
+def test_what_the_kernel_of_a_chain_is_given(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its answer is read where it says that tokens are."""
+    generator = torch.Generator().manual_seed(5)
+    coins = [torch.rand((2, 4), generator=generator), torch.rand(2, generator=generator)]
+    drawn, asked = iter(coins), list[Any]()
+    monkeypatch.setattr(torch, "rand", lambda shape, dtype: asked.append((shape, dtype)) or next(drawn))
+    given, code = recorded(None)
+    record = code.call
+
+    def call(**values: Any) -> None:
+        record(**values)
+        values["predicts"][[0, 1, 6]] = torch.tensor([1, 2, 0], dtype=torch.int32)
+        values["accept_index"][0, :2] = torch.tensor([0, 1], dtype=torch.int32)
+        values["accept_index"][1, 0] = 6
+        values["accept_token_num"][:] = torch.tensor([1, 0], dtype=torch.int32)
+
+    code.call = call
+    assert repr(sglang.chain_sampling(code)(ROWS, None)) == "[[1, 2], [0]]"
+    assert asked == [((2, 4), torch.float32), ((2,), torch.float32)]
+    assert (given["accept_token_num"].dtype, given.pop("accept_token_num").shape) == (torch.int32, (2,))
+    slots = torch.tensor([[0, 1, 2, 3], [4, 5, 6, 7]])
+    assert_close(
+        given,
+        {
+            "predicts": torch.full((8,), -1, dtype=torch.int32),
+            "accept_index": torch.full((2, 4), -1, dtype=torch.int32),
+            "candidates": torch.tensor([[0, 1, 0, 2], [0, 2, 1, 0]]),
+            "retrive_index": slots,
+            "retrive_next_token": 0 * slots - 1,
+            "retrive_next_sibling": 0 * slots - 1,
+            "uniform_samples": coins[0],
+            "uniform_samples_for_final_sampling": coins[1],
+            "target_probs": TARGET,
+            "draft_probs": DRAFT,
+            "threshold_single": 1.0,
+            "threshold_acc": 1.0,
+            "deterministic": True,
+        },
+    )
+
+
+def test_what_dsparks_verification_is_given() -> None:
+    """The step counter starts at the seed of the generator, and is kept there for the next call."""
+    given, code = recorded((torch.tensor([2, 0]), torch.tensor([2, 1]), None))
+    record, replaced = code.call, list[Any]()
+
+    def call(**values: Any) -> Any:
+        answer = record(
+            **values | {"noise": vars(values["noise"]) | {"counter": int(values["noise"].counter)}}
+        )
+        values["noise"].counter += 4
+        return answer
+
+    code.call, code.replace = call, lambda *given: replaced.append(given)
+    generator = torch.Generator().manual_seed(5)
+    assert repr(sglang.blockwise_rejection(code)(ROWS, generator)) == "[[1, 0, 2], [1]]"
+    assert generator.initial_seed() == 9
+    assert_close(
+        given,
+        {
+            "candidates": torch.tensor([[0, 1, 0, 2], [0, 2, 1, 0]]),
+            "target_logits": torch.cat([*TARGET]).log(),
+            "draft_logits": DRAFT.log(),
+            "target_temperatures": torch.ones(2),
+            "draft_temperatures": torch.ones(2),
+            "noise": {"key": sglang.KEY, "counter": 5},
+        },
+    )
+    (names, make, words), noise = replaced
+    assert (names, words) == (("libdevice",), "libdevice: numpy's log1p")
+    assert make("another")[0].log1p.__qualname__ == elementwise(np.log1p).__qualname__
+    assert noise == (("_murmur3_uniform32", "_log1p_neg_stable"), gumbel_noise, NOISE)

@@ -5,14 +5,19 @@ from typing import Any
 
 import numpy as np
 import pytest
+import torch
+from torch.testing import assert_close
 
-from audited import GUMBEL, released
+from audited import DRAFT, GUMBEL, PATHS, TARGET, recorded, released
 from spectheory import audit, certify, instances
+from spectheory.auditing.following.kernel_draws import gumbel_noise
 from spectheory.auditing.rounds.batches import audit_batches
 from spectheory.auditing.rounds.two_calls import follow_two_calls
 from spectheory.auditing.subjects.adapters import vllm_v2
 from spectheory.auditing.subjects.libraries import load_subject
+from spectheory.auditing.subjects.library_code import NOISE as ONE_PER_TOKEN
 from spectheory.auditing.subjects.shipped import Shipped
+from spectheory.auditing.subjects.signatures import Row
 from spectheory.pairs.pair import ModelPair
 
 STATED = ModelPair.context_free_pair(["7/20", "7/20", "1/5", "1/10"], ["3/10", "1/20", "3/20", "1/2"], 1)
@@ -165,3 +170,107 @@ def test_the_noise_of_drafts(offset: int, is_shared: bool, tmp_path: Path) -> No
     assert (("randomness", again) in shipped.journal.findings) is is_shared
     assert "drafted by vllm/v1/worker/gpu/sample/gumbel.py, sha256" in shipped.note
     assert shipped.signature_name == "round_batch"
+
+
+REPLACED = [(("murmur3_uniform32", "_log1p_neg_stable"), gumbel_noise, ONE_PER_TOKEN)]
+
+
+def int32(*numbers: int) -> torch.Tensor:
+    return torch.tensor(numbers, dtype=torch.int32)
+
+
+def test_what_the_verification_is_given() -> None:
+    """Two requests, the second one greedy, with one drafted token and three placeholders."""
+    rows = [
+        Row(PATHS[0], TARGET[0], DRAFT[0]),
+        Row(PATHS[1, :1], TARGET[1, :2], DRAFT[1, :1], is_greedy=True, padding=3),
+    ]
+    given, code = recorded((torch.tensor([[1, 0, 2, 9], [2, 9, 9, 9]]), int32(3, 1)))
+    replaced: list[Any] = []
+    code.replace = lambda *given: replaced.append(given)
+    generator = torch.Generator().manual_seed(5)
+    assert vllm_v2.rejection_sample(code)(rows, generator) == [[1, 0, 2], [2]]
+    assert generator.initial_seed() == 5 + 3
+    assert replaced == REPLACED
+    draft = torch.zeros(3, 4, 3)
+    draft[2, :3], draft[1, :1] = DRAFT[0], DRAFT[1, :1]
+    places = int32(0, 1, 2, 3, 0, 1, 2, 3, 4)
+    assert_close(
+        given,
+        {
+            "target_logits": torch.cat([TARGET[0], TARGET[1, :1], TARGET[1, 1:2].repeat(4, 1)]).log(),
+            "draft_logits": draft.log(),
+            "draft_sampled": int32(0, 1, 0, 2, 0, 2, -1, -1, -1),
+            "cu_num_logits": int32(0, 4, 9),
+            "pos": 5 + places.long(),
+            "idx_mapping": int32(2, 1),
+            "expanded_idx_mapping": int32(2, 2, 2, 2, 1, 1, 1, 1, 1),
+            "expanded_local_pos": places,
+            "temperature": torch.tensor([1.0, 0.0, 1.0]),
+            "seed": torch.tensor([1, 2, 3]),
+            "num_speculative_steps": 4,
+        },
+    )
+
+
+def model(first: int) -> Any:
+    """Its rows depend on every token of the text and its place."""
+
+    def row(text: Any) -> torch.Tensor:
+        weights = [first, 1 + sum(place * token for place, token in enumerate(text, 1)), 1 + len(text)]
+        return torch.tensor(weights) / sum(weights)
+
+    return row
+
+
+def test_what_drafter_and_verification_are_given() -> None:
+    """Two rounds behind texts of unequal lengths; each drafted token is behind those before it."""
+    target, draft = model(1), model(2)
+    asked: list[dict[str, Any]] = []
+
+    def drafted(**values: Any) -> torch.Tensor:
+        kept = values.pop("logits_cache")
+        assert kept is values.pop("output_processed_logits")
+        kept[values["expanded_idx_mapping"].long(), int(values["logits_cache_col"])] = values["logits"]
+        asked.append(values)
+        return int32(2, 0) if len(asked) == 1 else int32(1, 2)
+
+    given, code = recorded((torch.tensor([[2, 1, 0], [1, 9, 9]]), int32(3, 1)))
+    replaced: list[Any] = []
+    drafter = type(code)(call=drafted)
+    drafter.replace = code.replace = lambda *given: replaced.append(given)
+    found = vllm_v2.drafting_round(code, drafter)([[1, 0], [2]], target, draft, 2, None)
+    assert replaced == REPLACED * 2
+    rows = [torch.stack([draft([1, 0]), draft([1, 0, 2])]), torch.stack([draft([2]), draft([2, 0])])]
+    assert_close(found, [([2, 1], rows[0], [2, 1, 0]), ([0, 2], rows[1], [1])])
+    requests = {"temperature": torch.ones(3), "seed": torch.tensor([1, 2, 3])}
+    for step, values in enumerate(asked):
+        columns = dict.fromkeys(("output_processed_logits_col", "logits_cache_col"), int32(step)[0])
+        assert_close(
+            values,
+            {
+                "logits": torch.stack([rows[0][step], rows[1][step]]).log(),
+                "expanded_idx_mapping": int32(1, 2),
+                "pos": torch.tensor([2 + step, 1 + step]),
+                "apply_temperature": True,
+                "is_drafting": True,
+                **requests,
+                **columns,
+            },
+        )
+    texts = [[1, 0], [1, 0, 2], [1, 0, 2, 1], [2], [2, 0], [2, 0, 2]]
+    assert_close(
+        given,
+        {
+            "target_logits": torch.stack([target(text) for text in texts]).log(),
+            "draft_logits": torch.stack([torch.zeros(2, 3), *rows]).log(),
+            "draft_sampled": int32(0, 2, 1, 0, 0, 2),
+            "cu_num_logits": int32(0, 3, 6),
+            "pos": torch.tensor([2, 3, 4, 1, 2, 3]),
+            "idx_mapping": int32(1, 2),
+            "expanded_idx_mapping": int32(1, 1, 1, 2, 2, 2),
+            "expanded_local_pos": int32(0, 1, 2, 0, 1, 2),
+            "num_speculative_steps": 2,
+            **requests,
+        },
+    )
