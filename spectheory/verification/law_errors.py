@@ -31,10 +31,11 @@ def law_errors(outcome: Outcome, stop: Stop, paths: Array, drawn: Sample | None 
         drawn: what ``outcome.sample`` drew at this stop, so that no row is computed again.
     """
     rows, prob, stop_probs = outcome.checkable_rows(stop, drawn), stop.prob, outcome.stop_probs
+    found = None if drawn is None or rows is not drawn.weights else drawn.sums_and_lowest
     if plain_on_host(rows, prob, stop_probs):  # few numbers: numpy takes half the time of torch
         prob, stop_probs, paths = prob.numpy(), stop_probs.numpy(), paths.numpy()
     with quiet_floats():
-        corrections, empty = correction_deviation(rows, prob, are_weights=outcome.rows_are_weights)
+        corrections, empty = correction_deviation(rows, prob, outcome.rows_are_weights, found)
         stops = stop_deviation(stop_probs)
         behind = abs(zero_where(paths >= 0, stop_probs[..., 1:])).sum((-2, -1))
         errors = [stops.error, behind, corrections.error, zero_where(~empty, prob)]

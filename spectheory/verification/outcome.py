@@ -111,17 +111,17 @@ class Outcome:
     def _sample_on_host(self, weights: WeightsOnHost, generator: Any) -> Sample:
         import torch
 
-        def drawn(rows: Array) -> tuple[Array, Array]:
+        def drawn(rows: Array) -> tuple[Array, Array, tuple[Array, Array]]:
             return _row_kernels().draws(rows, uniform_numbers(generator, rows).numpy()[..., 0], arrays.BLOCK)
 
         stops = self._flat_stop_probs
-        number, stop_mass = drawn(stops.float() if stops.itemsize == 2 else stops)
+        number, stop_mass, _ = drawn(stops.float() if stops.itemsize == 2 else stops)
         path_index, length = np.divmod(number, self.stop_probs.shape[-1])
         rows = weights.of_numbers(path_index, length)
-        token, mass = drawn(rows)
+        token, mass, sums_and_lowest = drawn(rows)
         _refuse_rows_without_mass(np.minimum(stop_mass, mass))
         path, stop, drawn_token = map(torch.from_numpy, (path_index, length, token))
-        return Sample(path, stop, drawn_token, rows)
+        return Sample(path, stop, drawn_token, rows, sums_and_lowest)
 
     def sample_stop(self, generator: Any) -> Stop:
         """Draw where each batch element stops, without a token: the first draw of ``sample``.
@@ -230,12 +230,14 @@ class Sample:
     Attributes:
         path_index, length, token: the accepted prefix and the correction token.
         weights: that the token was drawn from, [..., V], where they are at hand.
+        sums_and_lowest: of the weights, where the draw has found them, see ``sums_and_lowest``.
     """
 
     path_index: Array
     length: Array
     token: Array
     weights: Array | None = field(default=None, repr=False, compare=False)
+    sums_and_lowest: tuple[Array, Array] | None = field(default=None, repr=False, compare=False)
 
 
 class Stop(NamedTuple):
@@ -370,7 +372,7 @@ class Deviation(NamedTuple):
     """How far numbers are from a law, one entry per batch element.
 
     Attributes:
-        lowest: the smallest entry, or the sum of those below 0; a law has none.
+        lowest: the smallest entry, or the sum of those below 0; 0 may stand for one above.
         sum_error: |sum - 1|.
     """
 
@@ -399,7 +401,9 @@ def stop_deviation(stop_probs: Array) -> Deviation:
     return Deviation(0 - xp.sum(positive_part(-flat), axis=-1), abs(xp.sum(flat, axis=-1) - 1))
 
 
-def correction_deviation(rows: Array, probs: Array, are_weights: bool = False) -> tuple[Deviation, Array]:
+def correction_deviation(
+    rows: Array, probs: Array, are_weights: bool = False, found: tuple[Array, Array] | None = None
+) -> tuple[Deviation, Array]:
     """How far correction rows are from laws, weighted with the probabilities of their stops.
 
     A row of zeros has no error here: the output is undefined there, and is counted as such.
@@ -408,16 +412,25 @@ def correction_deviation(rows: Array, probs: Array, are_weights: bool = False) -
         rows: [..., V].
         probs: of the stops, [...].
         are_weights: the laws are the rows divided by their sums.
+        found: ``sums_and_lowest(rows)``, if at hand.
 
     Returns:
         The deviation, and whether all entries of a row are zero, bool [...].
     """
-    xp = namespace(rows)
-    lowest, total = xp.min(rows, axis=-1), xp.sum(rows, axis=-1)
-    if arrays.numbers_beside(rows, probs):
-        xp, lowest, total = namespace(probs), lowest.numpy(), total.numpy()
+    total, lowest = sums_and_lowest(rows) if found is None else found
+    if arrays.numbers_beside(total, probs):
+        total, lowest = total.numpy(), lowest.numpy()
+    xp = namespace(probs)
+    total, lowest = xp.asarray(total), xp.asarray(lowest)
     empty = (lowest == 0) & (total == 0)
     if are_weights:
         whole = abs(xp.where(total == 0, ones_like(total), total))
         lowest, total = lowest / whole, abs(total) / whole
     return Deviation(lowest * probs, zero_where(empty, abs((total - 1) * probs))), empty
+
+
+def sums_and_lowest(rows: Array) -> tuple[Array, Array]:
+    """The sum of every row, and its smallest entry; 0 may stand for one above.  [..., V] -> [...], [...]"""
+    if arrays.rows_for_loops(rows) and rows.itemsize > 2:
+        return tuple(_row_kernels().sums_and_lowest(rows))
+    return rows.sum(-1), namespace(rows).min(rows, axis=-1)

@@ -1,6 +1,7 @@
 """Outcome: its quantities, its samples, and the helpers verifiers are built from."""
 
 from contextlib import ExitStack
+from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 from unittest.mock import patch
@@ -16,11 +17,13 @@ from spectheory.foundation import arrays
 from spectheory.foundation.errors import InvalidOutcomeError
 from spectheory.verification import outcome as outcomes
 from spectheory.verification.algorithms import verifiers
+from spectheory.verification.law_errors import law_errors
 from spectheory.verification.outcome import (
     Outcome,
     correction_deviation,
     sample_rows,
     stop_deviation,
+    sums_and_lowest,
 )
 from table import GENERAL
 
@@ -205,6 +208,27 @@ def test_torch_draws_what_numpy_draws() -> None:
     rows[7] = 0
     with pytest.raises(InvalidOutcomeError, match="without mass"):
         sample_rows(torch.tensor(rows), torch.Generator().manual_seed(0))
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+def test_a_draw_knows_whether_it_was_from_a_law(dtype: torch.dtype) -> None:
+    """The errors of what was drawn are those of the weights read once more, right or wrong."""
+    rows = torch.rand(4, 1, 3, 600, generator=torch.Generator().manual_seed(1), dtype=torch.float64).to(dtype)
+    rows /= rows.sum(-1, keepdim=True)
+    paths = torch.tensor([[[1, 2]], [[3, 4]], [[5, 6]], [[7, 8]]])
+    outcome = verifiers["block"].outcome(paths, rows, rows[:, :, :2].flip(-1))
+    drawn = outcome.sample(torch.Generator().manual_seed(2))
+    assert drawn.sums_and_lowest is not None
+    assert drawn.weights is not None
+    stop = outcome.stop_of(drawn)
+    assert float(law_errors(outcome, stop, paths, drawn).max()) < 1e-6
+    drawn.weights[1, 5], drawn.weights[2] = -1, 0
+    again = replace(drawn, sums_and_lowest=sums_and_lowest(drawn.weights))
+    expected = law_errors(outcome, stop, paths, replace(drawn, sums_and_lowest=None))
+    torch.testing.assert_close(law_errors(outcome, stop, paths, again), expected)
+    assert torch.argwhere(expected > 1e-6).tolist() == [[2, 1], [3, 2]]
+    # Read when it was drawn, not when somebody asks.
+    assert float(law_errors(outcome, stop, paths, drawn).max()) < 1e-6
 
 
 def test_a_stop_is_what_a_sample_begins_with() -> None:

@@ -212,6 +212,19 @@ def _sum(entries: Any) -> float:
     return total
 
 
+@compiled_loop(sums_in_any_order=True, part_of_others=True)
+def _sum_and_lowest(entries: Any) -> tuple[float, float]:
+    """(the sum, the smallest entry below 0 or 0); of what is no number the sum tells."""
+    total, below, lowest = 0.0, 0, 0.0
+    for x in range(len(entries)):
+        total += entries[x]
+        below += entries[x] < 0
+    if below:
+        for x in range(len(entries)):
+            lowest = entries[x] if entries[x] < lowest else lowest
+    return total, lowest
+
+
 # Here sums go from left to right: an entry without mass repeats the sum before it, and is never drawn.
 @compiled_loop(part_of_others=True)
 def _first_beyond(weights: Any, uniform: float) -> tuple[int, float, float]:
@@ -228,18 +241,38 @@ def _first_beyond(weights: Any, uniform: float) -> tuple[int, float, float]:
     return len(weights) - 1, share, total
 
 
-@loop_of_kinds("(int64, int64[::1], float64[::1], int64, int64, float64[::1], int64[::1], float64[::1])")
+@loop_of_kinds("(int64, int64[::1], int64, float64[::1], float64[::1])")
+def _sums_and_lowest(rows: Any, at: Any, size: int, sums: Any, lowest: Any) -> None:
+    for n in range(len(at)):
+        row = row_at(rows, at[n], size)
+        sums[n], lowest[n] = 0.0, 0.0
+        for first in range(0, size, AT_ONCE):
+            total, smallest = _sum_and_lowest(row[first : first + AT_ONCE])
+            sums[n], lowest[n] = sums[n] + total, min(lowest[n], smallest)
+
+
+@loop_of_kinds(
+    "(int64, int64[::1], float64[::1], int64, int64, float64[::1], int64[::1], float64[::1],"
+    " float64[::1], float64[::1])"
+)
 def _draws(
-    rows: Any, at: Any, uniforms: Any, size: int, block: int, sums: Any, numbers: Any, masses: Any
-) -> None:
-    """numbers_n, drawn in proportion to rows(at_n + x), and masses_n; see ``outcome.sample_rows``."""
+    rows: Any, at: Any, uniforms: Any, size: int, block: int, sums: Any, numbers: Any, masses: Any,
+    totals: Any, lowest: Any,
+) -> None:  # fmt: skip
+    """numbers_n, drawn in proportion to rows(at_n + x), and masses_n; see ``outcome.sample_rows``.
+
+    Beside it what ``_sums_and_lowest`` finds.
+    """
     for n in range(len(at)):
         row, uniform = row_at(rows, at[n], size), uniforms[n]
         if size < 2 * block:
             numbers[n], _, masses[n] = _first_beyond(row, uniform)
+            totals[n], lowest[n] = _sum_and_lowest(row)
             continue
+        totals[n], lowest[n] = 0.0, 0.0
         for b in range(len(sums)):
-            sums[b] = _sum(row[b * block : (b + 1) * block])
+            sums[b], smallest = _sum_and_lowest(row[b * block : (b + 1) * block])
+            totals[n], lowest[n] = totals[n] + sums[b], min(lowest[n], smallest)
         b, share, masses[n] = _first_beyond(sums, uniform)
         left = 1 - (share - uniform) / (sums[b] / masses[n])  # below 1, see ``outcome._left``
         left = 0.0 if left < 0 else left
@@ -330,20 +363,35 @@ def entries(rows: Tensor, tokens: np.ndarray) -> np.ndarray:
     return out
 
 
-def draws(rows: Tensor, uniform: np.ndarray, block: int) -> tuple[np.ndarray, np.ndarray]:
-    """A number per row, drawn in proportion to its entries, and the row's mass.
+def sums_and_lowest(rows: Tensor) -> tuple[np.ndarray, np.ndarray]:
+    """The sum of every row, and its smallest entry below 0, or 0.  [..., V] -> [...], [...]
 
-    [..., V], [...] -> [...], [...]
+    If an entry is no number the sum is none.
+    """
+    sums, lowest = (np.empty(rows.shape[:-1]) for _ in range(2))
+    if sums.size:
+        found = sums.ravel(), lowest.ravel()
+        _sums_and_lowest(kind_of(rows))(rows.data_ptr(), places_of(rows), rows.shape[-1], *found)
+    return sums, lowest
+
+
+def draws(
+    rows: Tensor, uniform: np.ndarray, block: int
+) -> tuple[np.ndarray, np.ndarray, tuple[np.ndarray, np.ndarray]]:
+    """A number per row, drawn in proportion to its entries, the row's mass, and its ``sums_and_lowest``.
+
+    [..., V], [...] -> [...], [...], ([...], [...])
     """
     size = rows.shape[-1]
     rows = rows.float() if rows.itemsize == 2 else rows
     refuse_unless(uniform.shape == rows.shape[:-1], "a uniform number per row", rows.shape, uniform.shape)
     numbers, masses = np.empty(uniform.shape, np.int64), np.empty(uniform.shape)
+    totals, lowest = np.empty(uniform.shape), np.empty(uniform.shape)
     if numbers.size:
         uniforms, sums = flat_numbers(uniform, np.float64), np.empty(-(-size // block))
-        drawn = numbers.ravel(), masses.ravel()
-        _draws(kind_of(rows))(rows.data_ptr(), places_of(rows), uniforms, size, block, sums, *drawn)
-    return numbers, masses
+        found = (array.ravel() for array in (numbers, masses, totals, lowest))
+        _draws(kind_of(rows))(rows.data_ptr(), places_of(rows), uniforms, size, block, sums, *found)
+    return numbers, masses, (totals, lowest)
 
 
 def masses(
@@ -406,7 +454,7 @@ def _residual_at_stops(
 
 
 def _draw(rows: Tensor, uniform: Tensor, block: int) -> tuple[Tensor, Tensor]:
-    number, mass = draws(rows, uniform.numpy(), block)
+    number, mass, _ = draws(rows, uniform.numpy(), block)
     return torch.from_numpy(number), torch.from_numpy(mass)
 
 

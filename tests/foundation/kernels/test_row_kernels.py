@@ -136,6 +136,18 @@ def test_draws(size: int, dtype: torch.dtype, monkeypatch: pytest.MonkeyPatch) -
     assert not torch.equal(others[drawn], numbers[drawn]) or size == 1
 
 
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+@pytest.mark.parametrize("size", [9, *SIZES])
+def test_sums_and_lowest(size: int, dtype: torch.dtype) -> None:
+    """As torch finds them, by themselves and beside a draw; of what is no number the sum tells."""
+    rows = rows_of(1, 6, size, dtype=dtype)
+    rows[1, size // 2], rows[1, -1], rows[2, 0], rows[3, -1], rows[4] = -2, -3, math.nan, math.inf, 0
+    half = np.full(6, 0.5)
+    for sums, lowest in (row_kernels.sums_and_lowest(rows), row_kernels.draws(rows, half, arrays.BLOCK)[2]):
+        np.testing.assert_allclose(sums, rows.double().sum(-1), rtol=1e-14)
+        assert lowest.tolist() == [0, -3, 0, 0, 0, 0]
+
+
 @pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
 @pytest.mark.parametrize("size", [9, 700])
 def test_draws_from_half_precision(size: int, dtype: torch.dtype) -> None:
