@@ -56,7 +56,7 @@ from spectheory.optima.interval.interval import multi_path_interval
 from spectheory.optima.multi_path import MAX_ANTICHAINS, count_antichains
 from spectheory.pairs.contexts import split_by_depth
 from spectheory.pairs.pair import ModelPair
-from spectheory.paper.drawing import label_point, legend_below, note, panels
+from spectheory.paper.drawing import Look, label_point, legend_below, note, panels
 from spectheory.paper.measured import Measurement
 from spectheory.paper.style import ACCENT, BLACK, GREY, figure_bytes
 
@@ -343,12 +343,17 @@ def plot(results: Sequence[Result], path: Path) -> None:
 
 
 def _plot_listed(axes: Axes, listed: Sequence[Result]) -> None:
-    """Every method by the number of antichains; a cross where the list is refused."""
+    """Every method by the number of antichains, deeper trees apart; a cross where the list is refused."""
     for method, (color, marker) in STYLES.items():
         done = [r for r in listed if r.case.method == method and r.status == "optimal"]
         done.sort(key=lambda result: result.case.antichains)
-        counts, seconds = [r.case.antichains for r in done], [r.seconds for r in done]
-        axes.plot(counts, seconds, marker, linestyle="-", linewidth=1.2, color=color, label=NAMES[method])
+        for one_level in (True, False):
+            shown = [r for r in done if (r.case.draft_length == 1) == one_level]
+            places = [r.case.antichains for r in shown], [r.seconds for r in shown]
+            look: Look = {"color": color, "linewidth": 1.2, "linestyle": "-" if one_level else "none"}
+            look |= {"label": NAMES[method]} if one_level else {"markerfacecolor": "white"}
+            axes.plot(*places, marker, **look)
+    note(axes, "lines: L = 1; hollow: L = 2, 3, 4", (0.02, 0.95), ha="left")
     refused = [r.case.antichains for r in listed if r.status == "EnumerationTooLargeError"]
     slowest = max(result.seconds for result in listed)
     color, _ = STYLES["antichain LP"]
@@ -361,17 +366,26 @@ def _plot_listed(axes: Axes, listed: Sequence[Result]) -> None:
 
 
 def _plot_scaling(axes: Axes, results: Sequence[Result]) -> None:
-    """Medians and ranges of both methods that need no list, by leaves; hollow: not reached."""
+    """Medians and ranges of both methods that need no list, by leaves; hollow: not reached.
+
+    Lines are of V = 2; trees of more tokens take other times with as many leaves.
+    """
     for method in ("interval", "leaf-set cuts"):
         color, marker = STYLES[method]
         chosen = [r for r in results if r.case.part == "scaling" and r.case.method == method]
-        by_leaves: dict[int, list[float]] = {}
-        for result in sorted(chosen, key=lambda result: result.case.leaves):
-            if result.status == "optimal":
-                by_leaves.setdefault(result.case.leaves, []).append(result.seconds)
-        ends = [[end(seconds) for seconds in by_leaves.values()] for end in (min, max)]
-        axes.fill_between([*by_leaves], ends[0], ends[1], color=color, alpha=0.15, linewidth=0)
-        axes.plot([*by_leaves], [*map(np.median, by_leaves.values())], marker, linestyle="-", color=color)
+        for binary in (True, False):
+            by_leaves: dict[int, list[float]] = {}
+            for result in sorted(chosen, key=lambda result: result.case.leaves):
+                if result.status == "optimal" and (result.case.vocab_size == 2) == binary:
+                    by_leaves.setdefault(result.case.leaves, []).append(result.seconds)
+            ends = [[end(seconds) for seconds in by_leaves.values()] for end in (min, max)]
+            medians = [*map(np.median, by_leaves.values())]
+            if binary:
+                axes.fill_between([*by_leaves], ends[0], ends[1], color=color, alpha=0.15, linewidth=0)
+                axes.plot([*by_leaves], medians, marker, linestyle="-", color=color)
+            elif by_leaves:
+                bars = np.abs(np.subtract(ends, medians))
+                axes.errorbar([*by_leaves], medians, yerr=bars, fmt=marker, color=color, capsize=3)
         missed = [r for r in chosen if r.status != "optimal"]
         if missed:
             at = [r.case.leaves for r in missed], [r.seconds for r in missed]
@@ -382,7 +396,9 @@ def _plot_scaling(axes: Axes, results: Sequence[Result]) -> None:
     label = f"{NAMES['interval']}, six other families, K = 2, 3, 4 and 8"
     places = [result.case.leaves for result in families], [result.seconds for result in families]
     axes.plot(*places, ".", color=GREY, alpha=0.6, label=label)
-    note(axes, f"K = 4: medians of {PAIRS} pairs, shaded: all of them", (0.98, 0.03))
+    text = f"K = 4: medians of {PAIRS} pairs, and all\nof them: shaded around lines for\n"
+    text += "V = 2, as bars for V = 3 and 10"
+    note(axes, text, (0.02, 0.8), ha="left")
     axes.set(xlabel="leaves of the tree, $V^L$")
     axes.set_title("Trees of up to 10 000 leaves")
 

@@ -9,7 +9,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from spectheory.paper.findings import ResultTable
-from spectheory.paper.style import BLACK, GREY, VERIFIER_STYLES, figure_style
+from spectheory.paper.style import BLACK, GREY, VERIFIER_STYLES, figure_style, named
 
 PANEL = 3.6
 """Width of a panel in inches: two of them fill a printed page."""
@@ -90,7 +90,7 @@ def verifier_points(
     axes.errorbar(
         places, values, yerr=[below, above], fmt=style.marker, color=colour, markersize=5,
         markerfacecolor=colour if lossless else "white", capsize=2.5, elinewidth=1.2,
-        label=style.label if lossless else f"{style.label} (not lossless)",
+        label=named(name, lossless),
     )  # fmt: skip
 
 

@@ -218,7 +218,7 @@ def draw(rows: Sequence[Mapping[str, Any]], domain: str = EVERYWHERE) -> Figure:
             axes.set_xscale("log", base=2)
             _draw_panel(axes, curves)
             axes.set_xticks(budgets, map(str, budgets))
-            axes.set_xlim(budgets[0] / 1.15, budgets[-1] * 14)
+            axes.set_xlim(budgets[0] / 1.15, budgets[-1] * 20)
             axes.minorticks_off()
             if heat == heats[0]:
                 axes.set_title(_draft_in_words(draft))
@@ -244,7 +244,7 @@ PROCESSES = {
     LIKELIEST: "likeliest nodes",
 }
 DRAFTS_IN_WORDS = (
-    (r"target:last-(\d+)", r"draft: target on \1 tokens"),
+    (r"target:last-(\d+)", r"draft: target on its last \1 tokens"),
     (r"target:(\d+)-layers", r"draft: \1 layers of the target"),
     (r"prompt:\w+-(\d+)", r"draft: look-up of \1-grams"),
 )

@@ -29,6 +29,12 @@ ACCENT = "#5B6F86"
 """For pairs, laws and what is pointed out; the palette belongs to the verifiers."""
 SPELLED = {"kseq": "K-SEQ", "spectr": "SpecTr", "otm": "OTM", "spectr_gbv": "SpecTr-GBV"}
 """Names that the papers spell in another way than the words of the name."""
+AUTHORS = {
+    "spectr2023": "Sun et al. 2023",
+    "block2024": "Sun et al. 2024",
+    "spectrgbv2026": "Lin et al. 2026",
+}
+"""Papers as pictures name them; texts have their keys, which the README explains."""
 
 
 class VerifierStyle(NamedTuple):
@@ -48,6 +54,23 @@ VERIFIER_STYLES: Mapping[str, VerifierStyle] = {
     name: VerifierStyle(*look, _label(name)) for name, look in zip(verifiers, cycle(PALETTE), strict=False)
 }
 """One colour and one marker for each verifier, everywhere."""
+
+
+def named(verifier: str, lossless: bool = True) -> str:
+    """A verifier and whether it is lossless, in the same words in every picture.
+
+    Greedy block is lossless only with its modification of the target (theory.md Statement 4.5).
+
+    Example:
+        >>> named("greedy_block"), named("greedy_block", lossless=False)
+        ('greedy block, modified (lossless)', 'greedy block, unmodified (not lossless)')
+        >>> named("spectr"), named("spectr_gbv", lossless=False)
+        ('SpecTr', 'SpecTr-GBV (not lossless)')
+    """
+    label, status = VERIFIER_STYLES[verifier].label, "" if lossless else " (not lossless)"
+    if verifier == "greedy_block":
+        return f"{label}, modified (lossless)" if lossless else f"{label}, unmodified{status}"
+    return label + status
 
 
 _METADATA = {

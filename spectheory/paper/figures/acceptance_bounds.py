@@ -9,8 +9,8 @@ from spectheory.paper.drawing import optimum_curve, panels_by
 from spectheory.paper.style import ACCENT, GREY
 
 ROWS = {
-    "two tokens": (("1/3", "2/3"), ("2/3", "1/3")),
-    "reversed": (("1/2", "1/3", "1/6"), ("1/6", "1/3", "1/2")),
+    "two-token pair": (("1/3", "2/3"), ("2/3", "1/3")),
+    "the draft is reversed": (("1/2", "1/3", "1/6"), ("1/6", "1/3", "1/2")),
     "the draft misses 1/4": (("1/4", "1/4", "1/2"), ("0", "1/2", "1/2")),
 }
 PROGRAM_UP_TO = 4  # the linear program has V^(K+1) variables

@@ -11,7 +11,7 @@ from spectheory.pairs.pair import ModelPair
 from spectheory.paper import Checks, Findings, ResultTable, exhibit
 from spectheory.paper.drawing import Look, legend_below, panels
 from spectheory.paper.figures.support import at_least
-from spectheory.paper.style import ACCENT, BLACK, GREY
+from spectheory.paper.style import ACCENT, AUTHORS, BLACK, GREY
 
 PRINTED = {
     "PALM-2-XXS": {4: (2.89, 2.99, 3.36), 6: (3.23, 3.43, 6.10), 8: (3.41, 3.70, 8.30)},
@@ -45,7 +45,7 @@ def _plot(findings: Findings) -> Figure:
         for drafter, marker in DRAFTERS.items():
             rows = printed.where(drafter=drafter)
             look = {"color": ACCENT, "linestyle": "none", "markersize": 6, "zorder": 3}
-            label = f"block2024, drafter {drafter}"
+            label = f"{AUTHORS['block2024']}, drafter {drafter}"
             axes.plot(rows["draft_length"], rows["gain_in_percent"], marker, **look, label=label)
         axes.set(xlabel="draft length L", ylabel="gain of block over token [%]", xticks=lengths)
         axes.set_ylim(bottom=0)

@@ -50,19 +50,28 @@ def _plot(findings: Findings) -> Figure:
         )
         drafts, asked = max(times["num_drafts"]), min(times["gap_asked"])
         right.set_title(f"Time to a gap of {_power(asked, bold=True)}, {drafts} drafts")
+        note(right, "line, shaded: V = 2\nbars: V = 3 and 10")
         left.legend(fontsize=8)
     return figure
 
 
 def _times(axes: Axes, rows: list[dict[str, Any]], colour: str, line: str) -> None:
-    """Seconds by leaves; where the method ran out of time, hollow and with the gap that it left."""
+    """Seconds by leaves; where the method ran out of time, hollow and with the gap that it left.
+
+    The line is of trees of two tokens; others take other times with as many leaves.
+    """
     solved, missed = (
         [row for row in rows if (row["reached"] == row["pairs"]) == done] for done in (True, False)
     )
     look: Look = {"color": colour, "markersize": 4}
-    low, high = ([row[name] for row in solved] for name in ("smallest", "largest"))
-    axes.fill_between([*map(_leaves, solved)], low, high, color=colour, alpha=0.14, linewidth=0)
-    axes.plot([*map(_leaves, solved)], [row["median"] for row in solved], line, **look)
+    binary, others = ([row for row in solved if (row["vocab_size"] == 2) == two] for two in (True, False))
+    low, high = ([row[name] for row in binary] for name in ("smallest", "largest"))
+    axes.fill_between([*map(_leaves, binary)], low, high, color=colour, alpha=0.14, linewidth=0)
+    axes.plot([*map(_leaves, binary)], [row["median"] for row in binary], line, **look)
+    for row in others:
+        value = row["median"]
+        bar = [[value - row["smallest"]], [row["largest"] - value]]
+        axes.errorbar([_leaves(row)], [value], yerr=bar, fmt=line[0], capsize=2.5, elinewidth=1.2, **look)
     last = _leaves(solved[-1]), solved[-1]["median"]
     name, right, up = NAMED[rows[0]["method"]]
     label_point(axes, name, last, (right, up), ha="right", color=colour, fontsize=9, fontweight="bold")
@@ -149,8 +158,8 @@ def interval_gap(
             )
     return Findings(
         "Both bounds hold in every round, whatever the search does next. Seconds were measured with "
-        f"'{times.command}' on {times.machine}. Lines are medians over random pairs of a size; the shading "
-        "goes from the smallest to the largest. A hollow point is of a method that ran out of time on the "
+        f"'{times.command}' on {times.machine}. Lines are medians over random pairs of a size; shading and "
+        "bars go from the smallest to the largest. A hollow point is of a method that ran out of time on the "
         "first pair of a size. Leaf-set cuts add the most violated constraint of the leaf form to a linear "
         "program, round by round.",
         tables=[table, _seconds(times)],

@@ -1,4 +1,5 @@
-from collections.abc import Sequence
+import textwrap
+from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from itertools import pairwise
 
@@ -10,21 +11,26 @@ from spectheory.optima import lossy_optimum, optimum
 from spectheory.pairs.instances import two_token
 from spectheory.paper import Checks, Findings, ResultTable, exhibit
 from spectheory.paper.drawing import Look, label_point, note, optimum_curve, panels_by, verifier_curve
-from spectheory.paper.style import ACCENT, GREY, VERIFIER_STYLES
+from spectheory.paper.figures.support import GREEDY_BLOCK, LOSSY
+from spectheory.paper.style import ACCENT, GREY, VERIFIER_STYLES, named
 from spectheory.verification.algorithms import verifiers
 from spectheory.verification.defective import defects
 from spectheory.verification.verifier import Verifier
 
 PUBLISHED = ("token", "block", "greedy_block", "multi_round", "traversal", "greedy_multipath", "spectr_gbv")
-LABELLED = {
-    "lenient_acceptance": ("lenient\nacceptance", (6, -18)),
-    "swapped_models": ("target and draft\nswapped", (-8, 6)),
-    "block_weight_as_acceptance": ("block weight as\nacceptance probability", (8, -5)),
-    "longest_accepted": ("longest accepted of\ntwo token verifications", (8, 0)),
-    "likeliest_draft": ("block verification of\nthe likelier draft", (8, 0)),
-}
-"""Known-wrong verifiers with their mistakes in words, and where: offsets in points."""
-BESIDE = {"greedy_block": (-9, -13), "spectr_gbv": (8, -2)}
+ABOVE, BELOW, RIGHT = (0, 8), (0, -8), (8, 0)
+AT = {
+    "lenient_acceptance": (8, -7), "block_acceptance_without_weight": ABOVE,
+    "block_uncapped_weight": (-9, -6),
+    "block_residual_without_weight": (10, -3), "smoothed_residual": (7, -9), "sharpened_bonus": BELOW,
+    "next_correction_row": ABOVE, "target_correction": BELOW, "draft_bonus": ABOVE,
+    "absolute_residual": BELOW, "greedy_multipath_ties": (8, -9), "distinct_drafts_assumed": BELOW,
+    "greedy_multipath_unskewed": ABOVE, "recursive_without_update": (9, -7),
+}  # fmt: skip
+"""Where the numbers of known-wrong verifiers are if not on the right: offsets in points."""
+FIGURE_SPACE, WIDTH = "\u2007", 33
+"""Blank as wide as a digit, and the letters in a column of names."""
+BESIDE = {"greedy_block": (42, -2), "spectr_gbv": (8, -2)}
 """Where the names of published verifiers that deviate are; lossless ones have theirs on the left."""
 TOLERANCE = 1e-9
 """Of comparisons with laws in float64; those in rationals agree exactly."""
@@ -33,7 +39,7 @@ TOLERANCE = 1e-9
 def _plot(findings: Findings) -> Figure:
     front, points = findings.tables
     label = "block efficiency\n[tokens per target call]"
-    with panels_by(front, "num_drafts", label, legend_columns=3, width=4.1, height=3.7) as (figure, parts):
+    with panels_by(front, "num_drafts", label, legend_columns=3, width=5.0, height=5.6) as (figure, parts):
         for axes, drafts, rows in parts:
             _panel(axes, rows, points.where(num_drafts=drafts))
             axes.set_title("One path" if drafts == 1 else f"K = {drafts} drafts")
@@ -47,11 +53,7 @@ def _panel(axes: Axes, front: ResultTable, points: ResultTable) -> None:
     look: Look = {"facecolor": "none", "edgecolor": ACCENT}
     places = wrong["total_variation"], wrong["block_efficiency"]
     axes.scatter(*places, s=22, label="verifiers with a known mistake", clip_on=False, **look)
-    for name, place in zip(wrong["verifier"], zip(*places, strict=True), strict=True):
-        if name in LABELLED:
-            text, (right, up) = LABELLED[name]
-            beside: Look = {"ha": "right" if right < 0 else "left", "va": "center", "color": ACCENT}
-            label_point(axes, text, place, (right, up), fontsize=8, **beside)
+    _number(axes, dict(zip(wrong["verifier"], zip(*places, strict=True), strict=True)))
     published = points.where(kind="published")
     for name in published["verifier"]:
         row, style = published.where(verifier=name), VERIFIER_STYLES[name]
@@ -59,14 +61,39 @@ def _panel(axes: Axes, front: ResultTable, points: ResultTable) -> None:
         places = row["total_variation"], row["block_efficiency"]
         verifier_curve(axes, name, *places, linestyle="none", **filled)
         right, up = BESIDE.get(name, (-9, 0))
-        named: Look = {"color": style.colour, "fontweight": "bold", "fontsize": 8.5, "va": "center"}
+        looks: Look = {"color": style.colour, "fontweight": "bold", "fontsize": 8.5, "va": "center"}
         side = "left" if name in BESIDE else "right"
-        label_point(axes, style.label, (places[0][0], places[1][0]), (right, up), ha=side, **named)
+        text = named(name, lossless=name not in LOSSY).replace(", ", ",\n").replace(" (", "\n(")
+        if right > 20:
+            looks["arrowprops"] = {"arrowstyle": "-", "color": style.colour}
+        label_point(axes, text, (places[0][0], places[1][0]), (right, up), ha=side, **looks)
     note(axes, "no deviation\non this pair", (0.4, 0.03), ha="right", color=GREY)
     axes.axvline(0, color=GREY, linewidth=0.8, zorder=0)
     axes.set_xlim(-0.46, 0.62)
     axes.set_xticks([0, 0.1, 0.2, 0.3, 0.4, 0.5])
     axes.set(xlabel="deviation: total variation of output and target")
+
+
+def _number(axes: Axes, places: Mapping[str, tuple[float, float]]) -> None:
+    """Number the known-wrong verifiers from the top down, and name them below; one number for one point."""
+    together: dict[tuple[float, ...], list[str]] = {}
+    for name, place in places.items():
+        together.setdefault(tuple(round(value, 2) for value in place), []).append(name)
+    blocks: list[list[str]] = []
+    ordered = sorted(together.values(), key=lambda names: (-places[names[0]][1], places[names[0]][0]))
+    for number, names in enumerate(ordered, 1):
+        offset = next((AT[name] for name in names if name in AT), RIGHT)
+        beside: Look = {"ha": "center", "va": "center", "color": ACCENT, "fontweight": "bold"}
+        label_point(axes, str(number), places[names[0]], offset, fontsize=7, **beside)
+        words, first = ", ".join(names).replace("_", " "), f"{number:>2}".replace(" ", FIGURE_SPACE)
+        indent = 2 * FIGURE_SPACE + "  "
+        blocks.append(textwrap.wrap(words, WIDTH, initial_indent=f"{first}  ", subsequent_indent=indent))
+    columns: tuple[list[str], list[str]] = ([], [])
+    for block in blocks:
+        columns[2 * len(columns[0]) >= sum(map(len, blocks))].extend(block)
+    for left, lines in zip((0, 0.5), columns, strict=True):
+        look: Look = {"xycoords": "axes fraction", "textcoords": "offset points", "va": "top"}
+        axes.annotate("\n".join(lines), (left, 0), (0, -40), color=ACCENT, fontsize=7.5, **look)
 
 
 @exhibit(
@@ -120,7 +147,9 @@ def lossy_front(draft_length: int = 2, num_drafts: Sequence[int] = (1, 2), steps
     return Findings(
         "The curve is the most that any verifier earns whose output is within a total variation of the "
         "target. It starts at the optimum of the lossless verifiers, and ends where every draft is "
-        "accepted. Of the verifiers with a known mistake most earn less than the best lossless one.",
+        "accepted. Of the verifiers with a known mistake most earn less than the best lossless one; their "
+        "numbers are explained below the panels by their names in spectheory.defects. "
+        f"{GREEDY_BLOCK}; here it is unmodified.",
         tables=[front, points],
         checks=checks,
     )

@@ -2,8 +2,9 @@ from matplotlib.figure import Figure
 
 from spectheory.paper import Checks, Findings, ResultTable, exhibit
 from spectheory.paper.drawing import Look, note, panels, zero_line
+from spectheory.paper.figures.support import GREEDY_BLOCK
 from spectheory.paper.measured import measurement
-from spectheory.paper.style import GREY, VERIFIER_STYLES
+from spectheory.paper.style import GREY, VERIFIER_STYLES, named
 
 SOURCE, BASE = "smollm2", "block"
 
@@ -19,10 +20,7 @@ def _plot(findings: Findings) -> Figure:
             look: Look = {"fmt": style.marker, "color": colour, "markerfacecolor": face, "capsize": 3}
             ends = [[row["gain"] - row["low"]], [row["high"] - row["gain"]]]
             axes.errorbar([row["gain"]], [place], xerr=ends, markersize=6, **look)
-        names = [
-            VERIFIER_STYLES[row["verifier"]].label + ("" if row["lossless"] else " (not lossless)")
-            for row in rows
-        ]
+        names = [named(row["verifier"], row["lossless"]).replace(" (", "\n(") for row in rows]
         axes.set_yticks(range(len(rows)), names)
         axes.grid(visible=False, axis="y")
         axes.set_xlabel(
@@ -61,7 +59,8 @@ def paired_gains() -> Findings:
         "is the target without its last layer: it takes nearly as long as the target, so this is about "
         "tokens per call and not about time. Verifiers of several drafts, but for naive sampling, gain "
         f"{min(several):.1f} to {max(several):.1f} times what block verification gains over token "
-        f"verification. Verifiers that are not lossless are grey. Measured by `{found.command}`.",
+        f"verification. Verifiers that are not lossless are grey. {GREEDY_BLOCK}; here it is unmodified. "
+        f"Measured by `{found.command}`.",
         tables=[table],
         checks=checks,
     )

@@ -10,6 +10,7 @@ from matplotlib.figure import Figure
 from spectheory.paper import Checks, Findings, ResultTable, exhibit
 from spectheory.paper.drawing import Look, label_point, legend_below, note, panels, zero_line
 from spectheory.paper.figures.support import (
+    GREEDY_BLOCK,
     LOSSY,
     Shown,
     defects_on_two_tokens,
@@ -18,7 +19,7 @@ from spectheory.paper.figures.support import (
     on_common_drafts,
 )
 from spectheory.paper.printed import Printed, RecomputedGain, gains_over_token, printed_rows
-from spectheory.paper.style import BLACK, GREY, VERIFIER_STYLES
+from spectheory.paper.style import AUTHORS, BLACK, GREY, VERIFIER_STYLES, named
 
 ORDERS = {
     "block2024 Table 4": ("block", "greedy_block", "token"),
@@ -28,9 +29,9 @@ ORDERS = {
 }
 """How a paper ranks the verifiers of a table, best first; equal numbers are allowed."""
 PAPERS = {
-    "spectr2023": "spectr2023, transformers of 97M and 2M to 20M",
-    "block2024": "block2024, PALM-2-S with PALM-2-XXS or XXXS",
-    "spectrgbv2026": "spectrgbv2026, three model families, temperature 0.4",
+    "spectr2023": "transformers of 97M and 2M to 20M",
+    "block2024": "PALM-2-S with PALM-2-XXS or XXXS",
+    "spectrgbv2026": "three model families, temperature 0.4",
 }
 LONGEST_DRAWN = 16
 BARS: Look = {"linestyle": "none", "markersize": 5, "elinewidth": 1.2, "capsize": 2.5}
@@ -67,7 +68,7 @@ def _plot(findings: Findings) -> Figure:
                 _draw_line(axes, -place, line, gains, estimates.get(line))
             axes.set_yticks([-place for place in range(len(lines))], [*map(_line_in_words, lines)])
             axes.margins(y=0.6 / len(lines))
-            axes.set_title(PAPERS[paper])
+            axes.set_title(f"{AUTHORS[paper]}: {PAPERS[paper]}")
             axes.grid(visible=False, axis="y")
             zero_line(axes, vertical=True)
         look: Look = {"color": BLACK, "linestyle": "none"}
@@ -85,6 +86,9 @@ def _plot(findings: Findings) -> Figure:
             [], [], xerr=[], fmt="o", color=BLACK, **BARS,
             label=f"here, on the bundled models, with {confidence:g} % interval, paired by prompt",
         )  # fmt: skip
+        lossy = " and ".join(named(verifier, lossless=False) for verifier in LOSSY)
+        look = {"fmt": "o", "color": GREY, "markerfacecolor": "white"}
+        axes.errorbar([], [], xerr=[], **look, **BARS, label=f"here: {lossy}")
         if all(row["gain_here_low"] > 0 for row in here if row["gain_here"] is not None):
             note(
                 axes,
@@ -109,8 +113,9 @@ def _line(row: Mapping[str, Any]) -> Line:
 
 
 def _line_in_words(line: Line) -> str:
-    remark = " (not lossless)" if line.verifier in LOSSY else ""
-    return f"{VERIFIER_STYLES[line.verifier].label}{remark}, K = {line.num_drafts}, L = {line.draft_length}"
+    label = VERIFIER_STYLES[line.verifier].label  # greedy block is modified in papers, unmodified here
+    verifier = label if line.verifier == "greedy_block" else named(line.verifier, line.verifier not in LOSSY)
+    return f"{verifier}, K = {line.num_drafts}, L = {line.draft_length}"
 
 
 def _lines(rows: Sequence[Mapping[str, Any]]) -> dict[Line, list[float]]:
@@ -204,9 +209,9 @@ def printed_gains(
         "printed ones; the others follow from printed, rounded block efficiencies. Points with bars are the "
         "bundled models at the same K, L and temperature (1 where none is printed): the difference from "
         f"token on the same drafts, paired by prompt, in percent of the mean of token. {_significant(ours)} "
-        "The bundled models are small and of one call, so sizes need not agree, and what greedy block's "
-        "modification costs the next calls is in the printed numbers only. Grey and hollow is not lossless; "
-        "printed_gains_defect has the total variation on two tokens.",
+        f"The bundled models are small and of one call, so sizes need not agree. {GREEDY_BLOCK}; here it is "
+        "unmodified, and what the modification costs the next calls is in the printed numbers only. Grey and "
+        "hollow is not lossless; printed_gains_defect has the total variation on a vocabulary of two.",
         tables=[table, measured, defects, everything],
         checks=checks,
     )

@@ -99,8 +99,8 @@ def real_gaps(
         known = upper - lower <= 1e-5 * upper
         checks.expect("the optimum is known to 1e-5 on every text", known, f"{here}: {lower} to {upper}")
     return Findings(
-        f"The bundled models after {contexts * len(settings)} texts, each conditioned on a few tokens. A "
-        "line says on which share of the texts a verifier is within so many percent of the best that any "
+        f"The bundled models after {contexts * len(settings)} texts, each conditioned on a small vocabulary. "
+        "A line says on which share of the texts a verifier is within so many percent of the best that any "
         f"lossless verifier could do. At the left edge it is within {100 * ATTAINED:g} %, which is optimal "
         "as far as the optimum is known. With draft length 1 token verification is block verification.",
         tables=[table, _summary(table)],

@@ -58,7 +58,7 @@ def _panel(axes: Axes, by_prompt: list[list[dict[str, Any]]]) -> None:
             ticks.append(position)
             names.append(style.label)
             position -= 1
-        axes.annotate(f"prompt {rows[0]['prompt']}", (0.02, top), xycoords=("axes fraction", "data"),
+        axes.annotate(f"prompt {rows[0]['prompt']}", (0.02, top + 0.2), xycoords=("axes fraction", "data"),
                       color=GREY, va="center", fontsize=8.5)  # fmt: skip
         position -= 1
     axes.set_yticks(ticks, names)
@@ -69,7 +69,7 @@ def _panel(axes: Axes, by_prompt: list[list[dict[str, Any]]]) -> None:
 
 @exhibit(
     "language models",
-    title="Real models on a few tokens: exact, optimal and sampled",
+    title="Real models on a small vocabulary: exact, optimal and sampled",
     source="this package (no counterpart in the papers)",
     plot=_plot,
     small={"prompts": (0,), "settings": ((2, 2, 2),), "samples": 400},

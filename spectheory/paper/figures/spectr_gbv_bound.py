@@ -8,7 +8,7 @@ from spectheory.pairs.pair import ModelPair
 from spectheory.paper import Checks, Findings, ResultTable, exhibit
 from spectheory.paper.drawing import Look, label_point, optimum_curve, panels_by, verifier_curve
 from spectheory.paper.findings import as_float
-from spectheory.paper.style import ACCENT, GREY, VERIFIER_STYLES
+from spectheory.paper.style import ACCENT, AUTHORS, GREY, named
 from spectheory.verification.algorithms.position_by_position.multi_round import multi_round_acceptance
 from spectheory.verification.algorithms.spectr_gbv import (
     conditionally_independent_bound,
@@ -16,7 +16,7 @@ from spectheory.verification.algorithms.spectr_gbv import (
 )
 
 PAIRS: Mapping[str, tuple[list[str], list[str]]] = {
-    "two tokens": (["1/3", "2/3"], ["2/3", "1/3"]),
+    "two-token pair": (["1/3", "2/3"], ["2/3", "1/3"]),
     "equal models": (["1/2", "1/2"], ["1/2", "1/2"]),
     "partial overlap": (["1/4", "1/4", "1/2", "0"], ["1/4", "1/4", "0", "1/2"]),
 }
@@ -32,8 +32,8 @@ def _plot(findings: Findings) -> Figure:
             label = "acceptance by multi-round"
             verifier_curve(axes, "multi_round", drafts, rows["multi_round"], label=label)
             dotted: Look = {"color": ACCENT, "linestyle": ":", "linewidth": 2}
-            axes.plot(drafts, rows["bound"], **dotted, label="Bound(K) of spectrgbv2026")
-            lossy = f"acceptance by {VERIFIER_STYLES['spectr_gbv'].label} (not lossless)"
+            axes.plot(drafts, rows["bound"], **dotted, label=f"Bound(K) of {AUTHORS['spectrgbv2026']}")
+            lossy = f"acceptance by {named('spectr_gbv', lossless=False)}"
             verifier_curve(axes, "spectr_gbv", drafts, rows["spectr_gbv"], label=lossy)
             label = "total variation of SpecTr-GBV from the target"
             axes.bar(drafts, rows["total_variation"], 0.5, color=GREY, alpha=0.5, label=label)

@@ -16,9 +16,11 @@ if TYPE_CHECKING:
     from spectheory.simulation import Estimate, Simulation
 
 ENUMERATED = {1: (2, 3, 4), 2: (2, 3), 3: (2,)}
-"""K to the lengths L at which the total variation is enumerated, on two tokens."""
+"""K to the lengths L at which the total variation is enumerated, on a vocabulary of two."""
 ONE_PATH = ("token", "block", "greedy_block")
 LOSSY = ("greedy_block", "spectr_gbv")
+GREEDY_BLOCK = "Greedy block is lossless only with its modification of the target in the next calls"
+"""Its status, for the explanations of exhibits, without the full stop."""
 Shown = tuple[str, int, int]
 """A verifier, k drafts and l tokens that it is shown."""
 Setting = tuple[int, int, int]
@@ -27,7 +29,7 @@ Setting = tuple[int, int, int]
 
 def setting_text(setting: Setting) -> str:
     tokens, length, drafts = setting
-    return f"{tokens} tokens, draft length {length}, {drafts} drafts"
+    return f"vocabulary V = {tokens}, L = {length}, K = {drafts}"
 
 
 def at_least(length_probs: Sequence[Any]) -> list[Any]:
@@ -117,8 +119,9 @@ def defects_on_two_tokens(name: str, verifiers: Sequence[str], temperatures: Seq
     restriction = most_likely_at_prompts(prefill(models, [text]), 2)
     table = ResultTable(
         name,
-        "Total variation, exact, on the bundled models restricted to two tokens after the first prompt, for "
-        "the K and L that can be enumerated. It is not that of the estimates, whose vocabulary is whole.",
+        "Total variation, exact, on the bundled models restricted to a vocabulary of two after the first "
+        "prompt, for the K and L that can be enumerated. It is not that of the estimates, whose vocabulary "
+        "is whole.",
     )
     for temperature in temperatures:
         options = SamplingOptions(temperature=temperature)

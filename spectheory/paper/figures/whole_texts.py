@@ -16,7 +16,14 @@ from spectheory.paper.drawing import (
     panels,
     verifier_points,
 )
-from spectheory.paper.figures.support import ONE_PATH, bundled_pair, counted, interval, whole
+from spectheory.paper.figures.support import (
+    GREEDY_BLOCK,
+    ONE_PATH,
+    bundled_pair,
+    counted,
+    interval,
+    whole,
+)
 from spectheory.paper.measured import Measurement, measurement
 from spectheory.paper.printed import PrintedTime, printed_times
 from spectheory.paper.style import GREY, VERIFIER_STYLES
@@ -46,7 +53,7 @@ def _plot(findings: Findings) -> Figure:
             axes.set(
                 xlabel="number of drafts K", xticks=sorted({1, *table["num_drafts"], *printed["num_drafts"]})
             )
-        legend_below(figure, 3)
+        legend_below(figure, 2)
     return figure
 
 
@@ -92,7 +99,7 @@ def _by_drafts(axes: Axes, table: ResultTable, printed: ResultTable) -> None:
         places = [drafts + shift for drafts in rows["num_drafts"]]
         axes.plot(places, rows["block_efficiency"], color=VERIFIER_STYLES[name].colour, linewidth=1)
         verifier_points(axes, name, places, *estimates(rows))
-    axes.set(ylabel="block efficiency [tokens per target call]")
+    axes.set(ylabel="block efficiency\n[tokens per target call]")
 
 
 def _seconds(axes: Axes, printed: ResultTable, times: ResultTable) -> None:
@@ -202,7 +209,7 @@ def whole_texts(
         f"with '{times.command}' on {times.machine}. As printed, more drafts earn more tokens per call, "
         f"and every call costs more: {min(dearer):.0f} to {max(dearer):.0f} % more with four drafts than "
         "with one. A CPU takes time for every row that it scores, and several drafts do not pay there. "
-        "Greedy block is lossless over the calls, not in each of them.",
+        f"{GREEDY_BLOCK}, and here it is modified.",
         tables=[table, printed, seconds, over_texts],
         checks=checks,
     )

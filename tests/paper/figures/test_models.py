@@ -39,7 +39,7 @@ def test_full_vocabulary() -> None:
     changes = {"num_drafts": (1, 2, 8), "draft_lengths": (4, 8), "num_prompts": 2}
     table, lossy = small("full_vocabulary", **changes).tables
     printed_here = {tuple(row[:3]): row[-2] for row in table.rows}
-    assert len(printed_here) == len(table.rows) == 5 * 3 * 2 + 3 * 2
+    assert len(printed_here) == len(table.rows) == 7 * 3 * 2 + 3 * 2
     assert printed_here["spectr", 8, 8] == 4.0
     assert printed_here["token", 1, 4] == 2.4
     assert printed_here["spectr", 8, 4] == 3.1
@@ -49,7 +49,7 @@ def test_full_vocabulary() -> None:
     assert grows == sorted(grows)
     assert grows == pytest.approx([0.022, 0.067, 0.106], abs=1e-3)
     assert defects["spectr_gbv", 2, 2] < defects["spectr_gbv", 3, 2]
-    assert len(defects) == 3 * 3 + 5 * 3
+    assert len(defects) == 3 * 3 + 7 * 3
 
 
 def test_temperature() -> None:
@@ -62,7 +62,7 @@ def test_temperature() -> None:
     assert cold["temperature"] == 0.2
     assert 0 < cold["total_variation"] < 0.02  # at temperature 1 it is above 0.05
     table, gains, _ = once("temperature").tables
-    assert len(table.rows) == 2 * 7
+    assert len(table.rows) == 2 * 9
     assert_estimates(table, 4)
     for row in gains.select():
         rows = table.select(temperature=row["temperature"])
@@ -123,7 +123,7 @@ def test_a_row_of_real_gaps_is_the_certificate_of_its_text() -> None:
     row = table.select(verifier="spectr")[-1]
     models = LanguageModelPair.load("bundled", "bundled", device="cpu")
     text = models.encode(bundled_prompts()[row["prompt"]])[: row["prompt_tokens"]]
-    assert row["setting"] == "2 tokens, draft length 3, 2 drafts"
+    assert row["setting"] == "vocabulary V = 2, L = 3, K = 2"
     certificate = certify("spectr", restrict(models, text, 2, 3), 2)
     assert row["block_efficiency"] == pytest.approx(certificate.block_efficiency_float, abs=1e-9)
     assert row["optimum_upper"] == pytest.approx(float(certificate.optimum), abs=1e-6)
