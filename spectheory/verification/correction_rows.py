@@ -105,7 +105,8 @@ def take_draft_row(draft_rows: Array, path_index: Array, length: Array) -> Array
         row = draft_rows[..., 0, 0, :]
         return xp.broadcast_to(zeros_like(row[..., :1]), row.shape)
     beyond = length > last
-    row = take_stop_row(draft_rows, path_index, xp.clip(length, None, last))
+    # Not ``clip``, which asks whether ``last`` is a number, and torch.compile may not know its value.
+    row = take_stop_row(draft_rows, path_index, xp.where(beyond, length * 0 + last, length))
     if on_host(beyond) and not bool(xp.any(beyond)):
         return row
     return xp.where(beyond[..., None], zeros_like(row[..., :1]), row)
