@@ -265,3 +265,55 @@ def test_what_lmdeploy_is_given(greedy: tuple[bool, bool], monkeypatch: pytest.M
         assert_close(values, [TARGET[:, :-1].log(), PATHS, BONUS])
         assert values[0].is_contiguous()
         assert_close(named, {"is_greedy": mask, "draft_probs": DRAFT})
+
+
+def test_a_launch_names_what_its_kernel_takes() -> None:
+    """Pointers by their own names, defaults too; what the kernel does not take stays behind."""
+    launched: list[Any] = []
+
+    class Kernel:
+        arg_names = ("output_ptr", "draft", "is_block", "SIZE")
+
+        def __getitem__(self, grid: Any) -> Any:
+            return lambda **given: launched.append((grid, given))
+
+    names = vllm.GIVEN["vllm.model_executor.warmup.jit_warmup_triton_helper"].names()
+    decorate: Any = names["triton_kernel_dispatcher_with_warmup"]
+    launch = decorate(kernel=Kernel(), warmup_inputs=None)(
+        lambda output, draft, other, *, is_block=False: ((output, draft, other), {"SIZE": 4})
+    )
+    launch(1, draft=2, other=3)
+    assert launched == [((1, 2, 3), {"output_ptr": 1, "draft": 2, "is_block": False, "SIZE": 4})]
+    triton = vllm.GIVEN["vllm.triton_utils"]
+    assert triton.has_kernels
+    assert (set(triton.names()), triton.names()["HAS_TRITON"]) == (
+        {"tl", "triton", "tldevice", "HAS_TRITON"}, True,
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("block", [False, True])
+def test_settings_of_vllm_ascend(block: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """They say which verification is meant while it runs; entropies and devices are left out."""
+    monkeypatch.setattr(vllm_ascend, "flat_batch", lambda *given: given)
+    settings = vllm_ascend.GIVEN["vllm_ascend.ascend_config"].names()["get_ascend_config"]()
+
+    def call(**values: Any) -> Any:
+        config = settings.rejection_sampler_config
+        assert torch.ones(1, pin_memory=True, dtype=torch.int32).dtype == torch.int32
+        assert (settings.enable_reduce_sample, config.enable_entropy_verify) == (False, False)
+        assert (config.posterior_threshold, config.posterior_alpha) == (1, 0)
+        return config.enable_block_verify, values
+
+    code: Any = SimpleNamespace(
+        call=call, stops=("vllm_ascend.ascend_config",), constant=lambda name, default: (name, default)[1] - 1
+    )
+    made: Any = vllm_ascend.rejection_sample(code, block_verification=block)
+    assert made[0](rows=1) == (block, {"rows": 1})
+    assert repr(made[1:]) == "(-1.0,)"
+    names: Any = vllm_ascend.GIVEN["vllm.v1.sample.rejection_sampler"].names()
+    coins = names.pop("generate_uniform_probs")(3, [3], {}, "cpu")
+    assert (coins.dtype, coins.shape) == (torch.float64, (3,))
+    assert names == {"GREEDY_TEMPERATURE": 0, "MAX_SPEC_LEN": 128, "PLACEHOLDER_TOKEN_ID": -1}
+    logger: Any = vllm_ascend.GIVEN["vllm.logger"].names()["logger"]
+    assert logger.debug_once("a") is logger.info_once("a", b=1) is logger.warning_once("a") is None
+    assert vllm_ascend.GIVEN["vllm.triton_utils"].names() == {"HAS_TRITON": False}

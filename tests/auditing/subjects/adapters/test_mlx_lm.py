@@ -144,6 +144,7 @@ def test_what_functions_with_coins_are_given() -> None:
     path, target, draft = PATHS[0].tolist(), TARGET[0].double().numpy(), DRAFT[0].double().numpy()
     given, code = recorded((2, 1))
     assert mlx_lm.mlx_dspark(code)(PATHS, TARGET, DRAFT, None) == [1, 0, 1]
+    assert [type(given[name]) for name in ("v_logits", "q_probs")] == [np.ndarray] * 2
     np.testing.assert_array_equal(given.pop("v_logits"), TARGET[0].log().numpy())
     np.testing.assert_array_equal(given.pop("q_probs"), DRAFT[0].numpy())
     assert given == {"draft": path, "temperature": 1.0}
