@@ -10,6 +10,7 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
 from torch.testing import assert_close
@@ -17,6 +18,7 @@ from torch.testing import assert_close
 from audit_support import law
 from audited import DRAFT, FLAT, PATHS, TARGET, recorded, released
 from spectheory import certify, instances
+from spectheory.auditing.following.kernel_draws import elementwise
 from spectheory.auditing.rounds.batches import FIRST, SECOND, audit_batches
 from spectheory.auditing.subjects.adapters import flat_batch as adapter
 from spectheory.auditing.subjects.adapters import lmdeploy, vllm, vllm_ascend
@@ -286,9 +288,22 @@ def test_a_launch_names_what_its_kernel_takes() -> None:
     assert launched == [((1, 2, 3), {"output_ptr": 1, "draft": 2, "is_block": False, "SIZE": 4})]
     triton = vllm.GIVEN["vllm.triton_utils"]
     assert triton.has_kernels
+    device: Any = triton.names()["tldevice"]
+    assert device.log1p.__qualname__ == elementwise(np.log1p).__qualname__
     assert (set(triton.names()), triton.names()["HAS_TRITON"]) == (
         {"tl", "triton", "tldevice", "HAS_TRITON"}, True,
     )  # fmt: skip
+
+
+@pytest.mark.parametrize(("module", "settings"), [(vllm, {}), (vllm_ascend, {"block_verification": False})])
+def test_a_release_says_the_temperature_of_greedy_requests(
+    module: Any, settings: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """0 where it does not."""
+    monkeypatch.setattr(module, "flat_batch", lambda shipped, temperature: temperature)
+    for known in ({}, {"GREEDY_TEMPERATURE": -1}):
+        code = SimpleNamespace(constant=known.get, stops=(), call=None)
+        assert repr(module.rejection_sample(code, **settings)) == f"{min(known.values(), default=0)}.0"
 
 
 @pytest.mark.parametrize("block", [False, True])
@@ -304,12 +319,9 @@ def test_settings_of_vllm_ascend(block: bool, monkeypatch: pytest.MonkeyPatch) -
         assert (config.posterior_threshold, config.posterior_alpha) == (1, 0)
         return config.enable_block_verify, values
 
-    code: Any = SimpleNamespace(
-        call=call, stops=("vllm_ascend.ascend_config",), constant=lambda name, default: (name, default)[1] - 1
-    )
+    code: Any = SimpleNamespace(call=call, stops=("vllm_ascend.ascend_config",), constant={}.get)
     made: Any = vllm_ascend.rejection_sample(code, block_verification=block)
     assert made[0](rows=1) == (block, {"rows": 1})
-    assert repr(made[1:]) == "(-1.0,)"
     names: Any = vllm_ascend.GIVEN["vllm.v1.sample.rejection_sampler"].names()
     coins = names.pop("generate_uniform_probs")(3, [3], {}, "cpu")
     assert (coins.dtype, coins.shape) == (torch.float64, (3,))

@@ -151,6 +151,7 @@ def test_what_functions_with_coins_are_given() -> None:
 
     given, code = recorded(SimpleNamespace(tokens=np.array([1, 2])))
     assert repr(mlx_lm.dspark_mlx(code)(PATHS, TARGET, DRAFT, None)) == "[1, 2]"
+    assert isinstance(given["draft_tokens"], np.ndarray)
     assert given["draft_tokens"].tolist() == path
     for name, rows in (("draft_probs", draft), ("base_probs", target)):
         np.testing.assert_array_equal(given[name], rows)
