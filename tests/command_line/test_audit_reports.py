@@ -15,7 +15,7 @@ from spectheory.auditing.subjects.shipped import Provenance, Shipped
 from spectheory.auditing.subjects.specimens import SPECIMENS, batch_token_verification, token_verification
 from spectheory.auditing.verdicts.audit_certificate import NOT_DECIDED, AuditCertificate
 from spectheory.auditing.verdicts.audit_changes import audit_changes
-from spectheory.command_line.audit_reports import BAD, entry, junit, markdown, page, sarif
+from spectheory.command_line.audit_reports import BAD, _boundary, entry, junit, markdown, page, sarif
 
 PAIRS = {"thirds": instances.two_token(1), "forbidden token": instances.bernoulli("1/2", "1")}
 
@@ -326,3 +326,41 @@ def test_documents_for_tools_in_full() -> None:
         "</testsuites>",
         "",
     ]
+
+
+def test_what_is_said_of_a_certificate_without_entries() -> None:
+    """No line without a text; characters that XML does not have are replaced everywhere."""
+    right = audit(token_verification, {"thirds": instances.two_token(1)}, num_drafts=[1])
+    nothing = {"arithmetic": "", "tolerance": "", "shapes": (), "processes": (), "refused": (), "assumed": ()}
+    found = replace(
+        right, sampler="own\x00", cases=(), scope=replace(right.scope, **nothing), primitives=(), probes=(),
+        provenance=Provenance("", "", "own\x00.py", "ab"),
+    )  # fmt: skip
+    said = entry(found)
+    assert said["cells"] == ["`own\x00`", "", "token", "exactly lossless", "", "no", "0", "no"]
+    assert said["details"] == ["asked: 0 cases with (V, L, K) = "]
+    assert entry(right)["cells"][4:] == ["1", "no", "0", "no"]
+    assert junit([found]).split("\n")[1:] == [
+        '<testsuites name="spectheory audit">',
+        '  <testsuite name="own\ufffd" tests="1" skipped="0" failures="0" errors="0">',
+        "    <properties>",
+        '      <property name="verdict" value="exactly lossless" />',
+        '      <property name="code" value="own\ufffd.py, sha256 ab" />',
+        '      <property name="asked" value="0 cases with (V, L, K) = " />',
+        "    </properties>",
+        '    <testcase name="verdict" classname="own\ufffd" file="own\ufffd.py" />',
+        "  </testsuite>",
+        "</testsuites>",
+        "",
+    ]
+    (result,) = sarif([replace(found, verdict=NOT_DECIDED, reasons=("why",))])["runs"][0]["results"]
+    assert (result["ruleId"], result["level"]) == ("not-decided", "warning")
+    numbers = (Fraction(0), Fraction(1), Fraction(1, 10**26), Fraction(1, 10**27))
+    assert [_boundary(number) for number in numbers] == ["no", "1", f"1/{10**26}", "1e-27"]
+    text = page([said, entry(with_everything())], datetime.date(2026, 1, 2))
+    folded = text.partition("## Details\n")[2].partition("\n## What is assumed")[0].split("</details>")
+    assert folded[0].split("\n") == [
+        "", '<details markdown="1">', "<summary><code>own\x00.py</code></summary>", "", "sha256 `ab`", "",
+        "- asked: 0 cases with (V, L, K) = ", "", "",
+    ]  # fmt: skip
+    assert "\n<summary>their: <code>their/file.py</code></summary>\n" in folded[1]
