@@ -220,7 +220,7 @@ def with_everything() -> AuditCertificate:
     texts = {"arithmetic": "rationals", "tolerance": "none", "refused": ("trees: no", "more: no")}
     scope = replace(wrong.scope, processes=("one path", "two"), assumed=("its word", "another"), **texts)
     (case,) = wrong.cases
-    first = replace(case, undecided=Fraction(1, 18), samples=12345, forbidden=Fraction(1, 3))
+    first = replace(case, undecided=Fraction(1, 36), samples=12345, forbidden=Fraction(1, 3))
     other = replace(
         case, pair="other", num_drafts=3, process="3 paths", total_variation=Fraction(0), samples=None
     )
@@ -242,7 +242,7 @@ def test_pages_and_tables_in_full() -> None:
         "refused or left out: more: no", "batches of two requests: ragged, greedy", "random numbers: rand",
         "stand-in: coins", "seen by a χ² test with 1.2e+04 samples", "probed: steps",
     ]  # fmt: skip
-    cells = ["`their-block`", "their 1.0", "block", "defect", "1-3", "no", "≥ 0.0556", "1/3"]
+    cells = ["`their-block`", "their 1.0", "block", "defect", "1-3", "no", "≥ 0.0833", "1/3"]
     assert said == {"sampler": "their-block", "verdict": "defect", "cells": cells, **code}
     assert entry(replace(found, sampler="eagle"))["cells"][2:6] == ["token", "defect", "1-3", "yes"]
     assert markdown([replace(found, sampler="their-block==1.0"), found]).split("\n") == [
@@ -310,7 +310,7 @@ def test_documents_for_tools_in_full() -> None:
         *(f'      <property name="{label}" value="{text}" />' for label, text in SAID.items()),
         "    </properties>",
         f'    <testcase name="thirds" {of_sampler}>',
-        '      <failure message="total variation 0.0556" />',
+        '      <failure message="total variation 0.0833" />',
         "    </testcase>",
         f'    <testcase name="other with 3 paths" {of_sampler} />',
         f'    <testcase name="trees: no" {of_sampler}>',
