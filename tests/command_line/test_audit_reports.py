@@ -4,17 +4,18 @@ import datetime
 import json
 import re
 from dataclasses import replace
+from fractions import Fraction
 from importlib.metadata import version
 from pathlib import Path
 from xml.etree import ElementTree
 
 from spectheory import audit, instances
 from spectheory.auditing.subjects.libraries import SUBJECTS, load_subject
-from spectheory.auditing.subjects.shipped import Shipped
+from spectheory.auditing.subjects.shipped import Provenance, Shipped
 from spectheory.auditing.subjects.specimens import SPECIMENS, batch_token_verification, token_verification
 from spectheory.auditing.verdicts.audit_certificate import NOT_DECIDED, AuditCertificate
 from spectheory.auditing.verdicts.audit_changes import audit_changes
-from spectheory.command_line.audit_reports import BAD, entry, junit, markdown, page, sarif
+from spectheory.command_line.audit_reports import BAD, _boundary, entry, junit, markdown, page, sarif
 
 PAIRS = {"thirds": instances.two_token(1), "forbidden token": instances.bernoulli("1/2", "1")}
 
@@ -190,3 +191,176 @@ def test_the_scope_is_in_every_form() -> None:
         assert "- asked: 1 case with (V, L, K) = (2, 1, 1)\n" in page(
             [entry(found)], datetime.date(2026, 1, 2)
         )
+
+
+SEEN = (
+    "the completed output starts with 'A' with probability 2/9; the target gives 1/3. Most to blame are the "
+)
+SEEN += "drafts ('B'): given them the probability is 0"
+SAID = {
+    "verdict": "defect",
+    "code": "their 1.0 their/file.py, sha256 0123456789abcdef",
+    "note": "a note",
+    "stated law": "a law",
+    "counterexample": SEEN,
+    "asked": "2 cases with (V, L, K) = (2, 1, 1)",
+    "drafts": "one path, two",
+    "batches of two requests": "ragged, greedy",
+    "refused or left out": "trees: no; more: no",
+    "arithmetic": "rationals",
+    "tolerance": "none",
+    "taken at its word": "its word; another",
+}
+"""What is said of a certificate with an entry everywhere, beside its reasons."""
+
+
+def with_everything() -> AuditCertificate:
+    """A defect on one pair, products of random numbers there, and three paths on another one."""
+    wrong = audit(SPECIMENS["greedy_acceptance"][0], {"thirds": instances.two_token(1)}, num_drafts=[1])
+    texts = {"arithmetic": "rationals", "tolerance": "none", "refused": ("trees: no", "more: no")}
+    scope = replace(wrong.scope, processes=("one path", "two"), assumed=("its word", "another"), **texts)
+    (case,) = wrong.cases
+    first = replace(case, undecided=Fraction(1, 36), samples=12345, forbidden=Fraction(1, 3))
+    other = replace(
+        case, pair="other", num_drafts=3, process="3 paths", total_variation=Fraction(0), samples=None
+    )
+    return replace(
+        wrong, sampler="their-block", reasons=("no law", "no good"), scope=scope, cases=(first, other),
+        findings=(("boundary", "rare"), ("randomness", "again")), batches=("ragged", "greedy"),
+        provenance=Provenance("their", "1.0", "their/file.py", "0123456789abcdef01", 7), probes=("steps",),
+        note="a note", relaxation="a law", primitives=("rand",), stand_ins=("coins",),
+    )  # fmt: skip
+
+
+def test_pages_and_tables_in_full() -> None:
+    found = with_everything()
+    code = {"package": "their", "file": "their/file.py", "sha256": "0123456789abcdef01"}
+    said = entry(found)
+    assert said.pop("details") == [
+        "no law", "no good", "boundary: rare", "a note", f"counterexample: {SEEN}", "stated: a law",
+        "asked: 2 cases with (V, L, K) = (2, 1, 1)", "refused or left out: trees: no",
+        "refused or left out: more: no", "batches of two requests: ragged, greedy", "random numbers: rand",
+        "stand-in: coins", "seen by a χ² test with 1.2e+04 samples", "probed: steps",
+    ]  # fmt: skip
+    cells = ["`their-block`", "their 1.0", "block", "defect", "1-3", "no", "≥ 0.0833", "1/3"]
+    assert said == {"sampler": "their-block", "verdict": "defect", "cells": cells, **code}
+    assert entry(replace(found, sampler="eagle"))["cells"][2:6] == ["token", "defect", "1-3", "yes"]
+    assert markdown([replace(found, sampler="their-block==1.0"), found]).split("\n") == [
+        "### Audit of samplers",
+        "",
+        "2 × defect",
+        "",
+        "| sampler | verdict | asked (V, L, K) | because |",
+        "| --- | --- | --- | --- |",
+        *["| `their-block` | defect | (2, 1, 1) | no law; no good; boundary: rare |"] * 2,
+        *[
+            line
+            for name in ("their-block==1.0", "their-block")
+            for line in (
+                "", f"<details><summary><code>{name}</code></summary>", "",
+                *(f"- {label}: {text}" for label, text in SAID.items()), "", "</details>",
+            )
+        ],
+        "",
+    ]  # fmt: skip
+
+
+def test_documents_for_tools_in_full() -> None:
+    found = with_everything()
+    (run,) = sarif([found])["runs"]
+    scope = {
+        "arithmetic": "rationals", "tolerance": "none", "shapes": [[2, 1, 1]],
+        "processes": ["one path", "two"], "refused": ["trees: no", "more: no"],
+        "assumed": ["its word", "another"],
+    }  # fmt: skip
+    place = {"artifactLocation": {"uri": "their/file.py"}, "region": {"startLine": 7}}
+    assert run["results"] == [
+        {
+            "ruleId": rule,
+            "level": level,
+            "message": {"text": f"their-block: {text}"},
+            "locations": [{"physicalLocation": place}],
+            "properties": {"scope": scope, "shapes": "(2, 1, 1)"},
+            "partialFingerprints": {"sampler/v1": "their-block 0123456789abcdef01"},
+        }
+        for rule, level, text in (
+            ("defect", "error", "no law"), ("defect", "error", "no good"), ("boundary", "warning", "rare"),
+        )
+    ]  # fmt: skip
+    assert run["tool"]["driver"] == {
+        "version": version("spectheory"),
+        "name": "spectheory",
+        "rules": [
+            {"id": name, "shortDescription": {"text": f"What is said of a sampler: {text}."}}
+            for name, text in (
+                ("defect", "defect"), ("not-decided", "not decided"), ("boundary", "boundary"),
+            )
+        ],
+    }  # fmt: skip
+    assert run["properties"] == {
+        "verdicts": [{"sampler": "their-block", "verdict": found.headline(), "scope": scope}]
+    }
+    declaration, *lines = junit([found]).split("\n")
+    of_sampler = 'classname="their-block" file="their/file.py"'
+    assert declaration.startswith("<?xml version='1.0' encoding=")
+    assert lines == [
+        '<testsuites name="spectheory audit">',
+        '  <testsuite name="their-block" tests="5" skipped="2" failures="2" errors="0">',
+        "    <properties>",
+        *(f'      <property name="{label}" value="{text}" />' for label, text in SAID.items()),
+        "    </properties>",
+        f'    <testcase name="thirds" {of_sampler}>',
+        '      <failure message="total variation 0.0833" />',
+        "    </testcase>",
+        f'    <testcase name="other with 3 paths" {of_sampler} />',
+        f'    <testcase name="trees: no" {of_sampler}>',
+        '      <skipped message="not audited" />',
+        "    </testcase>",
+        f'    <testcase name="more: no" {of_sampler}>',
+        '      <skipped message="not audited" />',
+        "    </testcase>",
+        f'    <testcase name="verdict" {of_sampler}>',
+        '      <failure message="no law; no good" />',
+        "    </testcase>",
+        "  </testsuite>",
+        "</testsuites>",
+        "",
+    ]
+
+
+def test_what_is_said_of_a_certificate_without_entries() -> None:
+    """No line without a text; characters that XML does not have are replaced everywhere."""
+    right = audit(token_verification, {"thirds": instances.two_token(1)}, num_drafts=[1])
+    nothing = {"arithmetic": "", "tolerance": "", "shapes": (), "processes": (), "refused": (), "assumed": ()}
+    found = replace(
+        right, sampler="own\x00", cases=(), scope=replace(right.scope, **nothing), primitives=(), probes=(),
+        provenance=Provenance("", "", "own\x00.py", "ab"),
+    )  # fmt: skip
+    said = entry(found)
+    assert said["cells"] == ["`own\x00`", "", "token", "exactly lossless", "", "no", "0", "no"]
+    assert said["details"] == ["asked: 0 cases with (V, L, K) = "]
+    assert entry(right)["cells"][4:] == ["1", "no", "0", "no"]
+    assert junit([found]).split("\n")[1:] == [
+        '<testsuites name="spectheory audit">',
+        '  <testsuite name="own\ufffd" tests="1" skipped="0" failures="0" errors="0">',
+        "    <properties>",
+        '      <property name="verdict" value="exactly lossless" />',
+        '      <property name="code" value="own\ufffd.py, sha256 ab" />',
+        '      <property name="asked" value="0 cases with (V, L, K) = " />',
+        "    </properties>",
+        '    <testcase name="verdict" classname="own\ufffd" file="own\ufffd.py" />',
+        "  </testsuite>",
+        "</testsuites>",
+        "",
+    ]
+    (result,) = sarif([replace(found, verdict=NOT_DECIDED, reasons=("why",))])["runs"][0]["results"]
+    assert (result["ruleId"], result["level"]) == ("not-decided", "warning")
+    numbers = (Fraction(0), Fraction(1), Fraction(1, 10**26), Fraction(1, 10**27))
+    assert [_boundary(number) for number in numbers] == ["no", "1", f"1/{10**26}", "1e-27"]
+    text = page([said, entry(with_everything())], datetime.date(2026, 1, 2))
+    folded = text.partition("## Details\n")[2].partition("\n## What is assumed")[0].split("</details>")
+    assert folded[0].split("\n") == [
+        "", '<details markdown="1">', "<summary><code>own\x00.py</code></summary>", "", "sha256 `ab`", "",
+        "- asked: 0 cases with (V, L, K) = ", "", "",
+    ]  # fmt: skip
+    assert "\n<summary>their: <code>their/file.py</code></summary>\n" in folded[1]

@@ -10,6 +10,7 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
 from torch.testing import assert_close
@@ -17,6 +18,7 @@ from torch.testing import assert_close
 from audit_support import law
 from audited import DRAFT, FLAT, PATHS, TARGET, recorded, released
 from spectheory import certify, instances
+from spectheory.auditing.following.kernel_draws import elementwise
 from spectheory.auditing.rounds.batches import FIRST, SECOND, audit_batches
 from spectheory.auditing.subjects.adapters import flat_batch as adapter
 from spectheory.auditing.subjects.adapters import lmdeploy, vllm, vllm_ascend
@@ -265,3 +267,65 @@ def test_what_lmdeploy_is_given(greedy: tuple[bool, bool], monkeypatch: pytest.M
         assert_close(values, [TARGET[:, :-1].log(), PATHS, BONUS])
         assert values[0].is_contiguous()
         assert_close(named, {"is_greedy": mask, "draft_probs": DRAFT})
+
+
+def test_a_launch_names_what_its_kernel_takes() -> None:
+    """Pointers by their own names, defaults too; what the kernel does not take stays behind."""
+    launched: list[Any] = []
+
+    class Kernel:
+        arg_names = ("output_ptr", "draft", "is_block", "SIZE")
+
+        def __getitem__(self, grid: Any) -> Any:
+            return lambda **given: launched.append((grid, given))
+
+    names = vllm.GIVEN["vllm.model_executor.warmup.jit_warmup_triton_helper"].names()
+    decorate: Any = names["triton_kernel_dispatcher_with_warmup"]
+    launch = decorate(kernel=Kernel(), warmup_inputs=None)(
+        lambda output, draft, other, *, is_block=False: ((output, draft, other), {"SIZE": 4})
+    )
+    launch(1, draft=2, other=3)
+    assert launched == [((1, 2, 3), {"output_ptr": 1, "draft": 2, "is_block": False, "SIZE": 4})]
+    triton = vllm.GIVEN["vllm.triton_utils"]
+    assert triton.has_kernels
+    device: Any = triton.names()["tldevice"]
+    assert device.log1p.__qualname__ == elementwise(np.log1p).__qualname__
+    assert (set(triton.names()), triton.names()["HAS_TRITON"]) == (
+        {"tl", "triton", "tldevice", "HAS_TRITON"}, True,
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize(("module", "settings"), [(vllm, {}), (vllm_ascend, {"block_verification": False})])
+def test_a_release_says_the_temperature_of_greedy_requests(
+    module: Any, settings: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """0 where it does not."""
+    monkeypatch.setattr(module, "flat_batch", lambda shipped, temperature: temperature)
+    for known in ({}, {"GREEDY_TEMPERATURE": -1}):
+        code = SimpleNamespace(constant=known.get, stops=(), call=None)
+        assert repr(module.rejection_sample(code, **settings)) == f"{min(known.values(), default=0)}.0"
+
+
+@pytest.mark.parametrize("block", [False, True])
+def test_settings_of_vllm_ascend(block: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """They say which verification is meant while it runs; entropies and devices are left out."""
+    monkeypatch.setattr(vllm_ascend, "flat_batch", lambda *given: given)
+    settings = vllm_ascend.GIVEN["vllm_ascend.ascend_config"].names()["get_ascend_config"]()
+
+    def call(**values: Any) -> Any:
+        config = settings.rejection_sampler_config
+        assert torch.ones(1, pin_memory=True, dtype=torch.int32).dtype == torch.int32
+        assert (settings.enable_reduce_sample, config.enable_entropy_verify) == (False, False)
+        assert (config.posterior_threshold, config.posterior_alpha) == (1, 0)
+        return config.enable_block_verify, values
+
+    code: Any = SimpleNamespace(call=call, stops=("vllm_ascend.ascend_config",), constant={}.get)
+    made: Any = vllm_ascend.rejection_sample(code, block_verification=block)
+    assert made[0](rows=1) == (block, {"rows": 1})
+    names: Any = vllm_ascend.GIVEN["vllm.v1.sample.rejection_sampler"].names()
+    coins = names.pop("generate_uniform_probs")(3, [3], {}, "cpu")
+    assert (coins.dtype, coins.shape) == (torch.float64, (3,))
+    assert names == {"GREEDY_TEMPERATURE": 0, "MAX_SPEC_LEN": 128, "PLACEHOLDER_TOKEN_ID": -1}
+    logger: Any = vllm_ascend.GIVEN["vllm.logger"].names()["logger"]
+    assert logger.debug_once("a") is logger.info_once("a", b=1) is logger.warning_once("a") is None
+    assert vllm_ascend.GIVEN["vllm.triton_utils"].names() == {"HAS_TRITON": False}

@@ -1,13 +1,20 @@
 """The adapters on modules of our own in the shape of the released ones; ``make audits`` runs those."""
 
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
+import numpy as np
 import pytest
+import torch
+from torch.testing import assert_close
 
-from audited import released
+from audit_support import law
+from audited import DRAFT, PATHS, TARGET, recorded, released
 from spectheory import certify, instances
 from spectheory.auditing.subjects.adapters import mlx_lm
 from spectheory.auditing.subjects.libraries import SUBJECTS, load_subject
+from spectheory.auditing.tape.coins import Coin
 
 MODULE = """
 import mlx.core as mx
@@ -100,3 +107,104 @@ def test_samplers_with_coins(name: str, tmp_path: Path) -> None:
         sampler = load_subject(name, checkout=tmp_path)
         found = certify(sampler, instances.two_residual_tokens(2), with_optimum=False)
         assert (found.total_variation < 1e-6) is is_right
+
+
+def test_what_the_generating_loop_is_given(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One drafted token and one draft row after the other, then all rows of the target at once."""
+    drawn: list[Any] = []
+
+    def multinomial(probs: torch.Tensor, number: int, generator: Any) -> torch.Tensor:
+        drawn.append((probs, number, generator))
+        return torch.tensor([[1], [0], [2], [1]])
+
+    monkeypatch.setattr(torch, "multinomial", multinomial)
+    given, code = recorded(iter([(np.uint32(1), None, True), (np.uint32(2), None, False), (9, None, True)]))
+    generator = torch.Generator()
+    assert repr(mlx_lm.speculative_generate_step(code)(PATHS, TARGET, DRAFT, generator)) == "[1, 2]"
+    assert given.pop("prompt").tolist() == [0]
+    models, sampler = (given.pop("model"), given.pop("draft_model")), given.pop("sampler")
+    assert given == {"num_draft_tokens": 3, "max_tokens": 4}
+    for row, token in zip(DRAFT[0], PATHS[0].tolist(), strict=True):
+        logits = models[1](None, cache=None)
+        np.testing.assert_array_equal(logits, row.log().numpy()[None, None])
+        found = sampler(logits[0])
+        assert (found.tolist(), found.dtype) == ([token], np.uint32)
+    for _ in range(2):
+        logits = models[0](None, cache=None)
+        np.testing.assert_array_equal(logits, TARGET[:1].log().numpy())
+    found = sampler(logits[0])
+    assert (found.tolist(), found.dtype) == ([1, 0, 2, 1], np.uint32)
+    ((probs, *others),) = drawn
+    assert_close(probs, TARGET[0])
+    assert others == [1, generator]
+
+
+def test_what_functions_with_coins_are_given() -> None:
+    """Of the paths the first one; rows of double precision where the library has them."""
+    path, target, draft = PATHS[0].tolist(), TARGET[0].double().numpy(), DRAFT[0].double().numpy()
+    given, code = recorded((2, 1))
+    assert mlx_lm.mlx_dspark(code)(PATHS, TARGET, DRAFT, None) == [1, 0, 1]
+    assert [type(given[name]) for name in ("v_logits", "q_probs")] == [np.ndarray] * 2
+    np.testing.assert_array_equal(given.pop("v_logits"), TARGET[0].log().numpy())
+    np.testing.assert_array_equal(given.pop("q_probs"), DRAFT[0].numpy())
+    assert given == {"draft": path, "temperature": 1.0}
+
+    given, code = recorded(SimpleNamespace(tokens=np.array([1, 2])))
+    assert repr(mlx_lm.dspark_mlx(code)(PATHS, TARGET, DRAFT, None)) == "[1, 2]"
+    assert isinstance(given["draft_tokens"], np.ndarray)
+    assert given["draft_tokens"].tolist() == path
+    for name, rows in (("draft_probs", draft), ("base_probs", target)):
+        np.testing.assert_array_equal(given[name], rows)
+        assert given[name].dtype == np.float64
+    assert isinstance(given["rng"], np.random.Generator)
+
+
+@pytest.mark.parametrize("accepted", [3, 1, 0])
+def test_what_a_function_of_one_position_is_given(accepted: int) -> None:
+    """A call per position until one rejects; a token behind them all is drawn from the last row."""
+    target, draft = TARGET[0].double().numpy(), DRAFT[0].double().numpy()
+    asked: list[dict[str, Any]] = []
+
+    def verify_one_token(**values: Any) -> Any:
+        asked.append(values)
+        is_accepted = len(asked) <= accepted
+        return SimpleNamespace(accepted=is_accepted, token_id=values["draft_token"] if is_accepted else 9)
+
+    module = SimpleNamespace(
+        verify_one_token=verify_one_token, sample_from_distribution=lambda row, rng: (row.tolist(), rng)
+    )
+    modules = {"another": SimpleNamespace(), "mtplx.sampling": module}
+    code: Any = SimpleNamespace(call=verify_one_token, function=verify_one_token, modules=modules)
+    tokens = mlx_lm.mtplx(code)(PATHS, TARGET, DRAFT, None)
+    path = PATHS[0].tolist()
+    assert tokens[:-1] == path[:accepted]
+    (rng,) = {id(values["rng"]): values["rng"] for values in asked}.values()
+    assert isinstance(rng, np.random.Generator)
+    assert tokens[-1] == (9 if accepted < 3 else (target[3].tolist(), rng))
+    for values, p, q, token in zip(asked, target, draft, path, strict=False):
+        np.testing.assert_array_equal(values["target_p"], p)
+        np.testing.assert_array_equal(values["draft_q"], q)
+        assert (values["draft_token"], values["target_p"].dtype) == (token, np.float64)
+        assert values["draft_q"].dtype == np.float64
+    as_float: Any = module.float  # type: ignore[attr-defined]
+    assert repr(as_float(1)) == "1.0"
+    coin = object.__new__(Coin)
+    assert as_float(coin) is coin
+
+
+def test_arrays_of_numpy_stand_in() -> None:
+    """What is not numpy's own: sums of exponentials by rows, types of arrays, and draws."""
+    arrays: Any = SimpleNamespace(**mlx_lm._arrays())
+    rows = np.log(TARGET[0].double().numpy() * 2)
+    np.testing.assert_allclose(arrays.logsumexp(rows, axis=-1, keepdims=True), np.full((4, 1), np.log(2)))
+    np.testing.assert_allclose(arrays.logsumexp(rows, axis=1, keepdims=False), np.full(4, np.log(2)))
+    np.testing.assert_allclose(arrays.softmax(rows, axis=-1), TARGET[0].numpy())
+    assert arrays.array([1], arrays.uint32).dtype == np.uint32
+    assert arrays.array([1.5]).tolist() == [1.5]
+    assert arrays.random.uniform(shape=(2, 3)).shape == (2, 3)
+    assert arrays.eval(rows, rows) is arrays.async_eval(rows) is arrays.clear_cache() is None
+    with arrays.stream(None):
+        drawn = law(lambda: int(arrays.random.categorical(rows[0])))
+    assert {token: float(mass) for token, mass in drawn.items()} == pytest.approx(
+        {0: 1 / 8, 1: 2 / 8, 2: 5 / 8}
+    )

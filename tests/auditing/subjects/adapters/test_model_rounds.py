@@ -5,7 +5,9 @@ from typing import Any
 
 import pytest
 import torch
+from torch.testing import assert_close
 
+from audited import recorded
 from spectheory import audit, instances
 from spectheory.auditing.subjects.adapters import model_rounds
 from spectheory.auditing.subjects.adapters.model_rounds import CachedModel
@@ -111,3 +113,81 @@ def test_a_round_of_a_library(library: str, shift: int, is_lossless: bool) -> No
     code: Any = ROUNDS[library](speculative_decode(shift))
     found = audit(getattr(model_rounds, library)(code), PAIR, signature="round")
     assert ("lossless" in found.verdict) == is_lossless, found.headline()
+
+
+def row(text: Any) -> torch.Tensor:
+    """It depends on every token of a text and its place."""
+    weights = [1, 1 + sum(place * token for place, token in enumerate(text, 1)), 1 + len(text)]
+    return torch.tensor(weights) / sum(weights)
+
+
+def test_models_of_a_request_are_kept_until_the_next_one() -> None:
+    """The drafted tokens are the last ones that the target is asked about; rows are those of the draft."""
+    seen: list[Any] = []
+
+    def step(big: CachedModel, small: CachedModel, ids: torch.Tensor, length: int) -> Any:
+        seen.append((big, small, ids.tolist(), length))
+        big(torch.tensor([[0, 2, 1]]))
+        assert_close(big.row([1]), row([1]))
+        assert_close(small.row([1]), row([2]))
+        return iter([2, 1, 0])
+
+    play = model_rounds.with_models(step)
+    draft: Any = lambda text: row([2 * token for token in text])  # noqa: E731
+    for text in ([], [1, 0], []):
+        path, rows, tokens = play(text, row, draft, 2, None)
+        assert (path, tokens) == ([2, 1], [2, 1, 0])
+        assert_close(rows, torch.stack([draft(text), draft([*text, 2])]))
+    assert [(ids, length) for _, _, ids, length in seen] == [([[0]], 2), ([[0, 1, 0]], 2), ([[0]], 2)]
+    (big, small, *_), second, third = seen
+    assert (second[0], second[1]) == (big, small)
+    assert big is not small
+    assert {third[0], third[1]}.isdisjoint({big, small})
+    assert CachedModel.max_seq_length == 128
+
+
+def test_what_rounds_of_libraries_are_given(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The models, the last token and its place, or the whole text, and the number of drafted tokens."""
+    monkeypatch.setattr(model_rounds, "with_models", lambda step: step)
+    models, ids = (
+        (lambda *given: ("target", given), lambda *given: ("draft", given)),
+        torch.tensor([[0, 1, 2]]),
+    )
+
+    given, code = recorded([1])
+    assert model_rounds.gpt_fast(code)(*models, ids, 4) == [1]
+    assert (given.pop("model"), given.pop("draft_model")) == models
+    assert_close(given, {"cur_token": torch.tensor([2], dtype=torch.int32), "input_pos": 2, "speculate_k": 4})
+
+    given, code = recorded([1])
+    assert model_rounds.litgpt(code)(*models, ids, 4) == [1]
+    for name in ("target", "draft"):
+        assert given.pop(f"{name}_model")("tokens", "places", input_pos_maxp1=3) == (
+            name,
+            ("tokens", "places"),
+        )
+    place = {"token": torch.tensor([2]), "input_pos": torch.tensor([2]), "input_pos_maxp1": 3}
+    assert_close(given, place | {"speculative_k": 4})
+
+    given, code = recorded(((1, 2), "another"))
+    assert model_rounds.mini_infer(code)(*models, ids, 4) == [1, 2]
+    for name in ("target", "draft"):
+        assert given.pop(f"{name}_model")("tokens") == ((name, ("tokens",)), None)
+    assert_close(given, {"prefix_ids": ids, "k_draft": 4, "temperature": 1.0})
+
+    class Decoder:
+        def __init__(self) -> None:
+            raise RuntimeError("models are loaded")
+
+        def generate_small(self, *given: Any) -> Any:
+            assert given == (ids, 4)
+            assert self.small_model("tokens", past=None).logits == ("draft", ("tokens",))
+            return "drafted", self.device
+
+        def verify(self, *given: Any) -> Any:
+            assert given == (ids, "drafted", "cpu")
+            assert self.big_model("tokens").logits == ("target", ("tokens",))
+            return (1, 2)
+
+    decoder: Any = SimpleNamespace(function=Decoder)
+    assert model_rounds.specdec(decoder)(*models, ids, 4) == [1, 2]
