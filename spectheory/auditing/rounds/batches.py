@@ -9,39 +9,51 @@ from collections.abc import Iterator, Mapping, Sequence
 from fractions import Fraction
 from typing import Any, TypeVar
 
+import numpy as np
 import torch
 
+from spectheory.auditing.rounds.battery import random_dyadic
 from spectheory.auditing.rounds.joint_laws import dependence, marginal, total_variation
 from spectheory.auditing.subjects.shipped import Shipped
 from spectheory.auditing.subjects.signatures import Request, Row
+from spectheory.auditing.tape.decisions import NotEnumerableError
 from spectheory.foundation.errors import InvalidInputError
+from spectheory.pairs.contexts import prefix_numbers, rows_along
 
 AnyRequest = TypeVar("AnyRequest", Row, Request)
 TOLERANCE = Fraction(1, 10**6)
 """A total variation that rounding can cause: tensors of other shapes are summed in another order."""
 EQUAL = "equal lengths"
+SHAPES = {"batch": "V = 3, L = 1 to 3", "path_batch": "V = 3, L = 1 and 2, K = 1 to 3"}
+"""Signature -> the shapes of the requests."""
+
+
+def _sixteenths(*rows: tuple[int, ...]) -> torch.Tensor:
+    return torch.tensor(rows) / 16
+
+
 FIRST = Row(
-    torch.tensor([0, 1]),
-    torch.tensor([[9 / 16, 7 / 16], [5 / 8, 3 / 8], [1 / 4, 3 / 4]]),
-    torch.tensor([[3 / 4, 1 / 4], [1 / 8, 7 / 8]]),
+    torch.tensor([0, 1, 2]),
+    _sixteenths((6, 6, 4), (6, 5, 5), (8, 6, 2), (4, 10, 2)),
+    _sixteenths((12, 2, 2), (2, 10, 4), (4, 4, 8)),
 )
 SECOND = Row(
-    torch.tensor([1, 0]),
-    torch.tensor([[5 / 8, 3 / 8], [1 / 4, 3 / 4], [7 / 8, 1 / 8]]),
-    torch.tensor([[1 / 4, 3 / 4], [5 / 8, 3 / 8]]),
+    torch.tensor([2, 0, 1]),
+    _sixteenths((6, 4, 6), (4, 9, 3), (8, 3, 5), (2, 3, 11)),
+    _sixteenths((1, 3, 12), (8, 7, 1), (7, 6, 3)),
 )
-"""Every drafted token is accepted with a probability between 0 and 1, and no two rows are equal."""
-TWO_PATHS = Request(
-    torch.tensor([[0, 1], [2, 0]]),
-    torch.tensor([[[1 / 4, 1 / 2, 1 / 4], [3 / 8, 3 / 8, 1 / 4], [1 / 4, 1 / 2, 1 / 4]]] * 2),
-    torch.tensor([[[3 / 4, 1 / 8, 1 / 8], [1 / 4, 1 / 2, 1 / 4]]] * 2),
-)
-BESIDE_TWO_PATHS = Request(
-    torch.tensor([[2], [2]]),
-    torch.tensor([[[1 / 2, 1 / 4, 1 / 4], [1 / 8, 1 / 4, 5 / 8]]] * 2),
-    torch.tensor([[[1 / 8, 1 / 8, 3 / 4]]] * 2),
-)
-"""Two paths each, of two tokens and of one, with three tokens, so that every rejection leaves another row."""
+"""Every drafted token is accepted with a probability between 0 and 1, and a rejection leaves two others."""
+
+
+def _of_paths(seed: int, *paths: tuple[int, ...]) -> Request:
+    """Paths of a pair whose rows depend on the context."""
+    pair, numbers = random_dyadic(seed, 3, len(paths[0])), np.array(paths)
+    prefixes = prefix_numbers(numbers, 3)
+    target, draft = (
+        torch.from_numpy(rows_along(levels, prefixes).astype(np.float32))
+        for levels in (pair.target, pair.draft)
+    )
+    return Request(torch.from_numpy(numbers), target, draft)
 
 
 def batches_of(sampler: Shipped) -> list[tuple[str, tuple[Any, Any]]]:
@@ -54,62 +66,107 @@ def batches_of(sampler: Shipped) -> list[tuple[str, tuple[Any, Any]]]:
 def audit_batches(sampler: Shipped) -> tuple[str, ...]:
     """Compare the exact laws of requests in batches and alone; findings go to the sampler's journal.
 
+    A greedy request must get the likeliest tokens.
+
     Returns:
         The kinds of batches.
+
+    Raises:
+        NotEnumerableError: no difference is found, and none could be, because random numbers are combined.
     """
     seen: dict[str, None] = {}
     findings, laws = sampler.journal.findings, dict[int, Any]()
+    unknown = Fraction(0)
+
+    def judge(distance: Fraction, undecided: Fraction, text: str) -> None:
+        nonlocal unknown
+        if distance - undecided > TOLERANCE:
+            findings.add(("batch", f"{text}, total variation {float(distance):.3g}"))
+        elif distance + undecided > TOLERANCE:
+            unknown = max(unknown, undecided)
+
     for words, rows in batches_of(sampler):
         seen[words] = None
         together, undecided = sampler.batch_law(rows)
         for place, row in enumerate(rows):
             alone: Any = row._replace(padding=0) if isinstance(row, Row) else row
             if id(row) not in laws:
-                laws[id(row)] = sampler.batch_law([alone])
-            law, undecided_alone = laws[id(row)]
-            undecided += undecided_alone
+                laws[id(row)] = row, sampler.batch_law([alone])  # the row, so that its number stays its own
+            law, undecided_alone = laws[id(row)][1]
             distance = total_variation(marginal(together, place), marginal(law, 0))
-            if distance - undecided > TOLERANCE:
-                text = f"beside another request ({words}) the tokens of a request have another law than alone"
-                findings.add(("batch", f"{text}, total variation {float(distance):.3g}"))
-        distance = dependence(together)
-        if distance - undecided > TOLERANCE:
-            text = f"the tokens of two requests ({words}) are not independent"
-            findings.add(("batch", f"{text}, total variation {float(distance):.3g}"))
+            text = f"beside another request ({words}) the tokens of a request have another law than alone"
+            judge(distance, undecided + undecided_alone, text)
+            if isinstance(row, Row) and row.is_greedy:
+                distance = total_variation(marginal(law, 0), {_likeliest_tokens(row): Fraction(1)})
+                judge(distance, undecided_alone, "a greedy request does not get the likeliest tokens")
+        text = f"the tokens of two requests ({words}) are not independent"
+        judge(dependence(together), 3 * undecided, text)  # of the law and of both its marginals
+    if unknown:
+        raise NotEnumerableError(
+            "random numbers are combined, and the laws of requests in batches are known to "
+            f"{float(unknown):.3g} only"
+        )
     return tuple(seen)
 
 
+def _likeliest_tokens(row: Row) -> tuple[int, ...]:
+    """What greedy decoding gives: drafted tokens as long as they are the likeliest, and one more."""
+    likeliest = row.target_probs.argmax(-1).tolist()
+    wrong = [place for place, token in enumerate(row.draft_tokens.tolist()) if token != likeliest[place]]
+    return tuple(likeliest[: min(wrong, default=len(likeliest) - 1) + 1])
+
+
+def _cut(row: Row, length: int) -> Row:
+    return Row(row.draft_tokens[:length], row.target_probs[: length + 1], row.draft_probs[:length])
+
+
 def _batches(mixes: Sequence[str]) -> Iterator[tuple[str, tuple[Row, Row]]]:
-    short = Row(FIRST.draft_tokens[:1], FIRST.target_probs[:2], FIRST.draft_probs[:1])
+    short, first, second = _cut(FIRST, 1), _cut(FIRST, 2), _cut(SECOND, 2)
     other = {
-        "ragged": short,
-        "greedy": FIRST._replace(is_greedy=True),
-        "padded": short._replace(padding=1),
+        "ragged": (short, FIRST),
+        "greedy": (first._replace(is_greedy=True), _accepted_greedily(first)),
+        "padded": (short._replace(padding=1),),
     }
-    yield from _in_both_orders({EQUAL: FIRST, **other}, mixes, SECOND)
-    yield EQUAL, (FIRST, SECOND._replace(draft_tokens=FIRST.draft_tokens))
-    yield EQUAL, (FIRST, FIRST._replace(draft_tokens=SECOND.draft_tokens))
-    yield EQUAL, (FIRST, FIRST)
+    beside = _cut(SECOND, 1)
+    for batch in ((short, beside), (FIRST, SECOND)):
+        yield EQUAL, batch
+    yield from _in_both_orders({EQUAL: (first,), **other}, mixes, second)
+    yield EQUAL, (short, beside._replace(draft_tokens=short.draft_tokens))
+    yield EQUAL, (short, short._replace(draft_tokens=beside.draft_tokens))
+    yield EQUAL, (short, short)
+
+
+def _accepted_greedily(row: Row) -> Row:
+    """A greedy request whose drafts are the likeliest tokens."""
+    return row._replace(draft_tokens=row.target_probs[:-1].argmax(-1), is_greedy=True)
+
+
+def _one_token(request: Request) -> Request:
+    return Request(request.paths[:, :1], request.target_rows[:, :2], request.draft_rows[:, :1])
 
 
 def _path_batches(mixes: Sequence[str]) -> Iterator[tuple[str, tuple[Request, Request]]]:
     """As ``_batches``, of requests with several paths; they mix lengths and numbers of paths."""
-    long = TWO_PATHS
-    short = Request(long.paths[:, :1], long.target_rows[:, :2], long.draft_rows[:, :1])
+    long, beside_long = _of_paths(18, (0, 1), (2, 0)), _of_paths(204, (1, 0), (1, 2))
+    short, beside = _one_token(long), _one_token(beside_long)
+    three, equal = (_one_token(_of_paths(18, (0, 1), (0, 2), last)) for last in ((2, 0), (0, 0)))
     one = Request(*(tensor[:1] for tensor in short))
-    kinds = {EQUAL: short, "ragged": long, "num_drafts": one}
-    yield from _in_both_orders(kinds, mixes, BESIDE_TWO_PATHS)
+    kinds = {EQUAL: (short,), "ragged": (long,), "num_drafts": (one,)}
+    for batch in ((three, equal), (long, beside_long), (beside_long, long)):
+        yield EQUAL, batch
+    yield from _in_both_orders(kinds, mixes, beside)
     yield EQUAL, (short, short._replace(target_rows=short.target_rows.flip(-1)))
     yield EQUAL, (short, short)
 
 
 def _in_both_orders(
-    kinds: Mapping[str, AnyRequest], mixes: Sequence[str], beside: AnyRequest
+    kinds: Mapping[str, Sequence[AnyRequest]], mixes: Sequence[str], beside: AnyRequest
 ) -> Iterator[tuple[str, tuple[AnyRequest, AnyRequest]]]:
     unknown = [name for name in mixes if name not in kinds or name == EQUAL]
     if unknown:
         known = ", ".join(name for name in kinds if name != EQUAL)
         raise InvalidInputError(f"batches can mix {known}, got {unknown[0]!r}")
     for words in (EQUAL, *mixes):
-        yield words, (kinds[words], beside)
-        yield words, (beside, kinds[words])
+        for request in kinds[words]:
+            yield words, (request, beside)
+            yield words, (beside, request)

@@ -53,6 +53,31 @@ def pairs_of_several_paths(num_drafts: int = 2) -> Mapping[str, ModelPair]:
     return pairs
 
 
+def pairs_of_trees() -> Mapping[str, ModelPair]:
+    """Name -> pair, all exact, for trees: those of one path and of several, and three more.
+
+    Where every tried child is rejected at the root, these leave two tokens or more to the correction.
+    """
+    long = random_dyadic(23, 3, 3)
+    return {
+        **audit_pairs(),
+        **pairs_of_several_paths(),
+        "two tokens left, 3 tokens": random_dyadic(20, 3, 2),
+        "two tokens left, 4 tokens": random_dyadic(22, 4, 1),
+        "two tokens left, 3 drafted": ModelPair(
+            long.target, (long.draft[0], *map(_of_two, long.draft[1:])), long.vocab
+        ),
+    }
+
+
+def _of_two(rows: np.ndarray) -> np.ndarray:
+    """Draft rows on the first two tokens, so that trees are few."""
+    kept = np.full_like(rows, Fraction(0))
+    kept[:, 0] = [(1 + 2 * (row % 2)) * Fraction(1, 4) for row in range(len(rows))]
+    kept[:, 1] = 1 - kept[:, 0]
+    return kept
+
+
 def pairs_of_shapes(vocab_sizes: Sequence[int], draft_lengths: Sequence[int]) -> dict[str, ModelPair]:
     """The pairs of an audit with these shapes, and a random pair for each shape that none of them has.
 

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from spectheory.auditing.rounds.battery import audit_pairs, pairs_of_several_paths
+from spectheory.auditing.rounds.battery import audit_pairs, pairs_of_several_paths, pairs_of_trees
 from spectheory.auditing.subjects.shipped import Shipped
 from spectheory.auditing.subjects.signatures import deterministic_drafts
 from spectheory.exact.law import OutputLaw
@@ -54,7 +54,7 @@ def questions(
         for name, pair in (default if pairs is None else pairs).items():
             for process, words in _drafted(sampler, pair, number):
                 _ask(sampler, Question(name, pair, process, words), groups, left_out)
-    known = {**audit_pairs(), **pairs_of_several_paths()} if pairs is None else pairs
+    known = pairs_of_trees() if pairs is None else pairs
     for tree in sampler.trees:
         words = tree.text
         for name, pair in known.items():

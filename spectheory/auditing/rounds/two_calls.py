@@ -32,21 +32,29 @@ MAX_RUNS_OF_TWO_CALLS = 40
 """The most runs of two calls that are followed for one tuple of drafts."""
 
 
-def questions_of_calls(questions: Iterable[Question]) -> Iterator[Question]:
+def questions_of_calls(questions: Iterable[Question], needs_texts: bool = False) -> Iterator[Question]:
     """Where two calls are followed: for each draft length the first pair with the most open decisions.
 
-    Small pairs are preferred, because two calls have many branches.
+    Small pairs are preferred, because two calls have many branches; before that, if texts count, pairs whose
+    rows are others behind every text.
     """
     by_length: dict[int, list[Question]] = defaultdict(list)
     for question in questions:
         by_length[question.pair.draft_length].append(question)
     for same_length in by_length.values():
+        telling = [asked for asked in same_length if needs_texts and tells_texts_apart(asked.pair)]
         small = [
             asked
-            for asked in same_length
+            for asked in telling or same_length
             if len(asked.pair.target[-1]) * asked.pair.vocab_size <= MAX_OUTPUTS
         ]
-        yield max(small or same_length, key=lambda asked: least_accepted(asked.pair)[1])
+        yield max(small or telling or same_length, key=lambda asked: least_accepted(asked.pair)[1])
+
+
+def tells_texts_apart(pair: ModelPair) -> bool:
+    """Whether the target's rows behind L tokens are all different."""
+    rows = list(map(tuple, pair.target[-1].tolist()))
+    return len(set(rows)) == len(rows)
 
 
 def least_accepted(pair: ModelPair) -> tuple[tuple[int, ...], int]:

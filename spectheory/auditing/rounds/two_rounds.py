@@ -9,6 +9,7 @@ from collections import defaultdict
 from collections.abc import Mapping
 from fractions import Fraction
 
+from spectheory.auditing.rounds.battery import random_dyadic
 from spectheory.auditing.rounds.joint_laws import dependence, marginal, total_variation
 from spectheory.auditing.rounds.rounding import rounding_bound
 from spectheory.auditing.subjects.drafting_rounds import DraftingRound, LookUpModel, Played
@@ -19,16 +20,22 @@ from spectheory.foundation.documents import count_text
 from spectheory.foundation.errors import EnumerationTooLargeError
 from spectheory.pairs.pair import ModelPair
 
-MAX_RUNS_OF_TWO_ROUNDS = 2_000
-"""The most runs of two rounds that are followed on one pair; with more, nothing is said of the second."""
+MAX_RUNS_OF_ROUNDS = 2_000
+"""The most runs of rounds that are followed on one pair; with more, nothing is said of them."""
+OF_TWO_REQUESTS = {"two rounds": (random_dyadic(1, 2, 1), 2), "one round": (random_dyadic(1, 2, 2), 1)}
+"""Where two requests side by side are followed: a pair whose rows depend on the text, and how many rounds."""
 
 
-def follow_two_rounds(
-    sampler: DraftingRound, pair: ModelPair, max_runs: int = MAX_RUNS_OF_TWO_ROUNDS, requests: int = 1
-) -> int:
-    """Follow two rounds from the start of texts; findings go to the sampler's journal.
+def follow_rounds(
+    sampler: DraftingRound,
+    pair: ModelPair,
+    max_runs: int = MAX_RUNS_OF_ROUNDS,
+    requests: int = 1,
+    times: int = 2,
+) -> tuple[int, str]:
+    """Follow rounds from the start of texts; findings go to the sampler's journal.
 
-    Given the tokens of the first round, the drafts of the second must have the law of the rows that are
+    Given the tokens of the rounds before, the drafts of the last must have the law of the rows that are
     reported for them, and its tokens, completed with the target, the law of the target.  The tokens of two
     requests must be independent.
 
@@ -37,55 +44,58 @@ def follow_two_rounds(
         pair: the models; behind a longer text their rows are those behind its last tokens.
         max_runs: the most runs that are followed.
         requests: the number of requests side by side, 2 for the signature "round_batch" only.
+        times: the number of rounds.
 
     Returns:
-        The number of runs, 0 where they are more, where random numbers are combined, or where one ends
-        without an output.
+        The number of runs, and, where it is 0, why nothing is said: they are more, random numbers are
+        combined, or one ends without an output.
     """
 
     def once(tape: Tape) -> tuple[list[list[Played]], bool]:
         try:
-            return sampler.rounds(tape, pair, 2, requests), tape.is_approximate
+            return sampler.rounds(tape, pair, times, requests), tape.is_approximate
         except UndefinedDrawError:  # which the law of one round reports
             return [], tape.is_approximate
 
     try:
         runs = list(all_runs(once, max_runs))
     except EnumerationTooLargeError:
-        return 0
-    if any(is_approximate or not played for _, (played, is_approximate) in runs):
-        return 0
+        return 0, f"more than {max_runs} runs"
+    if any(is_approximate for _, (_, is_approximate) in runs):
+        return 0, "random numbers are combined"
+    if not all(played for _, (played, _) in runs):
+        return 0, "a run ends without an output"
     found: dict[tuple[tuple[Played, ...], ...], Fraction] = defaultdict(Fraction)
     for probability, (played, _) in runs:
         found[tuple(map(tuple, played))] += probability
     beside = f" beside {count_text(requests - 1, 'other request')}" if requests > 1 else ""
     for request in range(requests):
-        text, distance = _farthest_second(sampler, pair, marginal(found, request))
+        text, distance = _farthest_last(sampler, pair, marginal(found, request))
         if distance > rounding_bound(pair):
             words = f"after the tokens {list(text)} the next round{beside} does not have the target's law"
             sampler.journal.findings.add(("rounds", f"{words}, total variation {float(distance):.3g}"))
     if requests > 1:
         _must_be_independent(sampler, pair, found)
     sampler.journal.pairs_of_calls += len(runs)
-    return len(runs)
+    return len(runs), ""
 
 
-def _farthest_second(
+def _farthest_last(
     sampler: DraftingRound, pair: ModelPair, law: Mapping[tuple[Played, ...], Fraction]
 ) -> tuple[Tokens, Fraction]:
-    """The tokens of the first round after which the second is the farthest from the target, and how far."""
-    second_of: dict[Tokens, dict[Played, Fraction]] = defaultdict(lambda: defaultdict(Fraction))
-    for (first, second), probability in law.items():
-        second_of[first.tokens][second] += probability
+    """The tokens of the rounds after which the last is the farthest from the target, and how far."""
+    last_of: dict[Tokens, dict[Played, Fraction]] = defaultdict(lambda: defaultdict(Fraction))
+    for (*before, last), probability in law.items():
+        last_of[tuple(token for played in before for token in played.tokens)][last] += probability
     target = LookUpModel(pair.target, pair.vocab_size)
     nothing: dict[Tokens, Fraction] = {(): Fraction(1)}
     distances: dict[Tokens, Fraction] = {}
-    for text, seconds in second_of.items():
-        sampler.drafts_of(seconds.items(), pair, text)
-        total = sum(seconds.values())
+    for text, lasts in last_of.items():
+        sampler.drafts_of(lasts.items(), pair, text)
+        total = sum(lasts.values())
         found: dict[Tokens, Fraction] = defaultdict(Fraction)
-        for second, mass in seconds.items():
-            found[second.tokens] += mass / total
+        for last, mass in lasts.items():
+            found[last.tokens] += mass / total
         laws = (_completed(law, target, text, pair.draft_length + 1) for law in (found, nothing))
         distances[text] = total_variation(*laws)
     worst = max(distances, key=lambda text: distances[text])

@@ -102,12 +102,15 @@ class Signature(NamedTuple):
 
 
 def _speculative_sampling(function: Callable[..., Any], call: Call) -> list[int]:
-    """One path after a prompt of one token, as in the assisted generation of transformers."""
-    prompt = torch.zeros((1, 1), dtype=torch.long)
+    """One path after a prompt of two tokens, as in the assisted generation of transformers.
+
+    Logits are logarithms of the rows up to a constant.
+    """
+    prompt = torch.tensor([[1, 0]])
     with call.inputs(
         candidate_input_ids=torch.cat([prompt, call.drafted[:1]], dim=-1),
-        candidate_logits=call.draft_probs[:1].log(),
-        new_logits=call.target_probs[:1].log(),
+        candidate_logits=call.draft_probs[:1].log() + 1,
+        new_logits=call.target_probs[:1].log() - 1,
     ) as given:
         tokens, accepted = function(
             given["candidate_input_ids"], given["candidate_logits"], call.paths.shape[1], given["new_logits"]

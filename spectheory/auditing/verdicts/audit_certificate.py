@@ -7,6 +7,7 @@ from dataclasses import dataclass, fields, replace
 from fractions import Fraction
 from typing import Any, ClassVar
 
+from spectheory.auditing.rounds.batches import SHAPES
 from spectheory.auditing.subjects.shipped import Provenance
 from spectheory.exact.certificate import Certificate
 from spectheory.foundation.documents import count_text, to_json
@@ -206,8 +207,12 @@ class AuditCertificate(Result):
             return f"{self.sampler}: {self.verdict}: {self.reasons[0]}"
         where = f"{count_text(len(self.cases), 'case')} in float32"
         if self.batches:
-            where += f" and in batches of two requests ({', '.join(self.batches)})"
+            where += f" and in batches of two requests ({self.batches_text()})"
         return f"{self.sampler}: {self.verdict} on {where}, {replace(self.scope, assumed=()).in_words()}"
+
+    def batches_text(self) -> str:
+        """The kinds of batches, and the shapes of their requests; "" without batches."""
+        return f"{', '.join(self.batches)}; {SHAPES[self.signature]}" if self.batches else ""
 
     def shown(self) -> dict[str, Any]:
         """The code, exact numbers and the counterexample in words."""
@@ -218,7 +223,7 @@ class AuditCertificate(Result):
             "sha256": code.sha256[:16] or "none",
             "pairs": count_text(len(self.cases), "case"),
             **self.scope.shown(),
-            "batches": ", ".join(self.batches),
+            "batches": self.batches_text(),
             "total_variation": self.total_variation,
             "forbidden": self.forbidden,
             "boundary": self.boundary,

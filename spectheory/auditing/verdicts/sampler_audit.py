@@ -12,7 +12,7 @@ from spectheory.auditing.rounds.batches import audit_batches, batches_of
 from spectheory.auditing.rounds.questions import Question, followed_law, is_refused, questions
 from spectheory.auditing.rounds.rounding import rounding_bound
 from spectheory.auditing.rounds.two_calls import call_twice, questions_of_calls
-from spectheory.auditing.rounds.two_rounds import MAX_RUNS_OF_TWO_ROUNDS, follow_two_rounds
+from spectheory.auditing.rounds.two_rounds import OF_TWO_REQUESTS, follow_rounds
 from spectheory.auditing.subjects.drafting_rounds import DraftingRound, as_shipped
 from spectheory.auditing.subjects.libraries import load_subject
 from spectheory.auditing.subjects.shipped import HIDDEN, Shipped
@@ -157,16 +157,23 @@ class _Found:
     def follow_two_calls(self, group: Sequence[Question]) -> None:
         """Two calls in a row, on a few of the questions."""
         sampler = self.sampler
-        for question in questions_of_calls(group):
+        for question in questions_of_calls(group, isinstance(sampler, DraftingRound)):
             try:
                 if isinstance(sampler, DraftingRound):
-                    runs = follow_two_rounds(sampler, question.pair)
-                    if sampler.signature_name == ROUND_BATCH and 0 < runs**2 <= MAX_RUNS_OF_TWO_ROUNDS:
-                        follow_two_rounds(sampler, question.pair, requests=2)
+                    _, why = follow_rounds(sampler, question.pair)
+                    self._note_left_out(f"two rounds in a row on {question.name}", why)
                 else:
                     call_twice(*_prepared(sampler, question))
             except NotEnumerableError as error:
                 self.refused.append(error)
+        if isinstance(sampler, DraftingRound) and sampler.signature_name == ROUND_BATCH:
+            for words, (pair, times) in OF_TWO_REQUESTS.items():
+                _, why = follow_rounds(sampler, pair, requests=2, times=times)
+                self._note_left_out(f"{words} of two requests side by side", why)
+
+    def _note_left_out(self, what: str, why: str) -> None:
+        if why:
+            self.not_asked.append(f"{what}: {why}")
 
     def add(self, question: Question) -> None:
         sampler = self.sampler

@@ -1,9 +1,11 @@
 """Batches: what is right alone and wrong beside another request is found, with its mechanism."""
 
+from collections.abc import Callable
 from fractions import Fraction
 from typing import Any
 
 import pytest
+import torch
 
 from audit_support import SAID_OF
 from spectheory import certify, instances
@@ -15,7 +17,9 @@ from spectheory.auditing.subjects.specimens import (
     batch_token_verification,
     path_batch_recursive_rejection,
     path_batch_repeats_paths,
+    recursive_rejection,
 )
+from spectheory.auditing.tape.decisions import NotEnumerableError
 from spectheory.foundation.errors import InvalidInputError, InvalidOutcomeError
 
 
@@ -84,6 +88,110 @@ def test_requests_that_are_taken_for_each_other(function: Any, signature: str, t
     assert any(text in found for _, found in sampler.journal.findings)
 
 
+def masks(rows: Any, generator: Any) -> Any:
+    """Beside another request the correction is the target without the rejected token."""
+    return [_verified(row, generator, masked=len(rows) > 1) for row in rows]
+
+
+def masks_single_drafts(rows: Any, generator: Any) -> Any:
+    """As ``masks``, where every request has one draft."""
+    single = len(rows) > 1 and all(len(row.draft_tokens) == 1 for row in rows)
+    return [_verified(row, generator, masked=single) for row in rows]
+
+
+def takes_third_rows_of_the_first(rows: Any, generator: Any) -> Any:
+    """From the third draft on the rows are those of the first request."""
+    known = [
+        row if min(len(row.draft_tokens), len(rows[0].draft_tokens)) < 3
+        else row._replace(target_probs=torch.cat([row.target_probs[:2], rows[0].target_probs[2:]]))
+        for row in rows
+    ]  # fmt: skip
+    return batch_token_verification(known, generator)
+
+
+def _verified(row: Any, generator: Any, masked: bool) -> list[int]:
+    tokens = []
+    for token, p, q in zip(row.draft_tokens.tolist(), row.target_probs, row.draft_probs, strict=False):
+        if not torch.rand((), generator=generator) * q[token] < p[token]:
+            left = p.index_fill(0, torch.tensor(token), 0.0) if masked else (p - q).clamp(min=0)
+            return [*tokens, int(torch.multinomial(left, 1, generator=generator))]
+        tokens.append(token)
+    return [*tokens, int(torch.multinomial(row.target_probs[-1], 1, generator=generator))]
+
+
+def paths_with(is_wrong: Callable[[int, Any], bool], **mistake: Any) -> Callable[..., Any]:
+    """Recursive rejection with a mistake in some of the requests of a batch."""
+
+    def function(requests: Any, generator: Any) -> Any:
+        return [
+            recursive_rejection(
+                *request, generator, **mistake if len(requests) > 1 and is_wrong(place, request) else {}
+            )
+            for place, request in enumerate(requests)
+        ]
+
+    return function
+
+
+def of_the_target(row: Any, p: Any, q: Any) -> Any:
+    return (p - q).clamp(min=0)
+
+
+@pytest.mark.parametrize(
+    ("function", "signature", "mixes"),
+    [
+        (masks, "batch", ()),
+        (masks_single_drafts, "batch", ()),
+        (takes_third_rows_of_the_first, "batch", ()),
+        (paths_with(lambda place, _: place > 0, tried_once=True), "path_batch", ()),
+        (paths_with(lambda _, each: len(each.paths) > 2, residual=of_the_target), "path_batch", ()),
+        (paths_with(lambda _, each: each.paths.shape == (2, 2), residual=of_the_target), "path_batch", ()),
+    ],
+)
+def test_requests_have_three_tokens_and_all_shapes_that_are_named(
+    function: Any, signature: str, mixes: tuple[str, ...]
+) -> None:
+    """Of two tokens a correction is never wrong; a sampler may be wrong for one number of drafts only."""
+    sampler = Shipped(function, signature, mixes=mixes)
+    audit_batches(sampler)
+    assert any("another law than alone" in text for _, text in sampler.journal.findings)
+
+
+@pytest.mark.parametrize("mistake", ["least likely", "sampled"])
+def test_greedy_requests_get_the_likeliest_tokens(mistake: str) -> None:
+    """Alone and in a batch they are wrong alike."""
+
+    def function(rows: Any, generator: Any) -> Any:
+        if mistake == "sampled":
+            return batch_token_verification([row._replace(is_greedy=False) for row in rows], generator)
+        return [
+            [int(row.target_probs[0].argmin())] if row.is_greedy
+            else batch_token_verification([row], generator)[0]
+            for row in rows
+        ]  # fmt: skip
+
+    sampler = Shipped(function, "batch", mixes=("greedy",))
+    audit_batches(sampler)
+    assert any("a greedy request does not get the likeliest" in text for _, text in sampler.journal.findings)
+
+
+def test_what_combined_numbers_hide_is_not_decided() -> None:
+    """A law that is known to 0.1 only, and has no difference that is larger; the partner is known."""
+    for undecided in (Fraction(1, 10), Fraction(0)):
+        sampler = Shipped(batch_token_verification, "batch")
+
+        def known(rows: Any, undecided: Fraction = undecided) -> Any:
+            return {tuple((0,) for _ in rows): Fraction(1)}, undecided
+
+        sampler.batch_law = known  # type: ignore[method-assign]
+        if undecided:
+            with pytest.raises(NotEnumerableError, match=r"requests in batches are known to 0\.3 only"):
+                audit_batches(sampler)
+        else:
+            assert audit_batches(sampler) == ("equal lengths",)
+        assert sampler.journal.findings == set()
+
+
 def test_a_request_without_an_answer() -> None:
     sampler = Shipped(lambda rows, generator: batch_token_verification(rows, generator)[:1], "batch")
     with pytest.raises(InvalidOutcomeError, match="returned the tokens of 1 request, expected 2"):
@@ -94,7 +202,7 @@ def test_the_headline_names_the_batches() -> None:
     found = audit(batch_token_verification, {"two": instances.two_token(1)}, signature="batch")
     assert found.headline() == (
         "batch_token_verification: exactly lossless on 1 case in float32 and in batches of two requests "
-        "(equal lengths), (V, L, K) = (2, 1, 1)"
+        "(equal lengths; V = 3, L = 1 to 3), (V, L, K) = (2, 1, 1)"
     )
 
 

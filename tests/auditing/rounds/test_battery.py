@@ -5,8 +5,17 @@ from fractions import Fraction
 import pytest
 
 from spectheory import certify, instances
-from spectheory.auditing.rounds.battery import audit_pairs, pairs_of_shapes, random_dyadic
+from spectheory.auditing import audit
+from spectheory.auditing.rounds.battery import (
+    audit_pairs,
+    pairs_of_shapes,
+    pairs_of_trees,
+    random_dyadic,
+)
 from spectheory.auditing.subjects.signatures import with_point_mass_drafts
+from spectheory.auditing.subjects.specimens import recursive_rejection, rejection_without_replacement
+from spectheory.auditing.verdicts.audit_certificate import ARITHMETIC, DEFECT
+from spectheory.pairs.drafts import WithoutReplacement
 from spectheory.verification.defective import defects
 
 ONE_PATH = ["target_correction", "stale_correction_row", "next_correction_row", "block_uncapped_weight"]
@@ -53,3 +62,15 @@ def test_pairs_are_chosen_by_both_numbers() -> None:
         name: pair for name, pair in audit_pairs().items() if (pair.vocab_size, pair.draft_length) == (2, 1)
     } == ({name: pair for name, pair in chosen.items() if name in audit_pairs()})
     assert [(pair.vocab_size, pair.draft_length) for pair in pairs_of_shapes([5], [2]).values()] == [(5, 2)]
+
+
+@pytest.mark.parametrize(
+    "widths", [(2,), (2, 1), *(pytest.param(each, marks=pytest.mark.deep) for each in ((2, 1, 1), (1, 2, 1)))]
+)
+def test_trees_leave_two_tokens_to_the_correction(widths: tuple[int, ...]) -> None:
+    """Rejection as of independent drafts is wrong on every tree of these pairs, and the right one is not."""
+    pairs = {name: pair for name, pair in pairs_of_trees().items() if name.startswith("two tokens left")}
+    tree = WithoutReplacement(widths)
+    fitting = {name: pair for name, pair in pairs.items() if tree.fits(pair)}
+    for sampler, verdict in ((recursive_rejection, DEFECT), (rejection_without_replacement, ARITHMETIC)):
+        assert audit(sampler, fitting, trees=[tree]).verdict == verdict

@@ -190,10 +190,10 @@ ASKED: dict[str, dict[str, Any]] = {
 OF_BEFORE: dict[str, tuple[Any, ...]] = {
     "sampler": (22, "9293e2f1", 0),
     "sampler, K = 3": (3, "36e8548d", 0),
-    "sampler, trees": (14, "2ed594a4", 0),
+    "sampler, trees": (16, "81799816", 0),
     "batch": (14, "d126b133", 0),
     "evaluate_posterior": (35, "5f2f5d6d", 0),
-    "reject_children": (41, "265c0e92", 2),
+    "reject_children": (45, "b9fb7d81", 4),
     "shapes": (19, "97df0acb"),
 }
 

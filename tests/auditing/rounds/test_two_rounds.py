@@ -7,10 +7,16 @@ from typing import Any
 import pytest
 
 from spectheory import instances
-from spectheory.auditing.rounds.battery import random_dyadic
-from spectheory.auditing.rounds.two_rounds import follow_two_rounds
+from spectheory.auditing import audit
+from spectheory.auditing.rounds.battery import audit_pairs, random_dyadic
+from spectheory.auditing.rounds.questions import Question
+from spectheory.auditing.rounds.two_calls import questions_of_calls
+from spectheory.auditing.rounds.two_rounds import follow_rounds
 from spectheory.auditing.subjects.drafting_rounds import DraftingRound
 from spectheory.auditing.subjects.round_specimens import ROUND_SPECIMENS, speculative_round
+from spectheory.auditing.verdicts import sampler_audit
+from spectheory.auditing.verdicts.audit_certificate import ARITHMETIC, DEFECT
+from spectheory.pairs.drafts import Iid
 from spectheory.pairs.pair import ModelPair
 
 HALVES, FIRST, SECOND = ["1/2", "1/2"], ["1", "0"], ["0", "1"]
@@ -44,7 +50,7 @@ def test_a_cache_that_keeps_rejected_drafts(forgets: bool) -> None:
     """The first round is right in either case: only the second knows what the first has left."""
     sampler = DraftingRound(partial(keeps, forgets=forgets), "keeps")
     pair = random_dyadic(1, 2, 1)
-    assert follow_two_rounds(sampler, pair) > 10
+    assert follow_rounds(sampler, pair)[0] > 10
     kinds = {kind for kind, _ in sampler.journal.findings}
     assert ("rounds" in kinds) is forgets
 
@@ -54,9 +60,9 @@ def test_the_cache_of_a_fully_accepted_path() -> None:
     wrong, mended = ROUND_SPECIMENS["cache_without_last_draft"]
     for round_, is_found in ((wrong, True), (mended, False)):
         sampler = DraftingRound(round_, "round")
-        assert follow_two_rounds(sampler, LAST_TWO, max_runs=1) == 0
+        assert follow_rounds(sampler, LAST_TWO, max_runs=1) == (0, "more than 1 runs")
         assert sampler.journal.findings == set()
-        runs = follow_two_rounds(sampler, LAST_TWO)
+        runs, _ = follow_rounds(sampler, LAST_TWO)
         assert sampler.journal.pairs_of_calls == runs >= 2
         texts = [text for kind, text in sampler.journal.findings if kind == "rounds"]
         assert bool(texts) is is_found
@@ -81,9 +87,9 @@ def batch(texts: Sequence[Sequence[int]], *arguments: Any, mistake: str) -> Any:
 def test_requests_that_accept_different_numbers(mistake: str, says: str | None) -> None:
     """Alone every request is right."""
     sampler = DraftingRound(partial(batch, mistake=mistake), "batch", "round_batch")
-    assert follow_two_rounds(sampler, ONE_DRAFT) == 9
+    assert follow_rounds(sampler, ONE_DRAFT) == (9, "")
     assert sampler.journal.findings == set()
-    assert follow_two_rounds(sampler, ONE_DRAFT, requests=2) == 81
+    assert follow_rounds(sampler, ONE_DRAFT, requests=2) == (81, "")
     texts = [text for _, text in sampler.journal.findings]
     assert bool(texts) is (says is not None)
     assert says is None or any(says in text for text in texts)
@@ -92,5 +98,53 @@ def test_requests_that_accept_different_numbers(mistake: str, says: str | None) 
 def test_a_target_that_is_certain() -> None:
     """Rows without mass on a token, which no output continues with."""
     sampler = DraftingRound(speculative_round)
-    assert follow_two_rounds(sampler, instances.bernoulli("1", "1/2")) > 0
+    assert follow_rounds(sampler, instances.bernoulli("1", "1/2"))[0] > 0
     assert sampler.journal.findings == set()
+
+
+def of_one_text(texts: Sequence[Sequence[int]], *arguments: Any) -> Any:
+    """Every request goes on from the text of the first."""
+    return [speculative_round(texts[0], *arguments) for _ in texts]
+
+
+def test_an_audit_follows_texts_that_can_be_told_apart() -> None:
+    """The first of these pairs has the same rows behind every text, and as many decisions."""
+    texts = {"thirds": instances.two_token(2), "random dyadic, 2 tokens": random_dyadic(1, 2, 2)}
+    wrong, mended = ROUND_SPECIMENS["cache_without_last_draft"]
+    for round_, verdict in ((wrong, DEFECT), (mended, ARITHMETIC)):
+        assert audit(round_, texts, signature="round").verdict == verdict
+    pairs = audit_pairs()
+    asked = [Question(name, pair, Iid(1), "") for name, pair in pairs.items()]
+    chosen = [question.name for question in questions_of_calls(asked, needs_texts=True)]
+    assert chosen == ["random dyadic, 4 tokens", "random dyadic, 2 tokens", "random dyadic, 3 drafted"]
+
+
+FEW_RUNS = {"two rounds": (ONE_DRAFT, 2)}
+
+
+@pytest.mark.parametrize("asked", [FEW_RUNS, pytest.param(None, marks=pytest.mark.deep)], ids=["few", "all"])
+def test_an_audit_follows_two_requests_side_by_side(asked: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    if asked is not None:
+        monkeypatch.setattr(sampler_audit, "OF_TWO_REQUESTS", asked)
+    one_token = {"two": instances.two_token(1)}
+    for round_, is_lossless in ((of_one_text, False), (partial(batch, mistake=""), True)):
+        assert audit(round_, one_token, signature="round_batch").is_lossless is is_lossless
+
+
+def test_what_is_not_followed_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sampler_audit, "follow_rounds", lambda *given, **options: (0, "too many runs"))
+    for round_, signature, said in (
+        (speculative_round, "round", ("two rounds in a row on two: too many runs",)),
+        (
+            partial(batch, mistake=""),
+            "round_batch",
+            (
+                "two rounds in a row on two: too many runs",
+                "two rounds of two requests side by side: too many runs",
+                "one round of two requests side by side: too many runs",
+            ),
+        ),
+    ):
+        found = audit(round_, {"two": instances.two_token(1)}, signature=signature)
+        assert found.scope.refused == said
+        assert f"refused or left out: {said[0].partition(':')[0]}" in found.headline()

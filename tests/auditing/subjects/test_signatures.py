@@ -1,5 +1,6 @@
 """The ways to call a sampler, each with a right one and what is noticed about a wrong one."""
 
+import math
 import random
 from typing import Any
 
@@ -10,6 +11,7 @@ from torch.testing import assert_close
 from transformers.generation.utils import _speculative_sampling
 
 from spectheory import certify, instances
+from spectheory.auditing import audit
 from spectheory.auditing.following.intercept import Journal
 from spectheory.auditing.subjects.shipped import Shipped
 from spectheory.auditing.subjects.signatures import (
@@ -25,7 +27,8 @@ from spectheory.auditing.subjects.specimens import (
 )
 from spectheory.auditing.subjects.tree_specimens import reject_children
 from spectheory.auditing.tape.decisions import Tape
-from spectheory.foundation.errors import UnknownNameError
+from spectheory.auditing.verdicts.audit_certificate import DEFECT
+from spectheory.foundation.errors import InvalidOutcomeError, UnknownNameError
 
 FLOAT32 = 1e-6
 PAIR = instances.sticky_chain(2)
@@ -119,6 +122,30 @@ def test_changed_inputs_and_wrong_counts_are_findings() -> None:
     assert kinds == {"contract"}
     assert "its argument new_logits is changed in place" in texts
     assert "returns 1 tokens and says that 1 are accepted" in texts
+
+
+def test_logits_are_known_up_to_a_constant_and_prompts_are_long() -> None:
+    """What takes logits for logarithms of probabilities, or the prompt for one token, is wrong."""
+
+    def takes_exponentials(token_ids: Any, draft_logits: Any, count: int, logits: Any) -> Any:
+        found = _speculative_sampling(token_ids, draft_logits, count, logits)
+        accepted = bool(torch.rand(()) < logits[0, 0, 0].exp())
+        return (torch.tensor([[0]]), 0) if accepted else found
+
+    def counts_from_the_front(token_ids: Any, draft_logits: Any, count: int, logits: Any) -> Any:
+        return _speculative_sampling(token_ids[:, : count + 1], draft_logits, count, logits)
+
+    def right(token_ids: Any, draft_logits: Any, count: int, logits: Any) -> Any:
+        assert token_ids.shape[1] == count + 2
+        sums = [float(each[0, 0].exp().sum()) for each in (draft_logits, logits)]
+        assert sums == pytest.approx([math.e, 1 / math.e])
+        return _speculative_sampling(token_ids, draft_logits, count, logits)
+
+    for function, wrong in ((right, False), (takes_exponentials, True)):
+        found = audit(function, {"two": instances.two_token(1)}, signature="speculative_sampling")
+        assert (found.verdict == DEFECT) is wrong
+    with pytest.raises(InvalidOutcomeError, match="must be the start of a drafted path"):
+        audit(counts_from_the_front, {"two": instances.two_token(1)}, signature="speculative_sampling")
 
 
 def test_an_unknown_signature() -> None:
