@@ -28,13 +28,13 @@ def test_the_page() -> None:
     ]
     text = page(list(map(entry, audits)), datetime.date(2026, 1, 2))
     assert "on 2026-01-02." in text
-    assert "| token | lossless up to arithmetic | 1 | no | 2.98e-08 | 1/33554432 |  |  |" in text
+    assert "| token | lossless up to arithmetic | 1 | no | 3.97e-08 | 1/33554432 |  |  |" in text
     assert "- seen by a χ² test with 1.5e+08 samples" in text
     assert "| exactly lossless | 1 | no | 0 | no |  |  |" in text
     assert audits[0].provenance.sha256 in text
     assert "- boundary: a forbidden token is made with probability 1/33554432" in text
     assert f"- probed: {audits[0].probes[1]}\n" in text
-    assert text.count("- batches of two requests: equal lengths\n") == 1
+    assert text.count("- batches of two requests: equal lengths; V = 3, L = 1 to 3\n") == 1
     assert text.count("\n## ") == 3
     assert text.count("<details") == text.count("</details>") == 2
 
@@ -205,7 +205,7 @@ SAID = {
     "counterexample": SEEN,
     "asked": "2 cases with (V, L, K) = (2, 1, 1)",
     "drafts": "one path, two",
-    "batches of two requests": "ragged, greedy",
+    "batches of two requests": "ragged, greedy; V = 3, L = 1 to 3",
     "refused or left out": "trees: no; more: no",
     "arithmetic": "rationals",
     "tolerance": "none",
@@ -225,10 +225,10 @@ def with_everything() -> AuditCertificate:
         case, pair="other", num_drafts=3, process="3 paths", total_variation=Fraction(0), samples=None
     )
     return replace(
-        wrong, sampler="their-block", reasons=("no law", "no good"), scope=scope, cases=(first, other),
-        findings=(("boundary", "rare"), ("randomness", "again")), batches=("ragged", "greedy"),
-        provenance=Provenance("their", "1.0", "their/file.py", "0123456789abcdef01", 7), probes=("steps",),
-        note="a note", relaxation="a law", primitives=("rand",), stand_ins=("coins",),
+        wrong, sampler="their-block", signature="batch", reasons=("no law", "no good"), scope=scope,
+        cases=(first, other), findings=(("boundary", "rare"), ("randomness", "again")),
+        batches=("ragged", "greedy"), provenance=Provenance("their", "1.0", "their/file.py", "0123456789abcdef01", 7),
+        probes=("steps",), note="a note", relaxation="a law", primitives=("rand",), stand_ins=("coins",),
     )  # fmt: skip
 
 
@@ -239,7 +239,8 @@ def test_pages_and_tables_in_full() -> None:
     assert said.pop("details") == [
         "no law", "no good", "boundary: rare", "a note", f"counterexample: {SEEN}", "stated: a law",
         "asked: 2 cases with (V, L, K) = (2, 1, 1)", "refused or left out: trees: no",
-        "refused or left out: more: no", "batches of two requests: ragged, greedy", "random numbers: rand",
+        "refused or left out: more: no",
+        "batches of two requests: ragged, greedy; V = 3, L = 1 to 3", "random numbers: rand",
         "stand-in: coins", "seen by a χ² test with 1.2e+04 samples", "probed: steps",
     ]  # fmt: skip
     cells = ["`their-block`", "their 1.0", "block", "defect", "1-3", "no", "≥ 0.0833", "1/3"]

@@ -34,13 +34,13 @@ def _sixteenths(*rows: tuple[int, ...]) -> torch.Tensor:
 
 FIRST = Row(
     torch.tensor([0, 1, 2]),
-    _sixteenths((6, 6, 4), (6, 5, 5), (8, 6, 2), (4, 10, 2)),
-    _sixteenths((12, 2, 2), (2, 10, 4), (4, 4, 8)),
+    _sixteenths((7, 5, 4), (6, 5, 5), (8, 6, 2), (4, 10, 2)),
+    _sixteenths((14, 1, 1), (2, 10, 4), (4, 4, 8)),
 )
 SECOND = Row(
     torch.tensor([2, 0, 1]),
-    _sixteenths((6, 4, 6), (4, 9, 3), (8, 3, 5), (2, 3, 11)),
-    _sixteenths((1, 3, 12), (8, 7, 1), (7, 6, 3)),
+    _sixteenths((7, 3, 6), (4, 9, 3), (8, 3, 5), (2, 3, 11)),
+    _sixteenths((2, 2, 12), (8, 7, 1), (7, 6, 3)),
 )
 """Every drafted token is accepted with a probability between 0 and 1, and a rejection leaves two others."""
 

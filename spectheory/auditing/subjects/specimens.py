@@ -122,8 +122,8 @@ def recursive_rejection(
         tried: set[int] = set()
         for number, path in enumerate(alive):
             token = int(paths[path, place])
-            if (tried_once or not with_replacement) and token in tried:
-                continue  # without replacement a token that comes again is the same draft
+            if tried_once and token in tried:
+                continue
             tried.add(token)
             if torch.rand((), generator=generator) * q[token] < row[token]:
                 alive = [other for other in alive[number:] if int(paths[other, place]) == token]

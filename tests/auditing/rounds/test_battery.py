@@ -72,5 +72,6 @@ def test_trees_leave_two_tokens_to_the_correction(widths: tuple[int, ...]) -> No
     pairs = {name: pair for name, pair in pairs_of_trees().items() if name.startswith("two tokens left")}
     tree = WithoutReplacement(widths)
     fitting = {name: pair for name, pair in pairs.items() if tree.fits(pair)}
-    for sampler, verdict in ((recursive_rejection, DEFECT), (rejection_without_replacement, ARITHMETIC)):
-        assert audit(sampler, fitting, trees=[tree]).verdict == verdict
+    assert audit(recursive_rejection, fitting, trees=[tree]).verdict == DEFECT
+    if widths[0] > 1:  # of drafts that differ at every context
+        assert audit(rejection_without_replacement, fitting, trees=[tree]).verdict == ARITHMETIC

@@ -90,7 +90,7 @@ def law_by_hand(target_probs: np.ndarray, reported: np.ndarray, likeliest: int) 
 def test_gemma4_assistants_draft_the_argmax_and_report_the_softmax(name: str) -> None:
     """With a the likeliest token and h = min(1, p_a/q_a) the law is h δ_a + (1-h) (p-q)+ / Σ (p-q)+.
 
-    The rational numbers are equal; the audit names the mechanism.
+    Up to float32, in which the target's row is computed from logits; the audit names the mechanism.
     """
     pair = PAIRS[name]
     subject = load_subject("transformers-gemma4")
@@ -99,7 +99,7 @@ def test_gemma4_assistants_draft_the_argmax_and_report_the_softmax(name: str) ->
     p, q = pair.target[0][0], pair.draft[0][0]
     likeliest = int(np.argmax(q))
     assert asked.reported is not None
-    assert found.tolist() == law_by_hand(p, asked.reported[0][0], likeliest)
+    assert abs(found - np.array(law_by_hand(p, asked.reported[0][0], likeliest))).max() < 1e-6
     accepted = min(Fraction(1), p[likeliest] / q[likeliest])
     residual = np.maximum(p - q, 0)
     expected = (1 - accepted) * residual / (residual.sum() or 1)
