@@ -64,6 +64,8 @@ def study(
     ending = Path(picture or "x.png").suffix[1:]
     if ending not in ("png", "pdf", "svg"):
         raise InvalidInputError(f"--picture {picture!r} must end in .png, .pdf or .svg")
+    if picture is not None and not Path(picture).parent.is_dir():
+        raise InvalidInputError(f"--picture {picture!r}: there is no folder {str(Path(picture).parent)!r}")
     quiet_loading()
     run = {name: settings.pop(name) for name in ("checkpoint", "jobs", "cluster", "device", "measure_costs")}
     asked = StudySettings(**settings)
@@ -71,11 +73,11 @@ def study(
         found = run_study(
             target, drafts, read_study_prompts(file or PROMPTS), asked, progress=progress, **run
         )
+    print_found(found.to_document(), found.tables(), found.rows(), as_json, as_csv, to is not None)
     if picture is not None:
         from spectheory.paper.style import figure_bytes
 
         Path(picture).write_bytes(figure_bytes(found.picture(), ending))
-    print_found(found.to_document(), found.tables(), found.rows(), as_json, as_csv, to is not None)
     if found.interrupted:
         kept = f", and are kept in {run['checkpoint']}" if run["checkpoint"] else ""
         texts = found.settings["texts"]

@@ -135,12 +135,20 @@ class Written:
 
 
 def write_exhibit(
-    shown: Exhibit, findings: Findings, folder: Path, formats: Collection[str] = DEFAULT_FORMATS
+    shown: Exhibit,
+    findings: Findings,
+    folder: Path,
+    formats: Collection[str] = DEFAULT_FORMATS,
+    made_with: Mapping[str, str] | None = None,
 ) -> Written:
     """Write the pictures, then the numbers as JSON; every file is replaced whole.
 
     The JSON file comes last: where it lies in the folder, the exhibit is finished.  The same findings
     give the same bytes.
+
+    Args:
+        shown, findings, folder, formats: what, and where.
+        made_with: versions that computed the findings; by default those that are installed.
     """
     folder.mkdir(parents=True, exist_ok=True)
     figure = shown.draw(findings)
@@ -149,7 +157,8 @@ def write_exhibit(
         from spectheory.paper.style import figure_bytes
     for file in pictures:
         replace_file(folder / file, figure_bytes(figure, file.rpartition(".")[2]))  # type: ignore[arg-type]
-    made_with = {"spectheory": __version__} | installed_versions("numpy", "scipy", "matplotlib", "torch")
+    if made_with is None:
+        made_with = {"spectheory": __version__} | installed_versions("numpy", "scipy", "matplotlib", "torch")
     written = Written(shown.name, shown.title, shown.source, made_with, pictures, findings)
     head = {key: to_json(value) for key, value in vars(written).items() if key != "findings"}
     replace_file(folder / f"{shown.name}.json", lines_of_rows(head | findings.to_document()) + "\n")
@@ -160,7 +169,7 @@ def read_exhibit(name: str, folder: Path) -> Written | None:
     """Read the files of ``write_exhibit``; ``None`` where there are none.
 
     Raises:
-        InvalidInputError: the file is not one of an exhibit.
+        InvalidInputError: the file is not one of this exhibit, has no claim, or names files elsewhere.
     """
     path = folder / f"{name}.json"
     if not path.exists():
@@ -169,8 +178,15 @@ def read_exhibit(name: str, folder: Path) -> Written | None:
         document = json.loads(path.read_text(encoding="utf-8"))
         findings = Findings.from_document(document)
         head = {key: document[key] for key in ("name", "title", "source", "made_with", "pictures")}
-        return Written(**head, findings=findings)
-    except (json.JSONDecodeError, UnicodeDecodeError, KeyError, TypeError) as error:
-        raise InvalidInputError(
-            f"{path} is not a file that reproduce wrote; remove it, or compute {name} anew"
-        ) from error
+        if head["name"] == name and findings.checks and all(map(_is_name, head["pictures"])):
+            return Written(**head, findings=findings)
+        error: Exception | None = None
+    except (json.JSONDecodeError, UnicodeDecodeError, KeyError, TypeError) as failure:
+        error = failure
+    raise InvalidInputError(
+        f"{path} is not a file that reproduce wrote; remove it, or compute {name} anew"
+    ) from error
+
+
+def _is_name(file: str) -> bool:
+    return Path(file).name == file

@@ -125,11 +125,19 @@ def reproduce_each(
         progress(0, len(wanted))
     how = (parameters, folder, formats, style, redraw, resume)
     for number, found in enumerate(_made([shown.name for shown in wanted], jobs, how)):
-        write_report([read_exhibit(name, folder) for name in EXHIBITS], folder)
+        write_report([_readable(name, folder) for name in EXHIBITS], folder)
         if progress:
             progress(number + 1, len(wanted))
         _log.info("reproduce: %s written, %d of %d", found.name, number + 1, len(wanted))
         yield found
+
+
+def _readable(name: str, folder: Path) -> Written | None:
+    """An exhibit of the folder for the report, which has no part of a damaged file."""
+    try:
+        return read_exhibit(name, folder)
+    except InvalidInputError:
+        return None
 
 
 def _refuse_others(shown: Exhibit, folder: Path, parameters: Mapping[str, Any]) -> None:
@@ -184,5 +192,6 @@ def _make(
         return found
     shown = EXHIBITS[name]
     with _style(style):
-        findings = shown(**parameters) if found is None else found.findings
-        return write_exhibit(shown, findings, folder, formats)
+        if found is None:
+            return write_exhibit(shown, shown(**parameters), folder, formats)
+        return write_exhibit(shown, found.findings, folder, formats, found.made_with)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from spectheory.foundation.documents import parse_json
+from spectheory.foundation.documents import count_text, parse_json
 from spectheory.foundation.errors import InvalidInputError
 from spectheory.foundation.results import Result, Table
 from spectheory.paper.equal_rows import (
@@ -372,8 +372,11 @@ def study(
     from spectheory.models import UnloadedPair, cpu_threads, encode_prompts
 
     settings = replace(settings or StudySettings(), **changes)
-    if not prompts or not drafts:
-        raise InvalidInputError("a study needs at least one prompt and one draft model")
+    if len(prompts) < 2 or not drafts:  # an interval needs two texts
+        raise InvalidInputError(
+            "a study needs two prompts and a draft model at least, "
+            f"got {count_text(len(prompts), 'prompt')} and {count_text(len(drafts), 'draft model')}"
+        )
     if any(prompt.domain == EVERYWHERE for prompt in prompts):
         raise InvalidInputError(f"a domain is called {EVERYWHERE!r}, which stands for all of them; rename it")
     pairs = {str(draft): UnloadedPair.find(target, draft, device=device) for draft in drafts}

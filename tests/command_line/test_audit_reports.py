@@ -227,8 +227,9 @@ def with_everything() -> AuditCertificate:
     return replace(
         wrong, sampler="their-block", signature="batch", reasons=("no law", "no good"), scope=scope,
         cases=(first, other), findings=(("boundary", "rare"), ("randomness", "again")),
-        batches=("ragged", "greedy"), provenance=Provenance("their", "1.0", "their/file.py", "0123456789abcdef01", 7),
-        probes=("steps",), note="a note", relaxation="a law", primitives=("rand",), stand_ins=("coins",),
+        batches=("ragged", "greedy"), probes=("steps",), note="a note", relaxation="a law",
+        provenance=Provenance("their", "1.0", "their/file.py", "0123456789abcdef01", 7),
+        primitives=("rand",), stand_ins=("coins",),
     )  # fmt: skip
 
 

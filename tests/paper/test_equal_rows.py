@@ -237,6 +237,16 @@ def test_the_best_verifiers(small: study_results.Study) -> None:
         assert float(line["8 nodes"].split()[0]) == max(rivals)
 
 
+def test_a_study_of_one_text_is_refused(folders: tuple[Path, Path]) -> None:
+    target, draft = folders
+    for drafts, prompts, got in (
+        ([draft], PROMPTS[:1], "1 prompt and 1 draft model"),
+        ([], PROMPTS, f"{len(PROMPTS)} prompts and 0 draft models"),
+    ):
+        with pytest.raises(InvalidInputError, match=f"two prompts and a draft model at least, got {got}"):
+            study(target, drafts, prompts)
+
+
 def test_equal_prompts_are_refused(folders: tuple[Path, Path]) -> None:
     """Each would count as a cluster of its own."""
     with pytest.raises(InvalidInputError, match="prompts must differ"):
@@ -248,7 +258,7 @@ def test_equal_prompts_are_refused(folders: tuple[Path, Path]) -> None:
 
 def test_a_domain_must_not_be_called_as_all_of_them(folders: tuple[Path, Path]) -> None:
     with pytest.raises(InvalidInputError, match="a domain is called 'all'"):
-        study(folders[0], [str(folders[1])], [StudyPrompt(EVERYWHERE, "import os")], **SMALL)
+        study(folders[0], [str(folders[1])], [PROMPTS[0], StudyPrompt(EVERYWHERE, "import os")], **SMALL)
 
 
 def test_the_names_of_curves_do_not_overlap_and_the_best_one_is_bold() -> None:

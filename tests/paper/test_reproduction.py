@@ -1,5 +1,6 @@
 """Computing, writing and redrawing exhibits: only what is asked for, whole files, nothing lost."""
 
+import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -121,11 +122,45 @@ def test_what_cannot_be_done_is_said(
     assert CALLS == []
 
 
-def test_a_file_that_is_none_of_ours_is_refused(exhibits: Callable[..., None], tmp_path: Path) -> None:
+OTHERS: dict[str, Callable[[dict[str, Any]], Any]] = {
+    "of another kind": lambda document: [],
+    "of another exhibit": lambda document: document | {"name": "second"},
+    "without a claim": lambda document: document | {"checks": []},
+    "with a picture elsewhere": lambda document: document | {"pictures": ["../first.png"]},
+}
+
+
+@pytest.mark.parametrize("change", OTHERS.values(), ids=OTHERS)
+def test_a_file_that_is_none_of_ours_is_refused(
+    exhibits: Callable[..., None], tmp_path: Path, change: Callable[[dict[str, Any]], Any]
+) -> None:
+    """Where its exhibit is asked for; beside others it is left out of the report."""
+    exhibits(make("first"), make("second"))
+    reproduce([], tmp_path)
+    file = tmp_path / "first.json"
+    file.write_text(json.dumps(change(json.loads(file.read_text(encoding="utf-8")))), encoding="utf-8")
+    for how in ({"resume": True}, {"redraw": True}):
+        with pytest.raises(InvalidInputError, match="not a file that reproduce wrote"):
+            reproduce(["first"], tmp_path, **how)
+    reproduce(["second"], tmp_path)
+    report = (tmp_path / "report.md").read_text(encoding="utf-8")
+    assert "Second" in report
+    assert "First" not in report
+
+
+def test_redrawn_numbers_are_of_the_versions_that_computed_them(
+    exhibits: Callable[..., None], tmp_path: Path
+) -> None:
     exhibits(make("first"))
-    (tmp_path / "first.json").write_text("[]", encoding="utf-8")
-    with pytest.raises(InvalidInputError, match="not a file that reproduce wrote"):
-        reproduce([], tmp_path, resume=True)
+    reproduce([], tmp_path)
+    file = tmp_path / "first.json"
+    document = json.loads(file.read_text(encoding="utf-8"))
+    older = document["made_with"] | {"spectheory": "0.0.1"}
+    file.write_text(json.dumps(document | {"made_with": older}), encoding="utf-8")
+    reproduce([], tmp_path, redraw=True)
+    assert json.loads(file.read_text(encoding="utf-8"))["made_with"] == older
+    reproduce([], tmp_path)
+    assert json.loads(file.read_text(encoding="utf-8")) == document
 
 
 @pytest.mark.deep

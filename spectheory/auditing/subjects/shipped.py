@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cache
-from importlib.metadata import PackageNotFoundError, packages_distributions, version
+from importlib.metadata import PackageNotFoundError, distribution, packages_distributions, version
 from itertools import count
 from pathlib import Path
 from typing import Any, TypeVar
@@ -84,9 +84,13 @@ class Provenance:
         top = str(function.__module__).partition(".")[0]
         try:
             package = _distributions(tuple(sys.path)).get(top, [top])[0]
+            installed = Path(str(distribution(package).locate_file(top))).resolve()
             number = version(package)
         except PackageNotFoundError:
             package = number = ""
+        else:  # a file of one's own can have the name of an installed package
+            if installed.exists() and not path.is_relative_to(installed):
+                package = number = ""
         roots = [Path(entry).resolve() for entry in (*sys.path, ".") if Path(entry).is_dir()]
         inside = [str(path.relative_to(root)) for root in roots if path.is_relative_to(root)]
         name = min(inside, key=len, default=path.name)
@@ -259,9 +263,8 @@ class Shipped(BlackBox, Verifier):
         other = once(again)
         self.journal.repeated += 1
         if (other, again.made) != (result, tape.made):
-            raise HiddenRandomnessError(
-                f"{HIDDEN}: it gave {_text(result)} and {_text(other)} for the same numbers"
-            )
+            gave = f"it gave {_text(result)} and {_text(other)}" if other != result else "it asked for others"
+            raise HiddenRandomnessError(f"{HIDDEN}: {gave} for the same numbers")
 
     def calls(self, call: Call, times: int = 1) -> tuple[Tokens, ...]:
         returned = []

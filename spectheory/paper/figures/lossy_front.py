@@ -28,7 +28,7 @@ AT = {
     "greedy_multipath_unskewed": ABOVE, "recursive_without_update": (9, -7),
 }  # fmt: skip
 """Where the numbers of known-wrong verifiers are if not on the right: offsets in points."""
-FIGURE_SPACE, WIDTH = "\u2007", 33
+FIGURE_SPACE, WIDTH = chr(0x2007), 33
 """Blank as wide as a digit, and the letters in a column of names."""
 BESIDE = {"greedy_block": (42, -2), "spectr_gbv": (8, -2)}
 """Where the names of published verifiers that deviate are; lossless ones have theirs on the left."""

@@ -41,6 +41,12 @@ def test_provenance_says_which_bytes_were_run(tmp_path: Path) -> None:
     assert (found.package, found.file) == ("transformers", "transformers/generation/utils.py")
     own = Provenance.of(drawn)
     assert (own.package, own.version, Path(own.file).name) == ("", "", "test_shipped.py")
+    file = tmp_path / "ot.py"  # with the name of an installed package, POT
+    file.write_text("def sampler():\n    pass\n")
+    ours: dict[str, Any] = {"__name__": "ot"}
+    exec(compile(file.read_text(), file, "exec"), ours)
+    found = Provenance.of(ours["sampler"])
+    assert (found.package, found.version, found.file) == ("", "", "ot.py")
     assert Provenance.of(len).sha256 == ""
     file = tmp_path / "elsewhere.py"  # a file that is loaded from a folder that is not imported from
     file.write_text("\ndef sampler():\n    pass\n")
