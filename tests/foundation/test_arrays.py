@@ -8,6 +8,7 @@ import torch
 
 from array_kinds import KINDS, assert_is, objects
 from spectheory.foundation import arrays
+from spectheory.foundation.arrays import on_device_of
 from spectheory.foundation.errors import InvalidInputError
 
 F = Fraction
@@ -40,6 +41,14 @@ def test_elementwise(kind: str) -> None:
     assert_is(arrays.like_entries(F(1, 3), made), [[F(1, 3)] * 3] * 2, kind)
     with pytest.raises(AssertionError):  # the partner: another quotient is not that
         assert_is(arrays.divide_or_zero(over, made), quotients, kind)
+
+
+def test_a_table_lies_beside_the_array() -> None:
+    """On its device, and of the type that is asked for."""
+    for device in ("cpu", "meta"):
+        found = on_device_of(torch.empty(1, device=device), np.arange(3), torch.float32)
+        assert (found.device.type, found.dtype) == (device, torch.float32)
+    assert on_device_of(np.zeros(1), np.arange(3), np.float32).dtype == np.float32
 
 
 def test_quotients_where_nothing_is_divided_by() -> None:

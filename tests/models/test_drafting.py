@@ -142,6 +142,18 @@ def test_tokens_at_one_node_differ_without_replacement(pair: LanguageModelPair) 
         assert (second[:, ::2] != second[:, 1::2]).all()
 
 
+def test_paths_of_a_tree_share_the_draws_of_their_nodes(pair: LanguageModelPair) -> None:
+    """Of four paths the first two share their first token, and so do the others."""
+    differ = [0, 0]
+    for seed in range(5):
+        batch = draft_and_score(prefill(pair, PROMPTS), PrefixTree((2, 2)), 2, pair.generator(seed))
+        first, second = batch.paths.unbind(-1)
+        assert torch.equal(first[:, ::2], first[:, 1::2])
+        differ[0] += int((first[:, 0] != first[:, 2]).sum())
+        differ[1] += int((second[:, 0] != second[:, 1]).sum())
+    assert min(differ) > 0
+
+
 def test_one_seed_one_result_and_draws_leave_the_prefill_alone(pair: LanguageModelPair) -> None:
     prefilled = prefill(pair, PROMPTS)
     first = draft_and_score(prefilled, 3, 4, pair.generator(11))

@@ -7,6 +7,7 @@ import pytest
 import torch
 from transformers import BertConfig, BertLMHeadModel
 
+from decoding_support import tiny_llama
 from models_support import save_model, save_pair, save_tokenizer
 from spectheory.foundation.errors import InvalidInputError, Notice
 from spectheory.models import LanguageModelPair
@@ -26,6 +27,21 @@ def loaded(folder: Path, is_decoder: bool) -> LanguageModelPair:
     for side in ("target", "draft"):
         save_tokenizer(folder / side)
     return LanguageModelPair.load(folder / "target", folder / "draft", device="cpu")
+
+
+def test_a_model_in_memory_that_looks_ahead_is_refused() -> None:
+    """On either side; the partner does not."""
+    config = BertConfig(
+        hidden_size=32, num_hidden_layers=1, num_attention_heads=2, intermediate_size=64, vocab_size=280,
+        initializer_range=0.15, bos_token_id=0, eos_token_id=0, pad_token_id=0, is_decoder=False,
+    )  # fmt: skip
+    torch.manual_seed(3)
+    ahead = BertLMHeadModel(config).eval()
+    right = tiny_llama(5, 280)
+    for models, side in (((ahead, right), "target"), ((right, ahead), "draft")):
+        with pytest.raises(InvalidInputError, match=rf"the {side} model .* looks ahead"):
+            LanguageModelPair.of(*models)
+    assert LanguageModelPair.of(right, right).vocab_size == 280
 
 
 def forgetful_read(

@@ -171,6 +171,15 @@ def test_skewness_moves_both_ends_to_its_side() -> None:
     assert high > symmetric[1]
 
 
+def test_third_moments_are_at_most_the_cube_of_the_error() -> None:
+    """As of a gamma law; between them the reach grows with the third moment."""
+    for error in (0.5, 2.0):
+        for sign in (-1, 1):
+            assert _reach(error, sign * 100.0, 0.3, 0.025) == _reach(error, sign * error**3, 0.3, 0.025)
+        reaches = [_reach(error, share * error**3, 0.3, 0.025) for share in (-1, 0, 1)]
+        assert reaches == sorted(set(reaches))
+
+
 def test_large_shapes_are_expanded() -> None:
     """On either side of the switch the reach is the same function; without an event it is the normal one."""
     errors = [math.sqrt(_LARGE_SHAPE * (1 + sign * 1e-6)) for sign in (-1, 1)]
