@@ -1,6 +1,7 @@
 """certify(): bounds of the optimum, wrong verifiers caught, users' own verifiers, the JSON document."""
 
 import json
+from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
@@ -9,6 +10,7 @@ import pytest
 import reference
 from law_checks import assert_same_law
 from spectheory import certify, instances, optimum
+from spectheory.exact.certificate import AntichainViolation
 from spectheory.exact.law import output_law
 from spectheory.exact.suite import certify_suite
 from spectheory.foundation.errors import InvalidOutcomeError
@@ -286,3 +288,12 @@ def test_a_verdict_is_of_one_call() -> None:
             assert found.scope.assumed == expected
             words = f"; taken at its word: {', '.join(expected)}"
             assert words in found.headline() if expected else "its word" not in found.headline()
+
+
+def test_a_violated_limit_in_words() -> None:
+    """Prefixes by their tokens, the empty one by name."""
+    found = certify("block", instances.two_token(2))
+    assert found.in_words() == "none"
+    wrong = replace(found, antichain_violation=AntichainViolation((("A", "B"), ()), Fraction(1, 4)))
+    assert wrong.in_words().startswith("the output passes through {'A' 'B', the empty prefix} more")
+    assert "by probability 1/4: no verifier" in wrong.in_words()

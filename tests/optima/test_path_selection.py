@@ -33,6 +33,15 @@ OPTIMUM_GROUPS = [
 ]
 
 
+def test_a_limit_that_is_met_is_not_violated() -> None:
+    """All leaves have probability 1, and a selected path can have no more."""
+    pair = instances.two_token(2)
+    drafted = pair.draft_path_probs(pair.draft_length)
+    assert path_selection._violated_sets(drafted, pair, 2, 0) == []
+    first = np.array([Fraction(int(leaf == 0)) for leaf in range(4)])
+    assert path_selection._violated_sets(first, pair, 2, 0) == [frozenset({0})]
+
+
 @pytest.mark.parametrize("group", OPTIMUM_GROUPS)
 def test_optimum_over_skewed_drafts_is_the_antichain_optimum(group: str) -> None:
     """greedy2026 Theorem 4.6: the two programs have the same value, exactly."""

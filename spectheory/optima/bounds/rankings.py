@@ -86,7 +86,8 @@ def check_leaf_order(pair: ModelPair, order: LeafOrder) -> np.ndarray:
         if not ((numbers >= 0) & (numbers < V)).all():
             raise InvalidInputError(f"an order of leaves names a token outside 0..{V - 1}")
         numbers = prefix_numbers(numbers, V)[:, -1]
-    if numbers.dtype.kind != "i" or sorted(numbers.ravel().tolist()) != list(range(V**L)):
+    is_list = numbers.ndim == 1 and numbers.dtype.kind == "i"
+    if not is_list or sorted(numbers.tolist()) != list(range(V**L)):
         raise InvalidInputError(
             f"an order of leaves must list each of the {V**L} paths of {L} tokens exactly once, as leaf "
             f"numbers 0..{V**L - 1} or as tuples of token ids, got {np.asarray(order).tolist()}"

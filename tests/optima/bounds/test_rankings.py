@@ -43,6 +43,7 @@ def test_bad_orders_and_rankings() -> None:
         [0, 1, 2, 2],
         [0, 1, 2, 4],
         [0.0, 1.0, 2.0, 3.0],
+        [[0], [1], [2], [3]],
         [(0, 0), (0, 1), (1, 0), (1, 0)],
     ):
         with pytest.raises(InvalidInputError, match="exactly once"):
