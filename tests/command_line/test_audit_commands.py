@@ -72,6 +72,7 @@ def test_fetching(capsys: pytest.CaptureFixture[str]) -> None:
     assert found == [{"package": "sglang", "version": "0.5.23", "folder": str(CACHE / "sglang-0.5.23")}]
 
 
+@pytest.mark.deep
 def test_a_checkout_and_a_history(
     capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -131,6 +132,7 @@ def test_a_page_that_is_resumed(
     assert "with --page, and no other report" in run_error(capsys, *words, str(other), "--against", "1")
 
 
+@pytest.mark.deep
 def test_what_changed_since_a_base(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     """A file of --json and a folder of a library; the status is that of the audit now."""
     pair = ["--pair", str(write_pair(tmp_path, draft_length=1))]

@@ -33,6 +33,7 @@ def index(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.usefixtures("index")
+@pytest.mark.deep
 def test_a_history(tmp_path: Path) -> None:
     found = history("vllm-ascend", 6, PAIR, cache=tmp_path)
     assert [(each.version, each.verdict) for each in found.releases] == [
@@ -53,6 +54,7 @@ def test_a_history(tmp_path: Path) -> None:
 
 
 @pytest.mark.usefixtures("index")
+@pytest.mark.deep
 def test_a_release_that_pip_does_not_find_is_not_audited(tmp_path: Path) -> None:
     """The others keep their verdicts."""
     found = history("vllm-ascend", ["3", "0.1"], PAIR, cache=tmp_path)
