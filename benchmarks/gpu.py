@@ -11,10 +11,11 @@
 6. ``costs``: what calls cost, and the speed-up that three tokens per call would bring.
 7. ``speed``: whole texts behind one prompt, measured against plain decoding.
 
-On a CUDA device with Triton residuals and draws are the kernels of ``foundation/kernels/triton_*.py``, so
-that all parts judge them.  In the first two a known-wrong verifier stands beside the others, and must be
-found.  Every part has a share of the time.  What does not fit is left out, and the page says how much was
-done.  With ``--part`` the other parts stay as they were measured before.
+On a CUDA device with Triton residuals, draws and scored selection's cuts are Triton kernels
+(``foundation/kernels/triton_*.py``, ``coupling_kernel.py``), so that all parts judge them.  In the first two
+a known-wrong verifier stands beside the others, and must be found.  Every part has a share of the time.  What
+does not fit is left out, and the page says how much was done.  With ``--part`` the other parts stay as they
+were measured before.
 
 Run: ``make gpu``, or ``OMP_NUM_THREADS=1 python benchmarks/gpu.py --minutes 9``.  It writes a page and its
 numbers, named after the device, as they come.  On a CPU it does the same, with less of each.  Exit
@@ -47,6 +48,7 @@ ROOT = Path(__file__).parent.parent
 sys.path.insert(0, str(ROOT / "tests" / "support"))
 
 from decoding_support import PROMPTS, decoded_counts, p_value, target_law, tiny_pair  # noqa: E402
+from random_nodes import random_node  # noqa: E402
 from spectheory.auditing.following.triton_kernels import interpreting  # noqa: E402
 from spectheory.auditing.subjects.own_rounds import interpreted_kernels  # noqa: E402
 from spectheory.decoding.speed import call_costs, plain_decoding, timed_decode  # noqa: E402
@@ -147,13 +149,9 @@ def kernels(device: str, ends: float) -> Iterator[dict[str, Any]]:
 
 
 def _off_of_cuts(module: Any, device: str) -> float:
-    """Of random contexts, one per program: how far laws and means are off, over the precision."""
-    generator = np.random.default_rng(0)
-    drafted, masses = (generator.dirichlet(np.ones(size), 4) for size in (24, 32))
-    demands = -np.sort(-generator.gamma(0.5, 2, (4, 24)), axis=-1)
-    edges = np.linspace(0, 1, 33)
-    given = drafted, demands, masses, np.tile(np.diff(edges**4) * 32, (4, 1))
-    node = ScoreNode.of(*(torch.from_numpy(part).to(device) for part in given))
+    """Of four random contexts, one per program: how far laws and means are off, over the precision."""
+    few = (part[:4].copy() for part in random_node(0, 0.5))
+    node = ScoreNode(*(torch.from_numpy(part).to(device) for part in few))
     levels = lazy_levels(node)
     plan = module.cut_and_tilt(node, levels, RESOLUTION)
     weighted = node.draft_masses[..., None] * plan

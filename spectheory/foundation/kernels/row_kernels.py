@@ -214,7 +214,7 @@ def _sum(entries: Any) -> float:
 
 @compiled_loop(sums_in_any_order=True, part_of_others=True)
 def _sum_and_lowest(entries: Any) -> tuple[float, float]:
-    """(the sum, the smallest entry below 0 or 0); of what is no number the sum tells."""
+    """(the sum, the smallest entry below 0 or 0); the sum is NaN if an entry is."""
     total, below, lowest = 0.0, 0, 0.0
     for x in range(len(entries)):
         total += entries[x]
@@ -366,7 +366,7 @@ def entries(rows: Tensor, tokens: np.ndarray) -> np.ndarray:
 def sums_and_lowest(rows: Tensor) -> tuple[np.ndarray, np.ndarray]:
     """The sum of every row, and its smallest entry below 0, or 0.  [..., V] -> [...], [...]
 
-    If an entry is no number the sum is none.
+    The sum is NaN if an entry is; the smallest entry does not tell.
     """
     sums, lowest = (np.empty(rows.shape[:-1]) for _ in range(2))
     if sums.size:

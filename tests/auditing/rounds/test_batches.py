@@ -10,7 +10,15 @@ import torch
 from audit_support import SAID_OF
 from spectheory import certify, instances
 from spectheory.auditing import audit
-from spectheory.auditing.rounds.batches import audit_batches
+from spectheory.auditing.rounds.batches import (
+    BESIDE_LONG,
+    FIRST,
+    LONG,
+    SECOND,
+    SHAPES,
+    audit_batches,
+    batches_of,
+)
 from spectheory.auditing.subjects.shipped import Shipped
 from spectheory.auditing.subjects.specimens import (
     BATCH_SPECIMENS,
@@ -155,6 +163,19 @@ def test_requests_have_three_tokens_and_all_shapes_that_are_named(
     sampler = Shipped(function, signature, mixes=mixes)
     audit_batches(sampler)
     assert any("another law than alone" in text for _, text in sampler.journal.findings)
+
+
+def test_the_shapes_that_are_named_are_those_of_the_requests() -> None:
+    """And every rejection leaves at least two tokens to the correction."""
+    for signature, lengths, paths in (("batch", {1, 2, 3}, {1}), ("path_batch", {1, 2}, {2, 3})):
+        requests = [each for _, batch in batches_of(Shipped(list, signature)) for each in batch]
+        assert {each[1].shape[-1] for each in requests} == {3}
+        assert {each[2].shape[-2] for each in requests} == lengths
+        assert {len(each.paths) if signature == "path_batch" else 1 for each in requests} == paths
+    assert SHAPES == {"batch": "V = 3, L = 1 to 3", "path_batch": "V = 3, L = 1 and 2, K = 2 and 3"}
+    for row in (FIRST, SECOND, LONG, BESIDE_LONG):
+        for token, target, draft in zip(*row[:3], strict=False):
+            assert target[token] >= draft[token] or int((target > draft).sum()) == 2
 
 
 @pytest.mark.parametrize("mistake", ["least likely", "sampled"])

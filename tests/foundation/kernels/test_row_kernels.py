@@ -139,7 +139,7 @@ def test_draws(size: int, dtype: torch.dtype, monkeypatch: pytest.MonkeyPatch) -
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
 @pytest.mark.parametrize("size", [9, *SIZES])
 def test_sums_and_lowest(size: int, dtype: torch.dtype) -> None:
-    """As torch finds them, by themselves and beside a draw; of what is no number the sum tells."""
+    """As torch finds them, alone and beside a draw; of NaN and infinity the sum tells."""
     rows = rows_of(1, 6, size, dtype=dtype)
     rows[1, size // 2], rows[1, -1], rows[2, 0], rows[3, -1], rows[4] = -2, -3, math.nan, math.inf, 0
     half = np.full(6, 0.5)

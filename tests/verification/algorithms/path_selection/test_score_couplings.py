@@ -10,6 +10,7 @@ import torch
 from hypothesis import given
 
 from compiled_kernels import compiled_for
+from random_nodes import random_node
 from score_rules import node_of, nodes
 from spectheory.auditing.following.triton_kernels import interpreting
 from spectheory.auditing.subjects.own_rounds import interpreted_kernels
@@ -69,17 +70,6 @@ def test_tilted_cuts_meet_feasible_levels(node: ScoreNode) -> None:
     for levels in (lazy_levels(node), proportional_levels(node)):
         found = (tilted_cuts(node, levels) * node.win_rates[:, None]).sum(-1)
         assert (found[mass] == levels[mass]).all()
-
-
-def random_node(seed: int, unevenness: float) -> ScoreNode:
-    """64 contexts of 24 tokens and 32 cells, some tokens never drafted."""
-    rng = np.random.default_rng(seed)
-    drafted = rng.dirichlet(np.full(24, unevenness), size=64) * (rng.random((64, 24)) < 0.8)
-    demands = -np.sort(-rng.gamma(0.5, 2, size=(64, 24)), axis=-1)
-    edges = np.arange(33) / 32
-    rates = np.broadcast_to((edges[1:] ** 4 - edges[:-1] ** 4) * 32, (64, 32))
-    masses = rng.dirichlet(np.full(32, 2 * unevenness), size=64)
-    return ScoreNode.of(drafted / drafted.sum(-1, keepdims=True), demands, masses, rates)
 
 
 KERNEL = "spectheory.verification.algorithms.path_selection.coupling_kernel"
