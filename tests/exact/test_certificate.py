@@ -12,9 +12,9 @@ from law_checks import assert_same_law
 from spectheory import certify, instances, optimum
 from spectheory.exact.certificate import AntichainViolation
 from spectheory.exact.law import output_law
-from spectheory.exact.suite import certify_suite
+from spectheory.exact.suite import SuiteCase, certify_suite
 from spectheory.foundation.errors import InvalidOutcomeError
-from spectheory.pairs.drafts import PerPath, PrefixTree
+from spectheory.pairs.drafts import Iid, PerPath, PrefixTree
 from spectheory.pairs.pair import ModelPair
 from spectheory.verification.algorithms import verifiers
 from spectheory.verification.defective import defects
@@ -276,6 +276,9 @@ class ChangesTheNextCalls(OwnBlock):
         return 1 * draft_rows
 
 
+FEW = [SuiteCase(name, instances.two_token(2), Iid(drafts)) for name, drafts in (("one", 1), ("two", 2))]
+
+
 def test_a_verdict_is_of_one_call() -> None:
     """It says so of a verifier that changes the target between calls; and of a user's about sizes."""
     sizes, calls = "batches of sizes that were not tried", "what modified_target_rows changes for later calls"
@@ -284,7 +287,7 @@ def test_a_verdict_is_of_one_call() -> None:
         (OwnBlock(), (sizes,)),
         ("block", ()),
     ):
-        for found in (certify(verifier, instances.two_token(2)), certify_suite(verifier, quick=True)):
+        for found in (certify(verifier, instances.two_token(2)), certify_suite(verifier, FEW)):
             assert found.scope.assumed == expected
             words = f"; taken at its word: {', '.join(expected)}"
             assert words in found.headline() if expected else "its word" not in found.headline()

@@ -52,15 +52,15 @@ LOSSLESS = [name for name, verifier in verifiers.items() if verifier.lossless]
 def test_every_lossless_verifier_is_cleared(name: str) -> None:
     """Exactly for the exact ones, under every draft process it is meant for, and again in floats.
 
-    Every twelfth case, from another start for each verifier.
+    Every 24th case, from another start for each verifier.
     """
-    cases = suite_for(verifiers[name])[LOSSLESS.index(name) % 12 :: 12]
+    cases = suite_for(verifiers[name])[LOSSLESS.index(name) % 24 :: 24]
     cases = [case for case in cases if case.process.count_tuples(case.pair) <= 100]
     assert {case.process.name for case in cases} == verifiers[name].draft_processes
     found = certify_suite(name, cases)
     assert found.is_lossless
     assert not found.refused
-    assert len(found.verdicts) == len(cases) >= 10
+    assert len(found.verdicts) == len(cases) >= 5
     assert len(found.reruns) == (0 if name == "optimal_multipath" else 3 * len(cases))
     if verifiers[name].exact:
         assert {verdict.total_variation for verdict in found.verdicts} == {Fraction(0)}
@@ -165,8 +165,14 @@ def test_the_suite_has_every_small_tree() -> None:
 @pytest.mark.parametrize(
     "process",
     [
-        PrefixTree((1, 2, 1)), PrefixTree((2, 1, 2)), PrefixTree((1, 1, 2, 1)), ShapedTree((2, 0, 1)),
-        ShapedTree((2, 1, 1, 1)), ShapedTree((1, 2, 0, 2)), WithoutReplacement((1, 2, 1)),
+        PrefixTree((1, 2, 1)), ShapedTree((2, 0, 1)), WithoutReplacement((1, 2, 1)),
+        *(
+            pytest.param(process, marks=pytest.mark.deep)
+            for process in (
+                PrefixTree((2, 1, 2)), PrefixTree((1, 1, 2, 1)), ShapedTree((2, 1, 1, 1)),
+                ShapedTree((1, 2, 0, 2)),
+            )
+        ),
     ],
     ids=lambda process: process.text,
 )  # fmt: skip

@@ -13,6 +13,7 @@ from program_support import (
     assert_solved,
     block_verification_value,
 )
+from shares import shares
 from spectheory.foundation.errors import InfeasiblePointError
 from spectheory.optima import (
     antichains,
@@ -36,11 +37,12 @@ def test_multi_path_two_tokens(draft_length: int, value: str) -> None:
     assert solution.method == "multi-path antichain LP"
 
 
+@shares(range(2), quick=1)
 @pytest.mark.parametrize("shape", range(len(SHAPES)))
-def test_random_pairs(shape: int) -> None:
+def test_random_pairs(shape: int, first: int) -> None:
     """Exact = float, KKT holds and a perturbed dual does not, single path = block verification."""
-    for number in range(shape, len(PAIRS), len(SHAPES)):
-        pair, num_drafts = PAIRS[number], 1 + number % 3
+    for number in range(shape + first * len(SHAPES), len(PAIRS), 2 * len(SHAPES)):
+        pair, num_drafts = PAIRS[number], 1 + number // len(SHAPES) % 3
         floats = pair.to_float()
         one, several = single_path_optimum(pair), multi_path_optimum(pair, num_drafts)
         assert one.value == block_verification_value(pair)
@@ -52,11 +54,11 @@ def test_random_pairs(shape: int) -> None:
         assert num_drafts > 1 or several.value == one.value
 
 
-@pytest.mark.parametrize("first", range(4))
+@shares(range(3), quick=1)
 def test_the_optimal_scores_prove_the_optimum(first: int) -> None:
     """Strong duality: E[max_k c(X^(k))] is the optimum, for one path and for several; partner: lower scores
     at the root are refused, higher ones elsewhere bound no closer."""
-    for number, pair in enumerate(DUAL_PAIRS[first::4]):
+    for number, pair in enumerate(DUAL_PAIRS[first::3]):
         best = multi_path_optimum(pair, 1 + number % 3)
         scores = optimal_scores(pair, best)
         assert upper_bound(pair, 1 + number % 3, scores) == best.value

@@ -245,9 +245,15 @@ class _Sentinel(TorchDispatchMode):
         return False
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        if torch.Tag.nondeterministic_seeded in func.tags and not self.is_open:
+        if _draws(func) and not self.is_open:
             raise NotEnumerableError(f"the sampler draws from {func}, whose law is not known here")
         return note(func, args, kwargs or {}, RandomTensor)
+
+
+@cache
+def _draws(func: Any) -> bool:
+    """Whether an operator of torch reads a random generator."""
+    return torch.Tag.nondeterministic_seeded in func.tags
 
 
 class _Answers(TorchFunctionMode):

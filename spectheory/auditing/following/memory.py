@@ -98,9 +98,12 @@ def note(func: Any, args: Sequence[Any], kwargs: Mapping[str, Any], random: type
         for tensor in _tensors((*args, *kwargs.values()) if kwargs else args):
             if type(tensor) is not random:
                 check_name(tensor, func)
-    result = func(*args, **kwargs)
+    result = func(*args, **kwargs) if kwargs else func(*args)
     if not _shares(func):
-        made((result,))
+        if type(result) is torch.Tensor:  # nearly all results
+            _MEMORY.new.add(_place_of(result))
+        else:
+            made((result,))
     return result
 
 
@@ -142,6 +145,8 @@ def _storage(tensor: torch.Tensor) -> Any:
 def _place_of(tensor: torch.Tensor) -> int:
     """The address of the memory of a tensor; 0 if it has none."""
     try:
-        return int(_storage(tensor).data_ptr())
+        with torch._C.DisableTorchFunction():
+            place: int = tensor.untyped_storage().data_ptr()
+        return place
     except (RuntimeError, NotImplementedError):
         return 0

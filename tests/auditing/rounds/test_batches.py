@@ -87,7 +87,7 @@ def of_equal_paths(requests: Any, generator: Any) -> Any:
         (of_equal_tokens, "batch", "another law than alone"),
         (of_equal_rows, "batch", "another law than alone"),
         (of_equal_requests, "batch", "are not independent"),
-        (of_equal_paths, "path_batch", "another law than alone"),
+        pytest.param(of_equal_paths, "path_batch", "another law than alone", marks=pytest.mark.deep),
     ],
 )
 def test_requests_that_are_taken_for_each_other(function: Any, signature: str, text: str) -> None:
@@ -152,8 +152,13 @@ def of_the_target(row: Any, p: Any, q: Any) -> Any:
         (masks_single_drafts, "batch", ()),
         (takes_third_rows_of_the_first, "batch", ()),
         (paths_with(lambda place, _: place > 0, tried_once=True), "path_batch", ()),
-        (paths_with(lambda _, each: len(each.paths) > 2, residual=of_the_target), "path_batch", ()),
-        (paths_with(lambda _, each: each.paths.shape == (2, 2), residual=of_the_target), "path_batch", ()),
+        *(
+            pytest.param(paths_with(fails, residual=of_the_target), "path_batch", (), marks=pytest.mark.deep)
+            for fails in (
+                lambda _, each: len(each.paths) > 2,
+                lambda _, each: each.paths.shape == (2, 2),
+            )
+        ),
     ],
 )
 def test_requests_have_three_tokens_and_all_shapes_that_are_named(

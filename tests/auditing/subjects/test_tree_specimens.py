@@ -34,7 +34,7 @@ def several(name: str) -> dict[str, Any]:
     return {"num_drafts": (1, 2)}
 
 
-QUICK = ("evaluate_posterior", "rejection_without_replacement", "typical_acceptance")
+QUICK = ("evaluate_posterior", "typical_acceptance")
 """Independent paths, a tree, and a relaxation; the others take twice as long."""
 
 

@@ -74,7 +74,7 @@ def test_one_path(name: str) -> None:
     for power, verdicts in ((1, {"exactly lossless", "lossless up to arithmetic"}), (2, {"defect"})):
         function = functions(power)[name]
         sampler = getattr(accepted_counts, name)(SimpleNamespace(call=function, function=function))
-        found = audit(Shipped(sampler, signature, num_drafts=(1,)), PAIR)
+        found = audit(Shipped(sampler, signature, num_drafts=(1,)), PAIR, stop_at_first=True)
         assert found.verdict in verdicts, found.headline()
 
 

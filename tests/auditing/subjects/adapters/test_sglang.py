@@ -31,7 +31,8 @@ EXACT = {"forbidden token", "dyadic", "disjoint supports"}
 HALVES = {length: ModelPair.context_free_pair(["1/4", "3/4"], ["1/2", "1/2"], length) for length in (1, 2, 3)}
 
 
-@pytest.mark.parametrize("name", ["sglang-block", pytest.param("sglang", marks=pytest.mark.deep)])
+@pytest.mark.deep
+@pytest.mark.parametrize("name", ["sglang-block", "sglang"])
 def test_the_released_kernel_is_lossless(name: str) -> None:
     """Up to float32, and in batches; the file is known."""
     fetched(RELEASED)
