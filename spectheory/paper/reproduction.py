@@ -162,7 +162,8 @@ def _made(names: Sequence[str], jobs: int, how: tuple[Any, ...]) -> Iterator[Wri
     # Processes that start afresh: torch's threads do not survive a fork.
     with ProcessPoolExecutor(jobs, mp_context=get_context("spawn")) as pool:
         try:
-            for future in as_completed([pool.submit(_make, name, *how) for name in names]):
+            # The last of the report, of language models, take longest: they begin.
+            for future in as_completed([pool.submit(_make, name, *how) for name in reversed(names)]):
                 yield future.result()
         except BaseException:
             pool.shutdown(wait=False, cancel_futures=True)
