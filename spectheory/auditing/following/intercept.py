@@ -88,27 +88,29 @@ class Journal:
 def _existing_generators() -> list[Any]:
     """numpy's generators, those that were frozen with all other objects (``gc.freeze``) too.
 
-    Frozen objects are not listed.  They are thawed for a list when there are more of them than before.
+    Frozen objects are not listed.  They are thawed for a list when objects were frozen since the last one:
+    then the canary, an object that was made after it, is not listed either.
     """
-    number = gc.get_freeze_count()  # walks over all of them
-    is_new = number > _FROZEN.number
-    if is_new:
-        gc.unfreeze()
-    kinds, objects = {np.random.Generator, np.random.RandomState}, gc.get_objects()
+    objects = gc.get_objects()
+    if _FROZEN.canary is None or id(_FROZEN.canary) not in map(id, objects):
+        if gc.get_freeze_count():  # walks over all of them
+            gc.unfreeze()
+            _FROZEN.generators, objects = _generators_of(gc.get_objects()), []
+            gc.freeze()
+        _FROZEN.canary = []
+    return _FROZEN.generators + _generators_of(objects)
+
+
+def _generators_of(objects: Sequence[Any]) -> list[Any]:
+    kinds = {np.random.Generator, np.random.RandomState}
     # Hundreds of thousands of objects: no line of Python runs for each of them.
-    found = list(compress(objects, map(kinds.__contains__, map(type, objects))))
-    if is_new:
-        _FROZEN.generators = found
-        gc.freeze()
-        number = gc.get_freeze_count()
-    _FROZEN.number = number
-    return found if is_new else _FROZEN.generators + found
+    return list(compress(objects, map(kinds.__contains__, map(type, objects))))
 
 
 @dataclass
 class _Frozen:
-    number: int = 0
     generators: list[Any] = field(default_factory=list)
+    canary: list[Any] | None = None
 
 
 _FROZEN = _Frozen()

@@ -1,5 +1,6 @@
 """Everything random answers from the tape or refuses; two reads of one number are found."""
 
+import gc
 import os
 import random
 import secrets
@@ -233,3 +234,18 @@ def test_entries_without_weight_are_not_drawn_in_an_order_that_torch_does_not_st
 def test_torchs_own_errors_are_undefined_draws(weights: list[float]) -> None:
     with pytest.raises(UndefinedDrawError, match=r"torch\.multinomial: "):
         law(lambda: torch.multinomial(torch.tensor(weights), 1))
+
+
+def test_generators_are_known_when_they_were_frozen() -> None:
+    """Before the first audit and between audits, once and again; the partner is dead."""
+    kept = []
+    for is_frozen in (False, True, True, False):
+        kept.append(np.random.default_rng(len(kept)))
+        if is_frozen:
+            gc.freeze()
+        known = [id(generator) for generator in Journal().generators]
+        assert {id(KEPT_OF_NUMPY), *map(id, kept)} <= set(known)
+        assert len(known) == len(set(known))
+    gone = id(kept.pop())
+    gc.collect()
+    assert gone not in map(id, Journal().generators)
