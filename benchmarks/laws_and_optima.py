@@ -5,6 +5,8 @@ compared before they are timed; exit status 1 where they differ.
 
 - ``law``: ``output_law`` and ``certify`` (without the optimum) of block verification on one path, beside a
   walk of the tree of contexts in python-flint's rationals that is written by hand
+- ``greedy law``: the same law of ``greedy_multipath`` with two or three drafts, beside the walk with the law
+  of the selected path in the place of the draft
 - ``one path``: the optimum of context-free pairs by merged weights, beside the program on the tree, if any
 - ``two paths``: the interval of context-free pairs within 1 %, and of the tree within 1e-6
 - ``first``: a new process: certify an exact pair, and the first optimum of two paths, with an empty cache of
@@ -40,10 +42,14 @@ from spectheory.optima import (
 
 LAWS = ((2, 6), (2, 9), (4, 3), (4, 4), (4, 5), (8, 3))
 """V and L."""
+GREEDY = ((4, 3, 2), (3, 4, 2), (8, 2, 2), (4, 2, 3))
+"""V, L and K."""
 ONE_PATH = (8, 12, 16, 30, 60, 120)
 TWO_PATHS = (6, 12, 24)
-TREES = (6, 8, 10)
+TREES = (6, 8, 10, 12, 14, 16)
 """L of the two-token pair."""
+ONCE = 14
+"""Trees this deep are measured once."""
 
 FIRST = {
     "certify": "from spectheory import certify, instances; certify('block', instances.two_token(2))",
@@ -51,10 +57,49 @@ FIRST = {
 }
 
 
+Levels = list[list[list[Any]]]
+"""Rows [V^i, V] of every depth i."""
+
+
 def walk(pair: ModelPair) -> list[list[Any]]:
-    """The law of block verification of one path: a walk of the tree with the weight and the draft's mass."""
+    """The law of block verification of one path."""
+    return law_by_block(
+        *([level.tolist() for level in side] for side in (pair.numbers.target, pair.numbers.draft))
+    )
+
+
+def greedy_walk(pair: ModelPair, num_drafts: int) -> list[list[Any]]:
+    """The law of greedy multi-path verification: block verification of the path whose ratios rank highest."""
     target, draft = ([level.tolist() for level in side] for side in (pair.numbers.target, pair.numbers.draft))
-    size, length, zero, one = pair.vocab_size, pair.draft_length, fmpq(0), fmpq(1)
+    size, length, below = pair.vocab_size, pair.draft_length, fmpq(0)
+    masses = [[fmpq(0)] * size**depth for depth in range(length + 1)]
+
+    def visit(depth: int, number: int, mass: Any) -> Any:
+        """The probability that the selected path goes through the node."""
+        nonlocal below
+        if depth == length:
+            lower, below = below, below + mass
+            masses[depth][number] = below**num_drafts - lower**num_drafts
+        else:
+            p, q = target[depth][number], draft[depth][number]
+            for x in sorted(range(size), key=lambda x: (p[x] / q[x], x)):
+                masses[depth][number] += visit(depth + 1, number * size + x, mass * q[x])
+        return masses[depth][number]
+
+    visit(0, 0, fmpq(1))
+    selected = [
+        [
+            [mass / here for mass in masses[depth + 1][n * size : (n + 1) * size]]
+            for n, here in enumerate(level)
+        ]
+        for depth, level in enumerate(masses[:-1])
+    ]
+    return law_by_block(target, selected)
+
+
+def law_by_block(target: Levels, draft: Levels) -> list[list[Any]]:
+    """A walk of the tree with the weight and the draft's mass."""
+    size, length, zero, one = len(target[0][0]), len(draft), fmpq(0), fmpq(1)
     masses = [[zero] * size ** (depth + 1) for depth in range(length + 1)]
 
     def visit(depth: int, number: int, mass: Any, weight: Any) -> Any:
@@ -107,6 +152,24 @@ def law_rows(repeats: int, complaints: list[str]) -> Iterator[dict[str, Any]]:
         }
 
 
+def greedy_rows(repeats: int, complaints: list[str]) -> Iterator[dict[str, Any]]:
+    for vocab_size, length, num_drafts in GREEDY:
+        pair = instances.random_rational(5, vocab_size, length, zero_probability=0)
+        runs = {
+            "law": lambda pair=pair, drafts=num_drafts: output_law("greedy_multipath", pair, drafts),
+            "walk": lambda pair=pair, drafts=num_drafts: greedy_walk(pair, drafts),
+        }
+        if [list(mass) for mass in runs["law"]().numbers] != runs["walk"]():
+            complaints.append(f"greedy law, V = {vocab_size}, L = {length}: the walk gives another law")
+        seconds = median_seconds(runs, repeats, time.process_time)
+        yield {
+            "what": "greedy law",
+            "shape": f"V = {vocab_size}, L = {length}, K = {num_drafts}",
+            "seconds": seconds["law"],
+            "beside": seconds["walk"],
+        }
+
+
 def one_path_rows(repeats: int, complaints: list[str]) -> Iterator[dict[str, Any]]:
     for length in ONE_PATH:
         pair, runs = instances.two_token(1), {}
@@ -139,15 +202,13 @@ def interval_rows(repeats: int, complaints: list[str]) -> Iterator[dict[str, Any
         yield {"what": "two paths, 1e-2", "shape": f"V = 2, L = {length}", "size": length, "seconds": seconds}
     for length in TREES:
         tree = instances.random_float(0, 2, length)
-        seconds = median_seconds(
-            {"tree": lambda tree=tree: multi_path_interval(tree, 2)}, repeats, time.process_time
-        )
-        yield {
-            "what": "tree, 1e-6",
-            "shape": f"V = 2, L = {length}",
-            "size": 2**length,
-            "seconds": seconds["tree"],
-        }
+        start = time.process_time()
+        multi_path_interval(tree, 2)
+        seconds = time.process_time() - start
+        if length < ONCE:
+            runs = {"tree": lambda tree=tree: multi_path_interval(tree, 2)}
+            seconds = median_seconds(runs, repeats, time.process_time)["tree"]
+        yield {"what": "tree, 1e-6", "shape": f"V = 2, L = {length}", "size": 2**length, "seconds": seconds}
 
 
 def first_rows(repeats: int) -> Iterator[dict[str, Any]]:
@@ -193,7 +254,7 @@ def exponents(rows: list[dict[str, Any]]) -> dict[str, float]:
 def main() -> int:
     given = arguments(__doc__)
     rows, complaints = [], []
-    parts = (law_rows, one_path_rows, interval_rows)
+    parts = (law_rows, greedy_rows, one_path_rows, interval_rows)
     measured = (row for part in parts for row in part(given.repeats, complaints))
     for row in chain(measured, first_rows(given.repeats)):
         if "beside" in row:

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from itertools import combinations_with_replacement, islice
-from math import comb, inf, log10
+from itertools import combinations_with_replacement, islice, pairwise
+from math import comb, factorial, inf, log10
 from typing import ClassVar
 
 import numpy as np
 
 from spectheory.foundation.arrays import hit_probability
 from spectheory.foundation.errors import InvalidInputError
+from spectheory.foundation.exact_numbers import fractions_if_exact
 from spectheory.foundation.validation import check_num_drafts, is_whole
-from spectheory.pairs.contexts import count_orders
 from spectheory.pairs.drafts.process import DraftProcess, DraftTuples, path_hits
 from spectheory.pairs.drafts.users import UserProcess, is_of_the_package
 from spectheory.pairs.pair import ModelPair
@@ -53,12 +53,13 @@ class Iid(DraftProcess):
         return Iid(1)
 
     def tuples(self, pair: ModelPair, size: int, as_multisets: bool = False) -> Iterator[DraftTuples]:
-        path_probs = pair.draft_path_probs(pair.draft_length)
+        path_probs = pair.numbers.draft_path_probs[-1]
         support = np.flatnonzero(path_probs > 0)
         chunks = _multisets if as_multisets else _all_tuples
         for positions, orders in chunks(len(support), self.num_drafts, size):
             leaves = support[positions]
-            yield DraftTuples(leaves, path_probs[leaves].prod(axis=1) * orders)
+            probs = path_probs[leaves].prod(axis=1) * orders.astype(path_probs.dtype)
+            yield DraftTuples(leaves, fractions_if_exact(probs))
 
     def _hits(self, pair: ModelPair, members: np.ndarray) -> np.ndarray:
         return hit_probability(path_hits(pair, members), self.num_drafts)
@@ -102,4 +103,11 @@ def _multisets(leaves: int, num_drafts: int, size: int) -> Iterator[tuple[np.nda
     """(positions [N, K] ascending, in how many orders each can be drawn)."""
     multisets = combinations_with_replacement(range(leaves), num_drafts)
     while batch := list(islice(multisets, size)):
-        yield np.array(batch), np.array([count_orders(multiset) for multiset in batch])
+        positions = np.array(batch)
+        # K! over the factorials of how often each occurs: over the place of every entry among its equals.
+        place = np.ones(len(batch), dtype=object)
+        orders = np.full(len(batch), factorial(num_drafts), dtype=object)
+        for one, other in pairwise(positions.T):
+            place = np.where(one == other, place + 1, 1)
+            orders //= place
+        yield positions, orders
