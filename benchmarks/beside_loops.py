@@ -9,14 +9,18 @@ they differ.  At the end stand exponents in V, K and the number of texts, fitted
   round and reads rows once, beside the others a copy
 - ``scored``: the same of scored selection, with torch alone and with its loops
 - ``decode``: milliseconds per token behind one prompt, beside assisted generation of transformers
-  (``--decode``)
-
 - ``sort``: ``outcome()`` and one ``sample()`` of verifiers that sort rows, with torch's sort and with the
   radix sort of ``row_kernels``, beside a copy of the target's rows into memory that is there
 - ``half``: the same on rows in bfloat16, beside a round on float32
 - ``select``: the 50 most likely tokens, and the order of all as for top-p, by torch's stable sort and by
   ``most_likely``, beside a copy
 - ``exact law``: of a path selection, from all tuples and from every path once
+- ``check``: a round of one path whose answer is checked to be a law (``law_checks.py``), beside the round
+- ``laws``: exact laws, optima, and what a new process pays first (``laws_and_optima.py``)
+- ``jobs``: ``simulate`` with jobs "auto" and with one, on work of a second: wall time
+
+Without ``--only`` everything is measured, and a table says of each goal what a loop costs, what was measured
+before the work on it, and what it is now.
 
     PYTHONPATH=. OMP_NUM_THREADS=1 python benchmarks/beside_loops.py
 """
@@ -31,10 +35,13 @@ from functools import cache
 from typing import Any
 from unittest.mock import patch
 
+import laws_and_optima
 import numpy as np
 import torch
 from timing import argument_parser, exit_status, machine, median_seconds, write
+from verifiers import Shape
 
+import law_checks
 from spectheory import instances, output_law
 from spectheory.exact import law
 from spectheory.foundation import arrays
@@ -327,15 +334,70 @@ def exponents(found: list[dict[str, Any]]) -> list[dict[str, Any]]:
     return slopes
 
 
+def jobs(repeats: int) -> dict[str, float]:
+    """Seconds of a short ``simulate`` with one job and with as many as pay."""
+    from spectheory import simulate
+    from spectheory.models import LanguageModelPair, bundled_prompts
+
+    pair, prompts = LanguageModelPair.load("bundled", "bundled", device="cpu"), bundled_prompts()[:8]
+
+    def run(count: Any) -> Callable[[], Any]:
+        return lambda: simulate(pair, prompts, ["token"], draft_length=4, samples=8, jobs=count)
+
+    return median_seconds({"one": run(1), "auto": run("auto")}, repeats)
+
+
+GOALS = (
+    # work, beside, what was measured before, asked, (what, shape, number) of this run
+    (
+        "greedy_multipath, V = 128 256, 8 texts",
+        "copy",
+        "47",
+        "12",
+        ("sort: greedy_multipath", "128256 × 8 × 4"),
+    ),
+    ("mixed_multipath, the same", "copy", "92", "22", ("sort: mixed_multipath", "128256 × 8 × 4")),
+    ("spectr, the same", "copy", "14", "6", ("sort: spectr", "128256 × 8 × 4")),
+    ("block, 1 text", "loop", "30", "4", ("round: block", "32000 × 1 × 1")),
+    ("block, 8 texts", "loop", "3.4", "1.5", ("round: block", "32000 × 8 × 1")),
+    ("block, 32 texts", "loop", "1.4", "1.2", ("round: block", "32000 × 32 × 1")),
+    ("traversal, 1 text", "copy", "21", "5", ("round: traversal", "32000 × 1 × 4")),
+    ("multi_round, 1 text", "copy", "13", "5", ("round: multi_round", "32000 × 1 × 4")),
+    ("scored_multipath, 1 text", "copy", "340", "60", ("scored: scored_multipath", "32000 × 1 × 4")),
+    ("scored_multipath, 8 texts", "copy", "73 to 100", "15", ("scored: scored_multipath", "32000 × 8 × 4")),
+    ("block in bfloat16", "float32", "2", "1", ("half: block", "32000 × 8 × 1")),
+    ("greedy_multipath in bfloat16", "float32", "2", "1", ("half: greedy_multipath", "32000 × 8 × 4")),
+    ("token with its law checked, K = 1", "the round", "2.58 to 2.76", "1.1", ("check: token", "sampled")),
+    ("the same over whole texts", "the round", "", "1.1", ("check: token", "whole texts")),
+    ("law of greedy_multipath", "memo", "58 to 110", "3", ("greedy law", "V = 3, L = 4, K = 2")),
+    ("law of block", "walk", "1.7 to 6.3", "1.5", ("law", "V = 4, L = 5")),
+    ("certify of block", "walk", "4 to 12", "3", ("certify", "V = 4, L = 5")),
+    ("optimum, L = 16, seconds", "", "63", "", ("tree, 1e-6", "V = 2, L = 16")),
+    ("context-free, one path, L = 120, seconds", "", "", "", ("one path", "V = 2, L = 120")),
+    ("first optimum, no cache, seconds", "", "3.5 more", "1 more", ("first optimum", "cache: empty")),
+    ("first optimum, cached, seconds", "", "", "1 more", ("first optimum", "cache: full")),
+    ("simulate, jobs auto, a second of work", "one job", "2 to 3", "1", ("jobs", "")),
+    ("decode with token, 1 text", "transformers", "1.36", "1", ("decode", "token")),
+    ("decode with block, 1 text", "transformers", "1.19", "1", ("decode", "block")),
+)
+"""Ratios of CPU time, but where seconds are said."""
+
+
+def table(found: dict[tuple[str, str], float]) -> list[dict[str, Any]]:
+    """The goals, with the number of this run."""
+    columns = ("work", "beside", "before", "asked")
+    return [{**dict(zip(columns, goal, strict=False)), "now": round(found[goal[-1]], 3)} for goal in GOALS]
+
+
 def main() -> int:
     parser = argument_parser(__doc__)
     parser.add_argument("--only", default="", help="cases whose names start so, with commas between")
-    parser.add_argument("--decode", action="store_true", help="decoding beside transformers too")
     given = parser.parse_args()
+    asked = tuple(given.only.split(","))
     torch.set_num_threads(1)
-    found, complaints = [], []
+    found, complaints = [], list[str]()
     for what, shape, before, after, beside in cases():
-        if not what.startswith(tuple(given.only.split(","))):
+        if not what.startswith(asked):
             continue
         right = before
         if what in ("half: token", "half: block"):
@@ -355,16 +417,40 @@ def main() -> int:
             row["after_to_beside"] = round(seconds["after"] / seconds["beside"], 2)
         found.append(row)
         print(*(f"{key} {value}" for key, value in row.items()), sep=", ", flush=True)
-    slopes = exponents(found)
-    document = {"machine": machine(), "repeats": given.repeats, "results": found, "exponents": slopes}
-    for slope in slopes:
-        print(*(f"{key} {value}" for key, value in slope.items()), sep=", ")
-    if given.decode:
+    document: dict[str, Any] = {"machine": machine(), "repeats": given.repeats, "results": found}
+    document["exponents"] = exponents(found)
+    numbers = {
+        (row["what"], row["shape"]): row["after_to_beside"] for row in found if "after_to_beside" in row
+    }
+    if "check".startswith(asked):
+        shape = Shape(32_000, 4, 1, 8)
+        for entry in law_checks.measure(shape, "float32", "cpu", given.repeats, 0):
+            numbers["check: " + entry["verifier"], "sampled"] = entry["checked_to_sampled"]
+            numbers["check: " + entry["verifier"], "whole texts"] = entry["both_to_sampled"]
+            print("check:", entry)
+    if "laws".startswith(asked):
+        document["laws"] = list(laws_and_optima.rows(given.repeats, complaints))
+        document["exponents"] += laws_and_optima.exponents(document["laws"])
+        for row in document["laws"]:
+            numbers[row["what"], row["shape"]] = row.get("to_beside", row["seconds"])
+            numbers["certify", row["shape"]] = row.get("certify_to_beside", 0)
+    if "jobs".startswith(asked):
+        seconds = jobs(given.repeats)
+        numbers["jobs", ""] = seconds["auto"] / seconds["one"]
+        print("simulate, wall seconds:", seconds)
+    if "decode".startswith(asked):
         runs = decoding()
         tokens = {name: run() for name, run in runs.items()}
         seconds = median_seconds(runs, given.repeats, time.process_time)
-        document["decode"] = {name: round(1e3 * seconds[name] / tokens[name], 2) for name in runs}
-        print("milliseconds per token:", document["decode"])
+        each = document["decode"] = {name: round(1e3 * seconds[name] / tokens[name], 2) for name in runs}
+        print("milliseconds per token:", each)
+        numbers |= {("decode", name): each[name] / each["transformers"] for name in ("token", "block")}
+    if not given.only:
+        document["table"] = table(numbers)
+        for row in document["table"]:
+            print(*(f"{key} {value}" for key, value in row.items() if value != ""), sep=", ")
+    for slope in document["exponents"]:
+        print(*(f"{key} {value}" for key, value in slope.items()), sep=", ")
     write(given.out, document)
     return exit_status(complaints)
 

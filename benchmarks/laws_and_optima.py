@@ -1,7 +1,7 @@
 """Exact laws beside a walk of the tree, optima with and without the tree, and what a new process pays first.
 
 CPU seconds on one thread; alternatives take turns in one process, and medians are compared.  Results are
-compared before they are timed; exit status 1 where they differ.
+compared before they are timed, and a complaint says where they differ.
 
 - ``law``: ``output_law`` and ``certify`` (without the optimum) of block verification on one path, beside a
   walk of the tree of contexts in python-flint's rationals that is written by hand
@@ -14,7 +14,7 @@ compared before they are timed; exit status 1 where they differ.
 
 Exponents are slopes of log seconds over log size, fitted to the rows of the same run.
 
-    PYTHONPATH=. OMP_NUM_THREADS=1 python benchmarks/laws_and_optima.py
+    PYTHONPATH=. OMP_NUM_THREADS=1 python benchmarks/beside_loops.py --only laws
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from typing import Any
 
 import numpy as np
 from flint import fmpq
-from timing import arguments, exit_status, machine, median_seconds, write
+from timing import median_seconds
 
 from spectheory import ModelPair, certify, instances, output_law
 from spectheory.optima import (
@@ -239,37 +239,29 @@ def first_rows(repeats: int) -> Iterator[dict[str, Any]]:
                 yield row
 
 
-def exponents(rows: list[dict[str, Any]]) -> dict[str, float]:
+def exponents(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """The slope of log seconds over log size, for everything that has three sizes or more."""
-    found = {}
+    found = []
     for what in dict.fromkeys(row["what"] for row in rows if "size" in row):
         of_it = [row for row in rows if row["what"] == what]
         if what == "law":
             of_it = [row for row in of_it if row["shape"].startswith("V = 4")]
         sizes, seconds = (np.log([row[key] for row in of_it]) for key in ("size", "seconds"))
-        found[what] = round(float(np.polyfit(sizes, seconds, 1)[0]), 2)
+        slope = round(float(np.polyfit(sizes, seconds, 1)[0]), 2)
+        size = "leaves" if what.startswith(("law", "tree")) else "L"
+        found.append({"what": what, "in": size, "from": len(of_it), "exponent": slope})
     return found
 
 
-def main() -> int:
-    given = arguments(__doc__)
-    rows, complaints = [], []
+def rows(repeats: int, complaints: list[str]) -> Iterator[dict[str, Any]]:
+    """All rows, printed as they are measured; where two ways differ, a complaint."""
     parts = (law_rows, greedy_rows, one_path_rows, interval_rows)
-    measured = (row for part in parts for row in part(given.repeats, complaints))
-    for row in chain(measured, first_rows(given.repeats)):
+    measured = (row for part in parts for row in part(repeats, complaints))
+    for row in chain(measured, first_rows(repeats)):
         if "beside" in row:
             row["to_beside"] = round(row["seconds"] / row["beside"], 2)
         if "certify" in row:
             row["certify_to_beside"] = round(row["certify"] / row["beside"], 2)
-        rows.append(
-            {key: round(value, 5) if isinstance(value, float) else value for key, value in row.items()}
-        )
-        print(*(f"{key} {value}" for key, value in rows[-1].items()), sep=", ", flush=True)
-    slopes = exponents(rows)
-    print("exponents", slopes)
-    write(given.out, {"machine": machine(), "repeats": given.repeats, "results": rows, "exponents": slopes})
-    return exit_status(complaints)
-
-
-if __name__ == "__main__":
-    sys.exit(main())
+        row = {key: round(value, 5) if isinstance(value, float) else value for key, value in row.items()}
+        print(*(f"{key} {value}" for key, value in row.items()), sep=", ", flush=True)
+        yield row
