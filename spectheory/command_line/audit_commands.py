@@ -176,7 +176,14 @@ def audit(
         asked = [signature, mixes, drafts["num_drafts"], [str(tree) for tree in asked_trees]]
         return _page(samplers, pairs, kept, asked)
     before = None if base is None else _base(base, samplers, pairs, cache)
-    found = _audited(samplers, pairs)
+    found: list[AuditCertificate] = []
+    failure: BaseException | None = None
+    try:
+        _audited(samplers, pairs, found)
+    except (InvalidInputError, KeyboardInterrupt) as error:
+        if not found:
+            raise
+        failure = error
     changes = None if before is None else audit_changes(before, found)
     if junit_file is not None:
         replace_file(junit_file, audit_reports.junit(found))
@@ -191,6 +198,8 @@ def audit(
         title = "audits of shipped samplers" if len(found) > 1 else None
         beside = [] if changes is None else [changes]
         print_results(found, as_json, as_csv, name="audits", title=title, beside=beside)
+    if failure is not None:  # what was finished before it is not lost
+        raise failure
     return _status([certificate.verdict for certificate in found])
 
 
@@ -235,11 +244,14 @@ def _code_of_audits() -> list[str]:
     ]
 
 
-def _audited(samplers: list[Shipped], pairs: dict[str, ModelPair] | None) -> list[AuditCertificate]:
+def _audited(
+    samplers: list[Shipped], pairs: dict[str, ModelPair] | None, found: list[AuditCertificate] | None = None
+) -> list[AuditCertificate]:
+    """The audits, one after the other, added to ``found`` as they end."""
     from spectheory import auditing
     from spectheory.command_line.progress import progress_bar
 
-    found = []
+    found = [] if found is None else found
     for sampler in samplers:
         with progress_bar(sampler.name) as progress:
             found.append(auditing.audit(sampler, pairs, progress=progress))

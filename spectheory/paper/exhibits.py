@@ -181,7 +181,7 @@ def read_exhibit(name: str, folder: Path) -> Written | None:
         if head["name"] == name and findings.checks and all(map(_is_name, head["pictures"])):
             return Written(**head, findings=findings)
         error: Exception | None = None
-    except (json.JSONDecodeError, UnicodeDecodeError, KeyError, TypeError) as failure:
+    except (ValueError, KeyError, TypeError) as failure:
         error = failure
     raise InvalidInputError(
         f"{path} is not a file that reproduce wrote; remove it, or compute {name} anew"

@@ -176,10 +176,17 @@ class Findings:
 
     @staticmethod
     def from_document(document: Mapping[str, Any]) -> Findings:
-        """Read a document of ``to_document``, in plain values."""
+        """Read a document of ``to_document``, in plain values.
+
+        Raises:
+            KeyError, TypeError, ValueError: it is none.
+        """
+        tables = [ResultTable(**table) for table in document["tables"]]
+        if any(len(row) != len(table.columns) for table in tables for row in table.rows):
+            raise ValueError("a row has another length than its table has columns")
         return Findings(
             document["explanation"],
-            [ResultTable(**table) for table in document["tables"]],
+            tables,
             [Check(**check) for check in document["checks"]],
             document["settings"],
         )

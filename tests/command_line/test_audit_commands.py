@@ -4,16 +4,19 @@ import json
 import re
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from audited import CACHE, FLAT, fetched, released
 from cli_support import run_error, run_json, write_pair
+from spectheory import auditing
 from spectheory.auditing.subjects import libraries, specimens
 from spectheory.auditing.subjects.libraries import SUBJECTS
 from spectheory.auditing.verdicts import release_history
 from spectheory.command_line import audit_commands
 from spectheory.command_line.main import main
+from spectheory.foundation.errors import InvalidInputError
 from spectheory.foundation.wheels import Release
 
 SPECIMENS = "spectheory.auditing.subjects.specimens"
@@ -32,6 +35,33 @@ def test_a_right_and_a_wrong_function(capsys: pytest.CaptureFixture[str], tmp_pa
     wrong = [word.replace("token_verification", "greedy_acceptance") for word in right]
     assert main(wrong) == 1
     assert "its law is not the target's" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("failure", [InvalidInputError("it cannot be called"), KeyboardInterrupt()])
+def test_a_sampler_that_fails_costs_only_its_own_audit(
+    failure: BaseException,
+    capsys: pytest.CaptureFixture[str],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The one before it is printed, in every form; and where it comes first, there is nothing to print."""
+    pair, audited = str(write_pair(tmp_path, draft_length=1)), auditing.audit
+
+    def audit(sampler: Any, pairs: Any, **options: Any) -> Any:
+        if sampler.name.startswith("transformers-ensemble"):
+            raise failure
+        return audited(sampler, pairs, **options)
+
+    monkeypatch.setattr(auditing, "audit", audit)
+    code = 130 if isinstance(failure, KeyboardInterrupt) else 2
+    asked = ["transformers", "transformers-ensemble", "--pair", pair]
+    assert main(["audit", *asked, "--json", "--markdown", str(tmp_path / "found.md")]) == code
+    captured = capsys.readouterr()
+    assert json.loads(captured.out)["verdict"] == "lossless up to arithmetic"
+    assert "lossless up to arithmetic" in (tmp_path / "found.md").read_text(encoding="utf-8")
+    assert str(failure) in captured.err
+    assert main(["audit", "transformers-ensemble", "transformers", "--pair", pair, "--json"]) == code
+    assert capsys.readouterr().out == ""
 
 
 def test_several_samplers(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:

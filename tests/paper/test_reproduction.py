@@ -126,6 +126,10 @@ OTHERS: dict[str, Callable[[dict[str, Any]], Any]] = {
     "of another kind": lambda document: [],
     "of another exhibit": lambda document: document | {"name": "second"},
     "without a claim": lambda document: document | {"checks": []},
+    "with a short row": lambda document: (
+        document
+        | {"tables": [table | {"rows": [row[:-1] for row in table["rows"]]} for table in document["tables"]]}
+    ),
     "with a picture elsewhere": lambda document: document | {"pictures": ["../first.png"]},
 }
 
