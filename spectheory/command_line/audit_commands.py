@@ -13,7 +13,15 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from spectheory.command_line.options import csv_option, json_option, load_pair, process_of, was_given
-from spectheory.command_line.output import EXIT_DEFECT, EXIT_NOT_DECIDED, note, print_json, print_results
+from spectheory.command_line.output import (
+    EXIT_DEFECT,
+    EXIT_INTERRUPTED,
+    EXIT_NOT_DECIDED,
+    fail,
+    note,
+    print_json,
+    print_results,
+)
 from spectheory.foundation.errors import InvalidInputError
 
 if TYPE_CHECKING:
@@ -198,7 +206,9 @@ def audit(
         title = "audits of shipped samplers" if len(found) > 1 else None
         beside = [] if changes is None else [changes]
         print_results(found, as_json, as_csv, name="audits", title=title, beside=beside)
-    if failure is not None:  # what was finished before it is not lost
+    if isinstance(failure, KeyboardInterrupt):
+        return fail(f"interrupted; finished and printed: {len(found)} of {len(samplers)}", EXIT_INTERRUPTED)
+    if failure is not None:  # the audits before it are printed
         raise failure
     return _status([certificate.verdict for certificate in found])
 

@@ -120,6 +120,9 @@ def replace_file(path: Path, content: str | bytes) -> None:
     try:
         unfinished.write_bytes(data)
         unfinished.replace(path)
+    except OSError as error:  # a file that grows too large, or a full disk, has no name in the error
+        error.filename = str(path)
+        raise
     finally:
         unfinished.unlink(missing_ok=True)
 

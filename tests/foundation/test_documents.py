@@ -1,5 +1,8 @@
 """Numbers in documents and in texts for people."""
 
+import errno
+import os
+import re
 import sys
 from dataclasses import dataclass
 from fractions import Fraction
@@ -18,6 +21,7 @@ from spectheory.foundation.documents import (
     decimal_text,
     exact_text,
     number_text,
+    replace_file,
     to_json,
     value_text,
 )
@@ -130,3 +134,14 @@ def test_long_rationals_have_a_text_and_endless_files_have_none(
         documents.read_file(file)
     with pytest.raises(InvalidInputError, match=r"^\S*pair\.json has more than 4 bytes"):
         ModelPair.load(file)
+
+
+def test_a_file_that_cannot_be_written_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also where the system names none, as on a full disk; nothing is left beside the old content."""
+    file = tmp_path / "found.json"
+    replace_file(file, "old")
+    error = OSError(errno.EFBIG, os.strerror(errno.EFBIG))
+    monkeypatch.setattr(Path, "write_bytes", lambda self, data: (_ for _ in ()).throw(error))
+    with pytest.raises(OSError, match=re.escape(f"'{file}'")):
+        replace_file(file, "new")
+    assert [path.read_text(encoding="utf-8") for path in tmp_path.iterdir()] == ["old"]
