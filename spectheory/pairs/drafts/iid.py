@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from fractions import Fraction
 from itertools import combinations_with_replacement, islice, pairwise
 from math import comb, factorial, inf, log10
 from typing import ClassVar
@@ -12,7 +13,7 @@ import numpy as np
 
 from spectheory.foundation.arrays import hit_probability
 from spectheory.foundation.errors import InvalidInputError
-from spectheory.foundation.exact_numbers import fractions_if_exact
+from spectheory.foundation.exact_numbers import to_flint, to_fractions
 from spectheory.foundation.validation import check_num_drafts, is_whole
 from spectheory.pairs.drafts.process import DraftProcess, DraftTuples, path_hits
 from spectheory.pairs.drafts.users import UserProcess, is_of_the_package
@@ -53,13 +54,15 @@ class Iid(DraftProcess):
         return Iid(1)
 
     def tuples(self, pair: ModelPair, size: int, as_multisets: bool = False) -> Iterator[DraftTuples]:
-        path_probs = pair.numbers.draft_path_probs[-1]
+        path_probs = pair.draft_path_probs(pair.draft_length)
+        is_rational = type(path_probs[0]) is Fraction  # neither a float nor a function of a proof
+        path_probs = to_flint(path_probs) if is_rational else path_probs
         support = np.flatnonzero(path_probs > 0)
         chunks = _multisets if as_multisets else _all_tuples
         for positions, orders in chunks(len(support), self.num_drafts, size):
             leaves = support[positions]
             probs = path_probs[leaves].prod(axis=1) * orders.astype(path_probs.dtype)
-            yield DraftTuples(leaves, fractions_if_exact(probs))
+            yield DraftTuples(leaves, to_fractions(probs) if is_rational else probs)
 
     def _hits(self, pair: ModelPair, members: np.ndarray) -> np.ndarray:
         return hit_probability(path_hits(pair, members), self.num_drafts)
