@@ -30,7 +30,9 @@ from spectheory.foundation.errors import InvalidInputError
     "--checkpoint", type=click.Path(), metavar="FILE",
     help="Keep finished batches in this file; the same command goes on from it.",
 )  # fmt: skip
-@click.option("--jobs", "-j", type=int, default=1, show_default=True, metavar="N", help="Processes.")
+@click.option(
+    "--jobs", "-j", default="1", show_default=True, metavar="N", help="Processes, or auto, as of simulate."
+)
 @click.option("--cluster", metavar="ADDRESS", help="Of a dask scheduler, whose workers do the work.")
 @click.option(
     "--measure-costs", is_flag=True,
@@ -59,6 +61,7 @@ def study(
     from spectheory.paper.equal_rows import StudySettings
     from spectheory.paper.study_results import PROMPTS, read_study_prompts
     from spectheory.paper.study_results import study as run_study
+    from spectheory.simulation.settings import read_jobs
 
     check_form(as_json, as_csv, to is not None)
     ending = Path(picture or "x.png").suffix[1:]
@@ -68,6 +71,7 @@ def study(
         raise InvalidInputError(f"--picture {picture!r}: there is no folder {str(Path(picture).parent)!r}")
     quiet_loading()
     run = {name: settings.pop(name) for name in ("checkpoint", "jobs", "cluster", "device", "measure_costs")}
+    run["jobs"] = read_jobs(run["jobs"])
     asked = StudySettings(**settings)
     with progress_bar("tokens") as progress:
         found = run_study(

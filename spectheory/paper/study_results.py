@@ -36,6 +36,7 @@ from spectheory.simulation.identity import (
     verifier_identity,
 )
 from spectheory.simulation.parallel import on_cluster, results
+from spectheory.simulation.settings import check_jobs
 from spectheory.simulation.work import Task
 
 if TYPE_CHECKING:
@@ -386,6 +387,7 @@ def study(
         raise InvalidInputError(
             "prompts must differ in the tokens that are read: intervals count every prompt as a cluster"
         )
+    jobs = jobs if jobs is None else check_jobs("jobs", jobs)
     on_cpu = all(pair.device.type == "cpu" for pair in pairs.values())
     work = StudyWork(pairs, list(prompts), settings, threads if on_cpu else None)
     sizes = [len(numbers) for _, numbers in work.batches]

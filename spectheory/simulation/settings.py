@@ -202,7 +202,7 @@ class SimulationSettings(DrawSettings):
                     f"drafts must be at most {MAX_NUM_DRAFTS} for language models, got {process.num_drafts}"
                 )
         self._check(check_positive, "width", "gain_width")
-        self._check(_check_jobs, "jobs")
+        self._check(check_jobs, "jobs")
         self._check(_check_shard, "shard")
         self._check(lambda name, path: check_place(path), "checkpoint")
         if self.shard is not None and self.checkpoint is None:
@@ -264,7 +264,8 @@ def _check_drafts(name: str, value: Any) -> Any:
     return tuple(found) if len(found) > 1 else found[0]
 
 
-def _check_jobs(name: str, value: Any) -> Jobs:
+def check_jobs(name: str, value: Any) -> Jobs:
+    """A number of processes, or "auto"."""
     if isinstance(value, str) and value != "auto":
         raise InvalidInputError(f"{name} must be a whole number of at least 1 or 'auto', got {value!r}")
     return value if value == "auto" else check_count(name, value)

@@ -57,6 +57,8 @@ RUNS: dict[str, list[list[str]]] = {
             "--temperature",
             "1",
             "--measure-costs",
+            "--jobs",
+            "auto",
         ]
     ],
     "generate": [["MODELS", "PROMPTS", "--max-new-tokens", "4", "--time"]],

@@ -247,6 +247,11 @@ def test_a_study_of_one_text_is_refused(folders: tuple[Path, Path]) -> None:
             study(target, drafts, prompts)
 
 
+def test_processes_are_a_number_or_auto(folders: tuple[Path, Path]) -> None:
+    with pytest.raises(InvalidInputError, match="a whole number of at least 1 or 'auto', got 'all'"):
+        study(folders[0], [str(folders[1])], PROMPTS, jobs="all", **SMALL)
+
+
 def test_equal_prompts_are_refused(folders: tuple[Path, Path]) -> None:
     """Each would count as a cluster of its own."""
     with pytest.raises(InvalidInputError, match="prompts must differ"):
