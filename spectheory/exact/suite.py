@@ -7,7 +7,7 @@ known-wrong verifier of ``spectheory.defects`` from the lossless verifiers.
 
 import logging
 import math
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
@@ -365,6 +365,7 @@ class _Run:
         self.counterexample: Certificate | None = None
         self.refused: dict[str, str] = {}
         self.left_out: Counter[tuple[str, str]] = Counter()
+        self.shapes: defaultdict[str, set[tuple[int, int, int]]] = defaultdict(set)
         self.assumed: dict[str, None] = {}
 
     def judge(self, case: SuiteCase) -> None:
@@ -397,6 +398,7 @@ class _Run:
             self.left_out[name, str(error)] += 1
             return
         self.reruns.append(CaseVerdict.of(case, found))
+        self.shapes[name].add(_shape_of(case))
         self._note(found)
 
     def _note(self, found: Certificate) -> None:
@@ -428,20 +430,24 @@ class _Run:
         for (name, reason), count in self.left_out.items():
             refused.append(f"{name} on {count_text(count, 'case')}: {reason}")
         refused += [f"{name}: not asked for" for name in ARITHMETICS if name not in self.arithmetics]
+        shapes = tuple(dict.fromkeys(map(_shape_of, self.judged)))
+        for name, seen in self.shapes.items():
+            if len(seen) < len(shapes):
+                refused.append(f"{name} at {len(shapes) - len(seen)} of {count_text(len(shapes), 'shape')}")
         return Scope(
             " and ".join(map(_in_words, first)) + (f", again in {', '.join(again)}" if again else ""),
             "; ".join(f"{name} {_tolerance(name)}" for name in ARITHMETICS if name in {*first, *counts})
             or tolerance_text(0, 0),
-            tuple(
-                dict.fromkeys(
-                    (case.pair.vocab_size, case.pair.draft_length, case.process.num_drafts)
-                    for case in self.judged
-                )
-            ),
+            shapes,
             tuple(sorted({_without_number(case.process) for case in self.judged})),
             tuple(refused),
             tuple(self.assumed),
         )
+
+
+def _shape_of(case: SuiteCase) -> tuple[int, int, int]:
+    """V, L and K."""
+    return case.pair.vocab_size, case.pair.draft_length, case.process.num_drafts
 
 
 def _without_number(process: DraftProcess) -> str:

@@ -24,7 +24,7 @@ AnyRequest = TypeVar("AnyRequest", Row, Request)
 TOLERANCE = Fraction(1, 10**6)
 """A total variation that rounding can cause: tensors of other shapes are summed in another order."""
 EQUAL = "equal lengths"
-SHAPES = {"batch": "V = 3, L = 1 to 3", "path_batch": "V = 3, L = 1 and 2, K = 2 and 3"}
+SHAPES = {"batch": "V = 3, L = 1 to 3", "path_batch": "V = 3, (L, K) = (1, 2), (1, 3) and (2, 2)"}
 """Signature -> the shapes of the requests."""
 
 
@@ -77,7 +77,8 @@ def batches_of(sampler: Shipped) -> list[tuple[str, tuple[Any, Any]]]:
 def audit_batches(sampler: Shipped) -> tuple[str, ...]:
     """Compare the exact laws of requests in batches and alone; findings go to the sampler's journal.
 
-    A greedy request must get the likeliest tokens.
+    Behind one outcome of the first batch the same batch is asked again, and must have the same law.  A
+    greedy request must get the likeliest tokens.
 
     Returns:
         The kinds of batches.
@@ -96,7 +97,7 @@ def audit_batches(sampler: Shipped) -> tuple[str, ...]:
         elif distance + undecided > TOLERANCE:
             unknown = max(unknown, undecided)
 
-    for words, rows in batches_of(sampler):
+    for number, (words, rows) in enumerate(batches_of(sampler)):
         seen[words] = None
         together, undecided = sampler.batch_law(rows)
         for place, row in enumerate(rows):
@@ -112,6 +113,10 @@ def audit_batches(sampler: Shipped) -> tuple[str, ...]:
                 judge(distance, undecided_alone, "a greedy request does not get the likeliest tokens")
         text = f"the tokens of two requests ({words}) are not independent"
         judge(dependence(together), 3 * undecided, text)  # of the law and of both its marginals
+        if not number and together.keys() - {((), ())}:
+            later, undecided_later = sampler.batch_law(rows, behind=sampler.first_decisions(rows))
+            text = "behind a batch the tokens of the next one have another law than in a first one"
+            judge(total_variation(later, together), undecided + undecided_later, text)
     if unknown:
         raise NotEnumerableError(
             "random numbers are combined, and the laws of requests in batches are known to "
@@ -141,6 +146,8 @@ def _batches(mixes: Sequence[str]) -> Iterator[tuple[str, tuple[Row, Row]]]:
     for batch in ((short, beside), (SECOND, FIRST), (LONG, BESIDE_LONG)):
         yield EQUAL, batch
     yield from _in_both_orders(other, mixes, SECOND)
+    if "ragged" in mixes:
+        yield from (("ragged", batch) for batch in ((short, LONG), (LONG, short)))
     yield EQUAL, (short, beside._replace(draft_tokens=short.draft_tokens))
     yield EQUAL, (short, short._replace(draft_tokens=beside.draft_tokens))
     yield EQUAL, (short, short)

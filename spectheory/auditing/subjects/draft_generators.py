@@ -101,8 +101,9 @@ def laws_of_drafts(
         depth, number = len(prefix), context_number(prefix, size)
         drawn = np.array([masses[(*prefix, token)] for token in range(size)], dtype=object)
         law[depth][number] = normalise(drawn)
-        reported[depth][number] = normalise(np.array(row, dtype=object))
-        if abs(law[depth][number] - reported[depth][number]).sum() / 2 > REPORTED_TOLERANCE:
+        said = np.array(row, dtype=object)
+        reported[depth][number] = normalise(said)
+        if abs(law[depth][number] - said).sum() / 2 > REPORTED_TOLERANCE:  # negative rows, and other sums
             journal.findings.add(
                 ("contract", "drafts do not have the law of the rows that are reported for them")
             )

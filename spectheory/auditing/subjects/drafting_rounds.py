@@ -149,15 +149,28 @@ class DraftingRound(Shipped):
         returned: list[list[Any]] = [[] for _ in texts]
         with intercepted(tape, self.journal, generator), users_code(f"round {self.name!r}", self.sampler):
             for tape.call in range(times):
-                found = play([list(text) for text in texts], target, draft, pair.draft_length, generator)
+                lent = [list(text) for text in texts]
+                found = list(play(list(lent), target, draft, pair.draft_length, generator))
+                if lent != texts:
+                    self.journal.findings.add(("contract", "its argument text is changed in place"))
                 for text, rounds, (drafted, reported, tokens) in zip(texts, returned, found, strict=True):
                     rounds.append((drafted, reported, tokens))
                     text += self.tokens(tokens)
         return [[self._checked(pair, *round_) for round_ in rounds] for rounds in returned]
 
     def _checked(self, pair: ModelPair, drafted: Any, reported: Any, tokens: Any) -> Played:
-        path, rows = self.tokens(drafted), torch.as_tensor(reported).double()
-        shape = (pair.draft_length, pair.vocab_size)
+        path, shape = self.tokens(drafted), (pair.draft_length, pair.vocab_size)
+        try:
+            rows = torch.as_tensor(reported)
+            is_law = rows.is_floating_point() and bool(rows.isfinite().all())
+        except (TypeError, ValueError, RuntimeError):
+            is_law = False
+        if not is_law:
+            raise InvalidOutcomeError(
+                f"round {self.name!r} reports draft probabilities that are no finite floats, as "
+                f"{type(reported).__name__}"
+            )
+        rows = rows.double()
         if len(path) != pair.draft_length or rows.shape != shape:
             raise InvalidOutcomeError(
                 f"round {self.name!r} drafted {len(path)} tokens with draft probabilities of shape "

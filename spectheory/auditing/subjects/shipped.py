@@ -30,7 +30,7 @@ from spectheory.auditing.subjects.signatures import (
     verified_batch,
     with_point_mass_drafts,
 )
-from spectheory.auditing.tape.decisions import MAX_RUNS, HiddenRandomnessError, Tape, all_runs
+from spectheory.auditing.tape.decisions import MAX_RUNS, Branch, HiddenRandomnessError, Tape, all_runs
 from spectheory.auditing.tape.races import UndefinedDrawError
 from spectheory.foundation.arrays import like_rows
 from spectheory.foundation.errors import InvalidInputError, InvalidOutcomeError
@@ -222,15 +222,14 @@ class Shipped(BlackBox, Verifier):
 
         def once(tape: Tape) -> Tokens:
             (tokens,) = self.calls(Call(paths, target_rows, draft_rows, tape, self.journal))
-            unknown = [token for token in tokens if not 0 <= token < size]
-            if unknown:
-                raise UndefinedDrawError(f"it returns the token {unknown[0]}, which is not in 0..{size - 1}")
-            return tokens
+            return _known(tokens, size)
 
         return self._law_of_runs(once, ())
 
-    def _law_of_runs(self, once: Callable[[Tape], T], nothing: T) -> tuple[dict[T, Fraction], Fraction]:
-        """The probability of every result, and of runs with a box's answer."""
+    def _law_of_runs(
+        self, once: Callable[[Tape], T], nothing: T, given: Sequence[Branch] = ()
+    ) -> tuple[dict[T, Fraction], Fraction]:
+        """The probability of every result, and of runs with a box's answer; of runs that begin as given."""
         number = count()
 
         def run(tape: Tape) -> tuple[T, bool]:
@@ -250,7 +249,7 @@ class Shipped(BlackBox, Verifier):
 
         law: dict[T, Fraction] = defaultdict(Fraction)
         undecided = Fraction(0)
-        for probability, (result, is_approximate) in all_runs(run, self.max_runs):
+        for probability, (result, is_approximate) in all_runs(run, self.max_runs, given):
             law[result] += probability
             undecided += probability * is_approximate
         return law, undecided
@@ -271,6 +270,7 @@ class Shipped(BlackBox, Verifier):
         with intercepted(call.tape, self.journal, call.generator), users_code(self.words, self.sampler):
             for call.tape.call in range(times):
                 returned.append(self.signature.call(self.sampler, call))
+            call.check_inputs()
         return tuple(map(self.tokens, returned))
 
     def _law(self, paths: np.ndarray, target_rows: np.ndarray, draft_rows: np.ndarray) -> tuple[Any, Any]:
@@ -310,17 +310,48 @@ class Shipped(BlackBox, Verifier):
         return target, draft
 
     def batch_law(
-        self, rows: Sequence[Row] | Sequence[Request]
-    ) -> tuple[dict[tuple[tuple[int, ...], ...], Fraction], Fraction]:
-        """The probability of every output of a batch, and of runs with a box's answer."""
-        nothing = np.empty((0, 0))
+        self, rows: Sequence[Row] | Sequence[Request], behind: Sequence[Branch] | None = None
+    ) -> tuple[dict[tuple[Tokens, ...], Fraction], Fraction]:
+        """The probability of every output of a batch, and of runs with a box's answer.
+
+        Args:
+            rows: the requests.
+            behind: the decisions of another call with these requests, for the law of the call after it.
+        """
+        nothing, size = np.empty((0, 0)), rows[0][1].shape[-1]
 
         def once(tape: Tape) -> tuple[Tokens, ...]:
             call = Call(nothing, nothing, nothing, tape, self.journal)
             with intercepted(tape, self.journal, call.generator), users_code(self.words, self.sampler):
-                return tuple(map(tuple, verified_batch(self.sampler, call, rows)))
+                for tape.call in range(1 if behind is None else 2):
+                    found = verified_batch(self.sampler, call, rows)
+                call.check_inputs()
+            return tuple(_known(self.tokens(tokens), size) for tokens in found)
 
-        return self._law_of_runs(once, tuple(() for _ in rows))
+        nothing_found: tuple[Tokens, ...] = tuple(() for _ in rows)
+        law, undecided = self._law_of_runs(once, nothing_found, behind or ())
+        share = sum(law.values(), Fraction(0))
+        return {tokens: mass / share for tokens, mass in law.items()}, undecided / share
+
+    def first_decisions(self, rows: Sequence[Row] | Sequence[Request]) -> list[Branch]:
+        """The decisions of the first run on a batch."""
+        nothing = np.empty((0, 0))
+
+        def once(tape: Tape) -> list[Branch]:
+            call = Call(nothing, nothing, nothing, tape, self.journal)
+            with intercepted(tape, self.journal, call.generator), users_code(self.words, self.sampler):
+                verified_batch(self.sampler, call, rows)
+            return list(tape.made)
+
+        return next(iter(all_runs(once))).result
+
+
+def _known(tokens: Tokens, size: int) -> Tokens:
+    """Tokens of the vocabulary."""
+    unknown = [token for token in tokens if not 0 <= token < size]
+    if unknown:
+        raise UndefinedDrawError(f"it returns the token {unknown[0]}, which is not in 0..{size - 1}")
+    return tokens
 
 
 def _text(tokens: Any) -> str:

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from fractions import Fraction
+from itertools import islice
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -31,6 +32,8 @@ TEMPERATURE = 0.5
 """The temperature of the logits processor; the logits are scaled so that the result is the target."""
 SEED = 1
 """The seed of the generator that samplers are given."""
+MOST_TOKENS = 10_000
+"""A sampler returns fewer tokens, for fewer requests."""
 ROUND, ROUND_BATCH = "round", "round_batch"
 """The signatures of functions that draft and verify (``drafting_rounds``), one request or several."""
 
@@ -54,6 +57,8 @@ class Call:
     tape: Tape
     journal: Journal
     generator: torch.Generator = field(init=False)
+    lent: list[tuple[str, torch.Tensor, torch.Tensor]] = field(init=False, default_factory=list)
+    """The names of tensors that the sampler was handed, the tensors, and copies of them."""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "generator", new_generator(self.tape))
@@ -76,10 +81,15 @@ class Call:
     @contextmanager
     def inputs(self, **tensors: torch.Tensor) -> Iterator[dict[str, torch.Tensor]]:
         """Arguments for the sampler; an argument that is changed in place is a finding."""
-        copies = {name: tensor.clone() for name, tensor in tensors.items()}
+        lent = [(name, tensor, tensor.clone()) for name, tensor in tensors.items()]
+        self.lent.extend(lent)
         yield tensors
-        for name, tensor in tensors.items():
-            if not torch.equal(tensor, copies[name]):
+        self.check_inputs(lent)
+
+    def check_inputs(self, lent: Sequence[tuple[str, torch.Tensor, torch.Tensor]] | None = None) -> None:
+        """Compare the tensors that were handed over, by default all: a later call may change them, too."""
+        for name, tensor, copy in self.lent if lent is None else lent:
+            if not torch.equal(tensor, copy):
                 self.journal.findings.add(("contract", f"its argument {name} is changed in place"))
 
 
@@ -116,11 +126,23 @@ def _speculative_sampling(function: Callable[..., Any], call: Call) -> list[int]
             given["candidate_input_ids"], given["candidate_logits"], call.paths.shape[1], given["new_logits"]
         )
     found = tokens[0].tolist()
-    if len(found) != int(accepted) + 1:
+    if _number(accepted) != len(found) - 1:
         call.journal.findings.add(
-            ("contract", f"it returns {len(found)} tokens and says that {int(accepted)} are accepted")
+            ("contract", f"it returns {len(found)} tokens and says that {_number(accepted)} are accepted")
         )
     return found
+
+
+def _number(value: Any) -> Any:
+    return value.item() if isinstance(value, torch.Tensor) and value.numel() == 1 else value
+
+
+def _whole(value: Any, most: int, what: str, least: int = 0) -> int:
+    """A whole number between two ends, of any type."""
+    number = _number(value)
+    if not isinstance(number, (int, float, np.integer, np.floating)) or number not in range(least, most + 1):
+        raise UndefinedDrawError(f"it says that {what} is {number!r}, which is not in {least}..{most}")
+    return int(number)
 
 
 def _evaluate_posterior(function: Callable[..., Any], call: Call) -> list[int]:
@@ -132,11 +154,14 @@ def _evaluate_posterior(function: Callable[..., Any], call: Call) -> list[int]:
         best, accepted, row = function(
             given["logits"], given["candidates"], lambda input_ids, logits: logits / TEMPERATURE
         )
-    weights = row.flatten().tolist()
+    weights, size = row.flatten().tolist(), call.target_rows.shape[-1]
+    if len(weights) != size:
+        raise UndefinedDrawError(f"it returns a row of {count_text(len(weights), 'number')}, not {size}")
     if not 0 < sum(weights) < math.inf or min(weights) < 0:
         raise UndefinedDrawError(f"it returns the row {weights}, from which no token can be drawn")
-    correction = CoinGenerator(call.tape).choices(range(row.numel()), weights)
-    return [*call.paths[int(best), : int(accepted)].tolist(), *correction]
+    correction = CoinGenerator(call.tape).choices(range(size), weights)
+    path = call.paths[_whole(best, len(call.paths) - 1, "the best path")].tolist()
+    return [*path[: _whole(accepted, len(path), "the number of accepted tokens")], *correction]
 
 
 def _coins(function: Callable[..., Any], call: Call) -> list[int]:
@@ -198,7 +223,8 @@ def _reject_children(function: Callable[..., Any], call: Call) -> list[int]:
             target = given.pop("target_probs")
             coins = [_uniform(call, shape) for shape in ((1, len(children)), (1,))]
             found, positions = function(target, ChildProposals(**given), *coins)[:2]
-        token, place = int(found[0]), int(positions[0])
+        token = _whole(found[0], size - 1, "the token")
+        place = _whole(positions[0], size - 1, "the accepted position", least=-size)
         tokens.append(token)
         if place < 0:
             return tokens
@@ -266,8 +292,13 @@ def verified_batch(function: Callable[..., Any], call: Call, rows: Sequence[Any]
         for number, row in enumerate(rows)
         for name, tensor in zip(row._fields[:3], row[:3], strict=True)
     }
+    handed = list(rows)
     with call.inputs(**tensors):
-        found = [_token_list(tokens) for tokens in function(rows, call.generator)]
+        # All of them before the first is read: requests may share the memory of their tokens.
+        returned = list(islice(function(handed, call.generator), MOST_TOKENS))
+        found = list(map(_token_list, returned))
+    if list(map(id, handed)) != list(map(id, rows)):
+        call.journal.findings.add(("contract", "its argument rows is changed in place"))
     if len(found) != len(rows):
         raise InvalidOutcomeError(
             f"the sampler returned the tokens of {count_text(len(found), 'request')}, expected {len(rows)}"
@@ -280,7 +311,12 @@ def _drafts_itself(function: Callable[..., Any], call: Call) -> list[int]:
 
 
 def _token_list(returned: Any) -> list[int]:
-    return returned.flatten().tolist() if isinstance(returned, torch.Tensor) else list(returned)
+    if isinstance(returned, torch.Tensor):
+        return returned.flatten().tolist()
+    tokens = list(islice(returned, MOST_TOKENS))
+    if len(tokens) == MOST_TOKENS:
+        raise InvalidOutcomeError(f"the sampler returned {MOST_TOKENS} tokens or more, or does not end")
+    return tokens
 
 
 SIGNATURES: Mapping[str, Signature] = {

@@ -31,7 +31,7 @@ import torch
 from torch.utils._python_dispatch import _disable_current_modes
 
 from spectheory.auditing.tape.decisions import JUDGE_BY_SAMPLES, Interval, NotEnumerableError, Tape
-from spectheory.auditing.tape.races import Clock, Exponential, Pick, clock_after, lower_end
+from spectheory.auditing.tape.races import Clock, Exponential, Pick, clock_after, lower_end, only_a_race
 
 
 @dataclass(frozen=True)
@@ -375,6 +375,8 @@ def followed_on(name: str, entries: Sequence[Any], number: Number, bounds: Seque
         is_near_0 = name == "clamp" and bounds[1] is None and bounds[0] <= LARGEST_SHIFT
         if (is_shift or is_near_0) and not clock().logarithm:
             return clock()
+        if any(isinstance(entry, torch.dtype) for entry in entries):
+            raise only_a_race(name)
         return clock_after(name, *(clock() if entry is before else entry for entry in entries))
 
     return replace(number, clock=after)

@@ -177,7 +177,15 @@ def test_the_shapes_that_are_named_are_those_of_the_requests() -> None:
         assert {each[1].shape[-1] for each in requests} == {3}
         assert {each[2].shape[-2] for each in requests} == lengths
         assert {len(each.paths) if signature == "path_batch" else 1 for each in requests} == paths
-    assert SHAPES == {"batch": "V = 3, L = 1 to 3", "path_batch": "V = 3, L = 1 and 2, K = 2 and 3"}
+    assert SHAPES == {"batch": "V = 3, L = 1 to 3", "path_batch": "V = 3, (L, K) = (1, 2), (1, 3) and (2, 2)"}
+    several = [each[0].shape for _, batch in batches_of(Shipped(list, "path_batch")) for each in batch]
+    assert {(length, drafts) for drafts, length in several} == {(1, 2), (1, 3), (2, 2)}
+    ragged = [
+        batch for words, batch in batches_of(Shipped(list, "batch", mixes=("ragged",))) if words == "ragged"
+    ]
+    assert {tuple(len(each.draft_tokens) for each in batch) for batch in ragged} == {
+        (1, 2), (2, 1), (2, 3), (3, 2), (1, 3), (3, 1),
+    }  # fmt: skip
     for row in (FIRST, SECOND, LONG, BESIDE_LONG):
         for token, target, draft in zip(*row[:3], strict=False):
             assert target[token] >= draft[token] or int((target > draft).sum()) == 2
@@ -206,7 +214,7 @@ def test_what_combined_numbers_hide_is_not_decided() -> None:
     for undecided in (Fraction(1, 10), Fraction(0)):
         sampler = Shipped(batch_token_verification, "batch")
 
-        def known(rows: Any, undecided: Fraction = undecided) -> Any:
+        def known(rows: Any, behind: Any = None, undecided: Fraction = undecided) -> Any:
             return {tuple((0,) for _ in rows): Fraction(1)}, undecided
 
         sampler.batch_law = known  # type: ignore[method-assign]

@@ -46,6 +46,11 @@ def test_the_path_is_neither_accepted_nor_rejected_for_certain() -> None:
     assert least_accepted(forbidden) == ((1,), 1)
 
 
+def in_the_next_call(shipped: Shipped) -> set[str]:
+    """Findings, but for the seed that the specimen gives its generator in every call."""
+    return {text for kind, text in shipped.journal.findings if "a seed" not in text}
+
+
 def test_what_is_found_there() -> None:
     """A coin that two calls use; nothing where numbers are fresh, and nothing without a correction by two."""
     for sampler, pair, finds in (
@@ -55,7 +60,7 @@ def test_what_is_found_there() -> None:
     ):
         shipped = Shipped(sampler, "sampler")
         assert call_twice(shipped, one_path(pair)) > 1
-        assert bool(shipped.journal.findings) is finds
+        assert bool(in_the_next_call(shipped)) is finds
 
 
 def reseeds(paths: Any, target_rows: Any, draft_rows: Any, generator: Any) -> list[int]:
@@ -88,11 +93,11 @@ def test_numbers_of_one_call_in_the_next() -> None:
     only where it draws one of two tokens; the law of both calls says the same."""
     shipped = Shipped(coins_of_positions, "sampler")
     assert follow_two_calls(shipped, *TWO_TOKENS) == 16
-    assert shipped.journal.findings == set()
+    assert in_the_next_call(shipped) == set()
     assert follow_two_calls(shipped, *THREE_TOKENS, max_runs=2) == 2  # the first branch accepts
-    assert shipped.journal.findings == set()
+    assert in_the_next_call(shipped) == set()
     assert follow_two_calls(shipped, *THREE_TOKENS) == 20  # after a rejection the next coin is known
-    assert {text for _, text in shipped.journal.findings} == {
+    assert in_the_next_call(shipped) == {
         "rand reads random numbers that rand has used in the call before",
         "after the tokens [1] the next call has another law, total variation 0.5",
     }
