@@ -511,10 +511,18 @@ def copies_of(given: Any) -> Any:
         return deepcopy(given)
 
 
+LONGEST_NAME = 80
+
+
 def _text(user_object: Any, attribute: str, default: str) -> str:
     value = getattr(user_object, attribute, default)
     if not issubclass(type(value), str) or not value or not str.isprintable(value):
         raise InvalidInputError(
             f"{attribute} of verifier {type(user_object).__name__} must be a printable text, got {value!r}"
+        )
+    if attribute == "name" and (":" in value or len(value) > LONGEST_NAME):
+        raise InvalidInputError(
+            f"name of verifier {type(user_object).__name__} must have at most {LONGEST_NAME} characters and "
+            f"no colon, since verdicts begin with it; got {value!r}"
         )
     return str.__str__(value)

@@ -222,6 +222,16 @@ def test_the_suite_follows_the_drafts_a_verifier_is_meant_for() -> None:
     assert {case.pair.draft_length for case in suite_for(verifiers["kseq"])} == {1}
 
 
+def test_shapes_that_an_arithmetic_did_not_see_are_counted() -> None:
+    """Torch judges every other case in one precision, and large cases are judged in rationals alone."""
+    large = SuiteCase("large", instances.random_rational(1, 3, 3), Iid(3))
+    scope = certify_suite("token", [*cases_of(1), large]).scope
+    assert (3, 3, 3) in scope.shapes
+    assert "float64 at 1 of 2 shapes" in scope.refused
+    small = certify_suite("token", cases_of(1, 2)).scope.refused
+    assert not any(words.startswith(("float64 at", "float32 at")) for words in small)
+
+
 def test_a_suite_of_ones_own() -> None:
     """Any cases; a verifier that refuses them all gets no verdict."""
     case = SuiteCase("mine", instances.sticky_chain(2), Iid(2))

@@ -1,0 +1,204 @@
+"""Samplers with the right law in every call that is looked at alone, which break what an audit relies on."""
+
+import itertools
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+import torch
+
+from spectheory import audit, instances
+from spectheory.auditing.rounds.batches import audit_batches
+from spectheory.auditing.subjects.round_specimens import speculative_round
+from spectheory.auditing.subjects.shipped import Shipped
+from spectheory.auditing.subjects.specimens import batch_token_verification, token_verification
+from spectheory.auditing.subjects.tree_specimens import reject_children
+from spectheory.auditing.verdicts.audit_certificate import DEFECT, NOT_DECIDED
+from spectheory.foundation.errors import InvalidOutcomeError
+
+PAIRS = {"thirds": instances.two_token(1)}
+SEED = "contract: it gives the generator that it is handed a seed"
+CHANGED = "is changed in place"
+REPORTED = "drafts do not have the law of the rows that are reported for them"
+KEPT: list[torch.Tensor] = []
+
+
+def gives_a_seed(*given: Any) -> Any:
+    """Calls 2 and 3 read the same numbers."""
+    found = token_verification(*given)
+    given[-1].manual_seed(7)
+    return found
+
+
+def gives_a_state(*given: Any) -> Any:
+    found = token_verification(*given)
+    given[-1].set_state(torch.Generator().manual_seed(7).get_state())
+    return found
+
+
+def changes_the_call_before(*given: Any) -> Any:
+    """The tensors that it was handed then."""
+    for tensor in KEPT:
+        tensor.zero_()
+    KEPT[:] = given[1:3]
+    return token_verification(*given)
+
+
+def without_end(*given: Any) -> Iterator[int]:
+    return itertools.repeat(0)
+
+
+def half_precision_noise(paths: Any, target_rows: Any, draft_rows: Any, generator: Any) -> Any:
+    noise = -(-torch.rand(target_rows[0, 0].shape, generator=generator).log()).log()
+    return [int((target_rows[0, 0].log() + noise).to(torch.bfloat16).argmax())]
+
+
+@pytest.mark.parametrize(
+    ("sampler", "said"),
+    [(gives_a_seed, SEED), (gives_a_state, SEED), (changes_the_call_before, CHANGED)],
+)
+def test_what_outlasts_a_call_is_a_defect(sampler: Callable[..., Any], said: str) -> None:
+    KEPT.clear()
+    found = audit(sampler, PAIRS, num_drafts=1)
+    assert found.verdict == DEFECT
+    assert said in " ".join(found.reasons)
+    assert audit(token_verification, PAIRS, num_drafts=1).is_lossless
+
+
+def test_an_iterator_without_end_is_refused() -> None:
+    with pytest.raises(InvalidOutcomeError, match="10000 tokens or more, or does not end"):
+        audit(without_end, PAIRS, num_drafts=1)
+
+
+def test_another_precision_of_noise_is_not_blamed_on_the_sampler() -> None:
+    found = audit(half_precision_noise, PAIRS, num_drafts=1)
+    assert found.verdict == NOT_DECIDED
+    assert "applies to to exponential random numbers" in found.headline()
+
+
+class TokensOfTheBatchBefore:
+    """From its second batch on, the second request gets the tokens of the first."""
+
+    __name__ = "tokens_of_the_batch_before"
+    known: Any = None
+
+    def __call__(self, rows: Any, generator: Any) -> Any:
+        found = batch_token_verification(rows, generator)
+        is_first, self.known = self.known is not generator, generator
+        return found if is_first or len(rows) == 1 else [found[0], found[0]]
+
+
+def in_one_buffer(rows: Any, generator: Any) -> Any:
+    """Requests of as many tokens get the same memory."""
+    buffers: dict[int, torch.Tensor] = {}
+    for tokens in batch_token_verification(rows, generator):
+        buffer = buffers.setdefault(len(tokens), torch.empty(len(tokens), dtype=torch.long))
+        buffer[:] = torch.tensor(tokens)
+        yield buffer
+
+
+def empties_its_rows(rows: Any, generator: Any) -> Any:
+    found = batch_token_verification(rows, generator)
+    rows.clear()
+    return found
+
+
+@pytest.mark.parametrize(
+    ("sampler", "said"),
+    [
+        (TokensOfTheBatchBefore(), "behind a batch the tokens of the next one have another law"),
+        (in_one_buffer, "another law than alone"),
+        (empties_its_rows, "its argument rows is changed in place"),
+    ],
+)
+def test_batches_are_looked_at_whole_and_twice(sampler: Any, said: str) -> None:
+    shipped = Shipped(sampler, "batch")
+    audit_batches(shipped)
+    assert any(said in text for _, text in shipped.journal.findings)
+
+
+@pytest.mark.parametrize("wrong", [float, complex, lambda token: [token]])
+def test_tokens_of_batches_are_tokens(wrong: Callable[[int], Any]) -> None:
+    def sampler(rows: Any, generator: Any) -> Any:
+        found = batch_token_verification(rows, generator)
+        return found if len(rows) == 1 else [list(map(wrong, tokens)) for tokens in found]
+
+    with pytest.raises(InvalidOutcomeError, match="expected token ids"):
+        audit_batches(Shipped(sampler, "batch"))
+
+
+def posterior(best: Any, accepted: Any, row: Callable[[Any], Any] = lambda row: row) -> Callable[..., Any]:
+    """Accepts nothing and has the target's row drawn, which is lossless; what it says is given."""
+
+    def sampler(logits: Any, candidates: Any, logits_processor: Any) -> Any:
+        return best, accepted, row(logits_processor(None, logits[0])[0].softmax(-1))
+
+    return sampler
+
+
+@pytest.mark.parametrize(
+    ("sampler", "said"),
+    [
+        (posterior(0, -1), "the number of accepted tokens is -1, which is not in 0..1"),
+        (posterior(0, 2), "the number of accepted tokens is 2"),
+        (posterior(0, 0.5), "the number of accepted tokens is 0.5"),
+        (posterior(0, "0"), "the number of accepted tokens is '0'"),
+        (posterior(torch.tensor(-1), 0), "the best path is -1"),
+        (posterior(0, 0, lambda row: torch.cat([row, row])), "a row of 4 numbers, not 2"),
+    ],
+)
+def test_counts_and_rows_must_fit(sampler: Callable[..., Any], said: str) -> None:
+    found = audit(sampler, PAIRS, signature="evaluate_posterior", num_drafts=1)
+    assert found.verdict == DEFECT
+    assert said in " ".join(found.reasons)
+    assert audit(
+        posterior(0, torch.tensor([0])), PAIRS, signature="evaluate_posterior", num_drafts=1
+    ).is_lossless
+
+
+def test_children_are_whole_numbers() -> None:
+    def sampler(*given: Any) -> Any:
+        tokens, positions = reject_children(*given)
+        return tokens + 0.5, positions
+
+    found = audit(sampler, PAIRS, signature="reject_children")
+    assert found.verdict == DEFECT
+    assert "the token is 0.5, which is not in 0..1" in " ".join(found.reasons)
+    assert audit(reject_children, PAIRS, signature="reject_children").is_lossless
+
+
+def reporting(change: Callable[[Any], Any]) -> Callable[..., Any]:
+    def play(*given: Any) -> Any:
+        drafted, reported, tokens = speculative_round(*given)
+        return drafted, change(reported), tokens
+
+    return play
+
+
+@pytest.mark.parametrize("scale", [-1, 3, 1e-40])
+def test_reported_rows_are_compared_as_they_are(scale: float) -> None:
+    """A multiple of a law is none."""
+    found = audit(reporting(lambda rows: scale * rows), PAIRS, signature="round")
+    assert found.verdict == DEFECT
+    assert REPORTED in " ".join(found.reasons)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [lambda rows: rows * float("nan"), lambda rows: rows.log() - float("inf"), lambda rows: rows + 0j, str],
+)
+def test_reported_rows_are_finite_floats(change: Callable[[Any], Any]) -> None:
+    with pytest.raises(InvalidOutcomeError, match="reports draft probabilities that are no finite floats"):
+        audit(reporting(change), PAIRS, signature="round")
+
+
+def test_a_round_leaves_its_text_alone() -> None:
+    def play(text: list[int], *given: Any) -> Any:
+        found = speculative_round(list(text), *given)
+        text.append(0)
+        return found
+
+    found = audit(play, PAIRS, signature="round")
+    assert found.verdict == DEFECT
+    assert "its argument text is changed in place" in " ".join(found.reasons)
+    assert audit(speculative_round, PAIRS, signature="round").is_lossless
