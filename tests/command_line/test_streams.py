@@ -85,7 +85,8 @@ def test_closed_pipes(command: str, code: int, folder: Path, monkeypatch: pytest
 
     found, size, size_of_errors = run(1e9)
     assert found == code
-    for room in {0, size // 2, max(size - 1, 0)}:
+    is_slow = command.startswith(("audit", "simulate", "generate"))
+    for room in {size // 2} if is_slow else {0, size // 2, max(size - 1, 0)}:
         assert run(room) == (code, room, size_of_errors)
     assert run(0, 0) == (code, 0, 0)
     assert run(1e9, 0, errno.ENOSPC)[0] == code  # nobody can be told that stderr is full

@@ -56,6 +56,7 @@ def pair() -> LanguageModelPair:
     return tiny_pair()
 
 
+@pytest.mark.deep
 def test_ceilings_along_texts(pair: LanguageModelPair) -> None:
     """Of ``token`` it is what it earns, within four joint errors; no other number of the run is changed."""
     names = ["token", "spectr", "block"]

@@ -238,8 +238,8 @@ def test_a_module_of_triton_that_comes_between_runs(monkeypatch: pytest.MonkeyPa
     ("before", "environment", "says"),
     [
         ("", "", "True False False"),
-        ("import triton.language\n", "", "True False False"),
-        ("import triton.language\n", "1", "True True True"),
+        pytest.param("import triton.language\n", "", "True False False", marks=pytest.mark.deep),
+        pytest.param("import triton.language\n", "1", "True True True", marks=pytest.mark.deep),
     ],
     ids=["later", "before", "a process that interprets"],
 )

@@ -155,9 +155,8 @@ def test_spectr_gbv_is_flagged_where_it_divides_zero_by_zero(group: str) -> None
         assert not certify("spectr_gbv", case.pair, case.num_drafts, with_optimum=False).is_valid, case
 
 
-@pytest.mark.parametrize(
-    "group", ["random-V4-L2-K2", pytest.param("random-V3-L3-K2", marks=pytest.mark.deep)]
-)
+@pytest.mark.deep
+@pytest.mark.parametrize("group", ["random-V4-L2-K2", "random-V3-L3-K2"])
 def test_optimal_multipath_attains_the_optimum_of_larger_trees(group: str) -> None:
     """16 and 27 leaves: exactly the antichain program's value, or within its bounds."""
     for case in GROUPS[group][:1]:

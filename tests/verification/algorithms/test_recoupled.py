@@ -96,7 +96,7 @@ def test_over_block_one_draft_changes_nothing() -> None:
     ("pair", "num_drafts"),
     [
         (instances.two_token(2), 2),
-        (instances.two_token(2), 3),
+        pytest.param(instances.two_token(2), 3, marks=pytest.mark.deep),
         (instances.random_rational([7, 485], 3, 2), 2),
         pytest.param(
             instances.random_rational([5, 56], 3, 2, equal_row_probability=0.3), 4, marks=pytest.mark.deep
