@@ -165,8 +165,6 @@ def _intercepted(tape: Tape, journal: Journal, handed: Sequence[torch.Generator]
             steps.check()
             if torch.default_generator.initial_seed() != seed:
                 journal.findings.add(("contract", "it gives torch's global generator a seed"))
-            if steps.is_seeded(handed):
-                journal.findings.add(("contract", "it gives the generator that it is handed a seed"))
     finally:
         torch.set_rng_state(torch_state)
     if _states(journal.generators) != before:
@@ -231,11 +229,6 @@ class _Steps:
                 raise HiddenRandomnessError(
                     "the sampler draws from a generator of torch where it is not followed, as in a thread"
                 )
-
-    def is_seeded(self, generators: Sequence[torch.Generator]) -> bool:
-        """Whether one of these has another seed: the next call may read the same numbers as the one after."""
-        known = (self._known[id(generator)] for generator in generators)
-        return any(generator.initial_seed() != seed for generator, seed, _ in known)
 
     def after(self, generator: torch.Generator) -> None:
         """A draw that is followed has ended."""

@@ -21,7 +21,7 @@ import torch
 from spectheory.auditing.following.intercept import intercepted
 from spectheory.auditing.subjects.draft_generators import Reported, laws_of_drafts
 from spectheory.auditing.subjects.shipped import Shipped, Tokens
-from spectheory.auditing.subjects.signatures import ROUND, ROUND_BATCH, new_generator
+from spectheory.auditing.subjects.signatures import ROUND, ROUND_BATCH, check_seeds, new_generator
 from spectheory.auditing.tape.decisions import Tape
 from spectheory.foundation.errors import InvalidOutcomeError
 from spectheory.foundation.exact_numbers import exact_number
@@ -147,15 +147,18 @@ class DraftingRound(Shipped):
             play = lambda texts, *others: [self.sampler(texts[0], *others)]  # noqa: E731
         texts: list[list[int]] = [[] for _ in range(requests)]
         returned: list[list[Any]] = [[] for _ in texts]
+        seeds: list[int] = []
         with intercepted(tape, self.journal, generator), users_code(f"round {self.name!r}", self.sampler):
             for tape.call in range(times):
                 lent = [list(text) for text in texts]
                 found = list(play(list(lent), target, draft, pair.draft_length, generator))
+                seeds.append(generator.initial_seed())
                 if lent != texts:
                     self.journal.findings.add(("contract", "its argument text is changed in place"))
                 for text, rounds, (drafted, reported, tokens) in zip(texts, returned, found, strict=True):
                     rounds.append((drafted, reported, tokens))
                     text += self.tokens(tokens)
+        check_seeds(self.journal, tape, seeds)
         return [[self._checked(pair, *round_) for round_ in rounds] for rounds in returned]
 
     def _checked(self, pair: ModelPair, drafted: Any, reported: Any, tokens: Any) -> Played:

@@ -26,6 +26,7 @@ from spectheory.auditing.subjects.signatures import (
     Call,
     Request,
     Row,
+    check_seeds,
     signature_called,
     verified_batch,
     with_point_mass_drafts,
@@ -266,11 +267,13 @@ class Shipped(BlackBox, Verifier):
             raise HiddenRandomnessError(f"{HIDDEN}: {gave} for the same numbers")
 
     def calls(self, call: Call, times: int = 1) -> tuple[Tokens, ...]:
-        returned = []
+        returned, seeds = [], []
         with intercepted(call.tape, self.journal, call.generator), users_code(self.words, self.sampler):
             for call.tape.call in range(times):
                 returned.append(self.signature.call(self.sampler, call))
+                seeds.append(call.generator.initial_seed())
             call.check_inputs()
+        check_seeds(self.journal, call.tape, seeds)
         return tuple(map(self.tokens, returned))
 
     def _law(self, paths: np.ndarray, target_rows: np.ndarray, draft_rows: np.ndarray) -> tuple[Any, Any]:
@@ -321,11 +324,13 @@ class Shipped(BlackBox, Verifier):
         nothing, size = np.empty((0, 0)), rows[0][1].shape[-1]
 
         def once(tape: Tape) -> tuple[Tokens, ...]:
-            call = Call(nothing, nothing, nothing, tape, self.journal)
+            call, seeds = Call(nothing, nothing, nothing, tape, self.journal), []
             with intercepted(tape, self.journal, call.generator), users_code(self.words, self.sampler):
                 for tape.call in range(1 if behind is None else 2):
                     found = verified_batch(self.sampler, call, rows)
+                    seeds.append(call.generator.initial_seed())
                 call.check_inputs()
+            check_seeds(self.journal, tape, seeds)
             return tuple(_known(self.tokens(tokens), size) for tokens in found)
 
         nothing_found: tuple[Tokens, ...] = tuple(() for _ in rows)

@@ -43,6 +43,16 @@ def new_generator(tape: Tape) -> torch.Generator:
     return torch.Generator().manual_seed(SEED + tape.seed)
 
 
+def check_seeds(journal: Journal, tape: Tape, seeds: Sequence[int]) -> None:
+    """Compare the seeds that a generator has after consecutive calls: a counter goes on, a constant does not.
+
+    Where two calls leave the same seed, the call after the second reads the numbers that the second has read.
+    """
+    given = [seed for seed in seeds if seed != SEED + tape.seed]
+    if len(set(given)) < len(given):
+        journal.findings.add(("contract", "it gives its generator the same seed in every call"))
+
+
 @dataclass(frozen=True)
 class Call:
     """One call of a sampler, on paths [K, L], target_rows [K, L+1, V] and draft_rows [K, L, V].

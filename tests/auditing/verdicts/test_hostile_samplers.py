@@ -17,7 +17,7 @@ from spectheory.auditing.verdicts.audit_certificate import DEFECT, NOT_DECIDED
 from spectheory.foundation.errors import InvalidOutcomeError
 
 PAIRS = {"thirds": instances.two_token(1)}
-SEED = "contract: it gives the generator that it is handed a seed"
+SEED = "contract: it gives its generator the same seed in every call"
 CHANGED = "is changed in place"
 REPORTED = "drafts do not have the law of the rows that are reported for them"
 KEPT: list[torch.Tensor] = []
@@ -27,6 +27,13 @@ def gives_a_seed(*given: Any) -> Any:
     """Calls 2 and 3 read the same numbers."""
     found = token_verification(*given)
     given[-1].manual_seed(7)
+    return found
+
+
+def counts(*given: Any) -> Any:
+    """The honest partner: an engine's counter goes on."""
+    found = token_verification(*given)
+    given[-1].manual_seed(given[-1].initial_seed() + len(found))
     return found
 
 
@@ -63,6 +70,7 @@ def test_what_outlasts_a_call_is_a_defect(sampler: Callable[..., Any], said: str
     assert found.verdict == DEFECT
     assert said in " ".join(found.reasons)
     assert audit(token_verification, PAIRS, num_drafts=1).is_lossless
+    assert audit(counts, PAIRS, num_drafts=1).is_lossless
 
 
 def test_an_iterator_without_end_is_refused() -> None:
