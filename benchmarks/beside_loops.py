@@ -433,7 +433,8 @@ def main() -> int:
         document["exponents"] += laws_and_optima.exponents(document["laws"])
         for row in document["laws"]:
             numbers[row["what"], row["shape"]] = row.get("to_beside", row["seconds"])
-            numbers["certify", row["shape"]] = row.get("certify_to_beside", 0)
+            if "certify_to_beside" in row:
+                numbers["certify", row["shape"]] = row["certify_to_beside"]
     if "jobs".startswith(asked):
         seconds = jobs(given.repeats)
         numbers["jobs", ""] = seconds["auto"] / seconds["one"]

@@ -512,6 +512,17 @@ def copies_of(given: Any) -> Any:
 
 
 LONGEST_NAME = 80
+"""The characters of a name, with which verdicts begin."""
+
+
+def check_name(name: str, whose: str) -> str:
+    """A name that cannot be read as a verdict."""
+    if ":" in name or len(name) > LONGEST_NAME or not name.isprintable():
+        raise InvalidInputError(
+            f"the name of {whose} must be printable, of at most {LONGEST_NAME} characters and without a "
+            f"colon, since verdicts begin with it; got {name!r}"
+        )
+    return name
 
 
 def _text(user_object: Any, attribute: str, default: str) -> str:
@@ -520,9 +531,5 @@ def _text(user_object: Any, attribute: str, default: str) -> str:
         raise InvalidInputError(
             f"{attribute} of verifier {type(user_object).__name__} must be a printable text, got {value!r}"
         )
-    if attribute == "name" and (":" in value or len(value) > LONGEST_NAME):
-        raise InvalidInputError(
-            f"name of verifier {type(user_object).__name__} must have at most {LONGEST_NAME} characters and "
-            f"no colon, since verdicts begin with it; got {value!r}"
-        )
-    return str.__str__(value)
+    text = str.__str__(value)
+    return check_name(text, f"verifier {type(user_object).__name__}") if attribute == "name" else text

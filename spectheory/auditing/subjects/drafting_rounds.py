@@ -12,7 +12,7 @@ import operator
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from fractions import Fraction
-from itertools import product
+from itertools import islice, product
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -151,7 +151,7 @@ class DraftingRound(Shipped):
         with intercepted(tape, self.journal, generator), users_code(f"round {self.name!r}", self.sampler):
             for tape.call in range(times):
                 lent = [list(text) for text in texts]
-                found = list(play(list(lent), target, draft, pair.draft_length, generator))
+                found = list(islice(play(lent, target, draft, pair.draft_length, generator), requests + 1))
                 seeds.append(generator.initial_seed())
                 if lent != texts:
                     self.journal.findings.add(("contract", "its argument text is changed in place"))
@@ -164,14 +164,13 @@ class DraftingRound(Shipped):
     def _checked(self, pair: ModelPair, drafted: Any, reported: Any, tokens: Any) -> Played:
         path, shape = self.tokens(drafted), (pair.draft_length, pair.vocab_size)
         try:
-            rows = torch.as_tensor(reported)
-            is_law = rows.is_floating_point() and bool(rows.isfinite().all())
+            rows: Any = torch.as_tensor(reported)
         except (TypeError, ValueError, RuntimeError):
-            is_law = False
-        if not is_law:
+            rows = None
+        if rows is None or rows.is_complex() or not rows.isfinite().all():
             raise InvalidOutcomeError(
-                f"round {self.name!r} reports draft probabilities that are no finite floats, as "
-                f"{type(reported).__name__}"
+                f"round {self.name!r} reports draft probabilities that are not finite real numbers; return a "
+                f"tensor of [L, V], got {type(reported).__name__}"
             )
         rows = rows.double()
         if len(path) != pair.draft_length or rows.shape != shape:

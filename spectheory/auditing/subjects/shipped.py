@@ -39,7 +39,7 @@ from spectheory.foundation.exact_numbers import fractions_if_exact
 from spectheory.pairs.contexts import prefix_numbers, rows_along
 from spectheory.pairs.drafts import SAMPLED_PROCESSES, DraftProcess, WithoutReplacement
 from spectheory.pairs.pair import ModelPair
-from spectheory.verification.verifier import Verifier, users_code
+from spectheory.verification.verifier import Verifier, check_name, users_code
 
 T = TypeVar("T")
 Tokens = tuple[int, ...]
@@ -164,7 +164,8 @@ class Shipped(BlackBox, Verifier):
         stand_ins: Sequence[str] = (),
         seeds: Sequence[str] = (),
     ) -> None:
-        super().__init__(function, name or str(getattr(function, "__name__", "sampler")), max_runs)
+        called = name or str(getattr(function, "__name__", "sampler"))
+        super().__init__(function, check_name(called, "a sampler"), max_runs)
         self.signature_name, self.signature = signature, signature_called(signature)
         self.provenance = provenance or Provenance.of(function)
         self.source = f"{self.provenance.package} {self.provenance.version}".strip() or self.provenance.file  # type: ignore[misc]
@@ -321,34 +322,41 @@ class Shipped(BlackBox, Verifier):
             rows: the requests.
             behind: the decisions of another call with these requests, for the law of the call after it.
         """
-        nothing, size = np.empty((0, 0)), rows[0][1].shape[-1]
-
-        def once(tape: Tape) -> tuple[Tokens, ...]:
-            call, seeds = Call(nothing, nothing, nothing, tape, self.journal), []
-            with intercepted(tape, self.journal, call.generator), users_code(self.words, self.sampler):
-                for tape.call in range(1 if behind is None else 2):
-                    found = verified_batch(self.sampler, call, rows)
-                    seeds.append(call.generator.initial_seed())
-                call.check_inputs()
-            check_seeds(self.journal, tape, seeds)
-            return tuple(_known(self.tokens(tokens), size) for tokens in found)
-
-        nothing_found: tuple[Tokens, ...] = tuple(() for _ in rows)
-        law, undecided = self._law_of_runs(once, nothing_found, behind or ())
+        nothing: tuple[Tokens, ...] = tuple(() for _ in rows)
+        times = 1 if behind is None else 2
+        followed = -self.journal.runs
+        law, undecided = self._law_of_runs(
+            lambda tape: self._batches(tape, rows, times), nothing, behind or ()
+        )
+        followed += self.journal.runs
+        self.journal.pairs_of_calls += followed if times == 2 else 0
         share = sum(law.values(), Fraction(0))
         return {tokens: mass / share for tokens, mass in law.items()}, undecided / share
 
     def first_decisions(self, rows: Sequence[Row] | Sequence[Request]) -> list[Branch]:
-        """The decisions of the first run on a batch."""
-        nothing = np.empty((0, 0))
+        """The decisions of the first run on a batch that has a valid output; there must be one."""
 
-        def once(tape: Tape) -> list[Branch]:
-            call = Call(nothing, nothing, nothing, tape, self.journal)
-            with intercepted(tape, self.journal, call.generator), users_code(self.words, self.sampler):
-                verified_batch(self.sampler, call, rows)
+        def decisions(tape: Tape) -> list[Branch] | None:
+            try:
+                self._batches(tape, rows, 1)
+            except UndefinedDrawError:
+                return None
             return list(tape.made)
 
-        return next(iter(all_runs(once))).result
+        runs = (run.result for run in all_runs(decisions, self.max_runs))
+        return next(made for made in runs if made is not None)
+
+    def _batches(self, tape: Tape, rows: Sequence[Row] | Sequence[Request], times: int) -> tuple[Tokens, ...]:
+        """The tokens of the last of so many calls with a batch."""
+        nothing, size = np.empty((0, 0)), rows[0][1].shape[-1]
+        call, seeds = Call(nothing, nothing, nothing, tape, self.journal), []
+        with intercepted(tape, self.journal, call.generator), users_code(self.words, self.sampler):
+            for tape.call in range(times):
+                found = verified_batch(self.sampler, call, rows)
+                seeds.append(call.generator.initial_seed())
+            call.check_inputs()
+        check_seeds(self.journal, tape, seeds)
+        return tuple(_known(self.tokens(tokens), size) for tokens in found)
 
 
 def _known(tokens: Tokens, size: int) -> Tokens:

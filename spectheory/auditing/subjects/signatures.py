@@ -136,21 +136,27 @@ def _speculative_sampling(function: Callable[..., Any], call: Call) -> list[int]
             given["candidate_input_ids"], given["candidate_logits"], call.paths.shape[1], given["new_logits"]
         )
     found = tokens[0].tolist()
-    if _number(accepted) != len(found) - 1:
+    if type(_number(accepted)) not in NUMBERS or _number(accepted) != len(found) - 1:
         call.journal.findings.add(
             ("contract", f"it returns {len(found)} tokens and says that {_number(accepted)} are accepted")
         )
     return found
 
 
+NUMBERS = (int, float, bool)
+"""The types themselves: a class that is derived from one can compare as it likes."""
+
+
 def _number(value: Any) -> Any:
-    return value.item() if isinstance(value, torch.Tensor) and value.numel() == 1 else value
+    """A number of torch or numpy as Python's."""
+    is_one = isinstance(value, (torch.Tensor, np.ndarray, np.generic)) and math.prod(value.shape) == 1
+    return value.item() if is_one else value
 
 
 def _whole(value: Any, most: int, what: str, least: int = 0) -> int:
-    """A whole number between two ends, of any type."""
+    """A whole number between two ends."""
     number = _number(value)
-    if not isinstance(number, (int, float, np.integer, np.floating)) or number not in range(least, most + 1):
+    if type(number) not in NUMBERS or number not in range(least, most + 1):
         raise UndefinedDrawError(f"it says that {what} is {number!r}, which is not in {least}..{most}")
     return int(number)
 

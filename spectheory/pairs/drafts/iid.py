@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
-from itertools import combinations_with_replacement, islice, pairwise
-from math import comb, factorial, inf, log10
+from itertools import combinations_with_replacement, islice
+from math import comb, inf, log10
 from typing import ClassVar
 
 import numpy as np
@@ -15,6 +15,7 @@ from spectheory.foundation.arrays import hit_probability
 from spectheory.foundation.errors import InvalidInputError
 from spectheory.foundation.exact_numbers import to_flint, to_fractions
 from spectheory.foundation.validation import check_num_drafts, is_whole
+from spectheory.pairs.contexts import count_orders
 from spectheory.pairs.drafts.process import DraftProcess, DraftTuples, path_hits
 from spectheory.pairs.drafts.users import UserProcess, is_of_the_package
 from spectheory.pairs.pair import ModelPair
@@ -106,11 +107,4 @@ def _multisets(leaves: int, num_drafts: int, size: int) -> Iterator[tuple[np.nda
     """(positions [N, K] ascending, in how many orders each can be drawn)."""
     multisets = combinations_with_replacement(range(leaves), num_drafts)
     while batch := list(islice(multisets, size)):
-        positions = np.array(batch)
-        # K! over the factorials of how often each occurs: over the place of every entry among its equals.
-        place = np.ones(len(batch), dtype=object)
-        orders = np.full(len(batch), factorial(num_drafts), dtype=object)
-        for one, other in pairwise(positions.T):
-            place = np.where(one == other, place + 1, 1)
-            orders //= place
-        yield positions, orders
+        yield np.array(batch), np.array([count_orders(multiset) for multiset in batch])

@@ -196,7 +196,9 @@ def test_reported_rows_are_compared_as_they_are(scale: float) -> None:
     [lambda rows: rows * float("nan"), lambda rows: rows.log() - float("inf"), lambda rows: rows + 0j, str],
 )
 def test_reported_rows_are_finite_floats(change: Callable[[Any], Any]) -> None:
-    with pytest.raises(InvalidOutcomeError, match="reports draft probabilities that are no finite floats"):
+    with pytest.raises(
+        InvalidOutcomeError, match="draft probabilities that are not finite real numbers; return"
+    ):
         audit(reporting(change), PAIRS, signature="round")
 
 
