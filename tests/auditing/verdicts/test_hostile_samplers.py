@@ -14,7 +14,7 @@ from spectheory.auditing.subjects.shipped import Shipped
 from spectheory.auditing.subjects.specimens import batch_token_verification, token_verification
 from spectheory.auditing.subjects.tree_specimens import reject_children
 from spectheory.auditing.verdicts.audit_certificate import DEFECT, NOT_DECIDED
-from spectheory.foundation.errors import InvalidOutcomeError
+from spectheory.foundation.errors import InvalidInputError, InvalidOutcomeError
 
 PAIRS = {"thirds": instances.two_token(1)}
 SEED = "contract: it gives its generator the same seed in every call"
@@ -212,3 +212,48 @@ def test_a_round_leaves_its_text_alone() -> None:
     assert found.verdict == DEFECT
     assert "its argument text is changed in place" in " ".join(found.reasons)
     assert audit(speculative_round, PAIRS, signature="round").is_lossless
+
+
+def test_rows_of_whole_numbers_are_rows() -> None:
+    """The honest partner: a drafter that takes one token for certain, and says so in integers."""
+
+    def play(text: list[int], target: Any, draft: Any, draft_length: int, generator: Any) -> Any:
+        token = int(torch.multinomial(target(text), 1, generator=generator))
+        after = int(torch.multinomial(target([*text, 0]), 1, generator=generator))
+        return [0], torch.tensor([[1, 0]]), [0, after] if token == 0 else [token]
+
+    assert audit(play, PAIRS, signature="round").is_lossless
+
+
+class Liar(int):
+    """Equal to every number."""
+
+    def __eq__(self, other: object) -> bool:
+        return True
+
+    __hash__ = int.__hash__
+
+
+def test_a_number_that_is_equal_to_all_is_none() -> None:
+    found = audit(posterior(0, Liar(5)), PAIRS, signature="evaluate_posterior", num_drafts=1)
+    assert found.verdict == DEFECT
+
+
+def test_a_name_is_no_verdict() -> None:
+    def sampler(*given: Any) -> Any:
+        return token_verification(*given)
+
+    sampler.__name__ = "a: lossless on every pair"
+    with pytest.raises(InvalidInputError, match="the name of a sampler must be printable"):
+        audit(sampler, PAIRS, num_drafts=1)
+
+
+def test_a_batch_whose_first_run_is_invalid_is_a_defect() -> None:
+    """The second batch is followed behind a run with an output."""
+
+    def sampler(rows: Any, generator: Any) -> Any:
+        found = batch_token_verification(rows, generator)
+        return [[9] if tokens == [0, 0] and len(rows) > 1 else tokens for tokens in found]
+
+    found = audit(sampler, PAIRS, signature="batch")
+    assert found.verdict == DEFECT
