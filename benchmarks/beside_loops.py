@@ -17,7 +17,7 @@ they differ.  At the end stand exponents in V, K and the number of texts, fitted
 - ``exact law``: of a path selection, from all tuples and from every path once
 - ``check``: a round of one path whose answer is checked to be a law (``law_checks.py``), beside the round
 - ``laws``: exact laws, optima, and what a new process pays first (``laws_and_optima.py``)
-- ``jobs``: ``simulate`` with jobs "auto" and with one, on work of a second: wall time
+- ``jobs``: ``simulate`` with jobs "auto" and with one, on work of 0.2 s: wall time
 
 Without ``--only`` everything is measured, and a table says of each goal what a loop costs, what was measured
 before the work on it, and what it is now.
@@ -376,7 +376,7 @@ GOALS = (
     ("context-free, one path, L = 120, seconds", "", "", "", ("one path", "V = 2, L = 120")),
     ("first optimum, no cache, seconds", "", "3.5 more", "1 more", ("first optimum", "cache: empty")),
     ("first optimum, cached, seconds", "", "", "1 more", ("first optimum", "cache: full")),
-    ("simulate, jobs auto, a second of work", "one job", "2 to 3", "1", ("jobs", "")),
+    ("simulate, jobs auto, 0.2 s of work", "one job", "2 to 3", "1", ("jobs", "")),
     ("decode with token, 1 text", "transformers", "1.36", "1", ("decode", "token")),
     ("decode with block, 1 text", "transformers", "1.19", "1", ("decode", "block")),
 )
