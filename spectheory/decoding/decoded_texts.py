@@ -22,7 +22,7 @@ from spectheory.models import (
 )
 from spectheory.models.drafting import no_lap
 from spectheory.models.prompts import naming
-from spectheory.verification.resolve import find_named_apart
+from spectheory.verification.resolve import find_verifier
 
 
 @dataclass
@@ -106,7 +106,7 @@ def decode(
     check_models(pair)
     settings = replace(settings or DecodingSettings(), **changes)
     process, draft_length = pair.draft_process(settings.drafts), settings.draft_length
-    bound = find_named_apart(verifier).bind(process)
+    bound = find_verifier(verifier).bind(process)
     process.draws(draft_length)  # refuses a tree of another length
     encoded = encode_prompts(pair, prompts, draft_length, settings.max_prompt_tokens)
     for number, (prompt, ids) in enumerate(zip(prompts, encoded, strict=True), start=1):

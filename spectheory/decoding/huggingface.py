@@ -22,7 +22,7 @@ from spectheory.models import LanguageModelPair, SamplingOptions
 from spectheory.models.drafting import prefill_texts
 from spectheory.models.growing_texts import Texts
 from spectheory.pairs.drafts import DraftProcess
-from spectheory.verification.resolve import find_named_apart
+from spectheory.verification.resolve import find_verifier
 
 WITH_A_STATE = ("UnbatchedClassifierFreeGuidanceLogitsProcessor", "SynthIDTextWatermarkLogitsProcessor")
 """Logits processors of transformers that keep a state from call to call."""
@@ -70,7 +70,7 @@ def generate(
             are asked for.
         InvalidOutcomeError: the answer of a user's verifier is not a law where it was drawn from.
     """
-    found, draft_length = find_named_apart(verifier), check_count("draft_length", draft_length)
+    found, draft_length = find_verifier(verifier), check_count("draft_length", draft_length)
     _refuse_what_is_not_done(generation_config, input_ids, text_streamer, logits_processor)
     pair = LanguageModelPair.of(model, draft_model)
     process = pair.draft_process(drafts)

@@ -55,7 +55,7 @@ from spectheory.simulation.settings import EnumeratedSettings, Jobs, SimulationS
 from spectheory.simulation.sources import EnumeratedSource, LanguageModelSource
 from spectheory.simulation.text_source import TextSource
 from spectheory.simulation.work import Stream, Work
-from spectheory.verification.resolve import find_named_apart
+from spectheory.verification.resolve import find_verifier
 from spectheory.verification.verifier import UserVerifier, Verifier
 
 _log = logging.getLogger(__name__)
@@ -605,7 +605,7 @@ def _batches_of(shard: tuple[int, int] | None, count: int) -> range:
 def looked_up(verifiers: Sequence[str | Any]) -> list[Verifier]:
     if isinstance(verifiers, str) or not verifiers:
         raise InvalidInputError(f"verifiers must be a list of at least one verifier, got {verifiers!r}")
-    found = [find_named_apart(entry) for entry in verifiers]
+    found = [find_verifier(entry) for entry in verifiers]
     names = [verifier.name for verifier in found]
     for name in names:
         if names.count(name) > 1:

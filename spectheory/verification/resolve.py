@@ -5,7 +5,7 @@ import sys
 from importlib import import_module
 from typing import Any, NamedTuple
 
-from spectheory.foundation.errors import InvalidInputError, InvalidOutcomeError, UnknownNameError
+from spectheory.foundation.errors import InvalidOutcomeError, UnknownNameError
 from spectheory.foundation.validation import unknown_name
 from spectheory.pairs.drafts import DraftProcess, draft_process
 from spectheory.pairs.pair import ModelPair, check_pair
@@ -90,20 +90,6 @@ def find_verifier(verifier: str | Any) -> Verifier:
     if ":" in verifier:
         return _user_verifier(verifier)
     raise unknown_name("verifier", verifier, verifiers, ", or your own as package.module:name")
-
-
-def find_named_apart(verifier: str | Any) -> Verifier:
-    """``find_verifier``, where results say no more than a name: a user's is not that of a published one.
-
-    Raises:
-        InvalidInputError: it is.
-    """
-    found = find_verifier(verifier)
-    if isinstance(found, UserVerifier) and found.name in verifiers:
-        raise InvalidInputError(
-            f"a verifier of your own is called {found.name!r}, as one of the package is; give it another name"
-        )
-    return found
 
 
 def imported(name: str, what: str, method: str = "") -> Any:

@@ -160,6 +160,10 @@ class TreeVerifier(Verifier):
         return on_device_of(paths, draws)
 
 
+_NAMES_TAKEN: set[str] = set()
+"""The names in all registries."""
+
+
 class Registry(Mapping[str, Verifier]):
     """Names of verifiers, each imported and made on first use.
 
@@ -174,6 +178,7 @@ class Registry(Mapping[str, Verifier]):
 
     def __init__(self, package: str, entries: Mapping[str, str]) -> None:
         self._package, self._entries = package, entries
+        _NAMES_TAKEN.update(entries)
         self._made: dict[str, Verifier] = {}
 
     def __getitem__(self, name: str) -> Verifier:
@@ -226,7 +231,7 @@ class UserVerifier(Verifier):
     def __init__(self, user_object: Any, name: str | None = None) -> None:
         self.user_object = user_object
         self._number = fmpq if issubclass(type(user_object), Verifier) else Fraction
-        self.name = name or _text(user_object, "name", type(user_object).__name__)  # type: ignore[misc]
+        self.name = name or _own_name(user_object)  # type: ignore[misc]
         self.source = _text(user_object, "source", "user-defined")  # type: ignore[misc]
         for attribute in _BOOLEANS:
             setattr(self, attribute, self._declared(attribute, bool, "True or False"))
@@ -523,6 +528,12 @@ def check_name(name: str, whose: str) -> str:
             f"colon, since verdicts begin with it; got {name!r}"
         )
     return name
+
+
+def _own_name(user_object: Any) -> str:
+    """The name of a user's object, marked where it is that of a verifier in a registry."""
+    name = _text(user_object, "name", type(user_object).__name__)
+    return f"{name} (user-defined)" if name in _NAMES_TAKEN else name
 
 
 def _text(user_object: Any, attribute: str, default: str) -> str:

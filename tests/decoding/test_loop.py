@@ -16,7 +16,7 @@ import pytest
 import torch
 
 from decoding_support import PROMPTS, decoded_counts, losslessness, tiny_llama, tiny_pair
-from spectheory.decoding import Stopping, decode, loop
+from spectheory.decoding import Stopping, loop
 from spectheory.foundation.errors import ComputationError, InvalidInputError
 from spectheory.models import LanguageModelPair, PrefilledPrompts, SamplingOptions, prefill
 from spectheory.models.caches import SlotCache
@@ -24,7 +24,6 @@ from spectheory.models.growing_texts import Texts
 from spectheory.models.reading import CachedReading
 from spectheory.pairs.drafts import DraftProcess, Iid, PrefixTree, WithoutReplacement
 from spectheory.simulation.common_random_numbers import CommonRandomNumbers
-from spectheory.verification.algorithms.one_path.token import Token
 from spectheory.verification.defective import defects
 from spectheory.verification.outcome import Sample
 from spectheory.verification.resolve import find_verifier
@@ -217,13 +216,3 @@ def test_partner_mistakes_in_the_loop_do_not(
 ) -> None:
     mistake(monkeypatch)
     assert losslessness(pair, verifier, RUNS) < LEVEL
-
-
-def test_a_verifier_that_is_called_as_a_published_one_is_refused() -> None:
-    """A text says no more of its verifier than the name."""
-
-    class Impostor(Token):
-        name = "block"
-
-    with pytest.raises(InvalidInputError, match="a verifier of your own is called 'block'"):
-        decode(tiny_pair(), [[1]], Impostor(), max_new_tokens=1)

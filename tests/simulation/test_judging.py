@@ -377,14 +377,15 @@ def test_a_verifier_of_one_path_gets_one(models: LanguageModelPair) -> None:
     assert found.block_efficiency == pytest.approx(2.0)
 
 
-def test_names_of_the_package_are_its_own(models: LanguageModelPair) -> None:
+def test_estimates_are_told_apart_by_their_names(models: LanguageModelPair) -> None:
     given = Changed(lambda outcome, _: outcome)
     given.name = "block"
-    with pytest.raises(InvalidInputError, match=r"called 'block', as one of the package is"):
-        simulate(models, PROMPTS[:1], [given], drafts=1, draft_length=2, samples=2)
+    asked: dict[str, Any] = {"draft_length": 2, "samples": 2}
+    found = simulate(models, PROMPTS[:1], ["block", given], drafts=1, **asked)
+    assert [estimate.verifier for estimate in found.estimates] == ["block", "block (user-defined)"]
     given.name, given.single_path = "spectr K=2", True  # type: ignore[attr-defined]
     with pytest.raises(InvalidInputError, match=r"two verifiers have estimates called 'spectr K=2'"):
-        simulate(models, PROMPTS[:1], ["spectr", given], drafts=(1, 2), draft_length=2, samples=2)
+        simulate(models, PROMPTS[:1], ["spectr", given], drafts=(1, 2), **asked)
 
 
 class AcceptsTheNodeBehindTheEnd(Changed):

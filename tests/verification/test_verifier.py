@@ -31,6 +31,13 @@ def of_one_path(chosen: int, paths: Any, target_rows: Any, draft_rows: Any) -> A
     return credited, [rows] * len(paths)
 
 
+@pytest.mark.parametrize("name", ["block", next(iter(defects))])
+def test_names_of_the_package_are_its_own(name: str) -> None:
+    given = type("Impostor", (UserToken,), {"name": name})()
+    assert certify(given, instances.two_token(1)).verifier == f"{name} (user-defined)"
+    assert certify(name if name in verifiers else defects[name], instances.two_token(1)).verifier == name
+
+
 def test_what_an_object_does_not_say_takes_the_default() -> None:
     """A plain object with ``outcome`` alone: nothing is assumed in its favour."""
     adapted = as_verifier(UserToken())
