@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from spectheory.auditing.following.random_array import DerivedSeed, random_array, settled
+from spectheory.auditing.following.random_array import DerivedSeed, LaterLanes, random_array, settled
 from spectheory.auditing.tape.atoms import UNIFORM, Grid, Number, Source
 from spectheory.auditing.tape.decisions import NotEnumerableError, Tape
 from spectheory.auditing.tape.races import Clock, Exponential
@@ -75,16 +75,19 @@ class Draws:
         last = counter if lane is None else lane
         first = (_seed(seed), 0 if lane is None else _whole(counter))
         counters = _entries(last)
-        numbers = {}
-        for place, entry in enumerate(counters.ravel().tolist()):
-            key = name, *first, entry
+        entries = counters.ravel().tolist()
+
+        def number(place: int) -> Any:
+            key = name, *first, entries[place]
             if key in self._read:
-                call, number = self._read[key]
-                self.findings.update(read_again(name, "it", self.tape.call - call, number.is_used))
+                call, found = self._read[key]
+                self.findings.update(read_again(name, "it", self.tape.call - call, found.is_used))
             else:
                 self._read[key] = self.tape.call, make(self.tape)
-            numbers[place] = self._read[key][1]
-        return _tensor(random_array(np.zeros(counters.shape, np.float32), numbers), "float32", last)
+            return self._read[key][1]
+
+        lanes = LaterLanes(range(len(entries)), number)
+        return _tensor(random_array(np.zeros(counters.shape, np.float32), lanes), "float32", last)
 
 
 def _tensor(data: Any, dtype: str, shaped_as: Any) -> Any:

@@ -7,7 +7,7 @@ torch partner.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -37,6 +37,27 @@ class DerivedSeed:
     key: tuple[Any, ...]
 
 
+class LaterLanes(Mapping[int, Any]):
+    """Random lanes that are made when they are read: most lanes of a kernel's block are masked, and never."""
+
+    def __init__(self, lanes: Iterable[int], make: Callable[[int], Any]) -> None:
+        self._lanes, self._make, self._made = dict.fromkeys(lanes), make, dict[int, Any]()
+
+    def __getitem__(self, lane: int) -> Any:
+        if lane not in self._made and lane in self._lanes:
+            self._made[lane] = self._make(lane)
+        return self._made[lane]
+
+    def __iter__(self) -> Iterator[int]:
+        return iter(self._lanes)
+
+    def __contains__(self, lane: object) -> bool:
+        return lane in self._lanes
+
+    def __len__(self) -> int:
+        return len(self._lanes)
+
+
 class RandomArray(np.ndarray):
     """An array with some random lanes."""
 
@@ -54,12 +75,13 @@ class RandomArray(np.ndarray):
         return _FUNCTIONS[func](*args, **kwargs)
 
     def astype(self, dtype: Any, **options: Any) -> RandomArray:  # type: ignore[override]
-        kind = np.dtype(dtype)
-        lanes = {
-            lane: value.mapped(kind.type) if isinstance(value, Number) else value
-            for lane, value in self.lanes.items()
-        }
-        return random_array(_memory(self).astype(kind), lanes)
+        kind, lanes = np.dtype(dtype), self.lanes
+
+        def converted(lane: int) -> Any:
+            value = lanes[lane]
+            return value.mapped(kind.type) if isinstance(value, Number) else value
+
+        return random_array(_memory(self).astype(kind), LaterLanes(lanes, converted))
 
     def reshape(self, *shape: Any, **options: Any) -> RandomArray:
         return random_array(_memory(self).reshape(*shape), self.lanes)
@@ -88,7 +110,7 @@ def random_array(memory: np.ndarray, lanes: Mapping[int, Any]) -> Any:
     if not lanes:
         return memory
     array = np.array(memory).view(RandomArray)
-    array.lanes = dict(lanes)
+    array.lanes = lanes
     return array
 
 
@@ -112,9 +134,9 @@ def _lanes(array: Any) -> Mapping[int, Any]:
 def moved(function: Callable[[np.ndarray], np.ndarray], array: RandomArray) -> Any:
     """A function that only moves entries."""
     places = function(np.arange(array.size).reshape(array.shape)).ravel()
-    at = {place: array.lanes[place] for place in array.lanes}
-    lanes = {lane: at[place] for lane, place in enumerate(places.tolist()) if place in at}
-    return random_array(function(_memory(array)), lanes)
+    before = array.lanes
+    origin = {lane: place for lane, place in enumerate(places.tolist()) if place in before}
+    return random_array(function(_memory(array)), LaterLanes(origin, lambda lane: before[origin[lane]]))
 
 
 _MONOTONE = (
@@ -125,26 +147,20 @@ _COMPARISONS = (np.less, np.less_equal, np.greater, np.greater_equal, np.equal, 
 
 
 def _lanewise(ufunc: np.ufunc, inputs: Sequence[Any]) -> Any:
-    if any(isinstance(value, DerivedSeed) for part in inputs for value in _lanes(part).values()):
-        raise NotEnumerableError(
-            f"the sampler applies {ufunc.__name__} to a random number that can only be a seed"
-        )
     memories = [_memory(part) for part in inputs]
     with np.errstate(all="ignore"):  # the memory of a random lane is meaningless
         result = np.asarray(ufunc(*memories))
-    spread = [np.broadcast_to(memory, result.shape).ravel() for memory in memories]
+    spread = [np.broadcast_to(memory, result.shape).flatten() for memory in memories]
     lanes = [_spread_lanes(part, result.shape) for part in inputs]
     random = np.array(sorted(set().union(*lanes)))
     if ufunc in _COMPARISONS:
         _compare_all(ufunc, random, lanes, spread, result)
         return result
-    found = {
-        int(lane): _combined(
-            ufunc, [at.get(lane, plain[lane]) for at, plain in zip(lanes, spread, strict=True)]
-        )
-        for lane in random
-    }
-    return random_array(result, found)
+
+    def combined(lane: int) -> Any:
+        return _combined(ufunc, [at.get(lane, plain[lane]) for at, plain in zip(lanes, spread, strict=True)])
+
+    return random_array(result, LaterLanes(random.tolist(), combined))
 
 
 def _spread_lanes(part: Any, shape: tuple[int, ...]) -> Mapping[int, Any]:
@@ -178,6 +194,7 @@ _KINDS = (Number, Clock, Pick, Lead)
 
 
 def _compared(ufunc: np.ufunc, entries: Sequence[Any]) -> bool:
+    _refuse_seeds(ufunc, entries)
     first, second = entries
     if isinstance(first, Lead) and first is second:
         return bool(ufunc(1, 1))
@@ -203,7 +220,15 @@ def _known(entry: Any) -> Any:
     return entry.decide() if isinstance(entry, Pick) else entry
 
 
+def _refuse_seeds(ufunc: np.ufunc, entries: Sequence[Any]) -> None:
+    if any(isinstance(entry, DerivedSeed) for entry in entries):
+        raise NotEnumerableError(
+            f"the sampler applies {ufunc.__name__} to a random number that can only be a seed"
+        )
+
+
 def _combined(ufunc: np.ufunc, entries: Sequence[Any]) -> Any:
+    _refuse_seeds(ufunc, entries)
     if any(isinstance(entry, Clock) for entry in entries):
         return clock_after(ufunc.__name__, *entries)
     if any(isinstance(entry, Pick) for entry in entries):
@@ -241,28 +266,35 @@ def _where(condition: np.ndarray, first: Any, second: Any) -> Any:
         raise NotEnumerableError("the sampler uses a random number as a condition")
     plain = np.asarray(np.where(condition, _memory(first), _memory(second)))
     parts = [_spread_lanes(part, plain.shape) for part in (first, second)]
-    chosen = np.broadcast_to(condition, plain.shape).ravel()
-    lanes = {
-        lane: part[lane] for part, taken in zip(parts, (True, False), strict=True) for lane in part
+    chosen = np.broadcast_to(condition, plain.shape).ravel().tolist()
+    origin = {
+        lane: part for part, taken in zip(parts, (True, False), strict=True) for lane in part
         if bool(chosen[lane]) is taken
     }  # fmt: skip
-    return random_array(plain, lanes)
+    return random_array(plain, LaterLanes(origin, lambda lane: origin[lane][lane]))
 
 
-def _race(array: RandomArray, largest: bool, keepdims: bool) -> Race:
-    """The race of the lanes; NaN is left out, as ``nanargmax`` leaves it out."""
+def _race(array: RandomArray, largest: bool, keepdims: bool) -> tuple[Race, Sequence[int]]:
+    """The race of the lanes, and which they are; NaN is left out, as ``nanargmax`` leaves it out.
+
+    Of equal plain numbers only the first takes part: a block of a kernel has thousands that are masked.
+    """
     if keepdims or array.ndim != 1:
         raise NotEnumerableError("the sampler takes the largest of random numbers; only a race is followed")
     row = np.nan_to_num(_memory(array), nan=-np.inf if largest else np.inf, posinf=np.inf, neginf=-np.inf)
-    entries = [array.lanes.get(lane, entry) for lane, entry in enumerate(row.tolist())]
-    return Race(clocks_of_row(entries, largest), largest)
+    plain = np.setdiff1d(np.arange(row.size), list(array.lanes))
+    firsts = plain[np.unique(row[plain], return_index=True)[1]]
+    lanes = sorted({*array.lanes, *firsts.tolist()})
+    entries = [array.lanes.get(lane, float(row[lane])) for lane in lanes]
+    return Race(clocks_of_row(entries, largest), largest), lanes
 
 
 def _winning_lane(largest: bool) -> Callable[..., Any]:
     def winning_lane(array: RandomArray, axis: Any = None, keepdims: bool = False) -> Any:
         if array.size == 1:
             return np.zeros((), np.int32)
-        return random_array(np.zeros((), np.int32), {0: Pick(_race(array, largest, keepdims))})
+        race, lanes = _race(array, largest, keepdims)
+        return random_array(np.zeros((), np.int32), {0: Pick(race, lanes.__getitem__)})
 
     return winning_lane
 
@@ -271,7 +303,7 @@ def _winning_value(largest: bool) -> Callable[..., Any]:
     def winning_value(array: RandomArray, axis: Any = None, keepdims: bool = False) -> Any:
         if array.size == 1:
             return array.reshape(())
-        race = _race(array, largest, keepdims)
+        race, _ = _race(array, largest, keepdims)
         low = lower_end(race.clocks)
         if not any(clock.rate for clock in race.clocks):
             return np.full((), low, array.dtype)

@@ -216,10 +216,8 @@ def _followed_functions(interpreter: Any, memory: _Memory) -> Iterator[Replaceme
             del memory[address]
         if isinstance(value.data, RandomArray):
             kept = np.broadcast_to(mask.data, ptrs.data.shape).ravel()
-            addresses = ptrs.data.ravel()
-            memory.update(
-                {int(addresses[lane]): number for lane, number in value.data.lanes.items() if kept[lane]}
-            )
+            addresses, lanes = ptrs.data.ravel(), value.data.lanes
+            memory.update({int(addresses[lane]): lanes[lane] for lane in lanes if kept[lane]})
             value = handle(value.data.view(np.ndarray), value.dtype)
         return store(self, ptrs, value, mask, *rest)
 

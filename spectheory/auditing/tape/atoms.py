@@ -306,14 +306,12 @@ def clocks_of_row(row: Sequence[Any], largest: bool) -> list[Clock]:
     if not known:
         raise NotEnumerableError("the sampler takes the largest of random numbers; only a race is followed")
     last, some_win = lower_end(known) if largest else math.inf, any(clock.rate for clock in known)
-    for place, entry in enumerate(clocks):
-        if isinstance(entry, Clock):
-            continue
+    for entry in {entry for entry in clocks if not isinstance(entry, Clock)}:
         is_plain = not isinstance(entry, (Number, Pick))
         if not is_plain or not (entry == last or (largest and some_win and entry < last)):
             raise NotEnumerableError("the sampler runs a race of random numbers with other numbers")
-        clocks[place] = replace(known[0], source=Exponential(known[0].source.tape), rate=Fraction(0))
-    return clocks
+    never = replace(known[0], source=Exponential(known[0].source.tape), rate=Fraction(0))
+    return [entry if isinstance(entry, Clock) else never for entry in clocks]
 
 
 def uniform_number(tape: Tape, dtype: torch.dtype) -> Number:

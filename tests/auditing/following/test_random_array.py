@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from audit_support import law
-from spectheory.auditing.following.random_array import RandomArray, moved, random_array, settled
+from spectheory.auditing.following.random_array import LaterLanes, RandomArray, moved, random_array, settled
 from spectheory.auditing.following.random_tensor import RandomTensor
 from spectheory.auditing.tape.atoms import uniform_number
 from spectheory.auditing.tape.decisions import NotEnumerableError, Tape, all_runs
@@ -155,8 +155,27 @@ def test_a_winner_is_settled_only_where_it_matters() -> None:
     ],
 )
 def test_what_is_not_followed_is_refused(function: Callable[[Any], Any], says: str) -> None:
+    """Where its entries are read; an entry that is masked is never made."""
     with pytest.raises(NotEnumerableError, match=says):
-        law(lambda: function(uniform(1)))
+        law(lambda: list(getattr(function(uniform(1)), "lanes", {}).values()))
+
+
+def test_masked_lanes_are_never_made() -> None:
+    asked: list[int] = []
+
+    def run(tape: Tape) -> bool:
+        def made(lane: int) -> Any:
+            asked.append(lane)
+            return uniform_number(tape, torch.float32)
+
+        doubled = random_array(np.zeros(4, np.float32), LaterLanes(range(4), made)) * np.float32(2)
+        kept = np.where(np.array([False, False, True, False]), doubled, np.float32(9))[::-1]
+        return bool((kept < np.float32(1))[1])
+
+    assert {answer: probability for probability, answer in all_runs(run)} == {
+        True: Fraction(1, 2), False: Fraction(1, 2)
+    }  # fmt: skip
+    assert set(asked) == {2}
 
 
 def test_precision_is_the_arrays() -> None:
