@@ -282,7 +282,9 @@ def _race(array: RandomArray, largest: bool, keepdims: bool) -> tuple[Race, Sequ
     if keepdims or array.ndim != 1:
         raise NotEnumerableError("the sampler takes the largest of random numbers; only a race is followed")
     row = np.nan_to_num(_memory(array), nan=-np.inf if largest else np.inf, posinf=np.inf, neginf=-np.inf)
-    plain = np.setdiff1d(np.arange(row.size), list(array.lanes))
+    is_plain = np.ones(row.size, dtype=bool)
+    is_plain[list(array.lanes)] = False
+    plain = np.flatnonzero(is_plain)
     firsts = plain[np.unique(row[plain], return_index=True)[1]]
     lanes = sorted({*array.lanes, *firsts.tolist()})
     entries = [array.lanes.get(lane, float(row[lane])) for lane in lanes]
