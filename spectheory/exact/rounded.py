@@ -13,7 +13,7 @@ import numpy as np
 from spectheory.exact.certificate import Certificate, certificate_of
 from spectheory.exact.law import law_of
 from spectheory.foundation.arrays import Array
-from spectheory.foundation.errors import InvalidInputError
+from spectheory.foundation.errors import InvalidInputError, InvalidOutcomeError
 from spectheory.foundation.extras import installed
 from spectheory.pairs.drafts import DraftProcess
 from spectheory.pairs.pair import ModelPair
@@ -21,7 +21,7 @@ from spectheory.verification.evaluator import Evaluator
 from spectheory.verification.outcome import Outcome
 from spectheory.verification.resolve import Problem
 from spectheory.verification.user_checks import check_answers, check_same_law, sampled_leaves
-from spectheory.verification.verifier import UserVerifier, Verifier
+from spectheory.verification.verifier import OtherArithmeticError, UserVerifier, Verifier
 
 
 class Arithmetic(NamedTuple):
@@ -104,6 +104,9 @@ def _refusals() -> Iterator[None]:
     try:
         yield
     except InvalidInputError as error:
+        is_fault = isinstance(error, InvalidOutcomeError) and error.__cause__ is None
+        if is_fault and not isinstance(error, OtherArithmeticError):
+            raise
         raise DoesNotRunError(str(error)) from error
 
 
@@ -122,7 +125,7 @@ def certify_rounded(
     Raises:
         DoesNotRunError: the verifier needs the pair, or does not compute with these arrays.
         InvalidOutcomeError: what it returns is not a law within the tolerance of the arithmetic, or not a
-            function of its inputs.
+            function of its inputs; or it writes into them.
     """
     numbers = ARITHMETICS[arithmetic]._replace(device=device)
     pair, process = pair.to_float(), process.to_float()

@@ -367,6 +367,7 @@ class _Run:
         self.left_out: Counter[tuple[str, str]] = Counter()
         self.shapes: defaultdict[str, set[tuple[int, int, int]]] = defaultdict(set)
         self.assumed: dict[str, None] = {}
+        self.names: dict[str, None] = {}
 
     def judge(self, case: SuiteCase) -> None:
         try:
@@ -381,6 +382,7 @@ class _Run:
                 return
             raise
         self.judged.append(case)
+        self.names[found.verifier] = None
         self.verdicts.append(CaseVerdict.of(case, found))
         self.assumed |= dict.fromkeys(found.scope.assumed)
         self._note(found)
@@ -409,8 +411,9 @@ class _Run:
         names = {str(case) for case in drawn}
         random = [verdict.is_lossless for verdict in self.verdicts if verdict.case in names]
         failed = [verdict for verdict in self.reruns if verdict.case in names and not verdict.is_lossless]
+        name = f"{self.verifier.name} (bound to {len(self.names)} verifiers)"
         return SuiteCertificate(
-            self.verifier.name,
+            next(iter(self.names)) if len(self.names) == 1 else name,
             self.verifier.source,
             tuple(self.verdicts),
             tuple(self.reruns),

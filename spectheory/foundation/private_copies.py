@@ -51,6 +51,12 @@ class PrivateCopy(NamedTuple):
         """The same, where user code has another array with these entries."""
         return self._replace(theirs=theirs)
 
+    def overwrite(self, entries: Array) -> None:
+        """Put other entries into theirs, which user code may have locked against writing."""
+        if not is_torch_array(self.theirs):
+            self.theirs.flags.writeable = True
+        self.theirs[...] = entries
+
     def is_unchanged(self) -> bool:
         """Whether theirs is as it was; not asked of an accelerator, which would have to be waited for."""
         theirs, ours = self.theirs, self.ours

@@ -15,6 +15,7 @@ from spectheory.foundation.arrays import Array, like_rows, namespace, normalise,
 from spectheory.foundation.errors import InvalidOutcomeError
 from spectheory.verification.captured_rounds import captured_outcome
 from spectheory.verification.outcome import Outcome, Sample, Stop, uniform_numbers
+from spectheory.verification.trust import has_methods_as_written, remember_as_written
 from spectheory.verification.verifier import Verifier, users_code
 
 
@@ -32,6 +33,10 @@ class RunsOnTuples(ABC):
     The package alone makes them (``black_box``): an object with a method of this name and another ``outcome``
     would have two laws.
     """
+
+    def __init_subclass__(cls, **keywords: Any) -> None:
+        super().__init_subclass__(**keywords)
+        remember_as_written(cls)
 
     @abstractmethod
     def run_on_tuple(
@@ -97,7 +102,9 @@ def outcome_or_run(
 
 
 def runs_a_sampler(verifier: Verifier) -> bool:
-    return isinstance(getattr(verifier, "user_object", None), RunsOnTuples)
+    """Whether it is the package's own, whose runs have its law, around a user's function."""
+    user_object = getattr(verifier, "user_object", None)
+    return RunsOnTuples in type(user_object).__mro__ and has_methods_as_written(user_object)
 
 
 def check_runs(verifier: Verifier, drafted: Sequence[Array], generator: Callable[[], Any]) -> None:
@@ -120,8 +127,7 @@ def check_runs(verifier: Verifier, drafted: Sequence[Array], generator: Callable
 def numpy_copy(array: Array) -> np.ndarray:
     """A copy for a user's code that computes with numpy; probabilities in float64, normalised there."""
     if isinstance(array, np.ndarray):
-        return array.copy()
-    if not array.is_floating_point():
-        return array.cpu().numpy().copy()
-    rows = array.detach().double().cpu().numpy().copy()
-    return rows if array.itemsize == rows.itemsize else normalise(rows)
+        copy = array.astype(np.float64) if array.dtype.kind == "f" else array.copy()
+    else:
+        copy = (array.double() if array.is_floating_point() else array).detach().cpu().numpy().copy()
+    return copy if copy.dtype.kind != "f" or copy.itemsize == array.itemsize else normalise(copy)

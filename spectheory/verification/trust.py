@@ -61,6 +61,12 @@ def is_packages_own(value: Any) -> bool:
     return all(map(is_packages_own, entries))
 
 
+def has_methods_as_written(value: Any) -> bool:
+    """Whether an object is of unchanged classes of the package, and no attribute stands over a method."""
+    kind, held = type(value), getattr(value, "__dict__", {})
+    return _is_class_as_written(kind) and type(held) is dict and not any(_is_replaced(kind, n) for n in held)
+
+
 def _is_named_in_package(thing: Any) -> bool:
     """Whether a class or function is the one that a module of the package has under its name."""
     module, name = str(getattr(thing, "__module__", "")), getattr(thing, "__qualname__", "")

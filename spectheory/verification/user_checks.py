@@ -111,7 +111,7 @@ def check_answers(verifier: Verifier, drafted: Sequence[Array], tolerance: float
             check(found, part, "an outcome changes when another one is made or used before its corrections")
     moved = verifier.lend(*(array[order] for array in drafted))
     for copy, content in zip(given, moved, strict=True):
-        copy.theirs[...] = content.theirs
+        copy.overwrite(content.theirs)
     again = [copy.now_in(lent.theirs) for lent, copy in zip(given, moved, strict=True)]
     fault = "given other contents in the same array objects it repeats an old answer"
     check(answer(again), order, fault)

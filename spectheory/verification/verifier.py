@@ -9,6 +9,7 @@ from __future__ import annotations
 import inspect
 import pickle
 import sys
+import unicodedata
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext, redirect_stdout, suppress
@@ -18,6 +19,7 @@ from importlib import import_module
 from inspect import getattr_static
 from pathlib import Path
 from traceback import extract_tb
+from types import CodeType
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -201,8 +203,18 @@ class Registry(Mapping[str, Verifier]):
 
 # ------------------------------------------------------------------------------- user verifiers
 
+
+def _tensors() -> tuple[type, ...]:
+    torch = sys.modules.get("torch")
+    return () if torch is None else (torch.Tensor,)
+
+
 _BOOLEANS = ("single_path", "exact", "exchangeable", "lossless")
 _METHODS = ("bind", "modified_target_rows")
+
+
+class OtherArithmeticError(InvalidOutcomeError):
+    """A verifier returned an array of another library or precision than it was given."""
 
 
 class UserVerifier(Verifier):
@@ -231,7 +243,9 @@ class UserVerifier(Verifier):
     def __init__(self, user_object: Any, name: str | None = None) -> None:
         self.user_object = user_object
         self._number = fmpq if issubclass(type(user_object), Verifier) else Fraction
-        self.name = name or _own_name(user_object)  # type: ignore[misc]
+        self.name = (  # type: ignore[misc]
+            check_name(name, "a verifier", 3 * LONGEST_NAME) if name else _own_name(user_object)
+        )
         self.source = _text(user_object, "source", "user-defined")  # type: ignore[misc]
         for attribute in _BOOLEANS:
             setattr(self, attribute, self._declared(attribute, bool, "True or False"))
@@ -249,7 +263,8 @@ class UserVerifier(Verifier):
 
     def bind(self, process: DraftProcess, pair: ModelPair | None = None) -> Verifier:
         super().bind(process, pair)
-        bind = getattr(self.user_object, "bind", None)
+        with users_code(f"reading bind of verifier {self.name!r}"):
+            bind = getattr(self.user_object, "bind", None)
         if bind is None:
             return self
         on_models = None
@@ -263,10 +278,8 @@ class UserVerifier(Verifier):
             raise InvalidInputError(f"bind of verifier {self.name!r} returned None; expected a verifier")
         found = as_verifier(bound)
         named = self.name if found.name == self.name else f"{self.name} (bound to {found.name})"
-        inner = getattr(found, "user_object", found)
-        result = (
-            self if bound is self.user_object else UserVerifier(getattr(inner, "user_object", inner), named)
-        )
+        judged = found.user_object if type(found) is UserVerifier else found
+        result = self if bound is self.user_object else UserVerifier(judged, named)
         if getattr_static(self.user_object, "bind", None) not in (Verifier.bind, TreeVerifier.bind):
             result.unbound = self
             result.on_models = None if on_models is self else on_models
@@ -301,9 +314,8 @@ class UserVerifier(Verifier):
             )
         self.check_unchanged(lent)
         stops, rows_at = returned
-        kept = self._copied("stop_probs", stops, target_rows, function)
-        shape = tuple(target_rows.shape[:-1])
-        stop_probs = self._checked("stop_probs", kept.ours, target_rows, shape, function)
+        kept = self._copied("stop_probs", stops, target_rows, tuple(target_rows.shape[:-1]), function)
+        stop_probs = self._checked("stop_probs", kept.ours, target_rows, function)
         if not callable(rows_at):
             raise InvalidOutcomeError(
                 f"verifier {self.name!r} returned an Outcome whose correction is "
@@ -321,11 +333,11 @@ class UserVerifier(Verifier):
                 "returned stop_probs",
             )
             self.check_unchanged((*stop, kept), names)
-            rows = self._copied("correction rows", rows, target_rows, rows_at).ours
             shape, made = (*path_index.shape, target_rows.shape[-1]), None
+            rows = self._copied("correction rows", rows, target_rows, shape, rows_at).ours
             if is_exact(target_rows) and not holds_formal_numbers(target_rows):
                 made = take_token(take_path(stop_probs, path_index), length) != 0
-            return self._checked("correction rows", rows, target_rows, shape, rows_at, made)
+            return self._checked("correction rows", rows, target_rows, rows_at, made)
 
         return Outcome(stop_probs, correction)
 
@@ -341,19 +353,24 @@ class UserVerifier(Verifier):
                 )
 
     def _modified_target_rows(self, *given: Any) -> Array:
-        function, target_rows = self.user_object.modified_target_rows, given[0]
+        with users_code(f"reading modified_target_rows of verifier {self.name!r}"):
+            function = self.user_object.modified_target_rows
+        target_rows = given[0]
         lent = self.lend(*given[:-1])
         with users_code(f"modified_target_rows of verifier {self.name!r}", function, may_refuse=False):
             rows = function(*(copy.theirs for copy in lent), given[-1])
-        what, shape = "modified target rows", tuple(target_rows.shape)
-        rows = self._copied(what, rows, target_rows, function).ours
-        rows = self._checked(what, rows, target_rows, shape, function)
+        what = "modified target rows"
+        rows = self._copied(what, rows, target_rows, tuple(target_rows.shape), function).ours
+        rows = self._checked(what, rows, target_rows, function)
         return rows if holds_formal_numbers(rows) else fractions_if_exact(rows)
 
-    def _copied(self, what: str, array: Any, like: Array, returned_by: Callable[..., Any]) -> PrivateCopy:
-        """A copy of an array that user code returned, if it is of the right kind."""
+    def _copied(
+        self, what: str, array: Any, like: Array, shape: tuple[int, ...], returned_by: Callable[..., Any]
+    ) -> PrivateCopy:
+        """A copy of an array that user code returned, if it is of the right kind and shape."""
         if type(array) is not type(like):  # a subclass may compute as it likes
-            raise InvalidOutcomeError(
+            kind = OtherArithmeticError if type(array) in (np.ndarray, *_tensors()) else InvalidOutcomeError
+            raise kind(
                 f"verifier {self.name!r} returned {what} as {type(array).__name__}; expected "
                 f"{type(like).__name__}, the kind of array that it was given{defined_at(returned_by)}"
             )
@@ -363,6 +380,12 @@ class UserVerifier(Verifier):
                 f"verifier {self.name!r} returned {what} as a tensor of layout {array.layout} on device "
                 f"{array.device}; expected those of the rows{defined_at(returned_by)}"
             )
+        if tuple(array.shape) != shape:
+            entry = "path and length" if what == "stop_probs" else "token"
+            raise InvalidOutcomeError(
+                f"verifier {self.name!r} returned {what} of shape {tuple(array.shape)}; expected {shape}, "
+                f"the leading axes it was given and one entry per {entry}{defined_at(returned_by)}"
+            )
         with users_code(f"copying the {what} of verifier {self.name!r}", returned_by):
             return PrivateCopy.returned(array)
 
@@ -371,24 +394,15 @@ class UserVerifier(Verifier):
         what: str,
         numbers: Array,
         like: Array,
-        shape: tuple[int, ...],
         returned_by: Callable[..., Any],
         made: Array | None = None,
     ) -> Array:
-        """The array, checked for shape and precision; rationals are python-flint's, 0 where not ``made``."""
+        """The array, checked for its precision; rationals are python-flint's, 0 where not ``made``."""
 
-        def refused(found: str, expected: str) -> InvalidOutcomeError:
+        def refused(found: str, expected: str, kind: type[Exception] = InvalidOutcomeError) -> Exception:
             place = defined_at(returned_by)
-            return InvalidOutcomeError(
-                f"verifier {self.name!r} returned {what} {found}; expected {expected}{place}"
-            )
+            return kind(f"verifier {self.name!r} returned {what} {found}; expected {expected}{place}")
 
-        if tuple(numbers.shape) != shape:
-            entry = "path and length" if what == "stop_probs" else "token"
-            raise refused(
-                f"of shape {tuple(numbers.shape)}",
-                f"{shape}, the leading axes it was given and one entry per {entry}",
-            )
         if not holds_numbers(numbers):
             kinds = {type(entry).__name__ for entry in numbers.flat} if is_exact(numbers) else {numbers.dtype}
             raise refused(f"with entries of type {', '.join(map(str, kinds))}", "probabilities")
@@ -409,7 +423,8 @@ class UserVerifier(Verifier):
         if namespace(numbers).isdtype(numbers.dtype, "integral"):
             return namespace(numbers).astype(numbers, like.dtype)
         if numbers.dtype != like.dtype:
-            raise refused(f"of type {numbers.dtype}", f"{like.dtype}, the type of the rows it was given")
+            found, expected = f"of type {numbers.dtype}", f"{like.dtype}, the type of the rows it was given"
+            raise refused(found, expected, OtherArithmeticError)
         return numbers
 
     def _declared(self, attribute: str, kind: type, expected: str) -> Any:
@@ -458,12 +473,26 @@ def users_code(
         if isinstance(error, InvalidInputError):
             if may_refuse:
                 raise
-            raise type(error)(f"{what} failed: {error}{place}") from error
-        try:
-            said = f": {error}" if str(error) else ""
-        except Exception:  # its text is a user's code too
-            said = ""
-        raise InvalidOutcomeError(f"{what} failed: {type(error).__name__}{said}{place}") from error
+            kind = next(kind for kind in type(error).__mro__ if kind.__module__.startswith("spectheory."))
+            raise kind(f"{what} failed: {_said(error)}{place}") from error
+        said = _said(error)
+        raise InvalidOutcomeError(
+            f"{what} failed: {type(error).__name__}{said and ': '}{said}{place}"
+        ) from error
+
+
+LONGEST_TEXT = 500
+"""The characters of what an exception of user code says."""
+
+
+def _said(error: BaseException) -> str:
+    """What an exception of user code says, in one line; nothing where that fails, for it is user code too."""
+    try:
+        return " ".join(str(error).split())[:LONGEST_TEXT]
+    except KeyboardInterrupt:
+        raise
+    except BaseException:
+        return ""
 
 
 def gradients_off() -> AbstractContextManager[Any]:
@@ -487,15 +516,20 @@ def users_line(error: BaseException) -> str:
 
 def defined_at(function: Any) -> str:
     """`` (FILE, line N)``, where a user's function begins; empty if it is not written in Python."""
-    code = getattr(inspect.unwrap(function), "__code__", None)
-    return f" ({code.co_filename}, line {code.co_firstlineno})" if code else ""
+    try:
+        code = getattr(inspect.unwrap(function), "__code__", None)
+    except KeyboardInterrupt:
+        raise
+    except BaseException:  # attributes of a user's object are user code
+        return ""
+    return f" ({code.co_filename}, line {code.co_firstlineno})" if type(code) is CodeType else ""
 
 
 def as_verifier(candidate: Any) -> Verifier:
     """A verifier that is this package's own throughout itself, any other object as a ``UserVerifier``."""
-    if type(candidate) is UserVerifier:
-        return UserVerifier(candidate.user_object, candidate.name)
     with users_code(f"reading the verifier {type(candidate).__name__}"):
+        if type(candidate) is UserVerifier:
+            return UserVerifier(candidate.user_object, candidate.name)
         if issubclass(type(candidate), Verifier) and is_packages_own(candidate):
             return candidate
         if isinstance(candidate, type) or not callable(getattr(candidate, "outcome", None)):
@@ -510,9 +544,16 @@ def as_verifier(candidate: Any) -> Verifier:
 
 def copies_of(given: Any) -> Any:
     """A draft process or a pair as user code may have it; equal, and nothing of it is shared."""
-    try:
-        return pickle.loads(pickle.dumps(given))
-    except (AttributeError, TypeError, pickle.PicklingError):  # of a class that was made inside a function
+    with users_code(f"copying {type(given).__name__}"):
+        try:
+            return pickle.loads(pickle.dumps(given))
+        except (AttributeError, TypeError, pickle.PicklingError):
+            return copied(given)  # of a class that was made inside a function
+
+
+def copied(given: Any) -> Any:
+    """A deep copy, of a user's object too."""
+    with users_code(f"copying {type(getattr(given, 'user_object', given)).__name__}"):
         return deepcopy(given)
 
 
@@ -520,12 +561,13 @@ LONGEST_NAME = 80
 """The characters of a name, with which verdicts begin."""
 
 
-def check_name(name: str, whose: str) -> str:
+def check_name(name: str, whose: str, longest: int = LONGEST_NAME) -> str:
     """A name that cannot be read as a verdict."""
-    if ":" in name or len(name) > LONGEST_NAME or not name.isprintable():
+    has_colon = any({"COLON", "RATIO"} & set(unicodedata.name(letter, "").split()) for letter in name)
+    if has_colon or not name.strip() or len(name) > longest or not name.isprintable():
         raise InvalidInputError(
-            f"the name of {whose} must be printable, of at most {LONGEST_NAME} characters and without a "
-            f"colon, since verdicts begin with it; got {name!r}"
+            f"the name of {whose} must be printable, of 1 to {longest} characters and without a "
+            f"colon, since verdicts begin with it; got {name[: 2 * longest]!r}"
         )
     return name
 

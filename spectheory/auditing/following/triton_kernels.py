@@ -228,7 +228,7 @@ def _followed_functions(interpreter: Any, memory: _Memory) -> Iterator[Replaceme
         yield module, "randint", randint
         for name in _RANDOM:
             yield module, name, refusing(f"a kernel draws from tl.{name}, whose law is not known here")
-    # Whole numbers wrap around, as in a compiled kernel; a check of every addition takes a quarter of the time.
+    # Whole numbers wrap around, as in a compiled kernel; to check all sums takes a quarter of the time.
     yield interpreter.TritonSemantic, "binary_op_sanitize_overflow_impl", lambda *_: None
     yield interpreter, "_patch_lang", _patched_once(interpreter._patch_lang)
     for name in dir(builder):

@@ -50,7 +50,7 @@ class Drafted(Shipped):
         """A sampler that is given the reported rows, and the pair with the measured drafts."""
         law, reported = measured(self.generator_of(pair), pair, self.journal)
         told = copy.copy(self)
-        told.reported, told.function = reported, told._law
+        told.reported = reported
         return told, ModelPair(pair.target, law, pair.vocab)
 
 

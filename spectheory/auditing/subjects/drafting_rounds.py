@@ -84,7 +84,7 @@ class DraftingRound(Shipped):
     def prepared(self, pair: ModelPair) -> tuple[Shipped, ModelPair]:
         """The round on this pair as a verifier, and the pair with the measured drafts."""
         asked = copy.copy(self)
-        asked.function, asked._pair = asked._law, pair
+        asked._pair = pair
         drafted = asked._follow()
         return asked, ModelPair(pair.target, drafted, pair.vocab)
 

@@ -24,7 +24,7 @@ from typing import Any
 import numpy as np
 
 from spectheory.auditing.tape.coins import CoinGenerator
-from spectheory.auditing.tape.decisions import MAX_RUNS, Tape, all_runs
+from spectheory.auditing.tape.decisions import MAX_RUNS, Tape, all_runs, unswallowed
 from spectheory.foundation.arrays import Array, like_rows
 from spectheory.foundation.errors import InvalidOutcomeError
 from spectheory.foundation.exact_numbers import is_exact
@@ -40,21 +40,25 @@ Sampler = Callable[[np.ndarray, np.ndarray, np.ndarray, Any], Sequence[int]]
 
 
 class PerSample:
-    """A verifier from a function of one tuple of drafts; see ``per_sample``."""
+    """A verifier from a function of one tuple of drafts; see ``per_sample``.
 
-    def __init__(self, function: OneTuple, name: str) -> None:
+    Attributes:
+        function: the user's.
+    """
+
+    def __init__(self, function: Callable[..., Any], name: str) -> None:
         self.function, self.name = function, name
 
     def outcome(self, paths: Array, target_rows: Array, draft_rows: Array) -> Outcome:
         copies = map(numpy_copy, (paths, target_rows, draft_rows))
         answers = [self._answer(*drafted) for drafted in zip(*copies, strict=True)]
         stops, rows = (np.stack(part) for part in zip(*answers, strict=True))
-        if isinstance(target_rows, np.ndarray):
+        if is_exact(target_rows):
             return Outcome.from_rows(stops, rows)
         return Outcome.from_rows(like_rows(stops, target_rows), like_rows(rows, target_rows))
 
     def _answer(self, paths: np.ndarray, target_rows: np.ndarray, draft_rows: np.ndarray) -> list[np.ndarray]:
-        returned = self.function(paths, target_rows, draft_rows)
+        returned = self._law(paths, target_rows, draft_rows)
         dtype = object if is_exact(target_rows) else float
         try:
             stops, rows = (np.array(part, dtype=dtype) for part in returned)
@@ -68,6 +72,10 @@ class PerSample:
                 f"{paths.tolist()}{defined_at(self.function)}"
             )
         return [stops, rows]
+
+    def _law(self, paths: np.ndarray, target_rows: np.ndarray, draft_rows: np.ndarray) -> tuple[Any, Any]:
+        """The stop probabilities and correction rows of one tuple."""
+        return self.function(paths, target_rows, draft_rows)
 
 
 def per_sample(function: OneTuple, name: str | None = None) -> PerSample:
@@ -99,8 +107,13 @@ class BlackBox(PerSample, RunsOnTuples):
     """A verifier from a sampler whose every run is followed; see ``black_box``."""
 
     def __init__(self, sampler: Sampler, name: str, max_runs: int, exact: bool = True) -> None:
-        super().__init__(self._law, name)
-        self.sampler, self.max_runs, self.exact = sampler, max_runs, exact
+        super().__init__(sampler, name)
+        self.max_runs, self.exact = max_runs, exact
+
+    @property
+    def sampler(self) -> Sampler:
+        """The function, whose law is that of all its runs."""
+        return self.function
 
     def run_on_tuple(
         self, paths: np.ndarray, target_rows: np.ndarray, draft_rows: np.ndarray, generator: Any
@@ -118,7 +131,9 @@ class BlackBox(PerSample, RunsOnTuples):
         """The law of the sampler's output given one tuple of drafts, by all its runs."""
 
         def run(tape: Tape) -> tuple[int, ...]:
-            tokens = self.tokens(self._run(paths, target_rows, draft_rows, CoinGenerator(tape)))
+            with unswallowed():
+                returned = self._run(paths, target_rows, draft_rows, CoinGenerator(tape))
+                tokens = self.tokens(returned)
             if tape.rounded is not None and is_exact(target_rows):
                 raise InvalidOutcomeError(
                     f"sampler {self.name!r} computes with floats, such as {tape.rounded!r}, on exact rows: "

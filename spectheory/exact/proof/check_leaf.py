@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from copy import deepcopy
 from itertools import product
 from typing import Any, NamedTuple
 
@@ -19,7 +18,7 @@ from spectheory.exact.proof.check_numbers import (
     reject,
 )
 from spectheory.pairs.drafts import DraftProcess
-from spectheory.verification.verifier import UserVerifier, Verifier
+from spectheory.verification.verifier import UserVerifier, Verifier, copied
 
 
 class FaceRows:
@@ -158,8 +157,8 @@ def law_at_leaf(
 
 def _copy(verifier: Verifier) -> Verifier:
     if isinstance(verifier, UserVerifier):
-        return UserVerifier(deepcopy(verifier.user_object))
-    return deepcopy(verifier)
+        return UserVerifier(copied(verifier.user_object))
+    return copied(verifier)
 
 
 def _asked(

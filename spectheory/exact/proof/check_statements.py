@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from copy import deepcopy
 from itertools import chain, combinations, product
 from typing import Any, NamedTuple
 
@@ -15,7 +14,7 @@ from spectheory.exact.proof.verifier_code import code_digest
 from spectheory.pairs.drafts import DraftProcess, Iid, PrefixTree, WithoutReplacement
 from spectheory.pairs.drafts.trees import Tree
 from spectheory.verification.resolve import find_verifier
-from spectheory.verification.verifier import Verifier
+from spectheory.verification.verifier import Verifier, copied
 
 TREES = {"prefix_tree": PrefixTree, "without_replacement": WithoutReplacement}
 Prefix = tuple[int, ...]
@@ -218,7 +217,7 @@ def _modified_levels(
     verifier: Verifier, num_drafts: int, rows: dict[str, list[np.ndarray]]
 ) -> list[np.ndarray]:
     """The rows of depth 0 and the modified rows of the depths below L."""
-    modify: Any = deepcopy(verifier).modified_target_rows
+    modify: Any = copied(verifier).modified_target_rows
     target, draft, found = rows["p"][0][0], rows["q"][0][0], rows["p"][:1]
     for p, q in zip(rows["p"][1:-1], rows["q"][1:], strict=True):
         changed = modify(p, q, target, draft, num_drafts)

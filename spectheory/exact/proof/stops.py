@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from copy import deepcopy
 from dataclasses import replace
 from operator import mul
 from typing import Any, NamedTuple
@@ -17,14 +16,14 @@ from spectheory.foundation.errors import InvalidOutcomeError
 from spectheory.pairs.contexts import Context, numbered_context
 from spectheory.pairs.drafts import DraftProcess
 from spectheory.verification.evaluator import Evaluator
-from spectheory.verification.verifier import UserVerifier, Verifier
+from spectheory.verification.verifier import UserVerifier, Verifier, copied
 
 
 def fresh(verifier: Verifier) -> Verifier:
     """A copy that has seen no call."""
     if isinstance(verifier, UserVerifier):
-        return UserVerifier(deepcopy(verifier.user_object))
-    return deepcopy(verifier)
+        return UserVerifier(copied(verifier.user_object))
+    return copied(verifier)
 
 
 class Stops(NamedTuple):
