@@ -11,6 +11,7 @@ import json
 import re
 import shutil
 import subprocess
+from collections.abc import Iterable
 from importlib.metadata import PackageNotFoundError, distribution
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -53,12 +54,9 @@ def release_in(checkout: Path, package: str, top: str) -> Release:
         raise InvalidInputError(f"{checkout} is not a folder; --from takes a checkout or unpacked sources")
     folder = checkout.resolve()
     above = [folder.parent] if folder.name == top else []
+    here = dict.fromkeys((*(folder / inside for inside in INSIDE), *above))
     below = [child / inside for child in sorted(folder.glob("*/")) for inside in INSIDE]
-    roots = [
-        root
-        for root in dict.fromkeys((*(folder / inside for inside in INSIDE), *above, *below))
-        if (root / f"{top}.py").is_file() or next((root / top).rglob("*.py"), None) is not None
-    ]
+    roots = _with_package(here, top) or _with_package(below, top)
     if len(roots) > 1:
         places = ", ".join(str((root / top).relative_to(folder.parent)) for root in roots)
         raise InvalidInputError(
@@ -67,6 +65,14 @@ def release_in(checkout: Path, package: str, top: str) -> Release:
     if roots:
         return Release(package, _version_in(roots[0], folder, top), roots[0])
     raise InvalidInputError(f"{checkout} has no package {top}; --from takes a folder that contains {top}/")
+
+
+def _with_package(roots: Iterable[Path], top: str) -> list[Path]:
+    return [
+        root
+        for root in roots
+        if (root / f"{top}.py").is_file() or next((root / top).rglob("*.py"), None) is not None
+    ]
 
 
 def fetch_commit(package: str, top: str, repository: str, commit: str, cache: Path) -> Release:

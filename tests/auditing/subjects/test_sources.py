@@ -42,6 +42,14 @@ def test_where_a_checkout_has_its_package(inside: str, tmp_path: Path) -> None:
     assert (found.folder, found.version) == ((tmp_path / inside).resolve(), "")
 
 
+def test_a_checkout_has_its_package_before_a_folder_of_it_has(tmp_path: Path) -> None:
+    """gpt-fast has ``generate.py`` at its top and in a folder for other models."""
+    for folder in (tmp_path, tmp_path / "mixtral-moe"):
+        folder.mkdir(exist_ok=True)
+        (folder / "generate.py").touch()
+    assert release_in(tmp_path, "gpt-fast", "generate").folder == tmp_path.resolve()
+
+
 def test_two_packages_of_one_name_are_refused(tmp_path: Path) -> None:
     for place in ("old", "new"):
         released(tmp_path / place, "made_up.sampler", "")
