@@ -18,7 +18,7 @@ from typing import Any, Generic, NamedTuple, TypeVar
 from spectheory.foundation.errors import EnumerationTooLargeError, InvalidInputError
 
 T = TypeVar("T")
-MAX_DECISIONS = 1_000
+MAX_DECISIONS = 150
 """The most random decisions of one run."""
 MAX_RUNS = 100_000
 """The most runs that are followed."""
