@@ -15,9 +15,17 @@ import numpy as np
 import torch
 
 from spectheory.auditing.following.memory import claim, release
-from spectheory.auditing.tape.atoms import WHOLE, Number, clocks_of_row, followed_on
+from spectheory.auditing.tape.atoms import WHOLE, Number, as_clock, clocks_of_row, followed_on
 from spectheory.auditing.tape.decisions import JUDGE_BY_SAMPLES, NotEnumerableError
-from spectheory.auditing.tape.races import Clock, Pick, Race, clock_after, only_a_race
+from spectheory.auditing.tape.races import (
+    Clock,
+    Pick,
+    Race,
+    are_equal,
+    clock_after,
+    only_a_race,
+    value_of,
+)
 
 PART_OF_A_TENSOR = "random numbers in part of a tensor; use a separate tensor"
 
@@ -75,6 +83,8 @@ _STRUCTURE = (
 _COPIES = "clone repeat flip index_select gather tile"
 """Those of them that never share memory."""
 _JOINS = "cat concat concatenate stack hstack vstack dstack column_stack"
+_EQUALITIES = "eq ne __eq__ __ne__"
+_SINGLE_VALUES = "isinf isnan isfinite isposinf isneginf"
 _COMPARISONS = "lt le gt ge less less_equal greater greater_equal"
 _CLOCK_OPERATIONS = {
     name: operation
@@ -140,7 +150,7 @@ def _apply(func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         return random_tensor(*_entrywise(func, args, kwargs, _combining(func, args, kwargs)))
     if name in _COMPARISONS.split():
         return _decisions(_entrywise(func, args, kwargs, _combining(func, args, kwargs))[0])
-    if name in ("eq", "ne", "__eq__", "__ne__"):
+    if name in _EQUALITIES.split():
         equal = _apply(torch.le, args, kwargs) & ~_apply(torch.lt, args, kwargs)
         return equal if "eq" in name else ~equal
     if name in ("cumprod", "cumsum"):
@@ -487,14 +497,16 @@ def _searchsorted(
 
 def _on_clocks(name: str, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """Exponential numbers, scaled by weights, or their logarithms, shifted by logits; and their races."""
-    if name in ("isinf", "isnan", "eq", "ne", "__eq__", "__ne__"):  # of a real number: almost never
-        return torch.full(args[0].numbers.shape, name in ("ne", "__ne__"))
     if name in ("argmax", "argmin") and len(args) + len(kwargs) <= 3:
         return _winners(name == "argmax", *args, **kwargs)
+    if not kwargs and name in (*_SINGLE_VALUES.split(), *_EQUALITIES.split()):
+        return _about_single_values(name, func, args)
     if kwargs or name not in _CLOCK_OPERATIONS:
         raise only_a_race(name)
 
     def combine(entries: Sequence[Any], dtype: torch.dtype) -> Clock:
+        if any(isinstance(entry, Number) for entry in entries):
+            raise NotEnumerableError(f"the sampler applies {name} to an exponential and another random number")
         operands = [
             float(torch.tensor(entry, dtype=dtype)) if isinstance(entry, (int, float)) else entry
             for entry in entries
@@ -503,6 +515,22 @@ def _on_clocks(name: str, func: Any, args: tuple[Any, ...], kwargs: dict[str, An
         return clock_after(_CLOCK_OPERATIONS[name], *in_order)
 
     return random_tensor(*_entrywise(func, args, kwargs, combine))
+
+
+def _about_single_values(name: str, func: Any, args: tuple[Any, ...]) -> torch.Tensor:
+    """Which clocks are infinite, not a number, or equal to other entries."""
+    kinds = [_kind_of(arg, python=False) for arg in args]
+
+    def answer(entries: Sequence[Any], dtype: torch.dtype) -> bool:
+        clocks = list(map(as_clock, entries))
+        if any(isinstance(clock, Number) for clock in clocks):
+            raise only_a_race(name)
+        values = [value_of(clock) for clock in clocks]
+        if None in values and len(values) == 2:
+            return are_equal(*clocks) is ("eq" in name)
+        return bool(func(*(kind(1.0 if x is None else x) for kind, x in zip(kinds, values, strict=True))))
+
+    return torch.tensor(_entrywise(func, args, {}, answer)[0].tolist(), dtype=torch.bool)
 
 
 def _is_alone(random: torch.Tensor, dim: int | None = None, keepdim: bool = False) -> bool:

@@ -51,6 +51,7 @@ class Clock:
         inverse: whether the clock is 1 / the number.
         logarithm: whether the clock is the logarithm of that; the logarithm of an inverse is a Gumbel number.
         negative: whether the clock is minus that.
+        underflowed: whether a rate of 0 stands for one that float64 does not hold.
     """
 
     source: Exponential
@@ -58,6 +59,7 @@ class Clock:
     inverse: bool = False
     logarithm: bool = False
     negative: bool = False
+    underflowed: bool = False
 
     @property
     def is_used(self) -> bool:
@@ -96,7 +98,8 @@ class Clock:
             weight = exact_number(math.exp(number))
         except (ValueError, OverflowError):
             raise UndefinedDrawError(f"a race of Gumbel random numbers with the logit {number}") from None
-        return self._scaled(weight, self.inverse)
+        underflows = not weight and number > -math.inf
+        return replace(self._scaled(weight, self.inverse), underflowed=self.underflowed or underflows)
 
     def _plain(self, does: str) -> Clock:
         if self.logarithm:
@@ -145,6 +148,33 @@ def clock_after(operation: str, *entries: Any) -> Clock:
         if operation == "divide":
             return clock.over(_weight(number)) if is_first else clock.inverted().times(_weight(number))
     raise only_a_race(operation)
+
+
+def value_of(entry: Any) -> float | None:
+    """The value of an ordinary number or of a clock; ``None`` if it is random."""
+    if not isinstance(entry, Clock):
+        return float(entry)
+    if entry.logarithm and entry.rate < 0:
+        return math.nan
+    if entry.rate or entry.underflowed:
+        return None
+    end = (-math.inf if entry.logarithm else 0.0) if entry.inverse else math.inf
+    return -end if entry.negative else end
+
+
+def are_equal(first: Any, second: Any) -> bool:
+    """Whether a clock with a random value equals another entry: a real number equals no other.
+
+    Raises:
+        NotEnumerableError: both were made of one random number, and rounding decides.
+    """
+    sources = [entry.source for entry in (first, second) if isinstance(entry, Clock)]
+    if first is not second and len(sources) == 2 and sources[0] is sources[1]:
+        raise NotEnumerableError(
+            "the sampler asks whether an exponential random number equals itself after other arithmetic, "
+            "which rounding decides"
+        )
+    return first is second
 
 
 def lower_end(clocks: Iterable[Clock]) -> float:

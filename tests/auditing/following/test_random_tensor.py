@@ -252,3 +252,39 @@ def test_the_ends_of_whole_numbers_may_be_of_any_kind(whole: Callable[[int], Any
     assert law(lambda: int(torch.randint(whole(1), size=(), high=whole(3)))) == dict.fromkeys((1, 2), HALF)
     long = law(lambda: bool(torch.randint(whole(2**23), 2**24, ()) < 3 * 2**22))
     assert long == dict.fromkeys((True, False), HALF)
+
+
+def exponential_scores(weights: torch.Tensor = P) -> torch.Tensor:
+    return weights / torch.empty_like(weights).exponential_()
+
+
+MASKED = torch.tensor([0.5, 0.5, 0.0])
+
+
+@pytest.mark.parametrize(
+    ("function", "expected"),
+    [
+        (lambda: exponential_scores(MASKED) == 0, [False, False, True]),
+        (lambda: torch.eq(torch.zeros(3), exponential_scores(MASKED)), [False, False, True]),
+        (lambda: exponential_scores(MASKED).log().isinf(), [False, False, True]),
+        (lambda: exponential_scores(MASKED).log() != -torch.inf, [True, True, False]),
+        (lambda: (torch.empty(2).exponential_() / MASKED[1:]).isfinite(), [True, False]),
+        (lambda: (MASKED.log() - torch.empty(3).exponential_().log()).isnan(), [False] * 3),
+        (lambda: (torch.tensor([-1e4, 0.0]) - torch.empty(2).exponential_().log()).isinf(), [False] * 2),
+        (lambda: (s := exponential_scores()) == s, [True] * 3),
+        (lambda: (s := exponential_scores()) != s, [False] * 3),
+        (lambda: (s := exponential_scores(P[:2]))[None] == s[:, None], [[True, False], [False, True]]),
+    ],
+)
+def test_single_values_of_clocks(function: Callable[[], torch.Tensor], expected: Any) -> None:
+    """A weight of 0 makes 0 or an infinity for certain; a real number equals itself and nothing else."""
+    ((found, mass),) = law(lambda: str(function().tolist())).items()
+    assert (found, mass) == (str(expected), 1)
+
+
+def test_rounding_is_no_equality() -> None:
+    def is_itself() -> bool:
+        return bool(((s := exponential_scores()) * 3 / 3 == s).all())
+
+    with pytest.raises(NotEnumerableError, match="equals itself after other arithmetic"):
+        law(is_itself)
