@@ -65,6 +65,11 @@ class Clock:
     def is_used(self) -> bool:
         return self.source.is_used
 
+    @property
+    def is_plain(self) -> bool:
+        """Whether it is an exponential number of a rate, or minus one."""
+        return not self.inverse and not self.logarithm
+
     def inverted(self) -> Clock:
         return replace(self._plain("divides by"), inverse=not self.inverse)
 
@@ -119,6 +124,9 @@ _UNARY: dict[str, Callable[[Clock], Clock]] = {
 }
 
 
+_BINARY = ("add", "subtract", "multiply", "divide")
+
+
 def clock_after(operation: str, *entries: Any) -> Clock:
     """The clock that an elementwise operation makes of a clock and, where it is binary, a number.
 
@@ -135,7 +143,7 @@ def clock_after(operation: str, *entries: Any) -> Clock:
     clocks = [entry for entry in entries if isinstance(entry, Clock)]
     if len(clocks) == 2:
         raise NotEnumerableError(f"the sampler applies {operation} to two exponential random numbers")
-    if len(entries) == 2 and clocks:
+    if len(entries) == 2 and clocks and operation in _BINARY:
         (clock,) = clocks
         is_first = clock is entries[0]
         number = float(entries[is_first])
@@ -145,8 +153,7 @@ def clock_after(operation: str, *entries: Any) -> Clock:
             return clock.plus(-number) if is_first else clock.negated().plus(number)
         if operation == "multiply":
             return clock.times(_weight(number))
-        if operation == "divide":
-            return clock.over(_weight(number)) if is_first else clock.inverted().times(_weight(number))
+        return clock.over(_weight(number)) if is_first else clock.inverted().times(_weight(number))
     raise only_a_race(operation)
 
 

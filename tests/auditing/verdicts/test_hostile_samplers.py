@@ -81,7 +81,7 @@ def test_an_iterator_without_end_is_refused() -> None:
 def test_another_precision_of_noise_is_not_blamed_on_the_sampler() -> None:
     found = audit(half_precision_noise, PAIRS, num_drafts=1)
     assert found.verdict == NOT_DECIDED
-    assert "applies to to exponential random numbers" in found.headline()
+    assert "applies to in torch.bfloat16 to exponential" in found.headline()
 
 
 class TokensOfTheBatchBefore:
