@@ -107,7 +107,7 @@ _OTHER_MONOTONE = (
     "log2 log10 log1p exp expm1 sqrt clamp clip clamp_min clamp_max minimum maximum half bfloat16 "
     "long int short floor ceil trunc round floor_divide __floordiv__ " + _CONVERSIONS
 )
-_REAL = (torch.float32, torch.float64)
+REAL = (torch.float32, torch.float64)
 """The types in which a uniform number is still one, and a race is one of real numbers."""
 _REMAINDERS = "remainder fmod __mod__"
 _DIVISIONS = "divide reciprocal floor_divide __floordiv__"
@@ -300,7 +300,7 @@ def _stored(target: torch.Tensor, key: Any, value: Any) -> None:
 def _entries(part: Any, dtype: torch.dtype | None = None) -> np.ndarray:
     """The entries of a tensor, or of a number, as they are in a tensor of a type."""
     if isinstance(part, RandomTensor):
-        held = dtype in (None, _dtype(part)) or (dtype in _REAL and _dtype(part) in _REAL)
+        held = dtype in (None, _dtype(part)) or (dtype in REAL and _dtype(part) in REAL)
         if held or _is_picked(part):
             return part.numbers.copy()
         return _entries(random_tensor(part.numbers, _dtype(part)).to(dtype))
@@ -410,7 +410,7 @@ def _combining(func: Any, args: Sequence[Any], kwargs: Any) -> Callable[[Sequenc
             return replace(entries[0], function=Number.combined(name, parts, function).function)
         number = Number.combined(name, parts, function)
         _check_monotone(operation, parts[::-1] if name in _REVERSED.split() else parts, number, dtype)
-        if dtype not in _REAL or (kwargs and not clamps):
+        if dtype not in REAL or (kwargs and not clamps):
             return followed_on(f"{name} {' '.join(kwargs) or f'in {dtype}'}", entries, number)
         if clamps:
             return followed_on(operation, entries, number, _bounds(name, entries, kwargs))
@@ -423,9 +423,9 @@ def _holds(number: Any, dtype: torch.dtype) -> bool:
     """Whether a type holds a whole number exactly, and any other number as a real number."""
     if isinstance(number, Number) and number.form == WHOLE:
         source = number.sources[0].grid
-        limit = 2**63 if dtype == torch.int64 else 2 / torch.finfo(dtype).eps if dtype in _REAL else 0
+        limit = 2**63 if dtype == torch.int64 else 2 / torch.finfo(dtype).eps if dtype in REAL else 0
         return max(abs(source.value(0)), abs(source.value(source.atoms - 1))) <= limit
-    return isinstance(number, Number) and dtype in _REAL
+    return isinstance(number, Number) and dtype in REAL
 
 
 def _check_monotone(operation: str, parts: Sequence[Any], number: Number, dtype: torch.dtype) -> None:
