@@ -136,6 +136,8 @@ def _apply(func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         return _chosen(condition, first, second)
     if name == "masked_fill" and not isinstance(args[2], RandomTensor):
         return _chosen(args[1], torch.as_tensor(args[2]).type(_dtype(args[0])), args[0])
+    if name in ("__eq__", "__ne__") and args[1] is None:
+        return name == "__ne__"
     if name == "__setitem__":
         return _stored(*args)
     if name.endswith("_") and not name.startswith("_") and callable(getattr(torch.Tensor, name[:-1], None)):

@@ -379,6 +379,11 @@ def test_single_values_of_clocks(function: Callable[[], torch.Tensor], expected:
     assert (found, mass) == (str(expected), 1)
 
 
+@pytest.mark.parametrize("draw", [torch.rand_like, lambda like: torch.empty_like(like).exponential_()])
+def test_no_tensor_is_none(draw: Callable[[torch.Tensor], Any]) -> None:
+    assert law(lambda: ((u := draw(P)) == None, u != None)) == {(False, True): 1}  # noqa: E711
+
+
 def test_rounding_is_no_equality() -> None:
     def is_itself() -> bool:
         return bool(((s := exponential_scores()) * 3 / 3 == s).all())
