@@ -185,8 +185,8 @@ class CoinGenerator:
         excess, tolerance = sum(self._weights(p), Fraction(0)) - 1, _sum_tolerance(p)
         if abs(excess) > tolerance:
             raise InvalidInputError(
-                f"choice() was given probabilities whose sum differs from 1 by {float(excess):.2g}; numpy takes "
-                f"a difference of at most {tolerance:.2g}"
+                f"choice() was given probabilities whose sum differs from 1 by {float(excess):.2g}; numpy "
+                f"takes a difference of at most {tolerance:.2g}"
             )
         return values[self._one_of(p)]
 
