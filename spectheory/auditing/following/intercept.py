@@ -6,8 +6,8 @@ the sampler makes itself, the system's randomness, and everything that leaves th
 ``nondeterministic_seeded`` shows every other torch operator that reads a generator.  The states of existing
 generators of Python and numpy, before and after, show numbers drawn by any other name.
 
-The state of a generator when a number is drawn identifies the number.  Two draws in one state get the same
-numbers and are a finding.
+What a generator draws next identifies the number that is drawn: states that differ elsewhere, such as in the
+upper half of a seed, are the same.  Two draws in one state get the same numbers and are a finding.
 """
 
 import gc
@@ -28,7 +28,7 @@ from typing import Any
 import numpy as np
 import torch
 from torch.overrides import TorchFunctionMode
-from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils._python_dispatch import TorchDispatchMode, _disable_current_modes
 
 from spectheory.auditing.following.isolation import (
     Replacement,
@@ -39,7 +39,13 @@ from spectheory.auditing.following.isolation import (
 )
 from spectheory.auditing.following.kernel_draws import Draws, read_again
 from spectheory.auditing.following.memory import COPYING, SHARING, made, note, share, watched
-from spectheory.auditing.following.random_tensor import RandomTensor, become_random, random_tensor, unwrapped
+from spectheory.auditing.following.random_tensor import (
+    REAL,
+    RandomTensor,
+    become_random,
+    random_tensor,
+    unwrapped,
+)
 from spectheory.auditing.following.triton_kernels import followed
 from spectheory.auditing.tape.atoms import uniform_number, whole_number
 from spectheory.auditing.tape.coins import CoinGenerator
@@ -210,6 +216,14 @@ def _state(generator: torch.Generator) -> bytes:
     return generator.get_state().numpy().tobytes()
 
 
+def _next_numbers(generator: torch.Generator) -> tuple[int, ...]:
+    """What a generator draws next, without drawing it."""
+    copy = torch.Generator(generator.device)
+    copy.set_state(generator.get_state())
+    with _disable_current_modes():
+        return tuple(torch.empty(8, dtype=torch.int64, device=copy.device).random_(generator=copy).tolist())
+
+
 class _Steps:
     """The states that generators of torch have before and after draws that are followed.
 
@@ -262,7 +276,7 @@ class _Answers(TorchFunctionMode):
     def __init__(self, tape: Tape, journal: Journal, sentinel: _Sentinel, steps: _Steps) -> None:
         super().__init__()
         self.tape, self.journal, self.sentinel, self.steps = tape, journal, sentinel, steps
-        self.read: dict[bytes, tuple[int, Any, Any]] = {}
+        self.read: dict[tuple[int, ...], tuple[int, Any, Any]] = {}
 
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         kwargs = kwargs or {}
@@ -281,7 +295,7 @@ class _Answers(TorchFunctionMode):
             raise NotEnumerableError(f"{name} writes random numbers to a tensor by out; take its result")
         generator = kwargs.get("generator") or torch.default_generator
         self.steps.check()
-        state = _state(generator)
+        state = _next_numbers(generator)
         drawn = self._really_drawn(func, args, kwargs)
         self.steps.after(generator)
         if not drawn.numel():  # of no numbers: the generator is where it was
@@ -347,8 +361,22 @@ def _uniform_between(tape: Tape, func: Any, drawn: torch.Tensor, args: Any, kwar
 
 
 def _exponential(tape: Tape, func: Any, drawn: torch.Tensor, args: Any, kwargs: Any) -> Any:
+    if drawn.dtype not in REAL:
+        raise NotEnumerableError(
+            f"the sampler draws exponential random numbers of {drawn.dtype}, which has too few values for a "
+            "race of real numbers; draw them in float32"
+        )
     rate = exact_number(args[1] if len(args) > 1 else kwargs.get("lambd", 1.0))
     return become_random(drawn, filled(drawn.shape, lambda: Clock(Exponential(tape), rate)))
+
+
+def _weight(func: Any, weight: Any) -> Fraction:
+    if isinstance(weight, RandomTensor):
+        raise NotEnumerableError(
+            f"the sampler draws by {func.__name__} with probabilities that are random numbers; "
+            f"{JUDGE_BY_SAMPLES}"
+        )
+    return exact_number(weight)
 
 
 def _multinomial(tape: Tape, func: Any, drawn: torch.Tensor, args: Any, kwargs: Any) -> torch.Tensor:
@@ -357,7 +385,7 @@ def _multinomial(tape: Tape, func: Any, drawn: torch.Tensor, args: Any, kwargs: 
     rows = weights.reshape(-1, weights.shape[-1]).tolist()
     chosen = drawn.reshape(len(rows), -1)
     for row, places in zip(rows, chosen, strict=True):
-        left = [exact_number(weight) for weight in row]
+        left = [_weight(func, weight) for weight in row]
         for number in range(len(places)):
             if not any(left):
                 raise NotEnumerableError(
@@ -381,7 +409,7 @@ def _bernoulli(tape: Tape, func: Any, drawn: torch.Tensor, args: Any, kwargs: An
         given = 0.5 if func.__name__.endswith("_") else args[0] if args else kwargs["input"]
     probs = torch.broadcast_to(torch.as_tensor(given), drawn.shape)
     for place in np.ndindex(tuple(drawn.shape)):
-        prob = exact_number(probs[place].item())
+        prob = _weight(func, probs[place].item())
         drawn[place] = tape.decide([1 - prob, prob])
     return drawn
 
@@ -442,7 +470,7 @@ def _replacements(tape: Tape, journal: Journal) -> Iterator[Replacement]:
         return coins
 
     yield random, "random", python_uniform
-    yield random, "uniform", lambda low, high: low + (high - low) * python_uniform()
+    yield random, "uniform", lambda a, b: a + (b - a) * python_uniform()
     yield random, "choices", coins.choices
     yield np.random, "default_rng", numpy_generator
     for module in (random, np.random):

@@ -15,7 +15,7 @@ import numpy as np
 
 from spectheory.auditing.tape.atoms import Number, clocks_of_row, followed_on
 from spectheory.auditing.tape.decisions import NotEnumerableError
-from spectheory.auditing.tape.races import Clock, Pick, Race, clock_after, lower_end
+from spectheory.auditing.tape.races import Clock, Pick, Race, clock_after, lower_end, only_a_race
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,6 +79,8 @@ class RandomArray(np.ndarray):
 
         def converted(lane: int) -> Any:
             value = lanes[lane]
+            if isinstance(value, Clock) and kind not in (np.float32, np.float64):
+                raise only_a_race(f"a conversion to {kind}")
             return value.mapped(kind.type) if isinstance(value, Number) else value
 
         return random_array(_memory(self).astype(kind), LaterLanes(lanes, converted))

@@ -15,9 +15,17 @@ import numpy as np
 import torch
 
 from spectheory.auditing.following.memory import claim, release
-from spectheory.auditing.tape.atoms import WHOLE, Number, clocks_of_row, followed_on
+from spectheory.auditing.tape.atoms import WHOLE, Number, as_clock, clocks_of_row, followed_on
 from spectheory.auditing.tape.decisions import JUDGE_BY_SAMPLES, NotEnumerableError
-from spectheory.auditing.tape.races import Clock, Pick, Race, clock_after, only_a_race
+from spectheory.auditing.tape.races import (
+    Clock,
+    Pick,
+    Race,
+    are_equal,
+    clock_after,
+    only_a_race,
+    value_of,
+)
 
 PART_OF_A_TENSOR = "random numbers in part of a tensor; use a separate tensor"
 
@@ -75,6 +83,8 @@ _STRUCTURE = (
 _COPIES = "clone repeat flip index_select gather tile"
 """Those of them that never share memory."""
 _JOINS = "cat concat concatenate stack hstack vstack dstack column_stack"
+_EQUALITIES = "eq ne __eq__ __ne__"
+_SINGLE_VALUES = "isinf isnan isfinite isposinf isneginf"
 _COMPARISONS = "lt le gt ge less less_equal greater greater_equal"
 _CLOCK_OPERATIONS = {
     name: operation
@@ -97,8 +107,8 @@ _OTHER_MONOTONE = (
     "log2 log10 log1p exp expm1 sqrt clamp clip clamp_min clamp_max minimum maximum half bfloat16 "
     "long int short floor ceil trunc round floor_divide __floordiv__ " + _CONVERSIONS
 )
-_KEEP_THE_FORM = (torch.float32, torch.float64, torch.int64)
-"""The types in which a uniform number is still one, up to rounding to float32, and a whole number exact."""
+REAL = (torch.float32, torch.float64)
+"""The types in which a uniform number is still one, and a race is one of real numbers."""
 _REMAINDERS = "remainder fmod __mod__"
 _DIVISIONS = "divide reciprocal floor_divide __floordiv__"
 _WITHIN_A_DOMAIN = "sqrt log log2 log10 log1p"
@@ -126,9 +136,11 @@ def _apply(func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         return _chosen(condition, first, second)
     if name == "masked_fill" and not isinstance(args[2], RandomTensor):
         return _chosen(args[1], torch.as_tensor(args[2]).type(_dtype(args[0])), args[0])
+    if name in ("__eq__", "__ne__") and args[1] is None:
+        return name == "__ne__"
     if name == "__setitem__":
         return _stored(*args)
-    if name.endswith("_") and not name.startswith("_") and hasattr(torch.Tensor, name[:-1]):
+    if name.endswith("_") and not name.startswith("_") and callable(getattr(torch.Tensor, name[:-1], None)):
         return _in_place(args[0], getattr(torch.Tensor, name[:-1])(*args, **kwargs))
     if _settle_those([*args, *kwargs.values()], _is_picked):
         return func(*args, **kwargs)
@@ -140,14 +152,14 @@ def _apply(func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         return random_tensor(*_entrywise(func, args, kwargs, _combining(func, args, kwargs)))
     if name in _COMPARISONS.split():
         return _decisions(_entrywise(func, args, kwargs, _combining(func, args, kwargs))[0])
-    if name in ("eq", "ne", "__eq__", "__ne__"):
+    if name in _EQUALITIES.split():
         equal = _apply(torch.le, args, kwargs) & ~_apply(torch.lt, args, kwargs)
         return equal if "eq" in name else ~equal
     if name in ("cumprod", "cumsum"):
         return _cumulative(torch.mul if name == "cumprod" else torch.add, *args, **kwargs)
-    if name in ("searchsorted", "bucketize"):
-        edges, values = args if name == "searchsorted" else args[::-1]
-        return _searchsorted(edges, values, **kwargs)
+    if name in ("searchsorted", "bucketize") and len(args) == 2:
+        func(*map(_stand_in, args), **kwargs)  # torch's own errors
+        return _searchsorted(*(args if name == "searchsorted" else args[::-1]), **kwargs)
     if name in ("argmax", "argmin") and (_is_race(args[0]) or _is_alone(*args, **kwargs)):
         return _winners(name == "argmax", *args, **kwargs)
     if name in _REMAINDERS.split() and len(args) == 2:
@@ -215,21 +227,21 @@ def _chosen(condition: torch.Tensor, first: Any, second: Any) -> torch.Tensor:
     """``torch.where``, entry by entry; no race is run but those of the condition."""
     if isinstance(condition, RandomTensor):
         settle(condition)
-    parts = [_entries(part) for part in (first, second)]
-    dtype = torch.where(torch.ones((), dtype=torch.bool), _stand_in(first), _stand_in(second)).dtype
+    dtype = torch.where(condition, _stand_in(first), _stand_in(second)).dtype
+    parts = [_entries(part, dtype) for part in (first, second)]
     return _settled_if_known(random_tensor(np.where(condition.numpy(), *parts), dtype))
 
 
 def _joined(func: Any, tensors: Sequence[torch.Tensor], *args: Any, **kwargs: Any) -> torch.Tensor:
     """Join the entries as the function joins tensors of their positions."""
-    entries = [_entries(tensor) for tensor in tensors]
+    dtype = func([torch.ones(1, dtype=_dtype(tensor)) for tensor in tensors]).dtype
+    entries = [_entries(tensor, dtype) for tensor in tensors]
     starts = np.cumsum([0, *(part.size for part in entries)])
     places = [
         torch.arange(start, start + part.size).reshape(part.shape)
         for start, part in zip(starts.tolist(), entries, strict=False)
     ]
     joined = func(places, *args, **kwargs)
-    dtype = func([torch.ones(1, dtype=_dtype(tensor)) for tensor in tensors]).dtype
     numbers = np.empty(tuple(joined.shape), dtype=object)
     numbers[...] = np.concatenate([part.ravel() for part in entries])[joined.numpy()]
     return _settled_if_known(random_tensor(numbers, dtype))
@@ -276,7 +288,7 @@ def _stored(target: torch.Tensor, key: Any, value: Any) -> None:
         raise NotEnumerableError(f"the sampler stores {PART_OF_A_TENSOR}")
     numbers = _entries(target)
     places = torch.arange(target.numel()).reshape(target.shape)[key]
-    values = np.broadcast_to(_entries(value), tuple(places.shape))
+    values = np.broadcast_to(_entries(value, _dtype(target)), tuple(places.shape))
     for place, entry in zip(places.flatten().tolist(), values.flat, strict=True):
         numbers.flat[place] = entry
     if not isinstance(target, RandomTensor):
@@ -287,12 +299,15 @@ def _stored(target: torch.Tensor, key: Any, value: Any) -> None:
     _settled_if_known(random)
 
 
-def _entries(part: Any) -> np.ndarray:
+def _entries(part: Any, dtype: torch.dtype | None = None) -> np.ndarray:
+    """The entries of a tensor, or of a number, as they are in a tensor of a type."""
     if isinstance(part, RandomTensor):
-        return part.numbers.copy()
-    entries = np.empty(torch.as_tensor(part).shape, dtype=object)
-    entries[...] = np.array(torch.as_tensor(part).numpy(), dtype=object)
-    return entries
+        held = dtype in (None, _dtype(part)) or (dtype in REAL and _dtype(part) in REAL)
+        if held or _is_picked(part):
+            return part.numbers.copy()
+        return _entries(random_tensor(part.numbers, _dtype(part)).to(dtype))
+    tensor = torch.as_tensor(part)
+    return np.array(tensor.tolist(), dtype=object).reshape(tensor.shape)
 
 
 def _settled_if_known(random: RandomTensor) -> torch.Tensor:
@@ -381,8 +396,8 @@ def _combining(func: Any, args: Sequence[Any], kwargs: Any) -> Callable[[Sequenc
     python = _all_python(args)
     kinds = [_kind_of(arg, python) for arg in args]
     name = func.__name__
-    bounds = _bounds(name, args, kwargs) if name.startswith("cl") else ()
-    operation = "clamp" if bounds else _CLOCK_OPERATIONS.get(name, name)
+    clamps = name.startswith("cl")
+    operation = "clamp" if clamps else _CLOCK_OPERATIONS.get(name, name)
 
     def function(*values: Any) -> Any:
         return func(*values, **kwargs).reshape(())
@@ -393,16 +408,26 @@ def _combining(func: Any, args: Sequence[Any], kwargs: Any) -> Callable[[Sequenc
             entry.mapped(kind) if isinstance(entry, Number) else kind(entry)
             for entry, kind in zip(entries, kinds, strict=True)
         ]
-        if name in _CONVERSIONS.split() and isinstance(entries[0], Number) and dtype in _KEEP_THE_FORM:
+        if name in _CONVERSIONS.split() and _holds(entries[0], dtype):
             return replace(entries[0], function=Number.combined(name, parts, function).function)
         number = Number.combined(name, parts, function)
         _check_monotone(operation, parts[::-1] if name in _REVERSED.split() else parts, number, dtype)
-        operands = entries[:1] if bounds else entries
-        return followed_on(
-            operation, operands[::-1] if name in _REVERSED.split() else operands, number, bounds
-        )
+        if dtype not in REAL or (kwargs and not clamps):
+            return followed_on(f"{name} {' '.join(kwargs) or f'in {dtype}'}", entries, number)
+        if clamps:
+            return followed_on(operation, entries, number, _bounds(name, entries, kwargs))
+        return followed_on(operation, entries[::-1] if name in _REVERSED.split() else entries, number)
 
     return combine
+
+
+def _holds(number: Any, dtype: torch.dtype) -> bool:
+    """Whether a type holds a whole number exactly, and any other number as a real number."""
+    if isinstance(number, Number) and number.form == WHOLE:
+        source = number.sources[0].grid
+        limit = 2**63 if dtype == torch.int64 else 2 / torch.finfo(dtype).eps if dtype in REAL else 0
+        return max(abs(source.value(0)), abs(source.value(source.atoms - 1))) <= limit
+    return isinstance(number, Number) and dtype in REAL
 
 
 def _check_monotone(operation: str, parts: Sequence[Any], number: Number, dtype: torch.dtype) -> None:
@@ -468,11 +493,13 @@ def _cumulative(combine: Any, random: RandomTensor, dim: int) -> RandomTensor:
 
 
 def _searchsorted(
-    edges: torch.Tensor, values: RandomTensor, *, right: bool = False, side: str = "left", **options: Any
+    edges: torch.Tensor, values: Any, *, right: bool = False, side: str = "left", **options: Any
 ) -> torch.Tensor:
-    """How many edges are below each value (at most it, from the right)."""
+    """How many edges are below each value (at most it, from the right); torch bisects, so they are sorted."""
     if isinstance(edges, RandomTensor) or options:
         raise NotEnumerableError("the sampler calls searchsorted in a form that is not followed")
+    if not bool((edges[..., 1:] >= edges[..., :-1]).all()):
+        raise NotEnumerableError("the sampler calls searchsorted with edges that are not sorted")
     compare = torch.ge if right or side == "right" else torch.gt
     rows = edges.expand(*values.numbers.shape[:-1], edges.shape[-1])
     found = torch.zeros(values.numbers.shape, dtype=torch.long)
@@ -487,14 +514,18 @@ def _searchsorted(
 
 def _on_clocks(name: str, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """Exponential numbers, scaled by weights, or their logarithms, shifted by logits; and their races."""
-    if name in ("isinf", "isnan", "eq", "ne", "__eq__", "__ne__"):  # of a real number: almost never
-        return torch.full(args[0].numbers.shape, name in ("ne", "__ne__"))
     if name in ("argmax", "argmin") and len(args) + len(kwargs) <= 3:
         return _winners(name == "argmax", *args, **kwargs)
+    if not kwargs and name in (*_SINGLE_VALUES.split(), *_EQUALITIES.split()):
+        return _about_single_values(name, func, args)
     if kwargs or name not in _CLOCK_OPERATIONS:
         raise only_a_race(name)
 
     def combine(entries: Sequence[Any], dtype: torch.dtype) -> Clock:
+        if any(isinstance(entry, Number) for entry in entries):
+            raise NotEnumerableError(
+                f"the sampler applies {name} to an exponential and another random number"
+            )
         operands = [
             float(torch.tensor(entry, dtype=dtype)) if isinstance(entry, (int, float)) else entry
             for entry in entries
@@ -503,6 +534,22 @@ def _on_clocks(name: str, func: Any, args: tuple[Any, ...], kwargs: dict[str, An
         return clock_after(_CLOCK_OPERATIONS[name], *in_order)
 
     return random_tensor(*_entrywise(func, args, kwargs, combine))
+
+
+def _about_single_values(name: str, func: Any, args: tuple[Any, ...]) -> torch.Tensor:
+    """Which clocks are infinite, not a number, or equal to other entries."""
+    kinds = [_kind_of(arg, python=False) for arg in args]
+
+    def answer(entries: Sequence[Any], dtype: torch.dtype) -> bool:
+        clocks = list(map(as_clock, entries))
+        if any(isinstance(clock, Number) for clock in clocks):
+            raise only_a_race(name)
+        values = [value_of(clock) for clock in clocks]
+        if None in values and len(values) == 2:
+            return are_equal(*clocks) is ("eq" in name)
+        return bool(func(*(kind(1.0 if x is None else x) for kind, x in zip(kinds, values, strict=True))))
+
+    return torch.tensor(_entrywise(func, args, {}, answer)[0].tolist(), dtype=torch.bool)
 
 
 def _is_alone(random: torch.Tensor, dim: int | None = None, keepdim: bool = False) -> bool:

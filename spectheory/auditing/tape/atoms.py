@@ -31,7 +31,7 @@ import torch
 from torch.utils._python_dispatch import _disable_current_modes
 
 from spectheory.auditing.tape.decisions import JUDGE_BY_SAMPLES, Interval, NotEnumerableError, Tape
-from spectheory.auditing.tape.races import Clock, Exponential, Pick, clock_after, lower_end, only_a_race
+from spectheory.auditing.tape.races import Clock, Exponential, Pick, clock_after, lower_end
 
 
 @dataclass(frozen=True)
@@ -100,6 +100,7 @@ class Source(Interval):
     high: int = field(default=0)
     halvings: int = 0
     logarithm: Exponential | None = None
+    of_complement: bool = False
     remainders: dict[int, int] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -126,10 +127,15 @@ class Source(Interval):
             self.logarithm.is_used = True
         return below
 
-    def minus_logarithm(self) -> Exponential:
-        """The exponential random number -log u of a uniform number u."""
+    def minus_logarithm(self, of_complement: bool = False) -> Exponential:
+        """The exponential random number -log u of a uniform number u, or -log(1 - u): one of them."""
         if self.logarithm is None:
-            self.logarithm = Exponential(self.tape, self.is_narrowed)
+            self.logarithm, self.of_complement = Exponential(self.tape, self.is_narrowed), of_complement
+        if self.of_complement is not of_complement:
+            raise NotEnumerableError(
+                "the sampler uses the logarithms of a random number u and of 1 - u, which depend on each "
+                "other; draw another number"
+            )
         return self.logarithm
 
     def remainder(self, divisor: int) -> int:
@@ -167,12 +173,14 @@ class Number:
         sources: the random numbers.
         function: of their values.
         form: UNIFORM, MINUS_UNIFORM or WHOLE where it is such a number, up to a shift by ``LARGEST_SHIFT``.
+        is_complement: whether that uniform number is 1 - u, for the random number u.
         clock: makes it as a function of the exponential number -log u, where it is a function of log u.
     """
 
     sources: tuple[Source, ...]
     function: Callable[..., Any]
     form: str = ""
+    is_complement: bool = False
     clock: Callable[[], Clock] | None = None
 
     @staticmethod
@@ -200,7 +208,7 @@ class Number:
 
     def minus_logarithm(self) -> Clock:
         """The logarithm of a uniform number: minus an exponential one."""
-        return Clock(self.sources[0].minus_logarithm(), negative=True)
+        return Clock(self.sources[0].minus_logarithm(self.is_complement), negative=True)
 
     def value(self) -> int:
         """The value of a function with whole values, on which the run branches."""
@@ -226,7 +234,10 @@ class Number:
         return any(source.is_used for source in self.sources)
 
     def at(self, atoms: Sequence[int]) -> Any:
-        return self.function(*(s.grid.value(atom) for s, atom in zip(self.sources, atoms, strict=True)))
+        try:
+            return self.function(*(s.grid.value(atom) for s, atom in zip(self.sources, atoms, strict=True)))
+        except RecursionError:
+            raise _too_deep() from None
 
     def ends(self) -> list[float]:
         """Its values where every random number is at an end of what is still possible."""
@@ -292,7 +303,17 @@ class Number:
 
 def as_clock(entry: Any) -> Any:
     """A function of the logarithm of a uniform number as a clock; other entries as they are."""
-    return entry.clock() if isinstance(entry, Number) and entry.clock is not None else entry
+    try:
+        return entry.clock() if isinstance(entry, Number) and entry.clock is not None else entry
+    except RecursionError:
+        raise _too_deep() from None
+
+
+def _too_deep() -> NotEnumerableError:
+    """The refusal of a number that calls the function that made it, which calls the one before, and so on."""
+    return NotEnumerableError(
+        "the sampler applies more functions to a random number, one after the other, than are followed"
+    )
 
 
 def clocks_of_row(row: Sequence[Any], largest: bool) -> list[Clock]:
@@ -345,36 +366,43 @@ def followed_on(name: str, entries: Sequence[Any], number: Number, bounds: Seque
         bounds: of "clamp", the lower and the upper, or ``None``.
     """
     random = [entry for entry in entries if isinstance(entry, Number)]
-    if len(random) != 1:
+    if len(random) != 1 or any(isinstance(bound, Number) for bound in bounds):
         return number
     before, others = (
         random[0],
         [float(entry) for entry in entries if isinstance(entry, (int, float, torch.Tensor))],
     )
-    is_shift = name == "add" and len(others) == 1 and 0 <= others[0] <= LARGEST_SHIFT
+    shift = others[0] if name == "add" and len(others) == 1 else None
+    low, high = bounds or (None, None)
     if before.form == UNIFORM:
         if name == "log":
             return replace(number, clock=before.minus_logarithm)
-        low, high = bounds or (None, None)
         ends = (low is None or low <= LARGEST_SHIFT) and (high is None or 1 - high <= LARGEST_SHIFT)
-        is_complement = name == "subtract" and before is entries[1] and others == [1.0]
-        if is_shift or is_complement or (name == "clamp" and ends):
+        number = replace(number, is_complement=before.is_complement)
+        if name == "subtract" and before is entries[1] and others == [1.0]:
+            return replace(number, form=UNIFORM, is_complement=not before.is_complement)
+        if (shift is not None and 0 <= shift <= LARGEST_SHIFT) or (name == "clamp" and ends):
             return replace(number, form=UNIFORM)
         return replace(number, form=MINUS_UNIFORM) if name == "negative" else number
     if before.form == MINUS_UNIFORM:
+        complement = replace(before, form=UNIFORM, is_complement=not before.is_complement)
         if name == "log1p":
-            return replace(number, clock=before.minus_logarithm)
-        return replace(number, form=UNIFORM) if name == "add" and others == [1.0] else number
+            return replace(number, clock=complement.minus_logarithm)
+        return replace(complement, function=number.function) if shift == 1.0 else number
     clock = before.clock
     if clock is None:
         return number
 
     def after() -> Clock:
-        is_near_0 = name == "clamp" and bounds[1] is None and bounds[0] <= LARGEST_SHIFT
-        if (is_shift or is_near_0) and not clock().logarithm:
-            return clock()
-        if any(isinstance(entry, torch.dtype) for entry in entries):
-            raise only_a_race(name)
-        return clock_after(name, *(clock() if entry is before else entry for entry in entries))
+        made = clock()
+        is_small = shift is not None and 0 <= shift * made.rate <= LARGEST_SHIFT
+        if (is_small or (low is not None and high is None and _is_rarely_below(made, low))) and made.is_plain:
+            return made
+        return clock_after(name, *(made if entry is before else entry for entry in entries))
 
     return replace(number, clock=after)
+
+
+def _is_rarely_below(clock: Clock, low: float) -> bool:
+    """Whether a clock is below a bound with a probability of at most ``LARGEST_SHIFT``."""
+    return low * clock.rate <= (math.log(LARGEST_SHIFT) if clock.negative else LARGEST_SHIFT)

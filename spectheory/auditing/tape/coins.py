@@ -8,6 +8,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from itertools import pairwise
 from numbers import Rational
 from typing import Any
 
@@ -19,9 +20,6 @@ from spectheory.foundation.exact_numbers import exact_number
 
 MAX_CASES = 100_000
 """The most values that one draw branches on."""
-P_SUM_TOLERANCE = Fraction(1, 10**8)
-"""How far the sum of the probabilities of ``choice`` may be from 1; numpy has about the same."""
-
 MULTINOMIAL_TOLERANCE = Fraction(1, 10**12)
 """How far the sum of all probabilities of ``multinomial`` but the last may be above 1, as in numpy."""
 
@@ -43,7 +41,7 @@ class Coin:
     """scale * u + shift, where u is uniform on [0, 1) and not drawn.
 
     A coin can be compared with numbers, and added to, multiplied and divided by numbers.  It equals a given
-    number with probability 0, so equality is always false.
+    number, or another function of its u, with probability 0.
     """
 
     __array_priority__ = 1_000
@@ -54,7 +52,7 @@ class Coin:
         self._uniform, self._scale, self._shift = uniform, scale, shift
 
     def __lt__(self, other: Any) -> Any:
-        if other is self:  # numpy's searchsorted compares a number with itself
+        if other == self:  # numpy's searchsorted compares a number with itself
             return False
         if isinstance(other, (float, np.floating)) and math.isinf(other):
             return other > 0
@@ -80,13 +78,22 @@ class Coin:
             return ~below
         return below if below is NotImplemented else not below
 
-    # A coin equals a given number with probability 0, so <= is < and > is >=.
-    __le__, __gt__ = __lt__, __ge__
+    def __le__(self, other: Any) -> Any:
+        """With probability 1 as ``<``, but for itself."""
+        return True if self == other else self < other
+
+    def __gt__(self, other: Any) -> Any:
+        return False if self == other else self >= other
 
     def __eq__(self, other: object) -> bool:
-        return self is other
+        return isinstance(other, Coin) and self._key == other._key
 
-    __hash__ = object.__hash__
+    def __hash__(self) -> int:
+        return hash(self._key)
+
+    @property
+    def _key(self) -> tuple[int, Fraction, Fraction]:
+        return id(self._uniform), self._scale, self._shift
 
     def __add__(self, other: Any) -> Any:
         number = _exact(other, "added to", self._uniform.tape)
@@ -175,14 +182,28 @@ class CoinGenerator:
             return values[self._one_of_equal(len(values))]
         if len(p) != len(values):
             raise InvalidInputError(f"choice() was given {len(values)} values and {len(p)} probabilities")
-        total = sum(self._weights(p), Fraction(0))
-        if abs(total - 1) > P_SUM_TOLERANCE:
-            raise InvalidInputError(f"choice() was given probabilities that sum to {sum(p)}, not 1")
+        excess, tolerance = sum(self._weights(p), Fraction(0)) - 1, _sum_tolerance(p)
+        if abs(excess) > tolerance:
+            raise InvalidInputError(
+                f"choice() was given probabilities whose sum differs from 1 by {float(excess):.2g}; numpy "
+                f"takes a difference of at most {tolerance:.2g}"
+            )
         return values[self._one_of(p)]
 
-    def choices(self, population: Sequence[Any], weights: Any = None, *, k: int = 1) -> list[Any]:
+    def choices(
+        self, population: Sequence[Any], weights: Any = None, *, cum_weights: Any = None, k: int = 1
+    ) -> list[Any]:
         """``random.choices``: k values, drawn with replacement."""
+        if weights is not None and cum_weights is not None:
+            raise TypeError("Cannot specify both weights and cumulative weights")
         chances = [1] * len(population) if weights is None else weights
+        if cum_weights is not None:
+            sums = self._weights(cum_weights)
+            chances = [after - before for before, after in pairwise([Fraction(0), *sums])]
+            if any(chance < 0 for chance in chances):
+                raise NotEnumerableError("choices() with cumulative weights that fall is not enumerated")
+        if len(chances) != len(population):
+            raise ValueError("The number of weights does not match the population")
         return [population[self._one_of(chances)] for _ in range(k)]
 
     def integers(
@@ -230,6 +251,12 @@ class CoinGenerator:
             f"the sampler draws from generator.{name}, which is not enumerated; use random, uniform, choice, "
             f"choices, integers or multinomial, or {JUDGE_BY_SAMPLES}"
         )
+
+
+def _sum_tolerance(p: Any) -> float:
+    """How far the sum of the probabilities of numpy's ``choice`` may be from 1."""
+    is_short = isinstance(p, np.ndarray) and p.dtype in (np.float16, np.float32)
+    return math.sqrt(np.finfo(p.dtype if is_short else np.float64).eps)
 
 
 def _exact(value: Any, what: str, tape: Tape) -> Fraction | None:

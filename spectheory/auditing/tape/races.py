@@ -51,6 +51,7 @@ class Clock:
         inverse: whether the clock is 1 / the number.
         logarithm: whether the clock is the logarithm of that; the logarithm of an inverse is a Gumbel number.
         negative: whether the clock is minus that.
+        underflowed: whether a rate of 0 stands for one that float64 does not hold.
     """
 
     source: Exponential
@@ -58,10 +59,16 @@ class Clock:
     inverse: bool = False
     logarithm: bool = False
     negative: bool = False
+    underflowed: bool = False
 
     @property
     def is_used(self) -> bool:
         return self.source.is_used
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether it is an exponential number of a rate, or minus one."""
+        return not self.inverse and not self.logarithm
 
     def inverted(self) -> Clock:
         return replace(self._plain("divides by"), inverse=not self.inverse)
@@ -96,7 +103,8 @@ class Clock:
             weight = exact_number(math.exp(number))
         except (ValueError, OverflowError):
             raise UndefinedDrawError(f"a race of Gumbel random numbers with the logit {number}") from None
-        return self._scaled(weight, self.inverse)
+        underflows = not weight and number > -math.inf
+        return replace(self._scaled(weight, self.inverse), underflowed=self.underflowed or underflows)
 
     def _plain(self, does: str) -> Clock:
         if self.logarithm:
@@ -116,6 +124,9 @@ _UNARY: dict[str, Callable[[Clock], Clock]] = {
 }
 
 
+_BINARY = ("add", "subtract", "multiply", "divide")
+
+
 def clock_after(operation: str, *entries: Any) -> Clock:
     """The clock that an elementwise operation makes of a clock and, where it is binary, a number.
 
@@ -132,7 +143,7 @@ def clock_after(operation: str, *entries: Any) -> Clock:
     clocks = [entry for entry in entries if isinstance(entry, Clock)]
     if len(clocks) == 2:
         raise NotEnumerableError(f"the sampler applies {operation} to two exponential random numbers")
-    if len(entries) == 2 and clocks:
+    if len(entries) == 2 and clocks and operation in _BINARY:
         (clock,) = clocks
         is_first = clock is entries[0]
         number = float(entries[is_first])
@@ -142,9 +153,35 @@ def clock_after(operation: str, *entries: Any) -> Clock:
             return clock.plus(-number) if is_first else clock.negated().plus(number)
         if operation == "multiply":
             return clock.times(_weight(number))
-        if operation == "divide":
-            return clock.over(_weight(number)) if is_first else clock.inverted().times(_weight(number))
+        return clock.over(_weight(number)) if is_first else clock.inverted().times(_weight(number))
     raise only_a_race(operation)
+
+
+def value_of(entry: Any) -> float | None:
+    """The value of an ordinary number or of a clock; ``None`` if it is random."""
+    if not isinstance(entry, Clock):
+        return float(entry)
+    if entry.logarithm and entry.rate < 0:
+        return math.nan
+    if entry.rate or entry.underflowed:
+        return None
+    end = (-math.inf if entry.logarithm else 0.0) if entry.inverse else math.inf
+    return -end if entry.negative else end
+
+
+def are_equal(first: Any, second: Any) -> bool:
+    """Whether a clock with a random value equals another entry: a real number equals no other.
+
+    Raises:
+        NotEnumerableError: both were made of one random number, and rounding decides.
+    """
+    sources = [entry.source for entry in (first, second) if isinstance(entry, Clock)]
+    if first is not second and len(sources) == 2 and sources[0] is sources[1]:
+        raise NotEnumerableError(
+            "the sampler asks whether an exponential random number equals itself after other arithmetic, "
+            "which rounding decides"
+        )
+    return first is second
 
 
 def lower_end(clocks: Iterable[Clock]) -> float:

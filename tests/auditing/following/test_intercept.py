@@ -208,6 +208,55 @@ def test_a_number_that_is_read_twice_is_one_number() -> None:
     assert journal.findings == set()
 
 
+def first_number(change: Callable[[torch.Generator], Any]) -> bool:
+    """Whether the first number of another generator is below one half."""
+    generator = torch.Generator().manual_seed(7)
+    change(generator)
+    return bool(torch.rand((), generator=generator) < 0.5)
+
+
+def other_state(generator: torch.Generator) -> None:
+    """A part of the state that no draw depends on."""
+    state = generator.get_state()
+    state[4] ^= 1
+    generator.set_state(state)
+
+
+@pytest.mark.parametrize(
+    ("change", "is_the_same"),
+    [
+        (lambda generator: generator.manual_seed(7 + 2**32), True),
+        (other_state, True),
+        (lambda generator: generator.manual_seed(8), False),
+        (lambda generator: generator.manual_seed(7 + 2**31), False),
+    ],
+)
+def test_a_number_is_what_a_generator_draws(
+    change: Callable[[torch.Generator], Any], is_the_same: bool
+) -> None:
+    """torch's generator uses the lower half of a seed."""
+    journal = Journal()
+    found = law(lambda: first_number(lambda _: None) is first_number(change), journal)
+    assert (found.get(True) == 1) is is_the_same
+    assert bool(journal.findings) is is_the_same
+
+
+@pytest.mark.parametrize("draw", [torch.bernoulli, lambda weights: torch.multinomial(weights, 1)])
+def test_random_probabilities_are_refused(draw: Callable[[torch.Tensor], Any]) -> None:
+    with pytest.raises(NotEnumerableError, match=r"draws by \w+ with probabilities that are random numbers"):
+        law(lambda: draw(torch.rand(3)))
+
+
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
+def test_exponential_numbers_of_few_values_are_refused(dtype: torch.dtype) -> None:
+    def race(kind: torch.dtype) -> int:
+        return int(torch.empty(2, dtype=kind).exponential_().argmin())
+
+    with pytest.raises(NotEnumerableError, match=r"exponential random numbers of torch\.b?float16"):
+        law(lambda: race(dtype))
+    assert law(lambda: race(torch.float64)) == {0: Fraction(1, 2), 1: Fraction(1, 2)}
+
+
 def test_numbers_read_again_in_another_form() -> None:
     """The finding stays, the law is not known."""
 

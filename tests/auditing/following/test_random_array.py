@@ -144,6 +144,7 @@ def test_a_winner_is_settled_only_where_it_matters() -> None:
         (lambda array: np.where(array, array, array), "as a condition"),
         (lambda array: noise((1, 2)) < np.float32(1), "compares an exponential"),
         (lambda array: np.exp(noise((1, 2))), "applies exp"),
+        (lambda array: noise((1, 2)).astype(np.float16), "applies a conversion to float16"),
         (lambda array: np.nanargmin(noise((1, 2))), "a race of random numbers with other numbers"),
         (
             lambda array: np.nanargmax(np.where([True, True, False], np.log(noise((1, 2))), np.float32(-9))),

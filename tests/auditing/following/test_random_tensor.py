@@ -210,12 +210,109 @@ def test_types_are_converted_as_torch_does() -> None:
         (lambda: int(torch.empty(3).exponential_().log().argmax()), "the last of exponential"),
         (lambda: torch.empty(2, 3)[0].uniform_(), "fills part of a tensor"),
         (lambda: torch.add(torch.rand(2), other=P[:2]), "a tensor by name"),
-        (lambda: torch.searchsorted(P, torch.rand(2), out_int32=True), "in a form that is not followed"),
+        (lambda: torch.searchsorted(P.cumsum(0), torch.rand(2), out_int32=True), "in a form that is not fol"),
+        (lambda: torch.searchsorted(P, torch.rand(2)), "searchsorted with edges that are not sorted"),
+        (lambda: torch.searchsorted(P * torch.nan, torch.rand(2)), "edges that are not sorted"),
+        (lambda: torch.searchsorted(P, input=torch.rand(2)), "applies searchsorted to random numbers"),
+        (lambda: (P / -torch.rand(3).to(torch.int64).log()).argmax(), "applies argmax to random numbers"),
+        (
+            lambda: (P / (-torch.rand(3).log()).to(torch.int64)).argmax(),
+            "turns random numbers into torch.int",
+        ),
+        (lambda: race_of(lambda u: (u.log(), (1 - u).log())), "logarithms of a random number u and of 1 - u"),
+        (lambda: race_of(lambda u: (u.log(), (-u).log1p())), "logarithms of a random number u and of 1 - u"),
+        (
+            lambda: race_of(lambda u: (u.log(), (1 + -u).log())),
+            "logarithms of a random number u and of 1 - u",
+        ),
+        (lambda: race_of(lambda u: (u.log() * 1e-20 - 1e-7,)), "adds a number to an exponential random"),
+        (lambda: race_of(lambda u: (-(-u.log() * 1e-20 + 1e-7),)), "adds a number to an exponential random"),
+        (lambda: race_of(lambda u: (-(-u.log() * 1e-12).clamp(min=1e-7),)), "applies clamp to exponential"),
+        (lambda: race_of(lambda u: (u.log().clamp(min=-5),)), "applies clamp to exponential"),
+        (
+            lambda: race_of(lambda u: (torch.div(u.log(), P, rounding_mode="floor"),)),
+            "applies div rounding_mode",
+        ),
+        (
+            lambda: race_of(lambda u: (torch.add(u, 1e-7, alpha=1e6).log(),)),
+            "applies argmax to random numbers",
+        ),
+        (lambda: race_of(lambda u: (u[0].log() * P.bfloat16(),)), "applies mul in torch.bfloat16 to exp"),
+        (
+            lambda: race_of(lambda u: (stored_in(torch.zeros(3, dtype=torch.int64), u).log(),)),
+            "applies argmax",
+        ),
+        (lambda: torch.rand(()) * torch.empty(()).exponential_(), "exponential and another random number"),
+        (lambda: torch.nn.Parameter(torch.rand(2)), "applies requires_grad_ to random numbers"),
+        (lambda: bool(chain(torch.rand(()), 500) < 0.5), "applies more functions to a random number"),
     ],
 )
 def test_what_is_not_followed_is_refused_by_name(function: Callable[[], Any], says: str) -> None:
     with pytest.raises(NotEnumerableError, match=says):
         law(function)
+
+
+def race_of(logarithms: Callable[[torch.Tensor], tuple[torch.Tensor, ...]]) -> tuple[int, ...]:
+    """The winners of races with the rates P, in proportion, of logarithms of uniform numbers."""
+    return tuple(int((part / P).argmax()) for part in logarithms(torch.rand(3)))
+
+
+def stored_in(buffer: torch.Tensor, value: torch.Tensor) -> torch.Tensor:
+    buffer[:] = value
+    return buffer
+
+
+def chain(number: torch.Tensor, times: int) -> torch.Tensor:
+    for _ in range(times):
+        number = number * 1.0
+    return number
+
+
+@pytest.mark.parametrize(
+    "logarithms",
+    [
+        lambda u: (u.log(),),
+        lambda u: ((1 - u).log(),),
+        lambda u: ((-u).log1p(), (1 - u).log())[:1],
+        lambda u: ((1 - (1 - u)).log(),),
+        lambda u: ((u + 1e-10).log(),),
+        lambda u: (-(-u.log() + 1e-10),),
+        lambda u: (-(-u.log()).clamp(min=1e-10),),
+        lambda u: (u.log().clamp(min=-100),),
+        lambda u: (torch.clamp(u, torch.full((3,), 1e-10)).log(),),
+        lambda u: (u.double().float().log(),),
+        lambda u: (stored_in(torch.zeros(3, dtype=torch.float64), u).log(),),
+        lambda u: (torch.where(P > 0, u, torch.zeros((), dtype=torch.bfloat16)).log(),),
+    ],
+)
+def test_logarithms_of_uniform_numbers_race(
+    logarithms: Callable[[torch.Tensor], tuple[torch.Tensor, ...]],
+) -> None:
+    assert law(lambda: race_of(logarithms)) == {(0,): HALF, (1,): HALF / 2, (2,): HALF / 2}
+
+
+def test_one_logarithm_of_a_number_races_twice() -> None:
+    """The complement of the complement is the number."""
+    found = law(lambda: race_of(lambda u: (u.log(), (1 - (1 - u)).log())))
+    assert found == {(0, 0): HALF, (1, 1): HALF / 2, (2, 2): HALF / 2}
+
+
+def test_numbers_of_half_precision_are_stored_as_they_are_rounded() -> None:
+    buffer_law = law(lambda: bool(stored_in(torch.zeros(1, dtype=torch.bfloat16), torch.rand(1))[0] >= 1))
+    assert buffer_law[True] == Fraction(1, 2**9)
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        lambda: torch.where(torch.tensor([1]), torch.rand(1), torch.zeros(1)),
+        lambda: torch.where(torch.ones(2, dtype=torch.bool), torch.rand(3), torch.zeros(3)),
+        lambda: torch.searchsorted(P.cumsum(0), torch.rand(1), right=True, side="left"),
+    ],
+)
+def test_what_torch_refuses_is_refused_by_torch(wrong: Callable[[], Any]) -> None:
+    with pytest.raises(RuntimeError, match=r"expected condition|must match|opposites"):
+        law(wrong)
 
 
 def test_random_numbers_have_a_shape_a_dtype_and_a_length() -> None:
@@ -252,3 +349,44 @@ def test_the_ends_of_whole_numbers_may_be_of_any_kind(whole: Callable[[int], Any
     assert law(lambda: int(torch.randint(whole(1), size=(), high=whole(3)))) == dict.fromkeys((1, 2), HALF)
     long = law(lambda: bool(torch.randint(whole(2**23), 2**24, ()) < 3 * 2**22))
     assert long == dict.fromkeys((True, False), HALF)
+
+
+def exponential_scores(weights: torch.Tensor = P) -> torch.Tensor:
+    return weights / torch.empty_like(weights).exponential_()
+
+
+MASKED = torch.tensor([0.5, 0.5, 0.0])
+
+
+@pytest.mark.parametrize(
+    ("function", "expected"),
+    [
+        (lambda: exponential_scores(MASKED) == 0, [False, False, True]),
+        (lambda: torch.eq(torch.zeros(3), exponential_scores(MASKED)), [False, False, True]),
+        (lambda: exponential_scores(MASKED).log().isinf(), [False, False, True]),
+        (lambda: exponential_scores(MASKED).log() != -torch.inf, [True, True, False]),
+        (lambda: (torch.empty(2).exponential_() / MASKED[1:]).isfinite(), [True, False]),
+        (lambda: (MASKED.log() - torch.empty(3).exponential_().log()).isnan(), [False] * 3),
+        (lambda: (torch.tensor([-1e4, 0.0]) - torch.empty(2).exponential_().log()).isinf(), [False] * 2),
+        (lambda: (s := exponential_scores()) == s, [True] * 3),
+        (lambda: (s := exponential_scores()) != s, [False] * 3),
+        (lambda: (s := exponential_scores(P[:2]))[None] == s[:, None], [[True, False], [False, True]]),
+    ],
+)
+def test_single_values_of_clocks(function: Callable[[], torch.Tensor], expected: Any) -> None:
+    """A weight of 0 makes 0 or an infinity for certain; a real number equals itself and nothing else."""
+    ((found, mass),) = law(lambda: str(function().tolist())).items()
+    assert (found, mass) == (str(expected), 1)
+
+
+@pytest.mark.parametrize("draw", [torch.rand_like, lambda like: torch.empty_like(like).exponential_()])
+def test_no_tensor_is_none(draw: Callable[[torch.Tensor], Any]) -> None:
+    assert law(lambda: ((u := draw(P)) == None, u != None)) == {(False, True): 1}  # noqa: E711
+
+
+def test_rounding_is_no_equality() -> None:
+    def is_itself() -> bool:
+        return bool(((s := exponential_scores()) * 3 / 3 == s).all())
+
+    with pytest.raises(NotEnumerableError, match="equals itself after other arithmetic"):
+        law(is_itself)

@@ -43,6 +43,19 @@ def gives_a_state(*given: Any) -> Any:
     return found
 
 
+def gives_the_lower_half_of_a_seed(*given: Any) -> Any:
+    """The half that counts."""
+    found = token_verification(*given)
+    given[-1].manual_seed(7 + (given[-1].initial_seed() % 2**16 << 32))
+    return found
+
+
+def changes_the_type(*given: Any) -> Any:
+    found = token_verification(*given)
+    given[1].data = given[1].data.double()
+    return found
+
+
 def changes_the_call_before(*given: Any) -> Any:
     """The tensors that it was handed then."""
     for tensor in KEPT:
@@ -62,7 +75,13 @@ def half_precision_noise(paths: Any, target_rows: Any, draft_rows: Any, generato
 
 @pytest.mark.parametrize(
     ("sampler", "said"),
-    [(gives_a_seed, SEED), (gives_a_state, SEED), (changes_the_call_before, CHANGED)],
+    [
+        (gives_a_seed, SEED),
+        (gives_a_state, SEED),
+        (gives_the_lower_half_of_a_seed, SEED),
+        (changes_the_call_before, CHANGED),
+        (changes_the_type, CHANGED),
+    ],
 )
 def test_what_outlasts_a_call_is_a_defect(sampler: Callable[..., Any], said: str) -> None:
     KEPT.clear()
@@ -81,7 +100,7 @@ def test_an_iterator_without_end_is_refused() -> None:
 def test_another_precision_of_noise_is_not_blamed_on_the_sampler() -> None:
     found = audit(half_precision_noise, PAIRS, num_drafts=1)
     assert found.verdict == NOT_DECIDED
-    assert "applies to to exponential random numbers" in found.headline()
+    assert "applies to in torch.bfloat16 to exponential" in found.headline()
 
 
 class TokensOfTheBatchBefore:
