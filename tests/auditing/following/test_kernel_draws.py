@@ -55,7 +55,7 @@ def misused(out, seed, offset, MODE: tl.constexpr):
     if MODE == 0:
         out_of = tl.randint(tl.load(seed), tl.load(offset)) < 5
     elif MODE == 1:
-        out_of = tl.randint(tl.load(seed), tl.load(offset)) + 5
+        tl.store(out, tl.randint(tl.load(seed), tl.load(offset)) + 5)
     else:
         out_of = tl.randint(tl.load(seed), tl.arange(0, 4))
     tl.store(out, 1)
