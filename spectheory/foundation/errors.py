@@ -81,3 +81,17 @@ class NoKernelsNotice(Notice):
 
 class UnfinishedLineNotice(Notice):
     """A checkpoint ends within a line, as after a kill; its last batch is drawn again."""
+
+
+LONGEST_TEXT = 500
+"""The characters of what an exception of user code says."""
+
+
+def text_of(error: BaseException) -> str:
+    """What an exception of user code says, in one line; nothing where that fails, for it is user code too."""
+    try:
+        return " ".join(str(error).split())[:LONGEST_TEXT]
+    except KeyboardInterrupt:
+        raise
+    except BaseException:
+        return ""

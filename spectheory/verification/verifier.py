@@ -35,7 +35,7 @@ from spectheory.foundation.arrays import (
     take_token,
 )
 from spectheory.foundation.documents import count_text
-from spectheory.foundation.errors import InvalidInputError, InvalidOutcomeError
+from spectheory.foundation.errors import InvalidInputError, InvalidOutcomeError, text_of
 from spectheory.foundation.exact_numbers import fractions_if_exact, is_exact, to_flint
 from spectheory.foundation.private_copies import PrivateCopy
 from spectheory.foundation.validation import check_count, unknown_name
@@ -474,25 +474,11 @@ def users_code(
             if may_refuse:
                 raise
             kind = next(kind for kind in type(error).__mro__ if kind.__module__.startswith("spectheory."))
-            raise kind(f"{what} failed: {_said(error)}{place}") from error
-        said = _said(error)
+            raise kind(f"{what} failed: {text_of(error)}{place}") from error
+        said = text_of(error)
         raise InvalidOutcomeError(
             f"{what} failed: {type(error).__name__}{said and ': '}{said}{place}"
         ) from error
-
-
-LONGEST_TEXT = 500
-"""The characters of what an exception of user code says."""
-
-
-def _said(error: BaseException) -> str:
-    """What an exception of user code says, in one line; nothing where that fails, for it is user code too."""
-    try:
-        return " ".join(str(error).split())[:LONGEST_TEXT]
-    except KeyboardInterrupt:
-        raise
-    except BaseException:
-        return ""
 
 
 def gradients_off() -> AbstractContextManager[Any]:

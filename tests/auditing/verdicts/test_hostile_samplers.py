@@ -276,3 +276,16 @@ def test_a_batch_whose_first_run_is_invalid_is_a_defect() -> None:
 
     found = audit(sampler, PAIRS, signature="batch")
     assert found.verdict == DEFECT
+
+
+class SilentError(Exception):
+    def __str__(self) -> str:
+        raise ValueError("no")
+
+
+def test_an_error_without_a_text_is_the_samplers() -> None:
+    def sampler(*given: Any) -> Any:
+        raise SilentError
+
+    with pytest.raises(InvalidInputError, match="sampler 'sampler' failed: SilentError"):
+        audit(sampler, PAIRS, num_drafts=1)
