@@ -133,24 +133,52 @@ def _likeliest_tokens(row: Row) -> tuple[int, ...]:
 
 
 def _cut(row: Row, length: int) -> Row:
-    return Row(row.draft_tokens[:length], row.target_probs[: length + 1], row.draft_probs[:length])
+    return row._replace(
+        draft_tokens=row.draft_tokens[:length],
+        target_probs=row.target_probs[: length + 1],
+        draft_probs=row.draft_probs[:length],
+    )
 
 
 def _batches(mixes: Sequence[str]) -> Iterator[tuple[str, tuple[Row, Row]]]:
     short, beside = _cut(FIRST, 1), _cut(SECOND, 1)
-    other = {
-        "ragged": (short, LONG),
-        "greedy": (FIRST._replace(is_greedy=True), _accepted_greedily(FIRST)),
-        "padded": (short._replace(padding=1),),
+    two, other_two = _behind_the_first(BESIDE_LONG), _behind_the_first(LONG)
+    other_two = other_two._replace(draft_probs=two.draft_probs)
+    kinds = {
+        "ragged": [(short, SECOND), (two, short), (LONG, SECOND), (two, LONG), (short, LONG), (LONG, short)],
+        "greedy": _greedy_batches(mixes),
+        "padded": [(short._replace(padding=1), SECOND), (LONG, short._replace(padding=2))],
     }
-    for batch in ((short, beside), (SECOND, FIRST), (LONG, BESIDE_LONG)):
+    for batch in ((short, beside), (SECOND, FIRST)):
         yield EQUAL, batch
-    yield from _in_both_orders(other, mixes, SECOND)
+    yield from _of_kinds(kinds, mixes)
+    for one, other in ((short, beside), (two, other_two), (BESIDE_LONG, LONG)):
+        for batch in _alike(one, other):
+            yield EQUAL, batch
+
+
+def _behind_the_first(row: Row) -> Row:
+    return Row(row.draft_tokens[1:], row.target_probs[1:], row.draft_probs[1:])
+
+
+def _alike(one: Row, other: Row) -> Iterator[tuple[Row, Row]]:
+    """Two requests with equal drafted tokens, with equal rows, and with both."""
+    yield one, other._replace(draft_tokens=one.draft_tokens)
+    yield one, one._replace(draft_tokens=other.draft_tokens)
+    yield one, one
+
+
+def _greedy_batches(mixes: Sequence[str]) -> list[tuple[Row, Row]]:
+    """A greedy request beside a sampled one, and two greedy ones; in the other kinds of batches too."""
+    rejected, accepted = FIRST._replace(is_greedy=True), _accepted_greedily(FIRST)
+    pairs = [(rejected, SECOND), (accepted, SECOND), (rejected, accepted)]
     if "ragged" in mixes:
-        yield from (("ragged", batch) for batch in ((short, LONG), (LONG, short)))
-    yield EQUAL, (short, beside._replace(draft_tokens=short.draft_tokens))
-    yield EQUAL, (short, short._replace(draft_tokens=beside.draft_tokens))
-    yield EQUAL, (short, short)
+        two, long = _behind_the_first(BESIDE_LONG), LONG._replace(is_greedy=True)
+        pairs += [(long, two), (_cut(accepted, 1), LONG), (long, rejected)]
+    if "padded" in mixes:
+        one, filled = _cut(FIRST, 1)._replace(padding=1), _cut(accepted, 1)._replace(padding=1)
+        pairs += [(filled._replace(padding=2), LONG), (rejected, one), (rejected, filled)]
+    return [batch for one, other in pairs for batch in ((one, other), (other, one))]
 
 
 def _accepted_greedily(row: Row) -> Row:
@@ -168,21 +196,24 @@ def _path_batches(mixes: Sequence[str]) -> Iterator[tuple[str, tuple[Request, Re
     short, beside = _one_token(long), _one_token(beside_long)
     three, equal = (_one_token(_of_paths(18, (0, 1), (0, 2), last)) for last in ((2, 0), (0, 0)))
     one = Request(*(tensor[:1] for tensor in short))
-    kinds = {"ragged": (long,), "num_drafts": (one,)}
-    for batch in ((short, beside), (beside, short), (three, equal), (long, beside_long), (beside_long, long)):
+    kinds = {
+        "ragged": [(long, beside), (beside, long)],
+        "num_drafts": [(one, beside), (beside, one)],
+    }
+    for batch in ((short, beside), (beside, short), (three, equal), (long, beside_long)):
         yield EQUAL, batch
-    yield from _in_both_orders(kinds, mixes, beside)
+    yield from _of_kinds(kinds, mixes)
     yield EQUAL, (short, short._replace(target_rows=short.target_rows.flip(-1)))
-    yield EQUAL, (short, short)
+    for request in (short, equal, beside_long):
+        yield EQUAL, (request, request)
 
 
-def _in_both_orders(
-    kinds: Mapping[str, Sequence[AnyRequest]], mixes: Sequence[str], beside: AnyRequest
+def _of_kinds(
+    kinds: Mapping[str, Sequence[tuple[AnyRequest, AnyRequest]]], mixes: Sequence[str]
 ) -> Iterator[tuple[str, tuple[AnyRequest, AnyRequest]]]:
     unknown = [name for name in mixes if name not in kinds]
     if unknown:
         raise InvalidInputError(f"batches can mix {', '.join(kinds)}, got {unknown[0]!r}")
     for words in mixes:
-        for request in kinds[words]:
-            yield words, (request, beside)
-            yield words, (beside, request)
+        for batch in kinds[words]:
+            yield words, batch

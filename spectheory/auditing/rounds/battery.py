@@ -19,6 +19,9 @@ from spectheory import instances
 from spectheory.foundation.validation import check_count
 from spectheory.pairs.pair import ModelPair
 
+MOST_TEXTS = 32
+"""A random pair that tells texts apart is searched for where there are at most so many."""
+
 
 def audit_pairs() -> Mapping[str, ModelPair]:
     """Name -> pair, all exact."""
@@ -78,8 +81,21 @@ def _of_two(rows: np.ndarray) -> np.ndarray:
     return kept
 
 
-def pairs_of_shapes(vocab_sizes: Sequence[int], draft_lengths: Sequence[int]) -> dict[str, ModelPair]:
-    """The pairs of an audit with these shapes, and a random pair for each shape that none of them has.
+class PairsOfShapes(dict[str, ModelPair]):
+    """Name -> pair, of shapes that were asked for.
+
+    Attributes:
+        of_trees: those that only trees are asked about, beside the others.
+    """
+
+    of_trees: Mapping[str, ModelPair]
+
+
+def pairs_of_shapes(vocab_sizes: Sequence[int], draft_lengths: Sequence[int]) -> PairsOfShapes:
+    """The pairs of an audit with these shapes, and random pairs for what none of them shows in a shape.
+
+    There is a random pair for a shape without a pair.  A shape has one whose rows are others behind every
+    text, if one is found, and, from three tokens on, one for trees on which two rejections leave tokens.
 
     Args:
         vocab_sizes, draft_lengths: V and L; empty for those of ``audit_pairs``.
@@ -87,16 +103,56 @@ def pairs_of_shapes(vocab_sizes: Sequence[int], draft_lengths: Sequence[int]) ->
     known = {**audit_pairs(), **pairs_of_several_paths()}
     sizes = vocab_sizes or sorted({pair.vocab_size for pair in known.values()})
     lengths = draft_lengths or sorted({pair.draft_length for pair in known.values()})
-    chosen = {
-        name: pair
-        for name, pair in known.items()
-        if pair.vocab_size in sizes and pair.draft_length in lengths
-    }
-    shapes = {(pair.vocab_size, pair.draft_length) for pair in chosen.values()}
+    chosen = PairsOfShapes(_of_shapes(known, sizes, lengths))
+    chosen.of_trees = _left_in_trees(sizes, lengths)
+    shapes = {shape_of(pair) for pair in chosen.values()}
     for size, length in product(sizes, lengths):
         if (size, length) not in shapes:
             chosen[f"random dyadic, {size} tokens, {length} drafted"] = random_dyadic(8, size, length)
+    telling = {shape_of(pair) for pair in chosen.values() if tells_texts_apart(pair)}
+    for size, length in product(sizes, lengths):
+        pair = None if (size, length) in telling else _telling(size, length)
+        if pair is not None:
+            chosen[f"other rows behind every text, {size} tokens, {length} drafted"] = pair
     return chosen
+
+
+def shape_of(pair: ModelPair) -> tuple[int, int]:
+    return pair.vocab_size, pair.draft_length
+
+
+def _of_shapes(
+    pairs: Mapping[str, ModelPair], sizes: Sequence[int], lengths: Sequence[int]
+) -> dict[str, ModelPair]:
+    shapes = set(product(sizes, lengths))
+    return {name: pair for name, pair in pairs.items() if shape_of(pair) in shapes}
+
+
+def _left_in_trees(sizes: Sequence[int], lengths: Sequence[int]) -> dict[str, ModelPair]:
+    """The pairs that only trees have, and a random one for each other shape of three tokens or more."""
+    others = {**audit_pairs(), **pairs_of_several_paths()}
+    known = {name: pair for name, pair in pairs_of_trees().items() if name not in others}
+    found = _of_shapes(known, sizes, lengths)
+    shapes = {shape_of(pair) for pair in found.values()}
+    for size, length in product(sizes, lengths):
+        if size > 2 and (size, length) not in shapes:
+            found[f"tokens left, {size} tokens, {length} drafted"] = random_dyadic(20, size, length)
+    return found
+
+
+def tells_texts_apart(pair: ModelPair) -> bool:
+    """Whether the target's rows behind L tokens are all different."""
+    rows = list(map(tuple, pair.target[-1].tolist()))
+    return len(set(rows)) == len(rows)
+
+
+def _telling(size: int, length: int) -> ModelPair | None:
+    """The first random pair that tells texts apart; with two drafts or more the first draft is certain."""
+    if size**length > MOST_TEXTS:
+        return None
+    pairs = (random_dyadic(seed, size, length) for seed in range(8, 40))
+    found = next(filter(tells_texts_apart, pairs), None)
+    return found if found is None or length == 1 else with_first_token_drafted(found)
 
 
 def with_first_token_drafted(pair: ModelPair) -> ModelPair:

@@ -6,7 +6,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from spectheory.auditing.rounds.battery import audit_pairs, pairs_of_several_paths, pairs_of_trees
+from spectheory.auditing.rounds.battery import (
+    PairsOfShapes,
+    audit_pairs,
+    pairs_of_several_paths,
+    pairs_of_trees,
+)
 from spectheory.auditing.subjects.shipped import Shipped
 from spectheory.auditing.subjects.signatures import deterministic_drafts
 from spectheory.exact.law import OutputLaw
@@ -55,6 +60,8 @@ def questions(
             for process, words in _drafted(sampler, pair, number):
                 _ask(sampler, Question(name, pair, process, words), groups, left_out)
     known = pairs_of_trees() if pairs is None else pairs
+    if isinstance(pairs, PairsOfShapes):
+        known = {**pairs, **pairs.of_trees}
     for tree in sampler.trees:
         words = tree.text
         for name, pair in known.items():

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from spectheory.auditing.rounds.battery import tells_texts_apart
 from spectheory.auditing.rounds.joint_laws import marginal, total_variation
 from spectheory.auditing.rounds.questions import Question, drafts_and_rows
 from spectheory.auditing.subjects.shipped import HIDDEN, Shipped, Tokens
@@ -49,12 +50,6 @@ def questions_of_calls(questions: Iterable[Question], needs_texts: bool = False)
             if len(asked.pair.target[-1]) * asked.pair.vocab_size <= MAX_OUTPUTS
         ]
         yield max(small or telling or same_length, key=lambda asked: least_accepted(asked.pair)[1])
-
-
-def tells_texts_apart(pair: ModelPair) -> bool:
-    """Whether the target's rows behind L tokens are all different."""
-    rows = list(map(tuple, pair.target[-1].tolist()))
-    return len(set(rows)) == len(rows)
 
 
 def least_accepted(pair: ModelPair) -> tuple[tuple[int, ...], int]:

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from spectheory.auditing.rounds.batches import audit_batches, batches_of
+from spectheory.auditing.rounds.battery import tells_texts_apart
 from spectheory.auditing.rounds.questions import Question, followed_law, is_refused, questions
 from spectheory.auditing.rounds.rounding import rounding_bound
 from spectheory.auditing.rounds.two_calls import call_twice, questions_of_calls
@@ -162,6 +163,11 @@ class _Found:
                 if isinstance(sampler, DraftingRound):
                     _, why = follow_rounds(sampler, question.pair)
                     self._note_left_out(f"two rounds in a row on {question.name}", why)
+                    if not why and not tells_texts_apart(question.pair):
+                        words = (
+                            f"two rounds with other rows behind every text, L = {question.pair.draft_length}"
+                        )
+                        self._note_left_out(words, f"{question.name} has equal ones")
                 else:
                     call_twice(*_prepared(sampler, question))
             except NotEnumerableError as error:

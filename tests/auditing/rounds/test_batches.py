@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from fractions import Fraction
+from functools import partial
 from typing import Any
 
 import pytest
@@ -74,6 +75,18 @@ def of_equal_requests(rows: Any, generator: Any) -> Any:
     return [found[str(row)] for row in rows]
 
 
+def of_equal_drafts(rows: Any, generator: Any) -> Any:
+    """Of two requests with equal drafts and draft rows the second gets the target's rows of the first."""
+    first = rows[0]
+    known = [
+        row._replace(target_probs=first.target_probs)
+        if len(row.draft_tokens) > 1 and row.draft_probs.equal(first.draft_probs)
+        and row.draft_tokens.equal(first.draft_tokens) else row
+        for row in rows
+    ]  # fmt: skip
+    return batch_token_verification(known, generator)
+
+
 def of_equal_paths(requests: Any, generator: Any) -> Any:
     """As ``of_equal_tokens``, of several paths."""
     first = requests[0]
@@ -87,6 +100,7 @@ def of_equal_paths(requests: Any, generator: Any) -> Any:
         (of_equal_tokens, "batch", "another law than alone"),
         (of_equal_rows, "batch", "another law than alone"),
         (of_equal_requests, "batch", "are not independent"),
+        (of_equal_drafts, "batch", "another law than alone"),
         pytest.param(of_equal_paths, "path_batch", "another law than alone", marks=pytest.mark.deep),
     ],
 )
@@ -94,6 +108,74 @@ def test_requests_that_are_taken_for_each_other(function: Any, signature: str, t
     sampler = Shipped(function, signature)
     audit_batches(sampler)
     assert any(text in found for _, found in sampler.journal.findings)
+
+
+def takes_for_each_other(rows: Any, generator: Any, length: int, what: str) -> Any:
+    """As ``of_equal_requests`` and its like, where both requests have so many drafts."""
+    same = {"tokens": of_equal_tokens, "rows": of_equal_rows, "requests": of_equal_requests}[what]
+    alike = all(len(row.draft_tokens) == length for row in rows)
+    return (same if alike else batch_token_verification)(rows, generator)
+
+
+@pytest.mark.parametrize("what", ["tokens", "rows", "requests"])
+@pytest.mark.parametrize("length", [2, *(pytest.param(each, marks=pytest.mark.deep) for each in (1, 3)), 4])
+def test_requests_are_alike_in_every_length(length: int, what: str) -> None:
+    """The partner of four drafts is never wrong."""
+    sampler = Shipped(partial(takes_for_each_other, length=length, what=what), "batch", name="alike")
+    audit_batches(sampler)
+    assert bool(sampler.journal.findings) is (length < 4)
+
+
+@pytest.mark.parametrize("shape", [(2, 2), pytest.param((3, 1), marks=pytest.mark.deep), (3, 3)])
+def test_requests_of_several_paths_are_equal_in_every_shape(shape: tuple[int, int]) -> None:
+    """The partner of three paths of three tokens is never wrong."""
+
+    def function(requests: Any, generator: Any) -> Any:
+        if len({str(each) for each in requests}) == 1 and requests[0].paths.shape == shape:
+            return path_batch_recursive_rejection(requests[:1], generator) * len(requests)
+        return path_batch_recursive_rejection(requests, generator)
+
+    sampler = Shipped(function, "path_batch")
+    audit_batches(sampler)
+    assert {text.partition(",")[0] for _, text in sampler.journal.findings} == (
+        {"the tokens of two requests (equal lengths) are not independent"} if shape != (3, 3) else set()
+    )
+
+
+GREEDY: dict[str, tuple[Callable[[Any], bool], tuple[str, ...]]] = {
+    "two greedy": (lambda rows: len(rows) > 1 and all(row.is_greedy for row in rows), ("greedy",)),
+    "a greedy one beside another length": (
+        lambda rows: len({len(row.draft_tokens) for row in rows}) > 1 and any(row.is_greedy for row in rows),
+        ("greedy", "ragged"),
+    ),
+    "two greedy ones of other lengths": (
+        lambda rows: len({len(row.draft_tokens) for row in rows}) > 1 and all(row.is_greedy for row in rows),
+        ("ragged", "greedy"),
+    ),
+    "a greedy one with placeholders": (
+        lambda rows: any(row.is_greedy and row.padding for row in rows),
+        ("greedy", "padded"),
+    ),
+    "a greedy one beside placeholders": (
+        lambda rows: any(row.is_greedy and not row.padding for row in rows)
+        and any(row.padding and not row.is_greedy for row in rows),
+        ("padded", "greedy"),
+    ),
+    "two placeholders": (lambda rows: any(row.padding > 1 for row in rows), ("padded",)),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", GREEDY)
+def test_kinds_of_batches_meet(name: str) -> None:
+    """The partner of all is ``batch_token_verification`` with every kind, above."""
+    is_wrong, mixes = GREEDY[name]
+
+    def function(rows: Any, generator: Any) -> Any:
+        return [[2]] * len(rows) if is_wrong(rows) else batch_token_verification(rows, generator)
+
+    sampler = Shipped(function, "batch", mixes=mixes)
+    audit_batches(sampler)
+    assert any("another law than alone" in text for _, text in sampler.journal.findings)
 
 
 def masks(rows: Any, generator: Any) -> Any:

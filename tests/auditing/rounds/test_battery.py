@@ -1,8 +1,11 @@
 """The pairs of an audit have what they are there for."""
 
 from fractions import Fraction
+from functools import partial
+from typing import Any
 
 import pytest
+import torch
 
 from spectheory import certify, instances
 from spectheory.auditing import audit
@@ -11,7 +14,10 @@ from spectheory.auditing.rounds.battery import (
     pairs_of_shapes,
     pairs_of_trees,
     random_dyadic,
+    shape_of,
+    tells_texts_apart,
 )
+from spectheory.auditing.subjects.shipped import Shipped
 from spectheory.auditing.subjects.signatures import with_point_mass_drafts
 from spectheory.auditing.subjects.specimens import recursive_rejection, rejection_without_replacement
 from spectheory.auditing.verdicts.audit_certificate import ARITHMETIC, DEFECT
@@ -62,6 +68,43 @@ def test_pairs_are_chosen_by_both_numbers() -> None:
         name: pair for name, pair in audit_pairs().items() if (pair.vocab_size, pair.draft_length) == (2, 1)
     } == ({name: pair for name, pair in chosen.items() if name in audit_pairs()})
     assert [(pair.vocab_size, pair.draft_length) for pair in pairs_of_shapes([5], [2]).values()] == [(5, 2)]
+
+
+def test_every_shape_tells_texts_apart() -> None:
+    """Where a random pair does; with two drafts or more the first one is certain."""
+    for size, length in ((2, 1), (3, 1), (2, 3), (4, 2), (5, 1)):
+        chosen = pairs_of_shapes([size], [length])
+        assert any(map(tells_texts_apart, chosen.values()))
+        assert {shape_of(pair) for pair in chosen.values()} == {(size, length)}
+    assert not any(map(tells_texts_apart, pairs_of_shapes([3], [3]).values()))
+
+
+def second_draft_row(paths: Any, target: Any, draft: Any, generator: Any, most: int) -> list[int]:
+    """Different first tokens; the draft's row loses only so many of the rejected ones."""
+    row, q = target[0, 0], draft[0, 0]
+    for number, path in enumerate(paths):
+        token = int(path[0])
+        if torch.rand((), generator=generator) * q[token] < row[token]:
+            return [token, int(torch.multinomial(target[number, 1], 1, generator=generator))]
+        left = (row - q).clamp(min=0)
+        row = left / left.sum() if left.sum() > 0 else row
+        if number < most:
+            q = q.index_fill(0, torch.tensor(token), 0.0)
+            q = q / q.sum()
+    return [int(torch.multinomial(row, 1, generator=generator))]
+
+
+def test_trees_have_their_pairs_in_every_shape() -> None:
+    """A third child that is tested against the row of the second shows; one path has no more pairs."""
+    for shape in ((4, 1), (3, 1), (5, 2)):
+        chosen = pairs_of_shapes(*([number] for number in shape))
+        assert chosen.of_trees.keys().isdisjoint(chosen)
+        assert {shape_of(pair) for pair in chosen.of_trees.values()} == {shape}
+    asked = pairs_of_shapes([4], [1])
+    for most, verdict in ((1, DEFECT), (3, ARITHMETIC)):
+        sampler = partial(second_draft_row, most=most)
+        found = audit(Shipped(sampler, "sampler", "tree", trees=[WithoutReplacement((3,))]), asked)
+        assert (found.verdict, found.scope.shapes) == (verdict, ((4, 1, 3),))
 
 
 @pytest.mark.parametrize(

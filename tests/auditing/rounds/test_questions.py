@@ -194,7 +194,7 @@ OF_BEFORE: dict[str, tuple[Any, ...]] = {
     "batch": (14, "d126b133", 0),
     "evaluate_posterior": (35, "5f2f5d6d", 0),
     "reject_children": (45, "b9fb7d81", 4),
-    "shapes": (19, "97df0acb"),
+    "shapes": (21, "21a8d343"),
 }
 
 

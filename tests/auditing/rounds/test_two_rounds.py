@@ -8,7 +8,7 @@ import pytest
 
 from spectheory import instances
 from spectheory.auditing import audit
-from spectheory.auditing.rounds.battery import audit_pairs, random_dyadic
+from spectheory.auditing.rounds.battery import audit_pairs, pairs_of_shapes, random_dyadic
 from spectheory.auditing.rounds.questions import Question
 from spectheory.auditing.rounds.two_calls import questions_of_calls
 from spectheory.auditing.rounds.two_rounds import follow_rounds
@@ -117,6 +117,29 @@ def test_an_audit_follows_texts_that_can_be_told_apart() -> None:
     asked = [Question(name, pair, Iid(1), "") for name, pair in pairs.items()]
     chosen = [question.name for question in questions_of_calls(asked, needs_texts=True)]
     assert chosen == ["random dyadic, 4 tokens", "random dyadic, 2 tokens", "random dyadic, 3 drafted"]
+
+
+def forgets(text: Sequence[int], *arguments: Any, kept: list[int], most: int) -> Any:
+    """Goes on from a text of its own, which has only so many tokens of every round."""
+    if not text:
+        kept.clear()
+    played = speculative_round(list(kept), *arguments)
+    kept += played[2][:most]
+    return played
+
+
+def test_rounds_are_told_apart_in_the_shapes_that_are_asked() -> None:
+    """A context that keeps one token of every round; the partner keeps all."""
+    for most, is_lossless in ((1, False), (9, True)):
+        round_ = partial(forgets, kept=[], most=most)
+        found = audit(round_, pairs_of_shapes([3], [1]), signature="round")
+        assert found.is_lossless is is_lossless
+        assert found.scope.refused == ()
+
+
+def test_the_scope_says_where_no_text_is_told_apart() -> None:
+    found = audit(speculative_round, {"two": instances.two_token(1)}, signature="round")
+    assert found.scope.refused == ("two rounds with other rows behind every text, L = 1: two has equal ones",)
 
 
 FEW_RUNS = {"two rounds": (ONE_DRAFT, 2)}

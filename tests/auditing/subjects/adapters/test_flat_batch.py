@@ -239,7 +239,7 @@ def test_what_a_flat_batch_is_given(greedy: tuple[bool, bool], monkeypatch: pyte
             "target_logits": target.log(),
             "target_logits_or_tuple": target.log(),
             "target_probs": target,
-            "bonus_token_ids": BONUS[:, None],
+            "bonus_token_ids": BONUS.int()[:, None],
         },
     )
 
