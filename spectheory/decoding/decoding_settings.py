@@ -13,6 +13,7 @@ from spectheory.foundation.validation import check_count
 from spectheory.pairs.drafts import DraftProcess
 
 if TYPE_CHECKING:
+    from spectheory.decoding.decoded_texts import DecodedText
     from spectheory.decoding.loop import Iteration
     from spectheory.models import SamplingOptions
     from spectheory.models.drafting import Lap
@@ -36,6 +37,7 @@ class DecodingSettings(Settings):
         batch_size: Prompts decoded at a time.
         max_prompt_tokens: Keep at most the last N tokens of every prompt.
         watch: called with (number of the batch's first prompt, iteration) after every call of the target.
+        keep: called with the texts of every batch that is finished.
         lap: called with the part of an iteration that has just ended, see ``iterations``.
     """
 
@@ -50,6 +52,7 @@ class DecodingSettings(Settings):
     batch_size: int = setting(16, "--batch-size", command_default=8, metavar="N")
     max_prompt_tokens: int | None = setting(None, "--max-prompt-tokens", metavar="N")
     watch: Callable[[int, Iteration], None] | None = None
+    keep: Callable[[list[DecodedText]], None] | None = None
     lap: Lap | None = None
 
     def __post_init__(self) -> None:

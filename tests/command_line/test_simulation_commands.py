@@ -1,18 +1,16 @@
 """Commands on language models."""
 
 import csv
-import itertools
 import json
 import math
 import re
-import signal
 from pathlib import Path
 from typing import Any
 
 import click
 import pytest
 
-from cli_support import run_error, run_json
+from cli_support import one_call, run_error, run_json
 from spectheory.command_line import simulation_commands
 from spectheory.command_line.main import main
 from spectheory.foundation.errors import InvalidInputError
@@ -35,23 +33,6 @@ def test_different_tokenizers_are_refused(capsys: pytest.CaptureFixture[str], tm
     capsys.readouterr()  # saving a model shows a progress bar
     arguments = ("simulate", "--target", str(tmp_path / "target"), "--draft", str(tmp_path / "draft"))
     assert "different tokenizers" in run_error(capsys, *arguments)
-
-
-@pytest.fixture(scope="module")
-def tiny_models(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
-    from models_support import save_pair
-
-    folder = tmp_path_factory.mktemp("tiny")
-    target, draft = save_pair(folder, "llama")
-    prompts = folder / "prompts.txt"
-    prompts.write_text("def main(argument):\nimport argparse\nfor index in\n", encoding="utf-8")
-    return ["--target", str(target), "--draft", str(draft), "--prompts", str(prompts), "--device", "cpu"]
-
-
-def one_call(tiny_models: list[str], *more: str) -> list[str]:
-    """A command that looks at one call after each prompt, two draws of paths of two tokens."""
-    few = ("-l", "2", "--samples", "2")
-    return ["simulate", *tiny_models, "--one-call", "--jobs", "1", *few, *more]
 
 
 @pytest.mark.parametrize("left_out", ["", "threads "])
@@ -261,30 +242,6 @@ def test_a_torn_checkpoint_is_said_on_stderr_alone(
     assert captured.err.count("\n") == 1
 
 
-def test_what_is_kept_is_said_with_the_error(
-    capsys: pytest.CaptureFixture[str],
-    tiny_models: list[str],
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    from spectheory.models import drafting
-
-    score, calls = drafting._score, itertools.count()
-
-    def fail(*arguments: Any) -> Any:
-        if next(calls) == 2:
-            raise MemoryError
-        return score(*arguments)
-
-    monkeypatch.setattr(drafting, "_score", fail)
-    file = str(tmp_path / "checkpoint.jsonl")
-    arguments = one_call(tiny_models, "--batch-size", "1")
-    error = run_error(capsys, *arguments, "--checkpoint", file)
-    assert error.startswith("error: memory ran out while drafting for 1 prompts at a time; use fewer drafts")
-    assert error.endswith("; 1 of 3 batches are finished and kept in the checkpoint\n")
-    assert run_json(capsys, *arguments, "--checkpoint", file) == run_json(capsys, *arguments)
-
-
 @pytest.mark.parametrize(
     ("words", "says"),
     [
@@ -390,43 +347,6 @@ def test_threads_and_number_types(capsys: pytest.CaptureFixture[str], tiny_model
     assert torch.get_num_threads() == before
     half = run_json(capsys, *arguments, "--dtype", "bfloat16")
     assert half["estimates"] != single["estimates"]
-
-
-@pytest.mark.parametrize(("stop", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
-def test_simulate_interrupted(
-    capsys: pytest.CaptureFixture[str],
-    tiny_models: list[str],
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    stop: signal.Signals,
-    code: int,
-) -> None:
-    """A signal at the second prompt: what is finished is printed, "interrupted" is true, a line on stderr."""
-    from spectheory.models import drafting
-
-    score, calls = drafting._score, itertools.count()
-
-    def stopped(*arguments: Any) -> Any:
-        if next(calls) == 2:
-            signal.raise_signal(stop)
-        return score(*arguments)
-
-    monkeypatch.setattr(drafting, "_score", stopped)
-    checkpoint = tmp_path / "checkpoint.jsonl"
-    arguments = one_call(tiny_models, "--batch-size", "1")
-    before = signal.signal(signal.SIGINT, signal.default_int_handler)  # background jobs ignore it
-    try:
-        assert main([*arguments, "--checkpoint", str(checkpoint), "--json"]) == code
-    finally:
-        signal.signal(signal.SIGINT, before)
-    captured = capsys.readouterr()
-    assert captured.err.startswith("error: interrupted; the estimates rest on the ")
-    assert captured.err.endswith(f"draws that were finished, which are kept in {checkpoint}\n")
-    assert captured.err.count("\n") == 1
-    assert json.loads(captured.out)["interrupted"] is True
-    assert checkpoint.read_bytes().count(b"\n") == 2  # what was asked for, and one batch of three
-    resumed = run_json(capsys, *arguments, "--checkpoint", str(checkpoint))
-    assert resumed == run_json(capsys, *arguments)
 
 
 def test_restrict_writes_a_pair_that_certify_takes(
