@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from spectheory.foundation.errors import InvalidInputError
 from spectheory.foundation.settings import Settings, setting
-from spectheory.foundation.validation import check_count
+from spectheory.foundation.validation import check_count, check_draft_length
 from spectheory.pairs.drafts import DraftProcess
 
 if TYPE_CHECKING:
@@ -56,7 +56,8 @@ class DecodingSettings(Settings):
     lap: Lap | None = None
 
     def __post_init__(self) -> None:
-        self._check(check_count, "draft_length", "max_new_tokens", "batch_size", "max_prompt_tokens")
+        self._check(check_draft_length, "draft_length")
+        self._check(check_count, "max_new_tokens", "batch_size", "max_prompt_tokens")
         self._check(partial(check_count, at_least=0), "seed")
         if "" in self.stop_strings:
             raise InvalidInputError("a stop string must have at least one character, got ''")

@@ -14,6 +14,8 @@ MAX_TOLERANCE = 1e-2
 """Larger tolerances, in probability, would accept arrays that are not distributions."""
 LARGEST_COUNT = 2**63 - 1
 """What arrays of whole numbers hold."""
+LONGEST_DRAFT = 10_000
+"""The most tokens of a path that language models draft; each has a row of the vocabulary."""
 
 
 def unknown_name(what: str, name: str, known: Iterable[str], also: str = "") -> UnknownNameError:
@@ -99,6 +101,11 @@ def _shortened(number: int) -> str:
 def check_num_drafts(num_drafts: Any) -> int:
     """K, the number of drafted paths, as an int; see ``check_count``."""
     return check_count("num_drafts", num_drafts)
+
+
+def check_draft_length(name: str, draft_length: Any) -> int:
+    """L of paths that language models draft, as an int; see ``check_count``."""
+    return check_count(name, draft_length, at_most=LONGEST_DRAFT)
 
 
 def check_positive(name: str, value: Any) -> float:

@@ -28,10 +28,17 @@ from spectheory.models.probing import check_causal, reads_on_from_cache
 from spectheory.models.prompts import Prompt, check_text, naming
 from spectheory.pairs.drafts import ALL_PROCESSES, DraftProcess, PerPath, UserProcess, draft_process
 
+MAX_NUM_DRAFTS = 10_000
+"""The most paths drafted by language models; each has L + 1 rows of the vocabulary."""
+
 
 def draft_process_of_models(drafts: int | DraftProcess, models: tuple[Any, ...]) -> DraftProcess:
     """The process that an argument ``drafts`` stands for with these draft models, or their names."""
     found = draft_process(drafts)
+    if found.num_drafts > MAX_NUM_DRAFTS:
+        raise InvalidInputError(
+            f"drafts must be at most {MAX_NUM_DRAFTS} for language models, got {found.num_drafts}"
+        )
     if len(models) > 1 and not isinstance(drafts, DraftProcess):
         found = PerPath((models * found.num_drafts)[: found.num_drafts])
     if isinstance(found, UserProcess):

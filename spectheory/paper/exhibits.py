@@ -122,7 +122,7 @@ class Written:
 
     @property
     def passed(self) -> bool | None:
-        """Whether all checks passed; None where that is only what a file says, which may have been changed."""
+        """Whether all checks passed; None where only a file says so, which may have been changed."""
         return self.findings.passed if self.computed or self.findings.failures else None
 
     @property

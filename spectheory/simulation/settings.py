@@ -12,7 +12,13 @@ from typing import TYPE_CHECKING, Any
 
 from spectheory.foundation.errors import InvalidInputError
 from spectheory.foundation.settings import Progress, Settings, setting
-from spectheory.foundation.validation import check_confidence, check_count, check_positive, check_tolerance
+from spectheory.foundation.validation import (
+    check_confidence,
+    check_count,
+    check_draft_length,
+    check_positive,
+    check_tolerance,
+)
 from spectheory.pairs.drafts import DraftProcess, Iid, draft_process
 from spectheory.simulation.checkpoint import check_place
 
@@ -21,8 +27,6 @@ if TYPE_CHECKING:
 
 Jobs = int | str | None
 """How many processes: a number; ``"auto"``, as many as there are cores; or None, as joblib is configured."""
-MAX_NUM_DRAFTS = 10_000
-"""The most paths drafted by language models; each has L + 1 rows of the vocabulary."""
 MAX_THREADS = 1_024
 MAX_SAMPLES = 10**9
 """The most draws per prompt; their error is far below that of float32 models."""
@@ -194,13 +198,9 @@ class SimulationSettings(DrawSettings):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        self._check(check_count, "draft_length", "max_new_tokens", "batch_size", "max_prompt_tokens")
+        self._check(check_draft_length, "draft_length")
+        self._check(check_count, "max_new_tokens", "batch_size", "max_prompt_tokens")
         self._check(partial(check_count, at_most=MAX_THREADS), "threads")
-        for process in map(draft_process, self.listed_drafts):
-            if process.num_drafts > MAX_NUM_DRAFTS:
-                raise InvalidInputError(
-                    f"drafts must be at most {MAX_NUM_DRAFTS} for language models, got {process.num_drafts}"
-                )
         self._check(check_positive, "width", "gain_width")
         self._check(check_jobs, "jobs")
         self._check(_check_shard, "shard")

@@ -245,7 +245,8 @@ def test_a_torn_checkpoint_is_said_on_stderr_alone(
 @pytest.mark.parametrize(
     ("words", "says"),
     [
-        ("-l 0", "draft_length must be"), ("--jobs all", "jobs must be"), ("-k 0", "drafts must be"),
+        ("-l 0", "draft_length must be"), ("-l 99999999999999", "draft_length must be at most 10000"),
+        ("--jobs all", "jobs must be"), ("-k 0", "drafts must be"),
         ("-v block,block", "listed twice"), ("-v blok", "did you mean 'block'"), ("--samples -1", "samples"),
         ("--tree prefix_tree:2,2 -l 3", "2 widths, [2, 2]; expected one per drafted token, 3"),
         ("--tree without_replacement:2,2 -v spectr", "it takes iid, prefix_tree"),

@@ -128,6 +128,8 @@ def test_the_parts_of_a_text() -> None:
     [
         ({"drafts": 0}, "drafts"),
         ({"draft_length": 0}, "draft_length"),
+        ({"draft_length": 99999999999999}, "draft_length must be at most 10000, got 99999999999999"),
+        ({"drafts": 9_999_999}, "drafts must be at most 10000 for language models, got 9999999"),
         ({"max_new_tokens": 0}, "max_new_tokens"),
         (
             {"max_new_tokens": 600},

@@ -138,7 +138,7 @@ OTHERS: dict[str, Callable[[dict[str, Any]], Any]] = {
 def test_a_file_that_is_none_of_ours_is_refused(
     exhibits: Callable[..., None], tmp_path: Path, change: Callable[[dict[str, Any]], Any]
 ) -> None:
-    """Where it is to be drawn; beside others it is left out of the report, and a run that goes on replaces it."""
+    """Where it is to be drawn; beside others the report is without it, and ``resume`` computes it anew."""
     exhibits(make("first"), make("second"))
     reproduce([], tmp_path)
     file = tmp_path / "first.json"
