@@ -333,6 +333,7 @@ class UserVerifier(Verifier):
                 "returned stop_probs",
             )
             self.check_unchanged((*stop, kept), names)
+            self.check_unchanged(lent)
             shape, made = (*path_index.shape, target_rows.shape[-1]), None
             rows = self._copied("correction rows", rows, target_rows, shape, rows_at).ours
             if is_exact(target_rows) and not holds_formal_numbers(target_rows):
