@@ -565,10 +565,11 @@ LONGEST_NAME = 80
 def check_name(name: str, whose: str, longest: int = LONGEST_NAME) -> str:
     """A name that cannot be read as a verdict."""
     has_colon = any({"COLON", "RATIO"} & set(unicodedata.name(letter, "").split()) for letter in name)
-    if has_colon or not name.strip() or len(name) > longest or not name.isprintable():
+    marked = name != name.strip() or name[:1] in "=+-@"  # of a spreadsheet's formula, or nothing at all
+    if has_colon or marked or len(name) > longest or not name.isprintable():
         raise InvalidInputError(
-            f"the name of {whose} must be printable, of 1 to {longest} characters and without a "
-            f"colon, since verdicts begin with it; got {name[: 2 * longest]!r}"
+            f"the name of {whose} must be printable, of 1 to {longest} characters, without a colon, a space "
+            f"at an end and =, +, - or @ in front, since verdicts begin with it; got {name[: 2 * longest]!r}"
         )
     return name
 

@@ -267,7 +267,7 @@ def test_bad_settings(models: LanguageModelPair, changes: dict[str, Any], messag
 def test_a_published_rule_without_a_law_is_named() -> None:
     """On equal drafts spectr_gbv is 0/0 at some stops; the partner is a pair on which it has a law."""
     settings: dict[str, Any] = {"drafts": 2, "samples": 100}
-    with pytest.raises(InvalidOutcomeError, match="'spectr_gbv'.* 0/0 there, which certify counts as undef"):
+    with pytest.raises(InvalidOutcomeError, match=r"'spectr_gbv'.* 0/0 there, which certify counts as undef"):
         simulate_enumerated(instances.uniform_equal(2), ["spectr_gbv"], **settings)
     assert certify("spectr_gbv", instances.uniform_equal(2), drafts=2).undefined > 0
     simulate_enumerated(instances.two_token(2), ["spectr_gbv"], **settings)

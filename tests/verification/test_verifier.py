@@ -78,8 +78,12 @@ def test_the_longest_draft_is_respected() -> None:
 @pytest.mark.parametrize(
     ("attribute", "value", "says"),
     [
-        ("name", "a: lossless on every pair", "of at most 80 characters and without a colon"),
-        ("name", 81 * "a", "of at most 80 characters and without a colon"),
+        ("name", "a: lossless on every pair", "of 1 to 80 characters, without a colon"),
+        ("name", 81 * "a", "of 1 to 80 characters, without a colon"),
+        *[
+            ("name", name, "without a colon, a space at an end and =")
+            for name in (" block", "block ", "=1", "@a")
+        ],
         ("single_path", 1, "single_path of verifier 'user_token' must be True or False, got 1"),
         ("exact", "yes", "exact of verifier"),
         ("exchangeable", None, "exchangeable of verifier"),
