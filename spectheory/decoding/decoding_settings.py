@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from spectheory.foundation.errors import InvalidInputError
 from spectheory.foundation.settings import Settings, setting
-from spectheory.foundation.validation import check_count, check_draft_length
+from spectheory.foundation.validation import check_callable, check_count, check_draft_length, check_kind
 from spectheory.pairs.drafts import DraftProcess
 
 if TYPE_CHECKING:
@@ -59,5 +59,7 @@ class DecodingSettings(Settings):
         self._check(check_draft_length, "draft_length")
         self._check(check_count, "max_new_tokens", "batch_size", "max_prompt_tokens")
         self._check(partial(check_count, at_least=0), "seed")
+        self._check(partial(check_kind, kind="SamplingOptions"), "options")
+        self._check(check_callable, "watch", "keep", "lap")
         if "" in self.stop_strings:
             raise InvalidInputError("a stop string must have at least one character, got ''")

@@ -14,7 +14,7 @@ import torch
 
 from spectheory.foundation.documents import count_text
 from spectheory.foundation.errors import InvalidInputError
-from spectheory.foundation.validation import check_count
+from spectheory.foundation.validation import check_count, in_one_line
 from spectheory.models.device import resolve_device, resolve_dtype
 from spectheory.models.draft_names import DerivedDraft, find_draft
 from spectheory.models.loading import (
@@ -407,8 +407,8 @@ def encode_prompts(
         InvalidInputError: there are no prompts, or one is empty, too long or not a text; the error has its
             number, from 1, and its first characters.
     """
-    if isinstance(prompts, str) or not prompts:
-        raise InvalidInputError(f"expected a list of at least one prompt, got {prompts!r}")
+    if isinstance(prompts, str) or not isinstance(prompts, Sequence) or not prompts:
+        raise InvalidInputError(f"expected a list of at least one prompt, got {in_one_line(prompts)}")
     if max_prompt_tokens is not None:
         max_prompt_tokens = check_count("max_prompt_tokens", max_prompt_tokens)
 

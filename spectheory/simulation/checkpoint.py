@@ -20,6 +20,7 @@ import numpy as np
 from spectheory.foundation.documents import json_sha256
 from spectheory.foundation.errors import InvalidInputError, UnfinishedLineNotice
 from spectheory.foundation.extras import installed
+from spectheory.foundation.validation import check_path
 from spectheory.simulation.estimates import Tally
 
 FORMAT = "spectheory-checkpoint/4"
@@ -101,7 +102,13 @@ def open_checkpoint(
 
 def check_place(given: str | Path) -> str | Path:
     """The path as it was given; one that no checkpoint can be written to is refused."""
-    path = Path(given)
+    path = check_path("checkpoint", given)
+    try:
+        path.stat()
+    except FileNotFoundError:
+        pass
+    except OSError as error:
+        raise InvalidInputError(f"cannot use the checkpoint {path}: {error.strerror}; name another") from None
     if path.is_dir():
         raise InvalidInputError(f"the checkpoint {path} is a folder; name a file")
     if path.exists() and not path.is_file():
@@ -292,7 +299,7 @@ def _line(content: Mapping[str, Any], chain: str = "") -> bytes:
 
 
 def _content(line: bytes, chain: str = "") -> Any:
-    record = json.loads(line)
+    record = json.loads(line.decode())  # of bytes json guesses the encoding
     if record["sha256"] != json_sha256(record["content"], chain):
         raise ValueError("its checksum is wrong")
     return record["content"]

@@ -13,9 +13,12 @@ from typing import TYPE_CHECKING, Any
 from spectheory.foundation.errors import InvalidInputError
 from spectheory.foundation.settings import Progress, Settings, setting
 from spectheory.foundation.validation import (
+    check_callable,
     check_confidence,
     check_count,
     check_draft_length,
+    check_kind,
+    check_path,
     check_positive,
     check_tolerance,
 )
@@ -50,7 +53,7 @@ def read_numbers(text: str) -> int | list[int]:
         for part in text.split(","):
             first, dash, last = part.strip().partition("-")
             listed = range(int(first), int(last) + 1) if dash and first else [int(part)]
-            if len(listed) > MOST_NUMBERS:
+            if not 0 < len(listed) <= MOST_NUMBERS:
                 raise ValueError
             found += listed
     except ValueError:
@@ -102,6 +105,7 @@ class DrawSettings(Settings):
         self._check(lambda name, value: check_confidence(value, name), "confidence")
         self._check(check_positive, "tolerance")
         self._check(check_tolerance, "tolerance")
+        self._check(check_callable, "progress")
 
     @property
     def whole_texts(self) -> bool:
@@ -205,6 +209,9 @@ class SimulationSettings(DrawSettings):
         self._check(check_jobs, "jobs")
         self._check(_check_shard, "shard")
         self._check(lambda name, path: check_place(path), "checkpoint")
+        self._check(check_path, "out")
+        self._check(partial(check_kind, kind="SamplingOptions"), "options")
+        self._check(partial(check_kind, kind="Restriction"), "restriction")
         if self.shard is not None and self.checkpoint is None:
             raise InvalidInputError(
                 "a shard was asked for, and no checkpoint to keep it in; give one with checkpoint "
@@ -272,6 +279,8 @@ def check_jobs(name: str, value: Any) -> Jobs:
 
 
 def _check_shard(name: str, value: Any) -> tuple[int, int]:
+    if not isinstance(value, (tuple, list)) or len(value) != 2:
+        raise InvalidInputError(f"{name} must be two numbers (I, N), got {value!r}")
     number, shards = (check_count(name, part) for part in value)
     if number > shards:
         raise InvalidInputError(f"shard must be from 1/{shards} to {shards}/{shards}, got {number}/{shards}")

@@ -126,6 +126,7 @@ def test_whole_texts_by_the_number_of_drafts(
     for wrong, words in (
         (("-k", "1,1"), "drafts must be one number or several different ones"),
         (("-k", "1-x"), "is not a whole number or a list"),
+        (("-k", "4-1"), "'4-1' is not a whole number or a list"),
         (("-k", "1-1000000000"), "of 100 at most"),
         (("--one-call",), "--one-call and --tokens were both given"),
         (("--width", "0"), "width must be a positive number"),
@@ -381,7 +382,7 @@ def test_restrict_prints_the_pair_itself(capsys: pytest.CaptureFixture[str]) -> 
     ("arguments", "says"),
     [
         (["--tokens", "0"], "num_tokens must be a whole number of at least 1"),
-        (["--tokens", "100", "-l", "3"], "1000000 contexts"),
+        (["--tokens", "100", "-l", "3"], "100^3 contexts"),
         (["-l", "0"], "draft_length must be a whole number of at least 1"),
         (["--prompt-number", "0"], "prompt_number"),
         (["--prompt-number", "1000"], "got --prompt-number 1000"),
