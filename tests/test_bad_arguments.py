@@ -2,23 +2,37 @@
 
 from collections.abc import Callable
 from fractions import Fraction
+from functools import cache
 from typing import Any
 
 import numpy as np
 import pytest
+import torch
 
-from spectheory import acceptance, certify, instances, optimum, output_law, sampled_verdict
+from spectheory import acceptance, certify, decode, instances, optimum, output_law, sampled_verdict
 from spectheory.exact.iteration import expected_decoded_tokens
 from spectheory.exact.suite import certify_suite, standard_suite
 from spectheory.foundation.errors import InvalidInputError
+from spectheory.models import UnloadedPair
 from spectheory.optima.bounds.dual_scores import upper_bound
 from spectheory.optima.bounds.lower_bounds import certified_lower_bound
 from spectheory.optima.interval.interval import multi_path_interval
-from spectheory.simulation import simulate_enumerated
+from spectheory.simulation import simulate, simulate_enumerated
 from spectheory.testing import assert_lossless
 
 PAIR = instances.two_token(2)
 FLOATS = PAIR.to_float()
+
+
+@cache
+def models() -> UnloadedPair:
+    return UnloadedPair.find("bundled", "bundled", device="cpu")
+
+
+def simulated(prompts: Any = ("x",), **settings: Any) -> Any:
+    return simulate(models(), prompts, ["block"], **settings)
+
+
 ROW = [Fraction(1, 3), Fraction(2, 3)]
 
 CASES: dict[str, tuple[Callable[[], Any], str]] = {
@@ -55,6 +69,35 @@ CASES: dict[str, tuple[Callable[[], Any], str]] = {
     "Monte Carlo: confidence": (lambda: simulate_enumerated(PAIR, ["block"], confidence=1), "confidence"),
     "Monte Carlo: nobody": (lambda: simulate_enumerated(PAIR, []), "verifier"),
     "Monte Carlo: twice": (lambda: simulate_enumerated(PAIR, ["block", "block"]), "block"),
+    "decode: a tensor": (
+        lambda: decode(models(), torch.tensor([[1, 2]])),
+        "list of at least one prompt, got tensor",
+    ),  # type: ignore[arg-type]
+    "decode: an array": (
+        lambda: decode(models(), np.array([[1, 2]])),
+        "list of at least one prompt, got array",
+    ),  # type: ignore[arg-type]
+    "decode: options": (
+        lambda: decode(models(), ["x"], options={"temperature": 1}),
+        "class SamplingOptions, got {'",
+    ),
+    "decode: keep": (lambda: decode(models(), ["x"], keep=[]), "keep must be a function, got []"),
+    "simulate: no prompts": (lambda: simulated(prompts=None), "list of at least one prompt, got None"),
+    "simulate: three parts": (lambda: simulated(shard=(1, 2, 3), checkpoint="c"), "(I, N), got (1, 2, 3)"),
+    "simulate: a part": (
+        lambda: simulated(shard=3, checkpoint="c"),
+        "shard must be two numbers (I, N), got 3",
+    ),
+    "simulate: checkpoint": (lambda: simulated(checkpoint=3), "checkpoint must be a path, got 3"),
+    "simulate: NUL": (lambda: simulated(checkpoint="a\0b"), "checkpoint must be a path, got 'a\\x00b'"),
+    "simulate: out": (lambda: simulated(out=3), "out must be a path, got 3"),
+    "simulate: options": (
+        lambda: simulated(options={"temperature": 1}),
+        "options must be of the class Sampl",
+    ),
+    "simulate: restriction": (lambda: simulated(restriction=3), "must be of the class Restriction, got 3"),
+    "simulate: progress": (lambda: simulated(progress=3), "progress must be a function, got 3"),
+    "simulate: confidence": (lambda: simulated(confidence="0.9"), "between 0 and 1, got '0.9'"),
     "suite: no verifier": (lambda: certify_suite(3), "3 is not a verifier"),
     "suite: empty": (lambda: certify_suite("block", []), "no case of the suite"),
     "suite: unknown drafts": (lambda: standard_suite(["forest"]), "forest"),

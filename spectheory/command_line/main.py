@@ -103,16 +103,24 @@ def _run(arguments: Sequence[str], with_traceback: bool) -> int:
     except (InvalidInputError, ComputationError) as error:
         if with_traceback:
             traceback.print_exception(error)
-        return fail("; ".join([str(error), *getattr(error, "__notes__", ())]), EXIT_BAD_INPUT)
+        return fail(_with_notes(str(error), error), EXIT_BAD_INPUT)
     except OSError as error:
-        return fail(f"{error.filename or 'a file'}: {error.strerror or error}", EXIT_BAD_INPUT)
-    except (KeyboardInterrupt, click.Abort):
-        return fail("interrupted before anything was finished", EXIT_INTERRUPTED)
+        said = f"{error.filename or 'a file'}: {error.strerror or error}"
+        return fail(_with_notes(said, error), EXIT_BAD_INPUT)
+    except (KeyboardInterrupt, click.Abort) as stop:
+        said = "interrupted before anything was finished"
+        return fail(
+            _with_notes(said, stop.__cause__ or stop), EXIT_INTERRUPTED
+        )  # click's has it as its cause
     except Exception as error:  # never Python's exit status 1, which here means "not lossless"
         if with_traceback:
             traceback.print_exception(error)
         said = " ".join(f"{type(error).__name__}: {error}".split())
         return fail(f"in spectheory itself: {said}; please report it, with {TRACEBACK}", EXIT_INTERNAL)
+
+
+def _with_notes(said: str, error: BaseException) -> str:
+    return "; ".join([said, *getattr(error, "__notes__", ())])
 
 
 @contextmanager

@@ -130,6 +130,10 @@ def verifier_names(listed: str) -> list[str]:
     from spectheory.verification.resolve import find_verifier
 
     names = list(map(str.strip, listed.split(",")))
+    if "" in names:
+        raise InvalidInputError(
+            f"--verifier {listed!r} names no verifier beside a comma; leave the comma out"
+        )
     for name in names:
         find_verifier(name)
     return names

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -94,7 +95,7 @@ def reproduce(
     written.sort(key=lambda found: list(EXHIBITS).index(found.name))
     document: dict[str, Any] = {
         "out": out,
-        "passed": all(found.findings.passed for found in written),
+        "passed": _all_passed([found.passed for found in written]),
         "results": [found.to_document() for found in written],
     }
     if interrupted:
@@ -106,14 +107,27 @@ def reproduce(
         {
             "name": result["name"],
             "what": result["title"],
-            "checks": "passed" if result["passed"] else "FAILED: " + "; ".join(result["failures"]),
+            "checks": CHECKS[result["passed"]] + "; ".join(result["failures"]),
             "files": result["files"],
         }
         for result in document["results"]
     ]
-    verdict = "All checks passed." if document["passed"] else "Some checks FAILED."
+    verdict = VERDICTS[document["passed"]]
     print_found(document, [Table(f"results in {out}", rows, note=verdict)], rows, as_json, False)
-    return 0 if document["passed"] else EXIT_DEFECT
+    return EXIT_DEFECT if document["passed"] is False else 0
+
+
+CHECKS = {True: "passed", False: "FAILED: ", None: "kept"}
+VERDICTS = {
+    True: "All checks passed.",
+    False: "Some checks FAILED.",
+    None: "No check failed; what was kept was not checked again.",
+}
+
+
+def _all_passed(passed: Collection[bool | None]) -> bool | None:
+    """None where none failed and not all are known to have passed."""
+    return False if False in passed else None if None in passed else True
 
 
 def _listed(shown: Exhibit) -> dict[str, Any]:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial, wraps
 from pathlib import Path
@@ -26,6 +27,7 @@ from spectheory.command_line.output import EXIT_INTERRUPTED, check_form, fail, p
 from spectheory.foundation.errors import InvalidInputError
 
 if TYPE_CHECKING:
+    from spectheory.decoding import DecodedText
     from spectheory.models import SamplingOptions, UnloadedPair
     from spectheory.models.prompts import Prompt
 
@@ -210,9 +212,8 @@ def simulate(
     given = looked_up(names)
     base_of(given, checked)
     streams_of(given, checked, partial(draft_process_of_models, models=tuple(models.drafts)))
-    pair = models.find()
-    with progress_bar("drafting") as progress:
-        simulation = run_simulation(pair, texts, names, checked, progress=progress)
+    with _naming_what_is_kept(settings["checkpoint"]), progress_bar("drafting") as progress:
+        simulation = run_simulation(models.find(), texts, names, checked, progress=progress)
     simulation = replace(simulation, cost_ratio=cost_ratio)
     document = models.names | simulation.to_document()
     tables = [simulation.one_table()] if one_table else simulation.tables()
@@ -225,6 +226,17 @@ def simulate(
             EXIT_INTERRUPTED,
         )
     return 0
+
+
+@contextmanager
+def _naming_what_is_kept(checkpoint: str | None) -> Iterator[None]:
+    """An interrupt before a run goes on from its checkpoint has a note that names the file."""
+    try:
+        yield
+    except KeyboardInterrupt as stop:
+        if checkpoint is not None and Path(checkpoint).exists():
+            stop.add_note(f"batches of earlier runs are kept in {checkpoint}")
+        raise
 
 
 @click.command(short_help="Join the checkpoints of the shards of a run.")
@@ -291,12 +303,19 @@ def generate(
         settings["draft_length"] = draft_length_of(asked, settings["draft_length"])
     pair = models.find()
     process = pair.draft_process(asked)
-    settings |= {"drafts": process, "options": models.options}
-    with cpu_threads(1):
-        if with_time:
-            found, speed = timed_decode(pair.loaded(), prompts, name, **settings)
-        else:
-            found, speed = decode(pair, prompts, name, **settings), None
+    found: list[DecodedText] = []
+    settings |= {"drafts": process, "options": models.options, "keep": found.extend}
+    speed, interrupted = None, False
+    try:
+        with cpu_threads(1):
+            if with_time:
+                _, speed = timed_decode(pair.loaded(), prompts, name, **settings)
+            else:
+                decode(pair, prompts, name, **settings)
+    except KeyboardInterrupt:
+        if not found:
+            raise
+        interrupted = True
     document = models.names | {
         "verifier": name,
         "draft_process": process.name,
@@ -311,6 +330,8 @@ def generate(
         tables.print_texts(document)
         if speed:
             click.echo(f"{speed}")
+    if interrupted:
+        return fail(f"interrupted; {len(found)} of {len(prompts)} texts were finished", EXIT_INTERRUPTED)
     return 0
 
 

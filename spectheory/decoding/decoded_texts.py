@@ -138,6 +138,8 @@ def decode(
             if settings.watch is not None:
                 settings.watch(first, iteration)
         decoded += recorded
+        if settings.keep is not None:
+            settings.keep(recorded)
     return decoded
 
 

@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING, Any
 
 from spectheory.foundation.errors import InvalidInputError
 from spectheory.foundation.settings import Settings, setting
-from spectheory.foundation.validation import check_count
+from spectheory.foundation.validation import check_callable, check_count, check_draft_length, check_kind
 from spectheory.pairs.drafts import DraftProcess
 
 if TYPE_CHECKING:
+    from spectheory.decoding.decoded_texts import DecodedText
     from spectheory.decoding.loop import Iteration
     from spectheory.models import SamplingOptions
     from spectheory.models.drafting import Lap
@@ -36,6 +37,7 @@ class DecodingSettings(Settings):
         batch_size: Prompts decoded at a time.
         max_prompt_tokens: Keep at most the last N tokens of every prompt.
         watch: called with (number of the batch's first prompt, iteration) after every call of the target.
+        keep: called with the texts of every batch that is finished.
         lap: called with the part of an iteration that has just ended, see ``iterations``.
     """
 
@@ -50,10 +52,14 @@ class DecodingSettings(Settings):
     batch_size: int = setting(16, "--batch-size", command_default=8, metavar="N")
     max_prompt_tokens: int | None = setting(None, "--max-prompt-tokens", metavar="N")
     watch: Callable[[int, Iteration], None] | None = None
+    keep: Callable[[list[DecodedText]], None] | None = None
     lap: Lap | None = None
 
     def __post_init__(self) -> None:
-        self._check(check_count, "draft_length", "max_new_tokens", "batch_size", "max_prompt_tokens")
+        self._check(check_draft_length, "draft_length")
+        self._check(check_count, "max_new_tokens", "batch_size", "max_prompt_tokens")
         self._check(partial(check_count, at_least=0), "seed")
+        self._check(partial(check_kind, kind="SamplingOptions"), "options")
+        self._check(check_callable, "watch", "keep", "lap")
         if "" in self.stop_strings:
             raise InvalidInputError("a stop string must have at least one character, got ''")

@@ -17,7 +17,7 @@ from spectheory.decoding.loop import decoding_iterations, refuse_wrong_laws
 from spectheory.decoding.processors import LogitsProcessors
 from spectheory.decoding.stopping import Stopping
 from spectheory.foundation.errors import InvalidInputError
-from spectheory.foundation.validation import check_count
+from spectheory.foundation.validation import check_draft_length
 from spectheory.models import LanguageModelPair, SamplingOptions
 from spectheory.models.drafting import prefill_texts
 from spectheory.models.growing_texts import Texts
@@ -70,7 +70,7 @@ def generate(
             are asked for.
         InvalidOutcomeError: the answer of a user's verifier is not a law where it was drawn from.
     """
-    found, draft_length = find_verifier(verifier), check_count("draft_length", draft_length)
+    found, draft_length = find_verifier(verifier), check_draft_length("draft_length", draft_length)
     _refuse_what_is_not_done(generation_config, input_ids, text_streamer, logits_processor)
     pair = LanguageModelPair.of(model, draft_model)
     process = pair.draft_process(drafts)

@@ -116,7 +116,7 @@ def timed_decode(
     Raises:
         InvalidInputError, InvalidOutcomeError: as ``decode``.
     """
-    decode(pair, prompts, verifier, **settings | {"max_new_tokens": 1})  # warm up
+    decode(pair, prompts, verifier, **settings | {"max_new_tokens": 1, "keep": None})  # warm up
     watch = Stopwatch(pair.device)
     texts = decode(pair, prompts, verifier, lap=watch, **settings)
     watch("other")

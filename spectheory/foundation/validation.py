@@ -4,6 +4,8 @@ import math
 from collections.abc import Iterable
 from difflib import get_close_matches
 from operator import index
+from os import PathLike
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -14,6 +16,8 @@ MAX_TOLERANCE = 1e-2
 """Larger tolerances, in probability, would accept arrays that are not distributions."""
 LARGEST_COUNT = 2**63 - 1
 """What arrays of whole numbers hold."""
+LONGEST_DRAFT = 10_000
+"""The most tokens of a path that language models draft; each has a row of the vocabulary."""
 
 
 def unknown_name(what: str, name: str, known: Iterable[str], also: str = "") -> UnknownNameError:
@@ -31,7 +35,8 @@ def unknown_name(what: str, name: str, known: Iterable[str], also: str = "") -> 
     """
     names = list(known)
     hint = nearest_name(name, names, 0.4)
-    return UnknownNameError(f"no {what} is called {name!r};{hint} known: {', '.join(names)}{also}")
+    known = f"known: {', '.join(names)}" if names else "there is none"
+    return UnknownNameError(f"no {what} is called {name!r};{hint} {known}{also}")
 
 
 def nearest_name(name: str, known: Iterable[str], likeness: float = 0.6) -> str:
@@ -101,6 +106,11 @@ def check_num_drafts(num_drafts: Any) -> int:
     return check_count("num_drafts", num_drafts)
 
 
+def check_draft_length(name: str, draft_length: Any) -> int:
+    """L of paths that language models draft, as an int; see ``check_count``."""
+    return check_count(name, draft_length, at_most=LONGEST_DRAFT)
+
+
 def check_positive(name: str, value: Any) -> float:
     """``value`` as a float."""
     if not (is_number(value) and value > 0):
@@ -118,5 +128,36 @@ def check_tolerance(name: str, value: Any) -> float:
 def check_confidence(confidence: Any, name: str = "confidence") -> float:
     """The level of an interval, or another probability that is neither 0 nor 1, as a float."""
     if not (is_number(confidence) and 0 < confidence < 1):
-        raise InvalidInputError(f"{name} must lie between 0 and 1, got {confidence}")
+        raise InvalidInputError(f"{name} must lie between 0 and 1, got {confidence!r}")
     return float(confidence)
+
+
+def check_kind(name: str, value: Any, kind: str) -> Any:
+    """``value``, of a class or with a base of this name; the class need not be imported.
+
+    Example:
+        >>> check_kind("seed", 3, "int")
+        3
+    """
+    if kind not in {base.__name__ for base in type(value).__mro__}:
+        raise InvalidInputError(f"{name} must be of the class {kind}, got {in_one_line(value)}")
+    return value
+
+
+def check_callable(name: str, value: Any) -> Any:
+    """``value``, a function or another object that can be called."""
+    if not callable(value):
+        raise InvalidInputError(f"{name} must be a function, got {in_one_line(value)}")
+    return value
+
+
+def check_path(name: str, value: Any) -> Path:
+    """``value``, a text or a ``Path`` without NUL, as a path."""
+    if not isinstance(value, (str, PathLike)) or "\0" in str(value):
+        raise InvalidInputError(f"{name} must be a path, got {in_one_line(value)}")
+    return Path(value)
+
+
+def in_one_line(value: Any) -> str:
+    """The beginning of its ``repr``."""
+    return " ".join(repr(value).split())[:80]

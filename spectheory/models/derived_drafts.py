@@ -188,7 +188,11 @@ def shared_copy(model: Any) -> Any:
 
 
 def _ids(token_ids: int | Sequence[int], vocab_size: int) -> Sequence[int]:
-    ids = range(token_ids) if isinstance(token_ids, int) else [int(token) for token in token_ids]
+    ids = (
+        range(min(token_ids, vocab_size + 1))
+        if isinstance(token_ids, int)
+        else [int(token) for token in token_ids]
+    )
     if not ids or len(set(ids)) < len(ids) or not (min(ids) >= 0 and max(ids) < vocab_size):
         raise InvalidInputError(
             f"a draft on few tokens needs different ids in 0..{vocab_size - 1}, at least one; "

@@ -18,8 +18,9 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from spectheory.foundation.errors import InvalidInputError
-from spectheory.foundation.validation import check_count
+from spectheory.foundation.documents import count_text
+from spectheory.foundation.errors import InvalidInputError, InvalidOutcomeError
+from spectheory.foundation.validation import check_draft_length
 from spectheory.models.growing_texts import Texts
 from spectheory.models.language_model import LanguageModelPair, encode_prompts
 from spectheory.models.prompts import Prompt
@@ -184,7 +185,7 @@ def draft_and_score(
     """
     pair = prefilled.pair
     process = pair.draft_process(drafts)
-    draft_length = check_count("draft_length", draft_length)
+    draft_length = check_draft_length("draft_length", draft_length)
     draws = process.draws(draft_length)
     pair.check_length(prefilled.texts.width, draft_length)
     if restriction is not None:
@@ -323,15 +324,31 @@ def _draw(
         if source < path:
             drawn.append(drawn[source])
             continue
-        # What earlier draws at this node took is left out; the rest is renormalised by the sampling.
-        taken = [drawn[k] for k in range(path // below * below, path) if draws[k]]
-        row = rows[:, path].scatter(1, torch.stack(taken, 1), 0) if taken else rows[:, path]
-        token = sample_rows(row, generator)
-        if taken and isinstance(process, HubTree):
+        taken, row = [drawn[k] for k in range(path // below * below, path) if draws[k]], rows[:, path]
+        if not taken:
+            drawn.append(sample_rows(row, generator))
+            continue
+        token = _next_distinct(row, torch.stack(taken, 1), process, paths.shape[2], generator)
+        if isinstance(process, HubTree):
             hub = rows[:, path].argmax(dim=-1)
             token = torch.where(taken[0] == hub, token, hub)
         drawn.append(token)
     return torch.stack(drawn, dim=1)
+
+
+def _next_distinct(
+    rows: Tensor, taken: Tensor, process: DistinctTree, depth: int, generator: torch.Generator
+) -> Tensor:
+    """A token that earlier draws at a node did not take; the rest is renormalised.  [B, N], [B, n] -> [B]"""
+    try:
+        return sample_rows(rows.scatter(1, taken, 0), generator)
+    except InvalidOutcomeError:
+        fewest = count_text(int((rows > 0).sum(dim=1).min()), "token")
+        raise InvalidInputError(
+            f"{process.text} draws {process.widths[depth]} distinct tokens at depth {depth}, where a draft "
+            f"row has {fewest} with mass; use a smaller width, or leave more tokens with temperature, top_k "
+            "(--top-k) and top_p (--top-p)"
+        ) from None
 
 
 def _point_masses(rows: Tensor, tokens: Tensor) -> Tensor:

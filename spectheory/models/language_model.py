@@ -14,7 +14,7 @@ import torch
 
 from spectheory.foundation.documents import count_text
 from spectheory.foundation.errors import InvalidInputError
-from spectheory.foundation.validation import check_count
+from spectheory.foundation.validation import check_count, in_one_line
 from spectheory.models.device import resolve_device, resolve_dtype
 from spectheory.models.draft_names import DerivedDraft, find_draft
 from spectheory.models.loading import (
@@ -28,10 +28,17 @@ from spectheory.models.probing import check_causal, reads_on_from_cache
 from spectheory.models.prompts import Prompt, check_text, naming
 from spectheory.pairs.drafts import ALL_PROCESSES, DraftProcess, PerPath, UserProcess, draft_process
 
+MAX_NUM_DRAFTS = 10_000
+"""The most paths drafted by language models; each has L + 1 rows of the vocabulary."""
+
 
 def draft_process_of_models(drafts: int | DraftProcess, models: tuple[Any, ...]) -> DraftProcess:
     """The process that an argument ``drafts`` stands for with these draft models, or their names."""
     found = draft_process(drafts)
+    if found.num_drafts > MAX_NUM_DRAFTS:
+        raise InvalidInputError(
+            f"drafts must be at most {MAX_NUM_DRAFTS} for language models, got {found.num_drafts}"
+        )
     if len(models) > 1 and not isinstance(drafts, DraftProcess):
         found = PerPath((models * found.num_drafts)[: found.num_drafts])
     if isinstance(found, UserProcess):
@@ -400,8 +407,8 @@ def encode_prompts(
         InvalidInputError: there are no prompts, or one is empty, too long or not a text; the error has its
             number, from 1, and its first characters.
     """
-    if isinstance(prompts, str) or not prompts:
-        raise InvalidInputError(f"expected a list of at least one prompt, got {prompts!r}")
+    if isinstance(prompts, str) or not isinstance(prompts, Sequence) or not prompts:
+        raise InvalidInputError(f"expected a list of at least one prompt, got {in_one_line(prompts)}")
     if max_prompt_tokens is not None:
         max_prompt_tokens = check_count("max_prompt_tokens", max_prompt_tokens)
 

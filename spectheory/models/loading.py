@@ -131,6 +131,10 @@ def find_model(side: str, name: str | Path) -> ModelSource:
             model that was fetched.
     """
     shown = str(name)
+    if not shown.strip():
+        raise InvalidInputError(
+            f'the {side} has no name; give a folder, a hub name such as "gpt2", or "bundled"'
+        )
     if name in KNOWN_MODELS:
         return ModelSource(side, shown, str(fetched_folder(str(name))), local=True)
     folder = BUNDLED_FOLDER / side if name == BUNDLED else Path(name).expanduser()

@@ -8,6 +8,7 @@ from typing import Any
 
 from spectheory.foundation.documents import parse_json
 from spectheory.foundation.errors import InvalidInputError
+from spectheory.foundation.validation import nearest_name
 from spectheory.models.loading import BUNDLED_FOLDER
 
 Prompt = str | Sequence[int]
@@ -37,15 +38,7 @@ def read_prompts(path: str | Path) -> list[Prompt]:
     Raises:
         InvalidInputError: the file cannot be read, has no prompts, or a prompt is not as expected.
     """
-    path = Path(path)
-    try:
-        content = path.read_text(encoding="utf-8-sig")
-    except OSError as error:
-        raise InvalidInputError(f"cannot read the prompts {path}: {error.strerror}") from None
-    except UnicodeDecodeError:
-        raise InvalidInputError(f"cannot read the prompts {path}: expected text in UTF-8") from None
-    start = content.lstrip()[:1]
-    prompts = _json_prompts(path, content) if start and start in '{["' else _lines(content)
+    prompts = [_prompt(where, entry) for where, entry in read_entries(path)]
     if not prompts:
         raise InvalidInputError(
             f"{path} has no prompts; expected one per line, or JSON Lines, or a JSON array"
@@ -56,6 +49,26 @@ def read_prompts(path: str | Path) -> list[Prompt]:
                 raise InvalidInputError("it is empty; give at least one character to continue from")
             check_text(prompt)
     return prompts
+
+
+def read_entries(path: str | Path) -> list[tuple[str, Any]]:
+    """The lines or JSON values of a file of prompts, and where each stands; as yet they may be anything.
+
+    Raises:
+        InvalidInputError: the file cannot be read, or begins as JSON and is none.
+    """
+    path = Path(path)
+    try:
+        content = path.read_text(encoding="utf-8-sig")
+    except OSError as error:
+        raise InvalidInputError(f"cannot read the prompts {path}: {error.strerror}") from None
+    except UnicodeDecodeError:
+        raise InvalidInputError(f"cannot read the prompts {path}: expected text in UTF-8") from None
+    start = content.lstrip()[:1]
+    if start and start in '{["':
+        return _json_entries(path, content)
+    lines = enumerate(content.split("\n"), start=1)
+    return [(f"{path} line {number}", line.removesuffix("\r")) for number, line in lines if line.strip()]
 
 
 @contextmanager
@@ -87,12 +100,8 @@ def check_text(prompt: Prompt) -> None:
             raise InvalidInputError(f"character {place} is {kind}, which is not text; take it out")
 
 
-def _lines(content: str) -> list[Prompt]:
-    return [line.removesuffix("\r") for line in content.split("\n") if line.strip()]
-
-
-def _json_prompts(path: Path, content: str) -> list[Prompt]:
-    """The prompts of a JSON array, or of JSON Lines; an array of numbers is one prompt's token ids."""
+def _json_entries(path: Path, content: str) -> list[tuple[str, Any]]:
+    """Those of a JSON array, or of JSON Lines; an array of numbers is one prompt's token ids."""
     try:
         whole = parse_json(content)
     except RecursionError:
@@ -102,8 +111,8 @@ def _json_prompts(path: Path, content: str) -> list[Prompt]:
     except ValueError as error:
         raise InvalidInputError(f"{path}: {error}") from None
     if isinstance(whole, list) and not _are_token_ids(whole):
-        return [_prompt(f"{path} entry {number}", entry) for number, entry in enumerate(whole, start=1)]
-    prompts = []
+        return [(f"{path} entry {number}", entry) for number, entry in enumerate(whole, start=1)]
+    entries = []
     for number, line in enumerate(content.split("\n"), start=1):
         if line.strip():
             try:
@@ -115,16 +124,19 @@ def _json_prompts(path: Path, content: str) -> list[Prompt]:
                 ) from None
             except ValueError as error:
                 raise InvalidInputError(f"{path} line {number}: {error}") from None
-            prompts.append(_prompt(f"{path} line {number}", entry))
-    return prompts
+            entries.append((f"{path} line {number}", entry))
+    return entries
 
 
 def _prompt(where: str, entry: Any) -> Prompt:
     text: Any = entry.get("text") if isinstance(entry, dict) else entry
     if isinstance(text, str) or _are_token_ids(text):
         return text
+    keys = entry if isinstance(entry, dict) else ()
+    hint = next((f" Of {key!r}:{near}" for key in keys if (near := nearest_name(key, ["text"]))), "")
     raise InvalidInputError(
-        f'{where} has no prompt; expected a string, an object such as {{"text": "def main"}}, or token ids'
+        f'{where} has no prompt; expected a string, an object such as {{"text": "def main"}}, or token '
+        f"ids.{hint}"
     )
 
 

@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 from spectheory.foundation.errors import EnumerationTooLargeError
-from spectheory.foundation.validation import check_count
+from spectheory.foundation.validation import check_count, check_draft_length
 from spectheory.models.language_model import LanguageModelPair, UnloadedPair
 from spectheory.models.prompts import Prompt
 from spectheory.models.reading import run_model
@@ -86,14 +86,14 @@ def check_sizes(
     Raises:
         EnumerationTooLargeError, InvalidInputError: as ``restrict``.
     """
-    draft_length = check_count("draft_length", draft_length)
+    draft_length = check_draft_length("draft_length", draft_length)
     restriction = tokens if isinstance(tokens, Restriction) else Restriction.per_context(tokens)
     restriction.check(pair.vocab_size, num_prompts=1)
-    size = restriction.num_tokens**draft_length
-    if size > check_count("max_contexts", max_contexts):
+    if restriction.num_tokens**draft_length > check_count("max_contexts", max_contexts):
         raise EnumerationTooLargeError(
-            f"{restriction.num_tokens} tokens and draft_length {draft_length} have {size} contexts, more "
-            f"than max_contexts={max_contexts}; use fewer tokens, a shorter draft, or raise max_contexts"
+            f"{restriction.num_tokens} tokens and draft_length {draft_length} have "
+            f"{restriction.num_tokens}^{draft_length} contexts, more than max_contexts={max_contexts}; use "
+            "fewer tokens, a shorter draft, or raise max_contexts"
         )
     return restriction, draft_length
 

@@ -109,6 +109,7 @@ class Written:
         made_with: versions of this package and of the libraries that computed it.
         pictures: names of its files but the data file.
         findings: in plain values.
+        computed: whether they were computed now; otherwise they were read from the folder.
     """
 
     name: str
@@ -117,6 +118,12 @@ class Written:
     made_with: Mapping[str, str]
     pictures: Sequence[str]
     findings: Findings
+    computed: bool = False
+
+    @property
+    def passed(self) -> bool | None:
+        """Whether all checks passed; None where only a file says so, which may have been changed."""
+        return self.findings.passed if self.computed or self.findings.failures else None
 
     @property
     def files(self) -> list[str]:
@@ -128,10 +135,14 @@ class Written:
         return {
             "name": self.name,
             "title": self.title,
-            "passed": self.findings.passed,
+            "passed": self.passed,
             "failures": self.findings.failures,
             "files": self.files,
         }
+
+
+HEAD = ("name", "title", "source", "made_with", "pictures")
+"""The fields of a data file before the findings."""
 
 
 def write_exhibit(
@@ -157,10 +168,11 @@ def write_exhibit(
         from spectheory.paper.style import figure_bytes
     for file in pictures:
         replace_file(folder / file, figure_bytes(figure, file.rpartition(".")[2]))  # type: ignore[arg-type]
+    computed = made_with is None
     if made_with is None:
         made_with = {"spectheory": __version__} | installed_versions("numpy", "scipy", "matplotlib", "torch")
-    written = Written(shown.name, shown.title, shown.source, made_with, pictures, findings)
-    head = {key: to_json(value) for key, value in vars(written).items() if key != "findings"}
+    written = Written(shown.name, shown.title, shown.source, made_with, pictures, findings, computed)
+    head = {key: to_json(getattr(written, key)) for key in HEAD}
     replace_file(folder / f"{shown.name}.json", lines_of_rows(head | findings.to_document()) + "\n")
     return written
 
@@ -177,7 +189,7 @@ def read_exhibit(name: str, folder: Path) -> Written | None:
     try:
         document = json.loads(path.read_text(encoding="utf-8"))
         findings = Findings.from_document(document)
-        head = {key: document[key] for key in ("name", "title", "source", "made_with", "pictures")}
+        head = {key: document[key] for key in HEAD}
         if head["name"] == name and findings.checks and all(map(_is_name, head["pictures"])):
             return Written(**head, findings=findings)
         error: Exception | None = None

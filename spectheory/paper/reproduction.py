@@ -92,7 +92,7 @@ def reproduce_each(
         style: a matplotlib style on top of the house's, its name or a file.
         settings: NAME=VALUE, parameters of the one exhibit that is named.
         redraw: draw the numbers that lie in the folder, and compute nothing.
-        resume: leave what lies in the folder finished.
+        resume: leave what lies in the folder finished; a damaged file is computed anew.
         jobs: how many are computed at a time, in processes of their own; they are yielded as they finish.
         progress: called with (results done, results in all).
 
@@ -133,7 +133,7 @@ def reproduce_each(
 
 
 def _readable(name: str, folder: Path) -> Written | None:
-    """An exhibit of the folder for the report, which has no part of a damaged file."""
+    """An exhibit of the folder; none where its file is damaged."""
     try:
         return read_exhibit(name, folder)
     except InvalidInputError:
@@ -188,10 +188,9 @@ def _make(
     redraw: bool,
     resume: bool,
 ) -> Written:
-    found = read_exhibit(name, folder) if redraw or resume else None
-    if found is not None and not redraw:
-        return found
-    shown = EXHIBITS[name]
+    if resume and not redraw and (kept := _readable(name, folder)) is not None:
+        return kept
+    shown, found = EXHIBITS[name], read_exhibit(name, folder) if redraw else None
     with _style(style):
         if found is None:
             return write_exhibit(shown, shown(**parameters), folder, formats)

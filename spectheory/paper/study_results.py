@@ -12,9 +12,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from spectheory.foundation.documents import count_text, parse_json
+from spectheory.foundation.documents import count_text
 from spectheory.foundation.errors import InvalidInputError
 from spectheory.foundation.results import Result, Table
+from spectheory.foundation.validation import nearest_name
 from spectheory.paper.equal_rows import (
     BRANCHING,
     CAPS,
@@ -313,26 +314,42 @@ LINE_GAP = 23
 
 
 def read_study_prompts(path: str | Path = PROMPTS) -> list[StudyPrompt]:
-    """Prompts with their domains: JSON Lines with ``text`` and ``domain``; other files are one domain.
+    """Prompts with their domains: JSON with ``text`` and ``domain``; other files are one domain.
 
     Raises:
-        InvalidInputError: the file cannot be read or has no prompts.
+        InvalidInputError: the file cannot be read or has no prompts, a domain is missing beside others or is
+            not a text, or a key is nearly "domain".
 
     Example:
         >>> sorted({prompt.domain for prompt in read_study_prompts()})
         ['chat', 'code', 'prose']
     """
     from spectheory.models import read_prompts
+    from spectheory.models.prompts import read_entries
 
-    texts, path = read_prompts(path), Path(path)
-    lines = path.read_text(encoding="utf-8-sig").splitlines()
-    try:
-        domains = [str(parse_json(line)["domain"]) for line in lines if line.strip()]
-    except (ValueError, KeyError, TypeError):
-        domains = []
-    if len(domains) != len(texts):
-        domains = ["prompts"] * len(texts)
-    return [StudyPrompt(domain, text) for domain, text in zip(domains, texts, strict=True)]
+    texts = read_prompts(path)
+    domains = {where: _domain(where, entry) for where, entry in read_entries(path)}
+    missing = [where for where, domain in domains.items() if domain is None]
+    if 0 < len(missing) < len(domains):
+        raise InvalidInputError(f"{missing[0]} has no domain, and others have one; give each one, or none")
+    found = zip(domains.values(), texts, strict=True)
+    return [StudyPrompt("prompts" if domain is None else domain, text) for domain, text in found]
+
+
+def _domain(where: str, entry: Any) -> str | None:
+    """The domain of an entry of a file of prompts; a line of a table begins with it."""
+    keys = entry if isinstance(entry, dict) else {}
+    for key in keys.keys() - {"domain"}:
+        if hint := nearest_name(key, ["domain"], 0.8):
+            raise InvalidInputError(f"{where} has the key {key!r};{hint}")
+    if "domain" not in keys:
+        return None
+    domain = keys["domain"]
+    if not isinstance(domain, str) or not domain.isprintable() or domain.strip()[:1] in "=+-@":
+        raise InvalidInputError(
+            f"{where} has the domain {domain!r}; expected a printable text that begins with none of = + - @"
+        )
+    return domain
 
 
 def study(

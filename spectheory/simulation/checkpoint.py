@@ -11,14 +11,16 @@ import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, fields
+from io import FileIO
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any
 
 import numpy as np
 
 from spectheory.foundation.documents import json_sha256
 from spectheory.foundation.errors import InvalidInputError, UnfinishedLineNotice
 from spectheory.foundation.extras import installed
+from spectheory.foundation.validation import check_path
 from spectheory.simulation.estimates import Tally
 
 FORMAT = "spectheory-checkpoint/4"
@@ -35,7 +37,7 @@ class Checkpoint:
     """
 
     tallies: dict[int, dict[str, Tally]] = field(default_factory=dict)
-    _file: BinaryIO | None = None
+    _file: FileIO | None = None
     _chain: str = ""
 
     @property
@@ -50,11 +52,14 @@ class Checkpoint:
                 name: {entry: array.tolist() for entry, array in vars(tally).items()}
                 for name, tally in tallies.items()
             }
-            self._file.write(_line({"batch": batch, "tallies": sums}, self._chain))
-            self._file.flush()
+            line = memoryview(_line({"batch": batch, "tallies": sums}, self._chain))
+            with _naming(self._file.name):
+                while line:
+                    line = line[self._file.write(line) :]
         self.tallies[batch] = tallies  # written: an interrupt while the disk is waited for loses nothing
         if self._file is not None:
-            os.fsync(self._file.fileno())
+            with _naming(self._file.name):
+                os.fsync(self._file.fileno())
 
 
 @contextmanager
@@ -86,16 +91,24 @@ def open_checkpoint(
         if not path.exists() or header.startswith(
             path.read_bytes()
         ):  # new, empty, or killed while it was made
-            path.write_bytes(header)
+            with _naming(path):
+                path.write_bytes(header)
             _synchronise_folder(path)
         tallies = _read(path, identity, verifiers, strata_per_batch, draft_length)
-        file = stack.enter_context(path.open("ab"))
+        # Without a buffer: what does not fit on the disk is not written again when the file is closed.
+        file = stack.enter_context(path.open("ab", buffering=0))
         yield Checkpoint(tallies, file, json.loads(header)["sha256"])
 
 
 def check_place(given: str | Path) -> str | Path:
     """The path as it was given; one that no checkpoint can be written to is refused."""
-    path = Path(given)
+    path = check_path("checkpoint", given)
+    try:
+        path.stat()
+    except FileNotFoundError:
+        pass
+    except OSError as error:
+        raise InvalidInputError(f"cannot use the checkpoint {path}: {error.strerror}; name another") from None
     if path.is_dir():
         raise InvalidInputError(f"the checkpoint {path} is a folder; name a file")
     if path.exists() and not path.is_file():
@@ -162,7 +175,7 @@ def merge_checkpoints(paths: Sequence[str | Path], out: str | Path) -> list[int]
                 )
     with _locked(out):
         part = out.with_name(f"{out.name}.{os.getpid()}.part")
-        with part.open("xb") as file:
+        with _naming(out), part.open("xb") as file:
             file.writelines([headers[0], *(found[batch] for batch in sorted(found))])
             file.flush()
             os.fsync(file.fileno())
@@ -286,7 +299,7 @@ def _line(content: Mapping[str, Any], chain: str = "") -> bytes:
 
 
 def _content(line: bytes, chain: str = "") -> Any:
-    record = json.loads(line)
+    record = json.loads(line.decode())  # of bytes json guesses the encoding
     if record["sha256"] != json_sha256(record["content"], chain):
         raise ValueError("its checksum is wrong")
     return record["content"]
@@ -308,6 +321,16 @@ def _locked(path: Path) -> Iterator[None]:
         yield
     finally:
         lock.release()
+
+
+@contextmanager
+def _naming(path: str | Path) -> Iterator[None]:
+    """An error of the system without a file, as of a full disk, gets this one."""
+    try:
+        yield
+    except OSError as error:
+        error.filename = error.filename or str(path)
+        raise
 
 
 def _synchronise_folder(path: Path) -> None:

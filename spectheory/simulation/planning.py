@@ -20,7 +20,7 @@ from spectheory.foundation.errors import EnumerationTooLargeError, InvalidInputE
 from spectheory.foundation.exact_numbers import Number, float_tolerance
 from spectheory.foundation.results import Result, Table, Templates
 from spectheory.foundation.settings import Progress, Settings, setting, shows_settings
-from spectheory.foundation.validation import check_confidence, check_count
+from spectheory.foundation.validation import check_confidence, check_count, check_draft_length
 from spectheory.optima.interval.interval import OptimumInterval
 from spectheory.optima.pair_optimum import optimum
 from spectheory.optima.tree_shapes import best_shapes, profile_levels, ranked_acceptance
@@ -77,7 +77,7 @@ class Budget(NamedTuple):
             InvalidInputError: a number is out of range.
         """
         check_count("target_rows", self.target_rows)
-        check_count("draft_length", self.draft_length)
+        check_draft_length("draft_length", self.draft_length)
         predicted_speed_up(1.0, self.draft_length, self.cost_ratio, self.target_rows, self.row_cost)
         return self
 

@@ -83,7 +83,8 @@ class Simulation(Result):
     Attributes:
         estimates: one per verifier, in the order asked for.
         settings: the record of the settings, and of the models and prompts.
-        interrupted: stopped by Ctrl-C; the estimates cover the prompts that were finished.
+        interrupted: stopped by Ctrl-C; the estimates cover the prompts that were finished, and nothing was
+            timed.
         speeds: how fast each was on the first batch of prompts, one per estimate; none if not asked for.
         cost_ratio: the time of a call of the draft over that of a call of the target; it predicts speed-ups.
     """
@@ -400,7 +401,10 @@ def simulate(
             found = run.simulation(document)
             if isinstance(source, TextSource) and settings.with_time:
                 timed = [(stream.given, stream.process) for stream in streams.values()]
-                found = replace(found, speeds=source.speeds(timed))
+                try:
+                    found = replace(found, speeds=() if found.interrupted else source.speeds(timed))
+                except KeyboardInterrupt:
+                    found = replace(found, interrupted=True)
         if folder is not None:
             write_results(folder, found.rows(), found.settings, found.interrupted, identity)
         return found

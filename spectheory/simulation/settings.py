@@ -12,7 +12,16 @@ from typing import TYPE_CHECKING, Any
 
 from spectheory.foundation.errors import InvalidInputError
 from spectheory.foundation.settings import Progress, Settings, setting
-from spectheory.foundation.validation import check_confidence, check_count, check_positive, check_tolerance
+from spectheory.foundation.validation import (
+    check_callable,
+    check_confidence,
+    check_count,
+    check_draft_length,
+    check_kind,
+    check_path,
+    check_positive,
+    check_tolerance,
+)
 from spectheory.pairs.drafts import DraftProcess, Iid, draft_process
 from spectheory.simulation.checkpoint import check_place
 
@@ -21,8 +30,6 @@ if TYPE_CHECKING:
 
 Jobs = int | str | None
 """How many processes: a number; ``"auto"``, as many as there are cores; or None, as joblib is configured."""
-MAX_NUM_DRAFTS = 10_000
-"""The most paths drafted by language models; each has L + 1 rows of the vocabulary."""
 MAX_THREADS = 1_024
 MAX_SAMPLES = 10**9
 """The most draws per prompt; their error is far below that of float32 models."""
@@ -46,7 +53,7 @@ def read_numbers(text: str) -> int | list[int]:
         for part in text.split(","):
             first, dash, last = part.strip().partition("-")
             listed = range(int(first), int(last) + 1) if dash and first else [int(part)]
-            if len(listed) > MOST_NUMBERS:
+            if not 0 < len(listed) <= MOST_NUMBERS:
                 raise ValueError
             found += listed
     except ValueError:
@@ -98,6 +105,7 @@ class DrawSettings(Settings):
         self._check(lambda name, value: check_confidence(value, name), "confidence")
         self._check(check_positive, "tolerance")
         self._check(check_tolerance, "tolerance")
+        self._check(check_callable, "progress")
 
     @property
     def whole_texts(self) -> bool:
@@ -194,17 +202,16 @@ class SimulationSettings(DrawSettings):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        self._check(check_count, "draft_length", "max_new_tokens", "batch_size", "max_prompt_tokens")
+        self._check(check_draft_length, "draft_length")
+        self._check(check_count, "max_new_tokens", "batch_size", "max_prompt_tokens")
         self._check(partial(check_count, at_most=MAX_THREADS), "threads")
-        for process in map(draft_process, self.listed_drafts):
-            if process.num_drafts > MAX_NUM_DRAFTS:
-                raise InvalidInputError(
-                    f"drafts must be at most {MAX_NUM_DRAFTS} for language models, got {process.num_drafts}"
-                )
         self._check(check_positive, "width", "gain_width")
         self._check(check_jobs, "jobs")
         self._check(_check_shard, "shard")
         self._check(lambda name, path: check_place(path), "checkpoint")
+        self._check(check_path, "out")
+        self._check(partial(check_kind, kind="SamplingOptions"), "options")
+        self._check(partial(check_kind, kind="Restriction"), "restriction")
         if self.shard is not None and self.checkpoint is None:
             raise InvalidInputError(
                 "a shard was asked for, and no checkpoint to keep it in; give one with checkpoint "
@@ -272,6 +279,8 @@ def check_jobs(name: str, value: Any) -> Jobs:
 
 
 def _check_shard(name: str, value: Any) -> tuple[int, int]:
+    if not isinstance(value, (tuple, list)) or len(value) != 2:
+        raise InvalidInputError(f"{name} must be two numbers (I, N), got {value!r}")
     number, shards = (check_count(name, part) for part in value)
     if number > shards:
         raise InvalidInputError(f"shard must be from 1/{shards} to {shards}/{shards}, got {number}/{shards}")

@@ -18,6 +18,8 @@ FAULTS = (
     "correction rows that are not laws",
     "a row of zeros as the correction at a stop that was drawn",
 )
+NO_LAW = "; its correction is 0/0 there, which certify counts as undefined output; leave it out"
+"""Behind the last fault, which a published rule can have."""
 
 
 def law_errors(outcome: Outcome, stop: Stop, paths: Array, drawn: Sample | None = None) -> Array:
@@ -55,6 +57,7 @@ def refuse_errors(verifier: Verifier, errors: Array, tolerance: float, place: Ca
         raise InvalidOutcomeError(
             f"verifier {verifier.name!r} returned {FAULTS[fault]}, {place(stratum)}: off by "
             f"{float(errors[fault, stratum]):.3g}, more than the tolerance {tolerance:g}"
+            f"{NO_LAW if fault == len(FAULTS) - 1 else ''}"
         )
 
 

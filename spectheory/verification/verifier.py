@@ -163,7 +163,7 @@ class TreeVerifier(Verifier):
 
 
 _NAMES_TAKEN: set[str] = set()
-"""The names in all registries."""
+"""The letters and digits of the names in all registries."""
 
 
 class Registry(Mapping[str, Verifier]):
@@ -180,7 +180,7 @@ class Registry(Mapping[str, Verifier]):
 
     def __init__(self, package: str, entries: Mapping[str, str]) -> None:
         self._package, self._entries = package, entries
-        _NAMES_TAKEN.update(entries)
+        _NAMES_TAKEN.update(map(_letters, entries))
         self._made: dict[str, Verifier] = {}
 
     def __getitem__(self, name: str) -> Verifier:
@@ -333,6 +333,7 @@ class UserVerifier(Verifier):
                 "returned stop_probs",
             )
             self.check_unchanged((*stop, kept), names)
+            self.check_unchanged(lent)
             shape, made = (*path_index.shape, target_rows.shape[-1]), None
             rows = self._copied("correction rows", rows, target_rows, shape, rows_at).ours
             if is_exact(target_rows) and not holds_formal_numbers(target_rows):
@@ -550,10 +551,11 @@ LONGEST_NAME = 80
 def check_name(name: str, whose: str, longest: int = LONGEST_NAME) -> str:
     """A name that cannot be read as a verdict."""
     has_colon = any({"COLON", "RATIO"} & set(unicodedata.name(letter, "").split()) for letter in name)
-    if has_colon or not name.strip() or len(name) > longest or not name.isprintable():
+    marked = name != name.strip() or name[:1] in "=+-@"  # of a spreadsheet's formula, or nothing at all
+    if has_colon or marked or len(name) > longest or not name.isprintable():
         raise InvalidInputError(
-            f"the name of {whose} must be printable, of 1 to {longest} characters and without a "
-            f"colon, since verdicts begin with it; got {name[: 2 * longest]!r}"
+            f"the name of {whose} must be printable, of 1 to {longest} characters, without a colon, a space "
+            f"at an end and =, +, - or @ in front, since verdicts begin with it; got {name[: 2 * longest]!r}"
         )
     return name
 
@@ -561,7 +563,12 @@ def check_name(name: str, whose: str, longest: int = LONGEST_NAME) -> str:
 def _own_name(user_object: Any) -> str:
     """The name of a user's object, marked where it is that of a verifier in a registry."""
     name = _text(user_object, "name", type(user_object).__name__)
-    return f"{name} (user-defined)" if name in _NAMES_TAKEN else name
+    return f"{name} (user-defined)" if _letters(name) in _NAMES_TAKEN else name
+
+
+def _letters(name: str) -> str:
+    """What is left of a name where case, spaces and signs are not looked at."""
+    return "".join(filter(str.isalnum, name)).casefold()
 
 
 def _text(user_object: Any, attribute: str, default: str) -> str:

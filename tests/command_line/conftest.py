@@ -1,4 +1,4 @@
-"""The two-token pair on disk."""
+"""The two-token pair and a tiny pair of language models on disk."""
 
 from pathlib import Path
 
@@ -10,3 +10,14 @@ from cli_support import write_pair
 @pytest.fixture
 def pair_file(tmp_path: Path) -> str:
     return write_pair(tmp_path)
+
+
+@pytest.fixture(scope="module")
+def tiny_models(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
+    from models_support import save_pair
+
+    folder = tmp_path_factory.mktemp("tiny")
+    target, draft = save_pair(folder, "llama")
+    prompts = folder / "prompts.txt"
+    prompts.write_text("def main(argument):\nimport argparse\nfor index in\n", encoding="utf-8")
+    return ["--target", str(target), "--draft", str(draft), "--prompts", str(prompts), "--device", "cpu"]

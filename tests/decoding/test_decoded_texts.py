@@ -128,6 +128,8 @@ def test_the_parts_of_a_text() -> None:
     [
         ({"drafts": 0}, "drafts"),
         ({"draft_length": 0}, "draft_length"),
+        ({"draft_length": 99999999999999}, "draft_length must be at most 10000, got 99999999999999"),
+        ({"drafts": 9_999_999}, "drafts must be at most 10000 for language models, got 9999999"),
         ({"max_new_tokens": 0}, "max_new_tokens"),
         (
             {"max_new_tokens": 600},
@@ -189,3 +191,31 @@ def test_texts_are_drawn_from_laws_alone(bundled: LanguageModelPair, fault: str,
         for verifier in (NotALaw("none"), "naive_sampling")
     )
     assert found == wanted
+
+
+class WritesLater:
+    """Naive sampling whose correction writes into one of the arguments of ``outcome``, or into none."""
+
+    name = "writes_later"
+
+    def __init__(self, argument: int | None) -> None:
+        self.argument = argument
+
+    def outcome(self, *given: Any) -> Outcome:
+        found = find_verifier("naive_sampling").outcome(*(array.clone() for array in given))
+
+        def correction(path_index: Any, length: Any) -> Any:
+            if self.argument is not None:
+                given[self.argument][...] = 0
+            return found.correction(path_index, length)
+
+        return Outcome(found.stop_probs, correction)
+
+
+def test_a_correction_that_writes_into_inputs_is_refused(bundled: LanguageModelPair) -> None:
+    settings: dict[str, Any] = {"draft_length": 2, "max_new_tokens": 3}
+    for argument, name in enumerate(("paths", "target_rows", "draft_rows")):
+        with pytest.raises(InvalidOutcomeError, match=f"'writes_later' writes into its input {name}"):
+            decode(bundled, ["import os"], WritesLater(argument), **settings)
+    (text,) = decode(bundled, ["import os"], WritesLater(None), **settings)
+    assert len(text.token_ids) == 3

@@ -177,6 +177,7 @@ def test_greedy_texts_are_those_of_the_target(folders: dict[str, tuple[Path, Pat
         ("target:0-layers", "'0-layers' is of nothing; give a number"),
         ("target:last-0", "'last-0' is of nothing"),
         ("target:vocab-281", r"different ids in 0\.\.279, at least one; got 281"),
+        ("target:vocab-99999999999999", r"at least one; got 99999999999999"),
         ("target:vocab=none.json", r"cannot read the token ids none\.json"),
         ("target:half", "the draft 'target:half' is not known; expected MODEL:PART"),
         ("prompt:last-3", "the draft 'prompt:last-3' is not known"),

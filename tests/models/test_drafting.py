@@ -18,7 +18,7 @@ from spectheory.models import (
 )
 from spectheory.models.drafting import _share
 from spectheory.models.reading import run_model
-from spectheory.pairs.drafts import Iid, PrefixTree, WithoutReplacement
+from spectheory.pairs.drafts import HubTree, Iid, PrefixTree, WithoutReplacement
 
 
 @pytest.mark.parametrize(
@@ -140,6 +140,36 @@ def test_tokens_at_one_node_differ_without_replacement(pair: LanguageModelPair) 
         assert torch.equal(first[:, ::2], first[:, 1::2])
         assert (first[:, 0] != first[:, 2]).all()
         assert (second[:, ::2] != second[:, 1::2]).all()
+
+
+@pytest.mark.parametrize(
+    ("process", "options", "words"),
+    [
+        (
+            WithoutReplacement((1, 4)),
+            {"top_k": 3},
+            "draws 4 distinct tokens at depth 1, .* 3 tokens with mass",
+        ),
+        (
+            WithoutReplacement((2, 2)),
+            {"temperature": 0},
+            "2 distinct tokens at depth 0, .* 1 token with mass",
+        ),
+        (
+            HubTree((2, 1)),
+            {"top_p": 0.001},
+            "hub_tree:2,1 draws 2 distinct tokens .* use a smaller width, or",
+        ),
+    ],
+)
+def test_fewer_tokens_than_a_tree_draws_are_named(
+    pair: LanguageModelPair, process: Any, options: dict[str, Any], words: str
+) -> None:
+    """The partner draws as many as there are."""
+    prefilled = prefill(pair, PROMPTS)
+    with pytest.raises(InvalidInputError, match=words):
+        draft_and_score(prefilled, process, 2, pair.generator(0), SamplingOptions(**options))
+    draft_and_score(prefilled, WithoutReplacement((3, 3)), 2, pair.generator(0), SamplingOptions(top_k=3))
 
 
 def test_paths_of_a_tree_share_the_draws_of_their_nodes(pair: LanguageModelPair) -> None:

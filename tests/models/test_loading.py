@@ -157,6 +157,7 @@ def test_missing_models_give_one_line(tmp_path: Path, folders: dict[str, tuple[P
     for name, words in (
         (tmp_path / "nowhere", "does not exist"),
         (str(tmp_path / "nowhere"), "does not exist"),
+        ("", "has no name; give a folder"),
         ("./nowhere", "does not exist"),
         ("a/b/c", "does not exist"),
         (tmp_path / "empty", "without config.json"),

@@ -138,18 +138,60 @@ OTHERS: dict[str, Callable[[dict[str, Any]], Any]] = {
 def test_a_file_that_is_none_of_ours_is_refused(
     exhibits: Callable[..., None], tmp_path: Path, change: Callable[[dict[str, Any]], Any]
 ) -> None:
-    """Where its exhibit is asked for; beside others it is left out of the report."""
+    """Where it is to be drawn; beside others the report is without it, and ``resume`` computes it anew."""
     exhibits(make("first"), make("second"))
     reproduce([], tmp_path)
     file = tmp_path / "first.json"
     file.write_text(json.dumps(change(json.loads(file.read_text(encoding="utf-8")))), encoding="utf-8")
-    for how in ({"resume": True}, {"redraw": True}):
-        with pytest.raises(InvalidInputError, match="not a file that reproduce wrote"):
-            reproduce(["first"], tmp_path, **how)
+    with pytest.raises(InvalidInputError, match="not a file that reproduce wrote"):
+        reproduce(["first"], tmp_path, redraw=True)
     reproduce(["second"], tmp_path)
     report = (tmp_path / "report.md").read_text(encoding="utf-8")
     assert "Second" in report
     assert "First" not in report
+    CALLS.clear()
+    assert [one.computed for one in reproduce([], tmp_path, resume=True)] == [True, False]
+    assert CALLS == ["first"]
+
+
+@pytest.mark.parametrize("content", ["", '{"name": "first", "tit'])
+def test_a_run_goes_on_where_a_file_was_cut_off(
+    exhibits: Callable[..., None], tmp_path: Path, content: str
+) -> None:
+    exhibits(make("first"), make("second"))
+    reproduce([], tmp_path)
+    file = tmp_path / "first.json"
+    whole = file.read_bytes()
+    file.write_text(content, encoding="utf-8")
+    CALLS.clear()
+    assert main(["reproduce", "--out", str(tmp_path), "--resume"]) == 0
+    assert (CALLS, file.read_bytes()) == (["first"], whole)
+
+
+def test_what_was_not_computed_is_not_said_to_have_passed(
+    exhibits: Callable[..., None], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The partners: what is computed passes, and what a file says to have failed fails."""
+    exhibits(make("first"), make("second"), make("third", holds=False))
+    reproduce(["first"], tmp_path)
+    arguments = ["reproduce", "first", "second", "--out", str(tmp_path)]
+    assert main([*arguments, "--resume", "--json"]) == 0
+    document = json.loads(capsys.readouterr().out)
+    assert (document["passed"], [one["passed"] for one in document["results"]]) == (None, [None, True])
+    for how, said, verdict in (
+        ("--resume", "kept", "No check failed; what was kept was not checked again."),
+        ("--redraw", "kept", "No check failed; what was kept was not checked again."),
+        ("--format=pdf", "passed", "All checks passed."),
+    ):
+        assert main([*arguments, how]) == 0
+        printed = capsys.readouterr().out
+        assert printed.count(f"│ {said} ") == 2
+        assert verdict in " ".join(printed.split())
+    reproduce(["third"], tmp_path)
+    assert main(["reproduce", "--out", str(tmp_path), "--resume"]) == 1
+    printed = capsys.readouterr().out
+    assert (printed.count("│ kept "), printed.count("FAILED: it holds")) == (2, 1)
+    assert printed.endswith("Some checks FAILED.\n")
 
 
 def test_redrawn_numbers_are_of_the_versions_that_computed_them(

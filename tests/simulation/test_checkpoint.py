@@ -156,7 +156,9 @@ def test_a_damaged_line_is_named(
     run(models, state)
 
 
-@pytest.mark.parametrize("line", [b"\n", b"{}\n", b"[]\n", b"null\n", b"\xff\xfe\n", b"[" * 10**5 + b"\n"])
+@pytest.mark.parametrize(
+    "line", [b"\n", b"{}\n", b"[]\n", b"null\n", b"\xff\xfe\n", b"\0" * 99 + b"\n", b"[" * 10**5 + b"\n"]
+)
 def test_a_line_of_something_else_is_named(
     models: LanguageModelPair, written: list[bytes], tmp_path: Path, line: bytes
 ) -> None:
@@ -165,6 +167,7 @@ def test_a_line_of_something_else_is_named(
     with pytest.raises(InvalidInputError, match=r"^line 3 of the checkpoint .* is damaged") as caught:
         run(models, state)
     assert "\n" not in str(caught.value)
+    assert "utf-32" not in str(caught.value)
 
 
 def test_a_line_of_another_run_is_refused(
@@ -203,6 +206,9 @@ def test_places_that_cannot_be_written_to(models: LanguageModelPair, tmp_path: P
         run(models, tmp_path / "missing" / "state.jsonl")
     with pytest.raises(InvalidInputError, match="is a folder"):
         run(models, tmp_path)
+    (tmp_path / "loop").symlink_to(tmp_path / "loop")
+    with pytest.raises(InvalidInputError, match=r"cannot use the checkpoint .*loop: Too many levels"):
+        run(models, tmp_path / "loop")
 
 
 @pytest.mark.parametrize("name", ["state.jsonl", "link.jsonl"])

@@ -198,3 +198,19 @@ def test_the_base_of_gains_is_chosen(pair: LanguageModelPair) -> None:
 def test_what_is_refused(pair: LanguageModelPair, changes: dict[str, Any], words: str) -> None:
     with pytest.raises(InvalidInputError, match=words):
         simulated(pair, ["block"], **changes)
+
+
+@pytest.mark.parametrize(
+    ("how", "depends"),
+    [({}, True), ({"common_texts": False, "max_new_tokens": None}, True), ({"common_texts": False}, False)],
+)
+def test_which_estimates_depend_on_the_largest_number_of_drafts(
+    pair: LanguageModelPair, how: dict[str, Any], depends: bool
+) -> None:
+    """Those that share its paths; those of the largest number and of texts of their own do not."""
+    alone, largest, together = (
+        [found.block_efficiency for found in simulated(pair, ["spectr"], drafts=drafts, **how).estimates]
+        for drafts in (1, 2, [1, 2])
+    )
+    assert (together[:1] != alone) == depends
+    assert together[1:] == largest

@@ -13,10 +13,10 @@ from decoding_support import PROMPTS as SHORT
 from decoding_support import tiny_pair
 from montecarlo_support import NAMES, PROMPTS, run
 from snapshots import numbers, shape
-from spectheory import black_box, decode, instances
+from spectheory import black_box, certify, decode, instances
 from spectheory.exact.law import output_law
 from spectheory.foundation.documents import to_json
-from spectheory.foundation.errors import InvalidInputError
+from spectheory.foundation.errors import InvalidInputError, InvalidOutcomeError
 from spectheory.models import LanguageModelPair, Restriction, SamplingOptions, restrict
 from spectheory.pairs.drafts import (
     ConfidenceTree,
@@ -262,6 +262,16 @@ def test_confidence_trees_on_few_tokens(
 def test_bad_settings(models: LanguageModelPair, changes: dict[str, Any], message: str) -> None:
     with pytest.raises(InvalidInputError, match=message):
         run(models, **changes)
+
+
+def test_a_published_rule_without_a_law_is_named() -> None:
+    """On equal drafts spectr_gbv is 0/0 at some stops; the partner is a pair on which it has a law."""
+    settings: dict[str, Any] = {"drafts": 2, "samples": 100}
+    with pytest.raises(InvalidOutcomeError, match=r"'spectr_gbv'.* 0/0 there, which certify counts as undef"):
+        simulate_enumerated(instances.uniform_equal(2), ["spectr_gbv"], **settings)
+    assert certify("spectr_gbv", instances.uniform_equal(2), drafts=2).undefined > 0
+    simulate_enumerated(instances.two_token(2), ["spectr_gbv"], **settings)
+    assert certify("spectr_gbv", instances.two_token(2), drafts=2).undefined == 0
 
 
 def test_large_models_take_all_threads(models: LanguageModelPair, monkeypatch: pytest.MonkeyPatch) -> None:

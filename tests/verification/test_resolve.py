@@ -36,7 +36,7 @@ MODULES = {
         "def Own(*_):\n    return [0]\n",
         "not a verifier; .* and black_box or per_sample makes one",
     ),
-    "missing": ("x = 1\n", "no attribute of module 'missing' is called 'Own'"),
+    "missing": ("x = 1\n", "no attribute of module 'missing' is called 'Own'; there is none"),
 }
 
 

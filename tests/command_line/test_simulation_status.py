@@ -1,0 +1,178 @@
+"""How simulate and generate end when they are stopped or the disk is full, and what is printed by then."""
+
+import itertools
+import json
+import resource
+import signal
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from cli_support import one_call, run_error, run_json
+from spectheory.command_line.main import main
+
+STOPS = pytest.mark.parametrize(("stop", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+
+
+@pytest.fixture(autouse=True)
+def interrupts() -> Iterator[None]:
+    """Background jobs ignore SIGINT."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+def stop_at(monkeypatch: pytest.MonkeyPatch, module: Any, name: str, call: int, stop: signal.Signals) -> None:
+    """Raise a signal in a call of a function, the calls numbered from 0."""
+    function, calls = getattr(module, name), itertools.count()
+
+    def stopped(*arguments: Any, **settings: Any) -> Any:
+        if next(calls) == call:
+            signal.raise_signal(stop)
+        return function(*arguments, **settings)
+
+    monkeypatch.setattr(module, name, stopped)
+
+
+@STOPS
+def test_simulate_interrupted(
+    capsys: pytest.CaptureFixture[str],
+    tiny_models: list[str],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    stop: signal.Signals,
+    code: int,
+) -> None:
+    """A signal at the second prompt: what is finished is printed, "interrupted" is true, a line on stderr."""
+    from spectheory.models import drafting
+
+    stop_at(monkeypatch, drafting, "_score", 2, stop)
+    checkpoint = tmp_path / "checkpoint.jsonl"
+    arguments = one_call(tiny_models, "--batch-size", "1")
+    assert main([*arguments, "--checkpoint", str(checkpoint), "--json"]) == code
+    captured = capsys.readouterr()
+    assert captured.err.startswith("error: interrupted; the estimates rest on the ")
+    assert captured.err.endswith(f"draws that were finished, which are kept in {checkpoint}\n")
+    assert captured.err.count("\n") == 1
+    assert json.loads(captured.out)["interrupted"] is True
+    assert checkpoint.read_bytes().count(b"\n") == 2  # what was asked for, and one batch of three
+    resumed = run_json(capsys, *arguments, "--checkpoint", str(checkpoint))
+    assert resumed == run_json(capsys, *arguments)
+
+
+@STOPS
+def test_times_that_are_interrupted(
+    capsys: pytest.CaptureFixture[str],
+    tiny_models: list[str],
+    monkeypatch: pytest.MonkeyPatch,
+    stop: signal.Signals,
+    code: int,
+) -> None:
+    """The estimates are those of a run without times."""
+    from spectheory.simulation.text_source import TextSource
+
+    arguments = ["simulate", *tiny_models, "-v", "token", "-k", "1", "-l", "2", "--tokens", "2", "-j", "1"]
+    whole = run_json(capsys, *arguments)
+    stop_at(monkeypatch, TextSource, "speeds", 0, stop)
+    assert main([*arguments, "--time", "--json"]) == code
+    captured = capsys.readouterr()
+    assert captured.err.startswith("error: interrupted; the estimates rest on the ")
+    assert json.loads(captured.out).items() >= (whole | {"interrupted": True}).items()
+
+
+def test_an_interrupt_before_a_run_goes_on(
+    capsys: pytest.CaptureFixture[str],
+    tiny_models: list[str],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The file with the batches of earlier runs is named; the partner is a run without one."""
+    from spectheory.simulation import runs
+
+    file = str(tmp_path / "checkpoint.jsonl")
+    arguments = one_call(tiny_models, "-v", "token")
+    run_json(capsys, *arguments, "--checkpoint", file)
+    for given, note in (((), ""), (("--checkpoint", file), f"; batches of earlier runs are kept in {file}")):
+        stop_at(monkeypatch, runs, "identity_of_weights" if given else "_threads", 0, signal.SIGINT)
+        assert main([*arguments, *given]) == 130
+        assert capsys.readouterr().err == f"\nerror: interrupted before anything was finished{note}\n"
+
+
+@STOPS
+@pytest.mark.parametrize("timed", [False, True])
+def test_texts_that_are_interrupted(
+    capsys: pytest.CaptureFixture[str],
+    tiny_models: list[str],
+    monkeypatch: pytest.MonkeyPatch,
+    stop: signal.Signals,
+    code: int,
+    timed: bool,
+) -> None:
+    """The texts of finished batches are printed: the first of three, or all where plain decoding is left."""
+    from spectheory.decoding import decoded_texts, speed
+
+    arguments = ["generate", *tiny_models, "--draft-length", "2", "-n", "3", "--batch-size", "1"]
+    whole = run_json(capsys, *arguments)
+    if timed:
+        stop_at(monkeypatch, speed, "plain_decoding", 0, stop)
+    else:
+        stop_at(monkeypatch, decoded_texts, "prefill", 1, stop)
+    assert main([*arguments, "--json", *["--time"][: 1 if timed else 0]]) == code
+    captured, texts = capsys.readouterr(), 3 if timed else 1
+    assert captured.err == f"error: interrupted; {texts} of 3 texts were finished\n"
+    assert json.loads(captured.out)["texts"] == whole["texts"][:texts]
+
+
+def test_texts_that_are_interrupted_at_once(
+    capsys: pytest.CaptureFixture[str], tiny_models: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from spectheory.decoding import decoded_texts
+
+    stop_at(monkeypatch, decoded_texts, "prefill", 0, signal.SIGINT)
+    assert main(["generate", *tiny_models, "-n", "3"]) == 130
+    assert capsys.readouterr() == ("", "\nerror: interrupted before anything was finished\n")
+
+
+def test_what_is_kept_is_said_with_the_error(
+    capsys: pytest.CaptureFixture[str],
+    tiny_models: list[str],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    from spectheory.models import drafting
+
+    score, calls = drafting._score, itertools.count()
+
+    def fail(*arguments: Any) -> Any:
+        if next(calls) == 2:
+            raise MemoryError
+        return score(*arguments)
+
+    monkeypatch.setattr(drafting, "_score", fail)
+    file = str(tmp_path / "checkpoint.jsonl")
+    arguments = one_call(tiny_models, "--batch-size", "1")
+    error = run_error(capsys, *arguments, "--checkpoint", file)
+    assert error.startswith("error: memory ran out while drafting for 1 prompts at a time; use fewer drafts")
+    assert error.endswith("; 1 of 3 batches are finished and kept in the checkpoint\n")
+    assert run_json(capsys, *arguments, "--checkpoint", file) == run_json(capsys, *arguments)
+
+
+def test_a_full_disk(capsys: pytest.CaptureFixture[str], tiny_models: list[str], tmp_path: Path) -> None:
+    """The file is named, and how much of the run it holds; it goes on from there when there is room."""
+    file = tmp_path / "checkpoint.jsonl"
+    arguments = one_call(tiny_models, "--batch-size", "1", "--checkpoint", str(file))
+    whole = run_json(capsys, *arguments)
+    size, limits = file.stat().st_size, resource.getrlimit(resource.RLIMIT_FSIZE)
+    file.unlink()
+    try:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (size - 10, limits[1]))
+        error = run_error(capsys, *arguments)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+    assert error == (
+        f"error: {file}: File too large; 2 of 3 batches are finished and kept in the checkpoint\n"
+    )
+    assert main([*arguments, "--json"]) == 0
+    assert json.loads(capsys.readouterr().out).items() >= whole.items()
