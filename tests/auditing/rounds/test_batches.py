@@ -9,6 +9,7 @@ import pytest
 import torch
 
 from audit_support import SAID_OF
+from shares import thinned
 from spectheory import certify, instances
 from spectheory.auditing import audit
 from spectheory.auditing.rounds.batches import (
@@ -98,9 +99,9 @@ def of_equal_paths(requests: Any, generator: Any) -> Any:
     ("function", "signature", "text"),
     [
         (of_equal_tokens, "batch", "another law than alone"),
-        (of_equal_rows, "batch", "another law than alone"),
         (of_equal_requests, "batch", "are not independent"),
-        (of_equal_drafts, "batch", "another law than alone"),
+        pytest.param(of_equal_rows, "batch", "another law than alone", marks=pytest.mark.deep),
+        pytest.param(of_equal_drafts, "batch", "another law than alone", marks=pytest.mark.deep),
         pytest.param(of_equal_paths, "path_batch", "another law than alone", marks=pytest.mark.deep),
     ],
 )
@@ -118,7 +119,7 @@ def takes_for_each_other(rows: Any, generator: Any, length: int, what: str) -> A
 
 
 @pytest.mark.parametrize("what", ["tokens", "rows", "requests"])
-@pytest.mark.parametrize("length", [2, *(pytest.param(each, marks=pytest.mark.deep) for each in (1, 3)), 4])
+@pytest.mark.parametrize("length", thinned([2, 1, 3, 4], 4))
 def test_requests_are_alike_in_every_length(length: int, what: str) -> None:
     """The partner of four drafts is never wrong."""
     sampler = Shipped(partial(takes_for_each_other, length=length, what=what), "batch", name="alike")
@@ -126,7 +127,7 @@ def test_requests_are_alike_in_every_length(length: int, what: str) -> None:
     assert bool(sampler.journal.findings) is (length < 4)
 
 
-@pytest.mark.parametrize("shape", [(2, 2), pytest.param((3, 1), marks=pytest.mark.deep), (3, 3)])
+@pytest.mark.parametrize("shape", thinned([(2, 2), (3, 1), (3, 3)], 3))
 def test_requests_of_several_paths_are_equal_in_every_shape(shape: tuple[int, int]) -> None:
     """The partner of three paths of three tokens is never wrong."""
 
@@ -165,7 +166,7 @@ GREEDY: dict[str, tuple[Callable[[Any], bool], tuple[str, ...]]] = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("name", GREEDY)
+@pytest.mark.parametrize("name", thinned(GREEDY, 3))
 def test_kinds_of_batches_meet(name: str) -> None:
     """The partner of all is ``batch_token_verification`` with every kind, above."""
     is_wrong, mixes = GREEDY[name]
@@ -231,8 +232,8 @@ def of_the_target(row: Any, p: Any, q: Any) -> Any:
     ("function", "signature", "mixes"),
     [
         (masks, "batch", ()),
-        (masks_single_drafts, "batch", ()),
-        (takes_third_rows_of_the_first, "batch", ()),
+        pytest.param(masks_single_drafts, "batch", (), marks=pytest.mark.deep),
+        pytest.param(takes_third_rows_of_the_first, "batch", (), marks=pytest.mark.deep),
         (paths_with(lambda place, _: place > 0, tried_once=True), "path_batch", ()),
         *(
             pytest.param(paths_with(fails, residual=of_the_target), "path_batch", (), marks=pytest.mark.deep)
@@ -273,7 +274,7 @@ def test_the_shapes_that_are_named_are_those_of_the_requests() -> None:
             assert target[token] >= draft[token] or int((target > draft).sum()) == 2
 
 
-@pytest.mark.parametrize("mistake", ["least likely", "sampled"])
+@pytest.mark.parametrize("mistake", thinned(["least likely", "sampled"]))
 def test_greedy_requests_get_the_likeliest_tokens(mistake: str) -> None:
     """Alone and in a batch they are wrong alike."""
 
