@@ -165,7 +165,7 @@ def test_words_of_items(request: pytest.FixtureRequest) -> None:
         f"{exact}, torch float64, {within}; torch {double} on every path a",
         f"{exact}, {within}; refused: torch float64",
     ]
-    with pytest.raises(pytest.skip.Exception, match="'token' was judged on no case of the suite: two drafts"):
+    with pytest.raises(pytest.skip.Exception, match="was judged on no case of the suite: two drafts"):
         item(OfNumpy(), 2).runtest()
     with pytest.raises(InvalidOutcomeError, match="sum to") as raised:
         item(WithoutLaw(), 1).runtest()

@@ -229,6 +229,6 @@ def test_a_shape_is_looked_at_before_it_is_copied() -> None:
 
 @pytest.mark.parametrize("name", ["block: lossless", "block： lossless", "block∶", " ", "a\nb", "x" * 300])
 def test_a_given_name_is_no_verdict(name: str) -> None:
-    with pytest.raises(InvalidInputError, match="without a colon, since verdicts begin with it"):
+    with pytest.raises(InvalidInputError, match="without a colon, a space at an end and"):
         UserVerifier(UserToken(), name)
     assert UserVerifier(UserToken(), "mine").name == "mine"
