@@ -12,7 +12,8 @@ from spectheory.paper import read_study_prompts
     ("content", "domains"),
     [
         (
-            '{"text": "a", "domain": "code", "source": "b"}\n\n{"domain": "chat", "text": "\N{LINE SEPARATOR}"}',
+            '{"text": "a", "domain": "code", "source": "b"}\n\n'
+            '{"domain": "chat", "text": "\N{LINE SEPARATOR}"}',
             ["code", "chat"],
         ),
         ('[{"text": "a", "domain": "code"},\n {"text": "b", "domain": "chat"}]', ["code", "chat"]),
