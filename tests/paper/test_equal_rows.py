@@ -102,6 +102,7 @@ def test_more_nodes_earn_more_and_no_more_than_the_bound(folders: tuple[Path, Pa
     assert 0 < np.min(accepted) < np.max(accepted) < 1
 
 
+@pytest.mark.deep
 def test_a_study_goes_on_and_several_processes_give_the_same_bytes(
     folders: tuple[Path, Path], tmp_path: Path
 ) -> None:

@@ -178,7 +178,7 @@ def parametrized_by_group(*, has_optimum: bool = False) -> pytest.MarkDecorator:
         has_optimum: only groups with a case whose multi-path program is small enough.
     """
     chosen = [
-        pytest.param(key, marks=pytest.mark.deep) if key in deep_groups() else key
+        pytest.param(key, marks=pytest.mark.deep) if key in {*deep_groups(), "uniform_4_2"} else key
         for key, cases in every_group().items()
         if not has_optimum or any(case.has_optimum for case in cases)
     ]

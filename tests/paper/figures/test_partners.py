@@ -219,7 +219,10 @@ LIES: list[tuple[str, str, Lie, list[str]]] = [
 """Exhibit, what it calls, the lie it is told, and the claims that then must fail."""
 
 
-@pytest.mark.parametrize(("name", "called", "lie", "claims"), LIES)
+@pytest.mark.parametrize(
+    ("name", "called", "lie", "claims"),
+    [pytest.param(*lie, marks=[pytest.mark.deep] * (place % 2)) for place, lie in enumerate(LIES)],
+)
 def test_checks_can_fail(
     monkeypatch: pytest.MonkeyPatch, name: str, called: str, lie: Lie, claims: list[str]
 ) -> None:
