@@ -326,10 +326,13 @@ def clocks_of_row(row: Sequence[Any], largest: bool) -> list[Clock]:
     known = [clock for clock in clocks if isinstance(clock, Clock)]
     if not known:
         raise NotEnumerableError("the sampler takes the largest of random numbers; only a race is followed")
-    last, some_win = lower_end(known) if largest else math.inf, any(clock.rate for clock in known)
+    last = lower_end(known) if largest else math.inf
+    # Where no clock wins, all are equal to ``last``, and the first entry is taken.
+    may_be_less = largest and (
+        any(clock.rate for clock in known) or isinstance(clocks[0], Clock) or clocks[0] == last
+    )
     for entry in {entry for entry in clocks if not isinstance(entry, Clock)}:
-        is_plain = not isinstance(entry, (Number, Pick))
-        if not is_plain or not (entry == last or (largest and some_win and entry < last)):
+        if isinstance(entry, (Number, Pick)) or not (entry == last or (may_be_less and entry < last)):
             raise NotEnumerableError("the sampler runs a race of random numbers with other numbers")
     never = replace(known[0], source=Exponential(known[0].source.tape), rate=Fraction(0))
     return [entry if isinstance(entry, Clock) else never for entry in clocks]

@@ -50,6 +50,9 @@ _log = logging.getLogger(__name__)
 
 MAX_RUNS_FOUND_AGAIN = 1_000
 """The first wrong law is computed twice unless it has more runs: then enough runs were made twice."""
+GREEDY_OF_A_RELAXATION = (
+    "whether greedy requests get the likeliest tokens: a relaxation states no law for them"
+)
 MAX_LEAVES = 16
 """The optimum, as a second proof, is computed on pairs of at most 16 drafted paths."""
 
@@ -131,6 +134,8 @@ def audit(
     if not (stop_at_first and found.verdict()[0] == DEFECT):
         try:
             batches = audit_batches(sampler)
+            if sampler.relaxation is not None and "greedy" in batches:
+                found.not_asked.append(GREEDY_OF_A_RELAXATION)
         except (NotEnumerableError, EnumerationTooLargeError) as refusal:
             found.refused.append(refusal)
     if progress is not None:
