@@ -161,6 +161,22 @@ def test_what_is_not_followed_is_refused(function: Callable[[Any], Any], says: s
         law(lambda: list(getattr(function(uniform(1)), "lanes", {}).values()))
 
 
+@pytest.mark.parametrize(("first", "is_followed"), [(False, True), (True, False)])
+def test_a_race_without_weights_is_won_by_its_first_lane(first: bool, is_followed: bool) -> None:
+    """Lanes that are masked with -inf may stand behind the others, which are equal."""
+
+    def run() -> int:
+        weights = noise((0, 0))
+        masked = np.where([first, False, True], np.float32(-np.inf), weights)
+        return int(settled(np.nanargmax(masked)))
+
+    if is_followed:
+        assert law(run) == {0: 1}
+    else:
+        with pytest.raises(NotEnumerableError, match="a race of random numbers with other numbers"):
+            law(run)
+
+
 def test_masked_lanes_are_never_made() -> None:
     asked: list[int] = []
 
