@@ -13,7 +13,6 @@ from spectheory.foundation.validation import check_callable, check_count, check_
 from spectheory.pairs.drafts import DraftProcess
 
 if TYPE_CHECKING:
-    from spectheory.decoding.decoded_texts import DecodedText
     from spectheory.decoding.loop import Iteration
     from spectheory.models import SamplingOptions
     from spectheory.models.drafting import Lap
@@ -52,7 +51,7 @@ class DecodingSettings(Settings):
     batch_size: int = setting(16, "--batch-size", command_default=8, metavar="N")
     max_prompt_tokens: int | None = setting(None, "--max-prompt-tokens", metavar="N")
     watch: Callable[[int, Iteration], None] | None = None
-    keep: Callable[[list[DecodedText]], None] | None = None
+    keep: Callable[[list[Any]], None] | None = None
     lap: Lap | None = None
 
     def __post_init__(self) -> None:
