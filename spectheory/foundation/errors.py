@@ -87,10 +87,10 @@ LONGEST_TEXT = 500
 """The characters of what an exception of user code says."""
 
 
-def text_of(error: BaseException) -> str:
+def text_of(error: BaseException, longest: int | None = LONGEST_TEXT) -> str:
     """What an exception of user code says, in one line; nothing where that fails, for it is user code too."""
     try:
-        return " ".join(str(error).split())[:LONGEST_TEXT]
+        return " ".join(str(error).split())[:longest]
     except KeyboardInterrupt:
         raise
     except BaseException:

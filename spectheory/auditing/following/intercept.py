@@ -57,7 +57,7 @@ from spectheory.auditing.tape.decisions import (
     unswallowed,
 )
 from spectheory.auditing.tape.races import Clock, Exponential, UndefinedDrawError
-from spectheory.foundation.errors import InvalidInputError, InvalidOutcomeError, text_of
+from spectheory.foundation.errors import LONGEST_TEXT, InvalidInputError, InvalidOutcomeError, text_of
 from spectheory.foundation.exact_numbers import exact_number
 
 GLOBAL_SEED = 24_301
@@ -187,14 +187,14 @@ def _unknown_to_others() -> Iterator[None]:
         yield
     except Exception as error:
         raised = error.__cause__ if isinstance(error, InvalidOutcomeError) else error
-        said = text_of(raised) if raised is not None else ""
+        said = "" if raised is None else text_of(raised, longest=None)
         if _SCRIPT in said:
             raise NotEnumerableError(
                 f"the sampler runs TorchScript, which is not followed; leave it out, or {JUDGE_BY_SAMPLES}"
             ) from error
         if not isinstance(raised, InvalidInputError) and _OUR_CLASSES.search(said):
             raise NotEnumerableError(
-                f"the sampler hands a random number to a function that is not followed ({said}); "
+                f"the sampler hands a random number to a function that is not followed ({said[:LONGEST_TEXT]}); "
                 f"compare it, or {JUDGE_BY_SAMPLES}"
             ) from error
         raise

@@ -120,7 +120,7 @@ def test_an_audit_follows_texts_that_can_be_told_apart() -> None:
 
 
 def forgets(text: Sequence[int], *arguments: Any, kept: list[int], most: int) -> Any:
-    """Goes on from a text of its own, which has only so many tokens of every round."""
+    """Keeps only so many tokens of every round, and reads on behind these."""
     if not text:
         kept.clear()
     played = speculative_round(list(kept), *arguments)

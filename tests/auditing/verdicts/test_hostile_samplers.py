@@ -289,3 +289,12 @@ def test_an_error_without_a_text_is_the_samplers() -> None:
 
     with pytest.raises(InvalidInputError, match="sampler 'sampler' failed: SilentError"):
         audit(sampler, PAIRS, num_drafts=1)
+
+
+def test_a_long_error_is_read_to_its_end() -> None:
+    """A function that is not followed may name the class of a random number behind a long text."""
+
+    def sampler(*given: Any) -> Any:
+        raise TypeError(600 * "x" + " got RandomTensor")
+
+    assert audit(sampler, PAIRS, num_drafts=1).verdict == NOT_DECIDED
