@@ -194,8 +194,8 @@ def _unknown_to_others() -> Iterator[None]:
             ) from error
         if not isinstance(raised, InvalidInputError) and _OUR_CLASSES.search(said):
             raise NotEnumerableError(
-                f"the sampler hands a random number to a function that is not followed ({said[:LONGEST_TEXT]}); "
-                f"compare it, or {JUDGE_BY_SAMPLES}"
+                "the sampler hands a random number to a function that is not followed "
+                f"({said[:LONGEST_TEXT]}); compare it, or {JUDGE_BY_SAMPLES}"
             ) from error
         raise
 
