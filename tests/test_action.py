@@ -76,7 +76,13 @@ def repository(folder: Path, *versions: str) -> None:
 @pytest.mark.parametrize(
     ("versions", "base", "status", "says"),
     [
-        ((SAMPLER, WRONG), "HEAD^1", 1, "up to arithmetic | a defect that was not found in the base |"),
+        pytest.param(
+            (SAMPLER, WRONG),
+            "HEAD^1",
+            1,
+            "up to arithmetic | a defect that was not found in the base |",
+            marks=pytest.mark.deep,
+        ),
         pytest.param(
             (WRONG, SAMPLER),
             "HEAD^1",

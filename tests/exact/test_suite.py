@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 
 from defect_table import PAIRS, matrix
-from shares import thinned
 from snapshots import digest
 from spectheory import instances, output_law
 from spectheory.exact.law import _starts_with
@@ -49,7 +48,7 @@ WITHIN = "within 1e-09 p(a) + 1.4e-14 on every path a"
 LOSSLESS = [name for name, verifier in verifiers.items() if verifier.lossless]
 
 
-@pytest.mark.parametrize("half", thinned([0, 12]))
+@pytest.mark.parametrize("half", [0, 12])
 @pytest.mark.parametrize("name", LOSSLESS)
 def test_every_lossless_verifier_is_cleared(name: str, half: int) -> None:
     """Exactly for the exact ones, under every draft process it is meant for, and again in floats.

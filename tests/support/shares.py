@@ -1,9 +1,155 @@
 """Long lists in the quick tests: a part of them, the rest being deep tests."""
 
+from collections import Counter
 from collections.abc import Iterable
-from typing import Any
+from pathlib import Path
 
 import pytest
+
+TESTS = Path(__file__).parents[1]
+ONE_IN = {
+    "auditing/following/test_what_a_sampler_may_do.py": {
+        "test_a_right_sampler_is_lossless_and_a_wrong_one_a_defect": 4,
+    },
+    "auditing/rounds/test_batches.py": {
+        "test_requests_are_alike_in_every_length": 6,
+        "test_requests_of_several_paths_are_equal_in_every_shape": 3,
+        "test_kinds_of_batches_meet": 3,
+        "test_greedy_requests_get_the_likeliest_tokens": 2,
+    },
+    "auditing/rounds/test_two_rounds.py": {"test_requests_that_accept_different_numbers": 3},
+    "auditing/subjects/adapters/test_accepted_counts.py": {"test_one_path": 5},
+    "auditing/subjects/adapters/test_flat_batch.py": {
+        "test_the_implementation_is_called_as_its_module_calls_it": 2,
+    },
+    "auditing/subjects/adapters/test_model_rounds.py": {"test_a_round_of_a_library": 3},
+    "auditing/subjects/adapters/test_vllm_v2.py": {"test_partner_mutants": 3},
+    "auditing/subjects/test_drafting_rounds.py": {
+        "test_every_wrong_round_is_caught_and_its_mended_partner_passes": 3,
+    },
+    "auditing/subjects/test_specimens.py": {
+        "test_drafts_that_differ_need_a_residual_of_their_own": 4,
+        "test_a_specimen_has_the_law_of_its_verifier": 3,
+    },
+    "auditing/verdicts/test_hostile_samplers.py": {"test_what_outlasts_a_call_is_a_defect": 2},
+    "auditing/verdicts/test_sampler_audit.py": {
+        "test_every_specimen_is_caught": 5,
+        "test_partner_no_lossless_sampler_is": 5,
+    },
+    "command_line/test_check_command.py": {
+        "test_a_result_is_made_again_and_a_changed_one_differs": 3,
+        "test_nothing_in_a_file_is_believed": 2,
+    },
+    "command_line/test_documented_fields.py": {"test_everything_printed_is_defined": 4},
+    "command_line/test_streams.py": {"test_closed_pipes": 4},
+    "command_line/test_theory_commands.py": {"test_csv_has_the_fields_of_json": 3},
+    "decoding/test_decoded_texts.py": {
+        "test_greedy_texts_of_every_family": 4,
+        "test_greedy_texts_of_every_verifier": 4,
+    },
+    "decoding/test_huggingface.py": {"test_greedy_texts_are_those_of_transformers": 5},
+    "decoding/test_loop.py": {
+        "test_texts_follow_the_target": 3,
+        "test_partner_wrong_verifiers_do_not": 2,
+        "test_partner_mistakes_in_the_loop_do_not": 2,
+    },
+    "exact/proof/test_postponed.py": {
+        "test_defects_have_no_facts": 8,
+        "test_wrong_verifiers_without_questions_have_no_facts": 3,
+    },
+    "exact/proof/test_search.py": {
+        "test_verifiers_that_cannot_be_followed_are_not_proved": 3,
+        "test_verifiers_that_are_wrong_somewhere_are_refuted": 4,
+        "test_published_verifiers_are_proved": 2,
+    },
+    "exact/proof/test_statements.py": {"test_statements_are_proved_and_checked": 3},
+    "exact/test_rounded.py": {"test_hostile_verifiers_are_caught": 4},
+    "exact/test_suite.py": {
+        "test_every_wrong_verifier_is_flagged": 4,
+        "test_every_lossless_verifier_is_cleared": 8,
+    },
+    "foundation/kernels/test_knot_kernels.py": {"test_between_knots": 4},
+    "foundation/kernels/test_triton_rows.py": {"test_residuals": 4},
+    "models/test_derived_drafts.py": {"test_rows_are_those_of_the_stated_law": 3},
+    "optima/bounds/test_antichain_hulls.py": {"test_separation_against_enumeration": 3},
+    "optima/one_position/test_optimal_transport.py": {
+        "test_min_cut_is_the_transport_optimum_for_any_law": 2,
+        "test_tiny_marginals_are_not_called_infeasible": 3,
+    },
+    "optima/test_lossy.py": {"test_unsimplified_program_is_the_antichain_program": 4},
+    "optima/test_multi_path.py": {"test_random_pairs": 3},
+    "paper/figures/test_models.py": {"test_partner_two_routes_that_differ_and_a_defect_are_seen": 2},
+    "paper/figures/test_partners.py": {"test_checks_can_fail": 4},
+    "paper/test_exhibits.py": {
+        "test_every_file_has_the_numbers_that_were_computed": 5,
+        "test_the_tables_and_panels_are_those_of_before": 2,
+    },
+    "paper/test_reproduction.py": {"test_a_file_that_is_none_of_ours_is_refused": 3},
+    "simulation/test_checkpoint.py": {"test_a_torn_last_line_is_cut_off": 3},
+    "simulation/test_judging.py": {"test_what_is_no_law_is_refused_on_language_models": 3},
+    "test_notebooks.py": {"test_stored_outputs_are_current": 5},
+    "verification/algorithms/path_selection/test_greedy_multipath.py": {
+        "test_greedy_is_lossless_with_every_tree_ranking": 4,
+    },
+    "verification/algorithms/path_selection/test_scored_multipath.py": {
+        "test_every_rule_is_lossless": 4,
+        "test_closes_most_of_what_others_leave": 3,
+    },
+    "verification/algorithms/position_by_position/test_kseq_verifier.py": {
+        "test_kseq_is_lossless_for_every_factor_from_the_best_on": 4,
+    },
+    "verification/algorithms/test_every_verifier.py": {
+        "test_lossless_and_below_the_optimum_of_its_drafts": 5,
+        "test_one_draft_reductions": 3,
+    },
+    "verification/algorithms/test_general_verifiers.py": {
+        "test_rational_verifiers_are_lossless_exactly": 5,
+    },
+    "verification/algorithms/test_recoupled.py": {
+        "test_one_position_is_optimal_transport": 4,
+        "test_value_by_minimum_cuts_is_that_of_the_law": 3,
+        "test_one_model_per_path": 2,
+    },
+    "verification/algorithms/test_torch.py": {
+        "test_samples_follow_the_exact_law": 5,
+        "test_rao_blackwell_mean_estimates_the_block_efficiency": 5,
+        "test_impossible_outputs_are_never_sampled": 3,
+        "test_outcomes_agree_with_numpy": 2,
+    },
+    "verification/defective/test_every_defect.py": {
+        "test_defects_return_proper_laws": 3,
+        "test_defects_are_caught_on_the_shared_table": 3,
+        "test_one_definition_in_float64": 3,
+    },
+    "verification/test_compilation.py": {"test_a_round_is_one_graph": 3},
+    "verification/test_sampler_runs.py": {"test_texts_follow_the_target": 2},
+    "verification/test_trust.py": {
+        "test_partner_no_honest_one_is_refused": 3,
+        "test_no_borrowed_trust_is_lossless": 3,
+    },
+    "verification/test_user_checks.py": {"test_a_suite_asks_about_larger_batches": 3},
+    "verification/test_verifier.py": {
+        "test_where_not_all_tuples_are_enumerated_it_is_caught_on_a_sample": 2,
+    },
+}
+"""File -> test -> of how many of its cases one is quick, the first; the others are deep tests."""
+
+
+def thin(items: Iterable[pytest.Item]) -> None:
+    """Mark the cases that ``ONE_IN`` leaves to the deep tests."""
+    places: Counter[tuple[str, str]] = Counter()
+    for item in items:
+        file, name = _file_of(item), item.name.partition("[")[0]
+        one_in = ONE_IN.get(file, {}).get(name)
+        if one_in is None or item.get_closest_marker("deep"):
+            continue
+        if places[file, name] % one_in:
+            item.add_marker(pytest.mark.deep)
+        places[file, name] += 1
+
+
+def _file_of(item: pytest.Item) -> str:
+    return item.path.relative_to(TESTS).as_posix() if item.path.is_relative_to(TESTS) else ""
 
 
 def shares(numbers: Iterable[int], quick: int) -> pytest.MarkDecorator:
@@ -12,11 +158,3 @@ def shares(numbers: Iterable[int], quick: int) -> pytest.MarkDecorator:
     return pytest.mark.parametrize(
         "first", [pytest.param(first, marks=marks[place >= quick]) for place, first in enumerate(numbers)]
     )
-
-
-def thinned(values: Iterable[Any], one_in: int = 2) -> list[Any]:
-    """Every second value, or another one in so many, and the others as deep tests."""
-    return [
-        pytest.param(value, marks=[pytest.mark.deep] * (place % one_in > 0))
-        for place, value in enumerate(values)
-    ]

@@ -94,16 +94,17 @@ def note(func: Any, args: Sequence[Any], kwargs: Mapping[str, Any], random: type
     Raises:
         NotEnumerableError: an ordinary tensor among the arguments has the memory of random numbers.
     """
-    if _MEMORY.random and not _MEMORY.is_ours:
-        for tensor in _tensors((*args, *kwargs.values()) if kwargs else args):
-            if type(tensor) is not random:
-                check_name(tensor, func)
-    result = func(*args, **kwargs) if kwargs else func(*args)
-    if not _shares(func):
-        if type(result) is torch.Tensor:  # nearly all results
-            _MEMORY.new.add(_place_of(result))
-        else:
-            made((result,))
+    with torch._C.DisableTorchFunction():  # entered once, not for every tensor: most of the time goes here
+        if _MEMORY.random and not _MEMORY.is_ours:
+            for tensor in _tensors((*args, *kwargs.values()) if kwargs else args):
+                if type(tensor) is not random:
+                    _check_place(_open_place_of(tensor), func)
+        result = func(*args, **kwargs) if kwargs else func(*args)
+        if not _shares(func):
+            if type(result) is torch.Tensor:  # nearly all results
+                _MEMORY.new.add(_open_place_of(result))
+            else:
+                made((result,))
     return result
 
 
@@ -120,7 +121,11 @@ def _shares(func: Any) -> bool:
 
 def check_name(tensor: torch.Tensor, reader: Any) -> None:
     """Refuse to read an ordinary tensor that has the memory of random numbers."""
-    if _place_of(tensor) in _MEMORY.random:
+    _check_place(_place_of(tensor), reader)
+
+
+def _check_place(place: int, reader: Any) -> None:
+    if place in _MEMORY.random:
         raise NotEnumerableError(
             f"the sampler reads random numbers under an older name of their memory ({reader}); "
             "take the part after they are drawn"
@@ -144,9 +149,13 @@ def _storage(tensor: torch.Tensor) -> Any:
 
 def _place_of(tensor: torch.Tensor) -> int:
     """The address of the memory of a tensor; 0 if it has none."""
+    with torch._C.DisableTorchFunction():
+        return _open_place_of(tensor)
+
+
+def _open_place_of(tensor: torch.Tensor) -> int:
+    """As ``_place_of``, where torch functions are not answered."""
     try:
-        with torch._C.DisableTorchFunction():
-            place: int = tensor.untyped_storage().data_ptr()
-        return place
+        return tensor.untyped_storage().data_ptr()
     except (RuntimeError, NotImplementedError):
         return 0

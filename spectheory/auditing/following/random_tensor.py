@@ -52,7 +52,7 @@ class RandomTensor(torch.Tensor):
 
 
 def random_tensor(numbers: np.ndarray, dtype: torch.dtype, is_python: bool = False) -> RandomTensor:
-    return become_random(torch.ones(numbers.shape, dtype=dtype), numbers, is_python)
+    return _random_from(torch.ones(numbers.shape, dtype=dtype), numbers, is_python)
 
 
 def become_random(tensor: torch.Tensor, numbers: np.ndarray, is_python: bool = False) -> RandomTensor:
@@ -61,9 +61,12 @@ def become_random(tensor: torch.Tensor, numbers: np.ndarray, is_python: bool = F
         raise NotEnumerableError(
             "the sampler fills part of a tensor with random numbers; draw them as a tensor"
         )
-    tensor.fill_(1)
-    claim(tensor)
-    random: Any = tensor
+    return _random_from(tensor.fill_(1), numbers, is_python)
+
+
+def _random_from(ones: torch.Tensor, numbers: np.ndarray, is_python: bool) -> RandomTensor:
+    claim(ones)
+    random: Any = ones
     random.__class__ = RandomTensor
     random.numbers, random.is_python = numbers, is_python
     return random

@@ -74,11 +74,15 @@ def batches_of(sampler: Shipped) -> list[tuple[str, tuple[Any, Any]]]:
     return list(_batches(sampler.mixes)) if sampler.signature_name == "batch" else []
 
 
-def audit_batches(sampler: Shipped) -> tuple[str, ...]:
+def audit_batches(sampler: Shipped, *, stop_at_first: bool = False) -> tuple[str, ...]:
     """Compare the exact laws of requests in batches and alone; findings go to the sampler's journal.
 
     Behind one outcome of the first batch the same batch is asked again, and must have the same law.  A
     greedy request must get the likeliest tokens, unless the sampler states another law.
+
+    Args:
+        sampler: of a signature that has batches.
+        stop_at_first: whether to stop at the first batch that shows a defect.
 
     Returns:
         The kinds of batches.
@@ -98,6 +102,8 @@ def audit_batches(sampler: Shipped) -> tuple[str, ...]:
             unknown = max(unknown, undecided)
 
     for number, (words, rows) in enumerate(batches_of(sampler)):
+        if findings and stop_at_first:
+            break
         seen[words] = None
         together, undecided = sampler.batch_law(rows)
         for place, row in enumerate(rows):

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import torch
+from torch.utils._python_dispatch import _disable_current_modes
 
 from spectheory.auditing.following.intercept import Journal, filled
 from spectheory.auditing.following.random_tensor import random_tensor
@@ -92,16 +93,26 @@ class Call:
     @contextmanager
     def inputs(self, **tensors: torch.Tensor) -> Iterator[dict[str, torch.Tensor]]:
         """Arguments for the sampler; an argument that is changed in place is a finding."""
-        lent = [(name, tensor, tensor.clone()) for name, tensor in tensors.items()]
+        with _unseen():
+            lent = [(name, tensor, tensor.clone()) for name, tensor in tensors.items()]
         self.lent.extend(lent)
         yield tensors
         self.check_inputs(lent)
 
     def check_inputs(self, lent: Sequence[tuple[str, torch.Tensor, torch.Tensor]] | None = None) -> None:
         """Compare the tensors that were handed over, by default all: a later call may change them, too."""
-        for name, tensor, copy in self.lent if lent is None else lent:
-            if tensor.dtype != copy.dtype or not torch.equal(tensor, copy):
-                self.journal.findings.add(("contract", f"its argument {name} is changed in place"))
+        with _unseen():
+            for name, tensor, copy in self.lent if lent is None else lent:
+                is_same = type(tensor) is type(copy) and tensor.dtype == copy.dtype
+                if not is_same or not torch.equal(tensor, copy):
+                    self.journal.findings.add(("contract", f"its argument {name} is changed in place"))
+
+
+@contextmanager
+def _unseen() -> Iterator[None]:
+    """Within, what the package does with tensors of its own is not followed, which takes most of the time."""
+    with _disable_current_modes(), torch._C.DisableTorchFunction():
+        yield
 
 
 class Signature(NamedTuple):

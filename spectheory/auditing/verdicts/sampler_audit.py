@@ -80,7 +80,7 @@ def audit(
         num_drafts: the number of independent paths, K, or the numbers that a function is called with; by
             default 1, and also 2 and 3 where the signature has several paths.
         trees: the draft processes that a function is meant for, where its paths are not independent.
-        stop_at_first: whether to stop at the first pair that shows a defect.
+        stop_at_first: whether to stop at the first pair, or batch, that shows a defect.
         progress: called with (pairs done, number of pairs).
 
     Raises:
@@ -133,7 +133,7 @@ def audit(
     batches: tuple[str, ...] = ()
     if not (stop_at_first and found.verdict()[0] == DEFECT):
         try:
-            batches = audit_batches(sampler)
+            batches = audit_batches(sampler, stop_at_first=stop_at_first)
             if sampler.relaxation is not None and "greedy" in batches:
                 found.not_asked.append(GREEDY_OF_A_RELAXATION)
         except (NotEnumerableError, EnumerationTooLargeError) as refusal:

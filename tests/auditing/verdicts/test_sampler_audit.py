@@ -18,7 +18,6 @@ import torch
 from transformers.generation import utils as transformers_utils
 
 from audit_support import SAID_OF
-from shares import thinned
 from spectheory import audit, certify, instances, output_law
 from spectheory.auditing.following.intercept import GLOBAL_SEED
 from spectheory.auditing.rounds.battery import audit_pairs, pairs_of_several_paths, random_dyadic
@@ -47,7 +46,7 @@ BOUNDARY = {"forbidden token": instances.bernoulli("1/2", "1")}
 """The only pair that is needed where a forbidden token is all that is found."""
 
 
-@pytest.mark.parametrize("name", thinned(SPECIMENS))
+@pytest.mark.parametrize("name", SPECIMENS)
 def test_every_specimen_is_caught(name: str) -> None:
     """With its mechanism, where that is more than a wrong law; what is rarer than rounding is no defect."""
     sampler, signature = SPECIMENS[name]

@@ -7,7 +7,6 @@ import pytest
 import torch
 from scipy.stats import chisquare
 
-from shares import thinned
 from spectheory import instances
 from spectheory.exact.law import OutputLaw, output_law
 from spectheory.verification.algorithms import verifiers
@@ -82,7 +81,7 @@ def distance(law: OutputLaw, other: OutputLaw) -> float:
 
 
 @pytest.mark.parametrize("device", ["numpy", *DEVICES])
-@pytest.mark.parametrize("name", thinned(GENERAL))
+@pytest.mark.parametrize("name", GENERAL)
 def test_samples_follow_the_exact_law(name: str, device: str) -> None:
     """40 000 fixed-seed rounds: p > 1e-3 against the exact law, p < 1e-6 against every other one.
 
@@ -134,7 +133,7 @@ def test_same_seed_same_draw(device: str) -> None:
 
 
 @pytest.mark.parametrize("device", ["numpy", *DEVICES])
-@pytest.mark.parametrize("name", thinned(GENERAL))
+@pytest.mark.parametrize("name", GENERAL)
 def test_rao_blackwell_mean_estimates_the_block_efficiency(name: str, device: str) -> None:
     """E[τ+1 | drafts] averaged over 40 000 drafts is within 5 standard errors of the exact value, and an
     error of 0.05 is seen."""

@@ -37,7 +37,8 @@ def rejection_sample(text: str = FLAT) -> Callable[..., Any]:
     return flat_batch(lambda **values: made["rejection_sample"](**{name: values[name] for name in NAMES}))
 
 
-@pytest.mark.parametrize("mixes", [("padded",), pytest.param(MIXES, marks=pytest.mark.deep)])
+@pytest.mark.deep
+@pytest.mark.parametrize("mixes", [("padded",), MIXES])
 def test_a_right_sampler(mixes: tuple[str, ...]) -> None:
     sampler = Shipped(rejection_sample(), "batch", mixes=mixes)
     assert certify(sampler, instances.two_residual_tokens(2), with_optimum=False).total_variation < 1e-6
