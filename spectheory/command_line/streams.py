@@ -55,7 +55,8 @@ def pipes_that_may_close() -> Iterator[None]:
         yield
     finally:
         for name, stream in before.items():
-            with suppress(OSError):  # the failure of a write was reported, or another error is
+            # The failure of a write was reported, or another error is; a stream may have been closed.
+            with suppress(OSError, ValueError):
                 if stream is not None:
                     getattr(sys, name).flush()
             setattr(sys, name, stream)

@@ -381,15 +381,15 @@ def _check_as_bound_to_models(
         return
     try:
         on_models = Problem(
-            getattr(law.verifier, "on_models", None) or unbound.bind(law.process), law.pair, law.process
+            getattr(law.verifier, "on_models", None) or unbound.before_bind().bind(law.process),
+            law.pair,
+            law.process,
         )
         found = _sum_outcomes(Evaluator.of(on_models, enumerated), law.pair, chunks, tolerance)
     except InvalidInputError as error:
         if isinstance(error, InvalidOutcomeError) and error.__cause__ is None:
             raise  # not a failure of user code, but an answer that is not a law
         return
-    finally:
-        unbound.bind(law.process, law.pair)  # which may be the object itself
     defect = OutputLaw(*on_models, *found).total_variation
     if defect > slack:
         raise InvalidOutcomeError(

@@ -130,7 +130,7 @@ def certify_rounded(
     numbers = ARITHMETICS[arithmetic]._replace(device=device)
     pair, process = pair.to_float(), process.to_float()
     with _refusals():
-        bound = verifier.bind(process)
+        bound = (verifier.before_bind() if isinstance(verifier, UserVerifier) else verifier).bind(process)
     problem = Problem(_InArithmetic(bound, numbers), pair, process)
     law = law_of(problem, tolerance=numbers.tolerance, epsilon=numbers.epsilon)
     if isinstance(bound, UserVerifier):

@@ -503,7 +503,7 @@ def standard_suite(processes: Collection[str] = ("iid",), quick: bool = False) -
 @cache
 def _suite_of(processes: frozenset[str], quick: bool) -> tuple[SuiteCase, ...]:
     """The cases, cached, so that verifiers share the computations on a pair."""
-    pairs = standard_pairs() | _corners()
+    pairs = standard_pairs() | _corners() | _alike()
     cases = [
         (count, SuiteCase(name, pair, process))
         for number, (name, pair) in enumerate((pairs if quick else _suite_pairs()).items())
@@ -534,8 +534,22 @@ def _corners() -> dict[str, ModelPair]:
 
 
 @cache
+def _alike() -> dict[str, ModelPair]:
+    """A pair, and pairs with other rows at one depth of one model: a kept answer is wrong for them."""
+    first = instances.random_rational(400, 2, 2, zero_probability=0, equal_row_probability=0)
+    found = {"alike-L2": first}
+    for model in ("target", "draft"):
+        levels = getattr(first, model)
+        for depth, rows in enumerate(levels):
+            changed = (*levels[:depth], (2 * rows + np.roll(rows, 1, axis=-1)) / 3, *levels[depth + 1 :])
+            both = {"target": first.target, "draft": first.draft} | {model: changed}
+            found[f"alike_but_{model}_{depth}-L2"] = ModelPair(**both, vocab=first.vocab)
+    return found
+
+
+@cache
 def _suite_pairs() -> dict[str, ModelPair]:
-    pairs = standard_pairs() | _corners()
+    pairs = standard_pairs() | _corners() | _alike()
     for number, shape in enumerate(dict.fromkeys((size, length) for size, length, _ in SHAPES)):
         label = f"V{shape[0]}-L{shape[1]}"
         pairs[f"tiny_seed{200 + number}_{label}"] = instances.tiny_probabilities(200 + number, *shape)

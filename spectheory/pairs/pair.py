@@ -206,7 +206,12 @@ class ModelPair:
                 f"{size} tokens and draft length {draft_length} have contexts whose numbers are beyond "
                 f"{MAX_NUMBERED}; use a shorter draft length or fewer tokens"
             )
-        return _context_free(target_row, draft_row, draft_length, _names(vocab, size), row_sum_tolerance)
+        names = _names(vocab, size)
+        if len(names) != size:
+            raise InvalidPairError(
+                f"vocab has {len(names)} names, and the rows {size} tokens; name each token"
+            )
+        return _context_free(target_row, draft_row, draft_length, names, row_sum_tolerance)
 
     @staticmethod
     def from_contexts(

@@ -7,16 +7,25 @@ under its name.  So models, tokenizers, prompts and sources of verifiers count b
 from __future__ import annotations
 
 import ast
+import copyreg
 import inspect
 import json
 import re
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Generator, Iterator, Mapping, Sequence
 from functools import partial
 from hashlib import sha256
 from importlib.util import find_spec
 from pathlib import Path
-from types import FunctionType, GetSetDescriptorType, MemberDescriptorType, MethodType, ModuleType
+from types import (
+    BuiltinMethodType,
+    CellType,
+    FunctionType,
+    GetSetDescriptorType,
+    MemberDescriptorType,
+    MethodType,
+    ModuleType,
+)
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -105,6 +114,10 @@ def refuse_unknown_sources(identity: Mapping[str, Any]) -> None:
             )
 
 
+_PLAIN = (type(None), bool, int, float, str)
+_CONTAINERS = (dict, list, tuple, set, frozenset, str, int, float, bytes, bytearray)
+
+
 class _Sources:
     """Objects as plain data, and the sources of the classes and functions met on the way."""
 
@@ -114,7 +127,7 @@ class _Sources:
         self._described: dict[int, Any] = {}  # functions and classes, kept so that no other has their number
 
     def describe(self, value: Any) -> Any:
-        if value is None or isinstance(value, (bool, int, float, str)):
+        if type(value) in _PLAIN:
             return value
         if id(value) in self._inside:
             return "a part of itself"
@@ -129,16 +142,17 @@ class _Sources:
             self._inside.pop()
 
     def _content(self, value: Any) -> Any:
-        if isinstance(value, Mapping):
-            return sorted([str(key), self.describe(entry)] for key, entry in value.items())
-        if isinstance(value, (list, tuple)):
+        if type(value) is dict:
+            return [[self.describe(key), self.describe(entry)] for key, entry in value.items()]
+        if type(value) in (list, tuple):
             return [self.describe(entry) for entry in value]
-        if isinstance(value, (set, frozenset)):
+        if type(value) in (set, frozenset):
             return sorted(json.dumps(self.describe(entry)) for entry in value)
-        if isinstance(value, np.ndarray) and value.dtype != object:
+        if type(value) is np.ndarray and value.dtype != object:
             return [str(value.dtype), list(value.shape), sha256(value.tobytes()).hexdigest()]
-        if hasattr(value, "tolist"):  # arrays of objects, tensors, numpy's scalars
-            return [str(getattr(value, "dtype", "")), repr(value.tolist())]
+        if hasattr(value, "tolist") and not isinstance(value, type):  # other arrays, tensors, numpy's scalars
+            own = getattr(value, "__dict__", {}) if isinstance(value, np.ndarray) else {}
+            return [str(getattr(value, "dtype", "")), repr(value.tolist()), self.describe(own)]
         if isinstance(value, MethodType):
             return [self.describe(value.__func__), self.describe(value.__self__)]
         if isinstance(value, FunctionType):
@@ -148,7 +162,12 @@ class _Sources:
             parts = map(self.describe, (held, defaults, _globals(value)))
             return [value.__module__, value.__qualname__, *parts]
         if isinstance(value, ModuleType):
-            return value.__name__
+            is_made_by_code = value.__spec__ is None
+            return [value.__name__, self.describe(dict(vars(value))) if is_made_by_code else None]
+        if isinstance(value, CellType):
+            return self.describe(value.cell_contents)
+        if isinstance(value, BuiltinMethodType) and not isinstance(value.__self__, (ModuleType, type(None))):
+            return [value.__qualname__, self.describe(value.__self__)]
         if isinstance(value, (staticmethod, classmethod)):
             return self.describe(value.__func__)
         if isinstance(value, property):
@@ -160,11 +179,31 @@ class _Sources:
             return [name, made_by, *map(self._attributes, _users(value))]
         if isinstance(value, partial):
             return [self.describe(part) for part in (value.func, value.args, value.keywords)]
+        if callable(value) and hasattr(value, "__qualname__") and _is_known(value.__module__):
+            return [str(value.__module__), value.__qualname__]  # written in C
         slots = [name for kind in type(value).__mro__ for name in _slots(kind)]
-        if not slots and not hasattr(value, "__dict__"):
-            return [self.describe(type(value)), _ADDRESS.sub("", repr(value))]
         state = {name: getattr(value, name) for name in slots if hasattr(value, name)}
-        return [self.describe(type(value)), self.describe(state | getattr(value, "__dict__", {}))]
+        state |= getattr(value, "__dict__", {})
+        return [self.describe(type(value)), self.describe(state), self._kept_in_c(value)]
+
+    def _kept_in_c(self, value: Any) -> Any:
+        """What an object of a class written in C, or derived from one, keeps beside its attributes."""
+        kind = type(value)
+        if isinstance(value, Generator):  # where it stands cannot be read
+            self.sources[kind.__qualname__] = None
+        if hasattr(value, "get_state") and hasattr(value, "initial_seed"):  # a generator of torch
+            return [value.initial_seed(), self.describe(value.get_state())]
+        if kind.__reduce__ is object.__reduce__ and kind.__reduce_ex__ is object.__reduce_ex__:
+            is_plain = not _is_known(kind.__module__) and not isinstance(value, _CONTAINERS)
+            if is_plain and kind not in copyreg.dispatch_table:
+                return None
+        try:
+            reduced = copyreg.dispatch_table.get(kind, lambda each: each.__reduce_ex__(4))(value)
+        except Exception:  # of user code, or of what cannot be pickled
+            return _ADDRESS.sub("", repr(value))
+        parts = reduced if isinstance(reduced, tuple) else (reduced,)
+        # The last two are iterators over entries; the state has been described where it is the attributes.
+        return self.describe([[*part] if isinstance(part, Iterator) else part for part in parts])
 
     def _attributes(self, kind: type) -> Any:
         """Of a class: what its methods close over and their defaults, and its other attributes."""
@@ -184,7 +223,8 @@ class _Sources:
 
         Those of Python are not read.
         """
-        if str(kind.__module__).partition(".")[0] in sys.stdlib_module_names:
+        top = str(kind.__module__).partition(".")[0]
+        if top in sys.stdlib_module_names or top.startswith("namedtuple_"):  # which Python writes
             return
         file = getattr(sys.modules.get(kind.__module__), "__file__", None)
         name = kind.__module__ if file else f"{kind.__module__}.{kind.__qualname__}"

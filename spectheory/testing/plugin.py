@@ -53,19 +53,16 @@ class SuiteItem(pytest.Item):
         self.verifier, self.case = verifier, case
 
     def runtest(self) -> None:
-        from spectheory.foundation.errors import InvalidInputError, InvalidOutcomeError
         from spectheory.testing.assertions import assert_lossless as check
 
-        try:
-            scope = check(self.verifier, [self.case]).scope
-            names = [text.partition(" on ")[0] for text in scope.refused]
-            refused = f"; refused: {', '.join(names)}" if names else ""
-            judged = self.config.stash.setdefault(_JUDGED, {})
-            judged[f"{scope.arithmetic}, tolerance {scope.tolerance}{refused}".replace(" (1)", "")] = None
-        except InvalidOutcomeError:
-            raise
-        except InvalidInputError as error:  # not meant for this pair or these drafts
-            pytest.skip(str(error))
+        refusal = _refusal(self.verifier, self.case)
+        if refusal:
+            pytest.skip(refusal)
+        scope = check(self.verifier, [self.case]).scope
+        names = [text.partition(" on ")[0] for text in scope.refused]
+        refused = f"; refused: {', '.join(names)}" if names else ""
+        judged = self.config.stash.setdefault(_JUDGED, {})
+        judged[f"{scope.arithmetic}, tolerance {scope.tolerance}{refused}".replace(" (1)", "")] = None
 
     def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], *_: Any) -> str:
         return str(excinfo.value)
@@ -83,5 +80,19 @@ def _cases(session: pytest.Session, name: str) -> Iterator[SuiteItem]:
         verifier = find_verifier(name)
     except InvalidInputError as error:
         raise pytest.UsageError(str(error)) from error
-    for case in suite_for(verifier):
+    cases = suite_for(verifier)
+    if all(_refusal(verifier, case) for case in cases):
+        raise pytest.UsageError(f"{name} is judged on no case of the suite: {_refusal(verifier, cases[0])}")
+    for case in cases:
         yield SuiteItem.from_parent(session, name=f"{name}[{case}]", verifier=verifier, case=case)
+
+
+def _refusal(verifier: Any, case: Any) -> str:
+    """Why a verifier is not meant for a case; empty if it takes it, or fails."""
+    from spectheory.foundation.errors import InvalidInputError, InvalidOutcomeError
+
+    try:
+        verifier.bind(case.process, case.pair)
+    except InvalidInputError as error:
+        return "" if isinstance(error, InvalidOutcomeError) else str(error)
+    return ""

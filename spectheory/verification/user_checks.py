@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from spectheory.foundation.arrays import Array, first_true, namespace, zeros_like
-from spectheory.foundation.errors import InvalidOutcomeError
+from spectheory.foundation.errors import InvalidInputError, InvalidOutcomeError
 from spectheory.foundation.exact_numbers import float_tolerance
 from spectheory.foundation.private_copies import PrivateCopy
 from spectheory.pairs.contexts import numbered_context
@@ -30,6 +30,8 @@ ASKED_ALONE = 4
 FIRST_SIZES, BATCH_SIZES = 8, 32
 """A verifier's first check asks about batches of up to 8 tuples, of all sizes, and every later one about one
 size up to 32: a suite about all of them."""
+BESIDE_OTHERS = 16
+"""So many tuples are asked about beside the same drafts of other models."""
 REPEATS = 6
 """A call is made so many times more before a difference is put down to anything but random numbers."""
 RANDOM = "the same call gives different outcomes, from internal state or random numbers"
@@ -40,10 +42,14 @@ TupleLaw = dict[tuple[int, int, int], Any]
 def check_function_of_inputs(problem: Problem, leaves: np.ndarray, tolerance: float) -> Callable[[], None]:
     """``check_answers`` on tuples of an enumerated pair, given by their leaf numbers [N, K]."""
     drafted = Evaluator.of(problem, problem.process).tuples(leaves)[1:]
-    return check_answers(problem.verifier, drafted, tolerance)
+    # What ``bind`` prepared for a pair may know the rows of that pair only.
+    is_of_pair = getattr(problem.verifier, "unbound", None) is not None
+    return check_answers(problem.verifier, drafted, tolerance, takes_other_rows=not is_of_pair)
 
 
-def check_answers(verifier: Verifier, drafted: Sequence[Array], tolerance: float) -> Callable[[], None]:
+def check_answers(
+    verifier: Verifier, drafted: Sequence[Array], tolerance: float, *, takes_other_rows: bool = True
+) -> Callable[[], None]:
     """Refuse a verifier whose answer depends on anything but the drafted paths and the rows on them.
 
     The same tuples are evaluated several times.  Each evaluation reveals another fault:
@@ -55,12 +61,14 @@ def check_answers(verifier: Verifier, drafted: Sequence[Array], tolerance: float
        other tuples of the batch.  All these outcomes are made first, and their corrections alternate, the
        last stop first: state that outcomes share;
     5. in that order, written into the given arrays: answers cached by the identity of an array;
-    6. in batches of 1 to 8 tuples, and in later checks of one size up to 32: dependence on the size.
+    6. in batches of 1 to 8 tuples, and in later checks of one size up to 32: dependence on the size;
+    7. beside the same drafts of other models, as in a batch of several texts: dependence on their rows.
 
     Args:
         verifier: the user's.
         drafted: paths [N, K, L], target rows [N, K, L+1, V] and draft rows [N, K, L, V], of numpy or torch.
         tolerance: in floats, the largest difference of two equal probabilities.
+        takes_other_rows: whether the verifier takes rows of other models.
 
     Returns:
         The second evaluation once more, to be called when the law was summed: an answer that changed later.
@@ -119,7 +127,51 @@ def check_answers(verifier: Verifier, drafted: Sequence[Array], tolerance: float
         part = xp.asarray(np.arange(size) % count, device=drafted[0].device)
         fault = f"its answer for one tuple of drafts depends on the size of its batch, here {size}"
         check(answer(verifier.lend(*(array[part] for array in drafted))), part, fault)
+    if takes_other_rows and not runs_a_sampler(verifier):
+        _check_beside_other_rows(verifier, [array[:BESIDE_OTHERS] for array in drafted], tolerance)
     return lambda: check_again(verifier.lend(*drafted))
+
+
+def _check_beside_other_rows(verifier: UserVerifier, drafted: Sequence[Array], tolerance: float) -> None:
+    """Refuse a verifier whose answer depends on the rows of the other tuples of its batch.
+
+    The same drafts have the rows of three other models: all of them are others, those behind the first
+    token, or those of the draft model.  Each is asked about alone, and then all of them in one batch.
+    """
+    paths, target_rows, draft_rows = drafted
+    xp, count = namespace(paths), len(paths)
+    models = [
+        (target_rows, draft_rows),
+        (_other_rows(target_rows), _other_rows(draft_rows)),
+        (_other_rows(target_rows, 1), _other_rows(draft_rows, 1)),
+        (target_rows, _other_rows(draft_rows)),
+    ]
+    alone = []
+    for target, draft in models:
+        try:
+            alone.append(
+                (target, draft, _answers(verifier, [verifier.lend(paths, target, draft)], tolerance)[0])
+            )
+        except InvalidInputError:  # it takes no other rows: what it says of those of the pair is judged
+            continue
+    targets, drafts, answers = zip(*alone, strict=True)
+    batch = verifier.lend(xp.concat([paths] * len(alone)), xp.concat(targets), xp.concat(drafts))
+    together = _answers(verifier, [batch], tolerance)[0]
+    for number, answer in enumerate(answers):
+        part = slice(number * count, (number + 1) * count)
+        differs = _differs(together, answer, part, tolerance)
+        if differs.any():
+            raise InvalidOutcomeError(
+                f"verifier {verifier.name!r} is not a function of its inputs: its answer for one tuple of "
+                "drafts depends on the rows of the other tuples of the batch (drafts "
+                f"{paths[int(first_true(differs))].tolist()}); compute it from the rows of its own tuple"
+            )
+
+
+def _other_rows(rows: Array, depth: int = 0) -> Array:
+    """Rows [N, K, depths, V] of another model from a depth on; what has mass keeps some."""
+    mixed = (2 * rows + namespace(rows).roll(rows, 1, axis=-1)) / 3
+    return namespace(rows).concat([rows[..., :depth, :], mixed[..., depth:, :]], axis=-2)
 
 
 class BatchSizes:

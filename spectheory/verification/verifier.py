@@ -12,11 +12,12 @@ import sys
 import unicodedata
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext, redirect_stdout, suppress
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from copy import copy, deepcopy
 from fractions import Fraction
 from importlib import import_module
 from inspect import getattr_static
+from itertools import count
 from pathlib import Path
 from traceback import extract_tb
 from types import CodeType
@@ -34,6 +35,7 @@ from spectheory.foundation.arrays import (
     take_path,
     take_token,
 )
+from spectheory.foundation.beside import printed_beside
 from spectheory.foundation.documents import count_text
 from spectheory.foundation.errors import InvalidInputError, InvalidOutcomeError, text_of
 from spectheory.foundation.exact_numbers import fractions_if_exact, is_exact, to_flint
@@ -204,6 +206,18 @@ class Registry(Mapping[str, Verifier]):
 # ------------------------------------------------------------------------------- user verifiers
 
 
+def _has_own_bind(user_object: Any) -> bool:
+    return getattr_static(user_object, "bind", None) not in (None, Verifier.bind, TreeVerifier.bind)
+
+
+def _copied(user_object: Any) -> Any:
+    """A copy that shares what a deep copy fails on; the object itself if it cannot be copied."""
+    for copied in (deepcopy, copy):
+        with suppress(Exception):
+            return copied(user_object)
+    return user_object
+
+
 def _tensors() -> tuple[type, ...]:
     torch = sys.modules.get("torch")
     return () if torch is None else (torch.Tensor,)
@@ -231,17 +245,17 @@ class UserVerifier(Verifier):
     Attributes:
         user_object: the object.
         unbound: the verifier whose ``bind`` this is the result of; ``None`` where user code has none.
-        on_models: what its ``bind`` returned without a pair, before it saw this one; ``None`` where it
-            refused, or returned the object itself.
-        checks: how many checks have asked it about batches of other sizes.
+        on_models: what its ``bind`` returned without a pair; ``None`` where it refused.
+        asked_sizes: how many checks have asked it about batches of other sizes, shared with its copies.
     """
 
     unbound: UserVerifier | None = None
     on_models: Verifier | None = None
-    checks: int = 0
 
     def __init__(self, user_object: Any, name: str | None = None) -> None:
         self.user_object = user_object
+        self.asked_sizes = count()
+        self._as_it_was = _copied(user_object) if _has_own_bind(user_object) else None
         self._number = fmpq if issubclass(type(user_object), Verifier) else Fraction
         self.name = (  # type: ignore[misc]
             check_name(name, "a verifier", 3 * LONGEST_NAME) if name else _own_name(user_object)
@@ -270,7 +284,7 @@ class UserVerifier(Verifier):
         on_models = None
         if pair is not None:
             with suppress(InvalidInputError):
-                on_models = self.bind(process)
+                on_models = self.before_bind().bind(process)
         process, pair = copies_of(process), copies_of(pair)
         with users_code(f"bind of verifier {self.name!r}", bind):
             bound = bind(process, pair)
@@ -280,19 +294,32 @@ class UserVerifier(Verifier):
         named = self.name if found.name == self.name else f"{self.name} (bound to {found.name})"
         judged = found.user_object if type(found) is UserVerifier else found
         result = self if bound is self.user_object else UserVerifier(judged, named)
-        if getattr_static(self.user_object, "bind", None) not in (Verifier.bind, TreeVerifier.bind):
+        if _has_own_bind(self.user_object):
             result.unbound = self
-            result.on_models = None if on_models is self else on_models
+            result.on_models = on_models
         return result
+
+    def again(self) -> UserVerifier:
+        """The verifier as it was made, which remembers of the checks so far the sizes of their batches."""
+        found = UserVerifier(self.user_object, self.name)
+        found.asked_sizes, found._as_it_was = self.asked_sizes, self._as_it_was
+        return found
+
+    def before_bind(self) -> UserVerifier:
+        """The verifier with a copy of the object as it was, where it has a ``bind``, which may change it."""
+        if self._as_it_was is None:
+            return self
+        found = UserVerifier(_copied(self._as_it_was), self.name)
+        found.asked_sizes = self.asked_sizes
+        return found
 
     def outcome(self, paths: Array, target_rows: Array, draft_rows: Array) -> Outcome:
         return self.ask(self.lend(paths, target_rows, draft_rows))
 
     def sizes_to_ask(self, first: int, most: int) -> Sequence[int]:
         """Sizes of batches to compare now: all up to ``first``, and then one after the other to ``most``."""
-        asked = self if self.unbound is None else self.unbound
-        asked.checks += 1
-        return range(1, first + 1) if asked.checks == 1 else [(first + asked.checks - 2) % most + 1]
+        asked = next((self if self.unbound is None else self.unbound).asked_sizes)
+        return range(1, first + 1) if not asked else [(first + asked - 1) % most + 1]
 
     def lend(self, *arrays: Array) -> tuple[PrivateCopy, ...]:
         """Copies of arrays for user code, with the rationals that it computes with."""
@@ -465,7 +492,7 @@ def users_code(
         InvalidInputError: the code raised it.
     """
     try:
-        with redirect_stdout(sys.stderr), gradients_off():
+        with printed_beside(), gradients_off():
             yield
     except KeyboardInterrupt:
         raise
@@ -474,12 +501,20 @@ def users_code(
         if isinstance(error, InvalidInputError):
             if may_refuse:
                 raise
-            kind = next(kind for kind in type(error).__mro__ if kind.__module__.startswith("spectheory."))
-            raise kind(f"{what} failed: {text_of(error)}{place}") from error
+            raise _own_kind(error)(f"{what} failed: {text_of(error)}{place}") from error
         said = text_of(error)
         raise InvalidOutcomeError(
             f"{what} failed: {type(error).__name__}{said and ': '}{said}{place}"
         ) from error
+
+
+def _own_kind(error: InvalidInputError) -> type[InvalidInputError]:
+    """The first class of an error that is this package's own and made from a text alone."""
+    return next(
+        kind
+        for kind in type(error).__mro__
+        if str(kind.__module__).startswith("spectheory.") and "__init__" not in vars(kind)
+    )
 
 
 def gradients_off() -> AbstractContextManager[Any]:
@@ -516,7 +551,7 @@ def as_verifier(candidate: Any) -> Verifier:
     """A verifier that is this package's own throughout itself, any other object as a ``UserVerifier``."""
     with users_code(f"reading the verifier {type(candidate).__name__}"):
         if type(candidate) is UserVerifier:
-            return UserVerifier(candidate.user_object, candidate.name)
+            return candidate.again()
         if issubclass(type(candidate), Verifier) and is_packages_own(candidate):
             return candidate
         if isinstance(candidate, type) or not callable(getattr(candidate, "outcome", None)):

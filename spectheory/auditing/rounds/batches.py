@@ -54,6 +54,17 @@ BESIDE_LONG = Row(
     _sixteenths((8, 5, 3), (3, 5, 8), (7, 6, 3)),
 )
 """Three drafts, of which only the last can be rejected, so that runs are few."""
+THREE = Row(
+    torch.tensor([2, 0, 1]),
+    _sixteenths((7, 6, 3), (4, 7, 5), (7, 4, 5), (3, 9, 4)),
+    _sixteenths((3, 2, 11), (9, 4, 3), (3, 10, 3)),
+)
+BESIDE_THREE = Row(
+    torch.tensor([0, 2, 1]),
+    _sixteenths((5, 5, 6), (6, 6, 4), (5, 3, 8), (2, 5, 9)),
+    _sixteenths((10, 2, 4), (2, 4, 10), (1, 12, 3)),
+)
+"""Every one of the three drafts can be rejected."""
 
 
 def _of_paths(seed: int, *paths: tuple[int, ...]) -> Request:
@@ -151,11 +162,18 @@ def _batches(mixes: Sequence[str]) -> Iterator[tuple[str, tuple[Row, Row]]]:
     two, other_two = _behind_the_first(BESIDE_LONG), _behind_the_first(LONG)
     other_two = other_two._replace(draft_probs=two.draft_probs)
     kinds = {
-        "ragged": [(short, SECOND), (two, short), (LONG, SECOND), (two, LONG), (short, LONG), (LONG, short)],
+        "ragged": [
+            (short, SECOND),
+            (two, short),
+            (THREE, SECOND),
+            (two, THREE),
+            (short, LONG),
+            (LONG, short),
+        ],
         "greedy": _greedy_batches(mixes),
         "padded": [(short._replace(padding=1), SECOND), (LONG, short._replace(padding=2))],
     }
-    for batch in ((short, beside), (SECOND, FIRST)):
+    for batch in ((short, beside), (SECOND, FIRST), (THREE, BESIDE_THREE)):
         yield EQUAL, batch
     yield from _of_kinds(kinds, mixes)
     for one, other in ((short, beside), (two, other_two), (BESIDE_LONG, LONG)):
@@ -202,12 +220,18 @@ def _path_batches(mixes: Sequence[str]) -> Iterator[tuple[str, tuple[Request, Re
     short, beside = _one_token(long), _one_token(beside_long)
     three, equal = (_one_token(_of_paths(18, (0, 1), (0, 2), last)) for last in ((2, 0), (0, 0)))
     one = Request(*(tensor[:1] for tensor in short))
+    # Of both requests the last draft, the second or the third, is accepted with a probability inside (0, 1).
+    second_coins = (_of_paths(2, (2, 0), (0, 0)), _of_paths(18, (0, 1), (1, 1)))
+    third_coins = (_of_paths(33, (2, 0), (2, 0), (1, 0)), _of_paths(40, (1, 0), (1, 0), (2, 0)))
     kinds = {
         "ragged": [(long, beside), (beside, long)],
         "num_drafts": [(one, beside), (beside, one)],
     }
     for batch in ((short, beside), (beside, short), (three, equal), (long, beside_long)):
         yield EQUAL, batch
+    yield EQUAL, second_coins
+    for batch in (second_coins, third_coins):
+        yield EQUAL, (_one_token(batch[0]), _one_token(batch[1]))
     yield from _of_kinds(kinds, mixes)
     yield EQUAL, (short, short._replace(target_rows=short.target_rows.flip(-1)))
     for request in (short, equal, beside_long):

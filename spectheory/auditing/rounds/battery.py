@@ -44,16 +44,29 @@ def audit_pairs() -> Mapping[str, ModelPair]:
 
 
 def pairs_of_several_paths(num_drafts: int = 2) -> Mapping[str, ModelPair]:
-    """Name -> pair, all exact, for two drafted paths and more; few paths have mass, so tuples are few."""
+    """Name -> pair, all exact, for two drafted paths and more; few paths have mass, so tuples are few.
+
+    On the pairs with coins, recursive rejection accepts some second draft, and some third one, with a
+    probability between 0 and 1, at the first position and at the second one.  With three tokens no pair has
+    both: where a second draft can be rejected like that, one token is left to the third.
+    """
     pairs = {
         "two residual tokens": instances.two_residual_tokens(1),
         "random dyadic, 2 tokens": random_dyadic(1, 2, 2),
+        "coins of all drafts, 4 tokens": random_dyadic(78, 4, 1),
         "first token shared, 3 tokens": with_first_token_drafted(random_dyadic(6, 3, 2)),
     }
     if num_drafts == 2:
-        pairs["random dyadic, 4 tokens"] = random_dyadic(4, 4, 1)
-        pairs["first token shared, 3 drafted"] = with_first_token_drafted(random_dyadic(7, 2, 3))
-    return pairs
+        return pairs | {
+            "second coin, 3 tokens": random_dyadic(6, 3, 1),
+            "second coin, then one token": _with_second_token_drafted(random_dyadic(2, 3, 2)),
+            "first token shared, 3 drafted": with_first_token_drafted(random_dyadic(7, 2, 3)),
+        }
+    return pairs | {
+        "third coin, 3 tokens": random_dyadic(1, 3, 1),
+        "third coin, then one token": _with_second_token_drafted(random_dyadic(33, 3, 2)),
+        "first token shared, third coin": with_first_token_drafted(random_dyadic(5, 3, 2)),
+    }
 
 
 def pairs_of_trees() -> Mapping[str, ModelPair]:
@@ -63,14 +76,18 @@ def pairs_of_trees() -> Mapping[str, ModelPair]:
     """
     long = random_dyadic(23, 3, 3)
     return {
-        **audit_pairs(),
-        **pairs_of_several_paths(),
+        **_pairs_of_paths(),
         "two tokens left, 3 tokens": random_dyadic(20, 3, 2),
         "two tokens left, 4 tokens": random_dyadic(22, 4, 1),
         "two tokens left, 3 drafted": ModelPair(
             long.target, (long.draft[0], *map(_of_two, long.draft[1:])), long.vocab
         ),
     }
+
+
+def _pairs_of_paths() -> dict[str, ModelPair]:
+    """Those of one path, of two and of three."""
+    return {**audit_pairs(), **pairs_of_several_paths(2), **pairs_of_several_paths(3)}
 
 
 def _of_two(rows: np.ndarray) -> np.ndarray:
@@ -100,7 +117,7 @@ def pairs_of_shapes(vocab_sizes: Sequence[int], draft_lengths: Sequence[int]) ->
     Args:
         vocab_sizes, draft_lengths: V and L; empty for those of ``audit_pairs``.
     """
-    known = {**audit_pairs(), **pairs_of_several_paths()}
+    known = _pairs_of_paths()
     sizes = vocab_sizes or sorted({pair.vocab_size for pair in known.values()})
     lengths = draft_lengths or sorted({pair.draft_length for pair in known.values()})
     chosen = PairsOfShapes(_of_shapes(known, sizes, lengths))
@@ -130,7 +147,7 @@ def _of_shapes(
 
 def _left_in_trees(sizes: Sequence[int], lengths: Sequence[int]) -> dict[str, ModelPair]:
     """The pairs that only trees have, and a random one for each other shape of three tokens or more."""
-    others = {**audit_pairs(), **pairs_of_several_paths()}
+    others = _pairs_of_paths()
     known = {name: pair for name, pair in pairs_of_trees().items() if name not in others}
     found = _of_shapes(known, sizes, lengths)
     shapes = {shape_of(pair) for pair in found.values()}
@@ -160,6 +177,13 @@ def with_first_token_drafted(pair: ModelPair) -> ModelPair:
     row = np.full_like(pair.draft[0], Fraction(0))
     row[0, 0] = Fraction(1)
     return ModelPair(pair.target, (row, *pair.draft[1:]), pair.vocab)
+
+
+def _with_second_token_drafted(pair: ModelPair) -> ModelPair:
+    """The pair with two drafts whose second one is certain, another token behind every first one."""
+    rows = np.full_like(pair.draft[1], Fraction(0))
+    rows[range(len(rows)), range(len(rows))] = Fraction(1)
+    return ModelPair(pair.target, (pair.draft[0], rows), pair.vocab)
 
 
 def random_dyadic(seed: int, vocab_size: int, draft_length: int) -> ModelPair:

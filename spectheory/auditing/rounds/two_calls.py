@@ -29,7 +29,7 @@ from spectheory.pairs.pair import ModelPair
 
 MAX_OUTPUTS = 16
 """A pair is small if it has at most 16 completed outputs."""
-MAX_RUNS_OF_TWO_CALLS = 40
+MAX_RUNS_OF_TWO_CALLS = 100
 """The most runs of two calls that are followed for one tuple of drafts."""
 
 

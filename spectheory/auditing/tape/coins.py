@@ -173,10 +173,23 @@ class CoinGenerator:
         """Uniform numbers on [low, high)."""
         return self.random(size) * (high - low) + low
 
-    def choice(self, a: Any, size: None = None, replace: bool = True, p: Any = None) -> Any:
-        """One entry of ``range(a)`` or of a sequence, with probabilities ``p`` that sum to 1."""
+    def choice(
+        self,
+        a: Any,
+        size: None = None,
+        replace: bool = True,
+        p: Any = None,
+        axis: int = 0,
+        shuffle: bool = True,
+    ) -> Any:
+        """One entry of ``range(a)`` or of a sequence, with probabilities ``p`` that sum to 1.
+
+        Of one entry neither ``replace`` nor ``shuffle`` says anything.
+        """
         if size is not None:
             raise NotEnumerableError("choice() with a size is not enumerated; draw one at a time")
+        if axis:
+            a = np.moveaxis(np.asarray(a), axis, 0)
         values = range(int(a)) if isinstance(a, (int, np.integer)) else list(a)
         if p is None:
             return values[self._one_of_equal(len(values))]
@@ -215,13 +228,14 @@ class CoinGenerator:
         first, beyond = (0, low) if high is None else (low, high)
         return first + self._one_of_equal(beyond - first + endpoint)
 
-    def multinomial(self, n: int, pvals: Any) -> np.ndarray:
+    def multinomial(self, n: int, pvals: Any, size: None = None) -> np.ndarray:
         """How often each value was drawn in n = 1 draws.
 
         As numpy does it, the last value has what the others leave of 1, whatever its own probability.
         """
-        if n != 1:
-            raise NotEnumerableError(f"multinomial() is enumerated for n = 1, got {n}")
+        if n != 1 or size is not None:
+            of_size = "" if size is None else f" and size = {size}"
+            raise NotEnumerableError(f"multinomial() is enumerated for n = 1 and one draw, got {n}{of_size}")
         counts = np.zeros(len(pvals), dtype=int)
         *others, _ = self._weights(pvals)
         left = 1 - sum(others, Fraction(0))

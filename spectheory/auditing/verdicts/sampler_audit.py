@@ -12,7 +12,7 @@ from spectheory.auditing.rounds.batches import audit_batches, batches_of
 from spectheory.auditing.rounds.battery import tells_texts_apart
 from spectheory.auditing.rounds.questions import Question, followed_law, is_refused, questions
 from spectheory.auditing.rounds.rounding import rounding_bound
-from spectheory.auditing.rounds.two_calls import call_twice, questions_of_calls
+from spectheory.auditing.rounds.two_calls import MAX_RUNS_OF_TWO_CALLS, call_twice, questions_of_calls
 from spectheory.auditing.rounds.two_rounds import OF_TWO_REQUESTS, follow_rounds
 from spectheory.auditing.subjects.drafting_rounds import DraftingRound, as_shipped
 from spectheory.auditing.subjects.libraries import load_subject
@@ -174,7 +174,10 @@ class _Found:
                         )
                         self._note_left_out(words, f"{question.name} has equal ones")
                 else:
-                    call_twice(*_prepared(sampler, question))
+                    runs = call_twice(*_prepared(sampler, question))
+                    if runs >= MAX_RUNS_OF_TWO_CALLS:
+                        words = f"the law of two calls in a row, {question.words} on {question.name}"
+                        self._note_left_out(words, f"it has {MAX_RUNS_OF_TWO_CALLS} branches or more")
             except NotEnumerableError as error:
                 self.refused.append(error)
         if isinstance(sampler, DraftingRound) and sampler.signature_name == ROUND_BATCH:

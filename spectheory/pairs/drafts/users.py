@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import redirect_stdout
 from copy import deepcopy
 from dataclasses import fields, is_dataclass
 from fractions import Fraction
@@ -12,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from spectheory.foundation.beside import printed_beside
 from spectheory.foundation.errors import InvalidInputError
 from spectheory.foundation.exact_numbers import SUM_TOLERANCE, float_tolerance, is_exact, to_fraction
 from spectheory.foundation.validation import check_num_drafts
@@ -114,7 +114,7 @@ class UserProcess(DraftProcess):
 
     def _asked(self, method: str, ask: Callable[[], Any]) -> Any:
         try:
-            with redirect_stdout(sys.stderr):
+            with printed_beside():
                 return ask()
         except (InvalidInputError, KeyboardInterrupt):
             raise

@@ -13,10 +13,12 @@ from spectheory import certify, instances
 from spectheory.auditing import audit
 from spectheory.auditing.rounds.batches import (
     BESIDE_LONG,
+    BESIDE_THREE,
     FIRST,
     LONG,
     SECOND,
     SHAPES,
+    THREE,
     audit_batches,
     batches_of,
 )
@@ -269,9 +271,12 @@ def test_the_shapes_that_are_named_are_those_of_the_requests() -> None:
     assert {tuple(len(each.draft_tokens) for each in batch) for batch in ragged} == {
         (1, 2), (2, 1), (2, 3), (3, 2), (1, 3), (3, 1),
     }  # fmt: skip
-    for row in (FIRST, SECOND, LONG, BESIDE_LONG):
+    for row in (FIRST, SECOND, LONG, BESIDE_LONG, THREE, BESIDE_THREE):
         for token, target, draft in zip(*row[:3], strict=False):
             assert target[token] >= draft[token] or int((target > draft).sum()) == 2
+    for row in (FIRST, SECOND, THREE, BESIDE_THREE):
+        for token, target, draft in zip(*row[:3], strict=False):
+            assert 0 < target[token] < draft[token]
 
 
 @pytest.mark.parametrize("mistake", ["least likely", "sampled"])
