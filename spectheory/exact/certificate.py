@@ -345,7 +345,8 @@ def certificate_of(
         return pair.context(depth, number), law.prefix_law(depth)[number], wanted
 
     found, violation = worst(pair.draft_length + 1), _violation(law, slack)
-    target_matching = bool(law.total_variation <= slack) and found is None
+    is_defined = law.undefined <= (ROUNDING * epsilon if slack else 0)  # the target never makes 0/0
+    target_matching = bool(law.total_variation <= slack) and found is None and is_defined
     return Certificate(
         verifier=verifier.name,
         source=verifier.source,
@@ -390,8 +391,8 @@ def _taken_at_its_word(verifier: Verifier) -> tuple[str, ...]:
 
 ONE_SAMPLER = "that the sampler does not ask of what kind its generator is"
 """Its law is followed with another generator than its runs on language models have."""
-OTHER_SIZES = "batches of sizes that were not tried"
-"""A user's verifier may look at the size of its batch."""
+OTHER_SIZES = "batches of sizes, and arrays of memory layouts, that were not tried"
+"""A user's verifier may look at the size of its batch, and how its arrays lie in memory."""
 ONE_CALL = "what modified_target_rows changes for later calls"
 """The law is that of one call on the rows that were given."""
 

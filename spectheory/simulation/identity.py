@@ -207,7 +207,15 @@ class _Sources:
 
     def _attributes(self, kind: type) -> Any:
         """Of a class: what its methods close over and their defaults, and its other attributes."""
-        left_out = {"__dict__", "__weakref__", "__doc__", "__slots__", "_abc_impl", "__annotations__"}
+        left_out = {
+            "__dict__",
+            "__weakref__",
+            "__doc__",
+            "__slots__",
+            "_abc_impl",
+            "__annotations__",
+            "__slotnames__",
+        }
         return {
             name: self.describe(value)
             for name, value in sorted(vars(kind).items())

@@ -30,8 +30,8 @@ ASKED_ALONE = 4
 FIRST_SIZES, BATCH_SIZES = 8, 32
 """A verifier's first check asks about batches of up to 8 tuples, of all sizes, and every later one about one
 size up to 32: a suite about all of them."""
-BESIDE_OTHERS = 16
-"""So many tuples are asked about beside the same drafts of other models."""
+BESIDE_OTHERS = 8
+"""So many tuples are asked about beside the same drafts of three other models: a batch of at most 32."""
 REPEATS = 6
 """A call is made so many times more before a difference is put down to anything but random numbers."""
 RANDOM = "the same call gives different outcomes, from internal state or random numbers"

@@ -210,6 +210,17 @@ def _has_own_bind(user_object: Any) -> bool:
     return getattr_static(user_object, "bind", None) not in (None, Verifier.bind, TreeVerifier.bind)
 
 
+def _attributes_of_classes(user_object: Any) -> dict[tuple[type, str], int]:
+    """(class, attribute) -> which object it is, for the user's own classes of an object."""
+    return {
+        (kind, name): id(value)
+        for kind in type(user_object).__mro__
+        if not str(kind.__module__).startswith("spectheory.")
+        for name, value in vars(kind).items()
+        if not name.startswith("__")
+    }
+
+
 def _copied(user_object: Any) -> Any:
     """A copy that shares what a deep copy fails on; the object itself if it cannot be copied."""
     for copied in (deepcopy, copy):
@@ -286,8 +297,16 @@ class UserVerifier(Verifier):
             with suppress(InvalidInputError):
                 on_models = self.before_bind().bind(process)
         process, pair = copies_of(process), copies_of(pair)
+        before = _attributes_of_classes(self.user_object)
         with users_code(f"bind of verifier {self.name!r}", bind):
             bound = bind(process, pair)
+        changed = _attributes_of_classes(self.user_object).items() - before.items()
+        if changed:
+            name = sorted(str(attribute) for _, attribute in dict(changed))[0]
+            raise InvalidOutcomeError(
+                f"bind of verifier {self.name!r} changes {name} of its class, for all verifiers that are "
+                f"bound later; keep it in the object that bind returns{defined_at(bind)}"
+            )
         if bound is None:
             raise InvalidInputError(f"bind of verifier {self.name!r} returned None; expected a verifier")
         found = as_verifier(bound)

@@ -129,6 +129,31 @@ def test_processes(pair_file: str, unbuffered: str) -> None:
             assert (done.returncode, done.stderr) == expected
 
 
+STREAMS = """
+import io, sys
+for name in ("stdout", "stderr"):
+    setattr(sys, name, io.TextIOWrapper(getattr(sys, name).buffer, encoding="utf-8"))
+from spectheory.verification.algorithms.one_path.token import Token
+
+class Mine(Token):
+    name = "mine"
+
+    def outcome(self, *given):
+        sys.stdout = io.TextIOWrapper(sys.stdout.buffer, encoding="utf-8")
+        return super().outcome(*given)
+"""
+
+
+def test_a_module_may_replace_its_streams(tmp_path: Path) -> None:
+    """A common line, for Windows; the status is that of the verdict."""
+    (tmp_path / "my_verifiers.py").write_text(STREAMS, encoding="utf-8")
+    write_pair(tmp_path)
+    command = [sys.executable, "-m", "spectheory", "certify", "pair.json", "--verifier", "my_verifiers:Mine"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "lossless on this pair" in done.stdout
+
+
 def test_a_name_that_the_output_cannot_encode_is_escaped(tmp_path: Path) -> None:
     pair = {"format": "spectheory-pair/1", "vocab": ["A", "\u732b"], "draft_length": 1, "context_free": True}
     rows = {"target": ["1/3", "2/3"], "draft": ["2/3", "1/3"]}

@@ -29,6 +29,9 @@ def test_plain_constructor_checks_its_arrays() -> None:
 
 
 def test_context_free_rows_must_fit() -> None:
+    for names in ([], ["A"], ["A", "B", "C"]):
+        with pytest.raises(InvalidPairError, match=f"vocab has {len(names)} names, and the rows 2 tokens"):
+            ModelPair.context_free_pair(["1/3", "2/3"], ["2/3", "1/3"], 2, vocab=names)
     with pytest.raises(InvalidPairError, match="the draft row has 3 entries; expected 2"):
         ModelPair.context_free_pair(["1/2", "1/2"], ["1", "0", "0"], 1)
     with pytest.raises(InvalidPairError, match="draft_length must be"):

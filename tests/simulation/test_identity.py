@@ -3,12 +3,16 @@
 import copy
 import importlib
 import json
+import random
+import re
 import shutil
 import sys
+from collections import defaultdict, deque, namedtuple
 from collections.abc import Callable
+from enum import Enum
 from functools import partial
 from pathlib import Path
-from types import MethodType
+from types import MethodType, ModuleType
 from typing import Any
 
 import numpy as np
@@ -398,3 +402,70 @@ def test_values_of_the_module_count(tmp_path: Path, monkeypatch: pytest.MonkeyPa
         (tmp_path / "of_modules.py").write_text("# the same file for all of them")
         found.append(verifier_identity(find_verifier(module.Named()))["sha256"])
     assert found[0] == found[2] != found[1]
+
+
+class _Settings(dict[str, int]):
+    pass
+
+
+class _Words(str):
+    __slots__ = ("number",)
+
+
+class _Array(np.ndarray):
+    pass
+
+
+def _with(thing: Any, **attributes: Any) -> Any:
+    for name, value in attributes.items():
+        setattr(thing, name, value)
+    return thing
+
+
+def _cell(value: int) -> Any:
+    return (lambda: value).__closure__[0]  # type: ignore[index]
+
+
+def _torch_generator(seed: int) -> torch.Generator:
+    return torch.Generator().manual_seed(seed)
+
+
+KEPT: dict[str, Callable[[int], Any]] = {
+    "attribute of a dict": lambda n: _with(_Settings(), number=n),
+    "attribute of a text": lambda n: _with(_Words("word"), number=n),
+    "attribute of an array": lambda n: _with(np.zeros(2).view(_Array), number=n),
+    "kind of a key": lambda n: {n: 1} if n else {"0": 1},
+    "order of a dict": lambda n: dict(sorted({"a": 1, "b": 2}.items(), reverse=bool(n))),
+    "default of a dict": lambda n: defaultdict(partial(int, n)),
+    "numbers of Python": random.Random,
+    "numbers of numpy": np.random.default_rng,
+    "numbers of torch": _torch_generator,
+    "long pattern": lambda n: re.compile("a" * 300 + str(n)),
+    "method of a list": lambda n: [n, 1].index,
+    "cell": _cell,
+    "module made by code": lambda n: _with(ModuleType("settings"), number=n),
+    "queue": lambda n: deque([1], maxlen=n + 1),
+    "type of numpy": lambda n: (np.float32, np.float64)[n],
+    "type of torch": lambda n: (torch.Tensor, torch.nn.Parameter)[n],
+    "named tuple": namedtuple("named", "number"),  # type: ignore[dict-item]
+    "enumeration": lambda n: (Sense.MIN, Sense.MAX)[n],
+}
+
+
+class Sense(Enum):
+    MIN, MAX = 0, 1
+
+
+@pytest.mark.parametrize("name", KEPT)
+def test_whatever_a_parameter_keeps_counts(name: str) -> None:
+    """The partner is the same parameter, made again."""
+    identities = [
+        verifier_identity(as_verifier(_with(Token(), parameter=KEPT[name](n))))["sha256"] for n in (0, 1, 0)
+    ]
+    assert None not in identities
+    assert identities[0] == identities[2] != identities[1]
+
+
+def test_where_a_generator_stands_is_not_known() -> None:
+    found = verifier_identity(as_verifier(_with(Token(), parameter=(n for n in range(2)))))
+    assert found["sha256"] is None

@@ -52,8 +52,8 @@ def more_at_the_end(stop_probs: Any) -> Any:
     return changed
 
 
-VETTED = 20
-"""One more answer than a user's own verifier is vetted on: 11 and batches of 8 sizes."""
+VETTED = 25
+"""One more answer than a user's own verifier is vetted on: 11, batches of 8 sizes and 5 of other rows."""
 NOT_LAWS = [
     (with_stops(more_at_the_end), FAULTS[0]),
     (with_stops(lambda stops: stops / 2), FAULTS[0]),

@@ -17,6 +17,11 @@ ONE_IN = {
         "test_kinds_of_batches_meet": 3,
         "test_greedy_requests_get_the_likeliest_tokens": 2,
     },
+    "auditing/rounds/test_later_drafts.py": {
+        "test_coins_of_later_drafts": 7,
+        "test_every_place_of_three_drafts_is_rejected_in_a_batch": 3,
+        "test_requests_that_share_the_coin_of_a_later_draft": 2,
+    },
     "auditing/rounds/test_two_rounds.py": {"test_requests_that_accept_different_numbers": 3},
     "auditing/subjects/adapters/test_accepted_counts.py": {"test_one_path": 5},
     "auditing/subjects/adapters/test_flat_batch.py": {

@@ -16,6 +16,7 @@ import numpy as np
 import pytest
 
 from spectheory import instances
+from spectheory.exact.certificate import OTHER_SIZES
 from spectheory.exact.suite import SuiteCase
 from spectheory.foundation.errors import InvalidInputError, InvalidOutcomeError
 from spectheory.pairs.drafts import Iid
@@ -81,7 +82,7 @@ def test_one_session(tmp_path: Path) -> None:
     assert set(right) == {"passed"}
     assert mine == {"passed": 4, "skipped": 5}
     assert set(wrong) == {"failure"}
-    assert re.search(r"SKIPPED.*judged on no case of the suite: two drafts", printed)
+    assert re.search(r"SKIPPED.*two drafts", printed)
     assert "spectheory: lossless on the passed pairs in float64 within 1e-09 p(a) + 1.4e-14" in printed
     assert "draft_bonus is not lossless. On" in printed
     assert "certificate.py" not in printed
@@ -139,6 +140,32 @@ class WithoutLaw(Token):
         return Outcome(2 * found.stop_probs, found.correction)
 
 
+class Refuses(Token):
+    """Of every pair: in ``bind``, which is a refusal, or in ``outcome``, which is a failure."""
+
+    def __init__(self, method: str) -> None:
+        self.method = method
+
+    def bind(self, process: Any, pair: Any = None) -> Any:
+        if self.method == "bind":
+            raise InvalidInputError("not for this pair")
+        return super().bind(process, pair)
+
+    def outcome(self, *given: Any) -> Outcome:
+        raise InvalidInputError("not for this pair")
+
+
+def test_a_verifier_that_is_judged_on_no_pair_is_not_passed(
+    request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("spectheory.verification.resolve.find_verifier", Refuses)
+    with pytest.raises(pytest.UsageError, match="bind is judged on no case of the suite: not for this pair"):
+        list(plugin._cases(request.session, "bind"))
+    first = next(plugin._cases(request.session, "outcome"))
+    with pytest.raises(InvalidInputError, match="not for this pair"):
+        first.runtest()
+
+
 def test_words_of_items(request: pytest.FixtureRequest) -> None:
     """How passed pairs were judged, once each in their order; skips, failures and what is no law."""
     config: Any = SimpleNamespace(stash=pytest.Stash())
@@ -163,9 +190,9 @@ def test_words_of_items(request: pytest.FixtureRequest) -> None:
     within = f"tolerance {double} on every path a; {single} on every path a"
     assert written == [
         f"{exact}, torch float64, {within}; torch {double} on every path a",
-        f"{exact}, {within}; refused: torch float64",
+        f"{exact}, {within}; refused: torch float64; taken at its word: {OTHER_SIZES}",
     ]
-    with pytest.raises(pytest.skip.Exception, match="was judged on no case of the suite: two drafts"):
+    with pytest.raises(pytest.skip.Exception, match=r"^two drafts$"):
         item(OfNumpy(), 2).runtest()
     with pytest.raises(InvalidOutcomeError, match="sum to") as raised:
         item(WithoutLaw(), 1).runtest()

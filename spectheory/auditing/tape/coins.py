@@ -220,13 +220,14 @@ class CoinGenerator:
         return [population[self._one_of(chances)] for _ in range(k)]
 
     def integers(
-        self, low: int, high: int | None = None, size: None = None, *, endpoint: bool = False, **others: Any
-    ) -> int:
+        self, low: int, high: int | None = None, size: None = None, dtype: Any = None, endpoint: bool = False
+    ) -> Any:
         """A whole number of low..high-1, or of 0..low-1; with ``endpoint`` the last number is one of them."""
-        if size is not None or others:
-            raise NotEnumerableError("integers() with a size or a type is not enumerated; draw one at a time")
+        if size is not None:
+            raise NotEnumerableError("integers() with a size is not enumerated; draw one at a time")
         first, beyond = (0, low) if high is None else (low, high)
-        return first + self._one_of_equal(beyond - first + endpoint)
+        number = first + self._one_of_equal(beyond - first + endpoint)
+        return number if dtype is None else np.dtype(dtype).type(number)
 
     def multinomial(self, n: int, pvals: Any, size: None = None) -> np.ndarray:
         """How often each value was drawn in n = 1 draws.

@@ -188,13 +188,13 @@ ASKED: dict[str, dict[str, Any]] = {
     "reject_children": {},
 }
 OF_BEFORE: dict[str, tuple[Any, ...]] = {
-    "sampler": (22, "9293e2f1", 0),
-    "sampler, K = 3": (3, "36e8548d", 0),
-    "sampler, trees": (16, "81799816", 0),
+    "sampler": (28, "6fa3ffd3", 0),
+    "sampler, K = 3": (7, "6aa3a790", 0),
+    "sampler, trees": (21, "804bad05", 0),
     "batch": (14, "d126b133", 0),
-    "evaluate_posterior": (35, "5f2f5d6d", 0),
-    "reject_children": (45, "b9fb7d81", 4),
-    "shapes": (21, "21a8d343"),
+    "evaluate_posterior": (52, "60344f8a", 0),
+    "reject_children": (54, "e56ead4b", 4),
+    "shapes": (25, "14f1bf49"),
 }
 
 

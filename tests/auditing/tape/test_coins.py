@@ -67,3 +67,22 @@ def test_python_takes_cumulative_weights_and_names() -> None:
         law(lambda: random.choices("ab", [1, 1], cum_weights=[1, 2]))
     with pytest.raises(ValueError, match="does not match the population"):
         law(lambda: random.choices("ab", [1, 1, 1]))
+
+
+def test_arguments_of_numpy_that_change_nothing() -> None:
+    """Of one draw the order and the axis are, and the type of a whole number is its type."""
+    table = np.array([[1, 2], [3, 4]])
+    for draw in (
+        lambda rng: int(rng.choice(2, p=[0.25, 0.75], shuffle=False)),
+        lambda rng: int(rng.choice(2, None, True, [0.25, 0.75], 0)),
+        lambda rng: int(rng.choice(table, p=[0.25, 0.75], axis=1)[1]) // 4,
+        lambda rng: int(rng.choice(table, p=[0.25, 0.75], axis=-1)[1]) // 4,
+        lambda rng: int(rng.multinomial(1, [0.25, 0.75], size=None)[1]),
+    ):
+        assert law(lambda draw=draw: draw(np.random.default_rng())) == {0: Fraction(1, 4), 1: Fraction(3, 4)}
+    for kind in (int, np.uint8, "int32"):
+        found = law(lambda kind=kind: np.random.default_rng().integers(2, dtype=kind))
+        assert found == {0: Fraction(1, 2), 1: Fraction(1, 2)}
+        assert {type(number) for number in found} == {np.dtype(kind).type}
+    with pytest.raises(NotEnumerableError, match="n = 1 and one draw, got 1 and size = 2"):
+        law(lambda: np.random.default_rng().multinomial(1, [0.5, 0.5], 2))

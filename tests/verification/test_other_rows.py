@@ -1,0 +1,201 @@
+"""A batch may hold texts of many contexts: no answer depends on the rows, or the call, of another tuple."""
+
+from collections.abc import Callable
+from threading import Lock
+from typing import Any
+
+import numpy as np
+import pytest
+
+from spectheory import Outcome, certify, instances
+from spectheory.exact.suite import certify_suite, suite_for
+from spectheory.foundation.errors import InfeasiblePointError, InvalidInputError, InvalidOutcomeError
+from spectheory.pairs.pair import ModelPair
+from spectheory.verification.verifier import as_verifier
+from user_verifiers import UserToken
+
+PAIR = instances.random_rational(6, 3, 2, zero_probability=0)
+Change = Callable[[Any, Any, Any], tuple[Any, Any, Any]]
+
+
+class Changed(UserToken):
+    """Token verification on arguments that are changed first."""
+
+    def __init__(self, change: Change) -> None:
+        self.change = change
+
+    def outcome(self, *given: Any) -> Outcome:
+        return super().outcome(*self.change(*(np.array(array) for array in given)))
+
+
+def root_of_first(paths: Any, target_rows: Any, draft_rows: Any) -> Any:
+    target_rows[:, :, 0], draft_rows[:, :, 0] = target_rows[:1, :, 0], draft_rows[:1, :, 0]
+    return paths, target_rows, draft_rows
+
+
+def rolled(paths: Any, target_rows: Any, draft_rows: Any) -> Any:
+    """The draft's first row is that of the request before."""
+    draft_rows[:, :, 0] = np.roll(draft_rows[:, :, 0], 1, axis=0)
+    return paths, target_rows, draft_rows
+
+
+def equal_drafts_once(paths: Any, target_rows: Any, draft_rows: Any) -> Any:
+    first, inverse = np.unique(paths.reshape(len(paths), -1), axis=0, return_index=True, return_inverse=True)[
+        1:
+    ]
+    same = first[inverse.ravel()]
+    return paths, target_rows[same], draft_rows[same]
+
+
+def bonus_of_first(paths: Any, target_rows: Any, draft_rows: Any) -> Any:
+    """Behind equal first tokens the last rows of the first request."""
+    for number, path in enumerate(paths):
+        same = np.flatnonzero((paths[:, :, 0] == path[:, 0]).all(-1))[0]
+        if (paths[same] == path).all():
+            target_rows[number, :, -1] = target_rows[same, :, -1]
+    return paths, target_rows, draft_rows
+
+
+@pytest.mark.parametrize("change", [root_of_first, rolled, equal_drafts_once, bonus_of_first])
+def test_rows_of_other_requests_are_none_of_its_own(change: Change) -> None:
+    with pytest.raises(InvalidOutcomeError, match="depends on the rows of the other tuples of the batch"):
+        certify(Changed(change), PAIR, with_optimum=False)
+
+
+def test_partner_other_rows_change_nothing() -> None:
+    assert certify(Changed(lambda *given: given), PAIR, with_optimum=False).is_valid
+
+
+def test_a_verifier_that_knows_the_rows_of_its_pair_only() -> None:
+    """It is asked about no others where ``bind`` prepared it for the pair, or where it refuses them."""
+    rows = {str(row) for level in PAIR.target for row in level.tolist()}
+
+    class Knows(UserToken):
+        def outcome(self, paths: Any, target_rows: Any, draft_rows: Any) -> Outcome:
+            if {str(row) for row in target_rows.reshape(-1, 3).tolist()} - rows:
+                raise InvalidInputError("rows of another pair")
+            return super().outcome(paths, target_rows, draft_rows)
+
+    assert certify(Knows(), PAIR, with_optimum=False).is_valid
+
+
+class Remembers(UserToken):
+    """Answers drafts that it has seen with these rows, of all that it is given, as it did then."""
+
+    def __init__(self, what: str) -> None:
+        self.what, self.seen = what, {}
+
+    def outcome(self, paths: Any, target_rows: Any, draft_rows: Any) -> Outcome:
+        target_rows, draft_rows = target_rows.copy(), draft_rows.copy()
+        for path, target, draft in zip(paths, target_rows, draft_rows, strict=True):
+            looked_at = {"root": (target[:, 0], draft[:, 0]), "target": target, "draft": draft}[self.what]
+            key = str((path.tolist(), target.dtype, target.shape, np.array(looked_at).tolist()))
+            target[...], draft[...] = self.seen.setdefault(key, (target.copy(), draft.copy()))
+        return super().outcome(paths, target_rows, draft_rows)
+
+
+@pytest.mark.parametrize("what", ["root", "target", "draft"])
+def test_answers_that_are_kept_for_other_rows(what: str) -> None:
+    """One tuple at a time, so that no other of the batch shows it."""
+    cases = [case for case in suite_for(as_verifier(UserToken()), quick=True) if "alike" in case.name]
+    found = certify_suite(Remembers(what), cases)
+    assert not found.is_lossless
+    assert certify_suite(UserToken(), cases).is_lossless
+
+
+class Sticky(UserToken):
+    """Right as soon as ``bind`` has seen a pair."""
+
+    pair: ModelPair | None = None
+
+    def bind(self, process: Any, pair: Any = None) -> Any:
+        self.pair = pair or self.pair
+        return self
+
+    def outcome(self, paths: Any, target_rows: Any, draft_rows: Any) -> Outcome:
+        right = super().outcome(paths, target_rows, draft_rows)
+        return right if self.pair else Outcome.from_rows(right.stop_probs, np.roll(target_rows, 1, axis=-1))
+
+
+class StickyInNewObjects(Sticky):
+    def bind(self, process: Any, pair: Any = None) -> Any:
+        self.pair = pair or self.pair
+        bound = StickyInNewObjects()
+        bound.pair = self.pair
+        return bound
+
+
+class StickyInTheClass(Sticky):
+    def bind(self, process: Any, pair: Any = None) -> Any:
+        StickyInTheClass.pair = pair or self.pair
+        return self
+
+
+class CannotBeCopied(Sticky):
+    """A copy shares the lock, and has attributes of its own."""
+
+    def __init__(self) -> None:
+        self.lock = Lock()
+
+
+@pytest.mark.parametrize(
+    ("kind", "said"),
+    [
+        (Sticky, "but not as bind"),
+        (StickyInNewObjects, "but not as bind"),
+        (CannotBeCopied, "but not as bind"),
+        (StickyInTheClass, "bind of verifier 'user_token' changes pair of its class"),
+    ],
+)
+def test_a_pair_that_bind_remembers(kind: type[Sticky], said: str) -> None:
+    for judge in (lambda made: certify(made, PAIR, with_optimum=False), certify_suite):
+        with pytest.raises(InvalidOutcomeError, match=said):
+            judge(kind())
+
+
+def test_partner_bind_may_keep_what_it_was_given() -> None:
+    class Keeps(UserToken):
+        def bind(self, process: Any, pair: Any = None) -> Any:
+            self.process, self.pair = process, pair
+            return self
+
+    assert certify(Keeps(), PAIR, with_optimum=False).is_valid
+    assert certify_suite(Keeps(), suite_for(as_verifier(UserToken()), quick=True)[:4]).is_lossless
+
+
+class Raises(UserToken):
+    def __init__(self, error: Exception) -> None:
+        self.error = error
+
+    def outcome(self, *given: Any) -> Outcome:
+        raise self.error
+
+
+class NamelessError(InvalidInputError):
+    __module__ = None  # type: ignore[assignment]
+
+
+@pytest.mark.parametrize(
+    "error", [InfeasiblePointError("too heavy", ((0,),), 0.1), NamelessError("too heavy")]
+)
+def test_errors_of_the_package_that_user_code_raises(error: Exception) -> None:
+    with pytest.raises(InvalidInputError, match="outcome of verifier 'user_token' failed: too heavy"):
+        certify(Raises(error), PAIR, with_optimum=False)
+
+
+def test_an_output_that_is_never_made_is_a_defect_however_rare() -> None:
+    """0/0 with a probability of 10^-10 in floats; with one of 10^-17 it is rounding."""
+
+    class Undefined(UserToken):
+        def __init__(self, prob: float) -> None:
+            self.prob = prob
+
+        def outcome(self, paths: Any, target_rows: Any, draft_rows: Any) -> Outcome:
+            rows, stops = target_rows.copy(), 0 * target_rows[..., 0]
+            stops[:, 0, 0], stops[:, 0, 1], rows[:, 0, 0] = self.prob, 1 - self.prob, 0
+            return Outcome.from_rows(stops, rows)
+
+    for prob, is_valid in ((1e-10, False), (1e-17, True)):
+        found = certify(Undefined(prob), instances.equal_models(1).to_float(), with_optimum=False)
+        assert found.undefined == pytest.approx(prob)
+        assert found.is_valid is is_valid
