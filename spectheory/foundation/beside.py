@@ -11,6 +11,10 @@ from contextlib import contextmanager, redirect_stderr, redirect_stdout
 from typing import Any
 
 
+_KEPT: list[Any] = []
+"""Streams of user code over the numbers 1 and 2, which close them when they are forgotten."""
+
+
 class _Bytes(io.RawIOBase):
     def __init__(self, stream: Any) -> None:
         self._stream = stream
@@ -77,4 +81,16 @@ def printed_beside() -> Iterator[None]:
             yield
     else:
         with redirect_stdout(_Text(stream)), redirect_stderr(_Text(stream)):
-            yield
+            try:
+                yield
+            finally:
+                _KEPT.extend(found for found in (sys.stdout, sys.stderr) if _is_of_the_process(found))
+
+
+def _is_of_the_process(stream: Any) -> bool:
+    if isinstance(stream, _Text):
+        return False
+    try:
+        return stream.fileno() in (1, 2)
+    except (OSError, ValueError, AttributeError):
+        return False

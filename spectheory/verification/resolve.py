@@ -3,6 +3,7 @@
 import os
 import sys
 from importlib import import_module
+from pathlib import Path
 from typing import Any, NamedTuple
 
 from spectheory.foundation.errors import InvalidOutcomeError, UnknownNameError
@@ -92,6 +93,12 @@ def find_verifier(verifier: str | Any) -> Verifier:
     raise unknown_name("verifier", verifier, verifiers, ", or your own as package.module:name")
 
 
+_TAKEN = sys.stdlib_module_names | {
+    *("array_api_compat", "click", "cvxpy", "flint", "highspy", "matplotlib", "networkx", "numpy", "rich"),
+    *("safetensors", "scipy", "sympy", "tokenizers", "torch", "transformers", "triton", "z3"),
+}
+
+
 def imported(name: str, what: str, method: str = "") -> Any:
     """The object named ``"package.module:attribute"``; the current directory is searched too.
 
@@ -104,6 +111,12 @@ def imported(name: str, what: str, method: str = "") -> Any:
         raise UnknownNameError(
             f"{name!r} names no {what}; expected package.module:name, an importable module (without .py, "
             "in or below the current directory or installed) and a name in it"
+        )
+    top = module_name.partition(".")[0]
+    if top in _TAKEN and any(Path(top).with_suffix(suffix).exists() for suffix in (".py", "")):
+        raise UnknownNameError(
+            f"{name!r} is not found: {top} in the current directory has the name of a module of Python or of "
+            "a library that is used here; give it another one"
         )
     try:
         with users_code(f"importing {module_name}"):

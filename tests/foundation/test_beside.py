@@ -54,3 +54,13 @@ def test_without_stderr_nothing_is_printed(
     with printed_beside():
         print("a word of user code")
     assert capsys.readouterr().out == ""
+
+
+def test_a_stream_over_the_number_of_stdout_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Forgotten, it closes what the number stands for."""
+    monkeypatch.setattr("spectheory.foundation.beside._KEPT", kept := [])
+    with printed_beside():
+        sys.stdout = opened = open(1, "w", closefd=False)
+    with printed_beside():
+        sys.stdout = io.StringIO()
+    assert kept == [opened]

@@ -93,3 +93,17 @@ def test_a_pairs_optimum_does_not_depend_on_who_is_judged(num_drafts: int) -> No
         judged = [certify(name, pair, num_drafts) for name in names]
         assert len({(c.optimum, c.best.lower, c.best.upper) for c in judged}) == 1
         assert all(c.best.upper <= pair.draft_length + 1 for c in judged)
+
+
+@pytest.mark.parametrize("name", ["token.py", "rich.py", "scipy"])
+def test_a_module_with_the_name_of_a_library(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In the current directory it is hidden by the library, or hides it; elsewhere the library is meant."""
+    monkeypatch.chdir(tmp_path)
+    top = name.partition(".")[0]
+    with pytest.raises(UnknownNameError, match="no attribute of module"):
+        find_verifier(f"{top}:Own")
+    (tmp_path / name).write_text("class Own: ...\n") if name.endswith(".py") else (tmp_path / name).mkdir()
+    with pytest.raises(UnknownNameError, match=f"{top} in the current directory has the name of a module of"):
+        find_verifier(f"{top}:Own")
