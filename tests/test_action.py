@@ -97,7 +97,7 @@ def repository(folder: Path, *versions: str) -> None:
             "| sampler | verdict | asked (V, L, K) | because |",
             marks=pytest.mark.deep,
         ),
-        ((SAMPLER.replace("verify", "check"),), "", 2, ""),
+        pytest.param((SAMPLER.replace("verify", "check"),), "", 2, "", marks=pytest.mark.deep),
     ],
 )
 def test_the_steps_of_the_action(

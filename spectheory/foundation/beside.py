@@ -10,7 +10,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager, redirect_stderr, redirect_stdout
 from typing import Any
 
-
 _KEPT: list[Any] = []
 """Streams of user code over the numbers 1 and 2, which close them when they are forgotten."""
 

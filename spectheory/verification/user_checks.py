@@ -128,25 +128,27 @@ def check_answers(
         fault = f"its answer for one tuple of drafts depends on the size of its batch, here {size}"
         check(answer(verifier.lend(*(array[part] for array in drafted))), part, fault)
     if takes_other_rows and not runs_a_sampler(verifier):
-        _check_beside_other_rows(verifier, [array[:BESIDE_OTHERS] for array in drafted], tolerance)
+        _check_beside_other_rows(verifier, [array[:BESIDE_OTHERS] for array in drafted], first, tolerance)
     return lambda: check_again(verifier.lend(*drafted))
 
 
-def _check_beside_other_rows(verifier: UserVerifier, drafted: Sequence[Array], tolerance: float) -> None:
+def _check_beside_other_rows(
+    verifier: UserVerifier, drafted: Sequence[Array], first: _Answer, tolerance: float
+) -> None:
     """Refuse a verifier whose answer depends on the rows of the other tuples of its batch.
 
     The same drafts have the rows of three other models: all of them are others, those behind the first
-    token, or those of the draft model.  Each is asked about alone, and then all of them in one batch.
+    token, or those of the draft model.  Each is asked about alone, and then all of them in one batch, with
+    those that ``first`` is the answer to.
     """
     paths, target_rows, draft_rows = drafted
     xp, count = namespace(paths), len(paths)
     models = [
-        (target_rows, draft_rows),
         (_other_rows(target_rows), _other_rows(draft_rows)),
         (_other_rows(target_rows, 1), _other_rows(draft_rows, 1)),
         (target_rows, _other_rows(draft_rows)),
     ]
-    alone = []
+    alone = [(target_rows, draft_rows, first)]
     for target, draft in models:
         try:
             alone.append(
@@ -159,7 +161,7 @@ def _check_beside_other_rows(verifier: UserVerifier, drafted: Sequence[Array], t
     together = _answers(verifier, [batch], tolerance)[0]
     for number, answer in enumerate(answers):
         part = slice(number * count, (number + 1) * count)
-        differs = _differs(together, answer, part, tolerance)
+        differs = _differs(together, answer.of(slice(count)), part, tolerance)
         if differs.any():
             raise InvalidOutcomeError(
                 f"verifier {verifier.name!r} is not a function of its inputs: its answer for one tuple of "
@@ -340,6 +342,10 @@ class _Answer(NamedTuple):
 
     stop_probs: Array
     joint: dict[tuple[int, int], Array]
+
+    def of(self, tuples: Any) -> _Answer:
+        """The answer to some of the tuples."""
+        return _Answer(self.stop_probs[tuples], {stop: joint[tuples] for stop, joint in self.joint.items()})
 
 
 def _answers(

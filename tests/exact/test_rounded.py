@@ -183,6 +183,7 @@ def test_a_law_of_rare_drafts_is_judged_by_its_weight(arithmetic: str) -> None:
     assert certify_rounded(verifiers["token"], pair, WithoutReplacement((2,)), arithmetic).is_valid
 
 
+@pytest.mark.deep
 def test_random_pairs_state_their_law_and_depend_on_their_seed_alone() -> None:
     found = [certified("token", cases=8, seed=seed) for seed in (1, 1, 2)]
     assert found[0] == found[1] != found[2]

@@ -60,7 +60,7 @@ def test_a_stream_over_the_number_of_stdout_is_kept(monkeypatch: pytest.MonkeyPa
     """Forgotten, it closes what the number stands for."""
     monkeypatch.setattr("spectheory.foundation.beside._KEPT", kept := [])
     with printed_beside():
-        sys.stdout = opened = open(1, "w", closefd=False)
+        sys.stdout = opened = open(1, "w", closefd=False)  # noqa: SIM115
     with printed_beside():
         sys.stdout = io.StringIO()
     assert kept == [opened]

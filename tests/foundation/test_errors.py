@@ -27,7 +27,7 @@ def raised_on_purpose() -> set[type]:
     found, waiting = set(), [errors.InvalidInputError, errors.ComputationError, errors.Notice]
     while waiting:
         found.add(one := waiting.pop())
-        waiting += [each for each in one.__subclasses__() if each.__module__.startswith("spectheory.")]
+        waiting += [each for each in one.__subclasses__() if str(each.__module__).startswith("spectheory.")]
     return found
 
 

@@ -172,14 +172,15 @@ def best_of(pair: ModelPair, process: DraftProcess) -> Fraction:
 
 
 def parametrized_by_group(*, has_optimum: bool = False) -> pytest.MarkDecorator:
-    """One test per group of the table.
+    """One test per group of the table; every third is quick.
 
     Args:
         has_optimum: only groups with a case whose multi-path program is small enough.
     """
+    quick = groups().keys() - {"uniform_4_2"}
     chosen = [
-        pytest.param(key, marks=pytest.mark.deep) if key in {*deep_groups(), "uniform_4_2"} else key
-        for key, cases in every_group().items()
+        key if number % 3 == 0 and key in quick else pytest.param(key, marks=pytest.mark.deep)
+        for number, (key, cases) in enumerate(every_group().items())
         if not has_optimum or any(case.has_optimum for case in cases)
     ]
     return pytest.mark.parametrize("group", chosen)

@@ -109,7 +109,10 @@ def assert_same(name: str, backend: str, tolerance: float) -> None:
     torch.testing.assert_close(*rows, rtol=0, atol=tolerance)
 
 
-@pytest.mark.parametrize("name", ["multi_round", pytest.param("greedy_multipath", marks=pytest.mark.deep)])
+@pytest.mark.parametrize(
+    "name",
+    ["token", *(pytest.param(name, marks=pytest.mark.deep) for name in ("multi_round", "greedy_multipath"))],
+)
 def test_compiled_verifiers_are_the_same(name: str) -> None:
     assert_same(name, "eager", 1e-15)
 

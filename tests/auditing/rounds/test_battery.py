@@ -94,6 +94,7 @@ def second_draft_row(paths: Any, target: Any, draft: Any, generator: Any, most: 
     return [int(torch.multinomial(row, 1, generator=generator))]
 
 
+@pytest.mark.deep
 def test_trees_have_their_pairs_in_every_shape() -> None:
     """A third child that is tested against the row of the second shows; one path has no more pairs."""
     for shape in ((4, 1), (3, 1), (5, 2)):

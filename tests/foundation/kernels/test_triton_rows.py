@@ -153,6 +153,7 @@ def test_the_kernels_are_launched(kernels: ModuleType) -> None:
     assert called == {"residual_mass", "residual_at_stops", "draw"}
 
 
+@pytest.mark.deep
 def test_a_wrong_kernel_is_found(kernels: ModuleType) -> None:
     """It draws the correction token from the target's row."""
 

@@ -94,7 +94,7 @@ def test_min_cut_is_the_transport_optimum_for_any_law(first: int) -> None:
         assert_solved(programs[0], exact, programs[1], otm_optimum(row, draft_law=floats))
 
 
-@shares(range(0, 210, 30), quick=3)
+@shares(range(0, 210, 30), quick=2)
 def test_iid_law_is_the_product_program(first: int) -> None:
     """The law of Iid(K), spelled out, gives what the program of K i.i.d. drafts and the sorted cut give, and
     that program's exact and float points are optimal: 210 pairs, 30 per test."""
