@@ -176,8 +176,9 @@ class _Found:
                 else:
                     runs = call_twice(*_prepared(sampler, question))
                     if runs >= MAX_RUNS_OF_TWO_CALLS:
-                        words = f"the law of two calls in a row, {question.words} on {question.name}"
-                        self._note_left_out(words, f"it has {MAX_RUNS_OF_TWO_CALLS} branches or more")
+                        words = "the law of two calls in a row"
+                        where = f"{question.words} on {question.name}"
+                        self._note_left_out(words, f"{MAX_RUNS_OF_TWO_CALLS} branches or more, {where}")
             except NotEnumerableError as error:
                 self.refused.append(error)
         if isinstance(sampler, DraftingRound) and sampler.signature_name == ROUND_BATCH:

@@ -6,8 +6,8 @@ from typing import Any
 import numpy as np
 import torch
 
-from spectheory import certify, instances
-from spectheory.auditing.rounds.battery import audit_pairs
+from spectheory import audit, certify, instances
+from spectheory.auditing.rounds.battery import audit_pairs, random_dyadic
 from spectheory.auditing.rounds.joint_laws import marginal, total_variation
 from spectheory.auditing.rounds.questions import Question
 from spectheory.auditing.rounds.two_calls import (
@@ -120,3 +120,22 @@ def test_total_variation_is_a_metric_up_to_1() -> None:
             assert total_variation(a, b) == total_variation(b, a)
             assert (total_variation(a, b) == 1) is not any(a.get(key, 0) * b.get(key, 0) for key in {*a, *b})
             assert all(total_variation(a, b) <= total_variation(a, c) + total_variation(c, b) for c in laws)
+
+
+def draws_everything(paths: Any, target: Any, draft: Any, generator: Any) -> list[int]:
+    """Every correction is drawn before the first coin."""
+    left = torch.cat([(target[0, :-1] - draft[0]).clamp(min=0) + 1e-9 * target[0, :-1], target[0, -1:]])
+    drawn = [int(torch.multinomial(row, 1, generator=generator)) for row in left]
+    for place, token in enumerate(paths[0].tolist()):
+        if torch.rand((), generator=generator) * draft[0, place, token] >= target[0, place, token]:
+            return [*paths[0, :place].tolist(), drawn[place]]
+    return [*paths[0].tolist(), drawn[-1]]
+
+
+def test_the_scope_says_where_the_law_of_two_calls_is_not_known() -> None:
+    """The partner has few branches."""
+    for sampler, is_open in ((draws_everything, True), (token_verification, False)):
+        found = audit(sampler, {"three": random_dyadic(3, 3, 2)}, num_drafts=[1])
+        words = "the law of two calls in a row: 100 branches or more, 1 independent path on three"
+        assert (words in found.scope.refused) is is_open
+        assert ("left out: the law of two calls in a row" in found.headline()) is is_open
