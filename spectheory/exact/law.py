@@ -365,12 +365,12 @@ def law_of(
         check_again()
     law = OutputLaw(*problem, summed, undefined, assumed)
     if of_user:
-        _check_as_bound_to_models(law, enumerated.tuples(problem.pair, size), enumerated, tolerance)
+        _check_as_bound_to_models(law, lambda: enumerated.tuples(problem.pair, size), enumerated, tolerance)
     return law
 
 
 def _check_as_bound_to_models(
-    law: OutputLaw, chunks: Iterable[DraftTuples], enumerated: DraftProcess, tolerance: float
+    law: OutputLaw, chunks: Callable[[], Iterable[DraftTuples]], enumerated: DraftProcess, tolerance: float
 ) -> None:
     """Refuse a verifier that is lossless only as its ``bind`` prepares it for an enumerated pair.
 
@@ -379,24 +379,22 @@ def _check_as_bound_to_models(
     unbound, slack = getattr(law.verifier, "unbound", None), float_tolerance(law.pair, tolerance)
     if unbound is None or law.total_variation > slack:
         return
-    try:
-        on_models = Problem(
-            getattr(law.verifier, "on_models", None) or unbound.before_bind().bind(law.process),
-            law.pair,
-            law.process,
-        )
-        found = _sum_outcomes(Evaluator.of(on_models, enumerated), law.pair, chunks, tolerance)
-    except InvalidInputError as error:
-        if isinstance(error, InvalidOutcomeError) and error.__cause__ is None:
-            raise  # not a failure of user code, but an answer that is not a law
-        return
-    defect = OutputLaw(*on_models, *found).total_variation
-    if defect > slack:
-        raise InvalidOutcomeError(
-            f"verifier {law.verifier.name!r} is lossless as bind(process, pair) prepares it, but not as "
-            f"bind(process) does, as language models are verified (total variation {number_text(defect)} on "
-            "this pair); return the same algorithm from both, or judge what bind returns by itself"
-        )
+    for bound in getattr(law.verifier, "on_models", ()):
+        on_models = Problem(bound, law.pair, law.process)
+        try:
+            found = _sum_outcomes(Evaluator.of(on_models, enumerated), law.pair, chunks(), tolerance)
+        except InvalidInputError as error:
+            if isinstance(error, InvalidOutcomeError) and error.__cause__ is None:
+                raise  # not a failure of user code, but an answer that is not a law
+            continue
+        defect = OutputLaw(*on_models, *found).total_variation
+        if defect > slack:
+            raise InvalidOutcomeError(
+                f"verifier {law.verifier.name!r} is lossless as bind(process, pair) prepares it, but not as "
+                f"bind(process) does, as language models are verified (total variation "
+                f"{number_text(defect)} on this pair); return the same algorithm from both, or judge what "
+                "bind returns by itself"
+            )
 
 
 def _counted(

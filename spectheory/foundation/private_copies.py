@@ -55,7 +55,8 @@ class PrivateCopy(NamedTuple):
         """Put other entries into theirs, which user code may have locked against writing."""
         if not is_torch_array(self.theirs):
             self.theirs.flags.writeable = True
-        self.theirs[...] = entries
+        # A tensor of torch may have been told to record gradients.
+        (self.theirs.detach() if is_torch_array(self.theirs) else self.theirs)[...] = entries
 
     def is_unchanged(self) -> bool:
         """Whether theirs is as it was; not asked of an accelerator, which would have to be waited for."""

@@ -44,6 +44,9 @@ def check_function_of_inputs(problem: Problem, leaves: np.ndarray, tolerance: fl
     drafted = Evaluator.of(problem, problem.process).tuples(leaves)[1:]
     # What ``bind`` prepared for a pair may know the rows of that pair only.
     is_of_pair = getattr(problem.verifier, "unbound", None) is not None
+    for bound in getattr(problem.verifier, "on_models", ()):
+        if isinstance(bound, UserVerifier):
+            check_beside_other_rows(bound, drafted, tolerance)
     return check_answers(problem.verifier, drafted, tolerance, takes_other_rows=not is_of_pair)
 
 
@@ -127,45 +130,46 @@ def check_answers(
         part = xp.asarray(np.arange(size) % count, device=drafted[0].device)
         fault = f"its answer for one tuple of drafts depends on the size of its batch, here {size}"
         check(answer(verifier.lend(*(array[part] for array in drafted))), part, fault)
-    if takes_other_rows and not runs_a_sampler(verifier):
-        _check_beside_other_rows(verifier, [array[:BESIDE_OTHERS] for array in drafted], first, tolerance)
+    if takes_other_rows:
+        check_beside_other_rows(verifier, drafted, tolerance)
     return lambda: check_again(verifier.lend(*drafted))
 
 
-def _check_beside_other_rows(
-    verifier: UserVerifier, drafted: Sequence[Array], first: _Answer, tolerance: float
-) -> None:
-    """Refuse a verifier whose answer depends on the rows of the other tuples of its batch.
+def check_beside_other_rows(verifier: UserVerifier, drafted: Sequence[Array], tolerance: float) -> None:
+    """Refuse a verifier whose answer depends on the rows of the other tuples of its batch, or of before.
 
     The same drafts have the rows of three other models: all of them are others, those behind the first
-    token, or those of the draft model.  Each is asked about alone, and then all of them in one batch, with
-    those that ``first`` is the answer to.
+    token, or those of the draft model.  Each is asked about alone, of a verifier that was bound anew, and
+    then all of them in one batch.
     """
-    paths, target_rows, draft_rows = drafted
-    xp, count = namespace(paths), len(paths)
-    models = [
+    if runs_a_sampler(verifier):
+        return
+    paths, target_rows, draft_rows = (array[:BESIDE_OTHERS] for array in drafted)
+    xp, count, alone = namespace(paths), len(paths), []
+    for target, draft in (
+        (target_rows, draft_rows),
         (_other_rows(target_rows), _other_rows(draft_rows)),
         (_other_rows(target_rows, 1), _other_rows(draft_rows, 1)),
         (target_rows, _other_rows(draft_rows)),
-    ]
-    alone = [(target_rows, draft_rows, first)]
-    for target, draft in models:
+    ):
         try:
-            alone.append(
-                (target, draft, _answers(verifier, [verifier.lend(paths, target, draft)], tolerance)[0])
-            )
+            fresh = verifier.bound_anew()
+            assert isinstance(fresh, UserVerifier)
+            (answer,) = _answers(fresh, [fresh.lend(paths, target, draft)], tolerance)
         except InvalidInputError:  # it takes no other rows: what it says of those of the pair is judged
             continue
+        alone.append((target, draft, answer))
+    if not alone:
+        return
     targets, drafts, answers = zip(*alone, strict=True)
     batch = verifier.lend(xp.concat([paths] * len(alone)), xp.concat(targets), xp.concat(drafts))
-    together = _answers(verifier, [batch], tolerance)[0]
+    (together,) = _answers(verifier, [batch], tolerance)
     for number, answer in enumerate(answers):
-        part = slice(number * count, (number + 1) * count)
-        differs = _differs(together, answer.of(slice(count)), part, tolerance)
+        differs = _differs(together, answer, slice(number * count, (number + 1) * count), tolerance)
         if differs.any():
             raise InvalidOutcomeError(
                 f"verifier {verifier.name!r} is not a function of its inputs: its answer for one tuple of "
-                "drafts depends on the rows of the other tuples of the batch (drafts "
+                "drafts depends on the rows of the other tuples of the batch, or of a call before (drafts "
                 f"{paths[int(first_true(differs))].tolist()}); compute it from the rows of its own tuple"
             )
 
@@ -342,10 +346,6 @@ class _Answer(NamedTuple):
 
     stop_probs: Array
     joint: dict[tuple[int, int], Array]
-
-    def of(self, tuples: Any) -> _Answer:
-        """The answer to some of the tuples."""
-        return _Answer(self.stop_probs[tuples], {stop: joint[tuples] for stop, joint in self.joint.items()})
 
 
 def _answers(

@@ -256,12 +256,14 @@ class UserVerifier(Verifier):
     Attributes:
         user_object: the object.
         unbound: the verifier whose ``bind`` this is the result of; ``None`` where user code has none.
-        on_models: what its ``bind`` returned without a pair; ``None`` where it refused.
+        process: the draft process of that ``bind``.
+        on_models: what ``bind`` returned without a pair, of the object and of a copy that has seen none.
         asked_sizes: how many checks have asked it about batches of other sizes, shared with its copies.
     """
 
     unbound: UserVerifier | None = None
-    on_models: Verifier | None = None
+    process: DraftProcess | None = None
+    on_models: Sequence[Verifier] = ()
 
     def __init__(self, user_object: Any, name: str | None = None) -> None:
         self.user_object = user_object
@@ -292,11 +294,11 @@ class UserVerifier(Verifier):
             bind = getattr(self.user_object, "bind", None)
         if bind is None:
             return self
-        on_models = None
-        if pair is not None:
+        on_models = []
+        for asked in () if pair is None else (self.before_bind(), self):
             with suppress(InvalidInputError):
-                on_models = self.before_bind().bind(process)
-        process, pair = copies_of(process), copies_of(pair)
+                on_models.append(asked.bind(process))
+        given, process, pair = process, copies_of(process), copies_of(pair)
         before = _attributes_of_classes(self.user_object)
         with users_code(f"bind of verifier {self.name!r}", bind):
             bound = bind(process, pair)
@@ -314,8 +316,8 @@ class UserVerifier(Verifier):
         judged = found.user_object if type(found) is UserVerifier else found
         result = self if bound is self.user_object else UserVerifier(judged, named)
         if _has_own_bind(self.user_object):
-            result.unbound = self
-            result.on_models = on_models
+            result.unbound, result.process = self, given
+            result.on_models = [found for found in on_models if found is not self]
         return result
 
     def again(self) -> UserVerifier:
@@ -323,6 +325,12 @@ class UserVerifier(Verifier):
         found = UserVerifier(self.user_object, self.name)
         found.asked_sizes, found._as_it_was = self.asked_sizes, self._as_it_was
         return found
+
+    def bound_anew(self) -> Verifier:
+        """The same, bound once more without a pair, so that it was not asked; itself without ``bind``."""
+        if self.unbound is None or self.process is None:
+            return self
+        return self.unbound.before_bind().bind(self.process)
 
     def before_bind(self) -> UserVerifier:
         """The verifier with a copy of the object as it was, where it has a ``bind``, which may change it."""

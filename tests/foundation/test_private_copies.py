@@ -43,3 +43,10 @@ def test_numbers_themselves_are_made_anew(kind: type) -> None:
         number._numerator = 5
     assert not copy.is_unchanged()
     assert copy.ours[0, 0] == fmpq(1, 3)
+
+
+def test_a_tensor_that_records_gradients_is_overwritten() -> None:
+    copy = PrivateCopy.lent(torch.zeros(2))
+    copy.theirs.requires_grad_(True)
+    copy.overwrite(torch.ones(2))
+    assert copy.theirs.tolist() == [1, 1]

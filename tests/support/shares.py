@@ -23,7 +23,9 @@ ONE_IN = {
     "auditing/rounds/test_later_drafts.py": {
         "test_coins_of_later_drafts": 7,
         "test_every_place_of_three_drafts_is_rejected_in_a_batch": 3,
-        "test_requests_that_share_the_coin_of_a_later_draft": 2,
+        "test_requests_that_share_the_coin_of_a_later_draft": 4,
+        "test_rows_of_several_paths_are_not_all_sixteenths": 3,
+        "test_requests_in_batches_that_are_greedy_or_rounded": 3,
     },
     "auditing/rounds/test_two_rounds.py": {"test_requests_that_accept_different_numbers": 3},
     "auditing/subjects/adapters/test_accepted_counts.py": {"test_one_path": 5},

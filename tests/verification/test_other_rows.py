@@ -58,7 +58,7 @@ def bonus_of_first(paths: Any, target_rows: Any, draft_rows: Any) -> Any:
 
 @pytest.mark.parametrize("change", [root_of_first, rolled, equal_drafts_once, bonus_of_first])
 def test_rows_of_other_requests_are_none_of_its_own(change: Change) -> None:
-    with pytest.raises(InvalidOutcomeError, match="depends on the rows of the other tuples of the batch"):
+    with pytest.raises(InvalidOutcomeError, match="depends on the rows of the other tuples of the batch, or"):
         certify(Changed(change), PAIR, with_optimum=False)
 
 
@@ -199,3 +199,62 @@ def test_an_output_that_is_never_made_is_a_defect_however_rare() -> None:
         found = certify(Undefined(prob), instances.equal_models(1).to_float(), with_optimum=False)
         assert found.undefined == pytest.approx(prob)
         assert found.is_valid is is_valid
+
+
+class KeepsByTokens(UserToken):
+    """What ``bind`` returns keeps its answers by the drafted tokens."""
+
+    def bind(self, process: Any, pair: Any = None) -> Any:
+        bound = KeepsByTokens()
+        bound.kept = {}  # type: ignore[attr-defined]
+        return bound
+
+    def outcome(self, paths: Any, target_rows: Any, draft_rows: Any) -> Outcome:
+        target_rows, draft_rows = target_rows.copy(), draft_rows.copy()
+        for path, *rows in zip(paths, target_rows, draft_rows, strict=True):
+            kept = self.kept.setdefault(path.tobytes(), [row.copy() for row in rows])  # type: ignore[attr-defined]
+            for row, before in zip(rows, kept, strict=True):
+                row[...] = before
+        return super().outcome(paths, target_rows, draft_rows)
+
+
+class BindsAndLooksAside(Changed):
+    """With a ``bind``, and the first request's root for all; without a pair only, if it is told so."""
+
+    def __init__(self, is_for_models: bool) -> None:
+        super().__init__(root_of_first)
+        self.is_for_models = is_for_models
+
+    def bind(self, process: Any, pair: Any = None) -> Any:
+        return UserToken() if self.is_for_models and pair is not None else self
+
+
+class IsRightAsACopy(Sticky):
+    """A copy has another parameter, which the object's own ``bind`` without a pair does not have."""
+
+    right = True
+
+    def __init__(self) -> None:
+        self.right = False
+
+    def __getstate__(self) -> Any:
+        return {}
+
+    def bind(self, process: Any, pair: Any = None) -> Any:
+        bound = Sticky()
+        bound.pair = pair or (PAIR if self.right else None)
+        return bound
+
+
+@pytest.mark.parametrize(
+    ("verifier", "said"),
+    [
+        (KeepsByTokens(), "or of a call before"),
+        (BindsAndLooksAside(False), "of the other tuples of the batch"),
+        (BindsAndLooksAside(True), "of the other tuples of the batch"),
+        (IsRightAsACopy(), "or of a call before"),
+    ],
+)
+def test_what_bind_returns_for_language_models_is_looked_at(verifier: Any, said: str) -> None:
+    with pytest.raises(InvalidOutcomeError, match=said):
+        certify(verifier, PAIR, with_optimum=False)

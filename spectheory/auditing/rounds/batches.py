@@ -65,6 +65,17 @@ BESIDE_THREE = Row(
     _sixteenths((10, 2, 4), (2, 4, 10), (1, 12, 3)),
 )
 """Every one of the three drafts can be rejected."""
+SMALL = Row(
+    torch.tensor([0]),
+    torch.tensor([[0.02, 0.04, 0.94], [0.02, 0, 0.98]]),
+    torch.tensor([[0.94, 0.02, 0.04]]),
+)
+BESIDE_SMALL = Row(
+    torch.tensor([0]),
+    torch.tensor([[1, 0, 2], [0.02, 2.98, 0]]) / 3,
+    torch.tensor([[3, 1, 3]]) / 7,
+)
+"""Small probabilities, zeros, thirds and sevenths, which half precision rounds."""
 
 
 def _of_paths(seed: int, *paths: tuple[int, ...]) -> Request:
@@ -175,6 +186,9 @@ def _batches(mixes: Sequence[str]) -> Iterator[tuple[str, tuple[Row, Row]]]:
     }
     for batch in ((short, beside), (SECOND, FIRST), (THREE, BESIDE_THREE)):
         yield EQUAL, batch
+    yield EQUAL, (SMALL, BESIDE_SMALL)
+    for one, other in ((short, beside), (FIRST, SECOND)):
+        yield EQUAL, (one, one._replace(draft_probs=other.draft_probs))
     yield from _of_kinds(kinds, mixes)
     for one, other in ((short, beside), (two, other_two), (BESIDE_LONG, LONG)):
         for batch in _alike(one, other):
@@ -195,7 +209,9 @@ def _alike(one: Row, other: Row) -> Iterator[tuple[Row, Row]]:
 def _greedy_batches(mixes: Sequence[str]) -> list[tuple[Row, Row]]:
     """A greedy request beside a sampled one, and two greedy ones; in the other kinds of batches too."""
     rejected, accepted = FIRST._replace(is_greedy=True), _accepted_greedily(FIRST)
-    pairs = [(rejected, SECOND), (accepted, SECOND), (rejected, accepted)]
+    at_once = SECOND._replace(is_greedy=True)  # its first draft is not the likeliest token
+    pairs = [(rejected, SECOND), (accepted, SECOND), (rejected, accepted), (at_once, FIRST)]
+    pairs += [(_cut(at_once, 1), _cut(FIRST, 1)), (_accepted_greedily(THREE), BESIDE_THREE)]
     if "ragged" in mixes:
         two, long = _behind_the_first(BESIDE_LONG), LONG._replace(is_greedy=True)
         pairs += [(long, two), (_cut(accepted, 1), LONG), (long, rejected)]
@@ -208,6 +224,11 @@ def _greedy_batches(mixes: Sequence[str]) -> list[tuple[Row, Row]]:
 def _accepted_greedily(row: Row) -> Row:
     """A greedy request whose drafts are the likeliest tokens."""
     return row._replace(draft_tokens=row.target_probs[:-1].argmax(-1), is_greedy=True)
+
+
+def _twice(row: Row) -> Request:
+    """Two paths, which coincide."""
+    return Request(*(tensor[None].expand(2, *tensor.shape).contiguous() for tensor in row[:3]))
 
 
 def _one_token(request: Request) -> Request:
@@ -223,13 +244,15 @@ def _path_batches(mixes: Sequence[str]) -> Iterator[tuple[str, tuple[Request, Re
     # Of both requests the last draft, the second or the third, is accepted with a probability inside (0, 1).
     second_coins = (_of_paths(2, (2, 0), (0, 0)), _of_paths(18, (0, 1), (1, 1)))
     third_coins = (_of_paths(33, (2, 0), (2, 0), (1, 0)), _of_paths(40, (1, 0), (1, 0), (2, 0)))
+    is_mixed = "ragged" in mixes
     kinds = {
         "ragged": [(long, beside), (beside, long)],
-        "num_drafts": [(one, beside), (beside, one)],
+        "num_drafts": [(one, beside), (beside, one), *([(one, long), (long, one)] if is_mixed else [])],
     }
     for batch in ((short, beside), (beside, short), (three, equal), (long, beside_long)):
         yield EQUAL, batch
     yield EQUAL, second_coins
+    yield EQUAL, (_twice(SMALL), _twice(BESIDE_SMALL))
     for batch in (second_coins, third_coins):
         yield EQUAL, (_one_token(batch[0]), _one_token(batch[1]))
     yield from _of_kinds(kinds, mixes)

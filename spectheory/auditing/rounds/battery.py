@@ -55,6 +55,9 @@ def pairs_of_several_paths(num_drafts: int = 2) -> Mapping[str, ModelPair]:
         "random dyadic, 2 tokens": random_dyadic(1, 2, 2),
         "coins of all drafts, 4 tokens": random_dyadic(78, 4, 1),
         "first token shared, 3 tokens": with_first_token_drafted(random_dyadic(6, 3, 2)),
+        "tiny probabilities": instances.tiny_probabilities(200, 2, 2),
+        "a zero among sevenths": _with_rows(("1/3", "2/3", "0"), ("1/7", "3/7", "3/7")),
+        "hundredths": _with_rows(("1/500", "1/25", "479/500"), ("1/200", "47/50", "11/200")),
     }
     if num_drafts == 2:
         return pairs | {
@@ -177,6 +180,12 @@ def with_first_token_drafted(pair: ModelPair) -> ModelPair:
     row = np.full_like(pair.draft[0], Fraction(0))
     row[0, 0] = Fraction(1)
     return ModelPair(pair.target, (row, *pair.draft[1:]), pair.vocab)
+
+
+def _with_rows(target: tuple[str, ...], draft: tuple[str, ...]) -> ModelPair:
+    """A pair of one draft with these first rows; small probabilities, a zero and thirds stand behind it."""
+    rows = {(): target, (0,): ("1/50", "0", "49/50"), (1,): ("97/100", "1/50", "1/100"), (2,): ("1/3",) * 3}
+    return ModelPair.from_contexts(rows, {(): draft}, 1)
 
 
 def _with_second_token_drafted(pair: ModelPair) -> ModelPair:

@@ -13,6 +13,7 @@ from spectheory.auditing.rounds.batches import audit_batches
 from spectheory.auditing.rounds.battery import pairs_of_several_paths, pairs_of_shapes
 from spectheory.auditing.subjects.shipped import Shipped
 from spectheory.auditing.subjects.signatures import Request, Row
+from spectheory.auditing.subjects.specimens import batch_token_verification, recursive_rejection
 from spectheory.auditing.verdicts.audit_certificate import ARITHMETIC, DEFECT
 from spectheory.pairs.pair import ModelPair
 
@@ -156,3 +157,66 @@ def test_requests_that_share_the_coin_of_a_later_draft(number: int, length: int,
     sampler = Shipped(one_coin_for_all(number, length), "path_batch")
     audit_batches(sampler, stop_at_first=True)
     assert any("are not independent" in text for _, text in sampler.journal.findings) is finds
+
+
+def changed(paths: Any, target: Any, draft: Any, generator: Any, change: Callable[[Any, Any], Any]) -> Any:
+    """Recursive rejection, on changed rows where there are several paths."""
+    if len(paths) > 1:
+        target, draft = change(target, draft)
+    return recursive_rejection(paths, target, draft, generator)
+
+
+ROUNDED: dict[str, Callable[[Any, Any], Any]] = {
+    "draft in bfloat16": lambda target, draft: (target, draft.bfloat16().float()),
+    "draft in bytes": lambda target, draft: (target, (draft * 256).round() / 256),
+    "draft at least 0.01": lambda target, draft: (target, draft.clamp(min=0.01)),
+    "target at least 0.01": lambda target, draft: (target.clamp(min=0.01), draft),
+    "target above 0.03": lambda target, draft: (target * (target > 0.03), draft),
+    "bonus at least 0.01": lambda target, draft: (
+        torch.cat([target[:, :-1], target[:, -1:].clamp(min=0.01)], dim=1),
+        draft,
+    ),
+}
+
+
+@pytest.mark.parametrize("name", ROUNDED)
+def test_rows_of_several_paths_are_not_all_sixteenths(name: str) -> None:
+    def sampler(*given: Any) -> Any:
+        return changed(*given, change=ROUNDED[name])
+
+    pairs = pairs_of_several_paths()
+    few = {name: pairs[name] for name in ("tiny probabilities", "a zero among sevenths", "hundredths")}
+    assert audit(sampler, few, num_drafts=[2], stop_at_first=True).verdict == DEFECT
+
+
+def greedily(row: Row, wrong: str) -> list[int]:
+    """What a greedy request gets, with a mistake."""
+    best, drafted = row.target_probs.argmax(-1).tolist(), row.draft_tokens.tolist()
+    agree = next((n for n, token in enumerate(drafted) if token != best[n]), len(drafted))
+    if wrong == "takes the first" or (wrong == "takes the only one" and len(drafted) == 1):
+        agree = max(agree, 1)
+    last = agree - 1 if wrong == "the row before" and agree == 3 else agree
+    return [*drafted[:agree], best[last]]
+
+
+@pytest.mark.parametrize(
+    "wrong", ["takes the first", "takes the only one", "the row before", "samples three", "half", "fills"]
+)
+def test_requests_in_batches_that_are_greedy_or_rounded(wrong: str) -> None:
+    """The partner is token verification, in the tests of batches."""
+
+    def sampler(rows: Sequence[Row], generator: Any) -> list[list[int]]:
+        if len(rows) > 1 and wrong == "half":
+            rows = [row._replace(target_probs=row.target_probs.bfloat16().float()) for row in rows]
+        if len(rows) > 1 and wrong == "fills":
+            rows = [row._replace(target_probs=row.target_probs.clamp(min=0.01)) for row in rows]
+        if wrong == "samples three":
+            rows = [row._replace(is_greedy=row.is_greedy and len(row.draft_tokens) < 3) for row in rows]
+        found = batch_token_verification(rows, generator)
+        return [
+            greedily(row, wrong) if row.is_greedy else tokens for row, tokens in zip(rows, found, strict=True)
+        ]
+
+    shipped = Shipped(sampler, "batch", mixes=("greedy",))
+    audit_batches(shipped, stop_at_first=True)
+    assert shipped.journal.findings

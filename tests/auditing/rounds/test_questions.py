@@ -188,13 +188,13 @@ ASKED: dict[str, dict[str, Any]] = {
     "reject_children": {},
 }
 OF_BEFORE: dict[str, tuple[Any, ...]] = {
-    "sampler": (28, "6fa3ffd3", 0),
-    "sampler, K = 3": (7, "6aa3a790", 0),
+    "sampler": (34, "e0fdd6fd", 0),
+    "sampler, K = 3": (10, "1dd93487", 0),
     "sampler, trees": (21, "804bad05", 0),
     "batch": (14, "d126b133", 0),
-    "evaluate_posterior": (52, "60344f8a", 0),
-    "reject_children": (54, "e56ead4b", 4),
-    "shapes": (25, "14f1bf49"),
+    "evaluate_posterior": (65, "a3dd6d93", 0),
+    "reject_children": (58, "23ee7d38", 4),
+    "shapes": (27, "76603b16"),
 }
 
 
