@@ -535,13 +535,16 @@ def _corners() -> dict[str, ModelPair]:
 
 @cache
 def _alike() -> dict[str, ModelPair]:
-    """A pair, and pairs with other rows at one depth of one model: a kept answer is wrong for them."""
+    """A pair, and pairs with other rows at one depth of one model: a kept answer is wrong for them.
+
+    They differ little, so that a key of rounded rows is the same.
+    """
     first = instances.random_rational(400, 2, 2, zero_probability=0, equal_row_probability=0)
     found = {"alike-L2": first}
     for model in ("target", "draft"):
         levels = getattr(first, model)
         for depth, rows in enumerate(levels):
-            changed = (*levels[:depth], (2 * rows + np.roll(rows, 1, axis=-1)) / 3, *levels[depth + 1 :])
+            changed = (*levels[:depth], (999 * rows + np.roll(rows, 1, axis=-1)) / 1000, *levels[depth + 1 :])
             both = {"target": first.target, "draft": first.draft} | {model: changed}
             found[f"alike_but_{model}_{depth}-L2"] = ModelPair(**both, vocab=first.vocab)
     return found

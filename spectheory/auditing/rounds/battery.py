@@ -57,11 +57,13 @@ def pairs_of_several_paths(num_drafts: int = 2) -> Mapping[str, ModelPair]:
         "first token shared, 3 tokens": with_first_token_drafted(random_dyadic(6, 3, 2)),
         "tiny probabilities": instances.tiny_probabilities(200, 2, 2),
         "a zero among sevenths": _with_rows(("1/3", "2/3", "0"), ("1/7", "3/7", "3/7")),
-        "hundredths": _with_rows(("1/500", "1/25", "479/500"), ("1/200", "47/50", "11/200")),
+        "hundredths": _with_rows(("1/50", "1/25", "47/50"), ("47/50", "1/100", "1/20")),
+        "two coins of 2/5": _with_rows(("1/500", "1/25", "479/500"), ("1/200", "1/10", "179/200")),
     }
     if num_drafts == 2:
         return pairs | {
             "second coin, 3 tokens": random_dyadic(6, 3, 1),
+            "three tokens left, 4 tokens": random_dyadic(46, 4, 1),
             "second coin, then one token": _with_second_token_drafted(random_dyadic(2, 3, 2)),
             "first token shared, 3 drafted": with_first_token_drafted(random_dyadic(7, 2, 3)),
         }

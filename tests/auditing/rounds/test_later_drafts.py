@@ -185,7 +185,10 @@ def test_rows_of_several_paths_are_not_all_sixteenths(name: str) -> None:
         return changed(*given, change=ROUNDED[name])
 
     pairs = pairs_of_several_paths()
-    few = {name: pairs[name] for name in ("tiny probabilities", "a zero among sevenths", "hundredths")}
+    few = {
+        name: pairs[name]
+        for name in ("tiny probabilities", "a zero among sevenths", "hundredths", "two coins of 2/5")
+    }
     assert audit(sampler, few, num_drafts=[2], stop_at_first=True).verdict == DEFECT
 
 

@@ -188,13 +188,13 @@ ASKED: dict[str, dict[str, Any]] = {
     "reject_children": {},
 }
 OF_BEFORE: dict[str, tuple[Any, ...]] = {
-    "sampler": (34, "e0fdd6fd", 0),
-    "sampler, K = 3": (10, "1dd93487", 0),
+    "sampler": (37, "1f7ac6ee", 0),
+    "sampler, K = 3": (11, "7e018ed1", 0),
     "sampler, trees": (21, "804bad05", 0),
     "batch": (14, "d126b133", 0),
-    "evaluate_posterior": (65, "a3dd6d93", 0),
-    "reject_children": (58, "23ee7d38", 4),
-    "shapes": (27, "76603b16"),
+    "evaluate_posterior": (71, "39a459e5", 0),
+    "reject_children": (62, "7aa25b5d", 4),
+    "shapes": (28, "495cac8b"),
 }
 
 
