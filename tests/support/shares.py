@@ -221,7 +221,7 @@ ONE_IN = {
         "test_greedy_is_lossless_with_every_tree_ranking": 4,
     },
     "verification/algorithms/path_selection/test_leaf_rankings.py": {
-        "test_every_explicit_order_is_lossless": 0,
+        "test_every_explicit_order_is_lossless": 5,
     },
     "verification/algorithms/path_selection/test_scored_multipath.py": {
         "test_every_rule_is_lossless": 4,
