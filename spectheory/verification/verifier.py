@@ -211,11 +211,10 @@ def _has_own_bind(user_object: Any) -> bool:
 
 
 def _attributes_of_classes(user_object: Any) -> dict[tuple[type, str], int]:
-    """(class, attribute) -> which object it is, for the user's own classes of an object."""
+    """(class, attribute) -> which object it is, for the classes of an object."""
     return {
         (kind, name): id(value)
         for kind in type(user_object).__mro__
-        if not str(kind.__module__).startswith("spectheory.")
         for name, value in vars(kind).items()
         if not name.startswith("__")
     }
@@ -224,7 +223,7 @@ def _attributes_of_classes(user_object: Any) -> dict[tuple[type, str], int]:
 def _copied(user_object: Any) -> Any:
     """A copy that shares what a deep copy fails on; the object itself if it cannot be copied."""
     for copied in (deepcopy, copy):
-        with suppress(Exception):
+        with suppress(InvalidInputError), users_code("copying a verifier"):
             return copied(user_object)
     return user_object
 
@@ -299,10 +298,10 @@ class UserVerifier(Verifier):
             with suppress(InvalidInputError):
                 on_models.append(asked.bind(process))
         given, process, pair = process, copies_of(process), copies_of(pair)
-        before = _attributes_of_classes(self.user_object)
         with users_code(f"bind of verifier {self.name!r}", bind):
+            before = _attributes_of_classes(self.user_object)
             bound = bind(process, pair)
-        changed = _attributes_of_classes(self.user_object).items() - before.items()
+            changed = _attributes_of_classes(self.user_object).items() - before.items()
         if changed:
             name = sorted(str(attribute) for _, attribute in dict(changed))[0]
             raise InvalidOutcomeError(
@@ -319,12 +318,6 @@ class UserVerifier(Verifier):
             result.unbound, result.process = self, given
             result.on_models = [found for found in on_models if found is not self]
         return result
-
-    def again(self) -> UserVerifier:
-        """The verifier as it was made, which remembers of the checks so far the sizes of their batches."""
-        found = UserVerifier(self.user_object, self.name)
-        found.asked_sizes, found._as_it_was = self.asked_sizes, self._as_it_was
-        return found
 
     def bound_anew(self) -> Verifier:
         """The same, bound once more without a pair, so that it was not asked; itself without ``bind``."""
@@ -578,7 +571,7 @@ def as_verifier(candidate: Any) -> Verifier:
     """A verifier that is this package's own throughout itself, any other object as a ``UserVerifier``."""
     with users_code(f"reading the verifier {type(candidate).__name__}"):
         if type(candidate) is UserVerifier:
-            return candidate.again()
+            return UserVerifier(candidate.user_object, candidate.name)
         if issubclass(type(candidate), Verifier) and is_packages_own(candidate):
             return candidate
         if isinstance(candidate, type) or not callable(getattr(candidate, "outcome", None)):

@@ -258,3 +258,33 @@ class IsRightAsACopy(Sticky):
 def test_what_bind_returns_for_language_models_is_looked_at(verifier: Any, said: str) -> None:
     with pytest.raises(InvalidOutcomeError, match=said):
         certify(verifier, PAIR, with_optimum=False)
+
+
+class EndsTheProcess(UserToken):
+    """Asked for a copy of itself it would end with the status of a lossless verifier."""
+
+    def __deepcopy__(self, memo: Any) -> Any:
+        print("lossless on every pair")
+        raise SystemExit(0)
+
+    def __copy__(self) -> Any:
+        raise SystemExit(0)
+
+    def bind(self, process: Any, pair: Any = None) -> Any:
+        return self
+
+
+def test_a_copy_is_user_code_too(capsys: pytest.CaptureFixture[str]) -> None:
+    """What it prints is not on stdout, and what it raises ends nothing."""
+
+    assert certify(EndsTheProcess(), PAIR, with_optimum=False).is_valid
+    assert capsys.readouterr().out == ""
+
+
+def test_a_verifier_is_made_anew_from_the_users_object() -> None:
+    """Whatever user code has put into a wrapper of this package."""
+    wrapped = as_verifier(Changed(root_of_first))
+    wrapped.again = lambda: as_verifier(UserToken())  # type: ignore[attr-defined]
+    wrapped._as_it_was = UserToken()  # type: ignore[attr-defined]
+    with pytest.raises(InvalidOutcomeError, match="of the other tuples of the batch"):
+        certify(wrapped, PAIR, with_optimum=False)
