@@ -74,6 +74,9 @@ class Journal:
         primitives: the random functions that were replaced, with the law of their numbers.
         findings: defects that do not depend on the law, as (subject of the audit, text).
         undefined: the reasons why runs ended without a result.
+        raised: those of them that are exceptions of the sampler.
+        reads_greedy: whether the sampler asks which requests of a batch are greedy.
+        refused: what the sampler refuses as a whole, in words.
         runs, repeated: the number of runs, and of those that were made twice.
         pairs_of_calls: the number of runs of two consecutive calls.
     """
@@ -81,6 +84,9 @@ class Journal:
     primitives: set[str] = field(default_factory=set)
     findings: set[tuple[str, str]] = field(default_factory=set)
     undefined: set[str] = field(default_factory=set)
+    raised: set[str] = field(default_factory=set)
+    reads_greedy: bool = False
+    refused: list[str] = field(default_factory=list)
     runs: int = 0
     repeated: int = 0
     pairs_of_calls: int = 0
@@ -311,7 +317,8 @@ class _Answers(TorchFunctionMode):
             return _place(drawn, drawn_before, func)
         result = answer(self.tape, func, drawn, args, kwargs)
         self.read[state] = self.tape.call, kind, getattr(result, "numbers", None)
-        self.journal.primitives.add(_described(kind[0], result))
+        if self.tape.again is None:
+            self.journal.primitives.add(_described(kind[0], result))
         return result
 
     def _really_drawn(self, func: Any, args: Any, kwargs: Any) -> torch.Tensor:
@@ -325,7 +332,9 @@ class _Answers(TorchFunctionMode):
             self.sentinel.is_open = False
 
 
-def _place(drawn: torch.Tensor, numbers: np.ndarray, func: Any) -> RandomTensor:
+def _place(drawn: torch.Tensor, numbers: np.ndarray, func: Any) -> torch.Tensor:
+    if all(isinstance(number, float) for number in numbers.flat):  # of a run that is made again
+        return drawn.copy_(torch.from_numpy(numbers.astype(float)))
     in_place = func.__name__.endswith("_")
     return become_random(drawn, numbers) if in_place else random_tensor(numbers, drawn.dtype)
 
@@ -348,14 +357,21 @@ def filled(shape: Any, make: Callable[[], Any]) -> np.ndarray:
 
 
 def _uniform(tape: Tape, func: Any, drawn: torch.Tensor, args: Any, kwargs: Any) -> Any:
-    return _place(drawn, filled(drawn.shape, lambda: uniform_number(tape, drawn.dtype)), func)
+    return _place(drawn, _numbers(tape, drawn, lambda: uniform_number(tape, drawn.dtype)), func)
+
+
+def _numbers(tape: Tape, drawn: torch.Tensor, make: Callable[[], Any]) -> np.ndarray:
+    return filled(drawn.shape, lambda: tape.number(make))
 
 
 def _uniform_between(tape: Tape, func: Any, drawn: torch.Tensor, args: Any, kwargs: Any) -> Any:
     """``tensor.uniform_(from, to)``: torch computes u (to - from) + from."""
     ends = (*args[1:3], *([0.0, 1.0][len(args[1:3]) :]))
     low, high = kwargs.get("from", ends[0]), kwargs.get("to", ends[1])
-    numbers: Any = random_tensor(filled(drawn.shape, lambda: uniform_number(tape, drawn.dtype)), drawn.dtype)
+    handed = _numbers(tape, drawn, lambda: uniform_number(tape, drawn.dtype))
+    if tape.again is not None:
+        return _place(drawn, handed * (high - low) + low, func)
+    numbers: Any = random_tensor(handed, drawn.dtype)
     if (low, high) != (0, 1):
         numbers = numbers * (high - low) + low
     return become_random(drawn, numbers.numbers)
@@ -368,7 +384,7 @@ def _exponential(tape: Tape, func: Any, drawn: torch.Tensor, args: Any, kwargs: 
             "race of real numbers; draw them in float32"
         )
     rate = exact_number(args[1] if len(args) > 1 else kwargs.get("lambd", 1.0))
-    return become_random(drawn, filled(drawn.shape, lambda: Clock(Exponential(tape), rate)))
+    return _place(drawn, _numbers(tape, drawn, lambda: Clock(Exponential(tape), rate)), func)
 
 
 def _weight(func: Any, weight: Any) -> Fraction:
@@ -393,7 +409,7 @@ def _multinomial(tape: Tape, func: Any, drawn: torch.Tensor, args: Any, kwargs: 
                     f"torch.multinomial draws {len(places)} entries without replacement where {number} have "
                     "weight, and does not say which of the others follow; draw fewer"
                 )
-            token = tape.decide_among(left)
+            token = tape.draw_among(left)
             places[number] = token
             if not replacement:
                 left[token] = Fraction(0)
@@ -411,7 +427,7 @@ def _bernoulli(tape: Tape, func: Any, drawn: torch.Tensor, args: Any, kwargs: An
     probs = torch.broadcast_to(torch.as_tensor(given), drawn.shape)
     for place in np.ndindex(tuple(drawn.shape)):
         prob = _weight(func, probs[place].item())
-        drawn[place] = tape.decide([1 - prob, prob])
+        drawn[place] = tape.draw([1 - prob, prob])
     return drawn
 
 
@@ -424,9 +440,9 @@ def _whole_numbers(tape: Tape, func: Any, drawn: torch.Tensor, args: Any, kwargs
         high = ends.pop()
     low, high = operator.index(ends[0] if ends else low or 0), operator.index(high)
     if high - low > MAX_BRANCHES:
-        return random_tensor(filled(drawn.shape, lambda: whole_number(tape, low, high)), drawn.dtype)
+        return _place(drawn, _numbers(tape, drawn, lambda: whole_number(tape, low, high)), func)
     for place in np.ndindex(tuple(drawn.shape)):
-        drawn[place] = low + tape.decide([Fraction(1, high - low)] * (high - low))
+        drawn[place] = low + tape.draw([Fraction(1, high - low)] * (high - low))
     return drawn
 
 
@@ -451,10 +467,13 @@ _ANSWERED = {
 def _replacements(tape: Tape, journal: Journal) -> Iterator[Replacement]:
     coins = CoinGenerator(tape)
 
-    def python_uniform() -> RandomTensor:
+    def python_uniform() -> Any:
         journal.primitives.add("random.random: multiples of 2^-53")
+        drawn = tape.number(lambda: uniform_number(tape, torch.float64))
+        if isinstance(drawn, float):  # of a run that is made again
+            return drawn
         number = np.array(None, dtype=object)
-        number[()] = uniform_number(tape, torch.float64)
+        number[()] = drawn
         return random_tensor(number, torch.float64, is_python=True)
 
     seeds: dict[str, int] = {}

@@ -71,6 +71,8 @@ class Draws:
             make: makes a new number.
             seed, counter, lane: whole numbers or Triton tensors; only the last one given may be a block.
         """
+        if self.tape.again is not None:
+            raise NotEnumerableError("a run with numbers that a kernel makes is not made again with others")
         self.primitives.add(f"{name}: {law}")
         last = counter if lane is None else lane
         first = (_seed(seed), 0 if lane is None else _whole(counter))

@@ -17,18 +17,20 @@ def marginal(law: Mapping[tuple[Outcome, ...], Fraction], place: int) -> dict[Ou
 
 
 def dependence(law: Mapping[tuple[Outcome, ...], Fraction]) -> Fraction:
-    """The total variation of a law of pairs of outcomes from that of independent ones.
+    """The total variation of a law of tuples of outcomes from that of independent ones.
 
     Example:
         >>> print(dependence({("a", "x"): Fraction(1, 2), ("b", "y"): Fraction(1, 2)}))
         1/2
     """
-    product = {
-        (first, second): mass * other
-        for first, mass in marginal(law, 0).items()
-        for second, other in marginal(law, 1).items()
-    }
-    return total_variation(law, product)
+    independent: dict[tuple[Outcome, ...], Fraction] = {(): Fraction(1)}
+    for place in range(len(next(iter(law)))):
+        independent = {
+            (*before, outcome): mass * share
+            for before, mass in independent.items()
+            for outcome, share in marginal(law, place).items()
+        }
+    return total_variation(law, independent)
 
 
 def total_variation(first: Mapping[Any, Fraction], second: Mapping[Any, Fraction]) -> Fraction:

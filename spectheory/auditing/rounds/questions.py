@@ -16,7 +16,7 @@ from spectheory.auditing.subjects.shipped import Shipped
 from spectheory.auditing.subjects.signatures import deterministic_drafts
 from spectheory.exact.law import OutputLaw
 from spectheory.foundation.documents import count_text
-from spectheory.foundation.errors import InvalidInputError, InvalidOutcomeError
+from spectheory.foundation.errors import InvalidInputError
 from spectheory.foundation.exact_numbers import to_flint
 from spectheory.pairs.contexts import Context, context_number, numbered_context, prefix_numbers, rows_along
 from spectheory.pairs.drafts import DraftProcess, Iid
@@ -120,10 +120,10 @@ def drafts_and_rows(question: Question) -> Iterator[tuple[np.ndarray, np.ndarray
 def followed_law(sampler: Shipped, question: Question) -> tuple[OutputLaw, Fraction]:
     """The law of a sampler's output, and a bound on its error.
 
-    Runs without a valid output, and outputs with a token outside of the vocabulary, are undefined.
+    Runs in which the sampler fails, or returns no drafted prefix with one more token of the vocabulary, are
+    undefined.
 
     Raises:
-        InvalidOutcomeError: the sampler fails, or returns tokens that are not a drafted prefix and one more.
         NotEnumerableError: its random numbers cannot be followed.
     """
     pair, size = question.pair, question.pair.vocab_size
@@ -132,7 +132,6 @@ def followed_law(sampler: Shipped, question: Question) -> tuple[OutputLaw, Fract
     for paths, target_rows, draft_rows, prob in drafts_and_rows(question):
         for tokens, mass in sampler.law_given(paths, target_rows, draft_rows).items():
             if tokens:
-                sampler.credited_path(paths, tokens, size)
                 masses[len(tokens) - 1][context_number(tokens, size)] += prob * mass
             else:
                 undefined += prob * mass
@@ -140,18 +139,18 @@ def followed_law(sampler: Shipped, question: Question) -> tuple[OutputLaw, Fract
     return law, sampler.undecided
 
 
-def is_refused(sampler: Shipped, question: Question) -> InvalidOutcomeError | None:
-    """The error of a sampler that fails on every tuple of several drafted paths; ``None`` if on some only."""
-    error = None
+def refusal(sampler: Shipped, question: Question) -> str | None:
+    """The error of a sampler that fails in every run with several drafted paths; ``None`` if in some only."""
+    before = set(sampler.journal.undefined)
     for paths, target_rows, draft_rows, _ in drafts_and_rows(question):
         try:
-            sampler.law_given(paths, target_rows, draft_rows)
-        except InvalidOutcomeError as failure:
-            if failure.__cause__ is None:  # it returned something
-                return None
-            error = error or failure
-        except InvalidInputError:
+            law = sampler.law_given(paths, target_rows, draft_rows)
+        except InvalidInputError:  # which the question reports
             return None
-        else:
+        if any(law):
             return None
-    return error
+    reasons = sampler.journal.undefined - before
+    if not reasons or not reasons <= sampler.journal.raised:  # it returned something
+        return None
+    sampler.journal.undefined = before
+    return min(reasons)

@@ -24,6 +24,7 @@ from spectheory.auditing.tape.decisions import (
     all_runs,
 )
 from spectheory.auditing.tape.races import UndefinedDrawError
+from spectheory.foundation.errors import InvalidOutcomeError
 from spectheory.pairs.contexts import context_number
 from spectheory.pairs.pair import ModelPair
 
@@ -129,7 +130,7 @@ def _law_of_two_calls(
         outputs: tuple[Tokens, ...] = ()
         try:
             outputs = sampler.calls(Call(paths, *rows, tape, sampler.journal), times)
-        except (UndefinedDrawError, NotEnumerableError):  # which the law of one call reports
+        except (UndefinedDrawError, InvalidOutcomeError, NotEnumerableError):  # the law of one call says so
             is_known = False
         is_known &= not tape.is_approximate
         return list(tape.made), outputs

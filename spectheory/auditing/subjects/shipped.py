@@ -31,7 +31,15 @@ from spectheory.auditing.subjects.signatures import (
     verified_batch,
     with_point_mass_drafts,
 )
-from spectheory.auditing.tape.decisions import MAX_RUNS, Branch, HiddenRandomnessError, Tape, all_runs
+from spectheory.auditing.tape.decisions import (
+    MAX_RUNS,
+    Branch,
+    HiddenRandomnessError,
+    NotEnumerableError,
+    Tape,
+    all_runs,
+)
+from spectheory.auditing.tape.ordinary import ordinary_numbers
 from spectheory.auditing.tape.races import UndefinedDrawError
 from spectheory.foundation.arrays import like_rows
 from spectheory.foundation.errors import InvalidInputError, InvalidOutcomeError
@@ -116,7 +124,8 @@ class Shipped(BlackBox, Verifier):
         relaxation: the law that the sampler states, where this is not the target's; the sampler is then
             judged on the pairs ``relaxation.stated``.
         provenance: of the code, where it cannot be read from the function.
-        mixes: the kinds of batches, names of ``MIXES``; for the signatures "batch" and "path_batch".
+        mixes: the kinds of batches, names of ``KINDS`` of the signatures "batch" and "path_batch"; by default
+            all, and fewer for a library whose engine makes fewer.
         num_drafts: the numbers of paths, K, that a call can carry; by default 1, and also 2 and 3 where the
             signature has several paths.
         trees: the draft processes that the sampler is meant for, where its paths are not independent.
@@ -156,7 +165,7 @@ class Shipped(BlackBox, Verifier):
         *,
         relaxation: Relaxation | None = None,
         provenance: Provenance | None = None,
-        mixes: Sequence[str] = (),
+        mixes: Sequence[str] | None = None,
         num_drafts: Sequence[int] = (),
         trees: Sequence[DraftProcess] = (),
         box_bits: int = Tape.box_bits,
@@ -191,7 +200,7 @@ class Shipped(BlackBox, Verifier):
                 )
             self.num_drafts = (1,) if not self.has_given_drafts else self.num_drafts
             self.trees = self.trees if self.has_given_drafts else DISTINCT
-        self.relaxation, self.mixes, self.box_bits = relaxation, tuple(mixes), box_bits
+        self.relaxation, self.mixes, self.box_bits = relaxation, mixes, box_bits
         self.stand_ins, self.seeds = tuple(stand_ins), (*SEEDS, *seeds)
         self.journal = Journal()
         self.undecided = Fraction(0)
@@ -224,7 +233,8 @@ class Shipped(BlackBox, Verifier):
 
         def once(tape: Tape) -> Tokens:
             (tokens,) = self.calls(Call(paths, target_rows, draft_rows, tape, self.journal))
-            return _known(tokens, size)
+            self.credited_path(paths, _known(tokens, size), size)
+            return tokens
 
         return self._law_of_runs(once, ())
 
@@ -247,7 +257,12 @@ class Shipped(BlackBox, Verifier):
                 return once(tape)
             except UndefinedDrawError as error:
                 self.journal.undefined.add(str(error))
-                return nothing
+            except InvalidOutcomeError as error:
+                _must_fail_again(once, tape, error)
+                self.journal.undefined.add(str(error))
+                if error.__cause__ is not None:
+                    self.journal.raised.add(str(error))
+            return nothing
 
         law: dict[T, Fraction] = defaultdict(Fraction)
         undecided = Fraction(0)
@@ -318,6 +333,8 @@ class Shipped(BlackBox, Verifier):
     ) -> tuple[dict[tuple[Tokens, ...], Fraction], Fraction]:
         """The probability of every output of a batch, and of runs with a box's answer.
 
+        The output of a request is () where it has no valid one, and in all runs in which the sampler fails.
+
         Args:
             rows: the requests.
             behind: the decisions of another call with these requests, for the law of the call after it.
@@ -338,10 +355,10 @@ class Shipped(BlackBox, Verifier):
 
         def decisions(tape: Tape) -> list[Branch] | None:
             try:
-                self._batches(tape, rows, 1)
-            except UndefinedDrawError:
+                found = self._batches(tape, rows, 1)
+            except (UndefinedDrawError, InvalidOutcomeError):
                 return None
-            return list(tape.made)
+            return list(tape.made) if any(found) else None
 
         runs = (run.result for run in all_runs(decisions, self.max_runs))
         return next(made for made in runs if made is not None)
@@ -356,7 +373,35 @@ class Shipped(BlackBox, Verifier):
                 seeds.append(call.generator.initial_seed())
             call.check_inputs()
         check_seeds(self.journal, tape, seeds)
-        return tuple(_known(self.tokens(tokens), size) for tokens in found)
+        return tuple(self._valid(row, tokens, size) for row, tokens in zip(rows, found, strict=True))
+
+    def _valid(self, row: Row | Request, returned: Any, size: int) -> Tokens:
+        """The tokens of a request, () where they are not a drafted prefix and one more token."""
+        paths = row.draft_tokens[None] if isinstance(row, Row) else row.paths
+        try:
+            tokens = _known(self.tokens(returned), size)
+            self.credited_path(paths.numpy(), tokens, size)
+        except (UndefinedDrawError, InvalidOutcomeError) as error:
+            self.journal.undefined.add(str(error))
+            return ()
+        return tokens
+
+
+def _must_fail_again(once: Callable[[Tape], Any], tape: Tape, error: InvalidOutcomeError) -> None:
+    """Make a run that failed again, with ordinary numbers in place of stand-ins.
+
+    Raises:
+        NotEnumerableError: the run does not fail then, or in another way, or cannot be made again.
+    """
+    try:
+        once(Tape((), again=ordinary_numbers(tape)))
+    except (InvalidOutcomeError, UndefinedDrawError) as again:
+        if type(again.__cause__) is type(error.__cause__):
+            return
+    raise NotEnumerableError(
+        f"{error}; the same run with ordinary numbers does not fail like this, so the failure may be due to "
+        "how random numbers are followed"
+    )
 
 
 def _known(tokens: Tokens, size: int) -> Tokens:

@@ -266,10 +266,25 @@ def _reject_children(function: Callable[..., Any], call: Call) -> list[int]:
 
 
 def _uniform(call: Call, shape: tuple[int, ...]) -> Any:
-    return random_tensor(filled(shape, lambda: uniform_number(call.tape, torch.float32)), torch.float32)
+    coins = filled(shape, lambda: call.tape.number(lambda: uniform_number(call.tape, torch.float32)))
+    if call.tape.again is not None:
+        return torch.from_numpy(coins.astype(np.float32))
+    return random_tensor(coins, torch.float32)
 
 
-class Row(NamedTuple):
+class _Row(NamedTuple):
+    draft_tokens: torch.Tensor
+    target_probs: torch.Tensor
+    draft_probs: torch.Tensor
+    is_greedy: bool = False
+    padding: int = 0
+
+
+_READ: set[str] = set()
+"""The fields that a sampler has asked for, of those that not every sampler knows."""
+
+
+class Row(_Row):
     """One request of a batch.
 
     Attributes:
@@ -280,11 +295,10 @@ class Row(NamedTuple):
         padding: the number of placeholders, -1, after the drafted tokens; they must be rejected.
     """
 
-    draft_tokens: torch.Tensor
-    target_probs: torch.Tensor
-    draft_probs: torch.Tensor
-    is_greedy: bool = False
-    padding: int = 0
+    @property
+    def is_greedy(self) -> bool:  # type: ignore[override]
+        _READ.add("is_greedy")
+        return self[3]
 
 
 class Request(NamedTuple):
@@ -321,10 +335,12 @@ def verified_batch(function: Callable[..., Any], call: Call, rows: Sequence[Any]
         for name, tensor in zip(row._fields[:3], row[:3], strict=True)
     }
     handed = list(rows)
+    _READ.clear()
     with call.inputs(**tensors):
         # All of them before the first is read: requests may share the memory of their tokens.
         returned = list(islice(function(handed, call.generator), MOST_TOKENS))
         found = list(map(_token_list, returned))
+    call.journal.reads_greedy |= "is_greedy" in _READ
     if list(map(id, handed)) != list(map(id, rows)):
         call.journal.findings.add(("contract", "its argument rows is changed in place"))
     if len(found) != len(rows):

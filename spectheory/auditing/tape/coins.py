@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from spectheory.auditing.tape.decisions import JUDGE_BY_SAMPLES, Interval, NotEnumerableError, Tape
+from spectheory.auditing.tape.races import UndefinedDrawError
 from spectheory.foundation.errors import InvalidInputError
 from spectheory.foundation.exact_numbers import exact_number
 
@@ -144,6 +145,10 @@ class Coin:
     def __repr__(self) -> str:
         raise NotEnumerableError(f"a random number is written as text; {JUDGE_BY_SAMPLES}")
 
+    def ordinary(self) -> float:
+        """A float that the coin may be."""
+        return float(self._scale * (self._uniform.low + self._uniform.high) / 2 + self._shift)
+
 
 class CoinGenerator:
     """Replaces a ``numpy.random.Generator`` or a ``random.Random``: its numbers are coins.
@@ -163,11 +168,14 @@ class CoinGenerator:
         if others:
             raise NotEnumerableError(f"random() with {', '.join(others)} is not enumerated; leave it out")
         if size is None:
-            return Coin(_Uniform(self.tape))
-        coins = np.empty(size, dtype=object)
+            return self._coin()
+        coins = np.empty(size, dtype=object if self.tape.again is None else float)
         for index in np.ndindex(coins.shape):
-            coins[index] = Coin(_Uniform(self.tape))
+            coins[index] = self._coin()
         return coins
+
+    def _coin(self) -> Any:
+        return self.tape.number(lambda: Coin(_Uniform(self.tape)))
 
     def uniform(self, low: Any = 0, high: Any = 1, size: Any = None) -> Any:
         """Uniform numbers on [low, high)."""
@@ -197,7 +205,7 @@ class CoinGenerator:
             raise InvalidInputError(f"choice() was given {len(values)} values and {len(p)} probabilities")
         excess, tolerance = sum(self._weights(p), Fraction(0)) - 1, _sum_tolerance(p)
         if abs(excess) > tolerance:
-            raise InvalidInputError(
+            raise UndefinedDrawError(
                 f"choice() was given probabilities whose sum differs from 1 by {float(excess):.2g}; numpy "
                 f"takes a difference of at most {tolerance:.2g}"
             )
@@ -241,10 +249,10 @@ class CoinGenerator:
         *others, _ = self._weights(pvals)
         left = 1 - sum(others, Fraction(0))
         if left < -MULTINOMIAL_TOLERANCE or any(weight < 0 for weight in others):
-            raise InvalidInputError(
+            raise UndefinedDrawError(
                 f"multinomial() was given probabilities of which all but the last sum to {float(1 - left)}"
             )
-        counts[self.tape.decide_among([*others, max(left, Fraction(0))])] = 1
+        counts[self.tape.draw_among([*others, max(left, Fraction(0))])] = 1
         return counts
 
     def _one_of_equal(self, number: int) -> int:
@@ -259,7 +267,10 @@ class CoinGenerator:
         return [_exact(weight, "used as a weight", self.tape) or Fraction(0) for weight in weights]
 
     def _one_of(self, weights: Any) -> int:
-        return self.tape.decide_among(self._weights(weights))
+        chances = self._weights(weights)
+        if not sum(chances, Fraction(0)) > 0 or min(chances) < 0:
+            raise UndefinedDrawError(f"it draws with the weights {[float(chance) for chance in chances]}")
+        return self.tape.draw_among(chances)
 
     def __getattr__(self, name: str) -> Any:
         raise NotEnumerableError(

@@ -91,6 +91,8 @@ class Tape:
         is_over: whether the run has ended.
         rounded: a float that the run used and that looks rounded, if any.
         seed: added to the seeds of generators, which must not matter.
+        numbers, cases: the random numbers that the run was handed, and the cases that it drew, in order.
+        again: the same as ordinary numbers, for a run that is made again without stand-ins.
     """
 
     given: Sequence[Branch]
@@ -101,6 +103,9 @@ class Tape:
     is_over: bool = False
     rounded: float | None = None
     seed: int = 0
+    numbers: list[Any] = field(default_factory=list)
+    cases: list[int] = field(default_factory=list)
+    again: OrdinaryNumbers | None = None
 
     @property
     def next_given(self) -> Branch | None:
@@ -129,12 +134,40 @@ class Tape:
         self.made.append(branch)
         return branch.taken
 
-    def decide_among(self, weights: Sequence[Fraction]) -> int:
-        """The same with probabilities in proportion to weights."""
+    def draw(self, shares: Sequence[Fraction]) -> int:
+        """Draw a case: a decision that hands its case to the function."""
+        if self.again is not None:
+            return self.again.next_of(self.again.cases)
+        self.cases.append(self.decide(shares))
+        return self.cases[-1]
+
+    def draw_among(self, weights: Sequence[Fraction]) -> int:
+        """Draw a case with probabilities in proportion to weights."""
         total = sum(weights, Fraction(0))
         if total <= 0 or min(weights) < 0:
             raise InvalidInputError(f"cannot draw with the weights {[str(weight) for weight in weights]}")
-        return self.decide([weight / total for weight in weights])
+        return self.draw([weight / total for weight in weights])
+
+    def number(self, make: Callable[[], Any]) -> Any:
+        """Hand out a new random number; in a run that is made again, its ordinary value."""
+        if self.again is not None:
+            return self.again.next_of(self.again.numbers)
+        self.numbers.append(make())
+        return self.numbers[-1]
+
+
+@dataclass
+class OrdinaryNumbers:
+    """The numbers and cases of a run as ordinary ones, so that it can be made again without stand-ins."""
+
+    numbers: list[float]
+    cases: list[int]
+
+    @staticmethod
+    def next_of(left: list[T]) -> T:
+        if not left:
+            raise NotEnumerableError("made again with ordinary numbers, the run takes another course")
+        return left.pop(0)
 
 
 class Interval:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, fields, replace
 from fractions import Fraction
 from typing import Any, ClassVar
 
-from spectheory.auditing.rounds.batches import SHAPES
+from spectheory.auditing.rounds.batch_battery import SIZES
 from spectheory.auditing.subjects.shipped import Provenance
 from spectheory.exact.certificate import Certificate
 from spectheory.foundation.documents import count_text, to_json
@@ -208,12 +208,12 @@ class AuditCertificate(Result):
             return f"{self.sampler}: {self.verdict}: {self.reasons[0]}"
         where = f"{count_text(len(self.cases), 'case')} in float32"
         if self.batches:
-            where += f" and in batches of two requests ({self.batches_text()})"
+            where += f" and in batches ({self.batches_text()})"
         return f"{self.sampler}: {self.verdict} on {where}, {replace(self.scope, assumed=()).in_words()}"
 
     def batches_text(self) -> str:
         """The kinds of batches, and the shapes of their requests; "" without batches."""
-        return f"{', '.join(self.batches)}; {SHAPES[self.signature]}" if self.batches else ""
+        return f"{', '.join(self.batches)}; {SIZES[self.signature]}" if self.batches else ""
 
     def shown(self) -> dict[str, Any]:
         """The code, exact numbers and the counterexample in words."""

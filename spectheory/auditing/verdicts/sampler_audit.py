@@ -1,16 +1,17 @@
 """The audit of a shipped sampler: its exact law on a battery of pairs, and a verdict on its code."""
 
 import logging
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import Any
 
 import numpy as np
 
-from spectheory.auditing.rounds.batches import audit_batches, batches_of
+from spectheory.auditing.rounds.batch_battery import batches_of
+from spectheory.auditing.rounds.batches import audit_batches
 from spectheory.auditing.rounds.battery import tells_texts_apart
-from spectheory.auditing.rounds.questions import Question, followed_law, is_refused, questions
+from spectheory.auditing.rounds.questions import Question, followed_law, questions, refusal
 from spectheory.auditing.rounds.rounding import rounding_bound
 from spectheory.auditing.rounds.two_calls import MAX_RUNS_OF_TWO_CALLS, call_twice, questions_of_calls
 from spectheory.auditing.rounds.two_rounds import OF_TWO_REQUESTS, follow_rounds
@@ -39,11 +40,10 @@ from spectheory.foundation.errors import (
     EnumerationTooLargeError,
     InvalidInputError,
     InvalidOutcomeError,
-    InvalidPairError,
 )
 from spectheory.foundation.scope import Scope
 from spectheory.optima.pair_optimum import optimum
-from spectheory.pairs.drafts import DraftProcess, Iid
+from spectheory.pairs.drafts import DraftProcess
 from spectheory.pairs.pair import ModelPair
 
 _log = logging.getLogger(__name__)
@@ -116,10 +116,9 @@ def audit(
     for words, group in groups.items():
         if found.cases and found.verdict()[0] in (DEFECT, NOT_DECIDED):
             break  # with fewer paths it is not lossless
-        error = is_refused(sampler, group[0]) if group[0].num_drafts > 1 else None
+        may_refuse = group[0].num_drafts > 1 and not sampler.has_given_drafts
+        error = refusal(sampler, group[0]) if may_refuse else None
         if error is not None:
-            if sampler.has_given_drafts:
-                raise error
             found.not_asked.append(f"{words}: {error}")
             continue
         found.follow_two_calls(group)
@@ -136,8 +135,8 @@ def audit(
             batches = audit_batches(sampler, stop_at_first=stop_at_first)
             if sampler.relaxation is not None and "greedy" in batches:
                 found.not_asked.append(GREEDY_OF_A_RELAXATION)
-        except (NotEnumerableError, EnumerationTooLargeError) as refusal:
-            found.refused.append(refusal)
+        except (NotEnumerableError, EnumerationTooLargeError) as error_of_batches:
+            found.refused.append(error_of_batches)
     if progress is not None:
         progress(total, total)
     return found.certificate(batches)
@@ -215,15 +214,14 @@ class _Found:
         journal, relaxation = sampler.journal, sampler.relaxation
         verdict, reasons = self.verdict()
         has_own_law = relaxation is not None and relaxation.verifier is not None
-        wrong = [question for question, case in zip(self.asked, cases, strict=True) if case.is_wrong]
-        is_shown = verdict == DEFECT and wrong and not has_own_law
+        shown = None if verdict != DEFECT or has_own_law else _of_the_headline(cases)
         return AuditCertificate(
             sampler=sampler.name,
             signature=sampler.signature_name,
             verdict=verdict,
             reasons=tuple(reasons),
             cases=tuple(cases),
-            counterexample=_shrunk(sampler, wrong[0]) if is_shown else None,
+            counterexample=shown and _counterexample(sampler, self.asked[cases.index(shown)]),
             relaxation="" if relaxation is None else relaxation.words,
             provenance=sampler.provenance,
             primitives=tuple(sorted(journal.primitives)),
@@ -330,14 +328,14 @@ def _verdict(
         return NOT_DECIDED, [str(hidden[0])]
     wrong = [case for case in cases if case.is_wrong]
     reasons = []
-    undefined = max((case for case in cases if case.undefined), key=lambda case: case.undefined, default=None)
+    undefined = _without_output(cases)
     if undefined is not None:
         reasons.append(
             f"it makes no valid output with probability {number_text(undefined.undefined)} on "
             f"{undefined.where}: {min(sampler.journal.undefined, default='it returns no tokens')}"
         )
     if wrong:
-        worst = max(wrong, key=lambda case: case.total_variation - case.undecided)
+        worst = _farthest(wrong)
         whose = "the one it states" if sampler.relaxation else "the target's"
         distance = number_text(worst.total_variation)
         if worst.undecided:
@@ -383,23 +381,28 @@ def _boundary(cases: list[AuditCase]) -> set[tuple[str, str]]:
     return {(BOUNDARY, f"a forbidden token is made with probability {prob} on {worst.where}")}
 
 
-def _shrunk(sampler: Shipped, question: Question) -> Certificate | None:
-    """The certificate on the smallest pair that still shows the defect: shorter paths, then fewer tokens.
+def _without_output(cases: Sequence[AuditCase]) -> AuditCase | None:
+    """The case in which a run without a valid output is the likeliest, if there is one."""
+    return max((case for case in cases if case.undefined), key=lambda case: case.undefined, default=None)
+
+
+def _farthest(cases: Sequence[AuditCase]) -> AuditCase:
+    return max(cases, key=lambda case: case.total_variation - case.undecided)
+
+
+def _of_the_headline(cases: Sequence[AuditCase]) -> AuditCase | None:
+    """The case that the headline of a defect names, if its law is wrong."""
+    wrong = [case for case in cases if case.is_wrong]
+    named = _without_output(cases) or (_farthest(wrong) if wrong else None)
+    return named if named in wrong else None
+
+
+def _counterexample(sampler: Shipped, question: Question) -> Certificate | None:
+    """The certificate on the pair of a question.
 
     ``None`` where boxes are undecided there, because the law is then not known exactly, and where a run
     without a valid output cannot be told from a stop.
     """
-    is_free = isinstance(question.process, Iid)
-    for smaller in _smaller(question.pair) if is_free else ():
-        try:
-            asked, prepared = _prepared(sampler, question._replace(pair=smaller))
-            law, undecided = followed_law(asked, prepared)
-        except InvalidInputError:  # the sampler does not take the pair
-            continue
-        stated = _stated_law(asked, prepared.pair, question.process)
-        distance = total_variation_of_cells(*_compared(asked, law, stated), law.undefined)
-        if distance - undecided > rounding_bound(prepared.pair):
-            return _shrunk(sampler, question._replace(pair=smaller))
     asked, prepared = _prepared(sampler, question)
     if followed_law(asked, prepared)[1]:
         return None
@@ -407,14 +410,3 @@ def _shrunk(sampler: Shipped, question: Question) -> Certificate | None:
         return certify(asked, prepared.pair, drafts=question.process, with_optimum=False)
     except InvalidOutcomeError:
         return None
-
-
-def _smaller(pair: ModelPair) -> Iterator[ModelPair]:
-    if pair.draft_length > 1:
-        yield pair.truncate(pair.draft_length - 1)
-    if pair.vocab_size > 2:
-        for left_out in range(pair.vocab_size):
-            try:
-                yield pair.restrict([token for token in range(pair.vocab_size) if token != left_out])
-            except InvalidPairError:  # a row has no mass on the others
-                continue

@@ -1,0 +1,52 @@
+"""Ordinary values of the random numbers of a run, with which the same run can be made without stand-ins."""
+
+import math
+from itertools import chain
+from typing import Any
+
+from spectheory.auditing.tape.atoms import Number, Source
+from spectheory.auditing.tape.coins import Coin
+from spectheory.auditing.tape.decisions import OrdinaryNumbers, Tape
+from spectheory.auditing.tape.races import Exponential
+
+
+def ordinary_numbers(tape: Tape) -> OrdinaryNumbers:
+    """Values that lead to the decisions of a run that has ended; of an undecided number, any value.
+
+    Where a number was in two races, only the second is sure to have its winner.
+    """
+    return OrdinaryNumbers(list(map(_value, tape.numbers)), list(tape.cases))
+
+
+def _value(number: Any) -> float:
+    if isinstance(number, Coin):
+        return number.ordinary()
+    if isinstance(number, Number):
+        return float(number.at([_atom(number.sources[0])]))
+    return _exponential(number.source) / float(number.rate)
+
+
+def _atom(source: Source) -> int:
+    """An atom of those that are still possible."""
+    if source.logarithm is not None and source.logarithm.race is not None:
+        share = math.exp(-_exponential(source.logarithm))
+        atom = int((1 - share if source.of_complement else share) * source.grid.atoms)
+        return min(max(atom, source.low), source.high - 1)
+    middle = (source.low + source.high) // 2
+    return next(
+        (
+            atom
+            for atom in chain(range(middle, source.high), range(source.low, middle))
+            if all(source.grid.value(atom) % by == rest for by, rest in source.remainders.items())
+        ),
+        middle,
+    )
+
+
+def _exponential(source: Exponential) -> float:
+    """An exponential number: of the winner of a race half its rate, of another one twice its rate."""
+    race = source.race
+    if race is None or race.found is None:
+        return 1.0
+    is_winner = race.clocks[race.found].source is source
+    return float(race.rates().get(source, 0)) * (0.5 if is_winner else 2.0) or 1.0
