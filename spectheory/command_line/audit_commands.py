@@ -67,7 +67,6 @@ class _Audit(click.Command):
 @click.option(
     "--pair", "pair_file", type=click.Path(), metavar="PAIR.json", help="Audit on this pair instead."
 )
-@click.option("--mix", "mixes", multiple=True, metavar="KIND", help="Mix in batches: ragged, greedy, padded.")
 @click.option("--num-drafts", "-k", metavar="K", help="Numbers of independent paths of a call, as 2 or 1-3.")
 @click.option(
     "--tree", "trees", multiple=True, metavar="NAME:K1,K2,..", help="Draft trees, a width per depth."
@@ -115,7 +114,6 @@ def audit(
     names: tuple[str, ...],
     signature: str | None,
     pair_file: str | None,
-    mixes: tuple[str, ...],
     num_drafts: str | None,
     trees: tuple[str, ...],
     vocab: str | None,
@@ -176,12 +174,12 @@ def audit(
 
     asked_trees = [process_of(1, tree) for tree in trees]
     drafts = {"num_drafts": _listed("--num-drafts", num_drafts), "trees": asked_trees}
-    samplers = _samplers(names, signature, mixes, drafts, cache, checkout)
+    samplers = _samplers(names, signature, drafts, cache, checkout)
     pairs = _pairs(pair_file, vocab, draft_length)
     if kept is not None:
         if not as_page or base or junit_file or markdown_file:
             raise InvalidInputError("--resume keeps the audits of a page: with --page, and no other report")
-        asked = [signature, mixes, drafts["num_drafts"], [str(tree) for tree in asked_trees]]
+        asked = [signature, drafts["num_drafts"], [str(tree) for tree in asked_trees]]
         return _page(samplers, pairs, kept, asked)
     before = None if base is None else _base(base, samplers, pairs, cache)
     found: list[AuditCertificate] = []
@@ -388,7 +386,6 @@ def _history(
 def _samplers(
     names: tuple[str, ...],
     signature: str | None,
-    mixes: tuple[str, ...],
     drafts: dict[str, Any],
     cache: Path | None,
     checkout: Path | None,
@@ -401,11 +398,11 @@ def _samplers(
     from spectheory.verification.resolve import imported
 
     wanted = [(name, given == ALL) for given in names for name in (SUBJECTS if given == ALL else [given])]
-    is_said = signature is not None or mixes or any(drafts.values())
+    is_said = signature is not None or any(drafts.values())
     if is_said and not any(":" in name for name, _ in wanted):
         raise InvalidInputError(
-            "--as, --mix, --num-drafts and --tree say how package.module:function is called; a library's "
-            "sampler knows"
+            "--as, --num-drafts and --tree say how package.module:function is called; a library's sampler "
+            "knows"
         )
     found = []
     for name, is_optional in wanted:
@@ -429,5 +426,5 @@ def _samplers(
             function = imported(name, "sampler")
             if not callable(function):
                 raise InvalidInputError(f"{name} is {type(function).__name__}, expected a function")
-            found.append(as_shipped(function, signature, name.partition(":")[2], mixes=mixes, **drafts))
+            found.append(as_shipped(function, signature, name.partition(":")[2], **drafts))
     return found

@@ -25,7 +25,7 @@ GZIP = b"\x1f\x8b"
 POSITIONAL = {"pair_file", "verifier", "names"}
 REPEATED = POSITIONAL | {
     "--verifier", "--suite", "--quick", "--cases", "--seed", "--num-drafts", "--tree", "--vocab",
-    "--draft-length", "--statement", "--show", "--positive", "--as", "--mix", "--pair",
+    "--draft-length", "--statement", "--show", "--positive", "--as", "--pair",
 }  # fmt: skip
 """What a file may ask for: nothing that writes, that reads another file, or that depends on time."""
 OF_THE_RUN = {("seconds",), ("python",), ("python_flint",), ("made_from", "versions")}

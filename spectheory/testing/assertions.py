@@ -65,7 +65,7 @@ def assert_sampler_lossless(
     Args:
         sampler: the function as it is shipped; it draws its random numbers itself.
         signature, pairs: as in ``spectheory.audit``.
-        options: ``num_drafts``, ``trees`` and ``mixes`` of ``spectheory.audit``.
+        options: ``num_drafts`` and ``trees`` of ``spectheory.audit``.
 
     Returns:
         The certificate of the audit.  A forbidden token that is rarer than rounding is among its findings.

@@ -222,7 +222,7 @@ def test_bases_and_files_that_are_refused(
     "option",
     [
         ["--against", "1"], ["--junit", "x.xml"], ["--markdown", "x.md"], ["--from", "."],
-        ["--as", "sampler"], ["--sarif"], ["--mix", "ragged"], ["-k", "2"], ["--page"],
+        ["--as", "sampler"], ["--sarif"], ["-k", "2"], ["--page"],
         ["--tree", "prefix_tree:2"],
     ],
 )  # fmt: skip
@@ -280,13 +280,15 @@ def test_the_round_of_the_documentation(
 
 
 def test_batches_of_a_function(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
-    """What they mix is said with --mix."""
+    """All kinds are asked by default."""
     pair = str(write_pair(tmp_path, draft_length=1))
     words = ["audit", f"{SPECIMENS}:batch_is_greedy_if_one_is", "--as", "batch", "--pair", pair, "--json"]
-    assert main(words) == 0
-    assert json.loads(capsys.readouterr().out)["batches"] == ["equal lengths"]
-    assert main([*words, "--mix", "greedy"]) == 1
-    assert "beside another request (greedy)" in capsys.readouterr().out
+    assert main(words) == 1
+    found = json.loads(capsys.readouterr().out)
+    assert found["batches"] == ["equal lengths", "no drafts", "ragged", "padded", "greedy"]
+    assert [text.partition(" the tokens")[0] for text in found["reasons"]] == [
+        "batch: beside other requests (greedy)"
+    ]
 
 
 @pytest.mark.parametrize(
@@ -302,11 +304,6 @@ def test_batches_of_a_function(capsys: pytest.CaptureFixture[str], tmp_path: Pat
         ([f"{SPECIMENS}:nothing", "--as", "coins"], "no attribute of module"),
         (["transformers", "--as", "coins"], "a library's sampler knows"),
         (["transformers", "--json", "--page"], "--page and --json were given; ask for one of them"),
-        (["sglang", "--mix", "ragged"], "a library's sampler knows"),
-        (
-            [f"{SPECIMENS}:batch_shares_coins", "--as", "batch", "--mix", "x"],
-            "batches can mix ragged, greedy",
-        ),
         (["fetch"], "say what to fetch: all, or one of transformers, sglang, vllm"),
         (["history"], "say whose history: spectheory audit history SAMPLER"),
         (["transformers", "--versions", "2"], "--versions is of: spectheory audit history SAMPLER"),

@@ -22,9 +22,9 @@ SAID_OF = {
     "bfloat16_coins": "it earns 1.75049 tokens per call on dyadic, and no lossless verifier",
     "product_of_uniforms": "no lossless verifier earns more than 20/9",
     "uncapped_joint_ratio": "it earns 2.33333 tokens per call on thirds, and no lossless verifier",
-    "batch_shares_coins": "the tokens of two requests (equal lengths) are not independent",
-    "batch_is_greedy_if_one_is": "beside another request (greedy) the tokens of a request have another law",
-    "batch_counts_from_the_longest": "beside another request (ragged) the tokens of a request have another",
+    "batch_shares_coins": "the tokens of requests (equal lengths) are not independent",
+    "batch_is_greedy_if_one_is": "beside other requests (greedy) the tokens of a request have another law",
+    "batch_counts_from_the_longest": "beside other requests (ragged) the tokens of a request have another",
 }
 """What the audit says of specimens whose law for a request alone is not all that is wrong."""
 

@@ -159,7 +159,7 @@ def audit_batches(sampler: Shipped, *, stop_at_first: bool = False) -> tuple[str
     for kind, rows, together in failed if mixes_lengths else ():
         judge.has_no_output(rows, together, kind)
     journal.findings.update(judge.findings())
-    if not journal.reads_greedy and GREEDY in KINDS[sampler.signature_name]:
+    if seen and not journal.reads_greedy and GREEDY in KINDS[sampler.signature_name]:
         journal.refused.append("greedy requests: the sampler does not ask which requests are greedy")
     if judge.unknown and not judge.worst:
         raise NotEnumerableError(

@@ -401,12 +401,11 @@ SPECIMENS_OF_SEVERAL_PATHS: Mapping[str, Callable[..., Any]] = {
 }
 """Name -> sampler of the signature "sampler"; all are lossless for one path."""
 
-BATCH_SPECIMENS: Mapping[str, tuple[Callable[..., Any], tuple[str, ...]]] = {
-    "batch_shares_coins": (batch_shares_coins, ()),
-    "batch_is_greedy_if_one_is": (batch_is_greedy_if_one_is, ("greedy",)),
-    "batch_counts_from_the_longest": (batch_counts_from_the_longest, ("ragged",)),
+BATCH_SPECIMENS: Mapping[str, Callable[..., Any]] = {
+    sampler.__name__: sampler
+    for sampler in (batch_shares_coins, batch_is_greedy_if_one_is, batch_counts_from_the_longest)
 }
-"""Name -> (sampler, kinds of batches); all are lossless for one request alone."""
+"""Name -> sampler of the signature "batch"; all are lossless for one request alone."""
 
 LOSSLESS: Mapping[str, tuple[Callable[..., Any], str]] = {
     sampler.__name__: (sampler, "sampler")

@@ -62,7 +62,6 @@ def audit(
     pairs: Mapping[str, ModelPair] | None = None,
     *,
     signature: str = "sampler",
-    mixes: Sequence[str] = (),
     num_drafts: int | Sequence[int] = (),
     trees: Sequence[DraftProcess] = (),
     stop_at_first: bool = False,
@@ -76,7 +75,6 @@ def audit(
         pairs: name -> exact pair; by default ``audit_pairs()``, and for several paths
             ``pairs_of_several_paths()``.
         signature: how a function is called: a name of ``SIGNATURES``.
-        mixes: the kinds of batches of a function with the signature "batch" or "path_batch".
         num_drafts: the number of independent paths, K, or the numbers that a function is called with; by
             default 1, and also 2 and 3 where the signature has several paths.
         trees: the draft processes that a function is meant for, where its paths are not independent.
@@ -101,7 +99,7 @@ def audit(
         sampler = load_subject(sampler)
     elif not isinstance(sampler, Shipped):
         numbers = num_drafts if isinstance(num_drafts, Iterable) else (num_drafts,)
-        sampler = as_shipped(sampler, signature, mixes=mixes, num_drafts=numbers, trees=trees)
+        sampler = as_shipped(sampler, signature, num_drafts=numbers, trees=trees)
     if pairs is not None and not isinstance(pairs, Mapping):
         raise InvalidInputError(f"pairs must be a mapping of names to pairs, got {type(pairs).__name__}")
     for name, pair in (pairs or {}).items():
@@ -248,7 +246,12 @@ class _Found:
                 sorted({(case.vocab_size, case.draft_length, case.num_drafts) for case in self.cases})
             ),
             processes=tuple(dict.fromkeys(case.process for case in self.cases)),
-            refused=(*self.sampler.left_out, *self.not_asked, *dict.fromkeys(map(str, self.refused))),
+            refused=(
+                *self.sampler.left_out,
+                *self.not_asked,
+                *self.sampler.journal.refused,
+                *dict.fromkeys(map(str, self.refused)),
+            ),
             assumed=(*self.sampler.assumed, *ASSUMPTIONS),
         )
 

@@ -11,17 +11,17 @@ import torch
 from audit_support import SAID_OF
 from spectheory import certify, instances
 from spectheory.auditing import audit
-from spectheory.auditing.rounds.batches import (
+from spectheory.auditing.rounds.batch_battery import (
     BESIDE_LONG,
     BESIDE_THREE,
     FIRST,
     LONG,
     SECOND,
-    SHAPES,
+    SIZES,
     THREE,
-    audit_batches,
     batches_of,
 )
+from spectheory.auditing.rounds.batches import audit_batches
 from spectheory.auditing.subjects.relaxations import synthetic_acceptance
 from spectheory.auditing.subjects.shipped import Shipped
 from spectheory.auditing.subjects.specimens import (
@@ -32,25 +32,24 @@ from spectheory.auditing.subjects.specimens import (
     recursive_rejection,
 )
 from spectheory.auditing.tape.decisions import NotEnumerableError
-from spectheory.foundation.errors import InvalidInputError, InvalidOutcomeError
+from spectheory.foundation.errors import InvalidInputError
 
 
 @pytest.mark.parametrize("name", BATCH_SPECIMENS)
 def test_every_specimen_is_right_alone_and_wrong_in_a_batch(name: str) -> None:
-    function, mixes = BATCH_SPECIMENS[name]
-    sampler = Shipped(function, "batch", mixes=mixes)
+    sampler = Shipped(BATCH_SPECIMENS[name], "batch")
     assert certify(sampler, instances.two_token(1), with_optimum=False).total_variation < Fraction(1, 10**6)
     audit_batches(sampler, stop_at_first=True)
     assert {kind for kind, _ in sampler.journal.findings} == {"batch"}
     assert any(SAID_OF[name] in text for _, text in sampler.journal.findings)
 
 
-@pytest.mark.parametrize("mixes", [("ragged",), ("ragged", "greedy", "padded")])
-def test_partner_requests_with_numbers_of_their_own_are_independent(mixes: tuple[str, ...]) -> None:
+def test_partner_requests_with_numbers_of_their_own_are_independent() -> None:
     """Whatever they mix; a placeholder is nothing to it, as its rows have no room for one."""
-    sampler = Shipped(batch_token_verification, "batch", mixes=mixes)
-    assert audit_batches(sampler) == ("equal lengths", *mixes)
+    sampler = Shipped(batch_token_verification, "batch")
+    assert audit_batches(sampler) == ("equal lengths", "no drafts", "ragged", "padded", "greedy")
     assert sampler.journal.findings == set()
+    assert sampler.journal.refused == []
 
 
 def of_equal_tokens(rows: Any, generator: Any) -> Any:
@@ -109,7 +108,7 @@ def of_equal_paths(requests: Any, generator: Any) -> Any:
     ],
 )
 def test_requests_that_are_taken_for_each_other(function: Any, signature: str, text: str) -> None:
-    sampler = Shipped(function, signature)
+    sampler = Shipped(function, signature, mixes=())
     audit_batches(sampler, stop_at_first=True)
     assert any(text in found for _, found in sampler.journal.findings)
 
@@ -125,7 +124,9 @@ def takes_for_each_other(rows: Any, generator: Any, length: int, what: str) -> A
 @pytest.mark.parametrize("length", [2, 1, 3, 4])
 def test_requests_are_alike_in_every_length(length: int, what: str) -> None:
     """The partner of four drafts is never wrong."""
-    sampler = Shipped(partial(takes_for_each_other, length=length, what=what), "batch", name="alike")
+    sampler = Shipped(
+        partial(takes_for_each_other, length=length, what=what), "batch", name="alike", mixes=()
+    )
     audit_batches(sampler, stop_at_first=True)
     assert bool(sampler.journal.findings) is (length < 4)
 
@@ -139,10 +140,10 @@ def test_requests_of_several_paths_are_equal_in_every_shape(shape: tuple[int, in
             return path_batch_recursive_rejection(requests[:1], generator) * len(requests)
         return path_batch_recursive_rejection(requests, generator)
 
-    sampler = Shipped(function, "path_batch")
+    sampler = Shipped(function, "path_batch", mixes=())
     audit_batches(sampler, stop_at_first=True)
     assert {text.partition(",")[0] for _, text in sampler.journal.findings} == (
-        {"the tokens of two requests (equal lengths) are not independent"} if shape != (3, 3) else set()
+        {"the tokens of requests (equal lengths) are not independent"} if shape != (3, 3) else set()
     )
 
 
@@ -258,20 +259,22 @@ def test_requests_have_three_tokens_and_all_shapes_that_are_named(
 
 def test_the_shapes_that_are_named_are_those_of_the_requests() -> None:
     """And every rejection leaves at least two tokens to the correction."""
-    for signature, lengths, paths in (("batch", {1, 2, 3}, {1}), ("path_batch", {1, 2}, {2, 3})):
-        requests = [each for _, batch in batches_of(Shipped(list, signature)) for each in batch]
-        assert {each[1].shape[-1] for each in requests} == {3}
-        assert {each[2].shape[-2] for each in requests} == lengths
-        assert {len(each.paths) if signature == "path_batch" else 1 for each in requests} == paths
-    assert SHAPES == {"batch": "V = 3, L = 1 to 3", "path_batch": "V = 3, (L, K) = (1, 2), (1, 3) and (2, 2)"}
+    for signature in ("batch", "path_batch"):
+        batches = [batch for _, batch in batches_of(Shipped(list, signature))]
+        assert {each[1].shape[-1] for batch in batches for each in batch} == {3}
+        assert {len(batch) for batch in batches} | {1} == {1, 2, 3, 4}
+    drafts = {each[2].shape[-2] for _, batch in batches_of(Shipped(list, "batch")) for each in batch}
+    assert drafts == {0, 1, 2, 3}
     several = [each[0].shape for _, batch in batches_of(Shipped(list, "path_batch")) for each in batch]
-    assert {(length, drafts) for drafts, length in several} == {(1, 2), (1, 3), (2, 2)}
-    ragged = [
-        batch for words, batch in batches_of(Shipped(list, "batch", mixes=("ragged",))) if words == "ragged"
-    ]
-    assert {tuple(len(each.draft_tokens) for each in batch) for batch in ragged} == {
-        (1, 2), (2, 1), (2, 3), (3, 2), (1, 3), (3, 1),
-    }  # fmt: skip
+    assert {(length, drafts) for drafts, length in several} == {(0, 1), (1, 1), (1, 2), (1, 3), (2, 2)}
+    assert SIZES == {
+        "batch": "one to four requests, V = 3, L = 0 to 3",
+        "path_batch": "one to four requests, V = 3, (L, K) = (0, 1), (1, 1), (1, 2), (1, 3) and (2, 2)",
+    }
+    batches = [batch for _, batch in batches_of(Shipped(list, "batch"))]
+    lengths = {tuple(len(each.draft_tokens) for each in batch) for batch in batches}
+    # A third request after others of different lengths, and one without drafts at every place.
+    assert {(1, 2, 3), (2, 0, 1), (0, 2, 2, 1), (3, 1, 0, 2), (1, 2, 0, 1)} <= lengths
     for row in (FIRST, SECOND, LONG, BESIDE_LONG, THREE, BESIDE_THREE):
         for token, target, draft in zip(*row[:3], strict=False):
             assert target[token] >= draft[token] or int((target > draft).sum()) == 2
@@ -303,31 +306,34 @@ def test_greedy_requests_get_the_likeliest_tokens(mistake: str, relaxation: Any)
 def test_what_combined_numbers_hide_is_not_decided() -> None:
     """A law that is known to 0.1 only, and has no difference that is larger; the partner is known."""
     for undecided in (Fraction(1, 10), Fraction(0)):
-        sampler = Shipped(batch_token_verification, "batch")
+        sampler = Shipped(batch_token_verification, "batch", mixes=())
 
         def known(rows: Any, behind: Any = None, undecided: Fraction = undecided) -> Any:
             return {tuple((0,) for _ in rows): Fraction(1)}, undecided
 
         sampler.batch_law = known  # type: ignore[method-assign]
         if undecided:
-            with pytest.raises(NotEnumerableError, match=r"requests in batches are known to 0\.3 only"):
+            with pytest.raises(NotEnumerableError, match=r"requests in batches are known to 0\.5 only"):
                 audit_batches(sampler)
         else:
             assert audit_batches(sampler) == ("equal lengths",)
+            assert sampler.journal.refused
         assert sampler.journal.findings == set()
 
 
 def test_a_request_without_an_answer() -> None:
     sampler = Shipped(lambda rows, generator: batch_token_verification(rows, generator)[:1], "batch")
-    with pytest.raises(InvalidOutcomeError, match="returned the tokens of 1 request, expected 2"):
-        audit_batches(sampler)
+    audit_batches(sampler, stop_at_first=True)
+    ((_, text),) = sampler.journal.findings
+    assert "no valid output" in text
+    assert text.endswith("returned the tokens of 1 request, expected 2")
 
 
 def test_the_headline_names_the_batches() -> None:
     found = audit(batch_token_verification, {"two": instances.two_token(1)}, signature="batch")
     assert found.headline() == (
-        "batch_token_verification: exactly lossless on 1 case in float32 and in batches of two requests "
-        "(equal lengths; V = 3, L = 1 to 3), (V, L, K) = (2, 1, 1)"
+        "batch_token_verification: exactly lossless on 1 case in float32 and in batches (equal lengths, "
+        "no drafts, ragged, padded, greedy; one to four requests, V = 3, L = 0 to 3), (V, L, K) = (2, 1, 1)"
     )
 
 
@@ -335,14 +341,16 @@ def test_the_headline_names_the_batches() -> None:
 def test_requests_with_several_paths() -> None:
     """With other lengths and other numbers of paths; copies that fill up a request change its law."""
     for sampler, finds in ((path_batch_recursive_rejection, False), (path_batch_repeats_paths, True)):
-        shipped = Shipped(sampler, "path_batch", mixes=("ragged", "num_drafts"))
+        shipped = Shipped(sampler, "path_batch")
         assert audit_batches(shipped) == ("equal lengths", "ragged", "num_drafts")
         assert bool(shipped.journal.findings) is finds
-        assert all("beside another request (num_drafts)" in text for _, text in shipped.journal.findings)
+        assert all("beside other requests (num_drafts)" in text for _, text in shipped.journal.findings)
 
 
 def test_what_a_batch_cannot_mix() -> None:
-    with pytest.raises(InvalidInputError, match=r"batches can mix ragged, greedy, padded, got 'sampled'"):
+    with pytest.raises(
+        InvalidInputError, match=r"batches can mix no drafts, ragged, padded, greedy, got 'sampled'"
+    ):
         audit_batches(Shipped(batch_token_verification, "batch", mixes=("sampled",)))
 
 
