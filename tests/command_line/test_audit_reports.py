@@ -24,7 +24,7 @@ def test_the_page() -> None:
     """A row and folded details each, the date, the hash and what is assumed."""
     audits = [
         audit(load_subject("transformers"), PAIRS),
-        audit(Shipped(batch_token_verification, "batch", "token_verification"), PAIRS),
+        audit(Shipped(batch_token_verification, "batch", "token_verification", mixes=()), PAIRS),
     ]
     text = page(list(map(entry, audits)), datetime.date(2026, 1, 2))
     assert "on 2026-01-02." in text
@@ -34,7 +34,7 @@ def test_the_page() -> None:
     assert audits[0].provenance.sha256 in text
     assert "- boundary: a forbidden token is made with probability 1/33554432" in text
     assert f"- probed: {audits[0].probes[1]}\n" in text
-    assert text.count("- batches of two requests: equal lengths; V = 3, L = 1 to 3\n") == 1
+    assert text.count("- batches: equal lengths; up to 4 requests, V = 3, L = 1 to 3\n") == 1
     assert text.count("\n## ") == 3
     assert text.count("<details") == text.count("</details>") == 2
 
@@ -205,7 +205,7 @@ SAID = {
     "counterexample": SEEN,
     "asked": "2 cases with (V, L, K) = (2, 1, 1)",
     "drafts": "one path, two",
-    "batches of two requests": "ragged, greedy; V = 3, L = 1 to 3",
+    "batches": "ragged, greedy; up to 4 requests, V = 3, L = 0 to 3",
     "refused or left out": "trees: no; more: no",
     "arithmetic": "rationals",
     "tolerance": "none",
@@ -241,7 +241,7 @@ def test_pages_and_tables_in_full() -> None:
         "no law", "no good", "boundary: rare", "a note", f"counterexample: {SEEN}", "stated: a law",
         "asked: 2 cases with (V, L, K) = (2, 1, 1)", "refused or left out: trees: no",
         "refused or left out: more: no",
-        "batches of two requests: ragged, greedy; V = 3, L = 1 to 3", "random numbers: rand",
+        "batches: ragged, greedy; up to 4 requests, V = 3, L = 0 to 3", "random numbers: rand",
         "stand-in: coins", "seen by a χ² test with 1.2e+04 samples", "probed: steps",
     ]  # fmt: skip
     cells = ["`their-block`", "their 1.0", "block", "defect", "1-3", "no", "≥ 0.0833", "1/3"]

@@ -25,11 +25,6 @@ KINDS: Mapping[str, tuple[str, ...]] = {
     "path_batch": (RAGGED, "num_drafts"),
 }
 """Signature -> the kinds of batches, beside those of equal lengths."""
-SIZES = {
-    "batch": "one to four requests, V = 3, L = 0 to 3",
-    "path_batch": "one to four requests, V = 3, (L, K) = (0, 1), (1, 1), (1, 2), (1, 3) and (2, 2)",
-}
-"""Signature -> the sizes of batches and the shapes of the requests, where all kinds are asked."""
 
 
 def _sixteenths(*rows: tuple[int, ...]) -> torch.Tensor:
@@ -105,9 +100,29 @@ def batches_of(sampler: Shipped) -> list[tuple[str, tuple[Any, ...]]]:
     unknown = [name for name in kinds if name not in known]
     if unknown:
         raise InvalidInputError(f"batches can mix {', '.join(known)}, got {unknown[0]!r}")
-    if sampler.signature_name == "path_batch":
+    return _of_kinds(sampler.signature_name, kinds)
+
+
+def _of_kinds(signature: str, kinds: Sequence[str]) -> list[tuple[str, tuple[Any, ...]]]:
+    if signature == "path_batch":
         return list(_path_batches(kinds))
     return [*_several_random(kinds), *_one_random(kinds)]
+
+
+def shapes_of_batches(signature: str, kinds: Sequence[str]) -> str:
+    """The sizes of the batches of these kinds, and the shapes of their requests, in words.
+
+    Example:
+        >>> print(shapes_of_batches("batch", ["equal lengths", "ragged"]))
+        up to 4 requests, V = 3, L = 0 to 3
+    """
+    batches = [rows for kind, rows in _of_kinds(signature, [*kinds]) if kind in kinds]
+    shapes = {tuple(row[0].shape) for rows in batches for row in rows}
+    if signature == "path_batch":
+        asked = f"(L, K) = {', '.join(f'({length}, {paths})' for paths, length in sorted(shapes))}"
+    else:
+        asked = f"L = {min(shapes)[0]} to {max(shapes)[0]}"
+    return f"up to {max(map(len, batches))} requests, V = 3, {asked}"
 
 
 def _cut(row: Row, length: int) -> Row:
@@ -291,7 +306,7 @@ def _path_batches(kinds: Sequence[str]) -> Iterator[tuple[str, tuple[Request, ..
     }
     if {RAGGED, "num_drafts"} <= set(kinds):
         companies["num_drafts"] += [(one, long), (long, three, nothing, one)]
-    for kind in kinds:
-        for rows in companies[kind]:
+    for kind, several in companies.items():
+        for rows in several if kind in kinds else ():
             for path_batch in _each_random(rows, _quiet_paths):
                 yield kind, path_batch

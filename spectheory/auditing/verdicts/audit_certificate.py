@@ -7,7 +7,7 @@ from dataclasses import dataclass, fields, replace
 from fractions import Fraction
 from typing import Any, ClassVar
 
-from spectheory.auditing.rounds.batch_battery import SIZES
+from spectheory.auditing.rounds.batch_battery import shapes_of_batches
 from spectheory.auditing.subjects.shipped import Provenance
 from spectheory.exact.certificate import Certificate
 from spectheory.foundation.documents import count_text, to_json
@@ -213,7 +213,9 @@ class AuditCertificate(Result):
 
     def batches_text(self) -> str:
         """The kinds of batches, and the shapes of their requests; "" without batches."""
-        return f"{', '.join(self.batches)}; {SIZES[self.signature]}" if self.batches else ""
+        if not self.batches:
+            return ""
+        return f"{', '.join(self.batches)}; {shapes_of_batches(self.signature, self.batches)}"
 
     def shown(self) -> dict[str, Any]:
         """The code, exact numbers and the counterexample in words."""

@@ -16,10 +16,11 @@ from spectheory.auditing.rounds.batch_battery import (
     BESIDE_THREE,
     FIRST,
     LONG,
+    RAGGED,
     SECOND,
-    SIZES,
     THREE,
     batches_of,
+    shapes_of_batches,
 )
 from spectheory.auditing.rounds.batches import audit_batches
 from spectheory.auditing.subjects.relaxations import synthetic_acceptance
@@ -267,10 +268,13 @@ def test_the_shapes_that_are_named_are_those_of_the_requests() -> None:
     assert drafts == {0, 1, 2, 3}
     several = [each[0].shape for _, batch in batches_of(Shipped(list, "path_batch")) for each in batch]
     assert {(length, drafts) for drafts, length in several} == {(0, 1), (1, 1), (1, 2), (1, 3), (2, 2)}
-    assert SIZES == {
-        "batch": "one to four requests, V = 3, L = 0 to 3",
-        "path_batch": "one to four requests, V = 3, (L, K) = (0, 1), (1, 1), (1, 2), (1, 3) and (2, 2)",
+    kinds = {"batch": ("equal lengths", RAGGED), "path_batch": ("equal lengths", RAGGED, "num_drafts")}
+    said = {signature: shapes_of_batches(signature, asked) for signature, asked in kinds.items()}
+    assert said == {
+        "batch": "up to 4 requests, V = 3, L = 0 to 3",
+        "path_batch": "up to 4 requests, V = 3, (L, K) = (0, 1), (1, 1), (1, 2), (2, 2), (1, 3)",
     }
+    assert shapes_of_batches("batch", ["equal lengths"]) == "up to 4 requests, V = 3, L = 1 to 3"
     batches = [batch for _, batch in batches_of(Shipped(list, "batch"))]
     lengths = {tuple(len(each.draft_tokens) for each in batch) for batch in batches}
     # A third request after others of different lengths, and one without drafts at every place.
@@ -333,7 +337,7 @@ def test_the_headline_names_the_batches() -> None:
     found = audit(batch_token_verification, {"two": instances.two_token(1)}, signature="batch")
     assert found.headline() == (
         "batch_token_verification: exactly lossless on 1 case in float32 and in batches (equal lengths, "
-        "no drafts, ragged, padded, greedy; one to four requests, V = 3, L = 0 to 3), (V, L, K) = (2, 1, 1)"
+        "no drafts, ragged, padded, greedy; up to 4 requests, V = 3, L = 0 to 3), (V, L, K) = (2, 1, 1)"
     )
 
 
