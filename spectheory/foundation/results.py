@@ -7,13 +7,14 @@ fields of the rows into templates, one per column.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
 from string import Formatter
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from spectheory.foundation.documents import value_text
+from spectheory.foundation.errors import NoVerdictError
 from spectheory.foundation.extras import installed
 
 if TYPE_CHECKING:
@@ -28,6 +29,28 @@ SHORT = "short"
 """A format of fields, ``"{prob:short}"``: a rational without its decimal."""
 LONGEST_LATEX_CELL = 60
 """Characters of the longest cell that a column of LaTeX sets on one line."""
+
+
+def no_verdict(ask: str) -> Callable[[Any], bool]:
+    """Make the ``__bool__`` of a class without a verdict: Python takes any other object for true.
+
+    Args:
+        ask: what to ask instead.
+
+    Example:
+        >>> from spectheory import instances, optimum
+        >>> try:
+        ...     assert optimum(instances.two_token(1))
+        ... except NoVerdictError as error:
+        ...     print(error)
+        Solution has no verdict, so it is neither true nor false; ask .value
+    """
+
+    def refuse(result: Any) -> bool:
+        kind = type(result).__name__
+        raise NoVerdictError(f"{kind} has no verdict, so it is neither true nor false; ask {ask}")
+
+    return refuse
 
 
 @dataclass(frozen=True)
@@ -57,6 +80,8 @@ class Table:
     note: str = ""
     is_record: bool = False
     latex: Table | None = None
+
+    __bool__ = no_verdict(".rows")
 
     def labels(self) -> list[str]:
         if self.columns is not None:
@@ -142,6 +167,9 @@ class Table:
 class Result(ABC):
     """A result of the package.  Results of one kind are equal if their documents are.
 
+    A result with a verdict is true in Python exactly if it says lossless: ``assert certify(...)`` is a test.
+    The others raise ``NoVerdictError``.
+
     Attributes:
         facts: the templates of one result, which is then shown as a record.
         columns: the templates of several rows.
@@ -157,6 +185,10 @@ class Result(ABC):
     @abstractmethod
     def headline(self) -> str:
         """The result in one line."""
+
+    @abstractmethod
+    def __bool__(self) -> bool:
+        """Whether it says lossless; a class without a verdict has ``no_verdict`` here."""
 
     def rows(self) -> list[dict[str, Any]]:
         """The data of every table: by default one row, the document."""

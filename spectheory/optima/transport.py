@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from spectheory.foundation.errors import InvalidInputError
 from spectheory.foundation.exact_numbers import to_fraction
 from spectheory.foundation.extras import installed
+from spectheory.foundation.results import no_verdict
 
 if TYPE_CHECKING:
     import networkx
@@ -32,6 +33,8 @@ class Transport:
     coupling: Mapping[tuple[int, int], Fraction] | None
     violating_set: tuple[int, ...]
     excess: Fraction
+
+    __bool__ = no_verdict(".is_feasible")
 
     @property
     def is_feasible(self) -> bool:

@@ -179,6 +179,11 @@ class Shipped(BlackBox, Verifier):
                 f"samplers of the signature {signature!r} take one drafted path; several are audited with "
                 f"{', '.join(name for name, known in SIGNATURES.items() if known.several_paths)}"
             )
+        if mixes and signature not in ("batch", "path_batch"):
+            raise InvalidInputError(
+                f"samplers of the signature {signature!r} take one request, and mixes are of the signatures "
+                f"batch and path_batch; leave out {', '.join(map(str, mixes))}"
+            )
         if not self.has_given_drafts:
             is_stated = relaxation is None or relaxation.is_about_several_paths
             takes_several = self.signature.several_paths and is_stated

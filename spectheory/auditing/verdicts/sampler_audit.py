@@ -84,7 +84,8 @@ def audit(
         progress: called with (pairs done, number of pairs).
 
     Raises:
-        InvalidInputError: a pair is not exact, or the signature has one path and several are asked for.
+        InvalidInputError: a pair is not exact; or the signature has one path and several are asked for; or
+            a sampler that is not a function is given with a signature, mixes, num_drafts or trees.
         InvalidOutcomeError: the sampler fails, or returns something other than tokens.
         UnknownNameError: no library's sampler, or no signature, has this name.
 
@@ -97,9 +98,14 @@ def audit(
         >>> print(audit(first_draft, {"thirds": instances.two_token(1)}))
         <first_draft: defect: its law is not the target's on thirds, total variation 1/3 = 0.333333>
     """
-    if isinstance(sampler, str):
-        sampler = load_subject(sampler)
-    elif not isinstance(sampler, Shipped):
+    if isinstance(sampler, (str, Shipped)):
+        if signature != "sampler" or mixes or num_drafts or trees:
+            raise InvalidInputError(
+                "signature, mixes, num_drafts and trees say how a function is called, and "
+                f"{getattr(sampler, 'name', sampler)!r} knows; leave them out"
+            )
+        sampler = load_subject(sampler) if isinstance(sampler, str) else sampler
+    else:
         numbers = num_drafts if isinstance(num_drafts, Iterable) else (num_drafts,)
         sampler = as_shipped(sampler, signature, mixes=mixes, num_drafts=numbers, trees=trees)
     if pairs is not None and not isinstance(pairs, Mapping):

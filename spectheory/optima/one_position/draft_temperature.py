@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from spectheory.foundation.arrays import normalise
+from spectheory.foundation.results import no_verdict
 from spectheory.foundation.validation import check_positive
 from spectheory.optima.one_position.min_cut import check_rows, optimal_acceptance
 
@@ -20,6 +21,8 @@ class TemperedAcceptance(NamedTuple):
 
     value: np.ndarray
     slope: np.ndarray
+
+    __bool__ = no_verdict(".value")
 
 
 def acceptance_at_temperature(
