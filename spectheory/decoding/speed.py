@@ -40,7 +40,8 @@ class Speed:
     plain_tokens: int
     plain_seconds: float
 
-    __bool__ = no_verdict(".speed_up")
+    def __bool__(self) -> bool:
+        raise no_verdict(self, ".speed_up")
 
     @property
     def tokens_per_second(self) -> float:
@@ -175,7 +176,8 @@ class CallCosts(NamedTuple):
     draft: float
     target: float
 
-    __bool__ = no_verdict(".speed_up(...)")
+    def __bool__(self) -> bool:
+        raise no_verdict(self, ".speed_up(...)")
 
     def speed_up(self, block_efficiency: float) -> float:
         """Tokens per second over those of plain decoding; ``predicted_speed_up`` with these costs."""

@@ -7,7 +7,7 @@ fields of the rows into templates, one per column.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
 from string import Formatter
@@ -31,10 +31,11 @@ LONGEST_LATEX_CELL = 60
 """Characters of the longest cell that a column of LaTeX sets on one line."""
 
 
-def no_verdict(ask: str) -> Callable[[Any], bool]:
-    """Make the ``__bool__`` of a class without a verdict: Python takes any other object for true.
+def no_verdict(result: Any, ask: str) -> NoVerdictError:
+    """The error of ``__bool__`` where there is no verdict: Python takes any other object for true.
 
     Args:
+        result: the law, optimum or estimate.
         ask: what to ask instead.
 
     Example:
@@ -45,12 +46,8 @@ def no_verdict(ask: str) -> Callable[[Any], bool]:
         ...     print(error)
         Solution has no verdict, so it is neither true nor false; ask .value
     """
-
-    def refuse(result: Any) -> bool:
-        kind = type(result).__name__
-        raise NoVerdictError(f"{kind} has no verdict, so it is neither true nor false; ask {ask}")
-
-    return refuse
+    kind = type(result).__name__
+    return NoVerdictError(f"{kind} has no verdict, so it is neither true nor false; ask {ask}")
 
 
 @dataclass(frozen=True)
@@ -81,7 +78,8 @@ class Table:
     is_record: bool = False
     latex: Table | None = None
 
-    __bool__ = no_verdict(".rows")
+    def __bool__(self) -> bool:
+        raise no_verdict(self, ".rows")
 
     def labels(self) -> list[str]:
         if self.columns is not None:
@@ -188,7 +186,7 @@ class Result(ABC):
 
     @abstractmethod
     def __bool__(self) -> bool:
-        """Whether it says lossless; a class without a verdict has ``no_verdict`` here."""
+        """Whether it says lossless; a class without a verdict raises ``no_verdict``."""
 
     def rows(self) -> list[dict[str, Any]]:
         """The data of every table: by default one row, the document."""

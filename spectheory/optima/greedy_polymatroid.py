@@ -26,7 +26,8 @@ class RankingDecomposition(NamedTuple):
     weights: tuple[Fraction, ...]
     orders: tuple[np.ndarray, ...]
 
-    __bool__ = no_verdict(".weights")
+    def __bool__(self) -> bool:
+        raise no_verdict(self, ".weights")
 
     def leaf_law(self, pair: ModelPair, num_drafts: int) -> np.ndarray:
         """sum_w weight_w r_w, the law of the path selected by the ranking that was drawn, [V^L]."""

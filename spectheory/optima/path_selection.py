@@ -109,7 +109,8 @@ class SelectionOptimum:
     skewed_draft: SkewedDraft
     leaf_sets: tuple[tuple[int, ...], ...]
 
-    __bool__ = no_verdict(".value")
+    def __bool__(self) -> bool:
+        raise no_verdict(self, ".value")
 
     @property
     def value(self) -> Any:

@@ -47,7 +47,8 @@ class BestRanking:
     optimum: Any
     rankings_tried: int
 
-    __bool__ = no_verdict(".best")
+    def __bool__(self) -> bool:
+        raise no_verdict(self, ".best")
 
 
 def count_tree_rankings(pair: ModelPair) -> int:

@@ -51,7 +51,8 @@ class ShapeValue(NamedTuple):
     value: Any
     shape: Shape
 
-    __bool__ = no_verdict(".value")
+    def __bool__(self) -> bool:
+        raise no_verdict(self, ".value")
 
     @property
     def children(self) -> tuple[int, ...]:

@@ -65,7 +65,8 @@ class Study(Result):
     found: list[dict[str, Any]]
     interrupted: bool = False
 
-    __bool__ = no_verdict(".rows()")
+    def __bool__(self) -> bool:
+        raise no_verdict(self, ".rows()")
 
     def headline(self) -> str:
         settings = self.settings

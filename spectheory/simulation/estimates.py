@@ -56,7 +56,8 @@ class Estimate(Result):
     gain: float | None = None
     gain_interval: tuple[float, float] | None = None
 
-    __bool__ = no_verdict(".block_efficiency")
+    def __bool__(self) -> bool:
+        raise no_verdict(self, ".block_efficiency")
 
     facts: ClassVar[Templates] = {
         "lossless": "{lossless}",

@@ -159,7 +159,8 @@ class Plan(Result):
     left_out: Sequence[str] = ()
     unknown: Sequence[str] = ()
 
-    __bool__ = no_verdict(".best")
+    def __bool__(self) -> bool:
+        raise no_verdict(self, ".best")
 
     columns: ClassVar[Templates] = {
         "verifier": "{verifier}",

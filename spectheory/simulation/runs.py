@@ -95,7 +95,8 @@ class Simulation(Result):
     speeds: Sequence[Speed] = ()
     cost_ratio: float | None = None
 
-    __bool__ = no_verdict(".estimates")
+    def __bool__(self) -> bool:
+        raise no_verdict(self, ".estimates")
 
     def to_document(self) -> dict[str, Any]:
         """The JSON object of ``spectheory simulate --json``."""

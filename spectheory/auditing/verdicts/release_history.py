@@ -57,7 +57,8 @@ class History(Result):
     sampler: str
     releases: tuple[AuditedRelease, ...]
 
-    __bool__ = no_verdict(".releases, .first_bad or .first_good")
+    def __bool__(self) -> bool:
+        raise no_verdict(self, ".releases, .first_bad or .first_good")
 
     columns: ClassVar[Templates] = {
         "release": "{version}",

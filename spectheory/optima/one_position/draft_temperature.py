@@ -22,7 +22,8 @@ class TemperedAcceptance(NamedTuple):
     value: np.ndarray
     slope: np.ndarray
 
-    __bool__ = no_verdict(".value")
+    def __bool__(self) -> bool:
+        raise no_verdict(self, ".value")
 
 
 def acceptance_at_temperature(

@@ -34,7 +34,8 @@ class HubPlan(NamedTuple):
     output_given: dict[tuple[int, int], np.ndarray]
     acceptance: Any
 
-    __bool__ = no_verdict(".acceptance")
+    def __bool__(self) -> bool:
+        raise no_verdict(self, ".acceptance")
 
 
 def hub_plan(

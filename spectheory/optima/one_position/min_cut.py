@@ -40,7 +40,8 @@ class MinCut(NamedTuple):
     value: Any
     tokens: Array
 
-    __bool__ = no_verdict(".value")
+    def __bool__(self) -> bool:
+        raise no_verdict(self, ".value")
 
 
 def optimal_acceptance(

@@ -31,7 +31,8 @@ class TransportBounds(NamedTuple):
     upper: Any
     tokens: np.ndarray
 
-    __bool__ = no_verdict(".lower and .upper")
+    def __bool__(self) -> bool:
+        raise no_verdict(self, ".lower and .upper")
 
 
 def transport_bounds(

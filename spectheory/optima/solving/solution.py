@@ -23,7 +23,8 @@ class Bracketed(Result):
     method: str
     status: str
 
-    __bool__ = no_verdict(".value")
+    def __bool__(self) -> bool:
+        raise no_verdict(self, ".value")
 
     facts: ClassVar[Templates] = {
         "block efficiency": "{value} tokens per target call",
@@ -116,7 +117,8 @@ class OptimalityResiduals:
     gap: Any
     value: Any
 
-    __bool__ = no_verdict(".gap, or check_solution(...)")
+    def __bool__(self) -> bool:
+        raise no_verdict(self, ".gap, or check_solution(...)")
 
 
 def optimality_residuals(program: LinearProgram, solution: Solution) -> OptimalityResiduals:
