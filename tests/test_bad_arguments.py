@@ -17,6 +17,7 @@ from spectheory.models import UnloadedPair
 from spectheory.optima.bounds.dual_scores import upper_bound
 from spectheory.optima.bounds.lower_bounds import certified_lower_bound
 from spectheory.optima.interval.interval import multi_path_interval
+from spectheory.pairs.pair import ModelPair
 from spectheory.simulation import simulate, simulate_enumerated
 from spectheory.testing import assert_lossless
 
@@ -60,6 +61,25 @@ CASES: dict[str, tuple[Callable[[], Any], str]] = {
     "acceptance: sum": (lambda: acceptance([0.5, 0.6], [0.5, 0.5], 2), "sum"),
     "acceptance: mixed": (lambda: acceptance(ROW, [0.5, 0.5], 2), ""),
     "acceptance: nan": (lambda: acceptance([float("nan"), 1.0], [0.5, 0.5], 2), ""),
+    "acceptance: float32": (
+        lambda: acceptance(np.float32([1 / 3, 2 / 3]), np.float32([2 / 3, 1 / 3]), 2),
+        "divide it by its sum in float64, as normalise=True of ModelPair.context_free_pair does",
+    ),
+    "instances: seed": (
+        lambda: instances.random_float(-1, 2, 2),
+        "seed must be a whole number of at least 0",
+    ),
+    "instances: seeds": (lambda: instances.random_rational([1, -1], 2, 2), "got [1, -1]"),
+    "instances: half": (lambda: instances.tiny_probabilities(0.5, 2, 2), "got 0.5"),  # type: ignore[arg-type]
+    "instances: no seed": (lambda: instances.random_float(None, 2, 2), "got None"),  # type: ignore[arg-type]
+    "instances: share": (
+        lambda: instances.random_rational(0, 2, 2, zero_probability=-1),
+        "zero_probability must lie in [0, 1], got -1",
+    ),
+    "instances: agreement": (
+        lambda: instances.random_float(0, 2, 2, agreement="0.5"),  # type: ignore[arg-type]
+        "agreement must lie in [0, 1], got '0.5'",
+    ),
     "upper bound: depths": (lambda: upper_bound(PAIR, 2, []), ""),
     "lower bound: shape": (lambda: certified_lower_bound(PAIR, 2, np.ones(3) / 3), "shape"),
     "lower bound: nan": (lambda: certified_lower_bound(PAIR, 2, np.full(4, np.nan)), "skewed_draft"),
@@ -115,3 +135,18 @@ def test_bad_arguments(name: str) -> None:
     assert says in str(caught.value)
     assert "\n" not in str(caught.value)
     assert 0 < len(str(caught.value)) < 600
+
+
+def test_partner_advice_that_is_followed_helps() -> None:
+    rows = [np.float32([1 / 3, 2 / 3]), np.float32([2 / 3, 1 / 3])]
+    divided = [row.astype(float) / row.astype(float).sum() for row in rows]
+    assert acceptance(*divided, 2).optimal == pytest.approx(8 / 9)
+    pair = ModelPair.context_free_pair(*rows, 1, normalise=True)
+    assert [pair.target[0][0].tolist(), pair.draft[0][0].tolist()] == [row.tolist() for row in divided]
+
+
+@pytest.mark.parametrize("seed", [3, [1, 2], np.random.SeedSequence(5)], ids=str)
+def test_partner_seeds_that_numpy_takes(seed: Any) -> None:
+    """They give what they gave before: numpy's own generator."""
+    pair = instances.random_float(seed, 2, 1)
+    assert (pair.target[0] == np.random.default_rng(seed).dirichlet(np.ones(2), size=1)).all()

@@ -11,6 +11,7 @@ import torch
 from spectheory.decoding.decoded_texts import DecodedText, decode, end_of_sequence
 from spectheory.decoding.decoding_settings import DecodingSettings
 from spectheory.decoding.loop import PARTS
+from spectheory.foundation.results import no_verdict
 from spectheory.models import (
     LanguageModelPair,
     SamplingOptions,
@@ -38,6 +39,9 @@ class Speed:
     seconds: dict[str, float]
     plain_tokens: int
     plain_seconds: float
+
+    def __bool__(self) -> bool:
+        raise no_verdict(self, ".speed_up")
 
     @property
     def tokens_per_second(self) -> float:
@@ -171,6 +175,9 @@ class CallCosts(NamedTuple):
     plain: float
     draft: float
     target: float
+
+    def __bool__(self) -> bool:
+        raise no_verdict(self, ".speed_up(...)")
 
     def speed_up(self, block_efficiency: float) -> float:
         """Tokens per second over those of plain decoding; ``predicted_speed_up`` with these costs."""

@@ -163,6 +163,9 @@ class Certificate(Result):
         """Whether the verifier is lossless on this pair: target-matching and prefix-matching."""
         return self.target_matching and self.prefix_matching is not False
 
+    def __bool__(self) -> bool:
+        return self.is_valid
+
     def headline(self) -> str:
         off = decimal_text(self.total_variation)
         verdict = (

@@ -24,6 +24,7 @@ import numpy as np
 from spectheory.exact.law import DEFAULT_MAX_TUPLES, OutputLaw, output_law
 from spectheory.foundation.errors import InvalidInputError, InvalidOutcomeError
 from spectheory.foundation.exact_numbers import Number, float_tolerance
+from spectheory.foundation.results import no_verdict
 from spectheory.foundation.validation import check_count
 from spectheory.pairs.contexts import Context, context_number
 from spectheory.pairs.drafts import DraftProcess, PerPath, draft_process
@@ -205,6 +206,9 @@ class TokensLaw:
 
     law: np.ndarray
     target: np.ndarray
+
+    def __bool__(self) -> bool:
+        raise no_verdict(self, ".total_variation")
 
     @property
     def total_variation(self) -> Number:

@@ -25,7 +25,7 @@ from spectheory.foundation.exact_numbers import (
     plain_number,
     to_fraction,
 )
-from spectheory.foundation.results import Result, Table
+from spectheory.foundation.results import Result, Table, no_verdict
 from spectheory.foundation.validation import check_count, check_tolerance
 from spectheory.optima.bounds.antichain_hulls import most_violated_antichain
 from spectheory.optima.bounds.context_tree import Levels, subtree_sums, sum_over_children
@@ -84,6 +84,9 @@ class OutputLaw(Result):
     numbers: tuple[np.ndarray, ...]
     undefined: Any = 0
     assumed: str = ""
+
+    def __bool__(self) -> bool:
+        raise no_verdict(self, ".total_variation, or certify(...)")
 
     @property
     def num_drafts(self) -> int:

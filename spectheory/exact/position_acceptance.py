@@ -11,7 +11,7 @@ from spectheory.foundation.arrays import hit_probability
 from spectheory.foundation.documents import both, count_text, number_text, to_json
 from spectheory.foundation.errors import EnumerationTooLargeError
 from spectheory.foundation.exact_numbers import Number, plain_number
-from spectheory.foundation.results import Result, Templates
+from spectheory.foundation.results import Result, Templates, no_verdict
 from spectheory.foundation.validation import check_num_drafts
 from spectheory.optima.one_position.min_cut import optimal_acceptance
 from spectheory.pairs.pair import ModelPair
@@ -55,6 +55,9 @@ class Acceptance(Result):
     lower_bound: Number
     upper_bound: Number
     spectr_gbv_bound: Number
+
+    def __bool__(self) -> bool:
+        raise no_verdict(self, ".optimal")
 
     facts: ClassVar[Templates] = {
         "upper bound": "{upper_bound} (Lemma 3, always attained)",

@@ -25,7 +25,7 @@ from spectheory.exact.proof.check import proved_shapes
 from spectheory.exact.rounded import ARITHMETICS, DoesNotRunError, certify_rounded
 from spectheory.foundation.documents import count_text, decimal_text, to_json
 from spectheory.foundation.errors import InvalidInputError, InvalidOutcomeError
-from spectheory.foundation.results import Result, Templates
+from spectheory.foundation.results import Result, Templates, no_verdict
 from spectheory.foundation.scope import SCOPE_FACTS, Scope
 from spectheory.foundation.validation import check_count, unknown_name
 from spectheory.pairs.drafts import (
@@ -153,6 +153,9 @@ class CaseVerdict:
             str(case), found.is_valid, found.total_variation, found.block_efficiency, found.arithmetic
         )
 
+    def __bool__(self) -> bool:
+        return self.is_lossless
+
 
 @dataclass(frozen=True)
 class RandomPairs:
@@ -167,6 +170,9 @@ class RandomPairs:
     cases: int
     seed: int
     law: str
+
+    def __bool__(self) -> bool:
+        raise no_verdict(self, ".largest_share")
 
     @property
     def largest_share(self) -> float:
@@ -213,6 +219,9 @@ class SuiteCertificate(Result):
     def is_lossless(self) -> bool:
         """Whether the verifier is lossless on every judged case, and at least one case was judged."""
         return bool(self.verdicts) and not self.failures
+
+    def __bool__(self) -> bool:
+        return self.is_lossless
 
     @property
     def failures(self) -> tuple[CaseVerdict, ...]:
@@ -404,8 +413,8 @@ class _Run:
         self._note(found)
 
     def _note(self, found: Certificate) -> None:
-        if not found.is_valid:
-            self.counterexample = self.counterexample or found
+        if not found.is_valid and self.counterexample is None:
+            self.counterexample = found
 
     def result(self, drawn: Collection[SuiteCase], seed: int) -> SuiteCertificate:
         names = {str(case) for case in drawn}

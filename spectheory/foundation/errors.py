@@ -32,6 +32,10 @@ class MissingDependencyError(InvalidInputError, ImportError):
     """A library of an optional part is not installed; the text says what to install."""
 
 
+class NoVerdictError(InvalidInputError, TypeError):
+    """A law, an optimum or an estimate was asked whether it is true; the text names what to ask instead."""
+
+
 class TokenizerMismatchError(InvalidInputError):
     """Target and draft do not share one tokenizer."""
 

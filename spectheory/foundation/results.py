@@ -14,6 +14,7 @@ from string import Formatter
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from spectheory.foundation.documents import value_text
+from spectheory.foundation.errors import NoVerdictError
 from spectheory.foundation.extras import installed
 
 if TYPE_CHECKING:
@@ -28,6 +29,25 @@ SHORT = "short"
 """A format of fields, ``"{prob:short}"``: a rational without its decimal."""
 LONGEST_LATEX_CELL = 60
 """Characters of the longest cell that a column of LaTeX sets on one line."""
+
+
+def no_verdict(result: Any, ask: str) -> NoVerdictError:
+    """The error of ``__bool__`` where there is no verdict: Python takes any other object for true.
+
+    Args:
+        result: the law, optimum or estimate.
+        ask: what to ask instead.
+
+    Example:
+        >>> from spectheory import instances, optimum
+        >>> try:
+        ...     assert optimum(instances.two_token(1))
+        ... except NoVerdictError as error:
+        ...     print(error)
+        Solution has no verdict, so it is neither true nor false; ask .value
+    """
+    kind = type(result).__name__
+    return NoVerdictError(f"{kind} has no verdict, so it is neither true nor false; ask {ask}")
 
 
 @dataclass(frozen=True)
@@ -57,6 +77,9 @@ class Table:
     note: str = ""
     is_record: bool = False
     latex: Table | None = None
+
+    def __bool__(self) -> bool:
+        raise no_verdict(self, ".rows")
 
     def labels(self) -> list[str]:
         if self.columns is not None:
@@ -142,6 +165,9 @@ class Table:
 class Result(ABC):
     """A result of the package.  Results of one kind are equal if their documents are.
 
+    A result with a verdict is true in Python exactly if it says lossless: ``assert certify(...)`` is a test.
+    The others raise ``NoVerdictError``.
+
     Attributes:
         facts: the templates of one result, which is then shown as a record.
         columns: the templates of several rows.
@@ -157,6 +183,10 @@ class Result(ABC):
     @abstractmethod
     def headline(self) -> str:
         """The result in one line."""
+
+    @abstractmethod
+    def __bool__(self) -> bool:
+        """Whether it says lossless; a class without a verdict raises ``no_verdict``."""
 
     def rows(self) -> list[dict[str, Any]]:
         """The data of every table: by default one row, the document."""

@@ -14,7 +14,7 @@ import numpy as np
 
 from spectheory.foundation.documents import both, number_text
 from spectheory.foundation.exact_numbers import Number, plain_number
-from spectheory.foundation.results import Result, Templates
+from spectheory.foundation.results import Result, Templates, no_verdict
 from spectheory.foundation.validation import check_count
 from spectheory.pairs.contexts import Context, numbered_context
 from spectheory.pairs.extension import ExtendedPair
@@ -36,6 +36,9 @@ class SeveralCalls(Result):
     value: Number
     block: Number
     first_call: tuple[np.ndarray, ...]
+
+    def __bool__(self) -> bool:
+        raise no_verdict(self, ".value")
 
     facts: ClassVar[Templates] = {"optimum": "{value}", "block verification": "{block}"}
 

@@ -9,6 +9,7 @@ import numpy as np
 from spectheory.foundation.arrays import hit_probability
 from spectheory.foundation.errors import InvalidInputError
 from spectheory.foundation.exact_numbers import to_flint, to_fraction
+from spectheory.foundation.results import no_verdict
 from spectheory.optima.bounds.level_sets import LevelSets, SortedByRatio
 from spectheory.optima.bounds.skewed_draft import SkewedDraft, is_skewed_draft, ranked_leaf_law
 from spectheory.pairs.pair import ModelPair
@@ -24,6 +25,9 @@ class RankingDecomposition(NamedTuple):
 
     weights: tuple[Fraction, ...]
     orders: tuple[np.ndarray, ...]
+
+    def __bool__(self) -> bool:
+        raise no_verdict(self, ".weights")
 
     def leaf_law(self, pair: ModelPair, num_drafts: int) -> np.ndarray:
         """sum_w weight_w r_w, the law of the path selected by the ranking that was drawn, [V^L]."""

@@ -10,6 +10,7 @@ import numpy as np
 
 from spectheory.foundation.arrays import divide_or_zero, hit_probability, normalise, positive_part
 from spectheory.foundation.errors import CertificationError, EnumerationTooLargeError
+from spectheory.foundation.results import no_verdict
 from spectheory.foundation.validation import check_count, check_num_drafts
 from spectheory.optima.bounds.level_sets import LevelSets
 from spectheory.optima.bounds.skewed_draft import SkewedDraft, grown_law, is_skewed_draft
@@ -107,6 +108,9 @@ class SelectionOptimum:
     solution: Solution
     skewed_draft: SkewedDraft
     leaf_sets: tuple[tuple[int, ...], ...]
+
+    def __bool__(self) -> bool:
+        raise no_verdict(self, ".value")
 
     @property
     def value(self) -> Any:

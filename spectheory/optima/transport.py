@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from spectheory.foundation.errors import InvalidInputError
 from spectheory.foundation.exact_numbers import to_fraction
 from spectheory.foundation.extras import installed
+from spectheory.foundation.results import no_verdict
 
 if TYPE_CHECKING:
     import networkx
@@ -32,6 +33,9 @@ class Transport:
     coupling: Mapping[tuple[int, int], Fraction] | None
     violating_set: tuple[int, ...]
     excess: Fraction
+
+    def __bool__(self) -> bool:
+        raise no_verdict(self, ".is_feasible")
 
     @property
     def is_feasible(self) -> bool:

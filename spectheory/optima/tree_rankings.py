@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from spectheory.foundation.errors import EnumerationTooLargeError
+from spectheory.foundation.results import no_verdict
 from spectheory.foundation.validation import check_count, check_num_drafts
 from spectheory.optima.bounds.rankings import Ranking, leaf_order, ranking_keys, ratio_ranking
 from spectheory.optima.bounds.skewed_draft import SkewedDraft
@@ -45,6 +46,9 @@ class BestRanking:
     greedy: RankedEfficiency
     optimum: Any
     rankings_tried: int
+
+    def __bool__(self) -> bool:
+        raise no_verdict(self, ".best")
 
 
 def count_tree_rankings(pair: ModelPair) -> int:

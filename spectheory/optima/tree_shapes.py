@@ -20,6 +20,7 @@ import numpy as np
 from spectheory.foundation.arrays import after_rejection, normalise
 from spectheory.foundation.errors import EnumerationTooLargeError, InvalidInputError
 from spectheory.foundation.exact_numbers import plain_number
+from spectheory.foundation.results import no_verdict
 from spectheory.foundation.validation import check_count
 from spectheory.pairs.pair import ModelPair, check_pair
 from spectheory.pairs.rows import parse_probs
@@ -49,6 +50,9 @@ class ShapeValue(NamedTuple):
 
     value: Any
     shape: Shape
+
+    def __bool__(self) -> bool:
+        raise no_verdict(self, ".value")
 
     @property
     def children(self) -> tuple[int, ...]:

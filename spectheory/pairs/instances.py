@@ -11,7 +11,7 @@ import numpy as np
 
 from spectheory.foundation.arrays import normalise
 from spectheory.foundation.errors import InvalidInputError
-from spectheory.foundation.validation import check_count, check_positive
+from spectheory.foundation.validation import check_count, check_positive, in_one_line, is_number
 from spectheory.pairs.contexts import Context, all_contexts
 from spectheory.pairs.pair import ModelPair, check_size
 from spectheory.pairs.rows import Row, parse_probs
@@ -276,10 +276,9 @@ def random_float(
         concentration: of the symmetric Dirichlet distribution of every row.
         agreement: a in [0, 1]; the draft row is a * target + (1 - a) * an independent row.
     """
-    if not 0 <= agreement <= 1:
-        raise InvalidInputError(f"agreement must lie in [0, 1], got {agreement}")
+    _check_share("agreement", agreement)
     vocab_size, draft_length = _checked(vocab_size, draft_length)
-    rng = np.random.default_rng(seed)
+    rng = _generator(seed)
     alpha = np.full(vocab_size, check_positive("concentration", concentration))
     target = [rng.dirichlet(alpha, size=vocab_size**i) for i in range(draft_length + 1)]
     other = [rng.dirichlet(alpha, size=vocab_size**i) for i in range(draft_length)]
@@ -305,7 +304,9 @@ def random_rational(
     """
     vocab_size, draft_length = _checked(vocab_size, draft_length)
     max_weight = check_count("max_weight", max_weight)
-    rng = np.random.default_rng(seed)
+    _check_share("zero_probability", zero_probability)
+    _check_share("equal_row_probability", equal_row_probability)
+    rng = _generator(seed)
 
     def row() -> list[Fraction]:
         weights = rng.integers(1, max_weight + 1, size=vocab_size)
@@ -333,7 +334,7 @@ def tiny_probabilities(
         0.0003332222592469177
     """
     vocab_size, draft_length = _checked(vocab_size, draft_length)
-    rng = np.random.default_rng(seed)
+    rng = _generator(seed)
     scales = (Fraction(1), Fraction(1), Fraction(1, 10**9), Fraction(1, 1000))
 
     def level(depth: int) -> np.ndarray:
@@ -367,6 +368,21 @@ NAMED: Mapping[str, Callable[[int], ModelPair]] = {
 
 def _pair(target: Sequence[np.ndarray], draft: Sequence[np.ndarray]) -> ModelPair:
     return ModelPair(tuple(target), tuple(draft), tuple(map(str, range(target[0].shape[1]))))
+
+
+def _generator(seed: int | Sequence[int] | np.random.SeedSequence) -> np.random.Generator:
+    """numpy's default generator; ``None``, of which numpy makes another one every time, is refused."""
+    try:
+        if seed is not None:
+            return np.random.default_rng(seed)
+    except (TypeError, ValueError):
+        pass
+    raise InvalidInputError(f"seed must be a whole number of at least 0, or several, got {in_one_line(seed)}")
+
+
+def _check_share(name: str, value: Any) -> None:
+    if not (is_number(value) and 0 <= value <= 1):
+        raise InvalidInputError(f"{name} must lie in [0, 1], got {in_one_line(value)}")
 
 
 def _checked(vocab_size: int, draft_length: int) -> tuple[int, int]:

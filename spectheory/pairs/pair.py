@@ -591,6 +591,7 @@ def _validate_rows(pair: ModelPair, side: str, depth: int, level: np.ndarray) ->
         advice = (
             ""
             if pair.is_exact
-            else "; divide it by its sum (normalise=True), or allow a wider row_sum_tolerance"
+            else "; divide it by its sum in float64, as normalise=True of ModelPair.context_free_pair does, "
+            "or give a pair a wider row_sum_tolerance"
         )
         raise InvalidPairError(f"{where(index)} sums to {sums[index]}, not 1{advice}")

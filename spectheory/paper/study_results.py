@@ -14,7 +14,7 @@ import numpy as np
 
 from spectheory.foundation.documents import count_text
 from spectheory.foundation.errors import InvalidInputError
-from spectheory.foundation.results import Result, Table
+from spectheory.foundation.results import Result, Table, no_verdict
 from spectheory.foundation.validation import nearest_name
 from spectheory.paper.equal_rows import (
     BRANCHING,
@@ -64,6 +64,9 @@ class Study(Result):
     settings: dict[str, Any]
     found: list[dict[str, Any]]
     interrupted: bool = False
+
+    def __bool__(self) -> bool:
+        raise no_verdict(self, ".rows()")
 
     def headline(self) -> str:
         settings = self.settings

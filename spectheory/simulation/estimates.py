@@ -10,7 +10,7 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 
 from spectheory.foundation.arrays import Array, namespace
-from spectheory.foundation.results import Result, Templates
+from spectheory.foundation.results import Result, Templates, no_verdict
 from spectheory.simulation.intervals import bounded_mean_interval
 
 _NUMPY = np.zeros(0)
@@ -55,6 +55,9 @@ class Estimate(Result):
     ceiling_interval: tuple[float, float] | None = None
     gain: float | None = None
     gain_interval: tuple[float, float] | None = None
+
+    def __bool__(self) -> bool:
+        raise no_verdict(self, ".block_efficiency")
 
     facts: ClassVar[Templates] = {
         "lossless": "{lossless}",

@@ -18,7 +18,7 @@ from spectheory.exact.law import output_law
 from spectheory.foundation.documents import both, count_text
 from spectheory.foundation.errors import EnumerationTooLargeError, InvalidInputError
 from spectheory.foundation.exact_numbers import Number, float_tolerance
-from spectheory.foundation.results import Result, Table, Templates
+from spectheory.foundation.results import Result, Table, Templates, no_verdict
 from spectheory.foundation.settings import Progress, Settings, setting, shows_settings
 from spectheory.foundation.validation import check_confidence, check_count, check_draft_length
 from spectheory.optima.interval.interval import OptimumInterval
@@ -158,6 +158,9 @@ class Plan(Result):
     confidence: float | None = None
     left_out: Sequence[str] = ()
     unknown: Sequence[str] = ()
+
+    def __bool__(self) -> bool:
+        raise no_verdict(self, ".best")
 
     columns: ClassVar[Templates] = {
         "verifier": "{verifier}",

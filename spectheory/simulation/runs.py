@@ -29,7 +29,7 @@ from typing import TYPE_CHECKING, Any, ParamSpec, Protocol, cast
 
 from spectheory.foundation.documents import count_text
 from spectheory.foundation.errors import InvalidInputError
-from spectheory.foundation.results import Result, Row, Table
+from spectheory.foundation.results import Result, Row, Table, no_verdict
 from spectheory.foundation.settings import shows_settings
 from spectheory.pairs.drafts import SAMPLED_PROCESSES, DraftProcess, draft_process
 from spectheory.pairs.pair import ModelPair
@@ -94,6 +94,9 @@ class Simulation(Result):
     interrupted: bool = False
     speeds: Sequence[Speed] = ()
     cost_ratio: float | None = None
+
+    def __bool__(self) -> bool:
+        raise no_verdict(self, ".estimates")
 
     def to_document(self) -> dict[str, Any]:
         """The JSON object of ``spectheory simulate --json``."""

@@ -6,14 +6,19 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any, overload
 
 from spectheory.exact.suite import SuiteCase, SuiteCertificate, certify_suite
+from spectheory.foundation.validation import unknown_name
 from spectheory.pairs.pair import ModelPair
 
 if TYPE_CHECKING:
     from spectheory.auditing import AuditCertificate
 
+OF_A_SUITE = ("quick", "cases", "seed", "progress")
+OF_AN_AUDIT = ("signature", "pairs", "num_drafts", "trees", "progress")
+"""The options; ``suite`` and ``stop_at_first`` are not among them, since these functions give them."""
+
 
 @overload
-def assert_lossless(verifier: Callable[..., Any]) -> AuditCertificate: ...
+def assert_lossless(verifier: Callable[..., Any], **options: Any) -> AuditCertificate: ...
 @overload
 def assert_lossless(
     verifier: str | Any, suite: Iterable[SuiteCase] | None = None, **options: Any
@@ -25,7 +30,8 @@ def assert_lossless(verifier: str | Any, suite: Iterable[SuiteCase] | None = Non
         verifier: a name, ``"package.module:attribute"``, or any object with ``outcome``; a function is a
             sampler in torch, see ``assert_sampler_lossless``.
         suite: the cases; by default the standard suite, see ``spectheory.exact.suite``.
-        options: ``quick``, ``cases`` and ``seed`` of ``certify_suite``.
+        options: ``quick``, ``cases``, ``seed`` and ``progress`` of ``certify_suite``; of a function, those of
+            ``assert_sampler_lossless``.
 
     Returns:
         The certificate of the suite; of a function, that of its audit.
@@ -33,6 +39,7 @@ def assert_lossless(verifier: str | Any, suite: Iterable[SuiteCase] | None = Non
     Raises:
         AssertionError: it is not; the text names the smallest pair, the prefix, the drafts and the scope.
         InvalidInputError: it is not a verifier, or does not return conditional laws.
+        UnknownNameError: there is no such option.
 
     Example:
         >>> from spectheory.verification.defective import defects
@@ -43,7 +50,8 @@ def assert_lossless(verifier: str | Any, suite: Iterable[SuiteCase] | None = Non
         target_correction is not lossless. On bernoulli_one_half-L1, 1 dra
     """
     if suite is None and callable(verifier) and not hasattr(verifier, "outcome"):
-        return assert_sampler_lossless(verifier)
+        return assert_sampler_lossless(verifier, **options)
+    _check_options("of a suite", options, OF_A_SUITE)
     found = certify_suite(verifier, suite, stop_at_first=True, **options)
     if found.counterexample is not None:
         first = found.failures[0]
@@ -65,7 +73,7 @@ def assert_sampler_lossless(
     Args:
         sampler: the function as it is shipped; it draws its random numbers itself.
         signature, pairs: as in ``spectheory.audit``.
-        options: ``num_drafts`` and ``trees`` of ``spectheory.audit``.
+        options: ``num_drafts``, ``trees`` and ``progress`` of ``spectheory.audit``.
 
     Returns:
         The certificate of the audit.  A forbidden token that is rarer than rounding is among its findings.
@@ -73,6 +81,7 @@ def assert_sampler_lossless(
     Raises:
         AssertionError: it is not, or that is not decided; the text says why, with a counterexample.
         MissingDependencyError: torch is not installed.
+        UnknownNameError: there is no such option.
 
     Example:
         >>> from spectheory.auditing.subjects.specimens import sample_and_compare
@@ -83,8 +92,15 @@ def assert_sampler_lossless(
     """
     from spectheory.auditing import audit
 
+    _check_options("of a sampler's audit", options, OF_AN_AUDIT)
     found = audit(sampler, pairs, signature=signature, stop_at_first=True, **options)
-    if not found.is_lossless:
+    if not found:
         words = "" if found.counterexample is None else f". {found.counterexample.in_words()}"
         raise AssertionError(f"{found.headline()}{words}")
     return found
+
+
+def _check_options(whose: str, given: Iterable[str], known: Iterable[str]) -> None:
+    for name in given:
+        if name not in known:
+            raise unknown_name(f"option {whose}", name, known)

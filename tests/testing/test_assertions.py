@@ -1,10 +1,14 @@
 """One line of a test: the suite for a verifier, an audit for a function."""
 
+from typing import Any
+
 import pytest
 
 from spectheory import instances
+from spectheory.auditing.subjects.shipped import Shipped
 from spectheory.auditing.subjects.specimens import SPECIMENS, token_verification
 from spectheory.exact.suite import suite_for
+from spectheory.foundation.errors import InvalidInputError, UnknownNameError
 from spectheory.testing import assert_lossless, assert_sampler_lossless
 from spectheory.verification.algorithms import verifiers
 from spectheory.verification.verifier import as_verifier
@@ -39,3 +43,49 @@ def test_what_is_a_verifier_goes_to_the_suite() -> None:
             return verifiers["token"].outcome(*drafted)
 
     assert assert_lossless(Called(), suite_for(as_verifier(Called()), quick=True)[:6]).is_lossless
+
+
+def first_of_two_is_taken(paths: Any, target_rows: Any, draft_rows: Any, generator: Any) -> list[int]:
+    """Right with one path; of two it takes the first as it is."""
+    if len(paths) == 1:
+        return token_verification(paths, target_rows, draft_rows, generator)
+    return [int(paths[0, 0])]
+
+
+def test_options_reach_the_audit() -> None:
+    """Two paths only, and one only: the same function is wrong and right."""
+    pairs = {"thirds": instances.two_token(1)}
+    with pytest.raises(AssertionError, match="on thirds with 2 independent paths"):
+        assert_lossless(first_of_two_is_taken, pairs=pairs, num_drafts=(2,))
+    found = assert_lossless(first_of_two_is_taken, pairs=pairs, num_drafts=(1,))
+    assert [case.num_drafts for case in found.cases] == [1]
+    found = assert_lossless(token_verification, pairs=pairs, num_drafts=(2,))
+    assert [case.num_drafts for case in found.cases] == [2]
+
+
+@pytest.mark.parametrize("options", [{"nonsense": 3}, {"quick": True}, {"stop_at_first": False}], ids=str)
+def test_an_option_that_a_function_lacks_is_refused(options: dict[str, Any]) -> None:
+    known = "known: signature, pairs, num_drafts, trees, progress"
+    for check in (assert_lossless, assert_sampler_lossless):
+        with pytest.raises(UnknownNameError, match=known):
+            check(token_verification, **options)
+
+
+@pytest.mark.parametrize("options", [{"nonsense": 3}, {"num_drafts": (2,)}, {"pairs": {}}], ids=str)
+def test_an_option_that_a_verifier_lacks_is_refused(options: dict[str, Any]) -> None:
+    said = rf"no option of a suite is called '{next(iter(options))}';.* known: quick, cases, seed, progress"
+    for suite in (None, suite_for(verifiers["block"], quick=True)[:1]):
+        with pytest.raises(UnknownNameError, match=said):
+            assert_lossless("block", suite, **options)
+
+
+@pytest.mark.parametrize(
+    "options", [{"num_drafts": (2,)}, {"signature": "coins"}], ids=str
+)
+def test_a_sampler_that_knows_how_it_is_called(options: dict[str, Any]) -> None:
+    """A library's and a Shipped one: what would not be used is refused, and without it nothing is."""
+    shipped = Shipped(token_verification, "sampler", num_drafts=(1,))
+    for sampler in ("vllm", shipped):
+        with pytest.raises(InvalidInputError, match="say how a function is called"):
+            assert_sampler_lossless(sampler, **options)
+    assert assert_sampler_lossless(shipped, pairs={"thirds": instances.two_token(1)})

@@ -11,7 +11,7 @@ from spectheory.auditing.rounds.batch_battery import shapes_of_batches
 from spectheory.auditing.subjects.shipped import Provenance
 from spectheory.exact.certificate import Certificate
 from spectheory.foundation.documents import count_text, to_json
-from spectheory.foundation.results import Result, Templates
+from spectheory.foundation.results import Result, Templates, no_verdict
 from spectheory.foundation.scope import SCOPE_FACTS, Scope
 
 EXACT = "exactly lossless"
@@ -19,6 +19,7 @@ ARITHMETIC = "lossless up to arithmetic"
 RELAXATION = "equals its stated relaxation"
 DEFECT = "defect"
 NOT_DECIDED = "not decided"
+LOSSLESS = (EXACT, ARITHMETIC)
 BOUNDARY = "boundary"
 """The kind of a finding that is not part of a verdict."""
 
@@ -70,6 +71,9 @@ class AuditCase:
     block_efficiency: Fraction
     optimum: Fraction | None
     samples: int | None
+
+    def __bool__(self) -> bool:
+        raise no_verdict(self, ".is_wrong and .is_open, or the certificate")
 
     @property
     def where(self) -> str:
@@ -153,7 +157,10 @@ class AuditCertificate(Result):
     @property
     def is_lossless(self) -> bool:
         """Whether the law is the target's on every pair, exactly or up to arithmetic."""
-        return self.verdict in (EXACT, ARITHMETIC)
+        return self.verdict in LOSSLESS
+
+    def __bool__(self) -> bool:
+        return self.is_lossless
 
     @property
     def total_variation(self) -> Fraction:

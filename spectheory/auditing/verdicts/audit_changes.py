@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 
 from spectheory.auditing.verdicts.audit_certificate import DEFECT, NOT_DECIDED, AuditCertificate
 from spectheory.foundation.errors import InvalidInputError
-from spectheory.foundation.results import Result, Templates
+from spectheory.foundation.results import Result, Templates, no_verdict
 
 NEW_DEFECT = "a defect that was not found in the base"
 MENDED = "the defect of the base is not found any more"
@@ -37,6 +37,9 @@ class AuditChange:
     code: str
     because: str
 
+    def __bool__(self) -> bool:
+        raise no_verdict(self, ".before and .after")
+
 
 @dataclass(frozen=True, eq=False, repr=False)
 class AuditChanges(Result):
@@ -47,6 +50,9 @@ class AuditChanges(Result):
     """
 
     changes: tuple[AuditChange, ...]
+
+    def __bool__(self) -> bool:
+        raise no_verdict(self, ".changes")
 
     columns: ClassVar[Templates] = {
         "sampler": "{sampler}",

@@ -41,6 +41,10 @@ class SampledVerdict:
     significance: float
     power: float
 
+    def __bool__(self) -> bool:
+        """False: a test can say that a sampler is not lossless, never that it is; ask ``is_rejected``."""
+        return False
+
 
 def sampled_verdict(
     sampler: Sampler,

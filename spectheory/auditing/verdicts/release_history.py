@@ -6,10 +6,10 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from spectheory.auditing.subjects.libraries import LIBRARIES, SUBJECTS, subject_of_release
-from spectheory.auditing.verdicts.audit_certificate import DEFECT, NOT_DECIDED
+from spectheory.auditing.verdicts.audit_certificate import DEFECT, LOSSLESS, NOT_DECIDED
 from spectheory.auditing.verdicts.sampler_audit import audit
 from spectheory.foundation.errors import InvalidInputError
-from spectheory.foundation.results import Result, Templates
+from spectheory.foundation.results import Result, Templates, no_verdict
 from spectheory.foundation.validation import check_count, unknown_name
 from spectheory.foundation.wheels import Release, default_cache, parsed, released_versions
 from spectheory.pairs.pair import ModelPair
@@ -41,6 +41,9 @@ class AuditedRelease:
     def is_decided(self) -> bool:
         return self.verdict not in (NOT_THERE, NOT_DECIDED)
 
+    def __bool__(self) -> bool:
+        return self.verdict in LOSSLESS
+
 
 @dataclass(frozen=True, eq=False, repr=False)
 class History(Result):
@@ -53,6 +56,9 @@ class History(Result):
 
     sampler: str
     releases: tuple[AuditedRelease, ...]
+
+    def __bool__(self) -> bool:
+        raise no_verdict(self, ".releases, .first_bad or .first_good")
 
     columns: ClassVar[Templates] = {
         "release": "{version}",

@@ -82,8 +82,8 @@ def audit(
         progress: called with (pairs done, number of pairs).
 
     Raises:
-        InvalidInputError: a pair is not exact, or the signature has one path and several are asked for.
-        InvalidOutcomeError: the sampler fails, or returns something other than tokens.
+        InvalidInputError: a pair is not exact; or the signature has one path and several are asked for; or
+            a sampler that is not a function is given with a signature, num_drafts or trees.
         UnknownNameError: no library's sampler, or no signature, has this name.
 
     Example:
@@ -95,9 +95,14 @@ def audit(
         >>> print(audit(first_draft, {"thirds": instances.two_token(1)}))
         <first_draft: defect: its law is not the target's on thirds, total variation 1/3 = 0.333333>
     """
-    if isinstance(sampler, str):
-        sampler = load_subject(sampler)
-    elif not isinstance(sampler, Shipped):
+    if isinstance(sampler, (str, Shipped)):
+        if signature != "sampler" or num_drafts or trees:
+            raise InvalidInputError(
+                "signature, num_drafts and trees say how a function is called, and "
+                f"{getattr(sampler, 'name', sampler)!r} knows; leave them out"
+            )
+        sampler = load_subject(sampler) if isinstance(sampler, str) else sampler
+    else:
         numbers = num_drafts if isinstance(num_drafts, Iterable) else (num_drafts,)
         sampler = as_shipped(sampler, signature, num_drafts=numbers, trees=trees)
     if pairs is not None and not isinstance(pairs, Mapping):
@@ -219,7 +224,9 @@ class _Found:
             verdict=verdict,
             reasons=tuple(reasons),
             cases=tuple(cases),
-            counterexample=shown and _counterexample(sampler, self.asked[cases.index(shown)]),
+            counterexample=_counterexample(sampler, self.asked[cases.index(shown)])
+            if shown is not None
+            else None,
             relaxation="" if relaxation is None else relaxation.words,
             provenance=sampler.provenance,
             primitives=tuple(sorted(journal.primitives)),
@@ -396,7 +403,9 @@ def _farthest(cases: Sequence[AuditCase]) -> AuditCase:
 def _of_the_headline(cases: Sequence[AuditCase]) -> AuditCase | None:
     """The case that the headline of a defect names, if its law is wrong."""
     wrong = [case for case in cases if case.is_wrong]
-    named = _without_output(cases) or (_farthest(wrong) if wrong else None)
+    named = _without_output(cases)
+    if named is None:
+        return _farthest(wrong) if wrong else None
     return named if named in wrong else None
 
 

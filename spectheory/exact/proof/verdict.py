@@ -15,7 +15,7 @@ from spectheory.exact.proof.domain import Shape
 from spectheory.exact.proof.formulas import Formula
 from spectheory.exact.proof.statements import Statement
 from spectheory.foundation.documents import count_text
-from spectheory.foundation.errors import InvalidInputError
+from spectheory.foundation.errors import InvalidInputError, NoVerdictError
 from spectheory.foundation.results import Result, Table, Templates
 from spectheory.pairs.drafts import DraftProcess, Iid, PrefixTree, WithoutReplacement
 from spectheory.pairs.pair import ModelPair
@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     import sympy
 
 PROVED, TRUSTED, REFUTED, UNDECIDED = "proved", "solver-trusted", "refuted", "undecided"
+SAY_LOSSLESS = ("lossless", "optimal")
+"""The statements of which a proof says that the verifier is lossless."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -94,6 +96,18 @@ class Proof(Result):
     def headline(self) -> str:
         named = "" if self.statement.name == "lossless" else f", {self.statement.name}"
         return f"{self.verifier}{named}: {self.verdict}, {self.scope}"
+
+    def __bool__(self) -> bool:
+        """Whether it is proved that the verifier is lossless.
+
+        Raises:
+            NoVerdictError: the statement is another one.
+        """
+        if self.statement.name not in SAY_LOSSLESS:
+            raise NoVerdictError(
+                f"a proof of the statement {self.statement.name!r} does not say lossless; ask .verdict"
+            )
+        return self.verdict == PROVED
 
     def to_document(self) -> dict[str, Any]:
         return {

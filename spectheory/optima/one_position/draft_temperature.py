@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from spectheory.foundation.arrays import normalise
+from spectheory.foundation.results import no_verdict
 from spectheory.foundation.validation import check_positive
 from spectheory.optima.one_position.min_cut import check_rows, optimal_acceptance
 
@@ -20,6 +21,9 @@ class TemperedAcceptance(NamedTuple):
 
     value: np.ndarray
     slope: np.ndarray
+
+    def __bool__(self) -> bool:
+        raise no_verdict(self, ".value")
 
 
 def acceptance_at_temperature(

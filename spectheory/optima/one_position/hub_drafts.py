@@ -14,6 +14,7 @@ import numpy as np
 from spectheory.foundation.arrays import Array
 from spectheory.foundation.errors import InvalidInputError
 from spectheory.foundation.exact_numbers import plain_number
+from spectheory.foundation.results import no_verdict
 from spectheory.foundation.validation import is_whole
 from spectheory.optima.one_position.min_cut import check_single_rows
 
@@ -32,6 +33,9 @@ class HubPlan(NamedTuple):
     draft_law: dict[tuple[int, int], Any]
     output_given: dict[tuple[int, int], np.ndarray]
     acceptance: Any
+
+    def __bool__(self) -> bool:
+        raise no_verdict(self, ".acceptance")
 
 
 def hub_plan(

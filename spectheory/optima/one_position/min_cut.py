@@ -18,6 +18,7 @@ from spectheory.foundation.exact_numbers import (
     is_exact,
     plain_number,
 )
+from spectheory.foundation.results import no_verdict
 from spectheory.foundation.validation import check_num_drafts, is_whole
 from spectheory.optima.bounds.level_sets import SortedByRatio
 from spectheory.optima.bounds.tolerances import FLOAT32_ROW_SUM_TOLERANCE
@@ -38,6 +39,9 @@ class MinCut(NamedTuple):
 
     value: Any
     tokens: Array
+
+    def __bool__(self) -> bool:
+        raise no_verdict(self, ".value")
 
 
 def optimal_acceptance(

@@ -10,6 +10,7 @@ import numpy as np
 from spectheory.foundation.arrays import hit_probability
 from spectheory.foundation.errors import EnumerationTooLargeError
 from spectheory.foundation.exact_numbers import flint_if_exact, plain_number
+from spectheory.foundation.results import no_verdict
 from spectheory.foundation.validation import check_num_drafts
 from spectheory.optima.one_position.min_cut import check_single_rows
 from spectheory.pairs.contexts import count_orders
@@ -29,6 +30,9 @@ class TransportBounds(NamedTuple):
     lower: Any
     upper: Any
     tokens: np.ndarray
+
+    def __bool__(self) -> bool:
+        raise no_verdict(self, ".lower and .upper")
 
 
 def transport_bounds(

@@ -20,6 +20,7 @@ from spectheory.foundation.arrays import (
 )
 from spectheory.foundation.errors import InvalidInputError
 from spectheory.foundation.exact_numbers import flint_if_exact, fractions_if_exact
+from spectheory.foundation.results import no_verdict
 from spectheory.foundation.validation import check_num_drafts
 from spectheory.optima.bounds.level_sets import SortedByRatio
 from spectheory.optima.greedy_polymatroid import RankingDecomposition
@@ -43,6 +44,9 @@ class OptimalRankings(NamedTuple):
     skewed_row: np.ndarray
     order: np.ndarray
     cut_times: np.ndarray
+
+    def __bool__(self) -> bool:
+        raise no_verdict(self, ".acceptance")
 
     @property
     def acceptance(self) -> Any:

@@ -9,7 +9,7 @@ import numpy as np
 from spectheory.foundation.documents import both, exact_text, number_text
 from spectheory.foundation.errors import CertificationError, InvalidInputError
 from spectheory.foundation.exact_numbers import Number, plain_number, to_flint
-from spectheory.foundation.results import Result, Templates
+from spectheory.foundation.results import Result, Templates, no_verdict
 from spectheory.optima.solving.linear_program import LinearProgram
 
 
@@ -22,6 +22,9 @@ class Bracketed(Result):
     upper: float
     method: str
     status: str
+
+    def __bool__(self) -> bool:
+        raise no_verdict(self, ".value")
 
     facts: ClassVar[Templates] = {
         "block efficiency": "{value} tokens per target call",
@@ -113,6 +116,9 @@ class OptimalityResiduals:
     complementarity: Any
     gap: Any
     value: Any
+
+    def __bool__(self) -> bool:
+        raise no_verdict(self, ".gap, or check_solution(...)")
 
 
 def optimality_residuals(program: LinearProgram, solution: Solution) -> OptimalityResiduals:
