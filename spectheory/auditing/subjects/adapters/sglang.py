@@ -43,7 +43,7 @@ def chain_sampling(code: Code) -> Callable[..., Any]:
     """A sampler of the signature "batch"."""
 
     def sampler(rows: Sequence[Row], generator: Any) -> list[list[int]]:
-        """As the verification step of a chain calls it, with coins of float32."""
+        """As the verification step of a chain calls it, with coins of float32, and top_k = 1 where greedy."""
         size, length = len(rows), len(rows[0].draft_tokens)
         slots = torch.arange(size * (length + 1)).reshape(size, length + 1)
         predicts = torch.full((size * (length + 1),), -1, dtype=torch.int32)
@@ -61,7 +61,9 @@ def chain_sampling(code: Code) -> Callable[..., Any]:
             retrive_next_sibling=none,
             uniform_samples=torch.rand((size, length + 1), dtype=torch.float32),
             uniform_samples_for_final_sampling=torch.rand((size,), dtype=torch.float32),
-            target_probs=torch.stack([row.target_probs for row in rows]),
+            target_probs=torch.stack(
+                [_top_one(row.target_probs) if row.is_greedy else row.target_probs for row in rows]
+            ),
             draft_probs=torch.stack([row.draft_probs for row in rows]),
             threshold_single=1.0,
             threshold_acc=1.0,
@@ -107,6 +109,11 @@ def blockwise_rejection(code: Code) -> Callable[..., Any]:
     return sampler
 
 
+def _top_one(probs: torch.Tensor) -> torch.Tensor:
+    """All mass on the likeliest tokens."""
+    return torch.nn.functional.one_hot(probs.argmax(dim=-1), probs.shape[-1]).float()
+
+
 def _tokens_of_slots(predicts: torch.Tensor, slots: list[int], accepted: list[int], count: int) -> list[int]:
     """The tokens of a request: the root's slot and one per accepted draft have the token that follows."""
     rejected = len(slots) - 1 - count
@@ -121,5 +128,8 @@ NONE = -1
 """Where no slot is accepted."""
 KEY = 7
 """The key of a server's random numbers."""
-STAND_INS = ("the coins, which the caller draws: torch.rand of float32",)
+STAND_INS = (
+    "the coins, which the caller draws: torch.rand of float32",
+    "greedy requests, to which the caller gives top_k = 1: rows with all mass on the likeliest token",
+)
 DSPARK_SEEDS = (f"the server's key: {KEY}; its counter starts at the seed of the generator",)

@@ -121,9 +121,7 @@ def test_a_placeholder_before_another_token_is_an_answer() -> None:
         {"pair": pair},
         stop_at_first=True,
     )
-    says = (
-        "it makes no valid output with probability 1/4 = 0.25 on pair: it returns the token -1, which is"
-    )
+    says = "it makes no valid output with probability 1/4 = 0.25 on pair: it returns the token -1, which is"
     assert (found.verdict, found.reasons[0]) == ("defect", f"{says} not in 0..1")
     right = Shipped(rejection_sample(PRINTS.replace("REJECTED", "")), "batch")
     assert certify(right, pair, with_optimum=False).total_variation < 1e-6

@@ -42,7 +42,7 @@ def test_the_released_kernel_is_lossless(name: str) -> None:
     found = audit(load_subject(name, CACHE), pairs)
     assert (found.verdict, found.reasons, found.note) == (ARITHMETIC, (), "")
     assert found.forbidden == 0
-    assert found.batches == ("equal lengths",)
+    assert found.batches == ("equal lengths", "greedy")
     assert found.primitives == ("rand: multiples of 2^-24",)
     exact = {case.pair for case in found.cases if case.total_variation == 0}
     assert exact >= EXACT
@@ -203,6 +203,15 @@ def test_slots_that_are_not_those_of_the_count(count: int, index: list[int]) -> 
         UndefinedDrawError, match=f"it says that {count} drafted tokens are accepted, and names"
     ):
         sglang.chain_sampling(code)(ROWS[:1], None)
+
+
+def test_a_greedy_request_has_a_row_with_one_token() -> None:
+    """Beside another one, as with top_k = 1; the partner is the test of other requests above."""
+    given, code = recorded(None)
+    with pytest.raises(UndefinedDrawError):  # it answers nothing
+        sglang.chain_sampling(code)([ROWS[0], ROWS[1]._replace(is_greedy=True)], None)
+    likeliest = torch.tensor([[0, 0, 1], [1, 0, 0], [0, 1, 0], [1, 0, 0]])
+    assert_close(given["target_probs"], torch.stack([TARGET[0], likeliest.float()]))
 
 
 def test_tokens_that_are_cut_off() -> None:
