@@ -336,7 +336,7 @@ class Shipped(BlackBox, Verifier):
         if law.get(nothing) and not any(NO_OUTPUT in text for _, text in self.journal.findings):
             why = min(self.journal.undefined, default="it returns no tokens")
             prob = number_text(law[nothing] / share)
-            self.journal.findings.add(("batch", f"{NO_OUTPUT} with probability {prob} in a batch: {why}"))
+            self.journal.findings.add(("batch", f"{NO_OUTPUT} with probability {prob}: {why}"))
         return {tokens: mass / share for tokens, mass in law.items()}, undecided / share
 
     def first_decisions(self, rows: Sequence[Row] | Sequence[Request]) -> list[Branch]:
