@@ -88,6 +88,7 @@ _TREES = ("eagle", "economize", "hsd-eagle")
 """Samplers of trees."""
 BAD = {
     "vllm-ascend": ("0.13.0", "0.23.0"),
+    "vllm": ("0.23.0", "0.27.1"),
     "vllm-v2": ("0.27.1", "0.29.0"),
     "vllm-v2-block": ("0.27.1", "0.33.0"),
     "vllm-v2-synthetic": ("0.27.1", "0.29.0"),

@@ -158,7 +158,7 @@ def _of_sglang(**options: Any) -> Subject:
         sglang.chain_sampling,
         {"62caac17755082e2f89b1c81a743f55c81c31b7ff0485b7533c0267e72e9262c": "0.5.23"},
         options,
-        shipped={"signature": "batch", "stand_ins": sglang.STAND_INS},
+        shipped={"signature": "batch", "mixes": ("greedy",), "stand_ins": sglang.STAND_INS},
     )
 
 

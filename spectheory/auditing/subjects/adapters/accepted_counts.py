@@ -6,9 +6,11 @@ from typing import Any
 
 import torch
 
+from spectheory.auditing.subjects.adapters.answers import counted
 from spectheory.auditing.subjects.library_code import Code
 from spectheory.auditing.subjects.reached_code import Function
 from spectheory.auditing.subjects.signatures import Row
+from spectheory.auditing.tape.races import UndefinedDrawError
 
 Counting = Callable[[torch.Tensor, torch.Tensor, torch.Tensor, Any], tuple[Any, Any]]
 """(drafts [B, L], target_probs [B, L+1, V], draft_probs [B, L, V], generator) -> counts and tokens, [B]."""
@@ -57,7 +59,7 @@ def batches(call: Counting) -> Callable[..., Any]:
         draft = torch.stack([row.draft_probs for row in rows])
         counts, tokens = call(drafted, target, draft, generator)
         return [
-            [*path[:count], token]
+            counted(path, count, token)
             for path, count, token in zip(drafted.tolist(), counts.tolist(), tokens.tolist(), strict=True)
         ]
 
@@ -69,7 +71,7 @@ def one_request(call: Counting) -> Callable[..., Any]:
 
     def sampler(paths: torch.Tensor, target: torch.Tensor, draft: torch.Tensor, generator: Any) -> list[int]:
         count, token = call(paths[:1], target[:1], draft[:1], generator)
-        return [*paths[0, :count].tolist(), int(token)]
+        return counted(paths[0].tolist(), count, int(token))
 
     return sampler
 
@@ -126,6 +128,13 @@ def economize(code: Code) -> Callable[..., Any]:
             distributions=lambda logits: logits.softmax(-1), greedy=False, generator=generator
         )
         (nodes,), (token,) = verifier.verify_tree(rows.log()[None], tree, selector)
+        last = -1
+        for node in map(int, nodes):
+            if node not in range(number * length) or int(tree.parents[0, node]) != last:
+                raise UndefinedDrawError(
+                    f"it accepts the node {node} after the node {last}, and is no child of it"
+                )
+            last = node
         return [*(int(tree.tokens[0, node]) for node in nodes), token]
 
     return sampler
@@ -151,7 +160,7 @@ def uno(code: Code) -> Callable[..., Any]:
     def call(drafted: torch.Tensor, target: torch.Tensor, draft: torch.Tensor, _: Any) -> tuple[Any, Any]:
         size, length = drafted.shape
         return code.call(
-            candidates=torch.cat([torch.zeros_like(drafted[:, :1]), drafted], dim=1),
+            candidates=torch.cat([torch.zeros((size, 1), dtype=torch.long), drafted], dim=1),
             target_ids=torch.arange(target.shape[-1]).expand(target.shape),
             target_probs=target,
             draft_ids=torch.arange(draft.shape[-1]).expand(draft.shape),

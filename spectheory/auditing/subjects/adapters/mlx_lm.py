@@ -13,10 +13,12 @@ import numpy as np
 import torch
 from scipy.special import softmax
 
+from spectheory.auditing.subjects.adapters.answers import counted
 from spectheory.auditing.subjects.library_code import Code
 from spectheory.auditing.subjects.one_module import Given
 from spectheory.auditing.subjects.reached_code import Function
 from spectheory.auditing.tape.coins import Coin
+from spectheory.auditing.tape.races import UndefinedDrawError
 
 FUNCTION = Function(
     "speculative_generate_step",
@@ -132,7 +134,7 @@ def mlx_dspark(code: Code) -> Callable[..., Any]:
         path = paths[0].tolist()
         logits, draft = target_rows[0].log().numpy(), draft_rows[0].numpy()
         count, token = code.call(v_logits=logits, draft=path, q_probs=draft, temperature=1.0)
-        return [*path[:count], token]
+        return counted(path, count, token)
 
     return sampler
 
@@ -149,7 +151,12 @@ def dspark_mlx(code: Code) -> Callable[..., Any]:
             base_probs=target_rows[0].double().numpy(),
             rng=np.random.default_rng(),
         )
-        return found.tokens.tolist()
+        tokens = found.tokens.tolist()
+        if found.n_accepted != len(tokens) - 1:
+            raise UndefinedDrawError(
+                f"it returns the tokens {tokens}, and says that {found.n_accepted} are accepted"
+            )
+        return tokens
 
     return sampler
 
@@ -169,6 +176,10 @@ def mtplx(code: Code) -> Callable[..., Any]:
             tokens.append(found.token_id)
             if not found.accepted:
                 return tokens
+            if found.token_id != token:
+                raise UndefinedDrawError(
+                    f"it accepts the drafted token {token}, and returns {found.token_id}"
+                )
         return [*tokens, module.sample_from_distribution(target[-1], rng)]
 
     return sampler

@@ -8,9 +8,11 @@ import numpy as np
 import torch
 
 from spectheory.auditing.following.kernel_draws import elementwise, gumbel_noise
+from spectheory.auditing.subjects.adapters.answers import counted
 from spectheory.auditing.subjects.library_code import NOISE, Code
 from spectheory.auditing.subjects.reached_code import Function
 from spectheory.auditing.subjects.signatures import Row
+from spectheory.auditing.tape.races import UndefinedDrawError
 
 OPS = "sglang.kernels.ops.speculative"
 CHAIN = Function(
@@ -41,12 +43,12 @@ def chain_sampling(code: Code) -> Callable[..., Any]:
     """A sampler of the signature "batch"."""
 
     def sampler(rows: Sequence[Row], generator: Any) -> list[list[int]]:
-        """As the verification step of a chain calls it, with coins of float32."""
+        """As the verification step of a chain calls it, with coins of float32, and top_k = 1 where greedy."""
         size, length = len(rows), len(rows[0].draft_tokens)
         slots = torch.arange(size * (length + 1)).reshape(size, length + 1)
         predicts = torch.full((size * (length + 1),), -1, dtype=torch.int32)
-        accept_index = torch.full((size, length + 1), -1, dtype=torch.int32)
-        accepted = torch.empty((size,), dtype=torch.int32)
+        accept_index = torch.full((size, length + 1), NONE, dtype=torch.int32)
+        accepted = torch.full((size,), -1, dtype=torch.int32)
         roots = torch.zeros((size, 1), dtype=torch.long)
         none = torch.full_like(slots, -1)
         code.call(
@@ -59,15 +61,17 @@ def chain_sampling(code: Code) -> Callable[..., Any]:
             retrive_next_sibling=none,
             uniform_samples=torch.rand((size, length + 1), dtype=torch.float32),
             uniform_samples_for_final_sampling=torch.rand((size,), dtype=torch.float32),
-            target_probs=torch.stack([row.target_probs for row in rows]),
+            target_probs=torch.stack(
+                [_top_one(row.target_probs) if row.is_greedy else row.target_probs for row in rows]
+            ),
             draft_probs=torch.stack([row.draft_probs for row in rows]),
             threshold_single=1.0,
             threshold_acc=1.0,
             deterministic=True,
         )
         return [
-            predicts[index[: count + 1].long()].tolist()
-            for index, count in zip(accept_index, accepted.tolist(), strict=True)
+            _tokens_of_slots(predicts, *each)
+            for each in zip(slots.tolist(), accept_index.tolist(), accepted.tolist(), strict=True)
         ]
 
     return sampler
@@ -87,8 +91,8 @@ def blockwise_rejection(code: Code) -> Callable[..., Any]:
         """As the verification step of a chain calls it, at temperature 1."""
         drafted = torch.stack([row.draft_tokens for row in rows])
         counter = torch.tensor([generator.initial_seed()])
-        accepted, bonus, _ = code.call(
-            candidates=torch.cat([torch.zeros_like(drafted[:, :1]), drafted], dim=1),
+        accepted, bonus, cut = code.call(
+            candidates=torch.cat([torch.zeros((len(rows), 1), dtype=torch.long), drafted], dim=1),
             target_logits=torch.cat([row.target_probs for row in rows]).log(),
             draft_logits=torch.stack([row.draft_probs for row in rows]).log(),
             target_temperatures=torch.ones(len(rows)),
@@ -96,15 +100,36 @@ def blockwise_rejection(code: Code) -> Callable[..., Any]:
             noise=SimpleNamespace(key=KEY, counter=counter),
         )
         generator.manual_seed(int(counter))
-        return [
-            [*tokens[:count], token]
-            for tokens, count, token in zip(drafted.tolist(), accepted.tolist(), bonus.tolist(), strict=True)
-        ]
+        if any(cut.tolist()):
+            raise UndefinedDrawError(
+                "it says that accepted tokens are cut off, and was given no length for it"
+            )
+        return list(map(counted, drafted.tolist(), accepted.tolist(), bonus.tolist()))
 
     return sampler
 
 
+def _top_one(probs: torch.Tensor) -> torch.Tensor:
+    """All mass on the likeliest tokens."""
+    return torch.nn.functional.one_hot(probs.argmax(dim=-1), probs.shape[-1]).float()
+
+
+def _tokens_of_slots(predicts: torch.Tensor, slots: list[int], accepted: list[int], count: int) -> list[int]:
+    """The tokens of a request: the root's slot and one per accepted draft have the token that follows."""
+    rejected = len(slots) - 1 - count
+    if not 0 <= count < len(slots) or accepted != slots[: count + 1] + [NONE] * rejected:
+        raise UndefinedDrawError(
+            f"it says that {count} drafted tokens are accepted, and names {accepted} of the slots {slots}"
+        )
+    return predicts[slots[: count + 1]].tolist()
+
+
+NONE = -1
+"""Where no slot is accepted."""
 KEY = 7
 """The key of a server's random numbers."""
-STAND_INS = ("the coins, which the caller draws: torch.rand of float32",)
+STAND_INS = (
+    "the coins, which the caller draws: torch.rand of float32",
+    "greedy requests, to which the caller gives top_k = 1: rows with all mass on the likeliest token",
+)
 DSPARK_SEEDS = (f"the server's key: {KEY}; its counter starts at the seed of the generator",)

@@ -7,7 +7,8 @@ from typing import Any
 import torch
 from torch.overrides import TorchFunctionMode
 
-from spectheory.auditing.subjects.adapters.flat_batch import PARAMETERS, PLACEHOLDER, flat_batch
+from spectheory.auditing.subjects.adapters.answers import PLACEHOLDER
+from spectheory.auditing.subjects.adapters.flat_batch import PARAMETERS, flat_batch
 from spectheory.auditing.subjects.library_code import Code
 from spectheory.auditing.subjects.one_module import Given
 from spectheory.auditing.subjects.reached_code import Function

@@ -6,10 +6,12 @@ from typing import Any
 import torch
 
 from spectheory.auditing.following.kernel_draws import gumbel_noise
-from spectheory.auditing.subjects.adapters.flat_batch import PLACEHOLDER
+from spectheory.auditing.subjects.adapters.answers import PLACEHOLDER
+from spectheory.auditing.subjects.adapters.flat_batch import target_rows
 from spectheory.auditing.subjects.library_code import NOISE, Code
 from spectheory.auditing.subjects.reached_code import Function
 from spectheory.auditing.subjects.signatures import Row
+from spectheory.auditing.tape.races import UndefinedDrawError
 
 FUNCTION = Function(
     "rejection_sample",
@@ -48,12 +50,17 @@ def rejection_sample(code: Code) -> Callable[..., Any]:
     code.replace(("murmur3_uniform32", "_log1p_neg_stable"), gumbel_noise, NOISE)
 
     def sampler(rows: Sequence[Row], generator: torch.Generator) -> list[list[int]]:
-        """As the runner calls it; the slots of the requests are in another order."""
+        """As the runner calls it; the slots of the requests are in another order.
+
+        The runner keeps draft rows per slot, so places without a draft have rows from before, never the
+        target's.  It reads so many tokens as are counted, and the tensor has no other.
+        """
         size, vocab = len(rows), rows[0].target_probs.shape[-1]
         lengths = [len(row.draft_tokens) + row.padding for row in rows]
         slots = torch.arange(size, 0, -1, dtype=torch.int32)
         first = generator.initial_seed()
-        draft = torch.full((size + 1, max(lengths), vocab), -torch.inf)
+        steps = max(1, *lengths)
+        draft = torch.arange(1.0, vocab + 1).log().repeat(size + 1, steps, 1)
         temperature = torch.ones(size + 1)
         for row, slot in zip(rows, slots.tolist(), strict=True):
             draft[slot, : len(row.draft_tokens)] = row.draft_probs.log()
@@ -61,7 +68,7 @@ def rejection_sample(code: Code) -> Callable[..., Any]:
         counts = torch.tensor(lengths) + 1
         places = torch.cat([torch.arange(length + 1, dtype=torch.int32) for length in lengths])
         sampled, accepted = code.call(
-            target_logits=torch.cat([_padded(row.target_probs.log(), row.padding) for row in rows]),
+            target_logits=torch.cat(list(map(target_rows, rows))).log(),
             draft_logits=draft,
             draft_sampled=torch.cat([_drafted(row) for row in rows]),
             cu_num_logits=torch.cat([torch.zeros(1, dtype=torch.int32), counts.cumsum(0, dtype=torch.int32)]),
@@ -71,11 +78,10 @@ def rejection_sample(code: Code) -> Callable[..., Any]:
             expanded_local_pos=places,
             temperature=temperature,
             seed=1 + torch.arange(size + 1),
-            num_speculative_steps=max(lengths),
+            num_speculative_steps=steps,
         )
-        found = [row[:count] for row, count in zip(sampled, accepted.tolist(), strict=True)]
         generator.manual_seed(first + int(accepted.max()))
-        return [tokens.tolist() for tokens in found]
+        return list(map(_first, sampled, accepted.tolist(), lengths))
 
     return sampler
 
@@ -136,7 +142,7 @@ def drafting_round(code: Code, drafter: Code) -> Callable[..., Any]:
             num_speculative_steps=draft_length,
         )
         return [
-            (path, kept[slot].softmax(-1), row[:count].tolist())
+            (path, kept[slot].softmax(-1), _first(row, count, draft_length))
             for slot, path, row, count in zip(
                 slots.tolist(), drafted, sampled, accepted.tolist(), strict=True
             )
@@ -145,9 +151,11 @@ def drafting_round(code: Code, drafter: Code) -> Callable[..., Any]:
     return play
 
 
-def _padded(rows: torch.Tensor, padding: int) -> torch.Tensor:
-    """The rows of placeholders are read and not used; the last row follows all drafts."""
-    return torch.cat([rows[:-1], *[rows[-1:]] * padding, rows[-1:]])
+def _first(tokens: torch.Tensor, count: int, length: int) -> list[int]:
+    """So many tokens: at most one per drafted token and placeholder, and one more."""
+    if not 0 <= count <= length + 1:
+        raise UndefinedDrawError(f"it says that it returns {count} tokens for {length} drafted ones")
+    return tokens[:count].tolist()
 
 
 def _drafted(row: Row) -> torch.Tensor:

@@ -12,6 +12,7 @@ from spectheory import audit, instances
 from spectheory.auditing.subjects.adapters import accepted_counts
 from spectheory.auditing.subjects.shipped import Shipped
 from spectheory.auditing.subjects.signatures import Row
+from spectheory.auditing.tape.races import UndefinedDrawError
 
 PAIR = {"thirds": instances.two_token(2)}
 
@@ -94,6 +95,29 @@ def test_what_functions_of_one_path_are_given() -> None:
     given, code = recorded((torch.tensor([2]), torch.tensor([0])))
     assert repr(accepted_counts.dflash(code)(PATHS, TARGET, DRAFT, None)) == "[1, 0, 0]"
     assert_close(given, {"draft_tokens": PATHS[:1], "target_probs": TARGET[:1], "draft_probs": DRAFT[:1]})
+
+
+@pytest.mark.parametrize("count", [-1, 3])
+def test_a_count_of_no_drafted_tokens(count: int) -> None:
+    """Not lossless with the count named, where a slice would take another number of tokens."""
+
+    def call(draft_tokens: Any, target_probs: Any, draft_probs: Any) -> Any:
+        found, token = verified(draft_tokens, target_probs, draft_probs, torch.rand(draft_tokens.shape), 1)
+        return (count if int(found) == 2 + min(count, 0) else found), token
+
+    sampler = accepted_counts.dflash(SimpleNamespace(call=call))  # type: ignore[arg-type]
+    found = audit(Shipped(sampler, "sampler", num_drafts=(1,)), PAIR, stop_at_first=True)
+    assert found.verdict == "defect"
+    assert f"it says that {count} of 2 drafted tokens are accepted" in found.reasons[0]
+
+
+@pytest.mark.parametrize("nodes", [[0, 4], [1], [3, 3], [-1], [0, 1, 2, 3]])
+def test_nodes_that_are_no_branch(nodes: list[int]) -> None:
+    """Each accepted node is a child of the one before."""
+    verifier = SimpleNamespace(verify_tree=lambda *_: ((nodes,), (0,)))
+    sampler = accepted_counts.economize(SimpleNamespace(function=lambda _: verifier))  # type: ignore[arg-type]
+    with pytest.raises(UndefinedDrawError, match="and is no child of it"):
+        sampler(PATHS, TARGET, DRAFT, None)
 
 
 def test_what_trees_are_made_of_paths() -> None:

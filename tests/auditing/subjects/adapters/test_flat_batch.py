@@ -17,9 +17,10 @@ from torch.testing import assert_close
 
 from audit_support import law
 from audited import DRAFT, FLAT, PATHS, TARGET, recorded, released
-from spectheory import certify, instances
+from spectheory import audit, certify, instances
 from spectheory.auditing.following.kernel_draws import elementwise
 from spectheory.auditing.rounds.batches import FIRST, SECOND, audit_batches
+from spectheory.auditing.rounds.joint_laws import marginal, total_variation
 from spectheory.auditing.subjects.adapters import flat_batch as adapter
 from spectheory.auditing.subjects.adapters import lmdeploy, vllm, vllm_ascend
 from spectheory.auditing.subjects.adapters.flat_batch import MIXES, PARAMETERS, bonus_tokens, flat_batch
@@ -78,6 +79,103 @@ def test_the_bonus_token_has_the_law_of_the_last_row() -> None:
     assert torch.equal(rows[1].target_probs.argmax(-1), torch.tensor([0, 1, 0]))
 
 
+def test_the_row_after_a_placeholder_is_not_that_of_the_request() -> None:
+    """So a token that is drawn after an accepted placeholder has another law, and greedily another token."""
+    rows = [SECOND._replace(padding=2), SECOND._replace(padding=1, is_greedy=True)]
+    found = law(lambda: tuple(bonus_tokens(rows).tolist()))
+    masses = {0: 24 / 80, 1: 29 / 80, 2: 27 / 80}
+    assert {tokens: float(mass) for tokens, mass in found.items()} == pytest.approx(
+        {(token, 1): mass for token, mass in masses.items()}
+    )
+    assert SECOND.target_probs[-1].argmax() == 0
+
+
+PRINTS = """
+import torch
+
+def rejection_sample(draft_token_ids, num_draft_tokens, max_spec_len, cu_num_draft_tokens, draft_probs,
+                     target_logits, bonus_token_ids, sampling_metadata):
+    target, found, start = target_logits.softmax(-1), [], 0
+    for request, count in enumerate(num_draft_tokens):
+        tokens, at = [], start
+        for at, token in enumerate(draft_token_ids.tolist()[start : start + count], start):
+            if token < 0 or torch.rand(()) * draft_probs[at, token] >= target[at, token]:
+                row = (target[at] - draft_probs[at]).clamp(min=0)
+                tokens += [REJECTED int(torch.multinomial(row, 1))]
+                break
+            tokens.append(token)
+        else:
+            tokens.append(int(bonus_token_ids[request]))
+        start += count
+        found.append(tokens + [-1] * (max_spec_len + 1 - len(tokens)))
+    return torch.tensor(found)
+"""
+"""A verifier that is right, and may put -1 for a rejected token, before the token in its place."""
+
+
+def test_a_placeholder_before_another_token_is_an_answer() -> None:
+    """Not lossless, with the token and its probability; the partner puts it after the last token only."""
+    pair = instances.bernoulli("1/2", "1/4")
+    found = audit(
+        Shipped(rejection_sample(PRINTS.replace("REJECTED", "-1,")), "batch"),
+        {"pair": pair},
+        stop_at_first=True,
+    )
+    says = "it makes no valid output with probability 1/4 = 0.25 on pair: it returns the token -1, which is"
+    assert (found.verdict, found.reasons[0]) == ("defect", f"{says} not in 0..1")
+    right = Shipped(rejection_sample(PRINTS.replace("REJECTED", "")), "batch")
+    assert certify(right, pair, with_optimum=False).total_variation < 1e-6
+
+
+ACCEPTS = FLAT.replace("token >= 0 and ", "")
+"""It accepts placeholders, as vLLM 0.23.0 does where the row before has mass on its last token."""
+
+
+@pytest.mark.parametrize(("text", "is_right"), [(ACCEPTS, False), (FLAT, True)])
+def test_an_accepted_placeholder_is_an_answer(text: str, is_right: bool) -> None:
+    """Also where the token after it is drawn; the partner rejects placeholders, and has the law without."""
+    assert ACCEPTS != FLAT
+    sampler = Shipped(rejection_sample(text), "batch", mixes=MIXES)
+    short = Row(FIRST.draft_tokens[:1], FIRST.target_probs[:2], FIRST.draft_probs[:1])
+    none = Row(FIRST.draft_tokens[:0], FIRST.target_probs[:1], FIRST.draft_probs[:0])
+    for row in (short, none):
+        together, _ = sampler.batch_law([row._replace(padding=2), none])
+        if is_right:
+            alone, _ = sampler.batch_law([row])
+            assert total_variation(marginal(together, 0), marginal(alone, 0)) < 1e-6
+        else:
+            assert together[(), ()] > 0.1
+    texts = [text for _, text in sampler.journal.findings]
+    assert all(text.endswith(": it returns the token -1, which is not in 0..2") for text in texts)
+    assert len(texts) == (not is_right)
+
+
+@pytest.mark.deep
+@pytest.mark.parametrize(("text", "is_right"), [(ACCEPTS, False), (FLAT, True)])
+def test_an_audit_of_placeholders(text: str, is_right: bool) -> None:
+    pairs = {"pair": instances.two_token(1)}
+    found = audit(Shipped(rejection_sample(text), "batch", mixes=("padded",)), pairs, stop_at_first=True)
+    assert (found.verdict == "lossless up to arithmetic") is is_right
+    assert any("the token -1" in reason for reason in found.reasons) is not is_right
+
+
+@pytest.mark.parametrize("is_right", [True, False])
+def test_requests_without_drafts(is_right: bool) -> None:
+    """Beside others, and alone, where no rejection sampler is called; the partner reads the first one's."""
+    none = Row(FIRST.draft_tokens[:0], FIRST.target_probs[:1], FIRST.draft_probs[:0])
+    short = Row(SECOND.draft_tokens[:1], SECOND.target_probs[:2], SECOND.draft_probs[:1])
+    text = FLAT if is_right else FLAT.replace("_ids[request, 0]", "_ids[request if count else 0, 0]")
+    sampler = Shipped(rejection_sample(text), "batch", mixes=MIXES)
+    alone, _ = sampler.batch_law([none])
+    assert {tokens: float(mass) for (tokens,), mass in alone.items()} == {
+        (0,): 7 / 16,
+        (1,): 5 / 16,
+        (2,): 0.25,
+    }
+    together, _ = sampler.batch_law([short, none])
+    assert (total_variation(marginal(together, 1), marginal(alone, 0)) < 1e-6) is is_right
+
+
 LMDEPLOY = """
 from types import SimpleNamespace
 from lmdeploy.pytorch.backends.rejection_sampling import RejectionSamplingImpl
@@ -99,17 +197,22 @@ class NAME(RejectionSamplingImpl):
             torch.ones(size * length, vocab) if draft is None else draft.reshape(-1, vocab),
             logits.reshape(-1, vocab), bonus[:, None], SimpleNamespace(temperature=1 - greedy.float()),
         )
-        return found, None, None
+        count = (found >= 0).sum(1)
+        return found, length + 1 - count - SAID, found.gather(1, count[:, None] - 1).flatten()
 """
 
 
 @pytest.mark.parametrize("name", ["lmdeploy", "lmdeploy-triton"])
 def test_the_implementation_is_called_as_its_module_calls_it(name: str, tmp_path: Path) -> None:
-    """Sampled, all greedy, and mixed."""
+    """Sampled, all greedy, and mixed; the partner says that one token fewer is rejected than are missing."""
     function = SUBJECTS[name].function
     released(tmp_path, "lmdeploy.__init__", "")
     released(tmp_path, f"{BACKENDS}.rejection_sampling", "class RejectionSamplingImpl:\n    pass\n")
-    released(tmp_path, function.modules[0], FLAT + LMDEPLOY.replace("NAME", function.name))
+    text = FLAT + LMDEPLOY.replace("NAME", function.name)
+    released(tmp_path, function.modules[0], text.replace("SAID", "(count == 1).int()"))
+    found = audit(load_subject(name, checkout=tmp_path), {"pair": instances.two_token(2)}, stop_at_first=True)
+    assert "and says that 1 are rejected" in found.reasons[0]
+    released(tmp_path, function.modules[0], text.replace("SAID", "0"))
     sampler = load_subject(name, checkout=tmp_path)
     assert certify(sampler, instances.two_token(2), with_optimum=False).total_variation < 1e-6
     assert audit_batches(sampler) == ("equal lengths", "greedy")
@@ -211,36 +314,41 @@ BONUS = torch.tensor([2, 1])
 
 @pytest.mark.parametrize("greedy", [(False, False), (False, True), (True, True)])
 def test_what_a_flat_batch_is_given(greedy: tuple[bool, bool], monkeypatch: pytest.MonkeyPatch) -> None:
-    """Of two requests the second one has one drafted token and three placeholders."""
+    """The second request has a drafted token and placeholders, the others only one of both or neither."""
     rows = [
         Row(PATHS[0], TARGET[0], DRAFT[0], greedy[0]),
         Row(PATHS[1, :1], TARGET[1, :2], DRAFT[1, :1], greedy[1], padding=3),
+        Row(PATHS[0, :0], TARGET[0, :1], DRAFT[0, :0], all(greedy)),
+        Row(PATHS[1, :0], TARGET[1, :1], DRAFT[1, :0], all(greedy), padding=1),
     ]
-    monkeypatch.setattr(adapter, "bonus_tokens", lambda asked: BONUS if asked is rows else None)
-    given, code = recorded(torch.tensor([[1, 0, -1, -1, -1], [-1, 2, -1, -1, -1]]))
-    assert flat_batch(code.call, greedy_temperature=-1.0)(rows, None) == [[1, 0], [2]]
-    target = torch.cat([TARGET[0, :3], TARGET[1, :1], TARGET[1, 1:2].repeat(3, 1)])
+    bonus = BONUS.repeat(2)
+    monkeypatch.setattr(adapter, "bonus_tokens", lambda asked: bonus if asked is rows else None)
+    answers = torch.tensor([[1, 0, -1, -1, -1], [-1, 2, -1, -1, -1], [1] + 4 * [-1], 5 * [-1]])
+    given, code = recorded(answers)
+    assert flat_batch(code.call, greedy_temperature=-1.0)(rows, None) == [[1, 0], [-1, 2], [1], []]
+    unread = [(number - TARGET[1, 1]) / (3 * number - 1) for number in (1, 2)]
+    target = torch.cat([TARGET[0, :3], TARGET[1, :2], torch.stack(unread), TARGET[1, :1]])
     assert_close(
         vars(given.pop("sampling_metadata")),
         {
             "all_greedy": all(greedy),
             "all_random": not any(greedy),
-            "temperature": torch.tensor([-1.0 if is_greedy else 1.0 for is_greedy in greedy]),
+            "temperature": torch.tensor([-1.0 if row.is_greedy else 1.0 for row in rows]),
             "generators": {},
         },
     )
     assert_close(
         given,
         {
-            "draft_token_ids": torch.tensor([1, 0, 2, 2, -1, -1, -1], dtype=torch.int32),
-            "num_draft_tokens": [3, 4],
+            "draft_token_ids": torch.tensor([1, 0, 2, 2, -1, -1, -1, -1], dtype=torch.int32),
+            "num_draft_tokens": [3, 4, 0, 1],
             "max_spec_len": 4,
-            "cu_num_draft_tokens": torch.tensor([3, 7], dtype=torch.int32),
-            "draft_probs": torch.cat([DRAFT[0], DRAFT[1, :1], torch.zeros(3, 3)]),
+            "cu_num_draft_tokens": torch.tensor([3, 7, 7, 8], dtype=torch.int32),
+            "draft_probs": torch.cat([DRAFT[0], DRAFT[1, :1], torch.zeros(4, 3)]),
             "target_logits": target.log(),
             "target_logits_or_tuple": target.log(),
             "target_probs": target,
-            "bonus_token_ids": BONUS.int()[:, None],
+            "bonus_token_ids": bonus.int()[:, None],
         },
     )
 
@@ -254,7 +362,7 @@ def test_what_lmdeploy_is_given(greedy: tuple[bool, bool], monkeypatch: pytest.M
 
     def verify(*values: Any, **named: Any) -> Any:
         called.append((values, named))
-        return found, None, None
+        return found, torch.tensor([2, 0]), torch.tensor([0, 1])
 
     forwards = {name: partial(verify, name) for name in ("forward", "forward_greedy")}
     code: Any = SimpleNamespace(function=lambda: SimpleNamespace(**forwards))

@@ -15,6 +15,7 @@ from spectheory import certify, instances
 from spectheory.auditing.subjects.adapters import mlx_lm
 from spectheory.auditing.subjects.libraries import SUBJECTS, load_subject
 from spectheory.auditing.tape.coins import Coin
+from spectheory.auditing.tape.races import UndefinedDrawError
 
 MODULE = """
 import mlx.core as mx
@@ -80,7 +81,7 @@ def speculative_sample_accept(draft_tokens, draft_probs, base_probs, rng):
             row = np.maximum(row - draft_probs[place], 0) if RESIDUAL else row
             break
     last = rng.choice(len(row), p=row / row.sum())
-    return SimpleNamespace(tokens=np.array([*draft_tokens[:count], last]))
+    return SimpleNamespace(tokens=np.array([*draft_tokens[:count], last]), n_accepted=count)
 """,
     "mtplx": """
 from types import SimpleNamespace
@@ -149,7 +150,7 @@ def test_what_functions_with_coins_are_given() -> None:
     np.testing.assert_array_equal(given.pop("q_probs"), DRAFT[0].numpy())
     assert given == {"draft": path, "temperature": 1.0}
 
-    given, code = recorded(SimpleNamespace(tokens=np.array([1, 2])))
+    given, code = recorded(SimpleNamespace(tokens=np.array([1, 2]), n_accepted=1))
     assert repr(mlx_lm.dspark_mlx(code)(PATHS, TARGET, DRAFT, None)) == "[1, 2]"
     assert isinstance(given["draft_tokens"], np.ndarray)
     assert given["draft_tokens"].tolist() == path
@@ -157,6 +158,26 @@ def test_what_functions_with_coins_are_given() -> None:
         np.testing.assert_array_equal(given[name], rows)
         assert given[name].dtype == np.float64
     assert isinstance(given["rng"], np.random.Generator)
+
+
+def test_answers_that_contradict_themselves() -> None:
+    """A count that is not that of the tokens, or of none; a drafted token that is accepted as another one."""
+    for adapter, answer, says in (
+        (mlx_lm.mlx_dspark, (4, 1), "4 of 3 drafted tokens are accepted"),
+        (mlx_lm.mlx_dspark, (-1, 1), "-1 of 3 drafted tokens are accepted"),
+        (
+            mlx_lm.dspark_mlx,
+            SimpleNamespace(tokens=np.array([1, 2]), n_accepted=2),
+            "says that 2 are accepted",
+        ),
+    ):
+        with pytest.raises(UndefinedDrawError, match=says):
+            adapter(recorded(answer)[1])(PATHS, TARGET, DRAFT, None)
+    answer = SimpleNamespace(accepted=True, token_id=2)
+    code: Any = SimpleNamespace(call=lambda **_: answer, function=SimpleNamespace(__name__="verify"))
+    code.modules = {"mtplx.sampling": SimpleNamespace(verify=code.call)}
+    with pytest.raises(UndefinedDrawError, match="accepts the drafted token 1, and returns 2"):
+        mlx_lm.mtplx(code)(PATHS, TARGET, DRAFT, None)
 
 
 @pytest.mark.parametrize("accepted", [3, 1, 0])

@@ -23,6 +23,7 @@ from spectheory.auditing.subjects.adapters import sglang
 from spectheory.auditing.subjects.libraries import load_subject
 from spectheory.auditing.subjects.library_code import NOISE
 from spectheory.auditing.subjects.signatures import Row
+from spectheory.auditing.tape.races import UndefinedDrawError
 from spectheory.auditing.verdicts.audit_certificate import ARITHMETIC
 from spectheory.pairs.pair import ModelPair
 
@@ -41,7 +42,7 @@ def test_the_released_kernel_is_lossless(name: str) -> None:
     found = audit(load_subject(name, CACHE), pairs)
     assert (found.verdict, found.reasons, found.note) == (ARITHMETIC, (), "")
     assert found.forbidden == 0
-    assert found.batches == ("equal lengths",)
+    assert found.batches == ("equal lengths", "greedy")
     assert found.primitives == ("rand: multiples of 2^-24",)
     exact = {case.pair for case in found.cases if case.total_variation == 0}
     assert exact >= EXACT
@@ -153,21 +154,21 @@ def test_what_the_kernel_of_a_chain_is_given(monkeypatch: pytest.MonkeyPatch) ->
 
     def call(**values: Any) -> None:
         record(**values)
-        values["predicts"][[0, 1, 6]] = torch.tensor([1, 2, 0], dtype=torch.int32)
+        values["predicts"][[0, 1, 4]] = torch.tensor([1, 2, 0], dtype=torch.int32)
         values["accept_index"][0, :2] = torch.tensor([0, 1], dtype=torch.int32)
-        values["accept_index"][1, 0] = 6
+        values["accept_index"][1, 0] = 4
         values["accept_token_num"][:] = torch.tensor([1, 0], dtype=torch.int32)
 
     code.call = call
     assert repr(sglang.chain_sampling(code)(ROWS, None)) == "[[1, 2], [0]]"
     assert asked == [((2, 4), torch.float32), ((2,), torch.float32)]
-    assert (given["accept_token_num"].dtype, given.pop("accept_token_num").shape) == (torch.int32, (2,))
     slots = torch.tensor([[0, 1, 2, 3], [4, 5, 6, 7]])
     assert_close(
         given,
         {
             "predicts": torch.full((8,), -1, dtype=torch.int32),
             "accept_index": torch.full((2, 4), -1, dtype=torch.int32),
+            "accept_token_num": torch.full((2,), -1, dtype=torch.int32),
             "candidates": torch.tensor([[0, 1, 0, 2], [0, 2, 1, 0]]),
             "retrive_index": slots,
             "retrive_next_token": 0 * slots - 1,
@@ -183,9 +184,51 @@ def test_what_the_kernel_of_a_chain_is_given(monkeypatch: pytest.MonkeyPatch) ->
     )
 
 
+@pytest.mark.parametrize(
+    ("count", "index"),
+    [(1, [0, -1]), (1, [0, 1, 2]), (1, [0, 5]), (4, [0, 1, 2, 3]), (-1, [0, 1]), (0, [4])],
+    ids=["too few", "too many", "a neighbour's", "no such count", "a negative count", "no root"],
+)
+def test_slots_that_are_not_those_of_the_count(count: int, index: list[int]) -> None:
+    """Of a kernel whose answer is read from the slots that it names; the partner is the test above."""
+
+    def call(**values: Any) -> None:
+        values["predicts"][:] = 1
+        values["accept_index"][0, : len(index)] = torch.tensor(index, dtype=torch.int32)
+        values["accept_token_num"][:] = count
+
+    _, code = recorded(None)
+    code.call = call
+    with pytest.raises(
+        UndefinedDrawError, match=f"it says that {count} drafted tokens are accepted, and names"
+    ):
+        sglang.chain_sampling(code)(ROWS[:1], None)
+
+
+def test_a_greedy_request_has_a_row_with_one_token() -> None:
+    """Beside another one, as with top_k = 1; the partner is the test of other requests above."""
+    given, code = recorded(None)
+    with pytest.raises(UndefinedDrawError):  # it answers nothing
+        sglang.chain_sampling(code)([ROWS[0], ROWS[1]._replace(is_greedy=True)], None)
+    likeliest = torch.tensor([[0, 0, 1], [1, 0, 0], [0, 1, 0], [1, 0, 0]])
+    assert_close(given["target_probs"], torch.stack([TARGET[0], likeliest.float()]))
+
+
+def test_tokens_that_are_cut_off() -> None:
+    """DSpark's verification is given no length, so it cuts off nothing, and counts drafted tokens."""
+    for answer, says in (
+        ((torch.tensor([1]), torch.tensor([2]), torch.tensor([1])), "accepted tokens are cut off"),
+        ((torch.tensor([4]), torch.tensor([2]), torch.tensor([0])), "4 of 3 drafted tokens are accepted"),
+    ):
+        _, code = recorded(answer)
+        code.replace = lambda *_: None
+        with pytest.raises(UndefinedDrawError, match=says):
+            sglang.blockwise_rejection(code)(ROWS[:1], torch.Generator())
+
+
 def test_what_dsparks_verification_is_given() -> None:
     """The step counter starts at the seed of the generator, and is kept there for the next call."""
-    given, code = recorded((torch.tensor([2, 0]), torch.tensor([2, 1]), None))
+    given, code = recorded((torch.tensor([2, 0]), torch.tensor([2, 1]), torch.zeros(2)))
     record, replaced = code.call, list[Any]()
 
     def call(**values: Any) -> Any:

@@ -18,6 +18,7 @@ from spectheory.auditing.subjects.libraries import load_subject
 from spectheory.auditing.subjects.library_code import NOISE as ONE_PER_TOKEN
 from spectheory.auditing.subjects.shipped import Shipped
 from spectheory.auditing.subjects.signatures import Row
+from spectheory.auditing.tape.races import UndefinedDrawError
 from spectheory.pairs.pair import ModelPair
 
 STATED = ModelPair.context_free_pair(["7/20", "7/20", "1/5", "1/10"], ["3/10", "1/20", "3/20", "1/2"], 1)
@@ -192,13 +193,14 @@ def test_what_the_verification_is_given() -> None:
     assert vllm_v2.rejection_sample(code)(rows, generator) == [[1, 0, 2], [2]]
     assert generator.initial_seed() == 5 + 3
     assert replaced == REPLACED
-    draft = torch.zeros(3, 4, 3)
+    draft = torch.tensor([1.0, 2.0, 3.0]).repeat(3, 4, 1)
     draft[2, :3], draft[1, :1] = DRAFT[0], DRAFT[1, :1]
     places = int32(0, 1, 2, 3, 0, 1, 2, 3, 4)
+    unread = [(number - TARGET[1, 1:2]) / (3 * number - 1) for number in (1, 2, 3)]
     assert_close(
         given,
         {
-            "target_logits": torch.cat([TARGET[0], TARGET[1, :1], TARGET[1, 1:2].repeat(4, 1)]).log(),
+            "target_logits": torch.cat([TARGET[0], TARGET[1, :2], *unread]).log(),
             "draft_logits": draft.log(),
             "draft_sampled": int32(0, 1, 0, 2, 0, 2, -1, -1, -1),
             "cu_num_logits": int32(0, 4, 9),
@@ -211,6 +213,16 @@ def test_what_the_verification_is_given() -> None:
             "num_speculative_steps": 4,
         },
     )
+
+
+@pytest.mark.parametrize("count", [-1, 3])
+def test_a_count_that_the_request_has_no_tokens_for(count: int) -> None:
+    """Beside a longer request, whose tensor has room for them; the partner is the test above."""
+    rows = [Row(PATHS[0], TARGET[0], DRAFT[0]), Row(PATHS[1, :1], TARGET[1, :2], DRAFT[1, :1])]
+    _, code = recorded((torch.ones(2, 4), int32(4, count)))
+    code.replace = lambda *_: None
+    with pytest.raises(UndefinedDrawError, match=f"it returns {count} tokens for 1 drafted ones"):
+        vllm_v2.rejection_sample(code)(rows, torch.Generator())
 
 
 def model(first: int) -> Any:
