@@ -79,9 +79,7 @@ def test_an_option_that_a_verifier_lacks_is_refused(options: dict[str, Any]) -> 
             assert_lossless("block", suite, **options)
 
 
-@pytest.mark.parametrize(
-    "options", [{"num_drafts": (2,)}, {"signature": "coins"}], ids=str
-)
+@pytest.mark.parametrize("options", [{"num_drafts": (2,)}, {"signature": "coins"}], ids=str)
 def test_a_sampler_that_knows_how_it_is_called(options: dict[str, Any]) -> None:
     """A library's and a Shipped one: what would not be used is refused, and without it nothing is."""
     shipped = Shipped(token_verification, "sampler", num_drafts=(1,))

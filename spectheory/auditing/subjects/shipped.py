@@ -42,7 +42,6 @@ from spectheory.auditing.tape.decisions import (
 from spectheory.auditing.tape.ordinary import ordinary_numbers
 from spectheory.auditing.tape.races import UndefinedDrawError
 from spectheory.foundation.arrays import like_rows
-from spectheory.foundation.documents import number_text
 from spectheory.foundation.errors import InvalidInputError, InvalidOutcomeError
 from spectheory.foundation.exact_numbers import fractions_if_exact
 from spectheory.pairs.contexts import prefix_numbers, rows_along
@@ -58,7 +57,6 @@ SEEDS = (
     f"the generator that is handed over: {SEED}, {OTHER_SEED} more where a run is repeated",
 )
 HIDDEN = "the sampler uses randomness that is not replaced, or keeps state between calls"
-NO_OUTPUT = "it makes no valid output"
 SEVERAL = (1, 2, 3)
 """The numbers of drafted paths that a sampler of several is asked about."""
 DISTINCT = tuple(map(WithoutReplacement, ((2,), (3,), (1, 2), (2, 1), (2, 2), (2, 1, 1))))
@@ -350,10 +348,6 @@ class Shipped(BlackBox, Verifier):
         followed += self.journal.runs
         self.journal.pairs_of_calls += followed if times == 2 else 0
         share = sum(law.values(), Fraction(0))
-        if law.get(nothing) and not any(NO_OUTPUT in text for _, text in self.journal.findings):
-            why = min(self.journal.undefined, default="it returns no tokens")
-            prob = number_text(law[nothing] / share)
-            self.journal.findings.add(("batch", f"{NO_OUTPUT} with probability {prob}: {why}"))
         return {tokens: mass / share for tokens, mass in law.items()}, undecided / share
 
     def first_decisions(self, rows: Sequence[Row] | Sequence[Request]) -> list[Branch]:

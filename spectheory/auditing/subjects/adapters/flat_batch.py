@@ -11,7 +11,7 @@ from spectheory.auditing.subjects.signatures import Row
 
 BONUS = "the draw of the token after a fully accepted path: an exponential race in torch"
 """A stand-in of adapters that use ``bonus_tokens``."""
-MIXES = ("ragged", "greedy", "padded")
+MIXES = ("no drafts", "ragged", "padded", "greedy")
 """The kinds of batches."""
 
 
