@@ -232,7 +232,7 @@ def _hsd(**options: Any) -> Subject:
     return Subject("hsd", transformers.FUNCTION, transformers.assisted, tested, options, shipped=shipped)
 
 
-_BATCH: Mapping[str, Any] = {"signature": "batch", "mixes": ()}
+_BATCH: Mapping[str, Any] = {"signature": "batch", "mixes": (), "num_drafts": ()}
 SUBJECTS: Mapping[str, Subject] = {
     "transformers": _of_transformers(),
     "transformers-ensemble": _of_transformers(
@@ -247,7 +247,7 @@ SUBJECTS: Mapping[str, Subject] = {
         sglang.DSPARK,
         sglang.blockwise_rejection,
         {"c5a47f8676a9451f98f307f0eb397cc515728ec3f5031630eb2dc865adbe9090": "0.5.23"},
-        shipped={**_BATCH, "seeds": sglang.DSPARK_SEEDS},
+        shipped={"signature": "batch", "mixes": (), "seeds": sglang.DSPARK_SEEDS},
     ),
     "vllm": _of_vllm(),
     "vllm-synthetic": _of_vllm(_AT_RATES, synthetic_mode=True, **_SYNTHETIC),

@@ -10,7 +10,7 @@ from transformers.generation import utils as transformers_utils
 
 from audited import CACHE, FLAT, fetched, released
 from spectheory import certify, instances
-from spectheory.auditing.rounds.batches import FIRST
+from spectheory.auditing.rounds.batch_battery import FIRST
 from spectheory.auditing.subjects import libraries
 from spectheory.auditing.subjects.adapters.flat_batch import MIXES
 from spectheory.auditing.subjects.libraries import LIBRARIES, SUBJECTS, load_subject
@@ -97,7 +97,8 @@ def test_how_samplers_are_called() -> None:
             "transformers", "transformers-ensemble", "transformers-gemma4", "hsd", "hsd-block",
         },
         "evaluate_posterior": {"eagle", "hsd-eagle"},
-        "batch ()": {"sglang-dspark", "sglang-uno", "flashspec"},
+        "batch ()": {"sglang-dspark"},
+        "batch () ()": {"sglang-uno", "flashspec"},
         "batch ('greedy',)": {"lmdeploy", "lmdeploy-triton", "sglang", "sglang-block"},
         flat: {name for name in SUBJECTS if name.startswith("vllm")} - {"vllm-ascend-block"},
         f"{flat} 9": {"vllm-ascend-block"},

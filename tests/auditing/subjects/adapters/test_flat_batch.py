@@ -19,7 +19,8 @@ from audit_support import law
 from audited import DRAFT, FLAT, PATHS, TARGET, recorded, released
 from spectheory import audit, certify, instances
 from spectheory.auditing.following.kernel_draws import elementwise
-from spectheory.auditing.rounds.batches import FIRST, SECOND, audit_batches
+from spectheory.auditing.rounds.batch_battery import FIRST, SECOND
+from spectheory.auditing.rounds.batches import audit_batches
 from spectheory.auditing.rounds.joint_laws import marginal, total_variation
 from spectheory.auditing.subjects.adapters import flat_batch as adapter
 from spectheory.auditing.subjects.adapters import lmdeploy, vllm, vllm_ascend

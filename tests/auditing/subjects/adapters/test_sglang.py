@@ -16,7 +16,7 @@ from audited import CACHE, DRAFT, PATHS, TARGET, fetched, recorded
 from spectheory import audit, certify, instances
 from spectheory.auditing.following.kernel_draws import elementwise, gumbel_noise
 from spectheory.auditing.following.triton_kernels import interpreting
-from spectheory.auditing.rounds.batches import FIRST
+from spectheory.auditing.rounds.batch_battery import FIRST
 from spectheory.auditing.rounds.battery import audit_pairs, random_dyadic
 from spectheory.auditing.rounds.two_calls import follow_two_calls
 from spectheory.auditing.subjects.adapters import sglang
