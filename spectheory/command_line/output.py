@@ -6,6 +6,9 @@ import csv
 import io
 import json
 import math
+import shutil
+import sys
+import textwrap
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -146,7 +149,7 @@ def print_csv(rows: Sequence[Mapping[str, Any]]) -> None:
 
 def note(message: str) -> None:
     """One line on stderr beside a correct result."""
-    click.echo("note: " + " ".join(message.split()), err=True)
+    _echo_error("note: " + " ".join(message.split()))
 
 
 def fail(message: str, code: int) -> int:
@@ -154,8 +157,16 @@ def fail(message: str, code: int) -> int:
     line = " ".join(message.split())
     if len(line) > LONGEST_ERROR:
         line = f"{line[: LONGEST_ERROR // 2]} … {line[-LONGEST_ERROR // 2 :]}"
-    click.echo("error: " + line, err=True)
+    _echo_error("error: " + line)
     return code
+
+
+def _echo_error(line: str) -> None:
+    """Print a line on stderr; a terminal would cut its words at the margin, so there it is folded."""
+    if sys.stderr is not None and sys.stderr.isatty():
+        columns = shutil.get_terminal_size().columns
+        line = textwrap.fill(line, columns, break_long_words=False, break_on_hyphens=False)
+    click.echo(line, err=True)
 
 
 def _finite(value: Any) -> Any:
