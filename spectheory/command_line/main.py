@@ -39,6 +39,7 @@ from spectheory.command_line.output import (
 )
 from spectheory.command_line.streams import pipes_that_may_close
 from spectheory.foundation.errors import ComputationError, InvalidInputError, Notice
+from spectheory.foundation.extras import installed
 
 TRACEBACK = "--traceback"
 
@@ -95,7 +96,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _run(arguments: Sequence[str], with_traceback: bool) -> int:
     try:
-        result = group.main(args=arguments, prog_name="spectheory", standalone_mode=False)
+        with installed():
+            result = group.main(args=arguments, prog_name="spectheory", standalone_mode=False)
         sys.stdout.flush()
         return result if isinstance(result, int) else 0
     except click.ClickException as error:
