@@ -49,9 +49,8 @@ def installed() -> Iterator[None]:
         library = (error.name or "").partition(".")[0]
         if library not in EXTRA_OF:
             raise
-        raise MissingDependencyError(
-            f'{library} is not installed; in the folder of the clone, run: pip install ".[{EXTRA_OF[library]}]"'
-        ) from None
+        advice = f'in the folder of the clone, run: pip install ".[{EXTRA_OF[library]}]"'
+        raise MissingDependencyError(f"{library} is not installed; {advice}") from None
 
 
 def has_extra(extra: str) -> bool:

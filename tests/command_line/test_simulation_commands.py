@@ -381,7 +381,7 @@ def test_restrict_prints_the_pair_itself(capsys: pytest.CaptureFixture[str]) -> 
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [
-        (["--tokens", "0"], "num_tokens must be a whole number of at least 1"),
+        (["--tokens", "0"], "'--tokens': 0 is not in the range x>=1"),
         (["--tokens", "100", "-l", "3"], "100^3 contexts"),
         (["-l", "0"], "draft_length must be a whole number of at least 1"),
         (["--prompt-number", "0"], "prompt_number"),

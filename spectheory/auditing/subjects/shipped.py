@@ -26,6 +26,7 @@ from spectheory.auditing.subjects.signatures import (
     Call,
     Request,
     Row,
+    check_arguments,
     check_seeds,
     signature_called,
     verified_batch,
@@ -167,6 +168,7 @@ class Shipped(BlackBox, Verifier):
         called = name or str(getattr(function, "__name__", "sampler"))
         super().__init__(function, check_name(called, "a sampler"), max_runs)
         self.signature_name, self.signature = signature, signature_called(signature)
+        check_arguments(function, called, signature)
         self.provenance = provenance or Provenance.of(function)
         self.source = f"{self.provenance.package} {self.provenance.version}".strip() or self.provenance.file  # type: ignore[misc]
         self.single_path = not self.signature.several_paths  # type: ignore[misc]
