@@ -101,7 +101,10 @@ def _run(arguments: Sequence[str], with_traceback: bool) -> int:
         sys.stdout.flush()
         return result if isinstance(result, int) else 0
     except click.ClickException as error:
-        return fail(error.format_message(), EXIT_BAD_INPUT)
+        said = error.format_message()
+        if isinstance(error, click.UsageError) and error.ctx is not None:
+            said += f" See: {error.ctx.command_path} --help"
+        return fail(said, EXIT_BAD_INPUT)
     except (InvalidInputError, ComputationError) as error:
         if with_traceback:
             traceback.print_exception(error)

@@ -33,7 +33,7 @@ def print_tables(tables: Sequence[Table]) -> None:
     """Every table with its title and note; cells that do not fit are folded.
 
     In a terminal too narrow for the words of a table, its cells lose their padding.  If it is too narrow even
-    so, each row is printed as a list of labels and cells.  If the tables do not fit on its screen, their
+    so, each row is printed as a list of labels and cells.  If records do not fit on its screen, their
     titles, which hold the verdicts, are printed again below them.
     """
     console = _console()
@@ -50,7 +50,7 @@ def print_tables(tables: Sequence[Table]) -> None:
             console.print(_shown(table.note))
         height += len(console.render_lines(grid)) if console.is_terminal else 0
     if height >= console.height and console.is_terminal:
-        for table in tables:
+        for table in filter(lambda table: table.is_record, tables):
             console.print(_shown(table.title, style="italic"))
 
 
