@@ -51,12 +51,12 @@ WITH_USER_CODE = {
     "prove my_verifiers:FirstToken --vocab 2 -l 1 --out PROOF": (0, "the proof is in PROOF"),
     "check PROOF my_verifiers:FirstToken": (0, "is lossless on every pair"),
     "plan pair.json --budget 2 -v my_verifiers:FirstToken": (0, "first_token"),
-    "audit my_sampler:verify --as sampler -k 1 --pair pair.json": (0, "verify: lossless up to arithmetic"),
+    "audit my_sampler:verify --as sampler -k 1 --pair pair.json": (0, "verify: exactly lossless on 1 case"),
 }
 LONG = {
     "certify --suite standard --quick -v my_verifiers:FirstToken": (0, "first_token: lossless on"),
     "certify --suite standard --quick -v my_verifiers:ForgotTheResidual": (1, "residual: NOT lossless"),
-    "audit my_sampler:verify --as sampler": (1, "verify: defect"),
+    "audit my_sampler:verify --as sampler -k 1": (0, "verify: lossless up to arithmetic on"),
     "simulate -v my_verifiers:FirstToken --one-call -l 2 --samples 2 --jobs 1 --device cpu": (
         0,
         "first_token",
@@ -138,7 +138,7 @@ class Prints(FirstToken):
 def test_partner_what_user_code_prints_is_seen(folder: Path) -> None:
     """It stays above the line of progress, once per call."""
     (folder / "my_prints.py").write_text(PRINTS, encoding="utf-8")
-    played = play("certify pair.json -v my_prints:Prints".split(), folder, rows=400)
+    played = play(["certify", "pair.json", "-v", "my_prints:Prints"], folder, rows=400)
     check_screen(played)
     lines = played.screen.everything().splitlines()
     assert 0 < lines.count("a word") == lines.count("another")

@@ -133,7 +133,7 @@ class _Texts(ABC):
         """Refuse texts longer than the models were built for, where they would score garbage."""
         limit = self.max_positions
         if limit is not None and prompt_length + new_tokens + draft_length > limit:
-            text, fewer = f"a prompt of {prompt_length} tokens", ""
+            text, fewer = f"a prompt of {count_text(prompt_length, 'token')}", ""
             if new_tokens:
                 text, fewer = f"{text}, {new_tokens} new tokens", "ask for fewer new tokens, "
             raise InvalidInputError(

@@ -168,7 +168,6 @@ class Shipped(BlackBox, Verifier):
         called = name or str(getattr(function, "__name__", "sampler"))
         super().__init__(function, check_name(called, "a sampler"), max_runs)
         self.signature_name, self.signature = signature, signature_called(signature)
-        check_arguments(function, called, signature)
         self.provenance = provenance or Provenance.of(function)
         self.source = f"{self.provenance.package} {self.provenance.version}".strip() or self.provenance.file  # type: ignore[misc]
         self.single_path = not self.signature.several_paths  # type: ignore[misc]
@@ -193,6 +192,7 @@ class Shipped(BlackBox, Verifier):
                 )
             self.num_drafts = (1,) if not self.has_given_drafts else self.num_drafts
             self.trees = self.trees if self.has_given_drafts else DISTINCT
+        check_arguments(function, called, signature)
         self.relaxation, self.mixes, self.box_bits = relaxation, tuple(mixes), box_bits
         self.stand_ins, self.seeds = tuple(stand_ins), (*SEEDS, *seeds)
         self.journal = Journal()
