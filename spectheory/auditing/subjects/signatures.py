@@ -436,7 +436,8 @@ def check_arguments(function: Callable[..., Any], called: str, signature: str) -
         return  # as one that calls the requests of a batch its rows
     hint = f"; --as {' or '.join(fitting)} would fit (in Python signature=)" if fitting else ""
     raise InvalidInputError(
-        f"sampler {called!r} takes ({', '.join(taken.parameters)}), and --as {signature} calls it with ({', '.join(given)}){hint}"
+        f"sampler {called!r} takes ({', '.join(taken.parameters)}), and --as {signature} calls it with "
+        f"({', '.join(given)}){hint}"
     )
 
 
