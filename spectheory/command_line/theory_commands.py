@@ -108,9 +108,7 @@ def certify(
 @tree_option
 @click.option("--gap", type=float, default=1e-6, show_default=True, help="Relative gap to reach.")
 @click.option("--time-limit", type=float, metavar="SECONDS", help="On large pairs, stop after this time.")
-@click.option(
-    "--calls", type=int, metavar="I", help="Instead: the most tokens that I calls decode."
-)
+@click.option("--calls", type=int, metavar="I", help="Instead: the most tokens that I calls decode.")
 @click.option(
     "--tokens",
     type=click.IntRange(min=1),
