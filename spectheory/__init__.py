@@ -1,7 +1,8 @@
 """spectheory: a referee for the verification algorithms of speculative decoding.
 
 The public names are those of ``__init__.pyi``; each is imported from its file on first use, so that
-``import spectheory`` and ``spectheory --help`` are instant.
+``import spectheory`` and ``spectheory --help`` are instant.  ``from spectheory import *`` leaves out the
+names that need the extra ``[models]`` where it is not installed.
 
 >>> import spectheory
 >>> certificate = spectheory.certify("block", spectheory.instances.two_token(2))
@@ -11,6 +12,10 @@ The public names are those of ``__init__.pyi``; each is imported from its file o
 
 import lazy_loader
 
+from spectheory.foundation.extras import has_extra
+
 __version__ = "0.1.0"
 
 __getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)
+if not has_extra("models"):
+    __all__ = [name for name in __all__ if name not in ("audit", "decode", "generate")]

@@ -394,7 +394,7 @@ def _samplers(
     from spectheory.auditing.subjects.drafting_rounds import as_shipped
     from spectheory.auditing.subjects.libraries import SUBJECTS, load_subject
     from spectheory.auditing.subjects.own_rounds import OURS, own_samplers
-    from spectheory.auditing.subjects.signatures import SIGNATURES
+    from spectheory.auditing.subjects.signatures import SIGNATURES, signatures_of
     from spectheory.verification.resolve import imported
 
     wanted = [(name, given == ALL) for given in names for name in (SUBJECTS if given == ALL else [given])]
@@ -415,9 +415,6 @@ def _samplers(
                 if not is_optional:
                     raise
                 note(f"{name} is left out: {error}")
-        elif signature is None:
-            forms = "; ".join(f"{known}: {how.form}" for known, how in SIGNATURES.items())
-            raise InvalidInputError(f"say how {name} is called, with --as SIGNATURE: {forms}")
         else:
             if checkout is not None:
                 raise InvalidInputError(
@@ -426,5 +423,9 @@ def _samplers(
             function = imported(name, "sampler")
             if not callable(function):
                 raise InvalidInputError(f"{name} is {type(function).__name__}, expected a function")
+            if signature is None:
+                fitting = signatures_of(function) or [*SIGNATURES]
+                forms = "; ".join(f"--as {known}: {SIGNATURES[known].form}" for known in fitting)
+                raise InvalidInputError(f"say how {name} is called, with --as SIGNATURE; {forms}")
             found.append(as_shipped(function, signature, name.partition(":")[2], **drafts))
     return found

@@ -15,7 +15,7 @@ import click
 
 from spectheory import __version__
 from spectheory.command_line.options import json_option
-from spectheory.command_line.output import EXIT_DEFECT, EXIT_NOT_DECIDED, MADE_AGAIN, print_json
+from spectheory.command_line.output import EXIT_DEFECT, EXIT_NOT_DECIDED, MADE_AGAIN, echo_line, print_json
 from spectheory.foundation.documents import parse_json, read_file
 from spectheory.foundation.errors import ComputationError, InvalidInputError, UnknownNameError
 
@@ -66,7 +66,7 @@ def check(file: Path, names: tuple[str, ...], cache: str | None, checkout: str |
     if as_json:
         print_json({"file": str(file), "differences": [], "not_compared": [], "statement": None, **found})
     else:
-        click.echo("{}: {verdict}: {because}".format(file, **found))
+        echo_line("{}: {verdict}: {because}".format(file, **found))
     return EXITS[found["verdict"]]
 
 

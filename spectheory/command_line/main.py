@@ -39,6 +39,7 @@ from spectheory.command_line.output import (
 )
 from spectheory.command_line.streams import pipes_that_may_close
 from spectheory.foundation.errors import ComputationError, InvalidInputError, Notice
+from spectheory.foundation.extras import installed
 
 TRACEBACK = "--traceback"
 
@@ -95,11 +96,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _run(arguments: Sequence[str], with_traceback: bool) -> int:
     try:
-        result = group.main(args=arguments, prog_name="spectheory", standalone_mode=False)
+        with installed():
+            result = group.main(args=arguments, prog_name="spectheory", standalone_mode=False)
         sys.stdout.flush()
         return result if isinstance(result, int) else 0
     except click.ClickException as error:
-        return fail(error.format_message(), EXIT_BAD_INPUT)
+        said = error.format_message()
+        if isinstance(error, click.UsageError) and error.ctx is not None:
+            said += f" See: {error.ctx.command_path} --help"
+        return fail(said, EXIT_BAD_INPUT)
     except (InvalidInputError, ComputationError) as error:
         if with_traceback:
             traceback.print_exception(error)

@@ -49,6 +49,17 @@ class SettingsCommand(click.Command):
         *own, help_option = super().get_params(ctx)
         return [*own, *getattr(import_module(module), name).command_options(), help_option]
 
+    def invoke(self, ctx: click.Context) -> Any:
+        """As always; an error about a field says which option it is, if that has another name."""
+        try:
+            return super().invoke(ctx)
+        except InvalidInputError as error:
+            field = str(error).partition(" ")[0]
+            flags = [entry.opts[0] for entry in self.get_params(ctx) if entry.name == field]
+            if flags and flags[0] != f"--{field.replace('_', '-')}":
+                error.add_note(f"that is {flags[0]}")
+            raise
+
 
 def load_pair(path: str) -> ModelPair:
     """The pair of a file, or the pair of the result that `spectheory check` makes again."""

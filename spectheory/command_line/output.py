@@ -6,6 +6,9 @@ import csv
 import io
 import json
 import math
+import shutil
+import sys
+import textwrap
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -146,7 +149,7 @@ def print_csv(rows: Sequence[Mapping[str, Any]]) -> None:
 
 def note(message: str) -> None:
     """One line on stderr beside a correct result."""
-    click.echo("note: " + " ".join(message.split()), err=True)
+    echo_line("note: " + " ".join(message.split()), err=True)
 
 
 def fail(message: str, code: int) -> int:
@@ -154,8 +157,17 @@ def fail(message: str, code: int) -> int:
     line = " ".join(message.split())
     if len(line) > LONGEST_ERROR:
         line = f"{line[: LONGEST_ERROR // 2]} … {line[-LONGEST_ERROR // 2 :]}"
-    click.echo("error: " + line, err=True)
+    echo_line("error: " + line, err=True)
     return code
+
+
+def echo_line(line: str, err: bool = False) -> None:
+    """Print a line, which is folded in a terminal, where words would be cut at the margin."""
+    stream = sys.stderr if err else sys.stdout
+    if stream is not None and stream.isatty():
+        columns = shutil.get_terminal_size().columns
+        line = textwrap.fill(line, columns, break_long_words=False, break_on_hyphens=False)
+    click.echo(line, err=err)
 
 
 def _finite(value: Any) -> Any:

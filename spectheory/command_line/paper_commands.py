@@ -60,11 +60,8 @@ def reproduce(
     """
     from spectheory import models
     from spectheory.command_line.progress import progress_bar
-    from spectheory.foundation.extras import installed
     from spectheory.foundation.results import Table
-
-    with installed():
-        from spectheory.paper.reproduction import EXHIBITS, find_exhibits, reproduce_each
+    from spectheory.paper.reproduction import EXHIBITS, find_exhibits, reproduce_each
 
     if listed:
         exhibits = [_listed(exhibit) for exhibit in find_exhibits(names)]

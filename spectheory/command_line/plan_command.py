@@ -34,7 +34,12 @@ OF_MODELS = "target", "draft", "tokenizer", "prompts", "temperature", "top_k", "
     help="An acceptance profile instead: the probability that child j of a node is accepted.",
 )  # fmt: skip
 @click.option(
-    "--budget", type=int, default=16, show_default=True, metavar="N", help="Drafted tokens per call."
+    "--budget",
+    type=click.IntRange(min=1),
+    default=16,
+    show_default=True,
+    metavar="N",
+    help="Drafted tokens per call.",
 )
 @click.option(
     "--cost-ratio", type=float, default=0.0, show_default=True, metavar="C",

@@ -23,7 +23,14 @@ from spectheory.command_line.options import (
     verifier_names,
     was_given,
 )
-from spectheory.command_line.output import EXIT_INTERRUPTED, check_form, fail, print_found, print_json
+from spectheory.command_line.output import (
+    EXIT_INTERRUPTED,
+    check_form,
+    echo_line,
+    fail,
+    print_found,
+    print_json,
+)
 from spectheory.foundation.errors import InvalidInputError
 
 if TYPE_CHECKING:
@@ -254,7 +261,7 @@ def merge(files: tuple[str, ...], out: str, as_json: bool) -> int:
     if as_json:
         print_json({"out": out, "files": list(files), "batches": batches})
     else:
-        click.echo(f"{len(batches)} batches of prompts, written to {out}")
+        echo_line(f"{len(batches)} batches of prompts, written to {out}")
     return 0
 
 

@@ -33,18 +33,25 @@ def print_tables(tables: Sequence[Table]) -> None:
     """Every table with its title and note; cells that do not fit are folded.
 
     In a terminal too narrow for the words of a table, its cells lose their padding.  If it is too narrow even
-    so, each row is printed as a list of labels and cells.
+    so, each row is printed as a list of labels and cells.  If records do not fit on its screen, their
+    titles, which hold the verdicts, are printed again below them.
     """
     console = _console()
+    height = 0
     for table in tables:
         texts, labels = table.texts(), table.header()
         lacking = width_of_words([labels, *texts]) - console.width if labels and console.is_terminal else 0
         if lacking > 2 * len(labels):
-            console.print(_lists(table.title, labels, texts))
+            grid = _lists(table.title, labels, texts)
         else:
-            console.print(_grid(table, labels, texts, padding=0 if lacking > 0 else 1))
+            grid = _grid(table, labels, texts, padding=0 if lacking > 0 else 1)
+        console.print(grid)
         if table.note:
             console.print(_shown(table.note))
+        height += len(console.render_lines(grid)) if console.is_terminal else 0
+    if height >= console.height and console.is_terminal:
+        for table in filter(lambda table: table.is_record, tables):
+            console.print(_shown(table.title, style="italic"))
 
 
 def width_of_words(lines: Sequence[Sequence[str]]) -> int:

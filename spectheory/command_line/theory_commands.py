@@ -108,7 +108,12 @@ def certify(
 @click.option("--gap", type=float, default=1e-6, show_default=True, help="Relative gap to reach.")
 @click.option("--time-limit", type=float, metavar="SECONDS", help="On large pairs, stop after this time.")
 @click.option("--calls", type=int, metavar="I", help="Instead: the most tokens that I calls decode.")
-@click.option("--tokens", type=int, metavar="N", help="Instead: the fewest calls that decode N tokens.")
+@click.option(
+    "--tokens",
+    type=click.IntRange(min=1),
+    metavar="N",
+    help="Instead: the fewest calls that decode N tokens.",
+)
 @click.option("--draft-length", "-l", type=int, metavar="L", help="Draft length of calls, if not the pair's.")
 @click.option("--memory", type=int, metavar="M", help="For several calls: rows depend on the last M tokens.")
 @csv_option

@@ -21,7 +21,6 @@ from spectheory.models import (
     prefill,
 )
 from spectheory.models.drafting import no_lap
-from spectheory.models.prompts import naming
 from spectheory.verification.resolve import find_verifier
 
 
@@ -108,10 +107,7 @@ def decode(
     process, draft_length = pair.draft_process(settings.drafts), settings.draft_length
     bound = find_verifier(verifier).bind(process)
     process.draws(draft_length)  # refuses a tree of another length
-    encoded = encode_prompts(pair, prompts, draft_length, settings.max_prompt_tokens)
-    for number, (prompt, ids) in enumerate(zip(prompts, encoded, strict=True), start=1):
-        with naming(number, prompt):
-            pair.check_length(len(ids) + settings.max_new_tokens, draft_length)
+    encoded = encode_prompts(pair, prompts, draft_length, settings.max_prompt_tokens, settings.max_new_tokens)
     if settings.stop_strings and pair.tokenizer is None:
         raise InvalidInputError("stop strings were given, and the models have no tokenizer; give token ids")
     loaded = pair.loaded()

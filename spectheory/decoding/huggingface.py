@@ -77,7 +77,7 @@ def generate(
     bound = found.bind(process)
     texts = _texts(input_ids, model_kwargs.get("attention_mask"), pair.device)
     stopping = _stopping(stopping_criteria, input_ids)
-    pair.check_length(input_ids.shape[1] + stopping.max_new_tokens, draft_length)
+    pair.check_length(input_ids.shape[1], draft_length, stopping.max_new_tokens)
     written: list[list[int]] = [[] for _ in input_ids]
     seed = int(torch.empty((), dtype=torch.int64).random_())
     if text_streamer is not None:

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from importlib.util import find_spec
 from typing import Any
 
 import lazy_loader
@@ -19,6 +20,8 @@ EXTRA_OF: Mapping[str, str] = {
     "triton": "audit",
     "cloudpickle": "models",
     "joblib": "models",
+    "dask": "cluster",
+    "distributed": "cluster",
     "matplotlib": "paper",
     "networkx": "paper",
     "pandas": "frames",
@@ -38,7 +41,7 @@ def installed() -> Iterator[None]:
         ...         raise ModuleNotFoundError(name="torch")
         ... except MissingDependencyError as error:
         ...     print(error)
-        torch is not installed; run: pip install "spectheory[models]"
+        torch is not installed; in the folder of the clone, run: pip install ".[models]"
     """
     try:
         yield
@@ -46,9 +49,16 @@ def installed() -> Iterator[None]:
         library = (error.name or "").partition(".")[0]
         if library not in EXTRA_OF:
             raise
-        raise MissingDependencyError(
-            f'{library} is not installed; run: pip install "spectheory[{EXTRA_OF[library]}]"'
-        ) from None
+        advice = f'in the folder of the clone, run: pip install ".[{EXTRA_OF[library]}]"'
+        raise MissingDependencyError(f"{library} is not installed; {advice}") from None
+
+
+def has_extra(extra: str) -> bool:
+    """Whether all libraries of an extra are installed; none is imported."""
+    try:
+        return all(find_spec(library) for library, of in EXTRA_OF.items() if of == extra)
+    except ModuleNotFoundError:
+        return False
 
 
 def attach_room(name: str, file: str) -> tuple[Callable[[str], Any], Callable[[], list[str]], list[str]]:

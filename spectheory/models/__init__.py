@@ -1,7 +1,7 @@
 """Language models as target and draft: load a pair, draft and score paths, enumerate a restriction.
 
 The public names are those of ``__init__.pyi``; each is imported from its file on first use.  No other part of
-the package needs torch or transformers to be installed (``pip install "spectheory[models]"``).
+the package needs torch or transformers to be installed (``pip install ".[models]"`` in a clone).
 """
 
 from spectheory.foundation.extras import attach_room

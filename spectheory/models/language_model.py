@@ -129,14 +129,17 @@ class _Texts(ABC):
             return " ".join(map(str, token_ids))
         return self.tokenizer.decode(list(token_ids))
 
-    def check_length(self, prompt_length: int, draft_length: int) -> None:
+    def check_length(self, prompt_length: int, draft_length: int, new_tokens: int = 0) -> None:
         """Refuse texts longer than the models were built for, where they would score garbage."""
         limit = self.max_positions
-        if limit is not None and prompt_length + draft_length > limit:
+        if limit is not None and prompt_length + new_tokens + draft_length > limit:
+            text, fewer = f"a prompt of {count_text(prompt_length, 'token')}", ""
+            if new_tokens:
+                text, fewer = f"{text}, {new_tokens} new tokens", "ask for fewer new tokens, "
             raise InvalidInputError(
-                f"a prompt of {prompt_length} tokens and a draft of {draft_length} exceed the models' "
-                f"{limit} positions; use a shorter prompt or draft, or keep the last tokens of every prompt "
-                "with max_prompt_tokens (--max-prompt-tokens)"
+                f"{text} and a draft of {draft_length} exceed the models' {limit} positions; {fewer}use a "
+                "shorter prompt or draft, or keep the last tokens of every prompt with max_prompt_tokens "
+                "(--max-prompt-tokens)"
             )
 
 
@@ -396,12 +399,14 @@ def encode_prompts(
     prompts: Sequence[Prompt],
     draft_length: int,
     max_prompt_tokens: int | None = None,
+    new_tokens: int = 0,
 ) -> list[list[int]]:
     """Token ids of all prompts; needs tokenizer and configs, but no weights.
 
     Args:
-        draft_length: L; prompt and draft must fit into both models.
+        draft_length: L; prompt, new tokens and draft must fit into both models.
         max_prompt_tokens: keep at most so many tokens of a prompt, its last ones; None keeps all.
+        new_tokens: the most tokens that are written after a prompt.
 
     Raises:
         InvalidInputError: there are no prompts, or one is empty, too long or not a text; the error has its
@@ -417,5 +422,5 @@ def encode_prompts(
         with naming(number, prompt):
             ids = models.encode(prompt)
             encoded.append(ids if max_prompt_tokens is None else ids[-max_prompt_tokens:])
-            models.check_length(len(encoded[-1]), draft_length)
+            models.check_length(len(encoded[-1]), draft_length, new_tokens)
     return encoded

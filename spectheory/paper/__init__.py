@@ -1,7 +1,7 @@
 """Figures and tables of the papers, one function per file; ``reproduce`` runs them all.
 
 The public names are those of ``__init__.pyi``; each is imported from its file on first use
-(``pip install "spectheory[paper]"``).
+(``pip install ".[paper]"`` in a clone).
 """
 
 from spectheory.foundation.extras import attach_room

@@ -282,7 +282,7 @@ class StudyWork:
         options = SamplingOptions(temperature=temperature)
         some = next(iter(self.loaded.values()))
         asked = [self.prompts[number].text for number in numbers]
-        tokens = encode_prompts(some, asked, settings.max_new_tokens, settings.max_prompt_tokens)
+        tokens = encode_prompts(some, asked, 0, settings.max_prompt_tokens, settings.max_new_tokens)
         texts = Texts.of(tokens, some.device)
         writer = _Writer(self.loaded, texts)
         sums = _Sums(self, len(numbers), task.batch, options)

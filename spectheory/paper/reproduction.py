@@ -32,7 +32,19 @@ _NOT_IMPORTED: dict[str, MissingDependencyError] = {}
 """Exhibits that need a library which is not installed; those that draw nothing do without matplotlib."""
 
 
-def _discovered() -> dict[str, Exhibit]:
+class _Exhibits(dict[str, Exhibit]):
+    """Exhibits by name; a name that is missing is an error that says why.
+
+    Raises:
+        MissingDependencyError: a library that the exhibit needs is not installed.
+        UnknownNameError: no exhibit has this name.
+    """
+
+    def __missing__(self, name: str) -> Exhibit:
+        raise _NOT_IMPORTED.get(name) or unknown_name("figure or table", name, self)
+
+
+def _discovered() -> Mapping[str, Exhibit]:
     """The exhibits of all files in ``figures``, section by section, in a section by name."""
     modules = []
     for found in iter_modules(figures.__path__):
@@ -47,7 +59,8 @@ def _discovered() -> dict[str, Exhibit]:
         for value in vars(module).values()
         if isinstance(value, Exhibit) and value.compute.__module__ == module.__name__
     ]
-    return {one.name: one for one in sorted(shown, key=lambda one: (SECTIONS.index(one.section), one.name))}
+    ordered = sorted(shown, key=lambda one: (SECTIONS.index(one.section), one.name))
+    return _Exhibits((one.name, one) for one in ordered)
 
 
 EXHIBITS: Mapping[str, Exhibit] = _discovered()
@@ -57,10 +70,7 @@ EXHIBITS: Mapping[str, Exhibit] = _discovered()
 def find_exhibits(names: Sequence[str]) -> list[Exhibit]:
     """Those of these names, in the order of the report; all of them when there are none."""
     for name in names or _NOT_IMPORTED:
-        if name in _NOT_IMPORTED:
-            raise _NOT_IMPORTED[name]
-        if name not in EXHIBITS:
-            raise unknown_name("figure or table", name, EXHIBITS)
+        EXHIBITS[name]
     return [shown for shown in EXHIBITS.values() if not names or shown.name in names]
 
 

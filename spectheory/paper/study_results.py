@@ -402,7 +402,7 @@ def study(
         raise InvalidInputError(f"a domain is called {EVERYWHERE!r}, which stands for all of them; rename it")
     pairs = {str(draft): UnloadedPair.find(target, draft, device=device) for draft in drafts}
     any_pair, asked = next(iter(pairs.values())), [prompt.text for prompt in prompts]
-    read = encode_prompts(any_pair, asked, settings.max_new_tokens, settings.max_prompt_tokens)
+    read = encode_prompts(any_pair, asked, 0, settings.max_prompt_tokens, settings.max_new_tokens)
     if len(set(map(tuple, read))) < len(read):
         raise InvalidInputError(
             "prompts must differ in the tokens that are read: intervals count every prompt as a cluster"

@@ -391,7 +391,7 @@ def plan(
 
     halves: tuple[list[list[int]], ...] = [], []
     numbers = dict[tuple[int, ...], int]()  # of different prompts; equal ones stay in one half
-    for ids in encode_prompts(pair, prompts, settings.max_new_tokens, settings.max_prompt_tokens):
+    for ids in encode_prompts(pair, prompts, 0, settings.max_prompt_tokens, settings.max_new_tokens):
         numbers.setdefault(tuple(ids), len(numbers))
         halves[numbers[tuple(ids)] % 2].append(ids)
     if len(numbers) < FEWEST_PLANNED:

@@ -74,10 +74,12 @@ class LanguageModelSource:
         self.settings = replace(settings, progress=None)  # which cannot go to another process
         self.draft_length = settings.draft_length
         self.process, self.prompts, self.unloaded = process, prompts, pair
-        self.token_ids = encode_prompts(pair, prompts, self.draft_length, settings.max_prompt_tokens)
+        self.max_new_tokens = settings.max_new_tokens or 0
+        self.token_ids = encode_prompts(
+            pair, prompts, self.draft_length, settings.max_prompt_tokens, self.max_new_tokens
+        )
         if settings.restriction is not None:
             settings.restriction.check(pair.vocab_size, len(prompts))
-        self.max_new_tokens = settings.max_new_tokens or 0
         if settings.whole_texts:
             self._check_texts()
 
@@ -87,8 +89,6 @@ class LanguageModelSource:
         if len({*self._prompt_numbers}) < 2:
             got = f"{len(self.token_ids)} equal ones" if len(self.token_ids) > 1 else "1"
             raise InvalidInputError(f"an interval over texts needs at least 2 different prompts, got {got}")
-        for ids in self.token_ids:
-            self.unloaded.check_length(len(ids) + self.max_new_tokens, self.draft_length)
         if self.settings.with_ceilings and not isinstance(self.process, Iid):
             raise InvalidInputError(
                 f"ceilings are those of i.i.d. paths of one draft model, got {self.process.name!r} drafts; "

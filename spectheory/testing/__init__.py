@@ -5,6 +5,6 @@
 True
 """
 
-import lazy_loader
+from spectheory.foundation.extras import attach_room
 
-__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)
+__getattr__, __dir__, __all__ = attach_room(__name__, __file__)

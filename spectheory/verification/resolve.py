@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from spectheory.foundation.errors import InvalidOutcomeError, UnknownNameError
-from spectheory.foundation.validation import unknown_name
+from spectheory.foundation.validation import nearest_name, unknown_name
 from spectheory.pairs.drafts import DraftProcess, draft_process
 from spectheory.pairs.pair import ModelPair, check_pair
 from spectheory.verification.algorithms import verifiers
@@ -123,7 +123,10 @@ def imported(name: str, what: str, method: str = "") -> Any:
             module = import_module(module_name)
     except InvalidOutcomeError as error:
         if isinstance(error.__cause__, ImportError):
-            raise UnknownNameError(f"cannot import the {what} {name!r}: {error.__cause__}") from error
+            hint = nearest_name(top, [file.stem for file in Path().glob("*.py")])
+            raise UnknownNameError(
+                f"cannot import the {what} {name!r}: {error.__cause__}{hint and ';'}{hint}"
+            ) from error
         raise
     with users_code(f"looking up {name}"):
         if not hasattr(module, attribute):

@@ -297,10 +297,18 @@ def test_batches_of_a_function(capsys: pytest.CaptureFixture[str], tmp_path: Pat
         (["nothing"], "no sampler is called 'nothing'"),
         (
             [f"{SPECIMENS}:token_verification"],
-            "say how .* is called, with --as SIGNATURE: speculative_sampling",
+            r"say how .* is called, with --as SIGNATURE; .* --as sampler: \(paths, target_rows",
         ),
         ([f"{SPECIMENS}:token_verification", "--as", "coin"], "did you mean 'coins'"),
         ([f"{SPECIMENS}:SPECIMENS", "--as", "coins"], "is dict, expected a function"),
+        (
+            [f"{SPECIMENS}:token_verification", "--as", "batch"],
+            r"calls it with \(rows, generator\); --as .*sampler",
+        ),
+        (
+            [f"{SPECIMENS}:coins_of_positions", "--as", "evaluate_posterior"],
+            "calls it with .*logits_processor",
+        ),
         ([f"{SPECIMENS}:nothing", "--as", "coins"], "no attribute of module"),
         (["transformers", "--as", "coins"], "a library's sampler knows"),
         (["transformers", "--json", "--page"], "--page and --json were given; ask for one of them"),

@@ -251,7 +251,7 @@ def test_a_torn_checkpoint_is_said_on_stderr_alone(
         ("-v block,block", "listed twice"), ("-v blok", "did you mean 'block'"), ("--samples -1", "samples"),
         ("--tree prefix_tree:2,2 -l 3", "2 widths, [2, 2]; expected one per drafted token, 3"),
         ("--tree without_replacement:2,2 -v spectr", "it takes iid, prefix_tree"),
-        ("--prompts nowhere", "cannot read the prompts"), ("-l 2 --tokens 0", "max_new_tokens must be"),
+        ("--prompts nowhere", "cannot read the prompts"), ("-l 2 --tokens 0", "got 0; that is --tokens"),
         ("-v kseq", "works at one position"), ("--checkpoint no/where", "a folder that does not exist"),
         ("-v otm --another-draft bundled", "not valid for 'per_path' drafts"),
         ("-v block --against token", "'token', which is not among them"),

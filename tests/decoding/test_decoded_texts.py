@@ -133,7 +133,7 @@ def test_the_parts_of_a_text() -> None:
         ({"max_new_tokens": 0}, "max_new_tokens"),
         (
             {"max_new_tokens": 600},
-            r"prompt 1 .*: a prompt of 6\d\d tokens and a draft of \d .*512 positions",
+            r"prompt 1 .*: a prompt of 1 token, 600 new tokens and a draft of \d .*512 positions",
         ),
         ({"drafts": PrefixTree((2, 2))}, "the tree has 2 widths"),
         (

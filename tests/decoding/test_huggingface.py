@@ -147,7 +147,10 @@ class Doubled:
         ({"output_scores": True, "return_dict_in_generate": True}, "output_scores is not recorded"),
         ({"attention_mask": torch.tensor([[1, 0, 1]])}, "padded at the left"),
         ({"max_new_tokens": 600}, "512 positions"),
-        ({"max_new_tokens": 506}, "a prompt of 509 tokens and a draft of 5 exceed the models' 512 positions"),
+        (
+            {"max_new_tokens": 506},
+            "a prompt of 3 tokens, 506 new tokens and a draft of 5 exceed the models' 512 positions",
+        ),
         ({"verifier": "blok"}, "did you mean"),
         ({"verifier": Doubled()}, "'Doubled' returned correction rows that are not laws, behind text 1"),
     ],

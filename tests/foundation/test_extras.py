@@ -7,14 +7,16 @@ from pathlib import Path
 
 import pytest
 
+import spectheory
 from fresh_interpreter import run_commands, run_python
 from spectheory import instances
-from spectheory.foundation.errors import InvalidInputError, MissingDependencyError
+from spectheory.foundation.errors import InvalidInputError, MissingDependencyError, UnknownNameError
 from spectheory.foundation.extras import EXTRA_OF, installed
+from spectheory.paper import EXHIBITS
 
 PYPROJECT = Path(__file__).parents[2] / "pyproject.toml"
-MODELS = 'pip install "spectheory[models]"'
-PAPER = 'pip install "spectheory[paper]"'
+MODELS = 'in the folder of the clone, run: pip install ".[models]"'
+PAPER = 'in the folder of the clone, run: pip install ".[paper]"'
 
 
 THEORY: list[tuple[list[str], dict[str, object]]] = [
@@ -54,13 +56,27 @@ def test_theory_and_help_need_no_extra(tmp_path: Path) -> None:
     assert all("Usage: spectheory" in done.out for done in found[-len(HELP) :])
     assert (drawn.code, drawn.err) == (0, "")
     assert (tmp_path / "two_token_table.json").is_file()
-    assert refused == (2, "", f"error: matplotlib is not installed; run: {PAPER}\n")
+    assert refused == (2, "", f"error: matplotlib is not installed; {PAPER}\n")
 
 
 @pytest.mark.parametrize(
     ("without", "cases"),
     [
-        (["torch"], [(["simulate"], "torch", MODELS), (["reproduce", "real_pair"], "torch", MODELS)]),
+        (
+            ["torch"],
+            [
+                (["simulate"], "torch", MODELS),
+                (["reproduce", "real_pair"], "torch", MODELS),
+                (["audit", "my_sampler:verify", "--as", "sampler"], "torch", MODELS),
+                (["audit", "vllm"], "torch", MODELS),
+                (["audit", "history", "vllm"], "torch", MODELS),
+                (["models", "list"], "torch", MODELS),
+                (["plan", "--budget", "2"], "torch", MODELS),
+                (["generate"], "torch", MODELS),
+                (["restrict"], "torch", MODELS),
+                (["study"], "torch", MODELS),
+            ],
+        ),
         (
             ["transformers", "matplotlib"],
             [(["simulate"], "transformers", MODELS), (["reproduce"], "matplotlib", PAPER)],
@@ -73,7 +89,7 @@ def test_a_missing_library_is_one_line(
     out = ["--out", str(tmp_path)]
     commands = [[*words, *(out if words[0] == "reproduce" else []), "--json"] for words, _, _ in cases]
     for done, (_, library, advice) in zip(run_commands(commands, without), cases, strict=True):
-        assert done == (2, "", f"error: {library} is not installed; run: {advice}\n")
+        assert done == (2, "", f"error: {library} is not installed; {advice}\n")
 
 
 def test_a_missing_library_in_python() -> None:
@@ -85,6 +101,12 @@ def test_a_missing_library_in_python() -> None:
         "from spectheory import instances, simulation\n"
         "simulation.simulate_enumerated(instances.two_token(1), ['token'], device='cuda')": "torch",
         "import spectheory; spectheory.simulate(None, ['x'], ['token'])": "torch",
+        "from spectheory import audit": "torch",
+        "from spectheory.testing import assert_sampler_lossless as a; a(print)": "torch",
+        "from spectheory.testing import strategies": "hypothesis",
+        "from spectheory.simulation.parallel import on_cluster as s\nwith s('x'): pass": "distributed",
+        "from spectheory.paper import EXHIBITS; EXHIBITS['token_tree']": "networkx",
+        "from spectheory.paper import EXHIBITS; EXHIBITS['otm_uniform']": "matplotlib",
     }
     done = run_python(
         f"from spectheory.foundation.errors import MissingDependencyError\nfor code in {list(cases)!r}:\n"
@@ -93,11 +115,34 @@ def test_a_missing_library_in_python() -> None:
     )
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout.splitlines() == [
-        f'{library} is not installed; run: pip install "spectheory[{EXTRA_OF[library]}]"'
+        f'{library} is not installed; in the folder of the clone, run: pip install ".[{EXTRA_OF[library]}]"'
         for library in cases.values()
     ]
     assert issubclass(MissingDependencyError, ImportError)
     assert issubclass(MissingDependencyError, InvalidInputError)
+
+
+STAR = """
+from spectheory import *
+assert certify("token", instances.two_token(2)).is_valid and not {"audit", "decode", "generate"} & set(dir())
+import spectheory
+assert {"audit", "decode", "generate"} < set(dir(spectheory))
+"""
+
+
+def test_all_names_at_once() -> None:
+    """Those that need an extra are left out where it is missing; the partner: with it they are there."""
+    without = run_python(STAR, without=EXTRA_OF)
+    assert (without.returncode, without.stderr) == (0, "")
+    assert {"audit", "decode", "generate", "certify"} < set(spectheory.__all__)
+
+
+def test_partner_of_a_missing_exhibit() -> None:
+    """A name that no exhibit has is an error of its own, and a KeyError still."""
+    with pytest.raises(UnknownNameError, match="no figure or table is called 'token_tre'; did you mean"):
+        EXHIBITS["token_tre"]
+    assert "token_tre" not in EXHIBITS
+    assert EXHIBITS["token_tree"].name == "token_tree"
 
 
 def test_blocker_partner_only_the_named_libraries_are_missing() -> None:

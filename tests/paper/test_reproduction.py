@@ -50,7 +50,8 @@ def exhibits(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
     CALLS.clear()
 
     def install(*shown: Exhibit) -> None:
-        monkeypatch.setattr("spectheory.paper.reproduction.EXHIBITS", {one.name: one for one in shown})
+        of_these = type(EXHIBITS)((one.name, one) for one in shown)  # type: ignore[call-arg]
+        monkeypatch.setattr("spectheory.paper.reproduction.EXHIBITS", of_these)
 
     return install
 

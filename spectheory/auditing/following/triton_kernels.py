@@ -102,6 +102,9 @@ def _names(root: int, number_of_modules: int, last: str) -> list[str]:
 def followed(draws: Draws) -> Iterator[None]:
     """Follow random numbers through all kernels, with those that kernels draw; no effect without Triton."""
     with ExitStack() as stack:
+        compiled = sys.modules.get("triton.runtime.jit")  # the process's own, before ours takes its place
+        if compiled is not None:
+            stack.enter_context(replaced([(compiled.JITFunction, "run", _launch(compiled.JITFunction))]))
         if _OWN:
             stack.enter_context(_own_triton())
         interpreter = sys.modules.get(INTERPRETER)
@@ -109,6 +112,25 @@ def followed(draws: Draws) -> Iterator[None]:
             stack.enter_context(drawing(draws))
             stack.enter_context(replaced(_replacements(interpreter)))
         yield
+
+
+@cache
+def _launch(kind: Any) -> Callable[..., Any]:
+    """A launch of a compiled kernel that says what to do where there is no device."""
+    launch = kind.run
+
+    def launched(*args: Any, **kwargs: Any) -> Any:
+        try:
+            return launch(*args, **kwargs)
+        except RuntimeError as error:
+            if "active drivers" not in str(error):
+                raise
+            raise InvalidInputError(
+                f"the Triton kernel {getattr(args[0], '__name__', '')} was compiled for a device; set "
+                "TRITON_INTERPRET=1 before Triton is imported, so that kernels are interpreted and followed"
+            ) from error
+
+    return launched
 
 
 class _Memory(dict[int, Any]):

@@ -26,6 +26,7 @@ from spectheory.auditing.subjects.signatures import (
     Call,
     Request,
     Row,
+    check_arguments,
     check_seeds,
     signature_called,
     verified_batch,
@@ -200,6 +201,7 @@ class Shipped(BlackBox, Verifier):
                 )
             self.num_drafts = (1,) if not self.has_given_drafts else self.num_drafts
             self.trees = self.trees if self.has_given_drafts else DISTINCT
+        check_arguments(function, called, signature)
         self.relaxation, self.mixes, self.box_bits = relaxation, mixes, box_bits
         self.stand_ins, self.seeds = tuple(stand_ins), (*SEEDS, *seeds)
         self.journal = Journal()

@@ -4,6 +4,7 @@ Each takes the shipped function and a ``Call``, and returns the accepted tokens 
 token.  The sampler gets probabilities as float32, and logits as their logarithms.
 """
 
+import inspect
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -404,6 +405,56 @@ def signature_called(name: str) -> Signature:
     if name not in SIGNATURES:
         raise unknown_name("signature", name, SIGNATURES)
     return SIGNATURES[name]
+
+
+def signatures_of(function: Callable[..., Any]) -> list[str]:
+    """The signatures with as many arguments as a function takes; one alone, if its names are the function's.
+
+    Example:
+        >>> signatures_of(lambda rows, generator: [])
+        ['batch']
+        >>> signatures_of(lambda requests_of_a_batch, random_numbers: [])
+        ['batch', 'path_batch']
+    """
+    try:
+        taken = inspect.signature(function)
+    except (TypeError, ValueError):  # it does not say
+        return list(SIGNATURES)
+    fitting = []
+    for name in SIGNATURES:
+        if _arguments(name) == list(taken.parameters):
+            return [name]
+        try:
+            taken.bind(*_arguments(name))
+        except TypeError:
+            continue
+        fitting.append(name)
+    return fitting
+
+
+def _arguments(signature: str) -> list[str]:
+    """The names of the arguments in the form of a signature."""
+    return SIGNATURES[signature].form[1:].partition(")")[0].split(", ")
+
+
+def check_arguments(function: Callable[..., Any], called: str, signature: str) -> None:
+    """Refuse a function that cannot be called with the arguments of a signature, and name those that fit.
+
+    Raises:
+        InvalidInputError: it takes more arguments or fewer, or all are named as those of another signature
+            and none as here.
+    """
+    fitting, given = signatures_of(function), _arguments(signature)
+    if signature in fitting:
+        return
+    taken = inspect.signature(function)
+    if len(fitting) == 1 and len(taken.parameters) == len(given) and {*taken.parameters} & {*given}:
+        return  # as one that calls the requests of a batch its rows
+    hint = f"; --as {' or '.join(fitting)} would fit (in Python signature=)" if fitting else ""
+    raise InvalidInputError(
+        f"sampler {called!r} takes ({', '.join(taken.parameters)}), and --as {signature} calls it with "
+        f"({', '.join(given)}){hint}"
+    )
 
 
 def with_point_mass_drafts(pair: ModelPair) -> ModelPair:

@@ -7,6 +7,7 @@ import sys
 import weakref
 from collections.abc import Callable
 from fractions import Fraction
+from pathlib import Path
 from types import ModuleType
 from typing import Any
 
@@ -259,3 +260,36 @@ def test_a_triton_for_a_device_is_left_alone(
     monkeypatch.setenv("TRITON_INTERPRET", environment or "0")
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout == f"{says}\n"
+
+
+OWN_KERNEL = """
+import torch, triton, triton.language as tl
+from spectheory import audit, instances
+
+@triton.jit
+def kernel(coin, target, draft, token, out):
+    t = tl.load(token)
+    tl.store(out, tl.where(tl.load(coin) * tl.load(draft + t) < tl.load(target + t), t, -1))
+
+def verify(paths, target_rows, draft_rows, generator):
+    out = torch.zeros(1, dtype=torch.long)
+    kernel[(1,)](torch.rand(1, generator=generator), target_rows[0, 0], draft_rows[0, 0], paths[0], out)
+    if int(out[0]) < 0:
+        return [int(torch.multinomial((target_rows[0, 0] - draft_rows[0, 0]).clamp(min=0), 1))]
+    return [int(out[0]), int(torch.multinomial(target_rows[0, 1], 1))]
+
+try:
+    print(audit(verify, {"pair": instances.two_token(1)}, num_drafts=1).verdict)
+except Exception as error:
+    print(error)
+"""
+
+
+@pytest.mark.parametrize(("interprets", "says"), [("0", "set TRITON_INTERPRET=1"), ("1", "lossless")])
+def test_kernels_of_a_device_say_what_to_do(interprets: str, says: str, tmp_path: Path) -> None:
+    """The partner: with the variable they are followed."""
+    (tmp_path / "own_kernel.py").write_text(OWN_KERNEL, encoding="utf-8")
+    variables = os.environ | {"TRITON_INTERPRET": interprets, "CUDA_VISIBLE_DEVICES": ""}
+    command = [sys.executable, str(tmp_path / "own_kernel.py")]
+    done = subprocess.run(command, env=variables, capture_output=True, text=True, check=False)
+    assert says in done.stdout, done.stderr

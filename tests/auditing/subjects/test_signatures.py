@@ -28,7 +28,7 @@ from spectheory.auditing.subjects.specimens import (
 from spectheory.auditing.subjects.tree_specimens import reject_children
 from spectheory.auditing.tape.decisions import Tape
 from spectheory.auditing.verdicts.audit_certificate import DEFECT
-from spectheory.foundation.errors import InvalidOutcomeError, UnknownNameError
+from spectheory.foundation.errors import InvalidInputError, InvalidOutcomeError, UnknownNameError
 
 FLOAT32 = 1e-6
 PAIR = instances.sticky_chain(2)
@@ -223,3 +223,22 @@ def test_a_node_without_an_accepted_child_ends(
     assert (found, len(given)) == (tokens, len(answers))
     contract = ("contract", "the position that it accepts is not that of its token")
     assert journal.findings == ({contract} if is_found else set())
+
+
+def named_as_a_sampler(paths: Any, target_rows: Any, draft_rows: Any, generator: Any) -> list[int]:
+    raise AssertionError("it is not called")
+
+
+@pytest.mark.parametrize("signature", ["coins", "batch", "round", "speculative_sampling"])
+def test_a_signature_that_does_not_fit_is_named_before_a_call(signature: str) -> None:
+    """With another number of arguments, or with the names of another signature."""
+    with pytest.raises(InvalidInputError, match=f"--as {signature} calls it with .*; --as sampler would fit"):
+        audit(named_as_a_sampler, signature=signature)
+
+
+def test_partner_names_of_ones_own_are_called() -> None:
+    """As are the rows of a signature that says requests, and functions that do not say what they take."""
+    Shipped(lambda p, q, r, g: [], "speculative_sampling", "mine")
+    Shipped(lambda rows, generator: [], "path_batch", "mine")
+    Shipped(lambda *given, **named: [], "coins", "mine")
+    Shipped(max, "sampler")
