@@ -1,17 +1,16 @@
 """Shipped samplers as verifiers: exact laws, provenance, runs without an output."""
 
 import hashlib
+import re
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
-import pytest
 import torch
 from transformers.generation import utils as transformers_utils
 
-from spectheory import instances, output_law, sampled_verdict
+from spectheory import audit, instances, output_law, sampled_verdict
 from spectheory.auditing.subjects.shipped import Provenance, Shipped
-from spectheory.foundation.errors import InvalidOutcomeError
 
 
 def test_transformers_has_the_law_of_token_verification() -> None:
@@ -75,5 +74,6 @@ def test_other_errors_are_one_line() -> None:
     def fails(*arguments: Any) -> Any:
         raise KeyError("row")
 
-    with pytest.raises(InvalidOutcomeError, match=r"'fails' failed: KeyError: 'row' \(.*test_shipped"):
-        output_law(Shipped(fails, "sampler"), instances.two_token(1))
+    found = audit(fails, {"two": instances.two_token(1)}, num_drafts=1)
+    assert not found
+    assert re.search(r"'fails' failed: KeyError: 'row' \(.*test_shipped.py, line \d+\)$", found.reasons[0])

@@ -117,21 +117,3 @@ def test_a_failure_on_stand_ins_alone_decides_nothing() -> None:
     found = audit(only_tensors, {"pair": PAIR}, num_drafts=1)
     assert found.verdict == NOT_DECIDED
     assert "the same run with ordinary numbers does not fail like this" in found.reasons[0]
-
-
-def test_the_counterexample_is_of_the_pair_that_the_headline_names() -> None:
-    """Of several wrong pairs, the one whose law is the farthest from the target's."""
-
-    def first_draft(paths: Any, target_rows: Any, draft_rows: Any, generator: Any) -> list[int]:
-        return [int(paths[0, 0]), by_multinomial(target_rows[0, 1], generator)]
-
-    pairs = {
-        "near": ModelPair.context_free_pair(["1/2", "1/2"], ["3/8", "5/8"], 1),
-        "far": ModelPair.context_free_pair(["1/8", "7/8"], ["7/8", "1/8"], 2),
-        "middle": PAIR,
-    }
-    found = audit(first_draft, pairs, num_drafts=1)
-    assert found.reasons[0] == "its law is not the target's on far, total variation 3/4 = 0.75"
-    assert found.counterexample is not None
-    assert found.counterexample.total_variation == Fraction(3, 4)
-    assert found.to_document()["counterexample"]["total_variation"] == "3/4"

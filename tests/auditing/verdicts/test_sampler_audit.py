@@ -257,13 +257,16 @@ def test_a_mutant_of_an_audited_file_is_caught(tmp_path: Path) -> None:
     assert verdicts == [ARITHMETIC, DEFECT]
 
 
-def test_the_counterexample_is_on_a_smaller_pair() -> None:
-    """The wrong law shows with one drafted token and two tokens of three."""
+def test_the_counterexample_is_on_the_pair_of_the_headline() -> None:
+    """Not on the first pair where the law is wrong."""
     sampler, signature = SPECIMENS["one_sided_temperature"]
-    found = audit(Shipped(sampler, signature), {"random": random_dyadic(3, 3, 2)})
+    pairs = {"near": ModelPair.context_free_pair(["1/2", "1/2"], ["15/32", "17/32"], 1)}
+    found = audit(Shipped(sampler, signature), {**pairs, "far": random_dyadic(3, 3, 2)})
+    assert [case.is_wrong for case in found.cases] == [True, True]
+    assert "on far," in found.reasons[0]
     assert found.counterexample is not None
-    assert (found.counterexample.vocab_size, found.counterexample.draft_length) == (2, 1)
-    assert len(found.counterexample.counterexample.path) == 1  # type: ignore[union-attr]
+    assert (found.counterexample.vocab_size, found.counterexample.draft_length) == (3, 2)
+    assert found.counterexample.total_variation == found.total_variation
 
 
 def test_the_number_of_samples_is_that_of_a_chi_squared_test() -> None:
@@ -350,7 +353,8 @@ def test_a_sampler_without_tokens_has_a_defect() -> None:
     """It ends without a result, and raises nothing."""
     found = audit(lambda *call: [], {"thirds": instances.two_token(1)}, signature="sampler", num_drafts=1)
     assert found.is_defective
-    assert "it makes no valid output with probability 1 on thirds: it returns no tokens" in found.reasons[0]
+    assert "it makes no valid output with probability 1 on thirds: " in found.reasons[0]
+    assert "returned the tokens []; expected 1 to 2 of them" in found.reasons[0]
 
 
 def test_pairs_have_names() -> None:
