@@ -1,4 +1,4 @@
-"""Two consecutive rounds: the second must draw from the target behind the tokens of the first.
+"""Consecutive rounds: the second must draw from the target behind the tokens of the first, and a third too.
 
 The token after a fully accepted path, offsets of caches and random numbers that are kept for the next round
 show only in the second round.  Requests side by side, of other texts and rows, show whether each goes on from
@@ -9,7 +9,7 @@ request are followed, and their number is a sum over requests and not a product.
 """
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any, NamedTuple
@@ -28,7 +28,9 @@ from spectheory.pairs.contexts import all_contexts
 from spectheory.pairs.pair import ModelPair
 
 MAX_RUNS_OF_ROUNDS = 2_000
-"""The most runs of rounds that are followed on one pair."""
+"""The most runs of two rounds that are followed on one pair."""
+MAX_RUNS_OF_A_THIRD = 100
+"""The most of three rounds: a cache that doubles shows in the third, after any two that accepted tokens."""
 Texts = tuple[Tokens, ...]
 """The tokens of every request."""
 
@@ -60,6 +62,7 @@ OF_REQUESTS: Mapping[str, Mapping[str, Any]] = {
     "two rounds of two requests": {
         "pair": SIDE_BY_SIDE,
         "requests": 2,
+        "times": 2,
         "behind": (
             (OPEN, REJECTED),
             (REJECTED, ALSO_OPEN),
@@ -71,6 +74,7 @@ OF_REQUESTS: Mapping[str, Mapping[str, Any]] = {
     "two rounds of three requests": {
         "pair": SIDE_BY_SIDE,
         "requests": 3,
+        "times": 2,
         "behind": (
             (OPEN, REJECTED, ACCEPTED),
             (ACCEPTED, ALSO_OPEN, REJECTED),
@@ -80,12 +84,14 @@ OF_REQUESTS: Mapping[str, Mapping[str, Any]] = {
     "a new first request beside another": {
         "pair": SIDE_BY_SIDE,
         "requests": 2,
+        "times": 2,
         "behind": ((REJECTED, OPEN), (ALSO_OPEN, ACCEPTED)),
         "anew": 0,
     },
     "a new second request beside another": {
         "pair": SIDE_BY_SIDE,
         "requests": 2,
+        "times": 2,
         "behind": ((OPEN, REJECTED), (ACCEPTED, ALSO_OPEN)),
         "anew": 1,
     },
@@ -93,12 +99,22 @@ OF_REQUESTS: Mapping[str, Mapping[str, Any]] = {
 """Where requests side by side are followed, as arguments of ``follow_rounds``."""
 
 
+class _CombinedError(Exception):
+    """A run has a box of cases, so its law is not known."""
+
+
+class _Run(NamedTuple):
+    mass: Fraction
+    played: list[list[Played]]
+    made: list[Branch]
+
+
 def follow_rounds(
     sampler: DraftingRound,
     pair: ModelPair,
     max_runs: int = MAX_RUNS_OF_ROUNDS,
     requests: int = 1,
-    times: int = 2,
+    times: int = 3,
     behind: Sequence[Texts] | None = None,
     anew: int | None = None,
 ) -> tuple[int, str]:
@@ -113,61 +129,72 @@ def follow_rounds(
         pair: the models; after all texts their rows are told apart (``LookUpModel``).
         max_runs: the most runs that are followed.
         requests: the number of requests side by side, 2 or more for the signature "round_batch" only.
-        times: the number of rounds.
-        behind: the texts after which the last round is followed; by default all.
+        times: the number of rounds; the third is followed after a longest text, and after a shortest one.
+        behind: the texts after which the second round is followed; by default all.
         anew: the place of a request that ends before the last round, in which another one starts.
 
     Returns:
         The number of runs, and what is left out: why nothing is said where the number is 0, or after how many
-        texts the last round was not followed.
+        texts the second round was not followed.
     """
-    followed, worst = 0, _Worst(sampler, pair, requests, anew)
+    worst = _Worst(sampler, pair, requests, anew)
 
-    def runs(count: int, given: Sequence[Branch] = ()) -> list[_Run]:
-        def once(tape: Tape) -> tuple[list[list[Played]], list[Branch]]:
-            ends = anew if count == times else None
-            played = sampler.rounds(tape, pair, count, requests, tells_texts=True, anew=ends)
-            if tape.is_approximate:
-                raise _CombinedError
-            return played, list(tape.made)
+    def play(tape: Tape) -> tuple[list[list[Played]], list[Branch]]:
+        ends = anew if number == times else None
+        played = sampler.rounds(tape, pair, number, requests, tells_texts=True, anew=ends)
+        if tape.is_approximate:
+            raise _CombinedError
+        return played, list(tape.made)
 
-        return [_Run(mass, *result) for mass, result in all_runs(once, max_runs - followed, given)]
-
+    followed, why = 0, ""
+    histories: dict[Texts, list[list[Branch]]] = {((),) * requests: [[]]}
     try:
-        first, histories = runs(times - 1), defaultdict[Texts, list[list[Branch]]](list)
-        for run in first:
-            histories[tuple(map(_tokens, run.played))].append(run.made)
-        if times > 1 and requests > 1:
-            worst.judge(((),) * requests, first)
-        left = list(_by_lengths(histories) if behind is None else behind)
-        total = len(left)
-        while left and left[0] in histories:
-            group = [run for made in histories[left[0]] for run in runs(times, made)]
-            worst.judge(left.pop(0), group)
-            followed += len(group)
-    except EnumerationTooLargeError:
-        if not followed:
-            return 0, f"more than {max_runs} runs"
+        for number in range(1, times + 1):
+            order = _by_lengths(histories)
+            if number == 2 and behind is not None:
+                order = [texts for texts in behind if texts in histories]
+                why = "" if len(order) == len(behind) else f"{len(behind) - len(order)} texts never come"
+            most = max_runs if number < 3 else min(max_runs, MAX_RUNS_OF_A_THIRD)
+            groups = _followed(play, histories, order if number < 3 else [order[-1], order[0]], most)
+            if number == 1 and not groups:
+                return 0, f"more than {max_runs} runs"
+            for texts, runs in groups:
+                if requests > 1 or number == times or number > 1:
+                    worst.judge(texts, runs)
+                followed += len(runs) if number > 1 or times == 1 else 0
+            if number == 2 and len(groups) < len(order):
+                why = f"not after {len(order) - len(groups)} of {len(order)} texts, more than {max_runs} runs"
+                break
+            histories = defaultdict(list)
+            for run in (run for _, runs in groups for run in runs):
+                histories[tuple(map(_tokens, run.played))].append(run.made)
     except _CombinedError:
         return 0, "random numbers are combined"
     except UndefinedDrawError:  # which the law of one round reports
         return 0, "a run ends without an output"
     worst.tell()
     sampler.journal.pairs_of_calls += followed
-    why = (
-        f"not after {len(left)} of {total} texts, which do not come, or have more than {max_runs} runs in all"
-    )
-    return followed, why if left else ""
+    return followed, why
 
 
-class _CombinedError(Exception):
-    """A run has a box of cases, so its law is not known."""
-
-
-class _Run(NamedTuple):
-    mass: Fraction
-    played: list[list[Played]]
-    made: list[Branch]
+def _followed(
+    play: Callable[[Tape], tuple[list[list[Played]], list[Branch]]],
+    histories: Mapping[Texts, Sequence[Sequence[Branch]]],
+    order: Sequence[Texts],
+    most: int,
+) -> list[tuple[Texts, list[_Run]]]:
+    """All runs after texts, one text after the other, as long as there are not too many."""
+    groups: list[tuple[Texts, list[_Run]]] = []
+    for texts in order:
+        runs: list[_Run] = []
+        try:
+            for made in histories[texts]:
+                runs += [_Run(mass, *result) for mass, result in all_runs(play, most - len(runs), made)]
+        except EnumerationTooLargeError:
+            break
+        groups.append((texts, runs))
+        most -= len(runs)
+    return groups
 
 
 def _tokens(rounds: Sequence[Played]) -> Tokens:
