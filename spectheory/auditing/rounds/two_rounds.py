@@ -84,15 +84,13 @@ OF_REQUESTS: Mapping[str, Mapping[str, Any]] = {
     "a new first request beside another": {
         "pair": SIDE_BY_SIDE,
         "requests": 2,
-        "times": 2,
-        "behind": ((REJECTED, OPEN), (ALSO_OPEN, ACCEPTED)),
+        "behind": ((REJECTED, OPEN),),
         "anew": 0,
     },
     "a new second request beside another": {
         "pair": SIDE_BY_SIDE,
         "requests": 2,
-        "times": 2,
-        "behind": ((OPEN, REJECTED), (ACCEPTED, ALSO_OPEN)),
+        "behind": ((ALSO_OPEN, ACCEPTED),),
         "anew": 1,
     },
 }
