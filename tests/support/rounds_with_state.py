@@ -38,7 +38,8 @@ def verified(
 
 def played(known: Text, seen: Text, target: Any, draft: Any, length: int, generator: Any) -> Found:
     """Both halves: the target reads one text, the draft another."""
-    return verified(known, *drafted(seen, draft, length, generator), target, generator)
+    path, rows = drafted(seen, draft, length, generator)
+    return verified(known, path, rows, target, generator)
 
 
 class OneRequest:
@@ -61,6 +62,8 @@ class OneRequest:
         elif self.mistake == "rolled back one too far":
             self.kept += text[-1:]
             known = list(self.kept)
+        elif self.mistake == "rejected tokens stay in the state":
+            known = [*self.kept, *text[-1:]]
         elif self.mistake == "the draft lacks a token":
             seen = seen[:-2] + seen[-1:]
         elif self.mistake == "rows of the first round":
@@ -77,7 +80,32 @@ class OneRequest:
             self.kept += found[2][: -1 if len(found[2]) > length else -2]
         elif self.mistake == "the draft reads a cache of rejected tokens, and says so":
             self.kept += path
+        elif self.mistake == "rejected tokens stay in the state":
+            self.kept = [*known, *path]
         return found
+
+
+def of_a_reduced_vocabulary(
+    text: Text, target: Any, draft: Any, length: int, generator: Any, bad: bool
+) -> Found:
+    """The draft knows the tokens 0 and 2; a mistake takes an offset for the token."""
+    kept, path, rows = [0, 2], list[int](), []
+    for _ in range(length):
+        small = draft([*text, *path])[kept]
+        small = small / small.sum() if small.sum() > 0 else torch.full((2,), 0.5)
+        rows.append(torch.zeros(3).index_put((torch.tensor(kept),), small))
+        number = _draw(small, generator)
+        path.append(kept[number] - number * bad)
+    return verified(text, path, torch.stack(rows), target, generator)
+
+
+def certain_drafts(text: Text, target: Any, draft: Any, length: int, generator: Any, bad: bool) -> Found:
+    """A mistake drafts the likeliest token, and reports the row."""
+    path, rows = list[int](), []
+    for _ in range(length):
+        rows.append(draft([*text, *path]))
+        path.append(int(rows[-1].argmax()) if bad else _draw(rows[-1], generator))
+    return verified(text, path, torch.stack(rows), target, generator)
 
 
 Batch = Callable[..., list[Found]]
@@ -143,7 +171,8 @@ def coins_of_the_second_round(
     found = []
     for place, text in enumerate(texts):
         its = coins[0 if bad and any(texts) else place]
-        found.append(verified(text, *drafted(text, draft, length, generator), target, generator, its))
+        path, rows = drafted(text, draft, length, generator)
+        found.append(verified(text, path, rows, target, generator, its))
     return found
 
 

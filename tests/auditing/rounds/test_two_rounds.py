@@ -185,8 +185,9 @@ SINGLE = {
     "the cache doubles the prefix": FEW,
     "the cache is a window": FEW,
     "rolled back one too far": FEW,
-    "the draft lacks a token": ALL_ACCEPTED,
-    "rows of the first round": ALL_ACCEPTED,
+    "rejected tokens stay in the state": ModelPair.context_free_pair(HALVES, FIRST, 1),
+    "the draft lacks a token": ModelPair.context_free_pair(HALVES, HALVES, 1),
+    "rows of the first round": ModelPair.context_free_pair(HALVES, HALVES, 1),
 }
 """Mistake -> a pair of few runs on which it shows."""
 

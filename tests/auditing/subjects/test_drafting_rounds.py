@@ -2,12 +2,14 @@
 
 from collections.abc import Sequence
 from fractions import Fraction
+from functools import partial
 from typing import Any
 
 import numpy as np
 import pytest
 import torch
 
+from rounds_with_state import certain_drafts, of_a_reduced_vocabulary
 from spectheory import audit, certify, instances
 from spectheory.auditing.rounds.battery import random_dyadic
 from spectheory.auditing.subjects.drafting_rounds import DraftingRound, LookUpModel, as_shipped
@@ -58,6 +60,14 @@ def test_every_wrong_round_is_caught_and_its_mended_partner_passes(name: str) ->
     assert (CONTRACT in reasons) is (name not in SAYS)
     found = audit(mended, pairs, signature="round")
     assert (found.is_lossless, found.reasons) == (True, ())
+
+
+@pytest.mark.parametrize("round_", [of_a_reduced_vocabulary, certain_drafts])
+def test_drafts_of_other_tokens_than_reported(round_: Any) -> None:
+    """The draft's token is an offset, or always the likeliest one."""
+    pairs = {"sixteenths": random_dyadic(3, 3, 1)}
+    assert not audit(partial(round_, bad=True), pairs, signature="round").is_lossless
+    assert audit(partial(round_, bad=False), pairs, signature="round").is_lossless
 
 
 def sampled(shares_noise: bool, draws: int = 400_000) -> np.ndarray:
@@ -175,7 +185,8 @@ def test_models_look_up_rows_after_the_whole_text() -> None:
     for text in ([], [1], [0, 1], [1, 1]):
         row = pair.target[len(text)][int("".join(map(str, text)) or "0", 2)]
         assert target.row(text).tolist() == row.tolist()
-    assert target(torch.tensor([0, 1])).tolist() == target([0, 1]).tolist()
+    ids: Any = torch.tensor([0, 1])
+    assert target(ids).tolist() == target([0, 1]).tolist()
     with pytest.raises(IndexError, match=r"about the token -1, not in 0\.\.1"):
         target([0, -1])
 

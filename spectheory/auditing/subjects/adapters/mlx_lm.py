@@ -84,8 +84,8 @@ GIVEN = {
 def speculative_generate_step(code: Code) -> Callable[..., Any]:
     """A sampler of the signature "sampler", on numpy's arrays.
 
-    The models look up rows after all tokens that they were given.  The sampler argument first returns the drafted path, and then draws from the
-    target's log probabilities.
+    The models look up rows after all tokens that they were given.  The sampler argument first returns the
+    drafted path, and then draws from the target's log probabilities.
     """
 
     def sampler(
