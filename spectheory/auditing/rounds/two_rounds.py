@@ -135,7 +135,7 @@ def follow_rounds(
         The number of runs, and what is left out: why nothing is said where the number is 0, or after how many
         texts the second round was not followed.
     """
-    worst = _Worst(sampler, pair, requests, anew)
+    worst = _Worst(sampler, pair, requests)
 
     def play(tape: Tape) -> tuple[list[list[Played]], list[Branch]]:
         ends = anew if number == times else None
@@ -158,7 +158,7 @@ def follow_rounds(
                 return 0, f"more than {max_runs} runs"
             for texts, runs in groups:
                 if requests > 1 or number == times or number > 1:
-                    worst.judge(texts, runs)
+                    worst.judge(texts, runs, anew if number == times else None)
                 followed += len(runs) if number > 1 or times == 1 else 0
             if number == 2 and len(groups) < len(order):
                 why = f"not after {len(order) - len(groups)} of {len(order)} texts, more than {max_runs} runs"
@@ -214,18 +214,17 @@ class _Worst:
     """The laws of last rounds that are the farthest from the target's.
 
     Attributes:
-        sampler, pair, requests, anew: as of ``follow_rounds``.
+        sampler, pair, requests: as of ``follow_rounds``.
         found: words -> the largest total variation, and where it is.
     """
 
     sampler: DraftingRound
     pair: ModelPair
     requests: int
-    anew: int | None
     found: dict[str, tuple[Fraction, str]] = field(default_factory=dict)
 
-    def judge(self, texts: Texts, runs: Sequence[_Run]) -> None:
-        """Compare the law of the last rounds after texts with the target's."""
+    def judge(self, texts: Texts, runs: Sequence[_Run], anew: int | None) -> None:
+        """Compare the law of the last rounds after texts with the target's; one may be a first round anew."""
         total = sum(run.mass for run in runs)
         law: dict[tuple[Played, ...], Fraction] = defaultdict(Fraction)
         for run in runs:
@@ -238,7 +237,7 @@ class _Worst:
             for last, mass in lasts.items():
                 found[last.tokens] += mass
             known, words = text, f"after the tokens {list(text)} the next round"
-            if request == self.anew and len(runs[0].played[request]) > 1:
+            if request == anew:
                 known, words = (), f"after the tokens {list(text)} of another the first round of a request"
             nothing: dict[Tokens, Fraction] = {(): Fraction(1)}
             laws = (_completed(each, target, known, self.pair.draft_length + 1) for each in (found, nothing))

@@ -228,7 +228,7 @@ class LookUpModel:
         >>> LookUpModel(pair.target, 2)([1])
         tensor([0.3333, 0.6667])
         >>> LookUpModel(pair.target, 2)([1, 1])
-        tensor([0.4262, 0.5738])
+        tensor([0.4421, 0.5579])
     """
 
     def __init__(self, levels: Sequence[np.ndarray], vocab_size: int, alike: int | None = None) -> None:
