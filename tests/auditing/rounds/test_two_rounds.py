@@ -211,7 +211,7 @@ SHOWN_BY: dict[str, tuple[str, Any]] = {
     "positions_of_the_first": ("two rounds of two requests", (ALSO_OPEN, ACCEPTED)),
     "text_of_the_longest": ("two rounds of two requests", (ACCEPTED, OPEN)),
     "target_of_the_first_from_the_third_on": ("two rounds of three requests", (REJECTED, ACCEPTED, OPEN)),
-    "caches_of_a_place": ("a new first request beside another", (REJECTED, OPEN)),
+    "caches_of_a_place": ("a new first request beside another", (REJECTED, ACCEPTED)),
 }
 """Batch of rounds -> one case that shows its mistake."""
 JOINTLY = "coins_of_the_second_round"

@@ -117,7 +117,7 @@ def test_a_round_of_a_library(library: str, shift: int, is_lossless: bool) -> No
 
 @pytest.mark.parametrize("lacks", ["draft", "target"])
 def test_a_cache_that_lacks_a_token(lacks: str) -> None:
-    """A draft model that lacks one tells what it drew from, so the round is lossless; a target may lack none."""
+    """The round tells what a draft model without it drew from; a target may lack none."""
 
     def decode(model: Any, draft_model: Any, cur_token: Any, input_pos: int, speculate_k: int) -> Any:
         if lacks == "target":
