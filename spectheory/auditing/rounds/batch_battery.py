@@ -25,6 +25,10 @@ KINDS: Mapping[str, tuple[str, ...]] = {
     "path_batch": (RAGGED, "num_drafts"),
 }
 """Signature -> the kinds of batches, beside those of equal lengths."""
+JOINT_LAWS = (
+    "the tokens of requests in a batch are independent also where they were not followed together: all branches "
+    "of several requests were, in some batches of two, and of one path in two or three batches of three and four"
+)
 
 
 def _sixteenths(*rows: tuple[int, ...]) -> torch.Tensor:

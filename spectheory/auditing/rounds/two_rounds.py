@@ -1,29 +1,110 @@
-"""Two consecutive rounds: the second must draw from the target behind the tokens of the first.
+"""Consecutive rounds: the second must draw from the target behind the tokens of the first, and a third too.
 
 The token after a fully accepted path, offsets of caches and random numbers that are kept for the next round
-show only in the second round.  Two requests side by side that accept different numbers of tokens show whether
-each goes on from its own place.
+show only in the second round.  Requests side by side, of other texts and rows, show whether each goes on from
+its own place with its own cache.
+
+Beside a request whose rows leave choices stand requests whose rows are certain, so that all branches of one
+request are followed, and their number is a sum over requests and not a product.
 """
 
-from collections import defaultdict
-from collections.abc import Mapping
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from fractions import Fraction
+from typing import Any, NamedTuple
 
 from spectheory.auditing.rounds.battery import random_dyadic
 from spectheory.auditing.rounds.joint_laws import dependence, marginal, total_variation
 from spectheory.auditing.rounds.rounding import rounding_bound
+from spectheory.auditing.subjects.draft_generators import REPORTED_TOLERANCE, WRONG_DRAFTS
 from spectheory.auditing.subjects.drafting_rounds import DraftingRound, LookUpModel, Played
 from spectheory.auditing.subjects.shipped import Tokens
-from spectheory.auditing.tape.decisions import Tape, all_runs
+from spectheory.auditing.tape.decisions import Branch, Tape, all_runs
 from spectheory.auditing.tape.races import UndefinedDrawError
 from spectheory.foundation.documents import count_text
 from spectheory.foundation.errors import EnumerationTooLargeError
+from spectheory.pairs.contexts import all_contexts
 from spectheory.pairs.pair import ModelPair
 
 MAX_RUNS_OF_ROUNDS = 2_000
-"""The most runs of rounds that are followed on one pair; with more, nothing is said of them."""
-OF_TWO_REQUESTS = {"two rounds": (random_dyadic(1, 2, 1), 2), "one round": (random_dyadic(1, 2, 2), 1)}
-"""Where two requests side by side are followed: a pair whose rows depend on the text, and how many rounds."""
+"""The most runs of two rounds that are followed on one pair."""
+MAX_RUNS_OF_A_THIRD = 100
+"""The most of three rounds: a cache that doubles shows in the third, after any two that accepted tokens."""
+Texts = tuple[Tokens, ...]
+"""The tokens of every request."""
+
+
+def _beside_certain_ones() -> ModelPair:
+    """Two tokens drafted of three: the first round has four outputs, of three lengths.
+
+    After [0, 1, 2] the next draft is rejected for certain, and after [0, 2] the next two are accepted.  After
+    [1] and [2] all coins are open, of two tokens that can be drafted.
+    """
+    free = random_dyadic(11, 3, 2)
+    rows = [row for level in free.target for row in level.tolist()]
+    target: dict[Tokens, Any] = dict(zip(all_contexts(3, 2), rows, strict=True))
+    target |= {(): ["1/4", "3/8", "3/8"], (0,): ["0", "1/2", "1/2"]}
+    target |= {(0, 0): ["0", "0", "1"], (0, 1): ["0", "0", "1"], (0, 2): ["0", "1", "0"]}
+    draft: dict[Tokens, Any] = {(): ["1", "0", "0"]}
+    draft |= {(0,): ["0", "1", "0"], (1,): ["3/4", "1/4", "0"], (2,): ["0", "3/8", "5/8"]}
+    return ModelPair.from_contexts(target, draft, 2)
+
+
+SIDE_BY_SIDE = _beside_certain_ones()
+REJECTED, ACCEPTED, OPEN, ALSO_OPEN = (0, 1, 2), (0, 2), (1,), (2,)
+JOINT = (
+    "tokens of requests side by side are independent of each other also where they were not followed "
+    "together: all branches of two requests were, in one round and in one case of two rounds"
+)
+OF_REQUESTS: Mapping[str, Mapping[str, Any]] = {
+    "one round of two requests": {"pair": random_dyadic(1, 2, 2), "requests": 2, "times": 1},
+    "two rounds of two requests": {
+        "pair": SIDE_BY_SIDE,
+        "requests": 2,
+        "times": 2,
+        "behind": (
+            (OPEN, REJECTED),
+            (REJECTED, ALSO_OPEN),
+            (ALSO_OPEN, ACCEPTED),
+            (ACCEPTED, OPEN),
+            (OPEN, ALSO_OPEN),
+        ),
+    },
+    "two rounds of three requests": {
+        "pair": SIDE_BY_SIDE,
+        "requests": 3,
+        "times": 2,
+        "behind": (
+            (OPEN, REJECTED, ACCEPTED),
+            (ACCEPTED, ALSO_OPEN, REJECTED),
+            (REJECTED, ACCEPTED, OPEN),
+        ),
+    },
+    "a new first request beside another": {
+        "pair": SIDE_BY_SIDE,
+        "requests": 2,
+        "behind": ((REJECTED, OPEN),),
+        "anew": 0,
+    },
+    "a new second request beside another": {
+        "pair": SIDE_BY_SIDE,
+        "requests": 2,
+        "behind": ((ALSO_OPEN, ACCEPTED),),
+        "anew": 1,
+    },
+}
+"""Where requests side by side are followed, as arguments of ``follow_rounds``."""
+
+
+class _CombinedError(Exception):
+    """A run has a box of cases, so its law is not known."""
+
+
+class _Run(NamedTuple):
+    mass: Fraction
+    played: list[list[Played]]
+    made: list[Branch]
 
 
 def follow_rounds(
@@ -31,7 +112,9 @@ def follow_rounds(
     pair: ModelPair,
     max_runs: int = MAX_RUNS_OF_ROUNDS,
     requests: int = 1,
-    times: int = 2,
+    times: int = 3,
+    behind: Sequence[Texts] | None = None,
+    anew: int | None = None,
 ) -> tuple[int, str]:
     """Follow rounds from the start of texts; findings go to the sampler's journal.
 
@@ -41,77 +124,155 @@ def follow_rounds(
 
     Args:
         sampler: the round.
-        pair: the models; behind a longer text their rows are those behind its last tokens.
+        pair: the models; after all texts their rows are told apart (``LookUpModel``).
         max_runs: the most runs that are followed.
-        requests: the number of requests side by side, 2 for the signature "round_batch" only.
-        times: the number of rounds.
+        requests: the number of requests side by side, 2 or more for the signature "round_batch" only.
+        times: the number of rounds; the third is followed after a longest text, and after a shortest one.
+        behind: the texts after which the second round is followed; by default all.
+        anew: the place of a request that ends before the last round, in which another one starts.
 
     Returns:
-        The number of runs, and, where it is 0, why nothing is said: they are more, random numbers are
-        combined, or one ends without an output.
+        The number of runs, and what is left out: why nothing is said where the number is 0, or after how many
+        texts the second round was not followed.
+    """
+    worst = _Worst(sampler, pair, requests)
+
+    def play(tape: Tape) -> tuple[list[list[Played]], list[Branch]]:
+        ends = anew if number == times else None
+        played = sampler.rounds(tape, pair, number, requests, tells_texts=True, anew=ends)
+        if tape.is_approximate:
+            raise _CombinedError
+        return played, list(tape.made)
+
+    followed, why = 0, ""
+    histories: dict[Texts, list[list[Branch]]] = {((),) * requests: [[]]}
+    try:
+        for number in range(1, times + 1):
+            order = _by_lengths(histories)
+            if number == 2 and behind is not None:
+                order = [texts for texts in behind if texts in histories]
+                why = "" if len(order) == len(behind) else f"{len(behind) - len(order)} texts never come"
+            most = max_runs if number < 3 else min(max_runs, MAX_RUNS_OF_A_THIRD)
+            groups = _followed(play, histories, order if number < 3 else [order[-1], order[0]], most)
+            if number == 1 and not groups:
+                return 0, f"more than {max_runs} runs"
+            for texts, runs in groups:
+                if requests > 1 or number == times or number > 1:
+                    worst.judge(texts, runs, anew if number == times else None)
+                followed += len(runs) if number > 1 or times == 1 else 0
+            if number == 2 and len(groups) < len(order):
+                why = f"not after {len(order) - len(groups)} of {len(order)} texts, more than {max_runs} runs"
+                break
+            histories = defaultdict(list)
+            for run in (run for _, runs in groups for run in runs):
+                histories[tuple(map(_tokens, run.played))].append(run.made)
+    except _CombinedError:
+        return 0, "random numbers are combined"
+    except UndefinedDrawError:  # which the law of one round reports
+        return 0, "a run ends without an output"
+    worst.tell()
+    sampler.journal.pairs_of_calls += followed
+    return followed, why
+
+
+def _followed(
+    play: Callable[[Tape], tuple[list[list[Played]], list[Branch]]],
+    histories: Mapping[Texts, Sequence[Sequence[Branch]]],
+    order: Sequence[Texts],
+    most: int,
+) -> list[tuple[Texts, list[_Run]]]:
+    """All runs after texts, one text after the other, as long as there are not too many."""
+    groups: list[tuple[Texts, list[_Run]]] = []
+    for texts in order:
+        runs: list[_Run] = []
+        try:
+            for made in histories[texts]:
+                runs += [_Run(mass, *result) for mass, result in all_runs(play, most - len(runs), made)]
+        except EnumerationTooLargeError:
+            break
+        groups.append((texts, runs))
+        most -= len(runs)
+    return groups
+
+
+def _tokens(rounds: Sequence[Played]) -> Tokens:
+    return tuple(token for played in rounds for token in played.tokens)
+
+
+def _by_lengths(texts: Iterable[Texts]) -> list[Texts]:
+    """Texts in an order in which the first few have all lengths."""
+    seen, keys = Counter[tuple[int, ...]](), []
+    for text in sorted(texts):
+        lengths = tuple(map(len, text))
+        keys.append((seen[lengths], lengths, text))
+        seen[lengths] += 1
+    return [text for *_, text in sorted(keys)]
+
+
+@dataclass
+class _Worst:
+    """The laws of last rounds that are the farthest from the target's.
+
+    Attributes:
+        sampler, pair, requests: as of ``follow_rounds``.
+        found: words -> the largest total variation, and where it is.
     """
 
-    def once(tape: Tape) -> tuple[list[list[Played]], bool]:
-        try:
-            return sampler.rounds(tape, pair, times, requests), tape.is_approximate
-        except UndefinedDrawError:  # which the law of one round reports
-            return [], tape.is_approximate
+    sampler: DraftingRound
+    pair: ModelPair
+    requests: int
+    found: dict[str, tuple[Fraction, str]] = field(default_factory=dict)
 
-    try:
-        runs = list(all_runs(once, max_runs))
-    except EnumerationTooLargeError:
-        return 0, f"more than {max_runs} runs"
-    if any(is_approximate for _, (_, is_approximate) in runs):
-        return 0, "random numbers are combined"
-    if not all(played for _, (played, _) in runs):
-        return 0, "a run ends without an output"
-    found: dict[tuple[tuple[Played, ...], ...], Fraction] = defaultdict(Fraction)
-    for probability, (played, _) in runs:
-        found[tuple(map(tuple, played))] += probability
-    beside = f" beside {count_text(requests - 1, 'other request')}" if requests > 1 else ""
-    for request in range(requests):
-        text, distance = _farthest_last(sampler, pair, marginal(found, request))
-        if distance > rounding_bound(pair):
-            words = f"after the tokens {list(text)} the next round{beside} does not have the target's law"
-            sampler.journal.findings.add(("rounds", f"{words}, total variation {float(distance):.3g}"))
-    if requests > 1:
-        _must_be_independent(sampler, pair, found)
-    sampler.journal.pairs_of_calls += len(runs)
-    return len(runs), ""
+    def judge(self, texts: Texts, runs: Sequence[_Run], anew: int | None) -> None:
+        """Compare the law of the last rounds after texts with the target's; one may be a first round anew."""
+        total = sum(run.mass for run in runs)
+        law: dict[tuple[Played, ...], Fraction] = defaultdict(Fraction)
+        for run in runs:
+            law[tuple(rounds[-1] for rounds in run.played)] += run.mass / total
+        target = LookUpModel(self.pair.target, self.pair.vocab_size, alike=0)
+        for request, text in enumerate(texts):
+            lasts = marginal(law, request)
+            self._check_drafts(lasts)
+            found: dict[Tokens, Fraction] = defaultdict(Fraction)
+            for last, mass in lasts.items():
+                found[last.tokens] += mass
+            known, words = text, f"after the tokens {list(text)} the next round"
+            if request == anew:
+                known, words = (), f"after the tokens {list(text)} of another the first round of a request"
+            nothing: dict[Tokens, Fraction] = {(): Fraction(1)}
+            laws = (_completed(each, target, known, self.pair.draft_length + 1) for each in (found, nothing))
+            self._see(f"request {request}", total_variation(*laws), words)
+        if self.requests == 2:
+            tokens: dict[Texts, Fraction] = defaultdict(Fraction)
+            for together, mass in law.items():
+                tokens[tuple(last.tokens for last in together)] += mass
+            self._see("joint", dependence(tokens), "")
 
-
-def _farthest_last(
-    sampler: DraftingRound, pair: ModelPair, law: Mapping[tuple[Played, ...], Fraction]
-) -> tuple[Tokens, Fraction]:
-    """The tokens of the rounds after which the last is the farthest from the target, and how far."""
-    last_of: dict[Tokens, dict[Played, Fraction]] = defaultdict(lambda: defaultdict(Fraction))
-    for (*before, last), probability in law.items():
-        last_of[tuple(token for played in before for token in played.tokens)][last] += probability
-    target = LookUpModel(pair.target, pair.vocab_size)
-    nothing: dict[Tokens, Fraction] = {(): Fraction(1)}
-    distances: dict[Tokens, Fraction] = {}
-    for text, lasts in last_of.items():
-        sampler.drafts_of(lasts.items(), pair, text)
-        total = sum(lasts.values())
-        found: dict[Tokens, Fraction] = defaultdict(Fraction)
+    def _check_drafts(self, lasts: Mapping[Played, Fraction]) -> None:
+        """Compare the law of every drafted token with the row reported for it, which may have a history."""
+        masses: dict[Any, dict[int, Fraction]] = defaultdict(lambda: defaultdict(Fraction))
         for last, mass in lasts.items():
-            found[last.tokens] += mass / total
-        laws = (_completed(law, target, text, pair.draft_length + 1) for law in (found, nothing))
-        distances[text] = total_variation(*laws)
-    worst = max(distances, key=lambda text: distances[text])
-    return worst, distances[worst]
+            for depth, token in enumerate(last.drafted):
+                masses[last.drafted[:depth], last.reported[: depth + 1]][token] += mass
+        for (_, rows), found in masses.items():
+            total = sum(found.values())
+            law = {token: mass / total for token, mass in found.items()}
+            if total_variation(law, dict(enumerate(rows[-1]))) > REPORTED_TOLERANCE:
+                self.sampler.journal.findings.add(WRONG_DRAFTS)
 
+    def _see(self, what: str, distance: Fraction, words: str) -> None:
+        self.found[what] = max(self.found.get(what, (Fraction(0), "")), (distance, words))
 
-def _must_be_independent(
-    sampler: DraftingRound, pair: ModelPair, law: Mapping[tuple[tuple[Played, ...], ...], Fraction]
-) -> None:
-    texts: dict[tuple[Tokens, ...], Fraction] = defaultdict(Fraction)
-    for played, mass in law.items():
-        texts[tuple(tuple(token for each in rounds for token in each.tokens) for rounds in played)] += mass
-    distance = dependence(texts)
-    if distance > rounding_bound(pair):
-        words = "the tokens of two requests side by side are not independent"
-        sampler.journal.findings.add(("rounds", f"{words}, total variation {float(distance):.3g}"))
+    def tell(self) -> None:
+        beside = f" beside {count_text(self.requests - 1, 'other request')}" if self.requests > 1 else ""
+        for what, (distance, words) in self.found.items():
+            text = f"{words}{beside} does not have the target's law"
+            if what == "joint":
+                text = "the tokens of two requests side by side are not independent"
+            if distance > rounding_bound(self.pair):
+                self.sampler.journal.findings.add(
+                    ("rounds", f"{text}, total variation {float(distance):.3g}")
+                )
 
 
 def _completed(

@@ -25,6 +25,8 @@ from spectheory.pairs.pair import ModelPair
 
 REPORTED_TOLERANCE = Fraction(1, 10**5)
 """A total variation of a reported row that rounding can cause."""
+WRONG_DRAFTS = "contract", "drafts do not have the law of the rows that are reported for them"
+"""The finding where the difference is larger."""
 Generator = Callable[[], tuple[list[int], torch.Tensor]]
 """() -> the L drafted tokens and the logits reported for them, [L, V]."""
 Reported = tuple[tuple[Fraction, ...], ...]
@@ -104,9 +106,7 @@ def laws_of_drafts(
         said = np.array(row, dtype=object)
         reported[depth][number] = normalise(said)
         if abs(law[depth][number] - said).sum() / 2 > REPORTED_TOLERANCE:  # negative rows, and other sums
-            journal.findings.add(
-                ("contract", "drafts do not have the law of the rows that are reported for them")
-            )
+            journal.findings.add(WRONG_DRAFTS)
     return law, reported
 
 

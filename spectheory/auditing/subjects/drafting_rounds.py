@@ -10,9 +10,9 @@ verifier: its draft model is the measured law of the drafts, and its law given a
 import copy
 import operator
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
-from itertools import islice, product
+from itertools import islice
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -31,6 +31,10 @@ from spectheory.verification.verifier import users_code
 
 Model = Callable[[Sequence[int]], torch.Tensor]
 """A text -> the probabilities of its next token, [V], float32."""
+TEXTS = 1 << 16
+"""The number of texts with distinct rows: sixteenths of so many parts are exact in float32."""
+SPREAD = 40_503
+"""Odd, so that multiples of different texts differ; 2^16 over the golden ratio, so that they differ much."""
 
 
 class Played(NamedTuple):
@@ -108,7 +112,8 @@ class DraftingRound(Shipped):
             raise InvalidOutcomeError(f"round {self.name!r} makes no valid output: {why}")
         played = [(round_, mass) for (round_,), mass in law.items()]
         before = set(self.journal.findings)
-        drafts, _ = self.drafts_of(played, pair, ())
+        told = [((round_.drafted, round_.reported), mass) for round_, mass in played]
+        drafts, _ = laws_of_drafts(told, pair.draft, self.journal)
         if undefined:  # given an output, right drafts can have another law
             self.journal.findings.intersection_update(before)
         given: dict[Tokens, dict[Tokens, Fraction]] = defaultdict(lambda: defaultdict(Fraction))
@@ -123,24 +128,27 @@ class DraftingRound(Shipped):
         self._given = given
         return drafts
 
-    def drafts_of(
-        self, played: Iterable[tuple[Played, Fraction]], pair: ModelPair, text: Tokens
-    ) -> tuple[tuple[np.ndarray, ...], tuple[np.ndarray, ...]]:
-        """The law of the drafts behind a text and the reported rows, by depth; a difference is a finding."""
-        model = LookUpModel(pair.draft, pair.vocab_size)
-        levels = [
-            np.array(
-                [model.row((*text, *context)) for context in product(range(pair.vocab_size), repeat=depth)],
-                dtype=object,
-            )
-            for depth in range(pair.draft_length)
-        ]
-        told = [((round_.drafted, round_.reported), mass) for round_, mass in played]
-        return laws_of_drafts(told, levels, self.journal)
+    def rounds(
+        self,
+        tape: Tape,
+        pair: ModelPair,
+        times: int,
+        requests: int = 1,
+        *,
+        tells_texts: bool = False,
+        anew: int | None = None,
+    ) -> list[list[Played]]:
+        """Consecutive rounds of requests side by side, in one run; the rounds of each request.
 
-    def rounds(self, tape: Tape, pair: ModelPair, times: int, requests: int = 1) -> list[list[Played]]:
-        """Consecutive rounds of requests side by side, in one run; the rounds of each request."""
-        target, draft = (LookUpModel(levels, pair.vocab_size) for levels in (pair.target, pair.draft))
+        Args:
+            tape: of the run.
+            pair: the models.
+            times, requests: the numbers of rounds and of requests.
+            tells_texts: whether rows differ after every text (``LookUpModel``), or only after long ones.
+            anew: the place of a request that ends before the last round, in which another one starts.
+        """
+        alike = 0 if tells_texts else None
+        target, draft = (LookUpModel(levels, pair.vocab_size, alike) for levels in (pair.target, pair.draft))
         generator = new_generator(tape)
         play: Callable[..., Any] = self.sampler
         if self.signature_name == ROUND:
@@ -150,19 +158,22 @@ class DraftingRound(Shipped):
         seeds: list[int] = []
         with intercepted(tape, self.journal, generator), users_code(f"round {self.name!r}", self.sampler):
             for tape.call in range(times):
+                if anew is not None and tape.call == times - 1:
+                    texts[anew] = []
                 lent = [list(text) for text in texts]
                 found = list(islice(play(lent, target, draft, pair.draft_length, generator), requests + 1))
                 seeds.append(generator.initial_seed())
                 if lent != texts:
                     self.journal.findings.add(("contract", "its argument text is changed in place"))
                 for text, rounds, (drafted, reported, tokens) in zip(texts, returned, found, strict=True):
-                    rounds.append((drafted, reported, tokens))
-                    text += self.tokens(tokens)
+                    # Here, so that the decisions of a round are made before those of the next one.
+                    rounds.append((self.tokens(drafted), reported, self.tokens(tokens)))
+                    text += rounds[-1][-1]
         check_seeds(self.journal, tape, seeds)
         return [[self._checked(pair, *round_) for round_ in rounds] for rounds in returned]
 
-    def _checked(self, pair: ModelPair, drafted: Any, reported: Any, tokens: Any) -> Played:
-        path, shape = self.tokens(drafted), (pair.draft_length, pair.vocab_size)
+    def _checked(self, pair: ModelPair, path: Tokens, reported: Any, output: Tokens) -> Played:
+        shape = pair.draft_length, pair.vocab_size
         try:
             rows: Any = torch.as_tensor(reported)
         except (TypeError, ValueError, RuntimeError):
@@ -178,7 +189,6 @@ class DraftingRound(Shipped):
                 f"round {self.name!r} drafted {len(path)} tokens with draft probabilities of shape "
                 f"{tuple(rows.shape)}, expected {pair.draft_length} and {shape}"
             )
-        output = self.tokens(tokens)
         self.credited_path(np.array([path]), output, pair.vocab_size)
         return Played(path, tuple(tuple(map(exact_number, row)) for row in rows.tolist()), output)
 
@@ -201,26 +211,49 @@ def text_as_round(
 
 
 class LookUpModel:
-    """A model that looks up its rows; behind a long text, those behind its last tokens.
+    """A model that looks up its rows; no two long texts have the same row.
+
+    After a long text, the row is looked up after its first tokens.  Then a share of the likeliest token's
+    probability moves to another token of the row.  The number of the whole text chooses the share, up to a
+    half.  So a row that is certain stays certain, and all others tell texts apart, up to 2^16 of them.
 
     Args:
         levels: the rows by depth, [V^depth, V] each.
         vocab_size: V.
+        alike: the most tokens of a text that has its row unchanged; by default all texts that have one.
 
     Example:
         >>> from spectheory import instances
         >>> pair = instances.two_token(1)
-        >>> LookUpModel(pair.target, 2)([0, 1, 1])
+        >>> LookUpModel(pair.target, 2)([1])
         tensor([0.3333, 0.6667])
+        >>> LookUpModel(pair.target, 2)([1, 1])
+        tensor([0.4421, 0.5579])
     """
 
-    def __init__(self, levels: Sequence[np.ndarray], vocab_size: int) -> None:
+    def __init__(self, levels: Sequence[np.ndarray], vocab_size: int, alike: int | None = None) -> None:
         self.levels, self.vocab_size = levels, vocab_size
+        self.alike = len(levels) - 1 if alike is None else alike
 
     def row(self, text: Sequence[int]) -> np.ndarray:
-        depth = min(len(text), len(self.levels) - 1)
-        known = tuple(operator.index(token) for token in text[len(text) - depth :])
-        return self.levels[depth][context_number(known, self.vocab_size)]
+        """The probabilities of the next token, exact."""
+        known = tuple(map(operator.index, text))
+        for token in known:
+            if not 0 <= token < self.vocab_size:  # as an embedding does: no text has the row of another
+                raise IndexError(f"a model is asked about the token {token}, not in 0..{self.vocab_size - 1}")
+        depth = min(len(known), len(self.levels) - 1)
+        row: np.ndarray = self.levels[depth][context_number(known[:depth], self.vocab_size)]
+        if len(known) <= self.alike:
+            return row
+        number = context_number((1, *known), self.vocab_size)
+        likeliest = max(range(self.vocab_size), key=lambda token: row[token])
+        others = [token for token in np.flatnonzero(row).tolist() if token != likeliest]
+        if others:
+            moved = row[likeliest] * Fraction(1 + number * SPREAD % TEXTS, 2 * TEXTS)
+            row = row.copy()
+            row[likeliest] -= moved
+            row[others[number % len(others)]] += moved
+        return row
 
     def __call__(self, text: Sequence[int]) -> torch.Tensor:
         return torch.tensor(self.row(text).astype(float), dtype=torch.float32)

@@ -8,13 +8,12 @@ from typing import Any
 
 import numpy as np
 
-from spectheory.auditing.rounds.batch_battery import batches_of
+from spectheory.auditing.rounds.batch_battery import JOINT_LAWS, KINDS, batches_of
 from spectheory.auditing.rounds.batches import audit_batches
-from spectheory.auditing.rounds.battery import tells_texts_apart
 from spectheory.auditing.rounds.questions import Question, followed_law, questions, refusal
 from spectheory.auditing.rounds.rounding import rounding_bound
 from spectheory.auditing.rounds.two_calls import MAX_RUNS_OF_TWO_CALLS, call_twice, questions_of_calls
-from spectheory.auditing.rounds.two_rounds import OF_TWO_REQUESTS, follow_rounds
+from spectheory.auditing.rounds.two_rounds import JOINT, OF_REQUESTS, follow_rounds
 from spectheory.auditing.subjects.drafting_rounds import DraftingRound, as_shipped
 from spectheory.auditing.subjects.libraries import load_subject
 from spectheory.auditing.subjects.shipped import HIDDEN, Shipped
@@ -170,11 +169,6 @@ class _Found:
                 if isinstance(sampler, DraftingRound):
                     _, why = follow_rounds(sampler, question.pair)
                     self._note_left_out(f"two rounds in a row on {question.name}", why)
-                    if not why and not tells_texts_apart(question.pair):
-                        words = (
-                            f"two rounds with other rows behind every text, L = {question.pair.draft_length}"
-                        )
-                        self._note_left_out(words, f"{question.name} has equal ones")
                 else:
                     runs = call_twice(*_prepared(sampler, question))
                     if runs >= MAX_RUNS_OF_TWO_CALLS:
@@ -184,9 +178,9 @@ class _Found:
             except NotEnumerableError as error:
                 self.refused.append(error)
         if isinstance(sampler, DraftingRound) and sampler.signature_name == ROUND_BATCH:
-            for words, (pair, times) in OF_TWO_REQUESTS.items():
-                _, why = follow_rounds(sampler, pair, requests=2, times=times)
-                self._note_left_out(f"{words} of two requests side by side", why)
+            for words, asked in OF_REQUESTS.items():
+                _, why = follow_rounds(sampler, **asked)
+                self._note_left_out(words, why)
 
     def _note_left_out(self, what: str, why: str) -> None:
         if why:
@@ -259,8 +253,13 @@ class _Found:
                 *self.sampler.journal.refused,
                 *dict.fromkeys(map(str, self.refused)),
             ),
-            assumed=(*self.sampler.assumed, *ASSUMPTIONS),
+            assumed=(*self.sampler.assumed, *ASSUMPTIONS, *self._joint_laws()),
         )
+
+    def _joint_laws(self) -> tuple[str, ...]:
+        """Which requests side by side were followed together."""
+        signature = self.sampler.signature_name
+        return (JOINT,) if signature == ROUND_BATCH else (JOINT_LAWS,) if signature in KINDS else ()
 
 
 def _prepared(sampler: Shipped, question: Question) -> tuple[Shipped, Question]:

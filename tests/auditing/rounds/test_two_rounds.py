@@ -6,12 +6,21 @@ from typing import Any
 
 import pytest
 
+from rounds_with_state import BATCHES, OneRequest
 from spectheory import instances
 from spectheory.auditing import audit
 from spectheory.auditing.rounds.battery import audit_pairs, pairs_of_shapes, random_dyadic
 from spectheory.auditing.rounds.questions import Question
 from spectheory.auditing.rounds.two_calls import questions_of_calls
-from spectheory.auditing.rounds.two_rounds import follow_rounds
+from spectheory.auditing.rounds.two_rounds import (
+    ACCEPTED,
+    ALSO_OPEN,
+    JOINT,
+    OF_REQUESTS,
+    OPEN,
+    REJECTED,
+    follow_rounds,
+)
 from spectheory.auditing.subjects.drafting_rounds import DraftingRound
 from spectheory.auditing.subjects.round_specimens import ROUND_SPECIMENS, speculative_round
 from spectheory.auditing.verdicts import sampler_audit
@@ -19,15 +28,9 @@ from spectheory.auditing.verdicts.audit_certificate import ARITHMETIC, DEFECT
 from spectheory.pairs.drafts import Iid
 from spectheory.pairs.pair import ModelPair
 
-HALVES, FIRST, SECOND = ["1/2", "1/2"], ["1", "0"], ["0", "1"]
-LAST_TWO = ModelPair.from_contexts(
-    {(): HALVES, (0,): FIRST, (1,): FIRST, (0, 0): FIRST, (0, 1): FIRST, (1, 0): SECOND, (1, 1): SECOND},
-    {(): HALVES, (0,): FIRST, (1,): FIRST},
-    2,
-)
-"""The target depends on the last two tokens, and all drafts of the first round are accepted."""
-
-
+CERTAIN = ModelPair.context_free_pair(["1", "0"], ["1", "0"], 1)
+HALVES, FIRST = ["1/2", "1/2"], ["1", "0"]
+ALL_ACCEPTED = ModelPair.context_free_pair(HALVES, HALVES, 2)
 ONE_DRAFT = ModelPair.from_contexts({(): HALVES, (0,): ["1/4", "3/4"], (1,): ["3/4", "1/4"]}, {(): FIRST}, 1)
 """One path that is drafted, accepted or rejected: few runs, and texts of one token or two."""
 
@@ -60,9 +63,9 @@ def test_the_cache_of_a_fully_accepted_path() -> None:
     wrong, mended = ROUND_SPECIMENS["cache_without_last_draft"]
     for round_, is_found in ((wrong, True), (mended, False)):
         sampler = DraftingRound(round_, "round")
-        assert follow_rounds(sampler, LAST_TWO, max_runs=1) == (0, "more than 1 runs")
+        assert follow_rounds(sampler, ALL_ACCEPTED, max_runs=1) == (0, "more than 1 runs")
         assert sampler.journal.findings == set()
-        runs, _ = follow_rounds(sampler, LAST_TWO)
+        runs, _ = follow_rounds(sampler, ALL_ACCEPTED)
         assert sampler.journal.pairs_of_calls == runs >= 2
         texts = [text for kind, text in sampler.journal.findings if kind == "rounds"]
         assert bool(texts) is is_found
@@ -87,9 +90,9 @@ def batch(texts: Sequence[Sequence[int]], *arguments: Any, mistake: str) -> Any:
 def test_requests_that_accept_different_numbers(mistake: str, says: str | None) -> None:
     """Alone every request is right."""
     sampler = DraftingRound(partial(batch, mistake=mistake), "batch", "round_batch")
-    assert follow_rounds(sampler, ONE_DRAFT) == (9, "")
+    assert follow_rounds(sampler, ONE_DRAFT, times=2) == (9, "")
     assert sampler.journal.findings == set()
-    assert follow_rounds(sampler, ONE_DRAFT, requests=2) == (81, "")
+    assert follow_rounds(sampler, ONE_DRAFT, requests=2, times=2) == (81, "")
     texts = [text for _, text in sampler.journal.findings]
     assert bool(texts) is (says is not None)
     assert says is None or any(says in text for text in texts)
@@ -137,18 +140,22 @@ def test_rounds_are_told_apart_in_the_shapes_that_are_asked() -> None:
         assert found.scope.refused == ()
 
 
-def test_the_scope_says_where_no_text_is_told_apart() -> None:
-    found = audit(speculative_round, {"two": instances.two_token(1)}, signature="round")
-    assert found.scope.refused == ("two rounds with other rows behind every text, L = 1: two has equal ones",)
+def test_texts_are_told_apart_where_the_rows_of_the_pair_are_equal() -> None:
+    """The pair is free of contexts; the wrong round drops the second token of every text."""
+    for dropped, is_lossless in ((1, False), (9, True)):
+        drops = lambda text, *others, at=dropped: speculative_round([*text[:at], *text[at + 1 :]], *others)  # noqa: E731
+        found = audit(drops, {"two": instances.two_token(1)}, signature="round")
+        assert found.is_lossless is is_lossless
+        assert found.scope.refused == ()
 
 
-FEW_RUNS = {"two rounds": (ONE_DRAFT, 2)}
+FEW_RUNS = {"two rounds": {"pair": ONE_DRAFT, "requests": 2, "times": 2}}
 
 
 @pytest.mark.parametrize("asked", [FEW_RUNS, pytest.param(None, marks=pytest.mark.deep)], ids=["few", "all"])
 def test_an_audit_follows_two_requests_side_by_side(asked: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     if asked is not None:
-        monkeypatch.setattr(sampler_audit, "OF_TWO_REQUESTS", asked)
+        monkeypatch.setattr(sampler_audit, "OF_REQUESTS", asked)
     one_token = {"two": instances.two_token(1)}
     for round_, is_lossless in ((of_one_text, False), (partial(batch, mistake=""), True)):
         assert audit(round_, one_token, signature="round_batch").is_lossless is is_lossless
@@ -163,11 +170,83 @@ def test_what_is_not_followed_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
             "round_batch",
             (
                 "two rounds in a row on two: too many runs",
-                "two rounds of two requests side by side: too many runs",
-                "one round of two requests side by side: too many runs",
+                *(f"{words}: too many runs" for words in OF_REQUESTS),
             ),
         ),
     ):
         found = audit(round_, {"two": instances.two_token(1)}, signature=signature)
         assert found.scope.refused == said
         assert f"refused or left out: {said[0].partition(':')[0]}" in found.headline()
+
+
+FEW = ModelPair.context_free_pair(HALVES, FIRST, 2)
+"""One path is drafted, and either token can be rejected."""
+SINGLE = {
+    "the cache doubles the prefix": FEW,
+    "the cache is a window": FEW,
+    "rolled back one too far": FEW,
+    "rejected tokens stay in the state": ModelPair.context_free_pair(HALVES, FIRST, 1),
+    "the draft lacks a token": ModelPair.context_free_pair(HALVES, HALVES, 1),
+    "rows of the first round": ModelPair.context_free_pair(HALVES, HALVES, 1),
+}
+"""Mistake -> a pair of few runs on which it shows."""
+
+
+@pytest.mark.parametrize("mistake", SINGLE)
+def test_what_a_round_keeps_of_its_text(mistake: str) -> None:
+    """The first round is right, and with a doubled prefix the second one too."""
+    for round_, is_lossless in ((OneRequest(mistake), False), (OneRequest(), True)):
+        assert audit(round_, {"few": SINGLE[mistake]}, signature="round").is_lossless is is_lossless
+
+
+def test_drafts_may_come_from_a_wrong_text() -> None:
+    """A round that reports the rows that it drew from is lossless, whatever text its draft reads."""
+    lossy = OneRequest("the draft reads a cache of rejected tokens, and says so")
+    assert audit(lossy, {"two": random_dyadic(1, 2, 1)}, signature="round").is_lossless
+
+
+SHOWN_BY: dict[str, tuple[str, Any]] = {
+    "draft_of_a_neighbour": ("two rounds of two requests", (OPEN, REJECTED)),
+    "rows_in_order_of_length": ("two rounds of two requests", (REJECTED, ALSO_OPEN)),
+    "positions_of_the_first": ("two rounds of two requests", (ALSO_OPEN, ACCEPTED)),
+    "text_of_the_longest": ("two rounds of two requests", (ACCEPTED, OPEN)),
+    "target_of_the_first_from_the_third_on": ("two rounds of three requests", (REJECTED, ACCEPTED, OPEN)),
+    "caches_of_a_place": ("a new first request beside another", (REJECTED, ACCEPTED)),
+}
+"""Batch of rounds -> one case that shows its mistake."""
+JOINTLY = "coins_of_the_second_round"
+"""Shown only where both requests have open decisions."""
+
+
+@pytest.mark.parametrize("name", [*SHOWN_BY, pytest.param(JOINTLY, marks=pytest.mark.deep)])
+def test_requests_of_other_texts_and_rows(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Alone every request is right, and beside one of the same text."""
+    words, texts = SHOWN_BY.get(name, ("two rounds of two requests", (OPEN, ALSO_OPEN)))
+    case: dict[str, Any] = {words: {**OF_REQUESTS[words], "behind": (texts,)}}
+    monkeypatch.setattr(sampler_audit, "OF_REQUESTS", case)
+    found = audit(partial(BATCHES[name], bad=True), {"one": CERTAIN}, signature="round_batch")
+    assert not found.is_lossless
+    assert JOINT in found.scope.assumed
+    if name in ("draft_of_a_neighbour", "caches_of_a_place"):
+        assert audit(partial(BATCHES[name], bad=False), {"one": CERTAIN}, signature="round_batch").is_lossless
+
+
+@pytest.mark.deep
+@pytest.mark.parametrize("name", BATCHES)
+def test_an_audit_finds_what_requests_share(name: str) -> None:
+    for bad in (True, False):
+        found = audit(partial(BATCHES[name], bad=bad), {"two": CERTAIN}, signature="round_batch")
+        assert found.is_lossless is not bad
+        assert found.scope.refused == ()
+
+
+def test_rounds_of_which_a_part_is_followed() -> None:
+    """Texts of all lengths come first."""
+    sampler = DraftingRound(speculative_round)
+    pair = random_dyadic(1, 2, 1)
+    whole, why = follow_rounds(sampler, pair, times=2)
+    assert (whole > 20, why) == (True, "")
+    runs, why = follow_rounds(sampler, pair, max_runs=20, times=2)
+    assert 0 < runs <= 20
+    assert why.startswith("not after ")
+    assert sampler.journal.findings == set()

@@ -2,12 +2,14 @@
 
 from collections.abc import Sequence
 from fractions import Fraction
+from functools import partial
 from typing import Any
 
 import numpy as np
 import pytest
 import torch
 
+from rounds_with_state import certain_drafts, of_a_reduced_vocabulary
 from spectheory import audit, certify, instances
 from spectheory.auditing.rounds.battery import random_dyadic
 from spectheory.auditing.subjects.drafting_rounds import DraftingRound, LookUpModel, as_shipped
@@ -58,6 +60,14 @@ def test_every_wrong_round_is_caught_and_its_mended_partner_passes(name: str) ->
     assert (CONTRACT in reasons) is (name not in SAYS)
     found = audit(mended, pairs, signature="round")
     assert (found.is_lossless, found.reasons) == (True, ())
+
+
+@pytest.mark.parametrize("round_", [of_a_reduced_vocabulary, certain_drafts])
+def test_drafts_of_other_tokens_than_reported(round_: Any) -> None:
+    """The draft's token is an offset, or always the likeliest one."""
+    pairs = {"sixteenths": random_dyadic(3, 3, 1)}
+    assert not audit(partial(round_, bad=True), pairs, signature="round").is_lossless
+    assert audit(partial(round_, bad=False), pairs, signature="round").is_lossless
 
 
 def sampled(shares_noise: bool, draws: int = 400_000) -> np.ndarray:
@@ -168,15 +178,33 @@ def test_what_cannot_be_followed_is_not_decided() -> None:
     assert "three races with the same exponential random numbers" in found.reasons[0]
 
 
-def test_models_look_up_the_rows_behind_the_last_tokens() -> None:
+def test_models_look_up_rows_after_the_whole_text() -> None:
+    """Up to L tokens those of the pair; no long text has the row of another."""
     pair = random_dyadic(1, 2, 2)
     target = LookUpModel(pair.target, 2)
-    for text in ([], [1], [0, 1], [1, 1, 0, 1]):
-        known = text[-2:]
-        row = pair.target[len(known)][int("".join(map(str, known)) or "0", 2)]
+    for text in ([], [1], [0, 1], [1, 1]):
+        row = pair.target[len(text)][int("".join(map(str, text)) or "0", 2)]
         assert target.row(text).tolist() == row.tolist()
-        assert torch.equal(target(text), torch.tensor(row.astype(float), dtype=torch.float32))
-    assert target(torch.tensor([0, 1])).tolist() == target([0, 1]).tolist()
+    ids: Any = torch.tensor([0, 1])
+    assert target(ids).tolist() == target([0, 1]).tolist()
+    with pytest.raises(IndexError, match=r"about the token -1, not in 0\.\.1"):
+        target([0, -1])
+
+
+@pytest.mark.parametrize(("target", "longest"), [(["1/4", "3/4"], 12), (["1/4", "3/8", "3/8"], 7)])
+def test_no_two_texts_have_the_same_row(target: list[str], longest: int) -> None:
+    """Exact in float32, also where the pair has no contexts; rows that are certain stay certain."""
+    size = len(target)
+    texts, sure = all_contexts(size, longest), [1, *[0] * (size - 1)]
+    free = ModelPair.context_free_pair(target, sure, 1)
+    model = LookUpModel(free.target, size, alike=0)
+    rows = {tuple(model.row(text).tolist()) for text in texts}
+    assert len(rows) == len(texts)
+    assert all(sum(row) == 1 and min(row) > Fraction(1, 8) for row in rows)
+    for text in texts[:50]:
+        assert model(text).double().tolist() == [float(prob) for prob in model.row(text)]
+    certain = LookUpModel(free.draft, size, alike=0)
+    assert {tuple(certain.row(text).tolist()) for text in texts} == {tuple(sure)}
 
 
 def test_signatures_choose_what_is_shipped() -> None:

@@ -26,7 +26,7 @@ FUNCTION = Function(
     frozenset(("prompt", "model", "draft_model", "num_draft_tokens", "max_tokens", "sampler")),
 )
 STAND_INS = (
-    "the models: rows that are looked up",
+    "the models: rows that are looked up after the tokens they were given",
     "the sampler argument: the drafted path, then torch.multinomial",
 )
 
@@ -86,8 +86,8 @@ GIVEN = {
 def speculative_generate_step(code: Code) -> Callable[..., Any]:
     """A sampler of the signature "sampler", on numpy's arrays.
 
-    The models look up rows.  The sampler argument first returns the drafted path, and then draws from the
-    target's log probabilities.
+    The models look up rows after all tokens that they were given.  The sampler argument first returns the
+    drafted path, and then draws from the target's log probabilities.
     """
 
     def sampler(
@@ -97,9 +97,18 @@ def speculative_generate_step(code: Code) -> Callable[..., Any]:
         drafted = iter(paths[0].tolist())
 
         def model(rows: torch.Tensor) -> Callable[..., np.ndarray]:
-            logits = rows[None].log().numpy()
-            asked = iter(range(len(rows)))
-            return lambda tokens, cache: logits[:, next(asked), None] if len(rows) == length else logits
+            """A model with its cache of tokens; after other tokens than the path's its row is uniform."""
+            text, seen, logits = [0, *paths[0].tolist()], list[int](), rows.log().numpy()
+
+            def row(place: int) -> np.ndarray:
+                is_known = place < len(rows) and seen[: place + 1] == text[: place + 1]
+                return logits[place] if is_known else np.zeros_like(logits[0])
+
+            def after(tokens: np.ndarray, cache: Any) -> np.ndarray:
+                seen.extend(tokens[0].tolist())
+                return np.stack([row(place) for place in range(len(seen) - tokens.size, len(seen))])[None]
+
+            return after
 
         def draw(logprobs: np.ndarray) -> np.ndarray:
             if len(logprobs) == 1:

@@ -39,6 +39,7 @@ class CachedModel:
     Attributes:
         row: the model of the pair.
         asked: the tokens of the last call.
+        told: the row that was last returned after every position.
         max_seq_length: what masks are made for.
     """
 
@@ -48,6 +49,7 @@ class CachedModel:
         self.row: Model = torch.tensor
         self.cache: dict[int, int] = {}
         self.asked: list[int] = []
+        self.told: dict[int, torch.Tensor] = {}
 
     def __call__(self, *given: Any) -> torch.Tensor:
         """Write tokens [1, T] at their places, by default from 0 on; the logits behind each, [1, T, V].
@@ -59,11 +61,15 @@ class CachedModel:
         at = list(range(len(self.asked))) if places is None else places.flatten().tolist()
         self.cache.update(zip(at, self.asked, strict=True))
         rows = [self.row([self.cache.get(before, 0) for before in range(1, place + 1)]) for place in at]
+        self.told.update(zip(at, rows, strict=True))
         return torch.stack(rows).log()[None]
 
 
 def with_models(step: Step) -> Callable[..., Any]:
-    """A round whose models keep their caches; the target is asked about the drafted tokens last."""
+    """A round whose models keep their caches; the target is asked about the drafted tokens last.
+
+    The reported rows are those that the draft model returned, also where its cache lacks a token.
+    """
     models: list[CachedModel] = []
 
     def play(text: Sequence[int], target: Model, draft: Model, draft_length: int, generator: Any) -> Any:
@@ -74,7 +80,7 @@ def with_models(step: Step) -> Callable[..., Any]:
         big.row, small.row = target, draft
         tokens = step(big, small, torch.tensor([[0, *text]]), draft_length)
         drafted = big.asked[-draft_length:]
-        rows = [draft([*text, *drafted[:place]]) for place in range(draft_length)]
+        rows = [small.told[len(text) + place] for place in range(draft_length)]
         return drafted, torch.stack(rows), list(tokens)
 
     return play

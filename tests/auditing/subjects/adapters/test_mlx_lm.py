@@ -19,6 +19,7 @@ from spectheory.auditing.tape.races import UndefinedDrawError
 
 MODULE = """
 import mlx.core as mx
+import numpy as np
 from mlx.nn import Module
 from .models.cache import make_prompt_cache
 
@@ -32,7 +33,7 @@ def speculative_generate_step(prompt, model, draft_model, *, num_draft_tokens, m
         last = sampler(logits - mx.logsumexp(logits, axis=-1, keepdims=True))
         drafted.append(last)
     drafted = mx.concatenate(drafted).tolist()
-    logits = model(None, cache=cache)[0]
+    logits = model(np.array([FED]), cache=cache)[0][-num_draft_tokens - 1:]
     tokens = sampler(logits - mx.logsumexp(logits, axis=-1, keepdims=True)).tolist()
     for place, token in enumerate(tokens):
         agrees = place < num_draft_tokens and token == drafted[place]
@@ -42,10 +43,19 @@ def speculative_generate_step(prompt, model, draft_model, *, num_draft_tokens, m
 """
 
 
-@pytest.mark.parametrize(("drawn", "is_right"), [("token", True), ("token if agrees else 0", False)])
-def test_a_generator_that_samples_and_compares(drawn: str, is_right: bool, tmp_path: Path) -> None:
-    """Lossless, and no faster than agreement allows; one that yields another token is not."""
-    released(tmp_path, mlx_lm.FUNCTION.modules[0], MODULE.replace("DRAWN", drawn))
+@pytest.mark.parametrize(
+    ("drawn", "fed", "is_right"),
+    [
+        ("token", "[0, *drafted]", True),
+        ("token if agrees else 0", "[0, *drafted]", False),
+        ("token", "[0, 0, *drafted]", False),
+        ("token", "[0, *drafted[:1], *drafted[:-1]]", False),
+    ],
+)
+def test_a_generator_that_samples_and_compares(drawn: str, fed: str, is_right: bool, tmp_path: Path) -> None:
+    """Lossless, and no faster than agreement allows; not with another token, or another text."""
+    module = MODULE.replace("DRAWN", drawn).replace("FED", fed)
+    released(tmp_path, mlx_lm.FUNCTION.modules[0], module)
     (tmp_path / "mlx_lm" / "__init__.py").touch()
     sampler = load_subject("mlx-lm", checkout=tmp_path)
     found = certify(sampler, instances.two_residual_tokens(2), with_optimum=False)
@@ -125,14 +135,15 @@ def test_what_the_generating_loop_is_given(monkeypatch: pytest.MonkeyPatch) -> N
     assert given.pop("prompt").tolist() == [0]
     models, sampler = (given.pop("model"), given.pop("draft_model")), given.pop("sampler")
     assert given == {"num_draft_tokens": 3, "max_tokens": 4}
-    for row, token in zip(DRAFT[0], PATHS[0].tolist(), strict=True):
-        logits = models[1](None, cache=None)
+    fed = [0, *PATHS[0].tolist()]
+    for last, row, token in zip(fed[:-1], DRAFT[0], PATHS[0].tolist(), strict=True):
+        logits = models[1](np.array([[last]]), cache=None)
         np.testing.assert_array_equal(logits, row.log().numpy()[None, None])
         found = sampler(logits[0])
         assert (found.tolist(), found.dtype) == ([token], np.uint32)
-    for _ in range(2):
-        logits = models[0](None, cache=None)
-        np.testing.assert_array_equal(logits, TARGET[:1].log().numpy())
+    logits = models[0](np.array([fed]), cache=None)
+    np.testing.assert_array_equal(logits, TARGET[:1].log().numpy())
+    assert not models[0](np.array([[0]]), cache=None).any()
     found = sampler(logits[0])
     assert (found.tolist(), found.dtype) == ([1, 0, 2, 1], np.uint32)
     ((probs, *others),) = drawn

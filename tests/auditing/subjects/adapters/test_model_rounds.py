@@ -115,6 +115,20 @@ def test_a_round_of_a_library(library: str, shift: int, is_lossless: bool) -> No
     assert ("lossless" in found.verdict) == is_lossless, found.headline()
 
 
+@pytest.mark.parametrize("lacks", ["draft", "target"])
+def test_a_cache_that_lacks_a_token(lacks: str) -> None:
+    """The round tells what a draft model without it drew from; a target may lack none."""
+
+    def decode(model: Any, draft_model: Any, cur_token: Any, input_pos: int, speculate_k: int) -> Any:
+        if lacks == "target":
+            model.cache.pop(input_pos - 1, None)
+        return speculative_decode(0)(model, draft_model, cur_token, input_pos, speculate_k)
+
+    code: Any = SimpleNamespace(call=decode)
+    found = audit(model_rounds.gpt_fast(code), PAIR, signature="round")
+    assert ("lossless" in found.verdict) == (lacks == "draft"), found.headline()
+
+
 def row(text: Any) -> torch.Tensor:
     """It depends on every token of a text and its place."""
     weights = [1, 1 + sum(place * token for place, token in enumerate(text, 1)), 1 + len(text)]
@@ -128,6 +142,7 @@ def test_models_of_a_request_are_kept_until_the_next_one() -> None:
     def step(big: CachedModel, small: CachedModel, ids: torch.Tensor, length: int) -> Any:
         seen.append((big, small, ids.tolist(), length))
         big(torch.tensor([[0, 2, 1]]))
+        small(torch.cat([ids, torch.tensor([[2]])], dim=1))
         assert_close(big.row([1]), row([1]))
         assert_close(small.row([1]), row([2]))
         return iter([2, 1, 0])
