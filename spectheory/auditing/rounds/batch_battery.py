@@ -26,8 +26,8 @@ KINDS: Mapping[str, tuple[str, ...]] = {
 }
 """Signature -> the kinds of batches, beside those of equal lengths."""
 JOINT_LAWS = (
-    "the tokens of requests in a batch are independent also where they were not followed together: all branches "
-    "of several requests were, in some batches of two, and of one path in two or three batches of three and four"
+    "the tokens of requests in a batch are independent also where they were not followed together: all "
+    "branches of several requests were, in some batches of two and in two or three of three and four"
 )
 
 

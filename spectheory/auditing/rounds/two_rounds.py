@@ -21,7 +21,6 @@ from spectheory.auditing.subjects.draft_generators import REPORTED_TOLERANCE, WR
 from spectheory.auditing.subjects.drafting_rounds import DraftingRound, LookUpModel, Played
 from spectheory.auditing.subjects.shipped import Tokens
 from spectheory.auditing.tape.decisions import Branch, Tape, all_runs
-from spectheory.auditing.tape.races import UndefinedDrawError
 from spectheory.foundation.documents import count_text
 from spectheory.foundation.errors import EnumerationTooLargeError
 from spectheory.pairs.contexts import all_contexts
@@ -97,6 +96,10 @@ OF_REQUESTS: Mapping[str, Mapping[str, Any]] = {
 """Where requests side by side are followed, as arguments of ``follow_rounds``."""
 
 
+NO_OUTPUT = "no output"
+"""What is seen of a round whose run fails."""
+
+
 class _CombinedError(Exception):
     """A run has a box of cases, so its law is not known."""
 
@@ -139,7 +142,12 @@ def follow_rounds(
 
     def play(tape: Tape) -> tuple[list[list[Played]], list[Branch]]:
         ends = anew if number == times else None
-        played = sampler.rounds(tape, pair, number, requests, tells_texts=True, anew=ends)
+        nothing: list[list[Played]] = []
+        played = sampler.valid(
+            lambda run: sampler.rounds(run, pair, number, requests, tells_texts=True, anew=ends),
+            tape,
+            nothing,
+        )
         if tape.is_approximate:
             raise _CombinedError
         return played, list(tape.made)
@@ -156,6 +164,8 @@ def follow_rounds(
             groups = _followed(play, histories, order if number < 3 else [order[-1], order[0]], most)
             if number == 1 and not groups:
                 return 0, f"more than {max_runs} runs"
+            if number == 1 and not any(run.played for _, runs in groups for run in runs):
+                return 0, "no run has an output"  # which the law of one round reports
             for texts, runs in groups:
                 if requests > 1 or number == times or number > 1:
                     worst.judge(texts, runs, anew if number == times else None)
@@ -164,12 +174,10 @@ def follow_rounds(
                 why = f"not after {len(order) - len(groups)} of {len(order)} texts, more than {max_runs} runs"
                 break
             histories = defaultdict(list)
-            for run in (run for _, runs in groups for run in runs):
+            for run in (run for _, runs in groups for run in runs if run.played):
                 histories[tuple(map(_tokens, run.played))].append(run.made)
     except _CombinedError:
         return 0, "random numbers are combined"
-    except UndefinedDrawError:  # which the law of one round reports
-        return 0, "a run ends without an output"
     worst.tell()
     sampler.journal.pairs_of_calls += followed
     return followed, why
@@ -226,6 +234,10 @@ class _Worst:
     def judge(self, texts: Texts, runs: Sequence[_Run], anew: int | None) -> None:
         """Compare the law of the last rounds after texts with the target's; one may be a first round anew."""
         total = sum(run.mass for run in runs)
+        without = sum(run.mass for run in runs if not run.played) / total
+        if without:
+            self._see(NO_OUTPUT, without, f"after the tokens {', '.join(map(str, map(list, texts)))}")
+            return
         law: dict[tuple[Played, ...], Fraction] = defaultdict(Fraction)
         for run in runs:
             law[tuple(rounds[-1] for rounds in run.played)] += run.mass / total
@@ -269,7 +281,13 @@ class _Worst:
             text = f"{words}{beside} does not have the target's law"
             if what == "joint":
                 text = "the tokens of two requests side by side are not independent"
-            if distance > rounding_bound(self.pair):
+            if what == NO_OUTPUT:
+                why = min(self.sampler.journal.undefined, default="it returns no tokens")
+                text = (
+                    f"{words} a round{beside} has no valid output, probability {float(distance):.3g}: {why}"
+                )
+                self.sampler.journal.findings.add(("rounds", text))
+            elif distance > rounding_bound(self.pair):
                 self.sampler.journal.findings.add(
                     ("rounds", f"{text}, total variation {float(distance):.3g}")
                 )

@@ -99,7 +99,7 @@ class DraftingRound(Shipped):
         self, paths: np.ndarray, target_rows: np.ndarray, draft_rows: np.ndarray
     ) -> Mapping[Tokens, Fraction]:
         """The probability of every output given a drafted path, () for runs without a valid output."""
-        return self._given[tuple(paths[0].tolist())]
+        return self._given.get(tuple(paths[0].tolist()), {(): Fraction(1)})
 
     def _follow(self) -> tuple[np.ndarray, ...]:
         """Follow all runs on the pair; returns the law of the drafts by depth."""
@@ -108,12 +108,16 @@ class DraftingRound(Shipped):
         law, self.undecided = self._law_of_runs(lambda tape: tuple(self.rounds(tape, pair, 1)[0]), nothing)
         undefined = law.pop(nothing, Fraction(0))
         if not law:
-            why = min(self.journal.undefined, default="it returns no tokens")
-            raise InvalidOutcomeError(f"round {self.name!r} makes no valid output: {why}")
+            self._given = {}
+            return pair.draft
         played = [(round_, mass) for (round_,), mass in law.items()]
         before = set(self.journal.findings)
         told = [((round_.drafted, round_.reported), mass) for round_, mass in played]
-        drafts, _ = laws_of_drafts(told, pair.draft, self.journal)
+        try:
+            drafts, _ = laws_of_drafts(told, pair.draft, self.journal)
+        except InvalidOutcomeError as error:
+            self.journal.findings.add(("contract", str(error)))
+            drafts = pair.draft
         if undefined:  # given an output, right drafts can have another law
             self.journal.findings.intersection_update(before)
         given: dict[Tokens, dict[Tokens, Fraction]] = defaultdict(lambda: defaultdict(Fraction))

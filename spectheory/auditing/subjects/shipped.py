@@ -255,16 +255,7 @@ class Shipped(BlackBox, Verifier):
             return result, tape.is_approximate
 
         def defined(tape: Tape) -> T:
-            try:
-                return once(tape)
-            except UndefinedDrawError as error:
-                self.journal.undefined.add(str(error))
-            except InvalidOutcomeError as error:
-                _must_fail_again(once, tape, error)
-                self.journal.undefined.add(str(error))
-                if error.__cause__ is not None:
-                    self.journal.raised.add(str(error))
-            return nothing
+            return self.valid(once, tape, nothing)
 
         law: dict[T, Fraction] = defaultdict(Fraction)
         undecided = Fraction(0)
@@ -272,6 +263,23 @@ class Shipped(BlackBox, Verifier):
             law[result] += probability
             undecided += probability * is_approximate
         return law, undecided
+
+    def valid(self, once: Callable[[Tape], T], tape: Tape, nothing: T) -> T:
+        """The result of one run, ``nothing`` if the run has no valid one; the journal has the reason.
+
+        Raises:
+            NotEnumerableError: the run fails, and with ordinary numbers it does not.
+        """
+        try:
+            return once(tape)
+        except UndefinedDrawError as error:
+            self.journal.undefined.add(str(error))
+        except InvalidOutcomeError as error:
+            _must_fail_again(once, tape, error)
+            self.journal.undefined.add(str(error))
+            if error.__cause__ is not None:
+                self.journal.raised.add(str(error))
+        return nothing
 
     def forget(self) -> None:
         self._laws.clear()
