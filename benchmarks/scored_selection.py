@@ -31,7 +31,8 @@ from spectheory.optima import multi_path_interval
 from spectheory.optima.bounds import capped_upper_bound
 from spectheory.pairs.instances import NAMED, random_float, random_rational
 from spectheory.pairs.pair import ModelPair
-from spectheory.paper.figures.frontier import efficiencies, frontier
+from spectheory.paper.figures.frontier import frontier
+from spectheory.paper.figures.lossless import efficiencies
 from spectheory.verification.algorithms import verifiers
 from spectheory.verification.algorithms.path_selection.score_couplings import intervals, tilted_cuts
 from spectheory.verification.algorithms.path_selection.score_levels import (
@@ -181,14 +182,7 @@ def pooled(
         values: list[dict[str, float]] = []
         for number in range(pairs):
             pair = random_float([78, number], 3, length, agreement=agreement)
-            earned = {"token": float(output_law("token", pair, drafts).block_efficiency)}
-            earned |= {
-                name: verifiers[name].block_efficiency(pair, drafts) for name in ("multi_round", "otm")
-            }
-            earned |= efficiencies(pair, drafts) | {"conditional_transport": np.nan}
-            if 3 ** (length * drafts) <= MOST_TUPLES:
-                law = output_law("conditional_transport", pair, drafts)
-                earned["conditional_transport"] = float(law.block_efficiency)
+            earned = {"conditional_transport": np.nan} | efficiencies(pair, drafts, MOST_TUPLES)
             earned |= {name: float(it.block_efficiency(pair, drafts)) for name, it in joint.items()}
             earned["optimum"] = multi_path_interval(pair, drafts, relative_gap=1e-5).lower
             values.append(earned | {"bound": capped_upper_bound(pair, drafts).value})
