@@ -117,7 +117,7 @@ def test_no_lossless_verifier_is_left_out(draft_length: int) -> None:
     """Each of the registry stands in every cell of ``winners``; so no cell is named after a lesser one."""
     assert "otm" in lossless_of_the_registry(draft_length)
     assert set(lossless_verifiers(draft_length)) == lossless_of_the_registry(draft_length)
-    _, everything = small("winners", draft_lengths=(draft_length,)).tables
+    _, everything = small("winners", draft_lengths=(draft_length,), num_pairs=2).tables
     for agreement in everything.distinct("agreement"):
         there = everything.where(agreement=agreement).column("verifier")
         assert sorted(there) == sorted(lossless_of_the_registry(draft_length))
@@ -125,7 +125,7 @@ def test_no_lossless_verifier_is_left_out(draft_length: int) -> None:
 
 def test_the_best_published_verifier_of_one_token_is_optimal() -> None:
     """OTM attains the optimum at L = 1 (theory.md Statement 3.1); two tokens, two drafts."""
-    best, _ = small("winners", draft_lengths=(1,)).tables
+    best, _ = small("winners", draft_lengths=(1,), num_pairs=2).tables
     for row in best.select(among="published"):
         assert row["winner"] == "otm"
         assert row["share_of_optimum"] == pytest.approx(1, abs=1e-5)
@@ -204,4 +204,4 @@ def test_winners() -> None:
         assert [row["block_efficiency"], row["lead"]] == pytest.approx(
             [ranking[-1], ranking[-1] - ranking[-2]]
         )
-    assert max(everything.column("share_of_optimum")) <= 1
+    assert max(everything.column("share_of_optimum")) <= 1 + 1e-12  # rounding of the mean alone
