@@ -50,7 +50,7 @@ def _plot(findings: Findings) -> Figure:
     rows, here = findings.table("printed_gains_all").select(), findings.table("printed_gains").select()
     shown = {paper: _lines([row for row in rows if row["table"].startswith(paper)]) for paper in PAPERS}
     sizes: Look = {"gridspec_kw": {"height_ratios": [len(lines) for lines in shown.values()]}}
-    with panels(len(PAPERS), width=7.4, height=2.15, sharex=True, **sizes) as (figure, all_axes):
+    with panels(len(PAPERS), width=8.4, height=2.15, sharex=True, **sizes) as (figure, all_axes):
         for axes, (paper, lines) in zip(all_axes, shown.items(), strict=True):
             estimates = {
                 _line(row): row
