@@ -125,7 +125,8 @@ LIES: list[tuple[str, str, Lie, list[str]]] = [
     ("two_token_table", "output_law", MORE, ["E[τ] at draft length 2"]),
     # greedy2026
     ("frontier", "random_cells.multi_path_interval", told(upper=plus(-1)), ["no verifier exceeds"]),
-    ("frontier", "random_cells.multi_path_interval", told(lower=lambda _: 9.0), ["the bound of the best cap"]),
+    ("frontier", "random_cells.multi_path_interval", told(lower=lambda _: 9.0),
+     ["the bound of the best cap"]),
     ("frontier", "efficiencies", after(lambda found, *_: found | {"scored_multipath": 1.0}),
      ["scored selection closes", "it loses to no other"]),
     ("equal_rows", "most_on_independent", after(lambda most, _: most - 1),
