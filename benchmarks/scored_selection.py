@@ -23,6 +23,7 @@ from typing import Any
 
 import click
 import numpy as np
+from on_path_splits import OTHERS
 from timing import machine, median_seconds, write
 
 from spectheory.exact.law import output_law
@@ -31,7 +32,8 @@ from spectheory.optima import multi_path_interval
 from spectheory.optima.bounds import capped_upper_bound
 from spectheory.pairs.instances import NAMED, random_float, random_rational
 from spectheory.pairs.pair import ModelPair
-from spectheory.paper.figures.frontier import efficiencies, frontier
+from spectheory.paper.figures.frontier import frontier
+from spectheory.paper.figures.lossless import efficiencies
 from spectheory.verification.algorithms import verifiers
 from spectheory.verification.algorithms.path_selection.score_couplings import intervals, tilted_cuts
 from spectheory.verification.algorithms.path_selection.score_levels import (
@@ -130,7 +132,7 @@ def table(pairs: int, out: Path | None) -> None:
 @click.option("--pairs", default=30, help="Random pairs per cell.")
 @click.option("--draft-length", "lengths", multiple=True, default=(2, 3), type=int)
 def rules(pairs: int, lengths: tuple[int, ...]) -> None:
-    """Other rules on the pairs of ``table``: the part of what the best other verifier leaves to the optimum.
+    """Other rules on the pairs of ``table``: the part of what the best of ``OTHERS`` leaves to the optimum.
 
     The share of the proportional levels; the best of these shares for every pair, which no rule can know;
     and a coupling that is half the default and half adjacent intervals of a ranking.
@@ -146,7 +148,8 @@ def rules(pairs: int, lengths: tuple[int, ...]) -> None:
             pair = random_float([77, number], 3, length, agreement=agreement)
             own = [float(rule.skewed_draft(pair, drafts).block_efficiency(pair)) for rule in every]
             own.insert(-1, max(own[:-1]))
-            others = [v for name, v in efficiencies(pair, drafts).items() if name != "scored_multipath"]
+            known = efficiencies(pair, drafts)
+            others = [known[name] for name in OTHERS]
             optimum = multi_path_interval(pair, drafts, relative_gap=1e-5).lower
             values.append((optimum, max(others), *own))
         optima, best_others, *earned = np.array(values).T
@@ -181,14 +184,7 @@ def pooled(
         values: list[dict[str, float]] = []
         for number in range(pairs):
             pair = random_float([78, number], 3, length, agreement=agreement)
-            earned = {"token": float(output_law("token", pair, drafts).block_efficiency)}
-            earned |= {
-                name: verifiers[name].block_efficiency(pair, drafts) for name in ("multi_round", "otm")
-            }
-            earned |= efficiencies(pair, drafts) | {"conditional_transport": np.nan}
-            if 3 ** (length * drafts) <= MOST_TUPLES:
-                law = output_law("conditional_transport", pair, drafts)
-                earned["conditional_transport"] = float(law.block_efficiency)
+            earned = {"conditional_transport": np.nan} | efficiencies(pair, drafts, MOST_TUPLES)
             earned |= {name: float(it.block_efficiency(pair, drafts)) for name, it in joint.items()}
             earned["optimum"] = multi_path_interval(pair, drafts, relative_gap=1e-5).lower
             values.append(earned | {"bound": capped_upper_bound(pair, drafts).value})

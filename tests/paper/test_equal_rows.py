@@ -280,6 +280,22 @@ def test_the_names_of_curves_do_not_overlap_and_the_best_one_is_bold() -> None:
         assert bold == [max(ends, key=ends.__getitem__)]
 
 
+def test_no_curve_of_independent_paths_is_above_its_ceiling() -> None:
+    """The broken line of every panel that has one; the partner: the estimate alone is below two curves."""
+    rows = measurement("study").select(domain=EVERYWHERE)
+    panels = study_results.draw(rows).axes
+    found = 0
+    for panel in panels:
+        broken = [line for line in panel.lines if line.get_linestyle() == "--"]
+        curves = [line for line in panel.lines if line.get_label() and line.get_linewidth() > 2]
+        if broken and "scored" in next(t.get_text() for t in panel.texts if t.get_fontweight() == "bold"):
+            found += 1
+            assert (broken[0].get_ydata() >= np.array(curves[0].get_ydata())).all()
+    assert found == 4
+    independent = [row for row in rows if row["drafts"] == "independent" and row["ceiling"] is not None]
+    assert any(row["block_efficiency"] > row["ceiling"] for row in independent)
+
+
 def test_the_table_of_the_readme_is_that_of_the_measurement() -> None:
     found = measurement("study")
     best = study_results.Study({"temperatures": (0.6, 1.0), "confidence": 0.95}, found.select()).best()

@@ -64,7 +64,7 @@ def greedy_falls(
     table = ResultTable(
         "greedy_falls",
         "Block efficiency in tokens per target call, draft length 2; block on one path; the limit "
-        f"of many drafts. Exact, greedy_multipath up to K = {EXACT_LAW_UP_TO}; the optimum from below within "
+        f"of many drafts. Exact, greedy_multipath up to K = {EXACT_LAW_UP_TO}; the optimum from above within "
         "1e-6.",
     )
     fallen = False
@@ -74,11 +74,14 @@ def greedy_falls(
         values = []
         for drafts in num_drafts:
             value = SkewedDraft.from_ranking(pair, drafts).block_efficiency(pair)
+            best = multi_path_interval(pair, drafts).upper
             values.append(value)
+            claim = "neither exceeds the optimum"
+            checks.expect(claim, max(block, value) <= best, f"{name}, K = {drafts}: {value} > {best}")
             table.add(
                 pair=name, num_drafts=drafts, block=block, limit=limit,
                 greedy_multipath=value if drafts <= EXACT_LAW_UP_TO else float(value),
-                optimum=multi_path_interval(pair, drafts).lower,
+                optimum=best,
             )  # fmt: skip
             if drafts <= EXACT_LAW_UP_TO:
                 enumerated = output_law("greedy_multipath", pair, drafts).block_efficiency

@@ -10,15 +10,11 @@ from spectheory.pairs.instances import sticky_chain, two_token
 from spectheory.pairs.pair import ModelPair
 from spectheory.paper import Checks, Findings, ResultTable, exhibit
 from spectheory.paper.drawing import Look, legend_below, optimum_curve, panels, verifier_curve
+from spectheory.paper.figures.lossless import OPTIMAL, is_published, lossless_verifiers
+from spectheory.verification.algorithms import verifiers
 
 PAIRS: Mapping[str, Callable[[int], ModelPair]] = {"two_token": two_token, "sticky_chain": sticky_chain}
 TITLES = {"two_token": "two-token pair", "sticky_chain": "Markov pair"}
-VERIFIERS = (
-    "token", "block", "multi_round", "spectr", "otm", "greedy_multipath", "mixed_multipath",
-    "optimal_multipath",
-)  # fmt: skip
-SINGLE = ("token", "block")
-PUBLISHED = VERIFIERS[:-2]
 LABELS = {"num_drafts": "number of drafts K", "draft_length": "draft length L"}
 
 
@@ -31,9 +27,10 @@ def _plot(findings: Findings) -> Figure:
     )
     with panels(len(names), 2, height=2.9, sharey="row") as (figure, all_axes):
         for axes, (name, (over, fixed, title)) in zip(all_axes, product(names, sides), strict=True):
-            for verifier in VERIFIERS[:-1]:
+            for verifier in (one for one in table.distinct("verifier") if one != OPTIMAL):
                 rows = table.where(pair=name, verifier=verifier, **fixed)
-                look: Look = {"marker": ""} if verifier in SINGLE and over == "num_drafts" else {}
+                flat = verifiers[verifier].single_path and over == "num_drafts"
+                look: Look = {"marker": ""} if flat else {}
                 verifier_curve(axes, verifier, rows[over], rows["block_efficiency"], **look)
             optimum_curve(axes, rows[over], rows["optimum"])
             axes.set(xticks=rows[over], xlabel=LABELS[over])
@@ -56,8 +53,8 @@ def several_paths(
     num_drafts: Sequence[int] = (1, 2, 3, 4),
     draft_lengths: Sequence[int] = (1, 2, 3),
 ) -> Findings:
-    """Block efficiency of every lossless verifier and the optimum of Theorem 4.3, for each K and L."""
-    checks = Checks()
+    """Block efficiency of every lossless verifier of these drafts and the optimum of Theorem 4.3."""
+    checks, lossless = Checks(), lossless_verifiers(max(draft_lengths))
     table = ResultTable(
         "several_paths",
         "Block efficiency in tokens per target call; optimum: exact, over all valid verifiers. token and "
@@ -69,8 +66,8 @@ def several_paths(
         for drafts in num_drafts:
             best, here = optimum(pair, drafts).value, f"{name}, L = {length}, K = {drafts}"
             earned = {}
-            for verifier in VERIFIERS:
-                law = output_law(verifier, pair.to_float(), 1 if verifier in SINGLE else drafts)
+            for verifier in (*lossless, OPTIMAL):
+                law = output_law(verifier, pair.to_float(), 1 if verifiers[verifier].single_path else drafts)
                 value, defect = float(law.block_efficiency), float(law.total_variation)
                 earned[verifier] = value
                 table.add(
@@ -82,12 +79,12 @@ def several_paths(
                 checks.expect("none exceeds the optimum", value <= float(best) + 1e-9, f"{where} > {best}")
             where = f"{here}: {earned}, optimum {float(best)}"
             claim = "a selected path that is block-verified attains it (Theorem 4.6)"
-            checks.expect(claim, abs(earned["optimal_multipath"] - float(best)) <= 1e-7, where)
+            checks.expect(claim, abs(earned[OPTIMAL] - float(best)) <= 1e-7, where)
             checks.expect("the optimum does not fall as K grows", best >= previous, where)
             previous = best
             if drafts > 2:
                 claim = "with more than two drafts OTM earns most of the published verifiers, on these pairs"
-                most = max(earned[verifier] for verifier in PUBLISHED)
+                most = max(earned[verifier] for verifier in filter(is_published, lossless))
                 checks.expect(claim, earned["otm"] >= most - 1e-9, where)
             if drafts == 1:
                 claim = "greedy multi-path on one path is block verification (section 5)"

@@ -11,14 +11,10 @@ from matplotlib.patches import Rectangle
 
 from spectheory.paper import Checks, Findings, ResultTable, exhibit
 from spectheory.paper.drawing import Look, panels
-from spectheory.paper.figures.frontier import efficiencies
+from spectheory.paper.figures.lossless import MOST_TUPLES, efficiencies, is_published, labels, left_out
 from spectheory.paper.figures.random_cells import random_cells
 from spectheory.paper.style import VERIFIER_STYLES
-from spectheory.verification.algorithms.position_by_position.multi_round import MultiRound
 
-PUBLISHED = ("block", "multi_round", "spectr", "greedy_multipath")
-VERIFIERS = (*PUBLISHED, "traversal", "mixed_multipath", "scored_multipath")
-AMONG = {"published": PUBLISHED, "all": VERIFIERS}
 ROUNDING = 1e-9
 TITLES = {"published": "Published verifiers", "all": "With those of this package"}
 
@@ -75,7 +71,7 @@ def winners(
     seed: int = 31,
     vocab_size: int = 2,
 ) -> Findings:
-    """Mean block efficiency of lossless verifiers over the same random pairs, cell by cell.
+    """Mean block efficiency of all lossless verifiers over the same random pairs, cell by cell.
 
     Args:
         num_drafts: K; with one draft block verification is optimal.
@@ -90,32 +86,30 @@ def winners(
     table = ResultTable("winners_all", f"Means over {num_pairs} random pairs, V = {vocab_size}.")
     below_block: list[bool] = []
     for cell in random_cells(agreements, num_drafts, draft_lengths, num_pairs, seed, vocab_size, 1e-6):
-        drafts = cell.num_drafts
-        each = [
-            efficiencies(pair, drafts) | {"multi_round": MultiRound().block_efficiency(pair, drafts)}
-            for pair in cell.pairs
-        ]
-        values = {name: np.array([one[name] for one in each]) for name in VERIFIERS}
+        each = [efficiencies(pair, cell.num_drafts, MOST_TUPLES) for pair in cell.pairs]
+        values = {name: np.array([one[name] for one in each]) for name in each[0]}
         cell.expect_at_most_optimal(checks, values)
-        optima = np.array([float(one.value) for one in cell.optima])
+        optima = np.array([float(one.upper) for one in cell.optima])
         shares = {name: earned / optima for name, earned in values.items()}
         for name, earned in values.items():
             table.add(
                 **cell.columns, verifier=name, block_efficiency=float(earned.mean()),
                 share_of_optimum=float(shares[name].mean()), smallest_share=float(shares[name].min()),
             )  # fmt: skip
-        for among, names in AMONG.items():
+        for among, names in {"published": [*filter(is_published, values)], "all": [*values]}.items():
             first = _ranked(values, names)
             share = float(shares[first["winner"]].mean())
             best.add(**cell.columns, among=among, **first, share_of_optimum=share)
         below_block += (values["greedy_multipath"] < values["block"] - ROUNDING).tolist()
     claim = "several paths do not always pay: greedy multi-path can earn less than block on one"
     checks.expect(claim, any(below_block), "greedy multi-path never earned less than block on one path")
+    cells = [(length, drafts, rows.keys()) for (_, drafts, length), rows in _cells(table).items()]
     return Findings(
         f"Every cell is named after the verifier with the largest mean over the same {num_pairs} random "
         f"pairs, V = {vocab_size}, with the part of the optimum that it earns. Pale and ≈: the lead over "
         f"the runner-up is within two standard errors. Clear wins of {len(best.rows) // 2} cells: among the "
-        f"published verifiers {_wins(best, 'published')}; among all {_wins(best, 'all')}.{_ties(best)} "
+        f"published verifiers {_wins(best, 'published')}; among all {_wins(best, 'all')}."
+        f"{_ties(table)}{left_out(cells)} "
         "Greedy multi-path earns less than block verification of a single path in "
         f"{sum(below_block)} of {len(below_block)} cases.",
         tables=[best, table],
@@ -140,11 +134,22 @@ def _wins(best: ResultTable, among: str) -> str:
     return ", ".join(f"{name} {count}" for name, count in won.most_common()) or "none"
 
 
-def _ties(best: ResultTable) -> str:
-    """Who are equal, as sentences."""
-    rows = [row for row in best.select(among="all") if row["lead"] <= ROUNDING]
-    equal = Counter(f"{_label(row['winner'])} and {_label(row['runner_up'])}" for row in rows)
+def _ties(table: ResultTable) -> str:
+    """Who are equal and ahead of all others, as sentences."""
+    equal: Counter[str] = Counter()
+    for rows in _cells(table).values():
+        most = max(rows.values())
+        first = [name for name, earned in rows.items() if earned >= most - ROUNDING]
+        equal.update([labels(first)] if len(first) > 1 else [])
     return "".join(f" In {count} cells {names} are equal." for names, count in equal.items())
+
+
+def _cells(table: ResultTable) -> dict[tuple[float, int, int], dict[str, float]]:
+    """By cell: what every verifier earns in the mean."""
+    found: dict[tuple[float, int, int], dict[str, float]] = {}
+    for agreement, drafts, length, name, earned, *_ in table.rows:
+        found.setdefault((agreement, drafts, length), {})[name] = earned
+    return found
 
 
 def _label(name: str) -> str:
