@@ -142,12 +142,11 @@ def follow_rounds(
 
     def play(tape: Tape) -> tuple[list[list[Played]], list[Branch]]:
         ends = anew if number == times else None
-        nothing: list[list[Played]] = []
-        played = sampler.valid(
-            lambda run: sampler.rounds(run, pair, number, requests, tells_texts=True, anew=ends),
-            tape,
-            nothing,
-        )
+
+        def once(tape: Tape) -> list[list[Played]]:
+            return sampler.rounds(tape, pair, number, requests, tells_texts=True, anew=ends)
+
+        played = sampler.valid(once, tape, [])
         if tape.is_approximate:
             raise _CombinedError
         return played, list(tape.made)
