@@ -15,6 +15,7 @@ from spectheory.exact.law import _starts_with
 from spectheory.exact.suite import (
     MAX_TUPLES,
     SHAPES,
+    RandomPairs,
     SuiteCase,
     certify_suite,
     kill_matrix,
@@ -382,3 +383,11 @@ def test_kill_matrix_takes_pairs_drafts_and_verifiers() -> None:
     matrix = kill_matrix(pairs, 3, verifiers={"wrong": defects["independent_acceptance"]})
     assert matrix == {"wrong": {"here": Fraction(3, 8), "there": 0.375}}
     assert isinstance(matrix["wrong"]["there"], float)
+
+
+def test_random_pairs_bound_the_share_on_which_a_verifier_fails() -> None:
+    """N pairs miss all of a share f with a chance of (1 - f)^N < e^(-fN), which is 1 %; a smaller N says less."""
+    for number in (5, 100, 4000):
+        assert math.exp(-RandomPairs(number, 0, "").largest_share * number) == pytest.approx(0.01, rel=1e-12)
+    assert "on at most 0.046 of it" in RandomPairs(100, 0, "the law").in_words()
+    assert RandomPairs(4, 0, "").largest_share == 1
