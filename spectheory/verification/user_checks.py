@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from spectheory.foundation.arrays import Array, first_true, namespace, zeros_like
-from spectheory.foundation.errors import InvalidInputError, InvalidOutcomeError
+from spectheory.foundation.errors import InvalidInputError, InvalidOutcomeError, NotJudgedError
 from spectheory.foundation.exact_numbers import float_tolerance
 from spectheory.foundation.private_copies import PrivateCopy
 from spectheory.pairs.contexts import numbered_context
@@ -272,6 +272,23 @@ def _made_stops(outcome: Outcome) -> Iterator[tuple[Array, Array]]:
         yield tuple(xp.asarray(part, device=device) for part in (picked // lengths, picked % lengths))
 
 
+def first_failure(
+    verifier: UserVerifier, drafted: Sequence[Array], tolerance: float
+) -> tuple[list[list[int]], InvalidOutcomeError] | None:
+    """The first tuple of drafts on which a verifier fails when it is asked about it alone, and the error.
+
+    Args:
+        verifier, drafted, tolerance: as in ``check_answers``.
+    """
+    for number in range(len(drafted[0])):
+        one = verifier.lend(*(array[number : number + 1] for array in drafted))
+        try:
+            _answers(verifier, [one], tolerance)
+        except InvalidOutcomeError as error:
+            return drafted[0][number].tolist(), error
+    return None
+
+
 def check_same_law(
     problem: Problem, masses: Sequence[np.ndarray], again: Sequence[np.ndarray], tolerance: float
 ) -> None:
@@ -289,7 +306,7 @@ def check_declarations(problem: Problem, leaves: np.ndarray, tolerance: float) -
     """Refuse a verifier whose ``single_path`` or ``exchangeable`` a sample of tuples contradicts.
 
     Raises:
-        InvalidOutcomeError: the text names the declaration and the drafts that contradict it.
+        NotJudgedError: the text names the declaration and the drafts that contradict it.
     """
     verifier, pair, process = problem
 
@@ -301,7 +318,7 @@ def check_declarations(problem: Problem, leaves: np.ndarray, tolerance: float) -
     def check(declared: str, others: list[TupleLaw], found: Callable[[int], str]) -> None:
         number = _first_difference(whole, others, float_tolerance(pair, tolerance))
         if number is not None:
-            raise InvalidOutcomeError(
+            raise NotJudgedError(
                 f"verifier {verifier.name!r} declares {declared} = True, but its law for the drafts "
                 f"{_paths(pair, leaves[number])} {found(number)}; leave the declaration out"
             )

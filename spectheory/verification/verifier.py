@@ -37,7 +37,7 @@ from spectheory.foundation.arrays import (
 )
 from spectheory.foundation.beside import printed_beside
 from spectheory.foundation.documents import count_text
-from spectheory.foundation.errors import InvalidInputError, InvalidOutcomeError, text_of
+from spectheory.foundation.errors import InvalidInputError, InvalidOutcomeError, NotJudgedError, text_of
 from spectheory.foundation.exact_numbers import fractions_if_exact, is_exact, to_flint
 from spectheory.foundation.private_copies import PrivateCopy
 from spectheory.foundation.validation import check_count, unknown_name
@@ -237,8 +237,8 @@ _BOOLEANS = ("single_path", "exact", "exchangeable", "lossless")
 _METHODS = ("bind", "modified_target_rows")
 
 
-class OtherArithmeticError(InvalidOutcomeError):
-    """A verifier returned an array of another library or precision than it was given."""
+class OtherArithmeticError(NotJudgedError):
+    """A verifier returned an array of another library or precision than the rows, or floats for rationals."""
 
 
 class UserVerifier(Verifier):
@@ -304,7 +304,7 @@ class UserVerifier(Verifier):
             changed = _attributes_of_classes(self.user_object).items() - before.items()
         if changed:
             name = sorted(str(attribute) for _, attribute in dict(changed))[0]
-            raise InvalidOutcomeError(
+            raise NotJudgedError(
                 f"bind of verifier {self.name!r} changes {name} of its class, for all verifiers that are "
                 f"bound later; keep it in the object that bind returns{defined_at(bind)}"
             )
@@ -324,6 +324,11 @@ class UserVerifier(Verifier):
         if self.unbound is None or self.process is None:
             return self
         return self.unbound.before_bind().bind(self.process)
+
+    @property
+    def may_need_pair(self) -> bool:
+        """Whether user code is bound to a pair."""
+        return self._as_it_was is not None
 
     def before_bind(self) -> UserVerifier:
         """The verifier with a copy of the object as it was, where it has a ``bind``, which may change it."""
@@ -462,7 +467,7 @@ class UserVerifier(Verifier):
             try:
                 return to_flint(numbers.astype(object))
             except TypeError as error:
-                raise InvalidOutcomeError(
+                raise OtherArithmeticError(
                     f"verifier {self.name!r} left exact arithmetic on an exact pair ({error}); compute with "
                     f"the entries it is given, or set its attribute exact = False{defined_at(returned_by)}"
                 ) from None
@@ -508,7 +513,8 @@ def users_code(
         may_refuse: whether ``InvalidInputError`` passes through, as from ``bind``.
 
     Raises:
-        InvalidOutcomeError: the code raised anything but Ctrl-C; the original is the cause.
+        InvalidOutcomeError: the code raised anything but Ctrl-C; the original is the cause.  Where it may
+            refuse, it was not asked about drafts, and the error is a ``NotJudgedError``.
         InvalidInputError: the code raised it.
     """
     try:
@@ -523,7 +529,7 @@ def users_code(
                 raise
             raise _own_kind(error)(f"{what} failed: {text_of(error)}{place}") from error
         said = text_of(error)
-        raise InvalidOutcomeError(
+        raise (NotJudgedError if may_refuse else InvalidOutcomeError)(
             f"{what} failed: {type(error).__name__}{said and ': '}{said}{place}"
         ) from error
 
