@@ -6,7 +6,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from spectheory.exact.law import DEFAULT_MAX_TUPLES, FLOAT64, ROUNDING, OutputLaw, output_law
+from spectheory.exact.law import DEFAULT_MAX_TUPLES, FLOAT64, OutputLaw, output_law
 from spectheory.foundation.documents import both, count_text, decimal_text, number_text, to_json
 from spectheory.foundation.errors import (
     EnumerationTooLargeError,
@@ -27,7 +27,7 @@ from spectheory.pairs.pair import ROUNDING_OF_A_ROW, ModelPair, check_pair
 from spectheory.verification.evaluator import Evaluator
 from spectheory.verification.resolve import Problem, find_verifier, resolve
 from spectheory.verification.sampler_runs import outcome_or_run, runs_a_sampler
-from spectheory.verification.user_checks import first_failure, sampled_leaves
+from spectheory.verification.user_checks import ROUNDING, first_failure, sampled_leaves
 from spectheory.verification.verifier import UserVerifier, Verifier, copies_of
 
 

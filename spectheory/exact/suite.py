@@ -55,7 +55,7 @@ from spectheory.pairs.drafts import (
 from spectheory.pairs.pair import ModelPair
 from spectheory.verification.defective import defects
 from spectheory.verification.resolve import find_verifier
-from spectheory.verification.verifier import UserVerifier, Verifier
+from spectheory.verification.verifier import UserVerifier, Verifier, own_kind
 
 _log = logging.getLogger(__name__)
 
@@ -391,8 +391,8 @@ class _Run:
     def judge(self, case: SuiteCase) -> None:
         try:
             found = judge(self.verifier, case.pair, case.process, with_optimum=False)
-        except InvalidOutcomeError:
-            raise
+        except InvalidOutcomeError as error:
+            raise own_kind(error)(f"on {case}: {error}") from error.__cause__
         except InvalidInputError:
             try:  # asks again, since only a refusal to bind is recorded
                 self.verifier.bind(case.process, case.pair)

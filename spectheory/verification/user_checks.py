@@ -11,9 +11,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from spectheory.foundation.arrays import Array, first_true, namespace, zeros_like
+from spectheory.foundation.arrays import Array, first_true, namespace, take_token, zeros_like
 from spectheory.foundation.errors import InvalidInputError, InvalidOutcomeError, NotJudgedError
-from spectheory.foundation.exact_numbers import float_tolerance
+from spectheory.foundation.exact_numbers import float_tolerance, is_exact
 from spectheory.foundation.private_copies import PrivateCopy
 from spectheory.pairs.contexts import numbered_context
 from spectheory.pairs.drafts import DraftProcess
@@ -32,6 +32,8 @@ FIRST_SIZES, BATCH_SIZES = 8, 32
 size up to 32: a suite about all of them."""
 BESIDE_OTHERS = 8
 """So many tuples are asked about beside the same drafts of three other models: a batch of at most 32."""
+ROUNDING = 64
+"""Units in the last place of 1 that rounding may add to the probability of an output."""
 REPEATS = 6
 """A call is made so many times more before a difference is put down to anything but random numbers."""
 RANDOM = "the same call gives different outcomes, from internal state or random numbers"
@@ -86,7 +88,7 @@ def check_answers(
         return _answers(verifier, [lent], tolerance)[0]
 
     def check(answer: _Answer, tuples: Any, fault: str) -> None:
-        differs = _differs(first, answer, tuples, tolerance)
+        differs = _differs(first, answer, tuples)
         if differs.any():
             if fault != RANDOM:
                 refuse_random()
@@ -105,7 +107,7 @@ def check_answers(
 
     first = answer(given)
     check_again()
-    _check_mixed_stops(verifier, drafted, first, tolerance, refuse_random)
+    _check_mixed_stops(verifier, drafted, first, refuse_random)
     count, xp = len(drafted[0]), namespace(drafted[0])
     shuffled = np.random.default_rng(1).permutation(count)
     order = np.empty_like(shuffled)
@@ -116,7 +118,7 @@ def check_answers(
     parts += [xp.concat([order[:1], order]), *((order[:middle], order[middle:]) if count > 1 else ())]
     batches = [verifier.lend(*(array[part] for array in drafted)) for part in parts]
     for part, batch, found in zip(parts, batches, _answers(verifier, batches, tolerance), strict=True):
-        if _differs(first, found, part, tolerance).any():
+        if _differs(first, found, part).any():
             fault = "its answer for one tuple of drafts depends on the other tuples of the batch"
             check(answer(verifier.lend(*(copy.ours for copy in batch))), part, fault)
             check(found, part, "an outcome changes when another one is made or used before its corrections")
@@ -166,7 +168,7 @@ def check_beside_other_rows(verifier: UserVerifier, drafted: Sequence[Array], to
     batch = verifier.lend(xp.concat([paths] * len(alone)), xp.concat(targets), xp.concat(drafts))
     (together,) = _answers(verifier, [batch], tolerance)
     for number, answer in enumerate(answers):
-        differs = _differs(together, answer, slice(number * count, (number + 1) * count), tolerance)
+        differs = _differs(together, answer, slice(number * count, (number + 1) * count))
         if differs.any():
             raise InvalidOutcomeError(
                 f"verifier {verifier.name!r} is not a function of its inputs: its answer for one tuple of "
@@ -229,7 +231,6 @@ def _check_mixed_stops(
     verifier: Verifier,
     drafted: Sequence[Array],
     first: _Answer,
-    tolerance: float,
     refuse_random: Callable[[], None],
 ) -> None:
     """Refuse a correction whose row for one stop depends on the other stops of the call.
@@ -238,8 +239,8 @@ def _check_mixed_stops(
     is made is asked about twice.
     """
     outcome = verifier.outcome(*drafted)
-    slack = float_tolerance(first.stop_probs, tolerance)
-    if not (abs(outcome.stop_probs - first.stop_probs) <= slack).all():
+    slack = first.slack
+    if not (abs(outcome.stop_probs - first.stop_probs) <= slack[:, None, None]).all():
         refuse_random()
         raise InvalidOutcomeError(f"verifier {verifier.name!r} is not a function of its inputs: {RANDOM}")
     for stops in 2 * list(_made_stops(outcome)):
@@ -249,7 +250,7 @@ def _check_mixed_stops(
                 continue
             here = (stops[0] == path_index) & (stops[1] == length)
             found = rows[here] * outcome.stop_probs[here, path_index, length][:, None]
-            wrong = ~(abs(found - first.joint[path_index, length][here]) <= slack).all(-1)
+            wrong = ~(abs(found - first.joint[path_index, length][here]) <= slack[here][:, None]).all(-1)
             if wrong.any():
                 refuse_random()
                 drafts = drafted[0][here][int(first_true(wrong))].tolist()
@@ -358,12 +359,30 @@ class _Answer(NamedTuple):
     """The outcome of a verifier on N tuples of drafts.
 
     Attributes:
+        slack: the largest difference of two equal probabilities given each tuple, [N]; 0 in rationals.
         stop_probs: [N, K, L+1].
         joint: (path, length) of the stops that are made -> probability of it and of every correction, [N, V].
     """
 
+    slack: Array
     stop_probs: Array
     joint: dict[tuple[int, int], Array]
+
+
+def _slack(lent: Sequence[PrivateCopy], tolerance: float) -> Array:
+    """What counts as rounding given each tuple of drafts, [N].
+
+    Given drafts of probability P an error e moves the output by e P, so that rare drafts may have more.
+    """
+    paths, draft_rows = lent[0].ours, lent[2].ours
+    xp = namespace(draft_rows)
+    if is_exact(draft_rows):
+        return xp.zeros((len(paths),))
+    is_token = paths >= 0
+    drafted = xp.where(is_token, take_token(draft_rows, xp.where(is_token, paths, 0)), 1)
+    probs = xp.prod(xp.astype(drafted, xp.float64).reshape(len(paths), -1), axis=-1)
+    least = ROUNDING * float(xp.finfo(draft_rows.dtype).eps)
+    return xp.where(probs * tolerance < least, least / xp.where(probs > 0, probs, least), tolerance)
 
 
 def _answers(
@@ -375,9 +394,12 @@ def _answers(
     stop first.
     """
     outcomes = [verifier.ask(lent) for lent in batches]
-    for outcome, lent in zip(outcomes, batches, strict=True):
-        check_stop_probs(verifier, outcome, lent[0].ours, tolerance)
-    answers = [_Answer(outcome.stop_probs, {}) for outcome in outcomes]
+    answers = [
+        _Answer(_slack(lent, tolerance), outcome.stop_probs, {})
+        for outcome, lent in zip(outcomes, batches, strict=True)
+    ]
+    for outcome, lent, answer in zip(outcomes, batches, answers, strict=True):
+        check_stop_probs(verifier, outcome, lent[0].ours, answer.slack)
     stops = list(np.ndindex(*outcomes[0].stop_probs.shape[1:]))
     for stop in stops if len(batches) == 1 else reversed(stops):
         for outcome, lent, answer in zip(outcomes, batches, answers, strict=True):
@@ -389,7 +411,7 @@ def _answers(
             rows = outcome.correction(
                 *(xp.zeros((len(paths),), dtype=xp.int64, device=paths.device) + n for n in stop)
             )
-            check_correction_rows(verifier, rows[made], prob[made], target_rows.shape[-1], tolerance)
+            check_correction_rows(verifier, rows[made], prob[made], target_rows.shape[-1], answer.slack[made])
             # Where the stop is not made the row may be anything, and not even a number to be multiplied.
             rows = namespace(rows).where(made[:, None], rows, zeros_like(prob)[:, None])
             answer.joint[stop] = rows * prob[:, None]
@@ -398,15 +420,14 @@ def _answers(
     return answers
 
 
-def _differs(one: _Answer, other: _Answer, tuples: Any, tolerance: float) -> Array:
+def _differs(one: _Answer, other: _Answer, tuples: Any) -> Array:
     """Which of the given tuples of the first answer differ from the other answer, bool [N of other]."""
-    stop_probs = one.stop_probs[tuples]
-    slack = float_tolerance(stop_probs, tolerance)
+    stop_probs, slack = one.stop_probs[tuples], one.slack[tuples]
     # Written so that NaN, which fails every comparison, counts as a difference.  A stop that only one of
     # them makes shows in the stop probabilities.
-    same = (abs(stop_probs - other.stop_probs) <= slack).all(-1).all(-1)
+    same = (abs(stop_probs - other.stop_probs) <= slack[:, None, None]).all(-1).all(-1)
     for stop in one.joint.keys() & other.joint.keys():
-        same = same & (abs(one.joint[stop][tuples] - other.joint[stop]) <= slack).all(-1)
+        same = same & (abs(one.joint[stop][tuples] - other.joint[stop]) <= slack[:, None]).all(-1)
     return ~same
 
 

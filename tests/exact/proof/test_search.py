@@ -180,3 +180,25 @@ def test_faces_and_numbers_are_counted_right(monkeypatch: pytest.MonkeyPatch) ->
                 patched.setattr(domain, limit, count - 1)
                 with pytest.raises(InvalidInputError, match=named):
                     shape.check_size()
+
+
+class Halves:
+    """Stops at once, on two drafts with 1/2 each; ``late`` of it accepts a token unseen."""
+
+    name = "halves"
+
+    def __init__(self, late: int = 0) -> None:
+        self.late = late
+
+    def outcome(self, paths: Any, target_rows: Any, draft_rows: Any) -> Outcome:
+        stops = np.full(target_rows.shape[:-1], Fraction(0), dtype=object)
+        stops[..., 0] = Fraction(1, 2)
+        stops[:, 0, self.late], number = stops[:, 0, 0], np.arange(len(paths))
+        stops[:, 0, 0] = stops[:, 0, 0] if self.late == 0 else Fraction(0)
+        return Outcome(stops, lambda path_index, length: target_rows[number, path_index, length])
+
+
+def test_stops_may_be_rationals() -> None:
+    """They are no numbers that a verifier was given, and have the same value on all pairs."""
+    assert prove(Halves(), 2, 1, drafts=2).verdict == "proved"
+    assert prove(Halves(late=1), 2, 1, drafts=2).verdict == "refuted"
