@@ -377,7 +377,7 @@ def _slack(lent: Sequence[PrivateCopy], tolerance: float) -> Array:
     paths, draft_rows = lent[0].ours, lent[2].ours
     xp = namespace(draft_rows)
     if is_exact(draft_rows):
-        return xp.zeros((len(paths),))
+        return np.zeros(len(paths), dtype=object)
     is_token = paths >= 0
     drafted = xp.where(is_token, take_token(draft_rows, xp.where(is_token, paths, 0)), 1)
     probs = xp.prod(xp.astype(drafted, xp.float64).reshape(len(paths), -1), axis=-1)

@@ -1,7 +1,9 @@
 """Verdicts about every pair of a shape: published verifiers, known-wrong ones, and those that set traps."""
 
+from fractions import Fraction
 from typing import Any
 
+import numpy as np
 import pytest
 
 from proof_traps import ESCAPES, WRONG_SOMEWHERE
@@ -12,6 +14,7 @@ from spectheory.exact.proof.emptiness import Emptiness
 from spectheory.exact.proof.solver import RealSolver
 from spectheory.foundation.errors import ComputationError, InvalidInputError, InvalidOutcomeError
 from spectheory.pairs.drafts import PrefixTree, WithoutReplacement
+from spectheory.verification.outcome import Outcome
 
 PROVED: list[tuple[str, int, int, Any]] = [
     ("token", 2, 2, 1),
@@ -183,7 +186,7 @@ def test_faces_and_numbers_are_counted_right(monkeypatch: pytest.MonkeyPatch) ->
 
 
 class Halves:
-    """Stops at once, on two drafts with 1/2 each; ``late`` of it accepts a token unseen."""
+    """Stops on two drafts with 1/2 each, on the first after ``late`` tokens, which it does not look at."""
 
     name = "halves"
 
@@ -191,10 +194,8 @@ class Halves:
         self.late = late
 
     def outcome(self, paths: Any, target_rows: Any, draft_rows: Any) -> Outcome:
-        stops = np.full(target_rows.shape[:-1], Fraction(0), dtype=object)
-        stops[..., 0] = Fraction(1, 2)
-        stops[:, 0, self.late], number = stops[:, 0, 0], np.arange(len(paths))
-        stops[:, 0, 0] = stops[:, 0, 0] if self.late == 0 else Fraction(0)
+        stops, number = np.full(target_rows.shape[:-1], Fraction(0), dtype=object), np.arange(len(paths))
+        stops[:, 0, self.late] = stops[:, 1, 0] = Fraction(1, 2)
         return Outcome(stops, lambda path_index, length: target_rows[number, path_index, length])
 
 
