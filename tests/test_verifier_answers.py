@@ -231,8 +231,8 @@ class Rest(UserToken):
 
 
 def test_a_forbidden_output_below_rounding_is_none() -> None:
-    """1 - 0.9 - 0.1 is not 0 in float64, given drafts of probability 10^-25.  The partner accepts a forbidden token of probability 10^-15: given
-    its drafts it is certain."""
+    """1 - 0.9 - 0.1 is not 0 in float64, given drafts of probability 10^-25.  The partner accepts a forbidden
+    token that is drafted with 10^-15: given its drafts it is certain."""
     pair = instances.rarely_drafted(2)
     cases = [SuiteCase("rare", pair, Iid(1))]
     found = certify(Rest(), pair.to_float())

@@ -99,8 +99,8 @@ def certify(
         title = "verifiers on this pair, the best first"
         found.sort(key=lambda certificate: -float(certificate.block_efficiency or 0))
     print_results(found, as_json, as_csv, name="certificates", title=title)
-    for result in found if pair is not None and (as_json or as_csv or title) else ():
-        if result.total_variation is None:  # the line that says why, which a single table begins with
+    for result in found if title else ():
+        if result.total_variation is None:  # a table of several has no place for what was wrong
             note(result.headline())
     verdicts = (result.is_lossless if pair is None else result.is_valid for result in found)
     return 0 if all(verdicts) else EXIT_DEFECT

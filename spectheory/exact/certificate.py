@@ -404,10 +404,10 @@ def _raised_on_floats(
     except InvalidOutcomeError as error:
         if runs_a_sampler(verifier) or not isinstance(error, NotJudgedError):
             return error
-    raise NotJudgedError(
-        f"{raised}; this is not counted as a defect, since it runs on floats: compute with the entries that "
-        "it is given, or set its attribute exact = False"
-    ) from raised
+    where = "on floats: compute with the entries that it is given, or set its attribute exact = False"
+    if runs_a_sampler(verifier):
+        where = "with random numbers of numpy: of the numbers that it is given, use comparisons, *, + and -"
+    raise NotJudgedError(f"{raised}; this is not counted as a defect, since it runs {where}") from raised
 
 
 def failed_certificate(

@@ -1,8 +1,6 @@
 """The standard suite: it flags every known-wrong verifier, clears every lossless one, and says why."""
 
 import math
-import re
-from collections.abc import Callable
 from fractions import Fraction
 from itertools import permutations
 from typing import Any
@@ -38,7 +36,6 @@ from spectheory.pairs.drafts import (
     ShapedTree,
     WithoutReplacement,
 )
-from spectheory.pairs.pair import ModelPair
 from spectheory.testing import assert_lossless
 from spectheory.verification.algorithms import verifiers
 from spectheory.verification.defective import defects
@@ -288,98 +285,6 @@ def test_what_is_refused_is_no_verdict_and_what_is_broken_is_an_error() -> None:
 
     with pytest.raises(NotJudgedError, match="no file of weights"):
         certify_suite(FailsWhenBound(), cases_of(1))
-
-
-class Fails(UserToken):
-    """Does something else on drafts with the last token, where rows have this type of number."""
-
-    name = "fails"
-
-    def __init__(self, does: Callable[[Outcome], Any], dtype: Any = None) -> None:
-        self.does, self.dtype = does, dtype
-
-    def outcome(self, paths: Any, target_rows: Any, draft_rows: Any) -> Any:
-        right = super().outcome(paths, target_rows, draft_rows)
-        wrong = self.dtype in (None, target_rows.dtype) and (paths == target_rows.shape[-1] - 1).any()
-        return self.does(right) if wrong else right
-
-
-def raises(right: Outcome) -> Outcome:
-    raise KeyError("row")
-
-
-@pytest.mark.parametrize(
-    ("does", "says"),
-    [
-        (raises, r"outcome of verifier 'fails' failed: KeyError: 'row' \(.*test_suite.py, line \d+\)"),
-        (lambda right: None, r"returned NoneType, expected an Outcome \(.*test_suite.py, line \d+\)"),
-        (
-            lambda right: Outcome(right.stop_probs / 2, right.correction),
-            r"stop probabilities that are not a law for the drafts \[\[1\]\]: they sum to 1/2",
-        ),
-        (
-            lambda right: Outcome(right.stop_probs, lambda *stop: right.correction(*stop) * 2),
-            "correction rows that are not laws",
-        ),
-    ],
-    ids=["raises", "no outcome", "stops", "rows"],
-)
-def test_a_verifier_that_fails_on_drafts_is_not_lossless(does: Any, says: str) -> None:
-    """The pair and the drafts are named; on another pair it is lossless, and a partner is on both."""
-    certain = ModelPair.context_free_pair(["1", "0"], ["1", "0"], 1)
-    cases = [SuiteCase("certain", certain, Iid(1)), *cases_of(1)]
-    found = certify_suite(Fails(does), cases)
-    assert [verdict.is_lossless for verdict in found.verdicts] == [True, False]
-    assert not found.is_lossless
-    assert "NOT lossless, it fails on L1, 1 draft" in found.headline()
-    assert found.counterexample is not None
-    assert re.search(r"^on the drafts \('B'\): .*" + says, found.counterexample.in_words())
-    document = found.to_document()
-    assert document["counterexample"]["failure"]["drafts"] == [["B"]]
-    assert document["verdicts"][1]["total_variation"] is None
-    with pytest.raises(
-        AssertionError, match=r"fails is not lossless\. On L1, 1 draft: on the drafts \('B'\)"
-    ):
-        assert_lossless(Fails(does), cases)
-    assert certify_suite(Fails(lambda right: right), cases).is_lossless
-
-
-def test_an_exception_counts_on_floats_only() -> None:
-    """Raised on rationals alone it says what to do.  On float64 alone it is a defect if the verifier takes
-    these on other drafts; the partner takes them on none, and is judged in rationals."""
-    with pytest.raises(NotJudgedError, match=r"KeyError: 'row'.* it runs on floats: .* exact = False"):
-        certify_suite(Fails(raises, dtype=object), cases_of(1))
-    certain = ModelPair.context_free_pair(["1", "0"], ["1", "0"], 1)
-    cases = [SuiteCase("certain", certain, Iid(1)), *cases_of(1)]
-    found = certify_suite(Fails(raises, dtype=np.float64), cases)
-    assert all(verdict.is_lossless for verdict in found.verdicts)
-    assert "NOT lossless, it fails on L1, 1 draft (float64)" in found.headline()
-    assert found.counterexample is not None
-    assert (
-        "on the drafts ('B'): outcome of verifier 'fails' failed: KeyError" in found.counterexample.in_words()
-    )
-    left_out = certify_suite(Fails(raises, dtype=np.float64), cases[1:])
-    assert left_out.is_lossless
-    assert "float64 on 1 case" in left_out.headline()
-
-
-def test_the_counterexample_is_that_of_the_first_failure() -> None:
-    """In rationals if there is one, though floats of an earlier case have failed before."""
-    first = SuiteCase("first", ModelPair.context_free_pair(["1/2", "1/2"], ["1/4", "3/4"], 1), Iid(1))
-
-    def double(right: Outcome) -> Outcome:
-        return Outcome(right.stop_probs * 2, right.correction)
-
-    class Both(Fails):
-        def outcome(self, paths: Any, target_rows: Any, draft_rows: Any) -> Any:
-            if target_rows.shape[-3:] == (1, 3, 2) or target_rows.dtype != object:
-                return super().outcome(paths, target_rows, draft_rows)
-            return UserToken.outcome(self, paths, target_rows, draft_rows)
-
-    found = certify_suite(Both(double), [first, *cases_of(2)])
-    assert found.failures[0].case == "L2, 1 draft"
-    assert found.counterexample is not None
-    assert found.counterexample.draft_length == 2
 
 
 def test_where_nothing_is_rounded_there_is_no_tolerance() -> None:
