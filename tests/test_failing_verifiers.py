@@ -169,7 +169,5 @@ def test_a_sampler_counts_with_random_numbers_of_numpy() -> None:
     found = certify_suite(black_box(raises_on_draws, exact=False), cases).counterexample
     assert found is not None
     assert "IndexError" in found.in_words()
-    with pytest.raises(
-        NotJudgedError, match=r"^on L1, 1 draft: .*AttributeError.* it runs with random numbers of numpy"
-    ):
+    with pytest.raises(NotJudgedError, match=r"^on L1, 1 draft: .*AttributeError.* with random numbers of"):
         certify_suite(black_box(asks_for_more, exact=False), cases)
