@@ -143,7 +143,7 @@ def certify_rounded(
         again = law_of(problem, chunk_entries=few, tolerance=numbers.tolerance, epsilon=numbers.epsilon)
         check_same_law(problem, law.numbers, again.numbers, numbers.tolerance)
         drafted = Evaluator.of(problem, process).tuples(sampled_leaves(problem, VETTED_TUPLES))[1:]
-        check_answers(bound, tuple(map(numbers.array, drafted)), numbers.tolerance)
+        check_answers(bound, tuple(map(numbers.array, drafted)), numbers.tolerance, of_pair=True)
     return certificate_of(law, numbers.tolerance, numbers.epsilon, arithmetic)
 
 

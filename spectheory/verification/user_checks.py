@@ -48,12 +48,17 @@ def check_function_of_inputs(problem: Problem, leaves: np.ndarray, tolerance: fl
     is_of_pair = getattr(problem.verifier, "unbound", None) is not None
     for bound in getattr(problem.verifier, "on_models", ()):
         if isinstance(bound, UserVerifier):
-            check_beside_other_rows(bound, drafted, tolerance)
-    return check_answers(problem.verifier, drafted, tolerance, takes_other_rows=not is_of_pair)
+            check_beside_other_rows(bound, drafted, tolerance, of_pair=True)
+    return check_answers(problem.verifier, drafted, tolerance, takes_other_rows=not is_of_pair, of_pair=True)
 
 
 def check_answers(
-    verifier: Verifier, drafted: Sequence[Array], tolerance: float, *, takes_other_rows: bool = True
+    verifier: Verifier,
+    drafted: Sequence[Array],
+    tolerance: float,
+    *,
+    takes_other_rows: bool = True,
+    of_pair: bool = False,
 ) -> Callable[[], None]:
     """Refuse a verifier whose answer depends on anything but the drafted paths and the rows on them.
 
@@ -74,6 +79,7 @@ def check_answers(
         drafted: paths [N, K, L], target rows [N, K, L+1, V] and draft rows [N, K, L, V], of numpy or torch.
         tolerance: in floats, the largest difference of two equal probabilities.
         takes_other_rows: whether the verifier takes rows of other models.
+        of_pair: whether they are of an enumerated pair, on which rare drafts may miss a law by more.
 
     Returns:
         The second evaluation once more, to be called when the law was summed: an answer that changed later.
@@ -85,10 +91,10 @@ def check_answers(
     given = verifier.lend(*drafted)
 
     def answer(lent: Sequence[PrivateCopy]) -> _Answer:
-        return _answers(verifier, [lent], tolerance)[0]
+        return _answers(verifier, [lent], tolerance, of_pair)[0]
 
     def check(answer: _Answer, tuples: Any, fault: str) -> None:
-        differs = _differs(first, answer, tuples)
+        differs = _differs(first, answer, tuples, tolerance)
         if differs.any():
             if fault != RANDOM:
                 refuse_random()
@@ -107,7 +113,7 @@ def check_answers(
 
     first = answer(given)
     check_again()
-    _check_mixed_stops(verifier, drafted, first, refuse_random)
+    _check_mixed_stops(verifier, drafted, first, tolerance, refuse_random)
     count, xp = len(drafted[0]), namespace(drafted[0])
     shuffled = np.random.default_rng(1).permutation(count)
     order = np.empty_like(shuffled)
@@ -117,8 +123,10 @@ def check_answers(
     parts = [slice(number, number + 1) for number in range(min(count, ASKED_ALONE))]
     parts += [xp.concat([order[:1], order]), *((order[:middle], order[middle:]) if count > 1 else ())]
     batches = [verifier.lend(*(array[part] for array in drafted)) for part in parts]
-    for part, batch, found in zip(parts, batches, _answers(verifier, batches, tolerance), strict=True):
-        if _differs(first, found, part).any():
+    for part, batch, found in zip(
+        parts, batches, _answers(verifier, batches, tolerance, of_pair), strict=True
+    ):
+        if _differs(first, found, part, tolerance).any():
             fault = "its answer for one tuple of drafts depends on the other tuples of the batch"
             check(answer(verifier.lend(*(copy.ours for copy in batch))), part, fault)
             check(found, part, "an outcome changes when another one is made or used before its corrections")
@@ -133,11 +141,13 @@ def check_answers(
         fault = f"its answer for one tuple of drafts depends on the size of its batch, here {size}"
         check(answer(verifier.lend(*(array[part] for array in drafted))), part, fault)
     if takes_other_rows:
-        check_beside_other_rows(verifier, drafted, tolerance)
+        check_beside_other_rows(verifier, drafted, tolerance, of_pair)
     return lambda: check_again(verifier.lend(*drafted))
 
 
-def check_beside_other_rows(verifier: UserVerifier, drafted: Sequence[Array], tolerance: float) -> None:
+def check_beside_other_rows(
+    verifier: UserVerifier, drafted: Sequence[Array], tolerance: float, of_pair: bool
+) -> None:
     """Refuse a verifier whose answer depends on the rows of the other tuples of its batch, or of before.
 
     The same drafts have the rows of three other models: all of them are others, those behind the first
@@ -158,7 +168,7 @@ def check_beside_other_rows(verifier: UserVerifier, drafted: Sequence[Array], to
             fresh = verifier.bound_anew()
             if not isinstance(fresh, UserVerifier):  # a published one, which bind did not return before
                 continue
-            (answer,) = _answers(fresh, [fresh.lend(paths, target, draft)], tolerance)
+            (answer,) = _answers(fresh, [fresh.lend(paths, target, draft)], tolerance, of_pair)
         except InvalidInputError:  # it takes no other rows: what it says of those of the pair is judged
             continue
         alone.append((target, draft, answer))
@@ -166,9 +176,9 @@ def check_beside_other_rows(verifier: UserVerifier, drafted: Sequence[Array], to
         return
     targets, drafts, answers = zip(*alone, strict=True)
     batch = verifier.lend(xp.concat([paths] * len(alone)), xp.concat(targets), xp.concat(drafts))
-    (together,) = _answers(verifier, [batch], tolerance)
+    (together,) = _answers(verifier, [batch], tolerance, of_pair)
     for number, answer in enumerate(answers):
-        differs = _differs(together, answer, slice(number * count, (number + 1) * count))
+        differs = _differs(together, answer, slice(number * count, (number + 1) * count), tolerance)
         if differs.any():
             raise InvalidOutcomeError(
                 f"verifier {verifier.name!r} is not a function of its inputs: its answer for one tuple of "
@@ -231,6 +241,7 @@ def _check_mixed_stops(
     verifier: Verifier,
     drafted: Sequence[Array],
     first: _Answer,
+    tolerance: float,
     refuse_random: Callable[[], None],
 ) -> None:
     """Refuse a correction whose row for one stop depends on the other stops of the call.
@@ -239,8 +250,8 @@ def _check_mixed_stops(
     is made is asked about twice.
     """
     outcome = verifier.outcome(*drafted)
-    slack = first.slack
-    if not (abs(outcome.stop_probs - first.stop_probs) <= slack[:, None, None]).all():
+    slack = float_tolerance(first.stop_probs, tolerance)
+    if not (abs(outcome.stop_probs - first.stop_probs) <= slack).all():
         refuse_random()
         raise InvalidOutcomeError(f"verifier {verifier.name!r} is not a function of its inputs: {RANDOM}")
     for stops in 2 * list(_made_stops(outcome)):
@@ -250,7 +261,7 @@ def _check_mixed_stops(
                 continue
             here = (stops[0] == path_index) & (stops[1] == length)
             found = rows[here] * outcome.stop_probs[here, path_index, length][:, None]
-            wrong = ~(abs(found - first.joint[path_index, length][here]) <= slack[here][:, None]).all(-1)
+            wrong = ~(abs(found - first.joint[path_index, length][here]) <= slack).all(-1)
             if wrong.any():
                 refuse_random()
                 drafts = drafted[0][here][int(first_true(wrong))].tolist()
@@ -284,7 +295,7 @@ def first_failure(
     for number in range(len(drafted[0])):
         one = verifier.lend(*(array[number : number + 1] for array in drafted))
         try:
-            _answers(verifier, [one], tolerance)
+            _answers(verifier, [one], tolerance, of_pair=True)
         except InvalidOutcomeError as error:
             return drafted[0][number].tolist(), error
     return None
@@ -359,25 +370,24 @@ class _Answer(NamedTuple):
     """The outcome of a verifier on N tuples of drafts.
 
     Attributes:
-        slack: the largest difference of two equal probabilities given each tuple, [N]; 0 in rationals.
         stop_probs: [N, K, L+1].
         joint: (path, length) of the stops that are made -> probability of it and of every correction, [N, V].
     """
 
-    slack: Array
     stop_probs: Array
     joint: dict[tuple[int, int], Array]
 
 
-def _slack(lent: Sequence[PrivateCopy], tolerance: float) -> Array:
-    """What counts as rounding given each tuple of drafts, [N].
+def _slack(lent: Sequence[PrivateCopy], tolerance: float, of_pair: bool) -> Array:
+    """By how much an answer may miss a law given each tuple of drafts, [N]; more for rare ones of a pair.
 
-    Given drafts of probability P an error e moves the output by e P, so that rare drafts may have more.
+    Given drafts of probability P an error e moves the output by e P.  On texts of models all drafts are rare,
+    and nothing is allowed for.
     """
     paths, draft_rows = lent[0].ours, lent[2].ours
     xp = namespace(draft_rows)
-    if is_exact(draft_rows):
-        return np.zeros(len(paths), dtype=object)
+    if not of_pair or is_exact(draft_rows):
+        return xp.full((len(paths),), tolerance, dtype=xp.float64, device=paths.device)
     is_token = paths >= 0
     drafted = xp.where(is_token, take_token(draft_rows, xp.where(is_token, paths, 0)), 1)
     probs = xp.prod(xp.astype(drafted, xp.float64).reshape(len(paths), -1), axis=-1)
@@ -386,7 +396,7 @@ def _slack(lent: Sequence[PrivateCopy], tolerance: float) -> Array:
 
 
 def _answers(
-    verifier: UserVerifier, batches: Sequence[Sequence[PrivateCopy]], tolerance: float
+    verifier: UserVerifier, batches: Sequence[Sequence[PrivateCopy]], tolerance: float, of_pair: bool
 ) -> list[_Answer]:
     """The outcomes of several batches, checked to be conditional laws.
 
@@ -394,15 +404,13 @@ def _answers(
     stop first.
     """
     outcomes = [verifier.ask(lent) for lent in batches]
-    answers = [
-        _Answer(_slack(lent, tolerance), outcome.stop_probs, {})
-        for outcome, lent in zip(outcomes, batches, strict=True)
-    ]
-    for outcome, lent, answer in zip(outcomes, batches, answers, strict=True):
-        check_stop_probs(verifier, outcome, lent[0].ours, answer.slack)
+    slacks = [_slack(lent, tolerance, of_pair) for lent in batches]
+    for outcome, lent, slack in zip(outcomes, batches, slacks, strict=True):
+        check_stop_probs(verifier, outcome, lent[0].ours, slack)
+    answers = [_Answer(outcome.stop_probs, {}) for outcome in outcomes]
     stops = list(np.ndindex(*outcomes[0].stop_probs.shape[1:]))
     for stop in stops if len(batches) == 1 else reversed(stops):
-        for outcome, lent, answer in zip(outcomes, batches, answers, strict=True):
+        for outcome, lent, slack, answer in zip(outcomes, batches, slacks, answers, strict=True):
             paths, target_rows = lent[0].ours, lent[1].ours
             prob, xp = outcome.stop_probs[:, *stop], namespace(paths)
             made = prob != 0
@@ -411,7 +419,7 @@ def _answers(
             rows = outcome.correction(
                 *(xp.zeros((len(paths),), dtype=xp.int64, device=paths.device) + n for n in stop)
             )
-            check_correction_rows(verifier, rows[made], prob[made], target_rows.shape[-1], answer.slack[made])
+            check_correction_rows(verifier, rows[made], prob[made], target_rows.shape[-1], slack[made])
             # Where the stop is not made the row may be anything, and not even a number to be multiplied.
             rows = namespace(rows).where(made[:, None], rows, zeros_like(prob)[:, None])
             answer.joint[stop] = rows * prob[:, None]
@@ -420,14 +428,15 @@ def _answers(
     return answers
 
 
-def _differs(one: _Answer, other: _Answer, tuples: Any) -> Array:
+def _differs(one: _Answer, other: _Answer, tuples: Any, tolerance: float) -> Array:
     """Which of the given tuples of the first answer differ from the other answer, bool [N of other]."""
-    stop_probs, slack = one.stop_probs[tuples], one.slack[tuples]
+    stop_probs = one.stop_probs[tuples]
+    slack = float_tolerance(stop_probs, tolerance)
     # Written so that NaN, which fails every comparison, counts as a difference.  A stop that only one of
     # them makes shows in the stop probabilities.
-    same = (abs(stop_probs - other.stop_probs) <= slack[:, None, None]).all(-1).all(-1)
+    same = (abs(stop_probs - other.stop_probs) <= slack).all(-1).all(-1)
     for stop in one.joint.keys() & other.joint.keys():
-        same = same & (abs(one.joint[stop][tuples] - other.joint[stop]) <= slack[:, None]).all(-1)
+        same = same & (abs(one.joint[stop][tuples] - other.joint[stop]) <= slack).all(-1)
     return ~same
 
 
@@ -435,7 +444,7 @@ def _laws(evaluator: Evaluator, leaves: np.ndarray, tolerance: float) -> list[Tu
     """The law of the output given each tuple of drafts, whichever path a shared prefix is credited to."""
     tuples = evaluator.tuples(leaves)
     assert isinstance(evaluator.verifier, UserVerifier)
-    answer = _answers(evaluator.verifier, [evaluator.verifier.lend(*tuples[1:])], tolerance)[0]
+    answer = _answers(evaluator.verifier, [evaluator.verifier.lend(*tuples[1:])], tolerance, of_pair=True)[0]
     laws: list[TupleLaw] = [defaultdict(lambda: evaluator.zero) for _ in leaves]
     for (path_index, length), joint in answer.joint.items():
         for number in np.flatnonzero(answer.stop_probs[:, path_index, length] != 0):
