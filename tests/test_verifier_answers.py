@@ -9,9 +9,10 @@ import numpy as np
 import pytest
 import torch
 
-from spectheory import Outcome, certify, instances
-from spectheory.exact.suite import certify_suite
-from spectheory.foundation.errors import InvalidInputError, InvalidOutcomeError
+from spectheory import Outcome, certify, instances, per_sample
+from spectheory.exact.suite import SuiteCase, certify_suite
+from spectheory.foundation.errors import InvalidInputError, InvalidOutcomeError, NotJudgedError
+from spectheory.pairs.drafts import Iid
 from spectheory.pairs.pair import ModelPair
 from user_verifiers import UserToken
 
@@ -140,6 +141,135 @@ def test_the_partner_an_unchanged_one_passes() -> None:
 def test_floats_on_an_exact_pair() -> None:
     with pytest.raises(InvalidOutcomeError, match="left exact arithmetic on an exact pair"):
         certify(Changed(lambda s: s.astype(float).astype(object)), EXACT, 2)
+
+
+class Recursive:
+    """Recursive rejection of K first tokens in numpy's idiom, where the integers 0/1 are the float 0.0."""
+
+    name = "recursive"
+
+    def __init__(self, divisor: Any = 1, share: Any = 1) -> None:
+        self.divisor, self.share = divisor, share
+
+    def residual(self, target: Any, draft: Any) -> Any:
+        difference = np.maximum(target - draft, 0)
+        total = difference.sum(axis=-1, keepdims=True)
+        return difference / np.where(total > 0, total, self.divisor)
+
+    def outcome(self, paths: Any, target_rows: Any, draft_rows: Any) -> Outcome:
+        row, draft, number = target_rows[:, 0, 0], draft_rows[:, 0, 0], np.arange(len(paths))
+        stops, left = (
+            np.zeros(target_rows.shape[:-1], dtype=target_rows.dtype),
+            np.ones(len(paths), dtype=int),
+        )
+        for drafted in paths[:, :, 0].T:
+            first = np.argmax(paths[:, :, 0] == drafted[:, None], axis=1)
+            accept = np.minimum(1, row[number, drafted] / draft[number, drafted])
+            stops[number, first, 1] += self.share * left * accept
+            left, row = left * (1 - self.share * accept), self.residual(row, draft)
+        stops[:, 0, 0] = left
+
+        def correction(path_index: Any, length: Any) -> Any:
+            return np.where((length == 0)[:, None], row, target_rows[number, path_index, 1])
+
+        return Outcome(stops, correction)
+
+
+def test_numpys_idiom_stays_exact() -> None:
+    """0/1 and 1/1 of integers are floats without an error.  Another float is refused: of rows that are used,
+    with the line of the user's function, the arithmetic, and in a suite the pair."""
+    equal, pair = instances.uniform_equal(1), instances.random_rational(3, 3, 1)
+    for one, num_drafts in ((equal, 2), (equal, 3), (pair, 1), (pair, 2)):
+        assert certify(Recursive(), one, num_drafts).total_variation == 0
+    line = rf"\(\S*test_verifier_answers\.py, line {Recursive.outcome.__code__.co_firstlineno}\)$"
+    said = (
+        r"left exact arithmetic on an exact pair: its stop_probs have a float that is rounded .* float 0\.\d+"
+    )
+    with pytest.raises(NotJudgedError, match=said) as caught:
+        certify(Recursive(share=0.3), pair, 2)
+    assert re.search(line, str(caught.value))
+    with pytest.raises(NotJudgedError, match=f"^on mine, 2 drafts: .*{said}"):
+        certify_suite(Recursive(share=0.3), [SuiteCase("mine", pair, Iid(2))])
+
+
+@pytest.mark.parametrize("rows", [False, True])
+def test_the_line_of_a_float_is_the_users(rows: bool) -> None:
+    """Where the package keeps the rows of an outcome, as in ``from_rows`` and ``per_sample``."""
+
+    def third(paths: Any, target_rows: Any, draft_rows: Any) -> Any:
+        stops = np.zeros(target_rows.shape[:-1], dtype=target_rows.dtype)
+        stops[..., 0, 0] = 1
+        floats = target_rows.astype(float).astype(object)
+        return Outcome.from_rows(stops, floats) if rows else (stops, floats)
+
+    class OfRows:
+        outcome = staticmethod(third)
+
+    with pytest.raises(NotJudgedError, match="its correction rows have a float that is rounded") as caught:
+        certify(OfRows() if rows else per_sample(third), instances.two_token(1))
+    assert f"test_verifier_answers.py, line {third.__code__.co_firstlineno})" in str(caught.value)
+
+
+class Rest(UserToken):
+    """Accepting the whole path is what the other stops leave of 1, which rounds."""
+
+    name = "rest"
+
+    def __init__(self, forbidden: int | None = None) -> None:
+        self.forbidden = forbidden
+
+    def outcome(self, paths: Any, target_rows: Any, draft_rows: Any) -> Outcome:
+        right = super().outcome(paths, target_rows, draft_rows)
+        stops = right.stop_probs.copy()
+        stops[:, 0, -1] = 1
+        for stop in stops[:, 0, :-1].T:
+            stops[:, 0, -1] -= stop
+        wrong = paths[:, 0, 0] == self.forbidden
+        stops[wrong] = 0
+        stops[wrong, 0, -1] = 1
+        return Outcome(stops, right.correction)
+
+
+def test_a_forbidden_output_below_rounding_is_none() -> None:
+    """1 - 0.9 - 0.1 is not 0 in float64, given drafts of probability 10^-25.  The partner accepts a forbidden
+    token that is drafted with 10^-15: given its drafts it is certain."""
+    pair = instances.rarely_drafted(2)
+    cases = [SuiteCase("rare", pair, Iid(1))]
+    found = certify(Rest(), pair.to_float())
+    assert 0 < found.total_variation < 1e-17
+    assert found.is_valid
+    assert certify_suite(Rest(), cases).is_lossless
+    wrong = certify(Rest(forbidden=3), pair.to_float())
+    assert not wrong.is_valid
+    assert wrong.counterexample is not None
+    assert wrong.counterexample.path == ("3",)
+    assert wrong.counterexample.given_drafts == 1
+
+
+class Doubled(UserToken):
+    """Its stops are off by an error given drafts of a small probability."""
+
+    name = "doubled"
+
+    def __init__(self, error: float, below: float) -> None:
+        self.error, self.below = error, below
+
+    def outcome(self, paths: Any, target_rows: Any, draft_rows: Any) -> Outcome:
+        right = super().outcome(paths, target_rows, draft_rows)
+        drafted = np.take_along_axis(draft_rows, paths[..., None], axis=-1)[..., 0].prod(axis=(-2, -1))
+        off = np.where(drafted < self.below, 1 + self.error, 1)[:, None, None]
+        return Outcome(right.stop_probs * off, right.correction)
+
+
+def test_rare_drafts_may_round_by_more() -> None:
+    """An error of 2.8e-8 given drafts of probability 10^-10 moves the output by 2.8e-18.  On drafts of 1/3 it
+    is refused, with the pair and the arithmetic."""
+    rare = instances.rarely_drafted(1).to_float()
+    assert certify(Doubled(2.8e-8, 1e-9), rare).is_valid
+    with pytest.raises(InvalidOutcomeError, match=r"they sum to 1\.000000028"):
+        certify(Doubled(2.8e-8, 1), rare)
+    found = certify_suite(Doubled(2.8e-8, 1), [SuiteCase("rare", rare, Iid(1))])
+    assert "it fails on rare, 1 draft (float64)" in found.headline()
 
 
 @pytest.mark.parametrize("kind", [np.float32, np.float16])

@@ -23,6 +23,7 @@ from spectheory.command_line.output import (
     EXIT_SHORT_OF_THE_GAP,
     check_form,
     fail,
+    note,
     print_found,
     print_results,
 )
@@ -77,7 +78,7 @@ def certify(
     names = verifier_names(listed)
     check_form(as_json, as_csv)
     from spectheory.command_line.progress import progress_bar
-    from spectheory.exact.certificate import certify as certify_one
+    from spectheory.exact.certificate import judge
     from spectheory.exact.proof.verifier_code import code_digest
     from spectheory.exact.suite import certify_suite
     from spectheory.verification.resolve import find_verifier
@@ -91,13 +92,16 @@ def certify(
             found.append(
                 certify_suite(name, quick=quick, cases=cases, seed=seed, progress=progress)
                 if pair is None
-                else certify_one(name, pair, drafts=process, progress=progress)
+                else judge(name, pair, process, progress=progress)
             )
     title = None
     if pair is not None and len(found) > 1 and not (as_json or as_csv):
         title = "verifiers on this pair, the best first"
-        found.sort(key=lambda certificate: -certificate.block_efficiency_float)
+        found.sort(key=lambda certificate: -float(certificate.block_efficiency or 0))
     print_results(found, as_json, as_csv, name="certificates", title=title)
+    for result in found if title else ():
+        if result.total_variation is None:  # a table of several has no place for what was wrong
+            note(result.headline())
     return 0 if all(found) else EXIT_DEFECT
 
 

@@ -1,14 +1,19 @@
 """Certify a verifier on one pair: its output law, whether it is lossless, its distance from the optimum."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
 
-from spectheory.exact.law import DEFAULT_MAX_TUPLES, FLOAT64, ROUNDING, OutputLaw, output_law
+from spectheory.exact.law import DEFAULT_MAX_TUPLES, FLOAT64, OutputLaw, output_law
 from spectheory.foundation.documents import both, count_text, decimal_text, number_text, to_json
-from spectheory.foundation.errors import EnumerationTooLargeError
+from spectheory.foundation.errors import (
+    EnumerationTooLargeError,
+    InvalidInputError,
+    InvalidOutcomeError,
+    NotJudgedError,
+)
 from spectheory.foundation.exact_numbers import Number, float_tolerance
 from spectheory.foundation.results import Result, Templates
 from spectheory.foundation.scope import Scope
@@ -19,8 +24,10 @@ from spectheory.optima.solving.solution import Solution
 from spectheory.pairs.contexts import Context
 from spectheory.pairs.drafts import DraftProcess, UserProcess, draft_process
 from spectheory.pairs.pair import ROUNDING_OF_A_ROW, ModelPair, check_pair
-from spectheory.verification.resolve import find_verifier
-from spectheory.verification.sampler_runs import runs_a_sampler
+from spectheory.verification.evaluator import Evaluator
+from spectheory.verification.resolve import Problem, find_verifier, resolve
+from spectheory.verification.sampler_runs import outcome_or_run, runs_a_sampler
+from spectheory.verification.user_checks import ROUNDING, first_failure, sampled_leaves
 from spectheory.verification.verifier import UserVerifier, Verifier, copies_of
 
 
@@ -216,7 +223,7 @@ class Certificate(Result):
         if found is not None:
             numbers = (found.law, found.target, found.given_drafts)
             law, target, given = (number_text(number, decimal=False) for number in numbers)
-            drafts = " and ".join(f"({_words(path)})" for path in found.drafts)
+            drafts = _drafts_in_words(found.drafts)
             return (
                 f"the completed output starts with {_words(found.path)} with probability {law}; the target "
                 f"gives {target}. Most to blame are the drafts {drafts}: given them the probability is "
@@ -263,8 +270,193 @@ class Certificate(Result):
             "worst_path": to_json(self.worst_path),
             "counterexample": to_json(self.counterexample),
             "antichain_violation": to_json(self.antichain_violation),
+            "failure": None,
             "scope": self.scope.to_document(),
         }
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class FailedCertificate(Result):
+    """The verdict on a verifier that raises on drafts, or returns no distribution: it is not lossless.
+
+    Attributes:
+        verifier, source, vocab, draft_length, num_drafts, draft_process, arithmetic, scope: as in
+            ``Certificate``.
+        error: what the verifier raised, or what is wrong with its answer, with its place.
+        drafts: K drafted paths, token names, on which it fails alone; ``None`` if it fails on several only.
+    """
+
+    verifier: str
+    source: str
+    vocab: tuple[str, ...]
+    draft_length: int
+    num_drafts: int
+    draft_process: str
+    arithmetic: str
+    error: str
+    drafts: tuple[tuple[str, ...], ...] | None
+    scope: Scope
+
+    is_valid: ClassVar[bool] = False
+    total_variation: ClassVar[None] = None
+    block_efficiency: ClassVar[None] = None
+    facts: ClassVar[Templates] = {
+        "algorithm": "{algorithm}",
+        "pair": "{vocab_size} tokens, draft length {draft_length}, {drafts}, {arithmetic} arithmetic",
+        "counterexample": "{in_words}",
+    }
+    columns: ClassVar[Templates] = Certificate.columns
+
+    def __bool__(self) -> bool:
+        return False
+
+    def headline(self) -> str:
+        return (
+            f"{self.verifier}: NOT lossless, it fails on this pair, {self.scope.in_words()}, in "
+            f"{self.arithmetic} arithmetic, {self.in_words()}"
+        )
+
+    def in_words(self) -> str:
+        """The drafts and the error."""
+        drafts = "" if self.drafts is None else f"on the drafts {_drafts_in_words(self.drafts)}: "
+        return f"{drafts}{self.error}"
+
+    def shown(self) -> dict[str, Any]:
+        drafts = count_text(self.num_drafts, "draft")
+        return {"algorithm": self.source, "drafts": drafts, "lossless": False, "in_words": self.in_words()}
+
+    def to_document(self) -> dict[str, Any]:
+        """The fields of ``Certificate.to_document``; null what there is no number for."""
+        return {
+            "verifier": self.verifier,
+            "vocab_size": len(self.vocab),
+            "draft_length": self.draft_length,
+            "num_drafts": self.num_drafts,
+            "draft_process": self.draft_process,
+            "arithmetic": self.arithmetic,
+            "block_efficiency": None,
+            "block_efficiency_float": None,
+            "target_matching": False,
+            "total_variation": None,
+            "undefined": None,
+            "prefix_matching": None,
+            "optimum": None,
+            "optimum_float": None,
+            "optimum_lower": None,
+            "optimum_upper": None,
+            "optimum_note": "not asked for",
+            "gap_float": None,
+            "first_token_law": {},
+            "worst_path": None,
+            "counterexample": None,
+            "antichain_violation": None,
+            "failure": {"error": self.error, "drafts": to_json(self.drafts)},
+            "scope": self.scope.to_document(),
+        }
+
+
+def judge(
+    verifier: str | Any, pair: ModelPair, drafts: int | DraftProcess = 1, **options: Any
+) -> Certificate | FailedCertificate:
+    """``certify``, with a verdict on a user's verifier that fails on drafts: it is not lossless.
+
+    What a verifier raises on rationals counts only if it raises on floats too.
+
+    Args:
+        verifier, pair, drafts: as in ``certify``.
+        options: of ``certify``.
+
+    Raises:
+        NotJudgedError: user code fails before it is asked about drafts, or on rationals alone.
+        InvalidInputError: as in ``certify``.
+    """
+    process, found = draft_process(drafts), find_verifier(verifier)
+    try:
+        return certify(found, pair, process, **options)
+    except NotJudgedError:
+        raise
+    except InvalidOutcomeError as error:
+        if not isinstance(found, UserVerifier):
+            raise
+        failure = error
+    if failure.__cause__ is not None and ((found.exact and pair.is_exact) or runs_a_sampler(found)):
+        failure = _raised_on_floats(found, pair, process, failure)
+        pair, process = pair.to_float(), process.to_float()
+    problem = resolve(found.before_bind(), pair, process)
+    drafted = Evaluator.of(problem, problem.process).tuples(sampled_leaves(problem))[1:]
+    return failed_certificate(problem, failure, problem.pair.arithmetic, drafted)
+
+
+def _raised_on_floats(
+    verifier: UserVerifier, pair: ModelPair, process: DraftProcess, raised: InvalidOutcomeError
+) -> InvalidOutcomeError:
+    """The error of a verifier on floats; of a sampler, with random numbers of numpy.
+
+    Raises:
+        NotJudgedError: it runs there, so that rationals or stand-ins of random numbers are too much for it.
+    """
+    in_floats = pair.to_float(), process.to_float()
+    try:
+        if runs_a_sampler(verifier):
+            problem = resolve(verifier, *in_floats)
+            drafted = Evaluator.of(problem, problem.process).tuples(sampled_leaves(problem))[1:]
+            for seed in range(SAMPLER_RUNS):
+                outcome_or_run(problem.verifier, *drafted, np.random.default_rng(seed))
+        else:
+            output_law(verifier.before_bind(), *in_floats)
+    except InvalidOutcomeError as error:
+        if runs_a_sampler(verifier) or not isinstance(error, NotJudgedError):
+            return error
+    where = "on floats: compute with the entries that it is given, or set its attribute exact = False"
+    if runs_a_sampler(verifier):
+        where = "with random numbers of numpy: of the numbers that it is given, use comparisons, *, + and -"
+    raise NotJudgedError(f"{raised}; this is not counted as a defect, since it runs {where}") from raised
+
+
+def failed_certificate(
+    problem: Problem,
+    error: InvalidInputError,
+    arithmetic: str,
+    drafted: Sequence[Any],
+    tolerance: float = 1e-9,
+) -> FailedCertificate:
+    """The certificate of an error of a verifier.
+
+    Args:
+        problem: the verifier, bound, with the pair and the process.
+        error: on the pair.
+        arithmetic: its name.
+        drafted: tuples of drafts in it; the first is named on which the verifier fails alone.
+        tolerance: of the arithmetic.
+    """
+    verifier, pair, process = problem
+    alone = first_failure(verifier, drafted, tolerance) if isinstance(verifier, UserVerifier) else None
+    paths = None if alone is None else alone[0]
+    shape = pair.vocab_size, pair.draft_length, process.num_drafts
+    return FailedCertificate(
+        verifier.name,
+        verifier.source,
+        pair.vocab,
+        pair.draft_length,
+        process.num_drafts,
+        process.name,
+        arithmetic,
+        str(error if alone is None else alone[1]),
+        None if paths is None else tuple(_names_of(pair, path) for path in paths),
+        Scope(arithmetic, "none", (shape,), (drafts_in_words(process),)),
+    )
+
+
+SAMPLER_RUNS = 20
+"""How often a sampler that raised is run on a tuple: a branch of probability 1/4 is missed once in 300."""
+
+
+def _names_of(pair: ModelPair, path: Sequence[int]) -> tuple[str, ...]:
+    return tuple(pair.vocab[token] for token in path if token >= 0)
+
+
+def _drafts_in_words(drafts: Sequence[tuple[str, ...]]) -> str:
+    return " and ".join(f"({_words(path)})" for path in drafts)
 
 
 def certify(

@@ -39,6 +39,7 @@ from spectheory.verification.algorithms.path_selection.selection import PathSele
 from spectheory.verification.evaluator import Evaluator, check_correction_rows
 from spectheory.verification.resolve import Problem, resolve
 from spectheory.verification.user_checks import (
+    ROUNDING,
     SAMPLED_TUPLES,
     check_declarations,
     check_function_of_inputs,
@@ -57,8 +58,6 @@ CHECKED_TUPLES = 32
 WORTH_A_MIXTURE = 16
 """How many times as many tuples pay for this check."""
 SHOWN_OUTPUTS = 20
-ROUNDING = 64
-"""Units in the last place of 1 that rounding may add to the probability of a path."""
 MAX_TUPLES_WITHOUT_TRUST = 50_000
 """With at most this many tuples a user's verifier is evaluated on all of them, whatever flags it declares."""
 
@@ -141,13 +140,30 @@ class OutputLaw(Result):
     def excess(self, depth: int, tolerance: float, epsilon: float = FLOAT64) -> np.ndarray:
         """By how much every prefix is further from the target than rounding explains, [V^depth].
 
-        In floats |law(a) - p(a)| may be up to ``tolerance`` p(a) + 64 ``epsilon``, and 0 where p(a) = 0: a
-        forbidden path is never rounding.  In rationals nothing is allowed for.
+        In floats |law(a) - p(a)| may be up to ``tolerance`` p(a) + 64 ``epsilon``.  Where p(a) = 0 that is so
+        only if an output on the path has at most ``tolerance`` given any drafts: one that is rare because its
+        drafts are is not rounding.  In rationals nothing is allowed for.
         """
         difference, probs = np.abs(self.deviations(depth)), self.pair.numbers.target_path_probs[depth]
         if self.pair.is_exact:
             return difference
-        return difference - np.where(probs == 0, 0, tolerance * probs + ROUNDING * epsilon)
+        allowed = tolerance * probs + ROUNDING * epsilon
+        if (difference[probs == 0] > 0).any():
+            made = self._made_by_drafts(max(tolerance, ROUNDING * epsilon))
+            allowed[(probs == 0) & (made.prefix_law(depth) > 0)] = 0
+        return difference - allowed
+
+    def _made_by_drafts(self, threshold: float) -> "OutputLaw":
+        """What is left of R at forbidden outputs: those that some drafts make more often than this."""
+        kept: dict[float, OutputLaw] = self.__dict__.setdefault("_kept", {})
+        if threshold not in kept:
+            problem = Problem(self.verifier, self.pair, self.process)
+            enumerated, as_multisets, _ = _tuples_to_enumerate(problem)
+            chunks = enumerated.tuples(self.pair, 10_000, as_multisets)
+            evaluator = Evaluator.of(problem, enumerated)
+            summed, _ = _sum_outcomes(evaluator, self.pair, chunks, inf, forbidden_above=threshold)
+            kept[threshold] = OutputLaw(*problem, summed)
+        return kept[threshold]
 
     @cached_property
     def node_budgets(self) -> tuple[np.ndarray, ...]:
@@ -434,7 +450,12 @@ def _sum_outcomes(
     chunks: Iterable[DraftTuples],
     tolerance: float,
     epsilon: float = FLOAT64,
+    forbidden_above: float | None = None,
 ) -> tuple[tuple[np.ndarray, ...], Any]:
+    """R, and the probability of undefined outputs.
+
+    With ``forbidden_above`` R is what outputs add of target 0 that have more than this given their drafts.
+    """
     size, length = pair.vocab_size, pair.draft_length
     undefined = evaluator.zero
     masses = [
@@ -457,6 +478,9 @@ def _sum_outcomes(
                 if empty.any():
                     undefined = undefined + mass[empty].sum()
                 prefixes = tuples.prefixes[made, path_index[made], depth]
+                if forbidden_above is not None:
+                    forbidden = pair.numbers.target_path_probs[depth + 1].reshape(-1, size)[prefixes] == 0
+                    rows = np.where(forbidden & (stop[:, None] * rows > forbidden_above), rows, 0)
                 np.add.at(masses[depth], prefixes, mass[:, None] * rows)
     flat = tuple(mass.ravel() for mass in masses)
     if not pair.is_exact:

@@ -10,10 +10,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from spectheory.exact.certificate import Certificate, certificate_of
+from spectheory.exact.certificate import Certificate, FailedCertificate, certificate_of, failed_certificate
 from spectheory.exact.law import law_of
 from spectheory.foundation.arrays import Array
-from spectheory.foundation.errors import InvalidInputError, InvalidOutcomeError
+from spectheory.foundation.errors import InvalidInputError, InvalidOutcomeError, NotJudgedError
 from spectheory.foundation.extras import installed
 from spectheory.pairs.drafts import DraftProcess
 from spectheory.pairs.pair import ModelPair
@@ -77,6 +77,10 @@ class DoesNotRunError(InvalidInputError):
     """A verifier does not take a process without an enumerated pair, or fails in an arithmetic."""
 
 
+class RaisesError(DoesNotRunError):
+    """The code of a verifier raises on drafts in an arithmetic."""
+
+
 class _InArithmetic(Verifier):
     """A verifier that is given arrays of an arithmetic and answers in float64."""
 
@@ -107,7 +111,8 @@ def _refusals() -> Iterator[None]:
         is_fault = isinstance(error, InvalidOutcomeError) and error.__cause__ is None
         if is_fault and not isinstance(error, OtherArithmeticError):
             raise
-        raise DoesNotRunError(str(error)) from error
+        is_raised = isinstance(error, InvalidOutcomeError) and not isinstance(error, NotJudgedError)
+        raise (RaisesError if is_raised else DoesNotRunError)(str(error)) from error
 
 
 def certify_rounded(
@@ -138,5 +143,28 @@ def certify_rounded(
         again = law_of(problem, chunk_entries=few, tolerance=numbers.tolerance, epsilon=numbers.epsilon)
         check_same_law(problem, law.numbers, again.numbers, numbers.tolerance)
         drafted = Evaluator.of(problem, process).tuples(sampled_leaves(problem, VETTED_TUPLES))[1:]
-        check_answers(bound, tuple(map(numbers.array, drafted)), numbers.tolerance)
+        check_answers(bound, tuple(map(numbers.array, drafted)), numbers.tolerance, of_pair=True)
     return certificate_of(law, numbers.tolerance, numbers.epsilon, arithmetic)
+
+
+def judge_rounded(
+    verifier: Verifier, pair: ModelPair, process: DraftProcess, arithmetic: str
+) -> Certificate | FailedCertificate:
+    """``certify_rounded``, with a verdict on a user's verifier whose answers are no laws."""
+    try:
+        return certify_rounded(verifier, pair, process, arithmetic)
+    except InvalidOutcomeError as error:
+        if not isinstance(verifier, UserVerifier) or isinstance(error, NotJudgedError):
+            raise
+        return failed_rounded(verifier, pair, process, arithmetic, error)
+
+
+def failed_rounded(
+    verifier: UserVerifier, pair: ModelPair, process: DraftProcess, arithmetic: str, error: InvalidInputError
+) -> FailedCertificate:
+    """The certificate of an error of a verifier in floats; the arguments as in ``certify_rounded``."""
+    numbers, pair, process = ARITHMETICS[arithmetic], pair.to_float(), process.to_float()
+    problem = Problem(verifier.before_bind().bind(process), pair, process)
+    drafted = Evaluator.of(problem, process).tuples(sampled_leaves(problem))[1:]
+    arrays = tuple(map(numbers.array, drafted))
+    return failed_certificate(problem, error, arithmetic, arrays, numbers.tolerance)

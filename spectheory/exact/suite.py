@@ -7,7 +7,7 @@ known-wrong verifier of ``spectheory.defects`` from the lossless verifiers.
 
 import logging
 import math
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
@@ -19,10 +19,22 @@ from zlib import crc32
 import numpy as np
 
 from spectheory import instances
-from spectheory.exact.certificate import Certificate, certify, drafts_in_words, tolerance_text
+from spectheory.exact.certificate import (
+    Certificate,
+    FailedCertificate,
+    drafts_in_words,
+    judge,
+    tolerance_text,
+)
 from spectheory.exact.law import output_law
 from spectheory.exact.proof.check import proved_shapes
-from spectheory.exact.rounded import ARITHMETICS, DoesNotRunError, certify_rounded
+from spectheory.exact.rounded import (
+    ARITHMETICS,
+    DoesNotRunError,
+    RaisesError,
+    failed_rounded,
+    judge_rounded,
+)
 from spectheory.foundation.documents import count_text, decimal_text, to_json
 from spectheory.foundation.errors import InvalidInputError, InvalidOutcomeError
 from spectheory.foundation.results import Result, Templates, no_verdict
@@ -43,7 +55,7 @@ from spectheory.pairs.drafts import (
 from spectheory.pairs.pair import ModelPair
 from spectheory.verification.defective import defects
 from spectheory.verification.resolve import find_verifier
-from spectheory.verification.verifier import UserVerifier, Verifier
+from spectheory.verification.verifier import UserVerifier, Verifier, own_kind
 
 _log = logging.getLogger(__name__)
 
@@ -136,8 +148,8 @@ class CaseVerdict:
     Attributes:
         case: the name of the case with its draft process.
         is_lossless: on this pair.
-        total_variation: of the completed output from the target.
-        block_efficiency: tokens per target call.
+        total_variation: of the completed output from the target; ``None`` where the verifier fails.
+        block_efficiency: tokens per target call; ``None`` where the verifier fails.
         arithmetic: in which the law was computed.
     """
 
@@ -148,7 +160,7 @@ class CaseVerdict:
     arithmetic: str
 
     @staticmethod
-    def of(case: SuiteCase, found: Certificate) -> "CaseVerdict":
+    def of(case: SuiteCase, found: Certificate | FailedCertificate) -> "CaseVerdict":
         return CaseVerdict(
             str(case), found.is_valid, found.total_variation, found.block_efficiency, found.arithmetic
         )
@@ -197,8 +209,8 @@ class SuiteCertificate(Result):
         verifier, source: its name and where it is from.
         verdicts: one per judged case.
         reruns: of cases that were judged again in floats, with the verifier as ``simulate`` binds it.
-        counterexample: the certificate of the first case on which the verifier is not lossless; the cases of
-            the standard suite are sorted by size.
+        counterexample: the certificate of the first of ``failures``; the cases of the standard suite are
+            sorted by size.
         refused: the reason of the verifier for every case that it refuses.
         scope: what the verdict has looked at.
         random: the random pairs among the cases, where none of them failed.
@@ -209,7 +221,7 @@ class SuiteCertificate(Result):
     source: str
     verdicts: tuple[CaseVerdict, ...]
     reruns: tuple[CaseVerdict, ...]
-    counterexample: Certificate | None
+    counterexample: Certificate | FailedCertificate | None
     refused: Mapping[str, str]
     scope: Scope
     random: RandomPairs | None = None
@@ -246,9 +258,11 @@ class SuiteCertificate(Result):
         if self.is_lossless:
             found = f"lossless on {cases}"
         else:
-            worst = max(self.failures, key=lambda verdict: round(float(verdict.total_variation), 9))
+            fails = [verdict for verdict in self.failures if verdict.total_variation is None]
+            worst = max(fails or self.failures, key=lambda v: round(float(v.total_variation or 0), 9))
+            off = "it fails" if fails else f"total variation {decimal_text(worst.total_variation)}"
             found = (
-                f"NOT lossless, total variation {decimal_text(worst.total_variation)} on {worst.case} "
+                f"NOT lossless, {off} on {worst.case} "
                 f"({worst.arithmetic}); {len({verdict.case for verdict in self.failures})} of {cases} failed"
             )
         drafts = f"{self.scope.processes_text()} drafts"
@@ -329,7 +343,7 @@ def certify_suite(
 
     Raises:
         InvalidInputError: the verifier is not one, or its ``bind`` refuses every case.
-        InvalidOutcomeError: the verifier fails, or does not return conditional laws.
+        NotJudgedError: user code fails before it is asked about drafts, or on rationals alone.
 
     Example:
         >>> from spectheory.verification.defective import defects
@@ -352,7 +366,7 @@ def certify_suite(
             progress(number, total)
         _log.info("%s: case %d of %d, %s", judged.name, number + 1, total, case.name)
         run.judge(case)
-        if stop_at_first and run.counterexample is not None:
+        if stop_at_first and run.failed:
             break
     if progress is not None:
         progress(total, total)
@@ -371,18 +385,23 @@ class _Run:
         self.judged: list[SuiteCase] = []
         self.verdicts: list[CaseVerdict] = []
         self.reruns: list[CaseVerdict] = []
-        self.counterexample: Certificate | None = None
+        self.counterexample: Certificate | FailedCertificate | None = None
+        self.wrong_again: Certificate | FailedCertificate | None = None
+        self.raised: list[tuple[SuiteCase, RaisesError]] = []
         self.refused: dict[str, str] = {}
         self.left_out: Counter[tuple[str, str]] = Counter()
-        self.shapes: defaultdict[str, set[tuple[int, int, int]]] = defaultdict(set)
         self.assumed: dict[str, None] = {}
         self.names: dict[str, None] = {}
 
+    @property
+    def failed(self) -> bool:
+        return self.counterexample is not None or self.wrong_again is not None
+
     def judge(self, case: SuiteCase) -> None:
         try:
-            found = certify(self.verifier, case.pair, drafts=case.process, with_optimum=False)
-        except InvalidOutcomeError:
-            raise
+            found = judge(self.verifier, case.pair, case.process, with_optimum=False)
+        except InvalidOutcomeError as error:
+            raise own_kind(error)(f"on {case}: {error}") from error.__cause__
         except InvalidInputError:
             try:  # asks again, since only a refusal to bind is recorded
                 self.verifier.bind(case.process, case.pair)
@@ -394,7 +413,10 @@ class _Run:
         self.names[found.verifier] = None
         self.verdicts.append(CaseVerdict.of(case, found))
         self.assumed |= dict.fromkeys(found.scope.assumed)
-        self._note(found)
+        if not found.is_valid and self.counterexample is None:
+            self.counterexample = found
+        if isinstance(found, FailedCertificate):
+            return
         number = crc32(str(case).encode())
         left_out = IN_TORCH[number % 2]
         if case.process.count_tuples(case.pair) <= MAX_RERUN and number % self.one_in == 0:
@@ -404,19 +426,33 @@ class _Run:
 
     def _rerun(self, case: SuiteCase, name: str) -> None:
         try:
-            found = certify_rounded(self.verifier, case.pair, case.process, name)
+            found = judge_rounded(self.verifier, case.pair, case.process, name)
         except DoesNotRunError as error:
-            self.left_out[name, str(error)] += 1
+            if name == "float64" and isinstance(error, RaisesError):
+                self.raised.append((case, error))
+            else:
+                self.left_out[name, str(error)] += 1
             return
-        self.reruns.append(CaseVerdict.of(case, found))
-        self.shapes[name].add(_shape_of(case))
-        self._note(found)
+        self._add_rerun(case, found)
 
-    def _note(self, found: Certificate) -> None:
-        if not found.is_valid and self.counterexample is None:
-            self.counterexample = found
+    def _add_rerun(self, case: SuiteCase, found: Certificate | FailedCertificate) -> None:
+        self.reruns.append(CaseVerdict.of(case, found))
+        if not found.is_valid and self.wrong_again is None:
+            self.wrong_again = found
+
+    def _count_raised(self) -> None:
+        """Count what a verifier raises on float64 as a failure, if it takes these on other drafts."""
+        takes_floats = any(verdict.arithmetic == "float64" for verdict in self.reruns)
+        for case, error in self.raised:
+            # What ``bind`` returns without a pair may need one.
+            if takes_floats and isinstance(self.verifier, UserVerifier) and not self.verifier.may_need_pair:
+                failed = failed_rounded(self.verifier, case.pair, case.process, "float64", error)
+                self._add_rerun(case, failed)
+            else:
+                self.left_out["float64", str(error)] += 1
 
     def result(self, drawn: Collection[SuiteCase], seed: int) -> SuiteCertificate:
+        self._count_raised()
         names = {str(case) for case in drawn}
         random = [verdict.is_lossless for verdict in self.verdicts if verdict.case in names]
         failed = [verdict for verdict in self.reruns if verdict.case in names and not verdict.is_lossless]
@@ -426,7 +462,7 @@ class _Run:
             self.verifier.source,
             tuple(self.verdicts),
             tuple(self.reruns),
-            self.counterexample,
+            self.wrong_again if self.counterexample is None else self.counterexample,
             self.refused,
             self._scope(),
             RandomPairs(len(random), seed, RANDOM_LAW) if random and all(random) and not failed else None,
@@ -442,10 +478,13 @@ class _Run:
         for (name, reason), count in self.left_out.items():
             refused.append(f"{name} on {count_text(count, 'case')}: {reason}")
         refused += [f"{name}: not asked for" for name in ARITHMETICS if name not in self.arithmetics]
-        shapes = tuple(dict.fromkeys(map(_shape_of, self.judged)))
-        for name, seen in self.shapes.items():
-            if len(seen) < len(shapes):
-                refused.append(f"{name} at {len(shapes) - len(seen)} of {count_text(len(shapes), 'shape')}")
+        random = [case for case in self.judged if case.name.startswith(RANDOM_NAMES)]
+        shape_of = {str(case): _shape_of(case) for case in random or self.judged}
+        shapes = tuple(dict.fromkeys(shape_of.values()))
+        for name in counts:
+            seen = {shape_of.get(verdict.case) for verdict in self.reruns if verdict.arithmetic == name}
+            if missing := len(set(shapes) - seen):
+                refused.append(f"{name} at {missing} of {count_text(len(shapes), 'shape')}")
         return Scope(
             " and ".join(map(_in_words, first)) + (f", again in {', '.join(again)}" if again else ""),
             "; ".join(f"{name} {_tolerance(name)}" for name in ARITHMETICS if name in {*first, *counts})
@@ -512,10 +551,9 @@ def standard_suite(processes: Collection[str] = ("iid",), quick: bool = False) -
 @cache
 def _suite_of(processes: frozenset[str], quick: bool) -> tuple[SuiteCase, ...]:
     """The cases, cached, so that verifiers share the computations on a pair."""
-    pairs = standard_pairs() | _corners() | _alike()
     cases = [
         (count, SuiteCase(name, pair, process))
-        for number, (name, pair) in enumerate((pairs if quick else _suite_pairs()).items())
+        for number, (name, pair) in enumerate((_quick_pairs() if quick else _suite_pairs()).items())
         for process in _drafted(pair, processes, number)
         for count in [process.count_tuples(pair)]
         if count <= (QUICK_TUPLES if quick else _most_tuples(name, process))
@@ -546,9 +584,10 @@ def _corners() -> dict[str, ModelPair]:
 def _alike() -> dict[str, ModelPair]:
     """A pair, and pairs with other rows at one depth of one model: a kept answer is wrong for them.
 
-    They differ little, so that a key of rounded rows is the same.
+    They differ little, so that a key of rounded rows is the same.  Every residual has two tokens: the one of
+    a single token is a point mass, and the same for all of them.
     """
-    first = instances.random_rational(400, 2, 2, zero_probability=0, equal_row_probability=0)
+    first = _without_zeros(487, 3, 2)
     found = {"alike-L2": first}
     for model in ("target", "draft"):
         levels = getattr(first, model)
@@ -557,6 +596,23 @@ def _alike() -> dict[str, ModelPair]:
             both = {"target": first.target, "draft": first.draft} | {model: changed}
             found[f"alike_but_{model}_{depth}-L2"] = ModelPair(**both, vocab=first.vocab)
     return found
+
+
+def _without_zeros(seed: int, vocab_size: int, length: int) -> ModelPair:
+    """A random pair on which every token may be drafted, accepted and rejected."""
+    return instances.random_rational(seed, vocab_size, length, zero_probability=0, equal_row_probability=0)
+
+
+@cache
+def _quick_pairs() -> dict[str, ModelPair]:
+    # The other pairs of three drafted tokens have two deterministic models, those of two tokens and two
+    # drafted ones rows that are certain, or the same after every token.
+    full = {f"random_seed{n}_V2-L{length}": _without_zeros(n, 2, length) for n, length in ((6, 2), (4, 3))}
+    return standard_pairs() | _corners() | _alike() | full
+
+
+RANDOM_NAMES = ("random_", "shape_", "full_", "tiny_", "alike")
+"""How the names of random pairs begin: only these show how a verifier does at every place of a shape."""
 
 
 @cache

@@ -25,7 +25,11 @@ class EnumerationTooLargeError(InvalidInputError):
 
 
 class InvalidOutcomeError(InvalidInputError):
-    """A verifier returned something that is not a conditional law."""
+    """A verifier raised on drafts that it was given, or returned something that is not a conditional law."""
+
+
+class NotJudgedError(InvalidOutcomeError):
+    """An import or ``bind`` fails, a declaration is false, an answer is in another arithmetic: no verdict."""
 
 
 class MissingDependencyError(InvalidInputError, ImportError):

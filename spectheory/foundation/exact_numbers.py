@@ -47,6 +47,17 @@ def _as_fmpq(value: Any) -> fmpq:
     return fmpq(number.numerator, number.denominator)
 
 
+def without_whole_floats(array: np.ndarray) -> np.ndarray:
+    """An array of objects whose floats 0.0 and 1.0 are integers: Python divides the integers 0/1 to 0.0.
+
+    Other floats, as 1/3 of integers, are rounded, and stay.
+    """
+    return _mapped(lambda value: int(value) if type(value) in FLOATS and value in (0, 1) else value, array)
+
+
+FLOATS = (float, np.float64)
+
+
 def to_fractions(array: np.ndarray) -> np.ndarray:
     """Exact rationals of either kind to Fractions, elementwise.
 

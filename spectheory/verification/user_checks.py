@@ -11,9 +11,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from spectheory.foundation.arrays import Array, first_true, namespace, zeros_like
-from spectheory.foundation.errors import InvalidInputError, InvalidOutcomeError
-from spectheory.foundation.exact_numbers import float_tolerance
+from spectheory.foundation.arrays import Array, first_true, namespace, take_token, zeros_like
+from spectheory.foundation.errors import InvalidInputError, InvalidOutcomeError, NotJudgedError
+from spectheory.foundation.exact_numbers import float_tolerance, is_exact
 from spectheory.foundation.private_copies import PrivateCopy
 from spectheory.pairs.contexts import numbered_context
 from spectheory.pairs.drafts import DraftProcess
@@ -32,6 +32,8 @@ FIRST_SIZES, BATCH_SIZES = 8, 32
 size up to 32: a suite about all of them."""
 BESIDE_OTHERS = 8
 """So many tuples are asked about beside the same drafts of three other models: a batch of at most 32."""
+ROUNDING = 64
+"""Units in the last place of 1 that rounding may add to the probability of an output."""
 REPEATS = 6
 """A call is made so many times more before a difference is put down to anything but random numbers."""
 RANDOM = "the same call gives different outcomes, from internal state or random numbers"
@@ -46,12 +48,17 @@ def check_function_of_inputs(problem: Problem, leaves: np.ndarray, tolerance: fl
     is_of_pair = getattr(problem.verifier, "unbound", None) is not None
     for bound in getattr(problem.verifier, "on_models", ()):
         if isinstance(bound, UserVerifier):
-            check_beside_other_rows(bound, drafted, tolerance)
-    return check_answers(problem.verifier, drafted, tolerance, takes_other_rows=not is_of_pair)
+            check_beside_other_rows(bound, drafted, tolerance, of_pair=True)
+    return check_answers(problem.verifier, drafted, tolerance, takes_other_rows=not is_of_pair, of_pair=True)
 
 
 def check_answers(
-    verifier: Verifier, drafted: Sequence[Array], tolerance: float, *, takes_other_rows: bool = True
+    verifier: Verifier,
+    drafted: Sequence[Array],
+    tolerance: float,
+    *,
+    takes_other_rows: bool = True,
+    of_pair: bool = False,
 ) -> Callable[[], None]:
     """Refuse a verifier whose answer depends on anything but the drafted paths and the rows on them.
 
@@ -72,6 +79,7 @@ def check_answers(
         drafted: paths [N, K, L], target rows [N, K, L+1, V] and draft rows [N, K, L, V], of numpy or torch.
         tolerance: in floats, the largest difference of two equal probabilities.
         takes_other_rows: whether the verifier takes rows of other models.
+        of_pair: whether they are of an enumerated pair, on which rare drafts may miss a law by more.
 
     Returns:
         The second evaluation once more, to be called when the law was summed: an answer that changed later.
@@ -83,7 +91,7 @@ def check_answers(
     given = verifier.lend(*drafted)
 
     def answer(lent: Sequence[PrivateCopy]) -> _Answer:
-        return _answers(verifier, [lent], tolerance)[0]
+        return _answers(verifier, [lent], tolerance, of_pair)[0]
 
     def check(answer: _Answer, tuples: Any, fault: str) -> None:
         differs = _differs(first, answer, tuples, tolerance)
@@ -115,7 +123,9 @@ def check_answers(
     parts = [slice(number, number + 1) for number in range(min(count, ASKED_ALONE))]
     parts += [xp.concat([order[:1], order]), *((order[:middle], order[middle:]) if count > 1 else ())]
     batches = [verifier.lend(*(array[part] for array in drafted)) for part in parts]
-    for part, batch, found in zip(parts, batches, _answers(verifier, batches, tolerance), strict=True):
+    for part, batch, found in zip(
+        parts, batches, _answers(verifier, batches, tolerance, of_pair), strict=True
+    ):
         if _differs(first, found, part, tolerance).any():
             fault = "its answer for one tuple of drafts depends on the other tuples of the batch"
             check(answer(verifier.lend(*(copy.ours for copy in batch))), part, fault)
@@ -131,11 +141,13 @@ def check_answers(
         fault = f"its answer for one tuple of drafts depends on the size of its batch, here {size}"
         check(answer(verifier.lend(*(array[part] for array in drafted))), part, fault)
     if takes_other_rows:
-        check_beside_other_rows(verifier, drafted, tolerance)
+        check_beside_other_rows(verifier, drafted, tolerance, of_pair)
     return lambda: check_again(verifier.lend(*drafted))
 
 
-def check_beside_other_rows(verifier: UserVerifier, drafted: Sequence[Array], tolerance: float) -> None:
+def check_beside_other_rows(
+    verifier: UserVerifier, drafted: Sequence[Array], tolerance: float, of_pair: bool
+) -> None:
     """Refuse a verifier whose answer depends on the rows of the other tuples of its batch, or of before.
 
     The same drafts have the rows of three other models: all of them are others, those behind the first
@@ -156,7 +168,7 @@ def check_beside_other_rows(verifier: UserVerifier, drafted: Sequence[Array], to
             fresh = verifier.bound_anew()
             if not isinstance(fresh, UserVerifier):  # a published one, which bind did not return before
                 continue
-            (answer,) = _answers(fresh, [fresh.lend(paths, target, draft)], tolerance)
+            (answer,) = _answers(fresh, [fresh.lend(paths, target, draft)], tolerance, of_pair)
         except InvalidInputError:  # it takes no other rows: what it says of those of the pair is judged
             continue
         alone.append((target, draft, answer))
@@ -164,7 +176,7 @@ def check_beside_other_rows(verifier: UserVerifier, drafted: Sequence[Array], to
         return
     targets, drafts, answers = zip(*alone, strict=True)
     batch = verifier.lend(xp.concat([paths] * len(alone)), xp.concat(targets), xp.concat(drafts))
-    (together,) = _answers(verifier, [batch], tolerance)
+    (together,) = _answers(verifier, [batch], tolerance, of_pair)
     for number, answer in enumerate(answers):
         differs = _differs(together, answer, slice(number * count, (number + 1) * count), tolerance)
         if differs.any():
@@ -272,6 +284,23 @@ def _made_stops(outcome: Outcome) -> Iterator[tuple[Array, Array]]:
         yield tuple(xp.asarray(part, device=device) for part in (picked // lengths, picked % lengths))
 
 
+def first_failure(
+    verifier: UserVerifier, drafted: Sequence[Array], tolerance: float
+) -> tuple[list[list[int]], InvalidOutcomeError] | None:
+    """The first tuple of drafts on which a verifier fails when it is asked about it alone, and the error.
+
+    Args:
+        verifier, drafted, tolerance: as in ``check_answers``.
+    """
+    for number in range(len(drafted[0])):
+        one = verifier.lend(*(array[number : number + 1] for array in drafted))
+        try:
+            _answers(verifier, [one], tolerance, of_pair=True)
+        except InvalidOutcomeError as error:
+            return drafted[0][number].tolist(), error
+    return None
+
+
 def check_same_law(
     problem: Problem, masses: Sequence[np.ndarray], again: Sequence[np.ndarray], tolerance: float
 ) -> None:
@@ -289,7 +318,7 @@ def check_declarations(problem: Problem, leaves: np.ndarray, tolerance: float) -
     """Refuse a verifier whose ``single_path`` or ``exchangeable`` a sample of tuples contradicts.
 
     Raises:
-        InvalidOutcomeError: the text names the declaration and the drafts that contradict it.
+        NotJudgedError: the text names the declaration and the drafts that contradict it.
     """
     verifier, pair, process = problem
 
@@ -301,7 +330,7 @@ def check_declarations(problem: Problem, leaves: np.ndarray, tolerance: float) -
     def check(declared: str, others: list[TupleLaw], found: Callable[[int], str]) -> None:
         number = _first_difference(whole, others, float_tolerance(pair, tolerance))
         if number is not None:
-            raise InvalidOutcomeError(
+            raise NotJudgedError(
                 f"verifier {verifier.name!r} declares {declared} = True, but its law for the drafts "
                 f"{_paths(pair, leaves[number])} {found(number)}; leave the declaration out"
             )
@@ -349,8 +378,25 @@ class _Answer(NamedTuple):
     joint: dict[tuple[int, int], Array]
 
 
+def _slack(lent: Sequence[PrivateCopy], tolerance: float, of_pair: bool) -> Array:
+    """By how much an answer may miss a law given each tuple of drafts, [N]; more for rare ones of a pair.
+
+    Given drafts of probability P an error e moves the output by e P.  On texts of models all drafts are rare,
+    and nothing is allowed for.
+    """
+    paths, draft_rows = lent[0].ours, lent[2].ours
+    xp = namespace(draft_rows)
+    if not of_pair or is_exact(draft_rows):
+        return xp.full((len(paths),), tolerance, dtype=xp.float64, device=paths.device)
+    is_token = paths >= 0
+    drafted = xp.where(is_token, take_token(draft_rows, xp.where(is_token, paths, 0)), 1)
+    probs = xp.prod(xp.astype(drafted, xp.float64).reshape(len(paths), -1), axis=-1)
+    least = ROUNDING * float(xp.finfo(draft_rows.dtype).eps)
+    return xp.where(probs * tolerance < least, least / xp.where(probs > 0, probs, least), tolerance)
+
+
 def _answers(
-    verifier: UserVerifier, batches: Sequence[Sequence[PrivateCopy]], tolerance: float
+    verifier: UserVerifier, batches: Sequence[Sequence[PrivateCopy]], tolerance: float, of_pair: bool
 ) -> list[_Answer]:
     """The outcomes of several batches, checked to be conditional laws.
 
@@ -358,12 +404,13 @@ def _answers(
     stop first.
     """
     outcomes = [verifier.ask(lent) for lent in batches]
-    for outcome, lent in zip(outcomes, batches, strict=True):
-        check_stop_probs(verifier, outcome, lent[0].ours, tolerance)
+    slacks = [_slack(lent, tolerance, of_pair) for lent in batches]
+    for outcome, lent, slack in zip(outcomes, batches, slacks, strict=True):
+        check_stop_probs(verifier, outcome, lent[0].ours, slack)
     answers = [_Answer(outcome.stop_probs, {}) for outcome in outcomes]
     stops = list(np.ndindex(*outcomes[0].stop_probs.shape[1:]))
     for stop in stops if len(batches) == 1 else reversed(stops):
-        for outcome, lent, answer in zip(outcomes, batches, answers, strict=True):
+        for outcome, lent, slack, answer in zip(outcomes, batches, slacks, answers, strict=True):
             paths, target_rows = lent[0].ours, lent[1].ours
             prob, xp = outcome.stop_probs[:, *stop], namespace(paths)
             made = prob != 0
@@ -372,7 +419,7 @@ def _answers(
             rows = outcome.correction(
                 *(xp.zeros((len(paths),), dtype=xp.int64, device=paths.device) + n for n in stop)
             )
-            check_correction_rows(verifier, rows[made], prob[made], target_rows.shape[-1], tolerance)
+            check_correction_rows(verifier, rows[made], prob[made], target_rows.shape[-1], slack[made])
             # Where the stop is not made the row may be anything, and not even a number to be multiplied.
             rows = namespace(rows).where(made[:, None], rows, zeros_like(prob)[:, None])
             answer.joint[stop] = rows * prob[:, None]
@@ -397,7 +444,7 @@ def _laws(evaluator: Evaluator, leaves: np.ndarray, tolerance: float) -> list[Tu
     """The law of the output given each tuple of drafts, whichever path a shared prefix is credited to."""
     tuples = evaluator.tuples(leaves)
     assert isinstance(evaluator.verifier, UserVerifier)
-    answer = _answers(evaluator.verifier, [evaluator.verifier.lend(*tuples[1:])], tolerance)[0]
+    answer = _answers(evaluator.verifier, [evaluator.verifier.lend(*tuples[1:])], tolerance, of_pair=True)[0]
     laws: list[TupleLaw] = [defaultdict(lambda: evaluator.zero) for _ in leaves]
     for (path_index, length), joint in answer.joint.items():
         for number in np.flatnonzero(answer.stop_probs[:, path_index, length] != 0):

@@ -37,8 +37,14 @@ from spectheory.foundation.arrays import (
 )
 from spectheory.foundation.beside import printed_beside
 from spectheory.foundation.documents import count_text
-from spectheory.foundation.errors import InvalidInputError, InvalidOutcomeError, text_of
-from spectheory.foundation.exact_numbers import fractions_if_exact, is_exact, to_flint
+from spectheory.foundation.errors import InvalidInputError, InvalidOutcomeError, NotJudgedError, text_of
+from spectheory.foundation.exact_numbers import (
+    fractions_if_exact,
+    is_exact,
+    to_flint,
+    to_fraction,
+    without_whole_floats,
+)
 from spectheory.foundation.private_copies import PrivateCopy
 from spectheory.foundation.validation import check_count, unknown_name
 from spectheory.pairs.drafts import ALL_PROCESSES, ANY_PROCESS, SAMPLED_PROCESSES, DraftProcess
@@ -237,8 +243,11 @@ _BOOLEANS = ("single_path", "exact", "exchangeable", "lossless")
 _METHODS = ("bind", "modified_target_rows")
 
 
-class OtherArithmeticError(InvalidOutcomeError):
-    """A verifier returned an array of another library or precision than it was given."""
+PACKAGE = str(Path(__file__).parents[1])
+
+
+class OtherArithmeticError(NotJudgedError):
+    """A verifier returned an array of another library or precision than the rows, or floats for rationals."""
 
 
 class UserVerifier(Verifier):
@@ -304,7 +313,7 @@ class UserVerifier(Verifier):
             changed = _attributes_of_classes(self.user_object).items() - before.items()
         if changed:
             name = sorted(str(attribute) for _, attribute in dict(changed))[0]
-            raise InvalidOutcomeError(
+            raise NotJudgedError(
                 f"bind of verifier {self.name!r} changes {name} of its class, for all verifiers that are "
                 f"bound later; keep it in the object that bind returns{defined_at(bind)}"
             )
@@ -324,6 +333,11 @@ class UserVerifier(Verifier):
         if self.unbound is None or self.process is None:
             return self
         return self.unbound.before_bind().bind(self.process)
+
+    @property
+    def may_need_pair(self) -> bool:
+        """Whether user code is bound to a pair."""
+        return self._as_it_was is not None
 
     def before_bind(self) -> UserVerifier:
         """The verifier with a copy of the object as it was, where it has a ``bind``, which may change it."""
@@ -420,19 +434,19 @@ class UserVerifier(Verifier):
             kind = OtherArithmeticError if type(array) in (np.ndarray, *_tensors()) else InvalidOutcomeError
             raise kind(
                 f"verifier {self.name!r} returned {what} as {type(array).__name__}; expected "
-                f"{type(like).__name__}, the kind of array that it was given{defined_at(returned_by)}"
+                f"{type(like).__name__}, the kind of array that it was given{self._place(returned_by)}"
             )
         dense = getattr(array, "layout", None) in (None, getattr(like, "layout", None))
         if not dense or getattr(array, "device", None) != getattr(like, "device", None):
             raise InvalidOutcomeError(
                 f"verifier {self.name!r} returned {what} as a tensor of layout {array.layout} on device "
-                f"{array.device}; expected those of the rows{defined_at(returned_by)}"
+                f"{array.device}; expected those of the rows{self._place(returned_by)}"
             )
         if tuple(array.shape) != shape:
             entry = "path and length" if what == "stop_probs" else "token"
             raise InvalidOutcomeError(
                 f"verifier {self.name!r} returned {what} of shape {tuple(array.shape)}; expected {shape}, "
-                f"the leading axes it was given and one entry per {entry}{defined_at(returned_by)}"
+                f"the leading axes it was given and one entry per {entry}{self._place(returned_by)}"
             )
         with users_code(f"copying the {what} of verifier {self.name!r}", returned_by):
             return PrivateCopy.returned(array)
@@ -448,23 +462,31 @@ class UserVerifier(Verifier):
         """The array, checked for its precision; rationals are python-flint's, 0 where not ``made``."""
 
         def refused(found: str, expected: str, kind: type[Exception] = InvalidOutcomeError) -> Exception:
-            place = defined_at(returned_by)
+            place = self._place(returned_by)
             return kind(f"verifier {self.name!r} returned {what} {found}; expected {expected}{place}")
 
         if not holds_numbers(numbers):
             kinds = {type(entry).__name__ for entry in numbers.flat} if is_exact(numbers) else {numbers.dtype}
             raise refused(f"with entries of type {', '.join(map(str, kinds))}", "probabilities")
         if is_exact(like):
-            if holds_formal_numbers(like) or (is_exact(numbers) and set(map(type, numbers.flat)) <= {fmpq}):
+            if (
+                is_exact(numbers)
+                and set(map(type, numbers.flat)) <= {fmpq}
+                and not holds_formal_numbers(like)
+            ):
                 return numbers
+            numbers = without_whole_floats(numbers.astype(object))
+            if holds_formal_numbers(like):  # which compute with the rationals that user code is given
+                return numbers if self._number is fmpq else _without_flint(numbers)
             if made is not None:  # elsewhere the row may be anything, and need not be rational
                 numbers = np.where(made[..., None], numbers, 0)
             try:
                 return to_flint(numbers.astype(object))
             except TypeError as error:
-                raise InvalidOutcomeError(
-                    f"verifier {self.name!r} left exact arithmetic on an exact pair ({error}); compute with "
-                    f"the entries it is given, or set its attribute exact = False{defined_at(returned_by)}"
+                raise OtherArithmeticError(
+                    f"verifier {self.name!r} left exact arithmetic on an exact pair: its {what} have a float "
+                    f"that is rounded ({error}); compute with the entries it is given, divide no integers by "
+                    f"integers, or set its attribute exact = False{self._place(returned_by)}"
                 ) from None
         if is_exact(numbers):
             return numbers.astype(like.dtype)
@@ -474,6 +496,15 @@ class UserVerifier(Verifier):
             found, expected = f"of type {numbers.dtype}", f"{like.dtype}, the type of the rows it was given"
             raise refused(found, expected, OtherArithmeticError)
         return numbers
+
+    def _place(self, returned_by: Callable[..., Any]) -> str:
+        """Where the user's function begins that an answer is from; ``outcome`` for one of the package."""
+        own = getattr(self.user_object, "function", None)  # of ``per_sample``
+        for function in (returned_by, own, self.user_object.outcome):
+            place = defined_at(function)
+            if place and not place.startswith(f" ({PACKAGE}"):
+                return place
+        return ""
 
     def _declared(self, attribute: str, kind: type, expected: str) -> Any:
         value = getattr(self.user_object, attribute, getattr(Verifier, attribute))
@@ -508,7 +539,8 @@ def users_code(
         may_refuse: whether ``InvalidInputError`` passes through, as from ``bind``.
 
     Raises:
-        InvalidOutcomeError: the code raised anything but Ctrl-C; the original is the cause.
+        InvalidOutcomeError: the code raised anything but Ctrl-C; the original is the cause.  Where it may
+            refuse, it was not asked about drafts, and the error is a ``NotJudgedError``.
         InvalidInputError: the code raised it.
     """
     try:
@@ -521,14 +553,14 @@ def users_code(
         if isinstance(error, InvalidInputError):
             if may_refuse:
                 raise
-            raise _own_kind(error)(f"{what} failed: {text_of(error)}{place}") from error
+            raise own_kind(error)(f"{what} failed: {text_of(error)}{place}") from error
         said = text_of(error)
-        raise InvalidOutcomeError(
+        raise (NotJudgedError if may_refuse else InvalidOutcomeError)(
             f"{what} failed: {type(error).__name__}{said and ': '}{said}{place}"
         ) from error
 
 
-def _own_kind(error: InvalidInputError) -> type[InvalidInputError]:
+def own_kind(error: InvalidInputError) -> type[InvalidInputError]:
     """The first class of an error that is this package's own and made from a text alone."""
     return next(
         kind
@@ -547,11 +579,10 @@ def users_line(error: BaseException) -> str:
     """`` (FILE, line N)``, the innermost line of a traceback that is not this package's or a library's."""
     if isinstance(error, SyntaxError) and error.filename:
         return f" ({error.filename}, line {error.lineno})"
-    package = str(Path(__file__).parents[1])
     frames = [
         frame
         for frame in extract_tb(error.__traceback__)
-        if not frame.filename.startswith((package, sys.prefix, sys.base_prefix, "<frozen"))
+        if not frame.filename.startswith((PACKAGE, sys.prefix, sys.base_prefix, "<frozen"))
     ]
     return f" ({frames[-1].filename}, line {frames[-1].lineno})" if frames else ""
 
@@ -613,6 +644,10 @@ def check_name(name: str, whose: str, longest: int = LONGEST_NAME) -> str:
             f"at an end and =, +, - or @ in front, since verdicts begin with it; got {name[: 2 * longest]!r}"
         )
     return name
+
+
+def _without_flint(array: np.ndarray) -> np.ndarray:
+    return np.frompyfunc(lambda value: to_fraction(value) if type(value) is fmpq else value, 1, 1)(array)
 
 
 def _own_name(user_object: Any) -> str:

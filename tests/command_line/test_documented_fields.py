@@ -31,6 +31,7 @@ RUNS: dict[str, list[list[str]]] = {
     "certify": [
         [*ONE_TOKEN, "spectheory.verification.defective.acceptance_rules:SwappedModels"],
         [*ONE_TOKEN, "token,block"],
+        [*ONE_TOKEN, "wrong_verifiers:RaisesOnLast"],
         ["--suite", "standard", "--verifier", "spectr_gbv"],
         ["--suite", "standard", "--quick", "--cases", "1", "--verifier", "kseq"],
     ],
@@ -152,7 +153,8 @@ def test_everything_printed_is_defined(
     found, shown = set(), set()
     for run in RUNS[command]:
         arguments = [word for name in run for word in places.get(name, [name])]
-        code = 1 if "SwappedModels" in " ".join(run) or {"spectr_gbv", "RESULT"} & {*run} else 0
+        is_wrong = re.search("SwappedModels|RaisesOnLast", " ".join(run))
+        code = 1 if is_wrong or {"spectr_gbv", "RESULT"} & {*run} else 0
         found |= set(fields(run_json(capsys, command, *arguments, code=code, whole=True)))
         Path(*places["MERGED"]).unlink(missing_ok=True)
         assert main([command, *arguments]) == code

@@ -173,6 +173,7 @@ def test_document_of_an_exact_certificate() -> None:
         "worst_path": None,
         "counterexample": None,
         "antichain_violation": None,
+        "failure": None,
         "scope": {
             "arithmetic": "exact",
             "tolerance": "none",

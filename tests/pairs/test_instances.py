@@ -1,6 +1,7 @@
 """Named and random pairs: what their names and docstrings say of them."""
 
 from fractions import Fraction
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -30,6 +31,24 @@ def test_named_pairs_are_exact_at_every_length(name: str) -> None:
         assert pair.draft_length == length
         assert all((level.sum(axis=1) == 1).all() for level in levels(pair))
     assert is_equal(instances.NAMED[name](3).truncate(2), instances.NAMED[name](2))
+
+
+@pytest.mark.parametrize(
+    ("make", "length"),
+    [
+        (instances.two_token, 2), (instances.three_token_reversed, 2), (instances.equal_models, 2),
+        (instances.disjoint_supports, 2), (instances.point_masses, 2), (instances.two_residual_tokens, 2),
+        (instances.partial_overlap, 2), (instances.sticky_chain, 2), (instances.uniform_equal, 1),
+        (instances.rarely_drafted, 1),
+        (partial(instances.bernoulli, "1/4", "1/2"), 1), (partial(instances.uniform, 4, 2), 1),
+    ],
+    ids=lambda value: getattr(value, "__name__", ""),
+)  # fmt: skip
+def test_the_draft_length_that_is_not_given(make: Any, length: int) -> None:
+    """As the signatures say; the pair is the one of this length, and not another one."""
+    assert make().draft_length == length
+    assert is_equal(make(), make(length))
+    assert make(length + 1).draft_length == length + 1
 
 
 def test_what_the_names_say() -> None:

@@ -304,3 +304,12 @@ def test_a_pair_drafts_at_least_one_token() -> None:
     row = np.array([[0.5, 0.5]])
     with pytest.raises(InvalidPairError, match="draft_length must be a whole number of at least 1, got 0"):
         ModelPair((row,), (), ("A", "B"))
+
+
+def test_how_far_rows_are_from_sums_of_one() -> None:
+    """Nothing in rationals, in floats the largest distance of all rows, also of a context-free pair."""
+    pair = instances.sticky_chain(2)
+    assert pair.row_defect == 0
+    assert 0 <= pair.to_float().row_defect < 1e-15
+    off = ModelPair.context_free_pair([0.5, 0.5], [0.25, 0.75 + 5e-7], 1, row_sum_tolerance=1e-6)
+    assert off.row_defect == pytest.approx(5e-7, rel=1e-6)

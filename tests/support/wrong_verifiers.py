@@ -31,3 +31,14 @@ class Altered:
             self._stop_probs(proper.stop_probs),
             lambda path_index, length: self._rows(proper.correction(path_index, length)),
         )
+
+
+class RaisesOnLast(UserToken):
+    """Has no row for drafts with the last token."""
+
+    name = "raises_on_last"
+
+    def outcome(self, paths: Any, target_rows: Any, draft_rows: Any) -> Outcome:
+        if (paths == target_rows.shape[-1] - 1).any():
+            raise KeyError("row")
+        return super().outcome(paths, target_rows, draft_rows)

@@ -7,7 +7,7 @@ requests, of which two have four.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 import torch
@@ -18,7 +18,6 @@ from spectheory.auditing.subjects.signatures import Request, Row
 from spectheory.foundation.errors import InvalidInputError
 from spectheory.pairs.contexts import prefix_numbers, rows_along
 
-AnyRequest = TypeVar("AnyRequest", Row, Request)
 EQUAL, RAGGED, GREEDY = "equal lengths", "ragged", "greedy"
 KINDS: Mapping[str, tuple[str, ...]] = {
     "batch": ("no drafts", RAGGED, "padded", GREEDY),
@@ -171,19 +170,17 @@ def _quiet_paths(request: Request, accepts: bool) -> Request:
     return request._replace(target_rows=rows.expand_as(request.target_rows).contiguous())
 
 
-def _each_random(
-    rows: Sequence[AnyRequest], quiet: Callable[[AnyRequest, bool], AnyRequest]
-) -> Iterator[tuple[AnyRequest, ...]]:
+def _each_random(rows: Sequence[Any], quiet: Callable[[Any, bool], Any]) -> Iterator[tuple[Any, ...]]:
     """Batches in which one request after the other is random: where all others accept, and where one rejects.
 
     One rejects and not all: a sampler that compares ``coin <= 0`` has a branch more for each.
     """
-    accepting, rejecting = ([quiet(row, accepts) for row in rows] for accepts in (True, False))
+    accepting = [quiet(row, True) for row in rows]
     for place, row in enumerate(rows):
         yield (*accepting[:place], row, *accepting[place + 1 :])
     for place, row in enumerate(rows):
         beside = [*accepting]
-        beside[place - 1] = rejecting[place - 1]
+        beside[place - 1] = quiet(rows[place - 1], False)
         beside[place] = _likeliest_last(row) if isinstance(row, Row) else row
         yield tuple(beside)
 

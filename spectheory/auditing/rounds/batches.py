@@ -156,8 +156,8 @@ def audit_batches(sampler: Shipped, *, stop_at_first: bool = False) -> tuple[str
     if failed and not mixes_lengths and not judge.worst:
         why = min(journal.undefined, default="it returns no tokens")
         journal.refused.append(f"batches of requests with different numbers of drafts: {why}")
-    for kind, rows, together in failed if mixes_lengths else ():
-        judge.has_no_output(rows, together, kind)
+    for kind, requests, law in failed if mixes_lengths else ():
+        judge.has_no_output(requests, law, kind)
     journal.findings.update(judge.findings())
     if seen and not journal.reads_greedy and GREEDY in KINDS[sampler.signature_name]:
         journal.refused.append("greedy requests: the sampler does not ask which requests are greedy")

@@ -146,7 +146,8 @@ def follow_rounds(
         def once(tape: Tape) -> list[list[Played]]:
             return sampler.rounds(tape, pair, number, requests, tells_texts=True, anew=ends)
 
-        played = sampler.valid(once, tape, [])
+        nothing: list[list[Played]] = []
+        played = sampler.valid(once, tape, nothing)
         if tape.is_approximate:
             raise _CombinedError
         return played, list(tape.made)
@@ -233,7 +234,7 @@ class _Worst:
     def judge(self, texts: Texts, runs: Sequence[_Run], anew: int | None) -> None:
         """Compare the law of the last rounds after texts with the target's; one may be a first round anew."""
         total = sum(run.mass for run in runs)
-        without = sum(run.mass for run in runs if not run.played) / total
+        without = sum((run.mass for run in runs if not run.played), Fraction(0)) / total
         if without:
             self._see(NO_OUTPUT, without, f"after the tokens {', '.join(map(str, map(list, texts)))}")
             return

@@ -31,7 +31,7 @@ from spectheory.foundation.exact_numbers import is_exact
 from spectheory.foundation.validation import check_count
 from spectheory.verification.outcome import Outcome
 from spectheory.verification.sampler_runs import RunsOnTuples, SamplerRun, numpy_copy
-from spectheory.verification.verifier import defined_at
+from spectheory.verification.verifier import OtherArithmeticError, defined_at
 
 OneTuple = Callable[[np.ndarray, np.ndarray, np.ndarray], tuple[Any, Any]]
 """(paths [K, L], target_rows [K, L+1, V], draft_rows [K, L, V]) -> stop_probs [K, L+1], rows [K, L+1, V]."""
@@ -135,7 +135,7 @@ class BlackBox(PerSample, RunsOnTuples):
                 returned = self._run(paths, target_rows, draft_rows, CoinGenerator(tape))
                 tokens = self.tokens(returned)
             if tape.rounded is not None and is_exact(target_rows):
-                raise InvalidOutcomeError(
+                raise OtherArithmeticError(
                     f"sampler {self.name!r} computes with floats, such as {tape.rounded!r}, on exact rows: "
                     "rounding would count as its defect; use black_box(sampler, exact=False), or compute "
                     f"with the entries it is given{defined_at(self.sampler)}"

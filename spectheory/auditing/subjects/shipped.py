@@ -385,7 +385,7 @@ class Shipped(BlackBox, Verifier):
         check_seeds(self.journal, tape, seeds)
         return tuple(self._valid(row, tokens, size) for row, tokens in zip(rows, found, strict=True))
 
-    def _valid(self, row: Row | Request, returned: Any, size: int) -> Tokens:
+    def _valid(self, row: Any, returned: Any, size: int) -> Tokens:
         """The tokens of a request, () where they are not a drafted prefix and one more token."""
         paths = row.draft_tokens[None] if isinstance(row, Row) else row.paths
         try:

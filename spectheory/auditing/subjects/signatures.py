@@ -297,7 +297,7 @@ class Row(_Row):
     """
 
     @property
-    def is_greedy(self) -> bool:  # type: ignore[override]
+    def is_greedy(self) -> bool:
         _READ.add("is_greedy")
         return self[3]
 

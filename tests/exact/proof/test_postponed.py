@@ -4,6 +4,7 @@ import gzip
 import json
 from itertools import count
 from pathlib import Path
+from random import Random
 from time import monotonic
 from typing import Any
 
@@ -12,7 +13,8 @@ import pytest
 from spectheory import defects, prove
 from spectheory.exact.proof import postponed, search
 from spectheory.exact.proof.domain import Shape
-from spectheory.exact.proof.postponed import find_facts
+from spectheory.exact.proof.points import random_point
+from spectheory.exact.proof.postponed import PostponedPair, _AtPoint, find_facts
 from spectheory.exact.proof.statements import Statement
 from spectheory.foundation.arrays import divide_or_zero
 from spectheory.pairs.drafts import Iid
@@ -44,6 +46,26 @@ def test_facts_of_contexts_add_up() -> None:
     """Seven contexts have about 7/3 of the regions of three, where a walk has 82 times as many."""
     few, many = _facts("token", 2), _facts("token", 3)
     assert many.walk.num_regions < 3 * few.walk.num_regions
+
+
+def test_atoms_are_resolved_to_what_they_stand_for() -> None:
+    """A function of atoms, once they are replaced by their definitions as a point decides them, has the
+    value there that it has with the values of the atoms; an open atom stays."""
+    pair = PostponedPair(Shape(2, 1, False), 2)
+    first, second = pair.field.variables[:2]
+    part = pair.atom(first - second)  # max(x - y, 0)
+    ratio = pair.atom(first, second, first)  # x/y, and x where y = 0
+    function = (part + ratio + 1) / (ratio * ratio + 2)
+    values = set()
+    for point in (random_point(pair, Random(seed)) for seed in range(40)):
+        run = _AtPoint(point)
+        resolved = pair.resolved(function, lambda atom: False, run, {})
+        assert max(pair.occurring(resolved), default=0) < pair.first_atom
+        assert resolved.at(point) == function.at(point)
+        values.add(resolved.at(point))
+        left = pair.resolved(function, lambda atom: atom == pair.first_atom, run, {})
+        assert pair.first_atom in pair.occurring(left)
+    assert len(values) > 5
 
 
 class Changed:

@@ -1,7 +1,9 @@
 """Verdicts about every pair of a shape: published verifiers, known-wrong ones, and those that set traps."""
 
+from fractions import Fraction
 from typing import Any
 
+import numpy as np
 import pytest
 
 from proof_traps import ESCAPES, WRONG_SOMEWHERE
@@ -12,6 +14,7 @@ from spectheory.exact.proof.emptiness import Emptiness
 from spectheory.exact.proof.solver import RealSolver
 from spectheory.foundation.errors import ComputationError, InvalidInputError, InvalidOutcomeError
 from spectheory.pairs.drafts import PrefixTree, WithoutReplacement
+from spectheory.verification.outcome import Outcome
 
 PROVED: list[tuple[str, int, int, Any]] = [
     ("token", 2, 2, 1),
@@ -180,3 +183,23 @@ def test_faces_and_numbers_are_counted_right(monkeypatch: pytest.MonkeyPatch) ->
                 patched.setattr(domain, limit, count - 1)
                 with pytest.raises(InvalidInputError, match=named):
                     shape.check_size()
+
+
+class Halves:
+    """Stops on two drafts with 1/2 each, on the first after ``late`` tokens, which it does not look at."""
+
+    name = "halves"
+
+    def __init__(self, late: int = 0) -> None:
+        self.late = late
+
+    def outcome(self, paths: Any, target_rows: Any, draft_rows: Any) -> Outcome:
+        stops, number = np.full(target_rows.shape[:-1], Fraction(0), dtype=object), np.arange(len(paths))
+        stops[:, 0, self.late] = stops[:, 1, 0] = Fraction(1, 2)
+        return Outcome(stops, lambda path_index, length: target_rows[number, path_index, length])
+
+
+def test_stops_may_be_rationals() -> None:
+    """They are no numbers that a verifier was given, and have the same value on all pairs."""
+    assert prove(Halves(), 2, 1, drafts=2).verdict == "proved"
+    assert prove(Halves(late=1), 2, 1, drafts=2).verdict == "refuted"

@@ -57,6 +57,19 @@ def test_a_confidence_tree_holds_the_likeliest_nodes() -> None:
             assert all(path[:-1] in ((), *paths[:place]) for place, path in enumerate(paths))
 
 
+@pytest.mark.parametrize(
+    "process", [ConfidenceTree(2), TopTree((2, 1)), ShapedTree((2, 1))], ids=lambda process: process.text
+)
+def test_nothing_is_drawn_so_there_is_one_tuple(process: DraftProcess) -> None:
+    """As many as are listed, with all the probability; the partner draws, and has several."""
+    pair = instances.random_rational(1, 3, 2, zero_probability=0)
+    for one, several in ((process, False), (PrefixTree((2, 1)), True)):
+        chunks = list(one.tuples(pair, 1000))
+        assert one.count_tuples(pair) == sum(len(chunk.leaves) for chunk in chunks)
+        assert (one.count_tuples(pair) > 1) == several
+        assert sum(prob for chunk in chunks for prob in chunk.probs) == 1
+
+
 def test_a_beam_expands_few_nodes() -> None:
     """With a beam of 1 the tree is the greedy path, and a beam of V^(L-1) leaves nothing out."""
     for pair in PAIRS:
