@@ -337,8 +337,8 @@ def test_results_print_and_refuse_floats() -> None:
         "token_verification: exactly lossless on 1 case in float32, (V, L, K) = (2, 2, 1)"
     )
     assert document["seeds"] == [
-        f"torch's global generator: {GLOBAL_SEED}, 1000003 more where a run is repeated",
-        "the generator that is handed over: 1, 1000003 more where a run is repeated",
+        f"torch's global generator: {GLOBAL_SEED}, and multiples of 1000003 more where a run is repeated",
+        "the generator that is handed over: 1, and multiples of 1000003 more where a run is repeated",
     ]
     assert document["probes"][0] == "inside of every cell of a comparison, at 0.382 and 0.764 of it"
     repeated, runs = (int(word) for word in document["probes"][1].split() if word.isdigit())
