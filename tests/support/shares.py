@@ -213,6 +213,7 @@ ONE_IN = {
     },
     "test_notebooks.py": {
         "test_stored_outputs_are_current": 5,
+        "test_a_light_notebook_runs_with_its_extra": 8,
     },
     "testing/test_strategies.py": {
         "test_the_arithmetic_asked_for_is_the_only_one": 2,
