@@ -109,4 +109,5 @@ def test_the_citation_of_the_software_is_of_this_version() -> None:
     [date] = re.findall(r"^date-released: (.*)$", citation, re.MULTILINE)
     changes = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
     assert version == __version__
-    assert re.findall(r"^## (.*)$", changes, re.MULTILINE)[0] == f"{version} ({date})"
+    released = [title for title in re.findall(r"^## (.*)$", changes, re.MULTILINE) if title != "Unreleased"]
+    assert released[0] == f"{version} ({date})"

@@ -78,7 +78,7 @@ WITHOUT_EITHER = {"acceptance", "verifiers", "merge", "restrict", "models", "cla
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("terminal")
     write_files(folder, SLOW)
-    instances.random_float(1, 10, 3, agreement=0.3).save(folder / "LARGE")
+    instances.random_float(1, 2, 15, agreement=0.3).save(folder / "LARGE")
     (folder / "PROMPTS").write_text("import os\ndef main(argument):\n", encoding="utf-8")
     return folder
 

@@ -332,10 +332,10 @@ def generate(
         "texts": [text.to_document(pair.decode) for text in found],
     }
     if as_json:
-        print_json(document | ({"speed": speed.to_document()} if speed else {}))
+        print_json(document | ({} if speed is None else {"speed": speed.to_document()}))
     else:
         tables.print_texts(document)
-        if speed:
+        if speed is not None:
             click.echo(f"{speed}")
     if interrupted:
         return fail(f"interrupted; {len(found)} of {len(prompts)} texts were finished", EXIT_INTERRUPTED)

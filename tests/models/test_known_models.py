@@ -111,7 +111,7 @@ def test_names_and_files_that_are_not_models(tmp_path: Path, folders: Folders) -
 
 def test_without_the_library_the_extra_is_named(gguf_file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(__import__("sys").modules, "gguf", None)
-    with pytest.raises(MissingDependencyError, match=r'pip install "spectheory\[gguf\]"'):
+    with pytest.raises(MissingDependencyError, match=r'pip install "\.\[gguf\]"'):
         find_model("target", gguf_file).config()
 
 

@@ -187,6 +187,7 @@ def _intercepted(tape: Tape, journal: Journal, handed: Sequence[torch.Generator]
             if torch.default_generator.initial_seed() != seed:
                 journal.findings.add(("contract", "it gives torch's global generator a seed"))
     except NotEnumerableError as error:
+        tape.numbers.clear()  # the run is not made again, and Triton's interpreter keeps its tape
         raise type(error)(f"{error}{users_line(error)}") from error
     finally:
         torch.set_rng_state(torch_state)
