@@ -52,6 +52,7 @@ MAX_RUNS_FOUND_AGAIN = 1_000
 GREEDY_OF_A_RELAXATION = (
     "whether greedy requests get the likeliest tokens: a relaxation states no law for them"
 )
+GREEDY_TIES = "greedy requests with two likeliest tokens: ties are not compared"
 MAX_LEAVES = 16
 """The optimum, as a second proof, is computed on pairs of at most 16 drafted paths."""
 
@@ -135,8 +136,9 @@ def audit(
     if not (stop_at_first and found.verdict()[0] == DEFECT):
         try:
             batches = audit_batches(sampler, stop_at_first=stop_at_first)
-            if sampler.relaxation is not None and "greedy" in batches:
-                found.not_asked.append(GREEDY_OF_A_RELAXATION)
+            if "greedy" in batches:
+                states_another = sampler.relaxation is not None
+                found.not_asked.append(GREEDY_OF_A_RELAXATION if states_another else GREEDY_TIES)
         except (NotEnumerableError, EnumerationTooLargeError) as error_of_batches:
             found.refused.append(error_of_batches)
     if progress is not None:
