@@ -10,11 +10,14 @@ What a generator draws next identifies the number that is drawn: states that dif
 upper half of a seed, are the same.  Two draws in one state get the same numbers and are a finding.
 """
 
+import dis
 import gc
+import inspect
 import operator
 import os
 import random
 import re
+import sys
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -22,7 +25,9 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cache, cached_property
-from itertools import compress, takewhile
+from itertools import chain, compress, takewhile
+from pathlib import Path
+from types import CodeType
 from typing import Any
 
 import numpy as np
@@ -43,14 +48,14 @@ from spectheory.auditing.following.random_tensor import (
     REAL,
     RandomTensor,
     become_random,
+    changed_in_place,
     random_tensor,
     unwrapped,
 )
 from spectheory.auditing.following.triton_kernels import followed
 from spectheory.auditing.tape.atoms import uniform_number, whole_number
-from spectheory.auditing.tape.coins import CoinGenerator
+from spectheory.auditing.tape.coins import Coin, CoinGenerator
 from spectheory.auditing.tape.decisions import (
-    JUDGE_BY_SAMPLES,
     HiddenRandomnessError,
     NotEnumerableError,
     Tape,
@@ -59,6 +64,7 @@ from spectheory.auditing.tape.decisions import (
 from spectheory.auditing.tape.races import Clock, Exponential, UndefinedDrawError
 from spectheory.foundation.errors import LONGEST_TEXT, InvalidInputError, InvalidOutcomeError, text_of
 from spectheory.foundation.exact_numbers import exact_number
+from spectheory.verification.verifier import users_line
 
 GLOBAL_SEED = 24_301
 """The seed of torch's global generator at the start of a run."""
@@ -79,6 +85,7 @@ class Journal:
         refused: what the sampler refuses as a whole, in words.
         runs, repeated: the number of runs, and of those that were made twice.
         pairs_of_calls: the number of runs of two consecutive calls.
+        names: the global names of the sampler's module, if ``float`` can be replaced there.
     """
 
     primitives: set[str] = field(default_factory=set)
@@ -90,6 +97,7 @@ class Journal:
     runs: int = 0
     repeated: int = 0
     pairs_of_calls: int = 0
+    names: dict[str, Any] = field(default_factory=dict)
 
     @cached_property
     def generators(self) -> list[Any]:
@@ -170,6 +178,7 @@ def _intercepted(tape: Tape, journal: Journal, handed: Sequence[torch.Generator]
             stack.enter_context(imports_outside(originals))
             stack.enter_context(followed(Draws(tape, journal.primitives, journal.findings)))
             stack.enter_context(watched())
+            stack.enter_context(float_followed(journal.names))
             stack.enter_context(sentinel)
             stack.enter_context(_Answers(tape, journal, sentinel, steps))
             with _unknown_to_others():
@@ -177,6 +186,8 @@ def _intercepted(tape: Tape, journal: Journal, handed: Sequence[torch.Generator]
             steps.check()
             if torch.default_generator.initial_seed() != seed:
                 journal.findings.add(("contract", "it gives torch's global generator a seed"))
+    except NotEnumerableError as error:
+        raise type(error)(f"{error}{users_line(error)}") from error
     finally:
         torch.set_rng_state(torch_state)
     if _states(journal.generators) != before:
@@ -193,15 +204,15 @@ def _unknown_to_others() -> Iterator[None]:
         yield
     except Exception as error:
         raised = error.__cause__ if isinstance(error, InvalidOutcomeError) else error
-        said = "" if raised is None else text_of(raised, longest=None)
+        said, place = ("", "") if raised is None else (text_of(raised, longest=None), users_line(raised))
         if _SCRIPT in said:
             raise NotEnumerableError(
-                f"the sampler runs TorchScript, which is not followed; leave it out, or {JUDGE_BY_SAMPLES}"
+                f"the sampler runs TorchScript, which is not followed; leave it out{place}"
             ) from error
         if not isinstance(raised, InvalidInputError) and _OUR_CLASSES.search(said):
             raise NotEnumerableError(
                 "the sampler hands a random number to a function that is not followed "
-                f"({said[:LONGEST_TEXT]}); compare it, or {JUDGE_BY_SAMPLES}"
+                f"({said[:LONGEST_TEXT]}); compare it{place}"
             ) from error
         raise
 
@@ -287,6 +298,10 @@ class _Answers(TorchFunctionMode):
 
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         kwargs = kwargs or {}
+        if kwargs.get("pin_memory"):  # where the copies to a device are made from: the numbers are the same
+            kwargs = {**kwargs, "pin_memory": False}
+        if func is torch.Tensor.pin_memory:
+            return args[0]
         name = getattr(func, "__name__", "")
         answer = _ANSWERS[name] if func in _ANSWERED else None
         if answer is None:
@@ -297,6 +312,8 @@ class _Answers(TorchFunctionMode):
             result = func(*args, **kwargs)
             if func in COPYING and type(result) is torch.Tensor:
                 made((result,))
+            if name.endswith("_") and args:
+                changed_in_place(args[0])
             return result
         if kwargs.get("out") is not None:
             raise NotEnumerableError(f"{name} writes random numbers to a tensor by out; take its result")
@@ -316,7 +333,8 @@ class _Answers(TorchFunctionMode):
                 raise NotEnumerableError(f"{kind[0]} reads random numbers again in another form")
             return _place(drawn, drawn_before, func)
         result = answer(self.tape, func, drawn, args, kwargs)
-        self.read[state] = self.tape.call, kind, getattr(result, "numbers", None)
+        numbers = result.numbers.copy() if isinstance(result, RandomTensor) else None  # others may change
+        self.read[state] = self.tape.call, kind, numbers
         if self.tape.again is None:
             self.journal.primitives.add(_described(kind[0], result))
         return result
@@ -390,8 +408,8 @@ def _exponential(tape: Tape, func: Any, drawn: torch.Tensor, args: Any, kwargs: 
 def _weight(func: Any, weight: Any) -> Fraction:
     if isinstance(weight, RandomTensor):
         raise NotEnumerableError(
-            f"the sampler draws by {func.__name__} with probabilities that are random numbers; "
-            f"{JUDGE_BY_SAMPLES}"
+            f"the sampler draws by {func.__name__} with probabilities that are random numbers, which is not "
+            "followed"
         )
     return exact_number(weight)
 
@@ -493,28 +511,33 @@ def _replacements(tape: Tape, journal: Journal) -> Iterator[Replacement]:
     yield random, "uniform", lambda a, b: a + (b - a) * python_uniform()
     yield random, "choices", coins.choices
     yield np.random, "default_rng", numpy_generator
-    for module in (random, np.random):
-        for name in _PYTHON_NAMES[module.__name__].split():
+    for module, name in _GLOBAL_FUNCTIONS:
+        if (module, name) not in _FOLLOWED:
             yield module, name, _refusal(f"{module.__name__}.{name}")
     for name in ("seed", "random", "getrandbits"):
-        yield random.Random, name, _refusal("random.Random, a separate generator")
+        refused = _refusal("random.Random, a separate generator")
+        yield random.Random, name, _allowed_in_names(getattr(random.Random, name), refused)
         yield random.SystemRandom, name, _refusal("random.SystemRandom")
     for owner, name in ((os, "urandom"), (os, "getrandom"), (random, "_urandom")):
         if hasattr(owner, name):
             yield owner, name, _refusal("the system's randomness")
-    for kind, name in ((threading.Thread, "start"), (ThreadPoolExecutor, "submit")):  # torch's mode is of one
-        yield kind, name, refusing("the sampler starts a thread, which cannot be followed")
+    yield threading.Thread, "start", _started(threading.Thread.start)
+    yield ThreadPoolExecutor, "submit", _THREAD
+    compiler = sys.modules.get("torch._dynamo.eval_frame")
+    if hasattr(compiler, "_callback_from_stance"):
+        yield compiler, "_callback_from_stance", _not_compiled
     for name in _NUMPY_GENERATORS.split():
         yield np.random, name, _refused_class(getattr(np.random, name))
 
 
-_PYTHON_NAMES = {
-    "random": "betavariate choice expovariate gauss getrandbits lognormvariate normalvariate randbytes "
-    "randint randrange sample seed shuffle triangular vonmisesvariate weibullvariate",
-    "numpy.random": "choice exponential gumbel multinomial normal permutation rand randint randn random "
-    "random_sample seed shuffle standard_normal uniform",
-}
-"""Functions of the global generators that are refused."""
+_GLOBAL_FUNCTIONS = [(np.random, name) for name in ("seed", "ranf", "sample")] + [
+    (module, name)
+    for module, owner in ((random, random.random.__self__), (np.random, np.random.random.__self__))  # type: ignore[attr-defined]
+    for name, function in vars(module).items()
+    if getattr(function, "__self__", None) is owner and not re.search("state|bit_generator|^_", name)
+]
+"""The functions of the global generators."""
+_FOLLOWED = [(random, "random"), (random, "uniform"), (random, "choices")]
 _NUMPY_GENERATORS = "Generator RandomState MT19937 PCG64 PCG64DXSM Philox SFC64 SeedSequence"
 
 
@@ -529,6 +552,73 @@ def _stream_of(seed: Any) -> str:
         return repr(sequence.generate_state(4).tolist())
     except (TypeError, ValueError):  # a generator, or no seed
         return repr(seed)
+
+
+_THREAD = refusing("the sampler starts a thread, which cannot be followed")  # torch's mode is of one
+
+
+def _started(start: Callable[..., Any]) -> Callable[..., Any]:
+    """Start a thread of tqdm's, which draws nothing; no other."""
+    return lambda thread: (start if type(thread).__module__ == "tqdm._monitor" else _THREAD)(thread)
+
+
+def _allowed_in_names(function: Callable[..., Any], refused: Callable[..., Any]) -> Callable[..., Any]:
+    """A function that ``tempfile`` may call, to name a file or a lock."""
+
+    def drawn(*args: Any, **kwargs: Any) -> Any:
+        frame = sys._getframe(1)
+        while frame is not None and frame.f_globals.get("__name__") != "tempfile":
+            frame = frame.f_back  # type: ignore[assignment]
+        return (refused if frame is None else function)(*args, **kwargs)
+
+    return drawn
+
+
+def _not_compiled(callback: Any) -> Any:
+    if callable(callback):
+        raise NotEnumerableError(
+            "the sampler runs a function under torch.compile, which is not followed; audit it uncompiled"
+        )
+    return callback
+
+
+def _float(*args: Any) -> Any:
+    """``float``, which leaves a random number as it is."""
+    number = args[0].item() if args and isinstance(args[0], RandomTensor) else args and args[0]
+    return number if isinstance(number, (RandomTensor, Coin)) else float(*args)
+
+
+@contextmanager
+def float_followed(names: dict[str, Any]) -> Iterator[None]:
+    """Within, ``float`` in a module is a function that leaves random numbers as they are."""
+    names["float"] = _float
+    try:
+        yield
+    finally:
+        del names["float"]
+
+
+def names_for_float(function: Any) -> dict[str, Any]:
+    """The global names of the module of a function if it only calls ``float``; else those of no module."""
+    names: dict[str, Any] = getattr(inspect.unwrap(function), "__globals__", {})
+    try:
+        source = Path(names["__file__"]).read_bytes()
+    except (KeyError, TypeError, OSError):
+        return {}
+    return {} if "float" in names or not _only_calls_float(source) else names
+
+
+@cache
+def _only_calls_float(source: bytes) -> bool:
+    try:
+        codes = [compile(source, "", "exec")]
+    except (SyntaxError, ValueError):
+        return False
+    for code in codes:  # which grows
+        codes += [part for part in code.co_consts if isinstance(part, CodeType)]
+    uses = chain.from_iterable(map(dis.get_instructions, codes))
+    # The lowest bit says that a call follows.
+    return all((use.arg or 0) % 2 for use in uses if (use.opname, use.argval) == ("LOAD_GLOBAL", "float"))
 
 
 def _refusal(what: str) -> Callable[..., Any]:

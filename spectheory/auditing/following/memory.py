@@ -5,6 +5,7 @@ new in the run, numpy must not share it, and an ordinary tensor must not be read
 older view, or another name of it.
 """
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cache
@@ -28,8 +29,9 @@ class _Memory:
 
     def forget(self) -> None:
         self.new: set[int] = set()
-        self.shared: set[int] = set()
-        self.random: dict[int, Any] = {}  # kept, so that no other tensor gets the place within the run
+        # Place -> the memory, kept so that no other tensor gets the place within the run.
+        self.shared: dict[int, Any] = {}
+        self.random: dict[int, Any] = {}
 
 
 _MEMORY = _Memory()
@@ -65,12 +67,14 @@ def claim(tensor: torch.Tensor) -> None:
     """
     if not _MEMORY.is_watched or not (place := _place_of(tensor)):
         return
-    if place not in _MEMORY.new or place in _MEMORY.shared:
+    memory = _storage(tensor)
+    # torch does not resize memory that is numpy's: its place can be that of a tensor that is gone.
+    if place not in _MEMORY.new or place in _MEMORY.shared or not memory.resizable():
         raise NotEnumerableError(
             "the sampler fills memory with random numbers that was there before the call or that numpy can "
             "read; make the tensor in the call"
         )
-    _MEMORY.random[place] = _storage(tensor)
+    _MEMORY.random[place] = memory
 
 
 def release(tensor: torch.Tensor) -> None:
@@ -80,8 +84,8 @@ def release(tensor: torch.Tensor) -> None:
 
 def share(tensor: Any) -> None:
     """Others may read the memory of a tensor from now on."""
-    if isinstance(tensor, torch.Tensor) and not _MEMORY.is_ours:
-        _MEMORY.shared.add(_place_of(tensor))
+    if isinstance(tensor, torch.Tensor) and not _MEMORY.is_ours and (place := _place_of(tensor)):
+        _MEMORY.shared[place] = _storage(tensor)
 
 
 def note(func: Any, args: Sequence[Any], kwargs: Mapping[str, Any], random: type) -> Any:
@@ -100,12 +104,29 @@ def note(func: Any, args: Sequence[Any], kwargs: Mapping[str, Any], random: type
                 if type(tensor) is not random:
                     _check_place(_open_place_of(tensor), func)
         result = func(*args, **kwargs) if kwargs else func(*args)
+        if func.overloadpacket in _UNFILLED:
+            _fill(result)
         if not _shares(func):
             if type(result) is torch.Tensor:  # nearly all results
                 _MEMORY.new.add(_open_place_of(result))
             else:
                 made((result,))
     return result
+
+
+_UNFILLED = {
+    getattr(torch.ops.aten, name)
+    for name in ("empty", "empty_like", "empty_strided", "new_empty", "new_empty_strided")
+}
+
+
+def _fill(tensor: torch.Tensor) -> None:
+    """Give new memory the numbers of torch's deterministic mode: what reads them is wrong in every run."""
+    dtype = tensor.dtype
+    if dtype.is_floating_point or dtype.is_complex:
+        tensor.fill_(math.nan)
+    else:
+        tensor.fill_(True if dtype == torch.bool else torch.iinfo(dtype).max)
 
 
 def made(parts: Sequence[Any]) -> None:

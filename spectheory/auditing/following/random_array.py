@@ -15,7 +15,15 @@ import numpy as np
 
 from spectheory.auditing.tape.atoms import Number, clocks_of_row, followed_on
 from spectheory.auditing.tape.decisions import NotEnumerableError
-from spectheory.auditing.tape.races import Clock, Pick, Race, clock_after, lower_end, only_a_race
+from spectheory.auditing.tape.races import (
+    WINNER_EXPECTED,
+    Clock,
+    Pick,
+    Race,
+    clock_after,
+    lower_end,
+    only_a_race,
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -207,7 +215,7 @@ def _compared(ufunc: np.ufunc, entries: Sequence[Any]) -> bool:
     ):
         return bool(ufunc(1, second))
     if any(isinstance(entry, (Clock, Lead)) for entry in entries):
-        raise NotEnumerableError("the sampler compares an exponential random number; only a race is followed")
+        raise NotEnumerableError(f"the sampler compares an exponential random number; {WINNER_EXPECTED}")
     if isinstance(first, Pick):
         return first.fulfils(lambda value: bool(ufunc(value, _known(second))))
     if isinstance(second, Pick):
@@ -282,7 +290,7 @@ def _race(array: RandomArray, largest: bool, keepdims: bool) -> tuple[Race, Sequ
     Of equal plain numbers only the first takes part: a block of a kernel has thousands that are masked.
     """
     if keepdims or array.ndim != 1:
-        raise NotEnumerableError("the sampler takes the largest of random numbers; only a race is followed")
+        raise only_a_race("a reduction", "random")
     row = np.nan_to_num(_memory(array), nan=-np.inf if largest else np.inf, posinf=np.inf, neginf=-np.inf)
     is_plain = np.ones(row.size, dtype=bool)
     is_plain[list(array.lanes)] = False

@@ -10,13 +10,15 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
+from weakref import WeakValueDictionary
 
 import numpy as np
 import torch
+from numpy.lib.stride_tricks import as_strided
 
-from spectheory.auditing.following.memory import claim, release
+from spectheory.auditing.following.memory import check_name, claim, release
 from spectheory.auditing.tape.atoms import WHOLE, Number, as_clock, clocks_of_row, followed_on
-from spectheory.auditing.tape.decisions import JUDGE_BY_SAMPLES, NotEnumerableError
+from spectheory.auditing.tape.decisions import NotEnumerableError
 from spectheory.auditing.tape.races import (
     Clock,
     Pick,
@@ -35,15 +37,14 @@ class RandomTensor(torch.Tensor):
 
     Attributes:
         numbers: an object array of the tensor's shape: ``Number``, ``Clock``, ``Pick`` or Python number.
+            Where torch would share the memory of two tensors, both have views of one array.
         is_python: whether the tensor represents a Python number, which does not change the dtype of others.
-        is_part: whether torch would share its memory with another tensor.
-        has_parts: whether torch would share its memory with a tensor made from it.
+        relatives: these tensors by their ids; ``None`` where there is no other.
     """
 
     numbers: np.ndarray
     is_python: bool = False
-    is_part: bool = False
-    has_parts: bool = False
+    relatives: WeakValueDictionary[int, torch.Tensor] | None = None
     __array_ufunc__ = None  # a numpy number leaves the comparison to this class
 
     @classmethod
@@ -52,24 +53,61 @@ class RandomTensor(torch.Tensor):
 
 
 def random_tensor(numbers: np.ndarray, dtype: torch.dtype, is_python: bool = False) -> RandomTensor:
-    return _random_from(torch.ones(numbers.shape, dtype=dtype), numbers, is_python)
+    return _random_from(numbers.shape, dtype, np.asarray(numbers, order="C"), is_python)
 
 
-def become_random(tensor: torch.Tensor, numbers: np.ndarray, is_python: bool = False) -> RandomTensor:
-    """Turn a tensor that the sampler fills in place into a tensor of these numbers."""
-    if tensor._is_view():
-        raise NotEnumerableError(
-            "the sampler fills part of a tensor with random numbers; draw them as a tensor"
-        )
-    return _random_from(tensor.fill_(1), numbers, is_python)
-
-
-def _random_from(ones: torch.Tensor, numbers: np.ndarray, is_python: bool) -> RandomTensor:
-    claim(ones)
-    random: Any = ones
+def _random_from(shape: Any, dtype: torch.dtype, numbers: np.ndarray, is_python: bool) -> RandomTensor:
+    random: Any = torch.ones(shape, dtype=dtype)
+    claim(random)
     random.__class__ = RandomTensor
     random.numbers, random.is_python = numbers, is_python
     return random
+
+
+def become_random(tensor: torch.Tensor, numbers: np.ndarray) -> Any:
+    """Give a tensor these numbers in place, and so every tensor that shares its memory."""
+    _numbers_to_change(tensor)[...] = numbers
+    for relative in list((vars(tensor).get("relatives") or {0: tensor}).values()):
+        if not _has_random(relative):
+            settle(relative)
+        elif type(relative) is not RandomTensor:
+            claim(relative)
+            relative.__class__ = RandomTensor
+    return tensor
+
+
+def _numbers_to_change(tensor: Any) -> np.ndarray:
+    """The numbers of a tensor; an ordinary view gets a part of the numbers of its whole."""
+    if type(tensor) is RandomTensor:
+        return tensor.numbers
+    with torch._C.DisableTorchFunction():
+        check_name(tensor, "a change in place")
+        if "numbers" in vars(tensor) or not tensor._is_view():
+            known = vars(tensor).setdefault("numbers", np.empty(tuple(tensor.shape), dtype=object))
+            known[...] = _entries(tensor)
+            return known
+        whole, start = tensor._base, tensor.storage_offset()
+        numbers = _numbers_to_change(whole)
+        if not (whole.is_contiguous() and whole.storage_offset() == 0 and numbers.flags.c_contiguous):
+            raise NotEnumerableError(f"the sampler stores {PART_OF_A_TENSOR}")
+        strides = [stride * numbers.itemsize for stride in tensor.stride()]
+        tensor.numbers = as_strided(numbers.reshape(-1)[start:], tuple(tensor.shape), strides)
+        tensor.data = torch.ones_like(tensor)  # its own memory, as any random tensor
+        _relate(whole, tensor)
+        return tensor.numbers
+
+
+def _relate(whole: Any, part: Any) -> None:
+    if vars(whole).get("relatives") is None:
+        whole.relatives = WeakValueDictionary({id(whole): whole})
+    part.relatives = whole.relatives
+    part.relatives[id(part)] = part
+
+
+def changed_in_place(tensor: Any) -> None:
+    """After a change of an ordinary tensor, its relatives have the same entries."""
+    if type(tensor) is torch.Tensor and len(vars(tensor).get("relatives") or ()) > 1:
+        become_random(tensor, _entries(tensor))
 
 
 _METADATA = (
@@ -83,8 +121,6 @@ _STRUCTURE = (
     "clone detach cpu repeat split chunk unbind select narrow flip index_select gather ravel view_as "
     "reshape_as movedim swapaxes broadcast_to T mT tile unflatten"
 )
-_COPIES = "clone repeat flip index_select gather tile"
-"""Those of them that never share memory."""
 _JOINS = "cat concat concatenate stack hstack vstack dstack column_stack"
 _EQUALITIES = "eq ne __eq__ __ne__"
 _SINGLE_VALUES = "isinf isnan isfinite isposinf isneginf"
@@ -125,9 +161,7 @@ def _apply(func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     if name in _METADATA.split():
         return unwrapped(func, args, kwargs)
     if name == "__repr__":
-        raise NotEnumerableError(
-            f"the sampler writes random numbers as text, which is not followed; {JUDGE_BY_SAMPLES}"
-        )
+        raise NotEnumerableError("the sampler writes random numbers as text, which is not followed")
     if name in _STRUCTURE.split():
         _settle_those(_flat(args[1:]), lambda index: _is_picked(index) or _is_whole(index))
         is_random = isinstance(args[0], RandomTensor) or _random(_flat(args[1:]))
@@ -171,9 +205,14 @@ def _apply(func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         return args[0].numbers.flat[0].mapped(int).value()
     if _settle_those([*args, *kwargs.values()], _is_whole):
         return func(*args, **kwargs)
+    if name in ("argmax", "argmin"):
+        raise only_a_race(name, "random")
+    if name == "__float__":
+        raise NotEnumerableError(
+            "the sampler turns a random number into a float, which is not followed here; use its item()"
+        )
     raise NotEnumerableError(
-        f"the sampler applies {name} to random numbers, which is not followed; compare them, or "
-        f"{JUDGE_BY_SAMPLES}"
+        f"the sampler applies {name} to random numbers, which is not followed; compare them"
     )
 
 
@@ -254,15 +293,9 @@ def _in_place(target: torch.Tensor, result: torch.Tensor) -> torch.Tensor:
     """The target with the entries of a result that was to be computed in place."""
     if not isinstance(target, RandomTensor) and not isinstance(result, RandomTensor):
         return target.copy_(result)
-    if isinstance(target, RandomTensor) and (target.is_part or target.has_parts):
-        raise NotEnumerableError(f"the sampler computes in place with {PART_OF_A_TENSOR}")
     if result.shape != target.shape or _dtype(result) != _dtype(target):
         raise NotEnumerableError("the sampler computes in place with random numbers of another shape or type")
-    if not isinstance(target, RandomTensor):
-        return become_random(target, _entries(result))
-    target.numbers = _entries(result)
-    _settled_if_known(target)
-    return target
+    return become_random(target, _entries(result))
 
 
 def _remainders(func: Any, random: Any, divisor: Any) -> torch.Tensor:
@@ -273,33 +306,28 @@ def _remainders(func: Any, random: Any, divisor: Any) -> torch.Tensor:
         )
     if func.__name__ == "fmod" and any(number.sources[0].grid.value(0) < 0 for number in random.numbers.flat):
         raise NotEnumerableError("the sampler applies fmod to negative random numbers, which is not followed")
-    divisors = np.broadcast_to(_entries(divisor), random.numbers.shape)
+    divisors = _entries(divisor)
+    shape = torch.broadcast_shapes(random.numbers.shape, divisors.shape)
+    numbers, divisors = (np.broadcast_to(part, shape) for part in (random.numbers, divisors))
     rests = [
-        number.sources[0].remainder(int(by))
-        for number, by in zip(random.numbers.flat, divisors.flat, strict=True)
+        number.sources[0].remainder(int(by)) for number, by in zip(numbers.flat, divisors.flat, strict=True)
     ]
     if random.is_python:
         return rests[0]
-    return torch.tensor(rests, dtype=_dtype(random)).reshape(random.numbers.shape)
+    return torch.tensor(rests, dtype=_dtype(random)).reshape(shape)
 
 
 def _stored(target: torch.Tensor, key: Any, value: Any) -> None:
     """``target[key] = value``; the target becomes random where the value is."""
     _settle_those(_flat([key]), lambda index: _is_picked(index) or _is_whole(index))
-    is_part = target.is_part if isinstance(target, RandomTensor) else target._is_view()
-    if _random(_flat([key])) or is_part:
-        raise NotEnumerableError(f"the sampler stores {PART_OF_A_TENSOR}")
-    numbers = _entries(target)
-    places = torch.arange(target.numel()).reshape(target.shape)[key]
-    values = np.broadcast_to(_entries(value, _dtype(target)), tuple(places.shape))
-    for place, entry in zip(places.flatten().tolist(), values.flat, strict=True):
-        numbers.flat[place] = entry
-    if not isinstance(target, RandomTensor):
-        claim(target)
-    random: Any = target
-    random.__class__ = RandomTensor
-    random.numbers = numbers
-    _settled_if_known(random)
+    if _random(_flat([key])):
+        raise NotEnumerableError("the sampler uses random numbers as an index of __setitem__")
+    numbers, values = _entries(target), _entries(value, _dtype(target))
+    stored = torch.full(tuple(target.shape), -1)
+    stored[key] = torch.arange(values.size).reshape(values.shape)  # torch says which value goes where
+    is_new = (stored >= 0).numpy()
+    numbers[is_new] = values.ravel()[stored.numpy()[is_new]]
+    become_random(target, numbers)
 
 
 def _entries(part: Any, dtype: torch.dtype | None = None) -> np.ndarray:
@@ -315,9 +343,13 @@ def _entries(part: Any, dtype: torch.dtype | None = None) -> np.ndarray:
 
 def _settled_if_known(random: RandomTensor) -> torch.Tensor:
     """An ordinary tensor where no entry is random."""
-    if not any(isinstance(number, (Number, Clock, Pick)) for number in random.numbers.flat):
+    if not _has_random(random):
         settle(random)
     return random
+
+
+def _has_random(tensor: Any) -> bool:
+    return any(isinstance(number, (Number, Clock, Pick)) for number in tensor.numbers.flat)
 
 
 def _rearranged(func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -327,15 +359,25 @@ def _rearranged(func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any
         raise NotEnumerableError(f"the sampler uses random numbers as an index of {func.__name__}")
     if any(isinstance(arg, torch.dtype) for arg in [*args[1:], *kwargs.values()]):
         raise NotEnumerableError(f"the sampler takes the bits of random numbers by {func.__name__}")
-    places = torch.arange(random.numbers.size).reshape(random.numbers.shape)
+    whole, step = random.numbers, random.numbers.itemsize
+    strides = [stride // step for stride in whole.strides]
+    last = sum((size - 1) * stride for size, stride in zip(whole.shape, strides, strict=True))
+    memory = as_strided(whole, (last + 1 if whole.size else 0,), (step,))
+    places = torch.arange(len(memory)).as_strided(whole.shape, strides)
     moved = func(places, *args[1:], **kwargs)
     dtype = unwrapped(torch.result_type, (random, random), {})
 
     def at(chosen: torch.Tensor) -> torch.Tensor:
-        numbers = np.empty(chosen.shape, dtype=object)
-        numbers[...] = random.numbers.ravel()[chosen.numpy()]
-        part = random_tensor(numbers, dtype, random.is_python)
-        part.is_part = random.has_parts = func.__name__ not in _COPIES.split()
+        is_shared = chosen.untyped_storage().data_ptr() == places.untyped_storage().data_ptr()
+        numbers = np.empty(tuple(chosen.shape), dtype=object)
+        if is_shared:
+            in_memory = [stride * step for stride in chosen.stride()]
+            numbers = as_strided(memory[chosen.storage_offset() :], tuple(chosen.shape), in_memory)
+        else:
+            numbers[...] = memory[chosen.numpy()]
+        part = _random_from(tuple(chosen.shape), dtype, numbers, random.is_python)
+        if is_shared:
+            _relate(random, part)
         return _settled_if_known(part)
 
     return at(moved) if isinstance(moved, torch.Tensor) else tuple(at(part) for part in moved)
@@ -345,7 +387,7 @@ def _python_numbers(random: RandomTensor) -> Any:
     if not isinstance(random, RandomTensor):
         return random.tolist()
     if random.numbers.ndim == 0:
-        return random_tensor(random.numbers, torch.float64, is_python=True)
+        return random_tensor(random.numbers.copy(), torch.float64, is_python=True)
     return [_python_numbers(part) for part in _rearranged(torch.unbind, (random,), {})]
 
 
@@ -439,13 +481,12 @@ def _check_monotone(operation: str, parts: Sequence[Any], number: Number, dtype:
     divides = isinstance(divisor, Number) and operation in _DIVISIONS.split()
     if divides and len({math.copysign(1, value) for value in divisor.ends()}) > 1:
         raise NotEnumerableError(
-            "the sampler divides by a random number that may be positive or negative, which is not "
-            f"followed; {JUDGE_BY_SAMPLES}"
+            "the sampler divides by a random number that may be positive or negative, which is not followed"
         )
     if operation in _WITHIN_A_DOMAIN.split() and any(map(math.isnan, number.ends())):
         raise NotEnumerableError(
-            f"the sampler takes {operation} of random numbers for some of which it is not a number; "
-            f"{JUDGE_BY_SAMPLES}"
+            f"the sampler takes {operation} of random numbers for some of which it is not a number, which is "
+            "not followed"
         )
     if operation in _CASTS.split() and not dtype.is_floating_point:
         limits = torch.iinfo(dtype) if dtype != torch.bool else None
@@ -524,7 +565,12 @@ def _on_clocks(name: str, func: Any, args: tuple[Any, ...], kwargs: dict[str, An
     if kwargs or name not in _CLOCK_OPERATIONS:
         raise only_a_race(name)
 
-    def combine(entries: Sequence[Any], dtype: torch.dtype) -> Clock:
+    kinds = [_kind_of(arg, _all_python(args)) for arg in args]
+
+    def combine(entries: Sequence[Any], dtype: torch.dtype) -> Any:
+        if not any(isinstance(entry, (Number, Clock)) for entry in entries):  # a row that is not random
+            known = func(*(kind(entry) for kind, entry in zip(kinds, entries, strict=True)))
+            return known.reshape(()).item()
         if any(isinstance(entry, Number) for entry in entries):
             raise NotEnumerableError(
                 f"the sampler applies {name} to an exponential and another random number"
@@ -564,7 +610,8 @@ def _winner(row: list[Any], largest: bool) -> Any:
     if len(row) == 1:
         return 0
     if not any(isinstance(entry, (Clock, Number, Pick)) for entry in row):
-        return row.index(max(row) if largest else min(row))
+        known = torch.tensor(row, dtype=torch.float64)
+        return int(known.argmax() if largest else known.argmin())
     return Pick(Race(clocks_of_row(row, largest), largest))
 
 

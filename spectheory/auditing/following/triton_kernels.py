@@ -20,9 +20,14 @@ import torch
 
 from spectheory.auditing.following.isolation import Replacement, refusing, replaced
 from spectheory.auditing.following.kernel_draws import INTERPRETER, Draws, drawing, rand, randint
-from spectheory.auditing.following.memory import check_name, claim, read_by_us, release
+from spectheory.auditing.following.memory import check_name, read_by_us
 from spectheory.auditing.following.random_array import RandomArray, moved, random_array, settled
-from spectheory.auditing.following.random_tensor import PART_OF_A_TENSOR, RandomTensor, unwrapped
+from spectheory.auditing.following.random_tensor import (
+    PART_OF_A_TENSOR,
+    RandomTensor,
+    become_random,
+    unwrapped,
+)
 from spectheory.auditing.tape.atoms import Number
 from spectheory.auditing.tape.decisions import NotEnumerableError
 from spectheory.foundation.errors import InvalidInputError
@@ -191,20 +196,15 @@ def _launched(launch: Callable[..., Any], memory: _Memory) -> Callable[..., Any]
 
 def _remember(arg: Any, plain: torch.Tensor, memory: _Memory) -> None:
     with read_by_us():
-        numbers = np.array(plain.numpy(), dtype=object)
+        numbers = np.array(plain.tolist(), dtype=object).reshape(tuple(plain.shape))
     found = False
     for place, address in np.ndenumerate(_addresses(plain)):
         if int(address) in memory:
             numbers[place], found = memory[int(address)], True
     if found and plain._is_view() and not isinstance(arg, RandomTensor):
         raise NotEnumerableError(f"a kernel stores {PART_OF_A_TENSOR}")
-    if found and not isinstance(arg, RandomTensor):
-        claim(plain)
-    if not found:
-        release(plain)
     if found or isinstance(arg, RandomTensor):
-        arg.__class__ = RandomTensor if found else torch.Tensor
-        arg.numbers = numbers
+        become_random(arg, numbers)
 
 
 @cache

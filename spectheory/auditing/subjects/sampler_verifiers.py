@@ -24,7 +24,7 @@ from typing import Any
 import numpy as np
 
 from spectheory.auditing.tape.coins import CoinGenerator
-from spectheory.auditing.tape.decisions import MAX_RUNS, Tape, all_runs, unswallowed
+from spectheory.auditing.tape.decisions import MAX_RUNS, NotEnumerableError, Tape, all_runs, unswallowed
 from spectheory.foundation.arrays import Array, like_rows
 from spectheory.foundation.errors import InvalidOutcomeError
 from spectheory.foundation.exact_numbers import is_exact
@@ -143,8 +143,11 @@ class BlackBox(PerSample, RunsOnTuples):
             return tokens
 
         masses: dict[tuple[int, ...], Any] = defaultdict(int)
-        for probability, tokens in all_runs(run, self.max_runs):
-            masses[tokens] += probability
+        try:
+            for probability, tokens in all_runs(run, self.max_runs):
+                masses[tokens] += probability
+        except NotEnumerableError as error:
+            raise type(error)(f"{error}; judge the sampler by `spectheory.sampled_verdict`") from error
         return self._stops_and_rows(masses, paths, target_rows)
 
     def _stops_and_rows(

@@ -17,7 +17,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from spectheory.auditing.following.intercept import GLOBAL_SEED, Journal, intercepted
+from spectheory.auditing.following.intercept import GLOBAL_SEED, Journal, intercepted, names_for_float
 from spectheory.auditing.subjects.relaxations import Relaxation
 from spectheory.auditing.subjects.sampler_verifiers import BlackBox
 from spectheory.auditing.subjects.signatures import (
@@ -54,8 +54,8 @@ T = TypeVar("T")
 Tokens = tuple[int, ...]
 OTHER_SEED = 1_000_003
 SEEDS = (
-    f"torch's global generator: {GLOBAL_SEED}, {OTHER_SEED} more where a run is repeated",
-    f"the generator that is handed over: {SEED}, {OTHER_SEED} more where a run is repeated",
+    f"torch's global generator: {GLOBAL_SEED}, and multiples of {OTHER_SEED} more where a run is repeated",
+    f"the generator that is handed over: {SEED}, and multiples of {OTHER_SEED} more where a run is repeated",
 )
 HIDDEN = "the sampler uses randomness that is not replaced, or keeps state between calls"
 SEVERAL = (1, 2, 3)
@@ -140,6 +140,7 @@ class Shipped(BlackBox, Verifier):
         note: a remark for readers of the certificate.
         left_out: what of its library can matter and was not executed, in words.
         assumed: what is taken at its word of this sampler, beyond what every audit assumes.
+        seed: added to the seeds of generators, which must not matter.
         reported: the draft rows by depth that the sampler is given, where they differ from the drafts' law.
         undecided: the largest probability, given any drafts, of runs that took the answer of a box; it bounds
             the error of the law in total variation.
@@ -204,7 +205,8 @@ class Shipped(BlackBox, Verifier):
         check_arguments(function, called, signature)
         self.relaxation, self.mixes, self.box_bits = relaxation, mixes, box_bits
         self.stand_ins, self.seeds = tuple(stand_ins), (*SEEDS, *seeds)
-        self.journal = Journal()
+        self.journal = Journal(names=names_for_float(function))
+        self.seed = 0
         self.undecided = Fraction(0)
         self.note = ""
         self.left_out: tuple[str, ...] = ()
@@ -247,7 +249,7 @@ class Shipped(BlackBox, Verifier):
         number = count()
 
         def run(tape: Tape) -> tuple[T, bool]:
-            tape.box_bits = self.box_bits
+            tape.box_bits, tape.seed = self.box_bits, self.seed
             result = defined(tape)
             self.journal.runs += 1
             if next(number) % REPEATED == 0:
@@ -285,7 +287,7 @@ class Shipped(BlackBox, Verifier):
         self._laws.clear()
 
     def _must_repeat(self, once: Callable[[Tape], T], result: T, tape: Tape) -> None:
-        again = Tape(tape.made, box_bits=self.box_bits, seed=OTHER_SEED)
+        again = Tape(tape.made, box_bits=self.box_bits, seed=self.seed + OTHER_SEED)
         other = once(again)
         self.journal.repeated += 1
         if (other, again.made) != (result, tape.made):

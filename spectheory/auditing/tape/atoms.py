@@ -30,8 +30,16 @@ from typing import Any
 import torch
 from torch.utils._python_dispatch import _disable_current_modes
 
-from spectheory.auditing.tape.decisions import JUDGE_BY_SAMPLES, Interval, NotEnumerableError, Tape
-from spectheory.auditing.tape.races import Clock, Exponential, Pick, clock_after, lower_end
+from spectheory.auditing.tape.decisions import Interval, NotEnumerableError, Tape
+from spectheory.auditing.tape.races import (
+    WINNER_EXPECTED,
+    Clock,
+    Exponential,
+    Pick,
+    clock_after,
+    lower_end,
+    only_a_race,
+)
 
 
 @dataclass(frozen=True)
@@ -288,7 +296,7 @@ class Number:
             if bool(self.at(inside)) != answer:
                 raise NotEnumerableError(
                     "the sampler compares a function of a random number that is not monotone, which is not "
-                    f"followed; {JUDGE_BY_SAMPLES}"
+                    "followed"
                 )
 
     def _halve(self) -> bool:
@@ -325,7 +333,7 @@ def clocks_of_row(row: Sequence[Any], largest: bool) -> list[Clock]:
     clocks = list(map(as_clock, row))
     known = [clock for clock in clocks if isinstance(clock, Clock)]
     if not known:
-        raise NotEnumerableError("the sampler takes the largest of random numbers; only a race is followed")
+        raise only_a_race("argmax" if largest else "argmin", "random")
     last = lower_end(known) if largest else math.inf
     # Where no clock wins, all are equal to ``last``, and the first entry is taken.
     may_be_less = largest and (
@@ -333,7 +341,9 @@ def clocks_of_row(row: Sequence[Any], largest: bool) -> list[Clock]:
     )
     for entry in {entry for entry in clocks if not isinstance(entry, Clock)}:
         if isinstance(entry, (Number, Pick)) or not (entry == last or (may_be_less and entry < last)):
-            raise NotEnumerableError("the sampler runs a race of random numbers with other numbers")
+            raise NotEnumerableError(
+                f"the sampler runs a race of random numbers with other numbers; {WINNER_EXPECTED}"
+            )
     never = replace(known[0], source=Exponential(known[0].source.tape), rate=Fraction(0))
     return [entry if isinstance(entry, Clock) else never for entry in clocks]
 

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from spectheory.auditing.tape.decisions import JUDGE_BY_SAMPLES, Interval, NotEnumerableError, Tape
+from spectheory.auditing.tape.decisions import Interval, NotEnumerableError, Tape
 from spectheory.auditing.tape.races import UndefinedDrawError
 from spectheory.foundation.errors import InvalidInputError
 from spectheory.foundation.exact_numbers import exact_number
@@ -125,25 +125,22 @@ class Coin:
         return NotImplemented if number is None else self * (1 / number)
 
     def __rtruediv__(self, other: Any) -> Any:
-        raise NotEnumerableError(
-            f"a number is divided by a random one; multiply the other side, or {JUDGE_BY_SAMPLES}"
-        )
+        raise NotEnumerableError("a number is divided by a random one; multiply the other side")
 
     def __abs__(self) -> Any:
         if self._shift >= 0 and self._shift + self._scale >= 0:
             return self
-        raise NotEnumerableError(f"the absolute value of a random number is taken; {JUDGE_BY_SAMPLES}")
+        raise NotEnumerableError("the absolute value of a random number is taken, which is not followed")
 
     def __float__(self) -> float:
         raise NotEnumerableError(
-            "a random number is turned into a float before it is compared; compare it as it is, or "
-            f"{JUDGE_BY_SAMPLES}"
+            "a random number is turned into a float before it is compared; compare it as it is"
         )
 
     __int__ = __index__ = __bool__ = __float__
 
     def __repr__(self) -> str:
-        raise NotEnumerableError(f"a random number is written as text; {JUDGE_BY_SAMPLES}")
+        raise NotEnumerableError("a random number is written as text, which is not followed")
 
     def ordinary(self) -> float:
         """A float that the coin may be."""
@@ -259,7 +256,7 @@ class CoinGenerator:
         if number > MAX_CASES:
             raise NotEnumerableError(
                 f"the sampler draws one of {number} values at once, which is enumerated up to {MAX_CASES}; "
-                f"compare a number of random() instead, or {JUDGE_BY_SAMPLES}"
+                "compare a number of random() instead"
             )
         return self._one_of([1] * number)
 
@@ -275,7 +272,7 @@ class CoinGenerator:
     def __getattr__(self, name: str) -> Any:
         raise NotEnumerableError(
             f"the sampler draws from generator.{name}, which is not enumerated; use random, uniform, choice, "
-            f"choices, integers or multinomial, or {JUDGE_BY_SAMPLES}"
+            "choices, integers or multinomial"
         )
 
 
@@ -288,9 +285,7 @@ def _sum_tolerance(p: Any) -> float:
 def _exact(value: Any, what: str, tape: Tape) -> Fraction | None:
     """A number at its exact value, noted on the tape if it was rounded; ``None`` for another object."""
     if isinstance(value, Coin) or hasattr(value, "numbers"):  # of torch
-        raise NotEnumerableError(
-            f"a random number is {what} another one, which has no finite cases; {JUDGE_BY_SAMPLES}"
-        )
+        raise NotEnumerableError(f"a random number is {what} another one, which has no finite cases")
     if hasattr(value, "new_tensor"):
         if value.numel() > 1:
             raise NotEnumerableError(

@@ -127,7 +127,7 @@ class Tape:
         elif len(self.made) >= MAX_DECISIONS:
             raise NotEnumerableError(
                 f"a run asks for more than {MAX_DECISIONS} random decisions, as a loop that draws until "
-                f"something is accepted may do for ever; {JUDGE_BY_SAMPLES}"
+                "something is accepted may do for ever"
             )
         else:
             branch = Branch(-1, tuple(shares)).following()
@@ -185,9 +185,6 @@ class Interval:
             return True
         self.low = cut
         return False
-
-
-JUDGE_BY_SAMPLES = "judge the sampler by `spectheory.sampled_verdict`"
 
 
 def all_runs(

@@ -97,7 +97,7 @@ class Clock:
         """A logarithm plus x: the logarithm of e^x times the number, where e^x is rounded to float64."""
         if not self.logarithm:
             raise NotEnumerableError(
-                "the sampler adds a number to an exponential random number; only a race is followed"
+                f"the sampler adds a number to an exponential random number; {WINNER_EXPECTED}"
             )
         try:
             weight = exact_number(math.exp(number))
@@ -189,11 +189,14 @@ def lower_end(clocks: Iterable[Clock]) -> float:
     return -math.inf if any(clock.logarithm or clock.negative for clock in clocks) else 0.0
 
 
-def only_a_race(operation: str) -> NotEnumerableError:
-    return NotEnumerableError(
-        f"the sampler applies {operation} to exponential random numbers; only a race is followed: weights "
-        "divided by them and argmax, or them divided by weights and argmin"
-    )
+WINNER_EXPECTED = (
+    "the winner of a race was expected: argmax of weights divided by exponential random numbers, or argmin "
+    "of these divided by weights; only a race is followed"
+)
+
+
+def only_a_race(operation: str, kind: str = "exponential random") -> NotEnumerableError:
+    return NotEnumerableError(f"the sampler applies {operation} to {kind} numbers; {WINNER_EXPECTED}")
 
 
 def _weight(number: float) -> Fraction:
@@ -241,7 +244,7 @@ class Race:
     def _run(self) -> int:
         if any(clock.inverse is not (self.largest is not clock.negative) for clock in self.clocks):
             raise NotEnumerableError(
-                "the sampler asks for the last of exponential random numbers, not the first"
+                f"the sampler asks for the last of exponential random numbers; {WINNER_EXPECTED}"
             )
         if len({(clock.logarithm, clock.negative) for clock in self.clocks}) > 1:
             raise NotEnumerableError("the sampler compares exponential random numbers with their logarithms")

@@ -16,7 +16,7 @@ from spectheory.auditing.rounds.two_calls import MAX_RUNS_OF_TWO_CALLS, call_twi
 from spectheory.auditing.rounds.two_rounds import JOINT, OF_REQUESTS, follow_rounds
 from spectheory.auditing.subjects.drafting_rounds import DraftingRound, as_shipped
 from spectheory.auditing.subjects.libraries import load_subject
-from spectheory.auditing.subjects.shipped import HIDDEN, Shipped
+from spectheory.auditing.subjects.shipped import HIDDEN, OTHER_SEED, Shipped
 from spectheory.auditing.subjects.signatures import ROUND_BATCH
 from spectheory.auditing.tape.atoms import PROBES
 from spectheory.auditing.tape.decisions import HiddenRandomnessError, NotEnumerableError
@@ -49,6 +49,8 @@ _log = logging.getLogger(__name__)
 
 MAX_RUNS_FOUND_AGAIN = 1_000
 """The first wrong law is computed twice unless it has more runs: then enough runs were made twice."""
+MAX_SEEDS = 16
+"""The most seeds that it is followed with again: fair coins agree for all of them with probability 2^-16."""
 GREEDY_OF_A_RELAXATION = (
     "whether greedy requests get the likeliest tokens: a relaxation states no law for them"
 )
@@ -198,7 +200,7 @@ class _Found:
             runs += sampler.journal.runs
             is_first = self.cases[-1].is_wrong and sum(case.is_wrong for case in self.cases) == 1
             if is_first and runs <= MAX_RUNS_FOUND_AGAIN:
-                _check_law_again(asked, prepared)
+                _check_law_again(asked, prepared, runs)
         except (NotEnumerableError, EnumerationTooLargeError) as error:
             self.refused.append(error)
 
@@ -296,13 +298,21 @@ def _case(sampler: Shipped, question: Question) -> AuditCase:
     return replace(case, optimum=best) if isinstance(best, Fraction) else case
 
 
-def _check_law_again(sampler: Shipped, question: Question) -> None:
-    """Check that all runs give the same law a second time."""
+def _check_law_again(sampler: Shipped, question: Question, runs: int) -> None:
+    """Check that all runs give the same law a second time, and with as many other seeds as are affordable.
+
+    Another library's numbers, made of a seed, may agree for one other seed by chance.
+    """
     law, _ = followed_law(sampler, question)
-    sampler.forget()
-    again, _ = followed_law(sampler, question)
-    if not all(np.array_equal(*levels) for levels in zip(law.masses, again.masses, strict=True)):
-        raise HiddenRandomnessError(f"{HIDDEN}: followed twice, it has two laws")
+    try:
+        for number in range(1 + max(1, min(MAX_SEEDS, MAX_RUNS_FOUND_AGAIN // max(runs, 1)))):
+            sampler.seed = number * OTHER_SEED
+            sampler.forget()
+            again, _ = followed_law(sampler, question)
+            if not all(np.array_equal(*levels) for levels in zip(law.masses, again.masses, strict=True)):
+                raise HiddenRandomnessError(f"{HIDDEN}: followed twice, it has two laws")
+    finally:
+        sampler.seed = 0
 
 
 def _stated_law(sampler: Shipped, pair: ModelPair, process: DraftProcess) -> OutputLaw | None:

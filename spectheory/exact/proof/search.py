@@ -36,6 +36,7 @@ from spectheory.foundation.validation import check_count, check_positive
 from spectheory.pairs.drafts import DraftProcess, Iid, PrefixTree, WithoutReplacement, draft_process
 from spectheory.pairs.pair import ModelPair
 from spectheory.verification.resolve import find_verifier
+from spectheory.verification.sampler_runs import RunsOnTuples
 from spectheory.verification.verifier import UserVerifier
 
 _log = logging.getLogger(__name__)
@@ -112,6 +113,11 @@ def prove(
         raise InvalidInputError(f"vocab_size must be at least 2, got {vocab_size}")
     limit = float("inf") if time_limit is None else check_positive("time_limit", time_limit)
     process, found = draft_process(drafts), find_verifier(verifier)
+    if isinstance(getattr(found, "user_object", found), RunsOnTuples):
+        raise InvalidInputError(
+            f"{found.name!r} is a sampler, whose random numbers are followed on one pair at a time; certify "
+            "it on pairs, or prove a verifier that states its outcome(paths, target_rows, draft_rows)"
+        )
     if not isinstance(process, (Iid, PrefixTree, WithoutReplacement)):
         raise InvalidInputError(f"{process} is not i.i.d. drafts or a tree; a proof speaks of these")
     check_count("draft_length", draft_length)

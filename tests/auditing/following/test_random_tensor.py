@@ -184,11 +184,10 @@ def test_types_are_converted_as_torch_does() -> None:
 @pytest.mark.parametrize(
     ("function", "says"),
     [
-        (lambda: float(torch.rand(())), "applies __float__ to random numbers"),
+        (lambda: float(torch.rand(())), r"into a float, .* use its item\(\)"),
         (lambda: torch.rand(3).numpy(), "applies numpy to"),
         (lambda: torch.rand(3).sum() < 1, "applies sum to"),
         (lambda: torch.where(torch.tensor(True), torch.rand(()), 0).sum(), "applies sum to"),
-        (lambda: torch.zeros(4)[1:3].__setitem__(0, torch.rand(())), "part of a tensor"),
         (lambda: (u := torch.rand(())) * u < 0.5, "combines a random number with itself in mul"),
         (lambda: (torch.rand(()) - 0.5).reciprocal() > 3, "that may be positive or negative"),
         (lambda: 1 / (torch.rand(()) - 0.25) < -4.5, "that may be positive or negative"),
@@ -208,7 +207,6 @@ def test_types_are_converted_as_torch_does() -> None:
         (lambda: (-torch.empty(3).exponential_()).log(), "the logarithm of a negative random number"),
         (lambda: 2 * torch.empty(3).exponential_().log(), "multiplies the logarithm"),
         (lambda: int(torch.empty(3).exponential_().log().argmax()), "the last of exponential"),
-        (lambda: torch.empty(2, 3)[0].uniform_(), "fills part of a tensor"),
         (lambda: torch.add(torch.rand(2), other=P[:2]), "a tensor by name"),
         (lambda: torch.searchsorted(P.cumsum(0), torch.rand(2), out_int32=True), "in a form that is not fol"),
         (lambda: torch.searchsorted(P, torch.rand(2)), "searchsorted with edges that are not sorted"),

@@ -81,6 +81,10 @@ MAY: dict[str, tuple[Any, Any]] = {
         coin(lambda ratio: np.random.default_rng().random() < ratio),
         coin(lambda ratio: np.random.default_rng().random() < ratio / 2),
     ),
+    "float(torch.rand(1)) < p": (
+        coin(lambda ratio: float(torch.rand(1)) < ratio),
+        coin(lambda ratio: float(torch.rand(1)) < ratio / 2),
+    ),
     "randint of a long range: comparisons, remainders, division": (
         coin(lambda ratio: torch.randint(0, 2**31 - 1, ()) / (2**31 - 1) < ratio),
         coin(lambda ratio: torch.randint(0, 2**31 - 1, ()) % 11 / 10 < ratio),
@@ -114,7 +118,6 @@ def test_the_table_of_the_documentation() -> None:
         (lambda: np.random.default_rng().integers(2**40), "draws one of 1099511627776 values at once"),
         (lambda: torch.randint(0, 2**31 - 1, ()) % 2**20, "remainder of a random whole number by 1048576"),
         (lambda: np.random.default_rng().random() < torch.rand(1), "compared with another one"),
-        (lambda: torch.rand(2)[0].mul_(2), "in place with random numbers in part of a tensor"),
         (lambda: (P := torch.rand(3), int(gumbel_of(P)), bool(P[0] < 0.5)), "that has decided a race"),
         (lambda: (P := torch.rand(3), bool(P[0] < 0.5), int(gumbel_of(P))), "that it also puts into a race"),
         (lambda: int(gumbel_of(torch.rand(3, dtype=torch.bfloat16))), "applies argmax"),
