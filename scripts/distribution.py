@@ -9,6 +9,7 @@ and the commands of that extra run in an empty folder.  Exit code 1: one failed,
 
 import os
 import re
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -38,6 +39,7 @@ COMMANDS = {
         "spectheory audit transformers --vocab 2 --draft-length 1",
     ],
     "audit": ["python -c 'import triton'", "spectheory audit transformers --vocab 2 --draft-length 1"],
+    "notebooks": ["jupyter execute notebooks/0[1-578]*.ipynb notebooks/10*.ipynb"],
     "paper": ["spectheory reproduce two_token_table --out figures"],
     "proof": ["spectheory prove block --vocab 2 --draft-length 2"],
     "gguf": ["python -c 'import gguf, accelerate'", "spectheory models list"],
@@ -71,6 +73,7 @@ def tried(kind: str, file: Path, extra: str) -> tuple[str, bool]:
         (folder / "test_mine.py").write_text(TEST, encoding="utf-8")
         (folder / "readme.py").write_text(README, encoding="utf-8")
         (folder / "frame.py").write_text(FRAME, encoding="utf-8")
+        shutil.copytree(ROOT / "notebooks", folder / "notebooks")
         subprocess.run([sys.executable, "-m", "venv", folder / "env"], check=True)
         wanted = f"{file}[{extra}]" if extra else str(file)
         install = ["env/bin/python", "-m", "pip", "install", "-q", "-c", ROOT / "constraints.txt", wanted]

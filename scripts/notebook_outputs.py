@@ -24,6 +24,8 @@ from PIL import Image
 NOTEBOOKS = sorted((Path(__file__).parent.parent / "notebooks").glob("*.ipynb"))
 DPI, COLOURS = 96, 64
 """Of stored pictures, which a repository keeps."""
+LEAST_SHARE = 0.4
+"""Of a picture that its axes take: with less they are a strip beside long labels."""
 Document = dict[str, Any]
 
 
@@ -44,11 +46,28 @@ def shown(value: Any) -> Document:
     made = {kind: getattr(value, form)() for kind, form in forms.items() if hasattr(value, form)}
     data: Document = {kind: text.splitlines(True) for kind, text in made.items() if text is not None}
     if isinstance(value, Figure):
+        check_picture(value)
         drawn, small = io.BytesIO(), io.BytesIO()
         value.savefig(drawn, format="png", dpi=DPI)
         Image.open(drawn).convert("RGB").quantize(COLOURS).save(small, "png", optimize=True)
         data["image/png"] = base64.b64encode(small.getvalue()).decode()
     return data
+
+
+def check_picture(figure: Figure) -> None:
+    """Refuse a picture whose labels are cut, or whose axes are squeezed.
+
+    Raises:
+        ValueError: something is over the edge of the picture, or the axes take less than ``LEAST_SHARE``.
+    """
+    figure.canvas.draw()
+    drawn, (width, height) = figure.get_tightbbox(), figure.get_size_inches()
+    over = max(-drawn.x0, -drawn.y0, drawn.x1 - width, drawn.y1 - height)
+    if over > 0.03:  # the box of a text has some room around its letters
+        raise ValueError(f"a picture is cut: {over:.2f} inches of it are over its edge")
+    share = sum(axes.get_position().width * axes.get_position().height for axes in figure.axes)
+    if share < LEAST_SHARE:
+        raise ValueError(f"a picture is squeezed: its axes take {share:.0%} of it")
 
 
 class _Outputs:
@@ -69,10 +88,12 @@ class _Outputs:
     def show(self) -> None:
         """Store all figures, as ``plt.show`` does in a notebook."""
         self.end_text()
-        for number in plt.get_fignums():
-            data = shown(plt.figure(number))
-            self.found.append({"data": data, "metadata": {}, "output_type": "display_data"})
-        plt.close("all")
+        try:
+            for number in plt.get_fignums():
+                data = shown(plt.figure(number))
+                self.found.append({"data": data, "metadata": {}, "output_type": "display_data"})
+        finally:
+            plt.close("all")
 
     def add_value(self, value: Any, number: int) -> None:
         """Store the value of the last line of a cell."""

@@ -1,16 +1,27 @@
-"""The stored outputs of every notebook are those of its code; pictures and times are not compared."""
+"""The stored outputs of every notebook are those of its code; pictures and times are not compared.
 
+What a notebook needs, the names and the pictures in it are right.
+"""
+
+import ast
 import base64
+import builtins
 import json
 import re
+import tomllib
 from copy import deepcopy
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+import spectheory
+from fresh_interpreter import run_python
 from scripts import load
+from spectheory import verifiers
+from spectheory.foundation.extras import EXTRA_OF
 from spectheory.models import fetch_model
+from spectheory.verification.defective import defects
 
 OUTPUTS = load("scripts", "notebook_outputs")
 ROOT = Path(__file__).parent.parent
@@ -118,6 +129,124 @@ def test_every_notebook_shows_a_picture_and_ends_with_something_to_try(path: Pat
     assert "## Try this" in "".join(document["cells"][-1]["source"])
 
 
+INSTALLED = re.compile(r'To run this notebook: `pip install "\.\[([a-z,]+)\]"`')
+LIGHT = [path for path in OUTPUTS.NOTEBOOKS if path.stem[:2] not in ("06", "09")]
+"""These need no torch."""
+RUN = """
+import os, runpy
+outputs = runpy.run_path({script!r})
+os.chdir({folder!r})
+outputs["outputs_of"](outputs["json"].loads(open({name!r}, encoding="utf-8").read()))
+"""
+
+
+def named_extras(document: dict[str, Any]) -> str:
+    """The extras that the first cell names."""
+    found = INSTALLED.search("".join(document["cells"][0]["source"]))
+    assert found is not None
+    return found[1]
+
+
+def missing_with(extras: str) -> list[str]:
+    """The optional libraries that these extras do not bring."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    waiting, brought = extras.split(","), set[str]()
+    while waiting:
+        for requirement in project["optional-dependencies"][waiting.pop()]:
+            name, _, further = re.split(r"[>;]", requirement)[0].rstrip("]").partition("[")
+            brought.add(name)
+            waiting += further.split(",") if further else []
+    return sorted(EXTRA_OF.keys() - brought)
+
+
+def imports_of(document: dict[str, Any]) -> str:
+    """All its import statements."""
+    cells = [ast.parse("".join(cell["source"])) for cell in OUTPUTS.code_cells(document)]
+    nodes = [node for cell in cells for node in ast.walk(cell)]
+    return "\n".join(ast.unparse(node) for node in nodes if isinstance(node, (ast.Import, ast.ImportFrom)))
+
+
+def test_light_notebooks_import_what_their_extra_brings() -> None:
+    """All of them in one interpreter; the partner, an audit, needs torch."""
+    documents = [read(path) for path in LIGHT]
+    assert len(documents) == 8
+    assert {named_extras(document) for document in documents} == {"notebooks"}
+    code, without = "\n".join(map(imports_of, documents)), missing_with("notebooks")
+    assert {"torch", "transformers", "pandas"} <= set(without) <= EXTRA_OF.keys() - {"matplotlib", "networkx"}
+    done = run_python(code, without)
+    assert (done.returncode, done.stderr) == (0, "")
+    (audit,) = (path for path in OUTPUTS.NOTEBOOKS if path.stem == "09_audit_a_sampler")
+    assert "No module named 'torch'" in run_python(imports_of(read(audit)), without).stderr
+
+
+@pytest.mark.parametrize("path", LIGHT, ids=lambda path: path.stem)
+def test_a_light_notebook_runs_with_its_extra(path: Path) -> None:
+    without = missing_with(named_extras(read(path)))
+    script = str(ROOT / "scripts/notebook_outputs.py")
+    done = run_python(RUN.format(script=script, folder=str(path.parent), name=path.name), without)
+    assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.deep
+@pytest.mark.parametrize("path", [path for path in OUTPUTS.NOTEBOOKS if path not in LIGHT])
+def test_other_notebooks_import_what_their_extras_bring(path: Path) -> None:
+    done = run_python(imports_of(read(path)), missing_with(named_extras(read(path))))
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+CODE = re.compile(r"(?<!`)`([^`\n]+)`(?!`)")
+IMPORTED = re.compile(r"import ([\w, ]+)")
+
+
+def names_in_code(source: str) -> set[str]:
+    """What is assigned, imported, defined or passed by name in a program, and its strings."""
+    found = set[str]()
+    for node in ast.walk(ast.parse(source)):
+        match node:
+            case ast.Name(id=name) | ast.arg(arg=name) | ast.keyword(arg=str(name)):
+                found.add(name)
+            case ast.FunctionDef(name=name) | ast.ClassDef(name=name) | ast.Constant(value=str(name)):
+                found.add(name)
+            case ast.alias(name=name, asname=other):
+                found.add(other or name.partition(".")[0])
+    return found
+
+
+def names_in_prose(code: str) -> set[str]:
+    """The variables of an expression in backquotes; a command, or a part of a program, has none."""
+    try:
+        tree = ast.parse(code, mode="eval")
+    except SyntaxError:
+        return set()
+    names = [node for node in ast.walk(tree) if isinstance(node, ast.Name)]
+    bound = {node.id for node in names if isinstance(node.ctx, ast.Store)}
+    return {node.id for node in names} - bound
+
+
+def unknown_names(document: dict[str, Any]) -> set[str]:
+    """Names in the texts that neither the code of the notebook nor the package has."""
+    texts = ["".join(cell["source"]) for cell in document["cells"] if cell["cell_type"] == "markdown"]
+    shown = CODE.findall(re.sub("```.*?```", "", "\n".join(texts), flags=re.DOTALL))
+    known = {"spectheory", *dir(builtins), *spectheory.__all__, *verifiers, *defects}
+    for cell in OUTPUTS.code_cells(document):
+        known |= names_in_code("".join(cell["source"]))
+    for imported in IMPORTED.findall("\n".join(shown)):
+        known |= set(imported.split(", "))
+    known |= {code.partition(" = ")[0] for code in shown if " = " in code}
+    return {name for code in shown if "/" not in code for name in names_in_prose(code) - known}
+
+
+@pytest.mark.parametrize("path", OUTPUTS.NOTEBOOKS, ids=lambda path: path.stem)
+def test_names_in_the_texts_exist(path: Path) -> None:
+    """The partner: a variable that only the text knows, though the code has an attribute of its name."""
+    document = read(path)
+    assert unknown_names(document) == set()
+    text = {"cell_type": "markdown", "source": 'Add `"block"` to `formulas`, or call `one(prove)`.'}
+    code = {"cell_type": "code", "source": "one = proof.formulas"}
+    assert unknown_names({"cells": [*document["cells"], text]}) >= {"formulas"}
+    assert unknown_names({"cells": [text, code]}) == {"formulas"}
+
+
 CELLS = ["import matplotlib.pyplot as plt\nplt.plot([1, 2])\nplt.show()", "print(0.5, 1 / 3)", "[2]"]
 
 
@@ -184,6 +313,19 @@ def test_texts_agree_up_to_rounding(stored: str, found: str, same: bool) -> None
 def test_partner_a_cell_that_fails_is_seen(cell: str) -> None:
     with pytest.raises((ZeroDivisionError, ImportError, ValueError)):
         notebook(["import matplotlib.pyplot as plt", cell])
+
+
+PICTURES = {
+    "is cut": "plt.figure(figsize=(3, 1))\nplt.plot([1, 2])\nplt.ylabel('a label that is too long')",
+    "is squeezed": "plt.figure(figsize=(3, 3)).add_axes((0.2, 0.5, 0.7, 0.3)).plot([1, 2])",
+}
+
+
+@pytest.mark.parametrize("fault", PICTURES)
+def test_partner_a_cut_or_squeezed_picture_is_refused(fault: str) -> None:
+    """So no such picture is stored, and none passes where a notebook is run."""
+    with pytest.raises(ValueError, match=fault):
+        notebook(["import matplotlib.pyplot as plt", f"{PICTURES[fault]}\nplt.show()"])
 
 
 def test_partner_a_value_that_cannot_be_shown_is_seen() -> None:

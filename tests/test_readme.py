@@ -6,6 +6,7 @@ comment, or below the block in a ``text`` block.  In console blocks ``...`` stan
 line ``...`` for any number of lines, and ``echo $?`` is answered by the status of the command before it.
 """
 
+import pkgutil
 import re
 import sys
 import tomllib
@@ -149,6 +150,15 @@ def test_links_lead_somewhere(path: Path) -> None:
             assert (path.parent / file).exists(), link
         elif not file:
             assert anchor in anchors, link
+
+
+@pytest.mark.parametrize("path", PAGES, ids=lambda path: path.stem)
+def test_names_of_the_package_exist(path: Path) -> None:
+    """Of modules, classes and functions in backquotes; the partner does not."""
+    for name in re.findall(r"`(spectheory(?:\.\w+)+)", path.read_text(encoding="utf-8")):
+        pkgutil.resolve_name(name)
+    with pytest.raises(AttributeError):
+        pkgutil.resolve_name("spectheory.no_such_name")
 
 
 TABLE = load("scripts", "readme_table")

@@ -385,7 +385,7 @@ def test_rows_of_requests_with_a_seed() -> None:
     """The rows that are filled in a copy keep what was in memory; from three requests on too."""
     found = audit(seeded_rows(into_a_copy), PAIRS, signature="batch", stop_at_first=True)
     assert found.is_defective
-    assert "beside another request" in found.reasons[0]
+    assert "beside other requests" in found.reasons[0]
 
 
 @pytest.mark.deep

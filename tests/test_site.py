@@ -4,9 +4,13 @@
 """
 
 import re
+from collections.abc import Iterator
 from pathlib import Path
+from posixpath import basename, normpath
+from typing import Any
 
 import pytest
+import yaml
 
 from scripts import load
 
@@ -54,6 +58,70 @@ def test_links_between_files_become_links_between_pages(uri: str, markdown: str,
 def test_code_is_left_alone() -> None:
     page = "a `a`\n\n    a\n\n```python\na\n```\na"
     assert pages.outside_code(page, str.upper) == "A `a`\n\n    a\n\n```python\na\n```\nA"
+
+
+def hidden_pages(config: dict[str, Any]) -> list[str]:
+    """Pages that the navigation does not show under the title it gives them.
+
+    With ``navigation.indexes`` an index or README inside of a section becomes the page of that section.
+    """
+
+    def pages_in(entries: list[Any], depth: int) -> Iterator[tuple[str, int]]:
+        for entry in entries:
+            for value in entry.values():
+                yield from [(value, depth)] if isinstance(value, str) else pages_in(value, depth + 1)
+
+    taken = "navigation.indexes" in config["theme"]["features"]
+    return [
+        page
+        for page, depth in pages_in(config["nav"], 0)
+        if taken and depth > 0 and basename(page) in ("index.md", "README.md")
+    ]
+
+
+def unreached_pages(markdown: dict[str, str], config: dict[str, Any]) -> set[str]:
+    """Pages of ``docs/`` to which no links lead from the navigation.
+
+    Args:
+        markdown: page -> its text.
+        config: of mkdocs.
+    """
+    waiting = re.findall(r"[\w/]+\.md", str(config["nav"]))
+    reached = set[str]()
+    while waiting:
+        page = waiting.pop()
+        if page not in reached and page in markdown:
+            reached.add(page)
+            links_of = re.findall(r"\]\(([^)#:]+\.md)", markdown[page])
+            waiting += [normpath(f"{page.rpartition('/')[0] or '.'}/{link}") for link in links_of]
+    return markdown.keys() - reached
+
+
+def test_every_page_is_in_the_navigation() -> None:
+    """Each page at the top of ``docs/`` itself, those below it through links; and all under their titles."""
+    config = yaml.safe_load((ROOT / "mkdocs.yml").read_text(encoding="utf-8"))
+    docs = ROOT / "docs"
+    markdown = {path.relative_to(docs).as_posix(): path.read_text("utf-8") for path in docs.rglob("*.md")}
+    assert {page for page in markdown if "/" not in page and page not in str(config["nav"])} == set()
+    assert unreached_pages(markdown, config) == set()
+    assert hidden_pages(config) == []
+    notebooks = {f"notebooks/{path.stem}.md" for path in (ROOT / "notebooks").glob("*.ipynb")}
+    assert {page for page in notebooks if page not in str(config["nav"])} == set()
+
+
+def test_partner_pages_that_are_hidden_or_not_linked_are_found() -> None:
+    nav = [{"Start": "index.md"}, {"Papers": [{"Audits": "audits.md"}, {"Findings": "findings/index.md"}]}]
+    config = {"nav": nav, "theme": {"features": ["navigation.tabs", "navigation.indexes"]}}
+    assert hidden_pages(config) == ["findings/index.md"]
+    assert hidden_pages(config | {"theme": {"features": ["navigation.tabs"]}}) == []
+    pages_now = {
+        "audits.md": "",
+        "findings/index.md": "[a](a.md)",
+        "findings/a.md": "[b](../b.md#c)",
+        "b.md": "",
+    }
+    assert unreached_pages(pages_now, config) == set()
+    assert unreached_pages(pages_now | {"findings/index.md": ""}, config) == {"findings/a.md", "b.md"}
 
 
 BLOCK = re.compile(
