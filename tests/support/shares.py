@@ -27,7 +27,6 @@ ONE_IN = {
         "test_requests_of_several_paths_are_equal_in_every_shape": 0,
         "test_kinds_of_batches_meet": 6,
         "test_greedy_requests_get_the_likeliest_tokens": 0,
-        "test_partner_requests_with_numbers_of_their_own_are_independent": 0,
     },
     "auditing/rounds/test_battery.py": {
         "test_trees_leave_two_tokens_to_the_correction": 0,

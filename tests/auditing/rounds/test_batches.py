@@ -45,6 +45,7 @@ def test_every_specimen_is_right_alone_and_wrong_in_a_batch(name: str) -> None:
     assert any(SAID_OF[name] in text for _, text in sampler.journal.findings)
 
 
+@pytest.mark.deep  # the headline below is of the same sampler, which is found right
 def test_partner_requests_with_numbers_of_their_own_are_independent() -> None:
     """Whatever they mix; a placeholder is nothing to it, as its rows have no room for one."""
     sampler = Shipped(batch_token_verification, "batch")

@@ -143,7 +143,7 @@ def empties_its_rows(rows: Any, generator: Any) -> Any:
     ],
 )
 def test_batches_are_looked_at_whole_and_twice(sampler: Any, said: str) -> None:
-    shipped = Shipped(sampler, "batch")
+    shipped = Shipped(sampler, "batch", mixes=())
     audit_batches(shipped, stop_at_first=True)
     assert any(said in text for _, text in shipped.journal.findings)
 
