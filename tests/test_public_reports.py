@@ -245,13 +245,13 @@ def test_a_processor_inside_the_sampler_is_not_known(
 def test_ties_of_greedy_requests_are_not_compared(right: bool) -> None:
     found = audit(partial(batches.last_of_ties, right=right), ONE, signature="batch")
     assert found.verdict in LOSSLESS
-    assert any("ties are not compared" in words for words in found.scope.refused)
+    assert any("ties are not compared" in words for words in found.scope.assumed)
 
 
 def test_a_sampler_that_is_never_greedy_has_no_ties() -> None:
     """The partner: of a sampler of one path the scope does not speak of them."""
     found = audit(partial(reports.next_row, right=True), ONE, num_drafts=1)
-    assert not any("ties" in words for words in found.scope.refused)
+    assert not any("ties" in words for words in found.scope.assumed)
 
 
 @pytest.mark.filterwarnings("ignore:`torch.jit:DeprecationWarning")
