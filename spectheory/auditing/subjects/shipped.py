@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import inspect
+import re
 import sys
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
@@ -16,6 +17,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import numpy as np
+import torch
 
 from spectheory.auditing.following.intercept import GLOBAL_SEED, Journal, intercepted, names_for_float
 from spectheory.auditing.subjects.relaxations import Relaxation
@@ -58,6 +60,8 @@ SEEDS = (
     f"the generator that is handed over: {SEED}, and multiples of {OTHER_SEED} more where a run is repeated",
 )
 HIDDEN = "the sampler uses randomness that is not replaced, or keeps state between calls"
+STAND_INS = re.compile(r"\b(LookUpModel|Row|Request|ChildProposals)\b")
+"""The classes of what a sampler is handed, as Python's errors name them."""
 SEVERAL = (1, 2, 3)
 """The numbers of drafted paths that a sampler of several is asked about."""
 DISTINCT = tuple(map(WithoutReplacement, ((2,), (3,), (1, 2), (2, 1), (2, 2), (2, 1, 1))))
@@ -403,8 +407,16 @@ def _must_fail_again(once: Callable[[Tape], Any], tape: Tape, error: InvalidOutc
     """Make a run that failed again, with ordinary numbers in place of stand-ins.
 
     Raises:
-        NotEnumerableError: the run does not fail then, or in another way, or cannot be made again.
+        NotEnumerableError: the run does not fail then, or in another way, or cannot be made again; or it
+            asks a stand-in, such as a model, for something that the stand-in lacks.
     """
+    cause = error.__cause__
+    owner = getattr(cause, "obj", None) if isinstance(cause, AttributeError) else None
+    lacks = type(owner).__module__.startswith("spectheory.") and not isinstance(owner, torch.Tensor)
+    if lacks or (isinstance(cause, TypeError) and STAND_INS.search(str(cause))):
+        raise NotEnumerableError(
+            f"{error}; it is a stand-in of the package, which has no more than the page says"
+        )
     try:
         once(Tape((), again=ordinary_numbers(tape)))
     except (InvalidOutcomeError, UndefinedDrawError) as again:

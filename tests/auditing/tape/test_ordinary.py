@@ -11,6 +11,7 @@ import pytest
 import torch
 
 from spectheory import ModelPair, audit
+from spectheory.auditing.subjects.round_specimens import speculative_round
 from spectheory.auditing.verdicts.audit_certificate import DEFECT, NOT_DECIDED
 
 PAIR = ModelPair.context_free_pair(["1/2", "1/4", "1/4"], ["1/4", "1/4", "1/2"], 1)
@@ -111,6 +112,36 @@ def only_tensors(paths: Any, target_rows: Any, draft_rows: Any, generator: Any) 
     if coin * q[token] < p[token]:
         return [token, by_multinomial(target_rows[0, 1], generator)]
     return [by_multinomial((p - q).clamp(min=0), generator)]
+
+
+def asks(what: Callable[[Any], Any]) -> Callable[..., Any]:
+    """A round that asks its model for more than the page says, or an object of its own."""
+
+    def play(text: Any, target: Any, draft: Any, draft_length: int, generator: Any) -> Any:
+        what(target)
+        return speculative_round(text, target, draft, draft_length, generator)
+
+    return play
+
+
+class Settings:
+    """Of the engine, without a temperature."""
+
+
+@pytest.mark.parametrize(
+    ("what", "says", "verdict"),
+    [
+        (lambda model: model.config, "has no attribute 'config'", NOT_DECIDED),
+        (lambda model: model.generate([0]), "has no attribute 'generate'", NOT_DECIDED),
+        (len, "object of type 'LookUpModel' has no len()", NOT_DECIDED),
+        (lambda model: Settings().temperature, "has no attribute 'temperature'", DEFECT),
+    ],
+)
+def test_what_a_stand_in_lacks_decides_nothing(what: Callable[[Any], Any], says: str, verdict: str) -> None:
+    """The partner lacks an attribute of an object of its own."""
+    found = audit(asks(what), {"pair": PAIR}, signature="round")
+    assert found.verdict == verdict
+    assert says in found.reasons[0]
 
 
 def test_a_failure_on_stand_ins_alone_decides_nothing() -> None:
