@@ -38,6 +38,7 @@ ASSUMPTIONS = (
     "nothing in torch, numpy or this package",
     "a sampler does not ask of what kind its random numbers, its generator or its tensors are, nor where, "
     "when or in which mode of torch it runs",
+    "rows are given as they are: a filter, a penalty or another processor inside the sampler is not known",
 )
 
 

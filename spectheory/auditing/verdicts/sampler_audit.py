@@ -54,6 +54,7 @@ MAX_SEEDS = 16
 GREEDY_OF_A_RELAXATION = (
     "whether greedy requests get the likeliest tokens: a relaxation states no law for them"
 )
+GREEDY_TIES = "rows of greedy requests have one likeliest token: ties are not compared"
 MAX_LEAVES = 16
 """The optimum, as a second proof, is computed on pairs of at most 16 drafted paths."""
 
@@ -227,7 +228,7 @@ class _Found:
             provenance=sampler.provenance,
             primitives=tuple(sorted(journal.primitives)),
             findings=tuple(sorted(journal.findings | _boundary(cases))),
-            scope=self.scope(),
+            scope=self.scope(batches),
             batches=batches,
             stand_ins=sampler.stand_ins,
             seeds=sampler.seeds,
@@ -239,8 +240,9 @@ class _Found:
             note=sampler.note,
         )
 
-    def scope(self) -> Scope:
+    def scope(self, batches: tuple[str, ...]) -> Scope:
         bound = max((case.bound for case in self.cases), default=Fraction(0))
+        of_ties = (GREEDY_TIES,) if "greedy" in batches else ()
         return Scope(
             arithmetic="the sampler's own, on rows of float32; its law in rationals",
             tolerance="rounding to float32, a total variation of 4 (L+1) (Λ+V+8) 2^-24, here up to "
@@ -255,7 +257,7 @@ class _Found:
                 *self.sampler.journal.refused,
                 *dict.fromkeys(map(str, self.refused)),
             ),
-            assumed=(*self.sampler.assumed, *ASSUMPTIONS, *self._joint_laws()),
+            assumed=(*self.sampler.assumed, *ASSUMPTIONS, *of_ties, *self._joint_laws()),
         )
 
     def _joint_laws(self) -> tuple[str, ...]:
