@@ -51,6 +51,8 @@ MAX_RUNS_FOUND_AGAIN = 1_000
 """The first wrong law is computed twice unless it has more runs: then enough runs were made twice."""
 MAX_SEEDS = 16
 """The most seeds that it is followed with again: fair coins agree for all of them with probability 2^-16."""
+MAX_RUNS_OF_SEEDS = 100
+"""The most runs of all these seeds: a sampler whose numbers are made of a seed has few that can be followed."""
 GREEDY_OF_A_RELAXATION = (
     "whether greedy requests get the likeliest tokens: a relaxation states no law for them"
 )
@@ -305,7 +307,7 @@ def _check_law_again(sampler: Shipped, question: Question, runs: int) -> None:
     """
     law, _ = followed_law(sampler, question)
     try:
-        for number in range(1 + max(1, min(MAX_SEEDS, MAX_RUNS_FOUND_AGAIN // max(runs, 1)))):
+        for number in range(1 + max(1, min(MAX_SEEDS, MAX_RUNS_OF_SEEDS // max(runs, 1)))):
             sampler.seed = number * OTHER_SEED
             sampler.forget()
             again, _ = followed_law(sampler, question)
