@@ -52,7 +52,7 @@ MAX_RUNS_FOUND_AGAIN = 1_000
 MAX_SEEDS = 16
 """The most seeds that it is followed with again: fair coins agree for all of them with probability 2^-16."""
 MAX_RUNS_OF_SEEDS = 100
-"""The most runs of all these seeds: a sampler whose numbers are made of a seed has few that can be followed."""
+"""The most runs of all these seeds: of numbers that are made of a seed few runs can be followed."""
 GREEDY_OF_A_RELAXATION = (
     "whether greedy requests get the likeliest tokens: a relaxation states no law for them"
 )
