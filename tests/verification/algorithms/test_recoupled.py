@@ -54,7 +54,7 @@ def check(first: int, count: int, shapes: tuple[tuple[int, int, int], ...]) -> i
 
 def test_lossless_and_never_below_its_base() -> None:
     """theory.md Statement 5.24, in rationals; lengths below L-1 keep their probability."""
-    assert check(0, 9, SHAPES) > 2
+    assert check(0, 5, SHAPES) > 2
 
 
 @pytest.mark.deep
@@ -84,7 +84,7 @@ def test_one_position_is_optimal_transport(name: str, number: int, drafts: int) 
 
 def test_over_block_one_draft_changes_nothing() -> None:
     """K = 1: the output law is that of block; over token it is not that of token."""
-    for number in range(12):
+    for number in range(4):
         pair = numbered_pair(number, 3, 2)
         assert_same_law(output_law(Recoupled(verifiers["block"]), pair), output_law("block", pair))
     pair = instances.two_token(2)
@@ -171,15 +171,15 @@ def test_bases_decide_without_the_rows_behind_the_leaves(name: str) -> None:
         assert np.array_equal(verifiers[name].outcome(paths, other, draft).stop_probs, stops) == same
 
 
+@pytest.mark.parametrize("number", [1, *(pytest.param(number, marks=pytest.mark.deep) for number in (2, 3))])
 @pytest.mark.parametrize("device", DEVICES)
-def test_float_and_torch_agree_with_rationals(device: str) -> None:
+def test_float_and_torch_agree_with_rationals(device: str, number: int) -> None:
     """torch with numpy; the block efficiency in float64 with the rational one, though flows may differ."""
-    for number in (1, 2, 3):
-        pair, verifier = numbered_pair(number, 3, 2), Recoupled(verifiers["greedy_multipath"])
-        assert_agrees_on(device, verifier, pair, 2, str(number))
-        exact, law = output_law(verifier, pair, 2), output_law(verifier, pair.to_float(), 2)
-        assert law.total_variation < 1e-12
-        assert law.block_efficiency == pytest.approx(float(exact.block_efficiency), abs=1e-12)
+    pair, verifier = numbered_pair(number, 3, 2), Recoupled(verifiers["greedy_multipath"])
+    assert_agrees_on(device, verifier, pair, 2, str(number))
+    exact, law = output_law(verifier, pair, 2), output_law(verifier, pair.to_float(), 2)
+    assert law.total_variation < 1e-12
+    assert law.block_efficiency == pytest.approx(float(exact.block_efficiency), abs=1e-12)
 
 
 def test_the_order_of_the_paths_does_not_matter() -> None:
