@@ -24,10 +24,10 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from fractions import Fraction
-from functools import cache, cached_property
+from functools import cache, cached_property, partial
 from itertools import chain, compress, takewhile
 from pathlib import Path
-from types import CodeType
+from types import CodeType, FunctionType, MethodType
 from typing import Any
 
 import numpy as np
@@ -601,7 +601,12 @@ def float_followed(names: dict[str, Any]) -> Iterator[None]:
 
 def names_for_float(function: Any) -> dict[str, Any]:
     """The global names of the module of a function if it only calls ``float``; else those of no module."""
-    names: dict[str, Any] = getattr(inspect.unwrap(function), "__globals__", {})
+    while isinstance(function, partial):
+        function = function.func
+    function = inspect.unwrap(function)
+    if not isinstance(function, (FunctionType, MethodType)):  # an object that is called
+        function = type(function).__call__
+    names: dict[str, Any] = getattr(function, "__globals__", {})
     try:
         source = Path(names["__file__"]).read_bytes()
     except (KeyError, TypeError, OSError):

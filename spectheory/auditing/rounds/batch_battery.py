@@ -25,8 +25,8 @@ KINDS: Mapping[str, tuple[str, ...]] = {
 }
 """Signature -> the kinds of batches, beside those of equal lengths."""
 JOINT_LAWS = (
-    "the tokens of requests in a batch are independent also where they were not followed together: all "
-    "branches of several requests were, in some batches of two and in two or three of three and four"
+    "requests are independent also in batches whose joint law was not computed: it was computed for some "
+    "batches of two, three and four requests of one path, and of two and three of several"
 )
 
 
@@ -181,7 +181,7 @@ def _each_random(rows: Sequence[Any], quiet: Callable[[Any, bool], Any]) -> Iter
     for place, row in enumerate(rows):
         beside = [*accepting]
         beside[place - 1] = quiet(rows[place - 1], False)
-        beside[place] = _likeliest_last(row) if isinstance(row, Row) else row
+        beside[place] = _likeliest_last(row) if isinstance(row, Row) and len(row.draft_tokens) else row
         yield tuple(beside)
 
 
@@ -282,6 +282,12 @@ def _one_token(request: Request) -> Request:
     return Request(request.paths[:, :1], request.target_rows[:, :2], request.draft_rows[:, :1])
 
 
+def _likely_end(request: Request) -> Request:
+    """As ``_likeliest_last``, of several paths."""
+    last = _certain(request.target_rows[:, -1:])
+    return request._replace(target_rows=torch.cat([request.target_rows[:, :-1], last], dim=1))
+
+
 def _path_batches(kinds: Sequence[str]) -> Iterator[tuple[str, tuple[Request, ...]]]:
     """As for one path, of requests with several; they mix lengths and numbers of paths."""
     long, beside_long = _of_paths(18, (0, 1), (2, 0)), _of_paths(204, (1, 0), (1, 2))
@@ -301,6 +307,10 @@ def _path_batches(kinds: Sequence[str]) -> Iterator[tuple[str, tuple[Request, ..
     yield EQUAL, (short, short._replace(target_rows=short.target_rows.flip(-1)))
     for request in (short, equal, beside_long):
         yield EQUAL, (request, request)
+    ends = [_likely_end(request) for request in (short, beside, one)]
+    yield EQUAL, (ends[0], ends[1], ends[0])
+    if "num_drafts" in kinds:
+        yield "num_drafts", (ends[0], ends[2], ends[1], ends[2])
     companies: dict[str, list[tuple[Request, ...]]] = {
         RAGGED: [(long, beside), (short, beside_long, nothing), (nothing, long, beside, short)],
         "num_drafts": [(one, beside), (three, short, one)],

@@ -11,11 +11,11 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any, NamedTuple
 
-from spectheory.auditing.rounds.batch_battery import GREEDY, KINDS, batches_of
+from spectheory.auditing.rounds.batch_battery import GREEDY, batches_of
 from spectheory.auditing.rounds.joint_laws import dependence, marginal, total_variation
 from spectheory.auditing.subjects.shipped import Shipped, Tokens
 from spectheory.auditing.subjects.signatures import Request, Row
-from spectheory.auditing.tape.decisions import NotEnumerableError
+from spectheory.auditing.tape.decisions import Branch, NotEnumerableError
 from spectheory.foundation.documents import count_text
 
 TOLERANCE = Fraction(1, 10**6)
@@ -23,10 +23,11 @@ TOLERANCE = Fraction(1, 10**6)
 
 
 class _Law(NamedTuple):
-    """The law of a batch's outputs, and the probability of runs with a box's answer."""
+    """The law of a batch's outputs, the share of runs with a box's answer, and why runs had no output."""
 
     masses: Mapping[tuple[Tokens, ...], Fraction]
     undecided: Fraction
+    why: str
 
     def without_output(self, place: int) -> Fraction:
         """The probability that a request has no valid output."""
@@ -62,8 +63,18 @@ class _Judge:
     unknown: Fraction = Fraction(0)
     _alone: dict[int, tuple[Any, _Law]] = field(default_factory=dict)
 
-    def law(self, rows: Sequence[Any]) -> _Law:
-        return _Law(*self.sampler.batch_law(rows))
+    def law(self, rows: Sequence[Any], behind: Sequence[Branch] | None = None) -> _Law:
+        self.sampler.reasons.clear()
+        masses, undecided = self.sampler.batch_law(rows, behind)
+        return _Law(masses, undecided, min(self.sampler.reasons, default="it returns no tokens"))
+
+    def ignores_greedy(self, rows: Sequence[Any]) -> bool:
+        """Whether the sampler never asks which requests are greedy, and gives them what others get."""
+        if self.sampler.journal.reads_greedy:
+            return False
+        greedy = next(row for row in rows if row.is_greedy)
+        laws = [self.law([greedy._replace(is_greedy=is_greedy)]).masses for is_greedy in (True, False)]
+        return laws[0] == laws[1]
 
     def note(self, text: str, distance: Fraction, undecided: Fraction, kind: str, where: str) -> None:
         if distance - undecided > TOLERANCE:
@@ -90,10 +101,12 @@ class _Judge:
     def has_no_output(self, rows: Sequence[Any], law: _Law, kind: str) -> bool:
         """Whether some run ends without a valid output of a request, which is a finding."""
         missing = [law.without_output(place) for place in range(len(rows))]
-        for place, mass in enumerate(missing[:1] if law.fails else missing):
+        if len(rows) > 1 and min(missing) == max(missing) > 0:  # the whole call fails
+            self.note(NO_OUTPUT, missing[0], Fraction(0), kind, f"{_words(rows)}: {law.why}")
+            return True
+        for place, mass in enumerate(missing):
             if mass:
-                why = min(self.sampler.journal.undefined, default="it returns no tokens")
-                self.note(NO_OUTPUT, mass, Fraction(0), kind, f"{_words(rows, place)}: {why}")
+                self.note(NO_OUTPUT, mass, Fraction(0), kind, f"{_words(rows, place)}: {law.why}")
         return any(missing)
 
     def judge(self, kind: str, rows: Sequence[Any], together: _Law) -> None:
@@ -120,8 +133,9 @@ def audit_batches(sampler: Shipped, *, stop_at_first: bool = False) -> tuple[str
 
     After one outcome of the first batch the same batch is asked again, and must have the same law.  A
     greedy request must get the likeliest tokens, and one without drafts a token of the target, unless the
-    sampler states another law.  Greedy requests are left out if the sampler never asks which requests are
-    greedy, and batches of different lengths if it fails in every run of all of them; the journal says so.
+    sampler states another law.  Greedy requests are left out if the sampler does not tell them from others,
+    and batches of different shapes, or without drafts, if it fails in every run of all that mix shapes; the
+    journal says so.
 
     Args:
         sampler: of a signature that has batches.
@@ -136,31 +150,34 @@ def audit_batches(sampler: Shipped, *, stop_at_first: bool = False) -> tuple[str
     judge, journal = _Judge(sampler), sampler.journal
     seen: dict[str, None] = {}
     failed: list[tuple[str, Sequence[Any], _Law]] = []
-    mixes_lengths = False
-    for number, (kind, rows) in enumerate(batches_of(sampler)):
-        if judge.worst and stop_at_first:
-            break
-        if kind == GREEDY and not journal.reads_greedy:
-            continue
-        together, is_ragged = judge.law(rows), _is_ragged(rows)
-        if is_ragged and together.fails:
-            failed.append((kind, rows, together))
-            continue
-        seen[kind] = None
-        mixes_lengths |= is_ragged
-        judge.judge(kind, rows, together)
-        if not number and not together.fails:
-            later = _Law(*sampler.batch_law(rows, behind=sampler.first_decisions(rows)))
-            distance = total_variation(later.masses, together.masses)
-            judge.note(BEHIND, distance, together.undecided + later.undecided, kind, _words(rows))
-    if failed and not mixes_lengths and not judge.worst:
-        why = min(journal.undefined, default="it returns no tokens")
-        journal.refused.append(f"batches of requests with different numbers of drafts: {why}")
-    for kind, requests, law in failed if mixes_lengths else ():
-        judge.has_no_output(requests, law, kind)
-    journal.findings.update(judge.findings())
-    if seen and not journal.reads_greedy and GREEDY in KINDS[sampler.signature_name]:
-        journal.refused.append("greedy requests: the sampler does not ask which requests are greedy")
+    mixes_shapes = False
+    batches = batches_of(sampler)
+    try:
+        for number, (kind, rows) in enumerate(batches):
+            if judge.worst and stop_at_first:
+                break
+            if kind == GREEDY and judge.ignores_greedy(rows):
+                continue
+            together, is_mixed = judge.law(rows), len({row[0].shape for row in rows}) > 1
+            if together.fails and (is_mixed or not any(map(_num_drafted, rows))):
+                failed.append((kind, rows, together))
+                continue
+            seen[kind] = None
+            mixes_shapes |= is_mixed
+            judge.judge(kind, rows, together)
+            if not number and not together.fails:
+                later = judge.law(rows, behind=sampler.first_decisions(rows))
+                distance = total_variation(later.masses, together.masses)
+                judge.note(BEHIND, distance, together.undecided + later.undecided, kind, _words(rows))
+        if failed and not mixes_shapes and not judge.worst:
+            why = failed[0][-1].why
+            journal.refused.append(f"batches of requests with other numbers of drafts, or of none: {why}")
+        for kind, requests, law in failed if mixes_shapes else ():
+            judge.has_no_output(requests, law, kind)
+    finally:  # what was found stays, also where a later batch is not followed
+        journal.findings.update(judge.findings())
+    if seen and GREEDY not in seen and any(kind == GREEDY for kind, _ in batches) and not judge.worst:
+        journal.refused.append("greedy requests: the sampler does not tell them from others")
     if judge.unknown and not judge.worst:
         raise NotEnumerableError(
             "random numbers are combined, and the laws of requests in batches are known to "
@@ -191,16 +208,12 @@ def _num_drafted(row: Any) -> int:
     return int(row[0].shape[-1])
 
 
-def _is_ragged(rows: Sequence[Any]) -> bool:
-    return len({_num_drafted(row) for row in rows}) > 1
-
-
 def _words(rows: Sequence[Any], place: int | None = None) -> str:
     """`` for request 2 of 3, with 1, 2 and 0 drafts``."""
 
     def drafts(row: Any) -> str:
         if isinstance(row, Request):
-            return f"{len(row.paths)}x{_num_drafted(row)}"
+            return f"{count_text(len(row.paths), 'path')} of {_num_drafted(row)}"
         placeholders = f"+{count_text(row.padding, 'placeholder')}" if row.padding else ""
         return f"{_num_drafted(row)}{placeholders}{' greedy' if row.is_greedy else ''}"
 

@@ -141,6 +141,7 @@ class Shipped(BlackBox, Verifier):
 
     Attributes:
         journal: the observations in all runs so far.
+        reasons: why runs had no valid output, since it was last cleared.
         note: a remark for readers of the certificate.
         left_out: what of its library can matter and was not executed, in words.
         assumed: what is taken at its word of this sampler, beyond what every audit assumes.
@@ -210,6 +211,7 @@ class Shipped(BlackBox, Verifier):
         self.relaxation, self.mixes, self.box_bits = relaxation, mixes, box_bits
         self.stand_ins, self.seeds = tuple(stand_ins), (*SEEDS, *seeds)
         self.journal = Journal(names=names_for_float(function))
+        self.reasons: set[str] = set()
         self.seed = 0
         self.undecided = Fraction(0)
         self.note = ""
@@ -279,13 +281,17 @@ class Shipped(BlackBox, Verifier):
         try:
             return once(tape)
         except UndefinedDrawError as error:
-            self.journal.undefined.add(str(error))
+            self._note(error)
         except InvalidOutcomeError as error:
             _must_fail_again(once, tape, error)
-            self.journal.undefined.add(str(error))
+            self._note(error)
             if error.__cause__ is not None:
                 self.journal.raised.add(str(error))
         return nothing
+
+    def _note(self, error: Exception) -> None:
+        self.reasons.add(str(error))
+        self.journal.undefined.add(str(error))
 
     def forget(self) -> None:
         self._laws.clear()
@@ -398,7 +404,7 @@ class Shipped(BlackBox, Verifier):
             tokens = _known(self.tokens(returned), size)
             self.credited_path(paths.numpy(), tokens, size)
         except (UndefinedDrawError, InvalidOutcomeError) as error:
-            self.journal.undefined.add(str(error))
+            self._note(error)
             return ()
         return tokens
 
@@ -415,7 +421,7 @@ def _must_fail_again(once: Callable[[Tape], Any], tape: Tape, error: InvalidOutc
     lacks = type(owner).__module__.startswith("spectheory.") and not isinstance(owner, torch.Tensor)
     if lacks or (isinstance(cause, TypeError) and STAND_INS.search(str(cause))):
         raise NotEnumerableError(
-            f"{error}; it is a stand-in of the package, which has no more than the page says"
+            f"{error}; models and requests are stand-ins that have what the page says only"
         )
     try:
         once(Tape((), again=ordinary_numbers(tape)))

@@ -157,6 +157,7 @@ class _Found:
         sampler: its journal has the findings.
         not_asked: the questions that were left out, and those that the sampler refused, in words.
         cases, asked: the cases, and their questions.
+        whys: why a run of a case had no valid output, if one had none.
         refused: the errors of random numbers that cannot be followed.
     """
 
@@ -164,6 +165,7 @@ class _Found:
     not_asked: list[str]
     cases: list[AuditCase] = field(default_factory=list)
     asked: list[Question] = field(default_factory=list)
+    whys: list[str] = field(default_factory=list)
     refused: list[InvalidInputError] = field(default_factory=list)
 
     def follow_two_calls(self, group: Sequence[Question]) -> None:
@@ -195,9 +197,11 @@ class _Found:
         sampler = self.sampler
         try:
             runs = -sampler.journal.runs
+            sampler.reasons.clear()
             asked, prepared = _prepared(sampler, question)
             self.cases.append(_case(asked, prepared))
             self.asked.append(question)
+            self.whys.append(min(sampler.reasons, default="it returns no tokens"))
             runs += sampler.journal.runs
             is_first = self.cases[-1].is_wrong and sum(case.is_wrong for case in self.cases) == 1
             if is_first and runs <= MAX_RUNS_FOUND_AGAIN:
@@ -206,7 +210,7 @@ class _Found:
             self.refused.append(error)
 
     def verdict(self) -> tuple[str, list[str]]:
-        verdict, reasons = _verdict(self.sampler, self.cases, self.refused)
+        verdict, reasons = _verdict(self.sampler, self.cases, self.whys, self.refused)
         if not self.cases and verdict != DEFECT and not reasons:
             return NOT_DECIDED, ["; ".join(("no pair was asked about", *self.not_asked))]
         return verdict, reasons
@@ -344,7 +348,7 @@ def _allowed(pair: ModelPair, stated: OutputLaw | None) -> np.ndarray:
 
 
 def _verdict(
-    sampler: Shipped, cases: list[AuditCase], refused: list[InvalidInputError]
+    sampler: Shipped, cases: list[AuditCase], whys: list[str], refused: list[InvalidInputError]
 ) -> tuple[str, list[str]]:
     hidden = [error for error in refused if isinstance(error, HiddenRandomnessError)]
     if hidden:  # no law that was found is known to be the sampler's
@@ -355,7 +359,7 @@ def _verdict(
     if undefined is not None:
         reasons.append(
             f"it makes no valid output with probability {number_text(undefined.undefined)} on "
-            f"{undefined.where}: {min(sampler.journal.undefined, default='it returns no tokens')}"
+            f"{undefined.where}: {whys[cases.index(undefined)]}"
         )
     if wrong:
         worst = _farthest(wrong)

@@ -25,6 +25,7 @@ from spectheory.auditing.rounds.batch_battery import (
 from spectheory.auditing.rounds.batches import audit_batches
 from spectheory.auditing.subjects.relaxations import synthetic_acceptance
 from spectheory.auditing.subjects.shipped import Shipped
+from spectheory.auditing.subjects.signatures import Row
 from spectheory.auditing.subjects.specimens import (
     BATCH_SPECIMENS,
     batch_token_verification,
@@ -368,3 +369,100 @@ def test_an_audit_refuses_a_batch_before_it_asks() -> None:
 
     with pytest.raises(InvalidInputError, match="got 'sampled'"):
         audit(Shipped(sampler, "batch", mixes=("sampled",)))
+
+
+def stacked(rows: Any, generator: Any) -> Any:
+    """Token verification of requests whose rows are stacked, so that all have as many drafts."""
+    drafted, p, q = (torch.stack([row[part] for row in rows]) for part in range(3))
+    q.argmax(dim=1)  # of no drafts torch raises
+    return [_verified(Row(*each), generator, masked=False) for each in zip(drafted, p, q, strict=True)]
+
+
+def stacked_paths(requests: Any, generator: Any) -> Any:
+    """Recursive rejection of requests that have as many paths and drafts."""
+    parts = (torch.stack([request[part] for request in requests]) for part in range(3))
+    return [recursive_rejection(*each, generator) for each in zip(*parts, strict=True)]
+
+
+@pytest.mark.parametrize(
+    ("sampler", "signature"),
+    [(stacked, "batch"), pytest.param(stacked_paths, "path_batch", marks=pytest.mark.deep)],
+)
+def test_a_sampler_of_one_shape_is_judged_on_batches_of_one_shape(sampler: Any, signature: str) -> None:
+    """It fails on all others, which the journal says; a partner that fails on some of them is wrong."""
+    shipped = Shipped(sampler, signature)
+    assert audit_batches(shipped)[0] == "equal lengths"
+    assert shipped.journal.findings == set()
+    assert "other numbers of drafts, or of none: " in shipped.journal.refused[0]
+
+
+def without_two_and_none(rows: Any, generator: Any) -> Any:
+    if {len(row.draft_tokens) for row in rows} >= {0, 2}:
+        raise RuntimeError("a request of none")
+    if len(rows) == 3:
+        raise RuntimeError("a third request")
+    return batch_token_verification(rows, generator)
+
+
+def test_a_failure_is_named_where_it_is() -> None:
+    """Of two failures each batch has its own; a call that fails as a whole is of no request."""
+    sampler = Shipped(without_two_and_none, "batch", mixes=("ragged",))
+    audit_batches(sampler, stop_at_first=True)
+    ((_, text),) = sampler.journal.findings
+    assert "probability 1 for drafts 2, 2, 2: sampler 'without_two_and_none' failed" in text
+    assert "RuntimeError: a third request" in text
+
+
+def finds_and_refuses(rows: Any, generator: Any) -> Any:
+    """As ``masks``, and of different lengths what is not followed."""
+    if len({len(row.draft_tokens) for row in rows}) > 1:
+        torch.randn(1)
+    return masks(rows, generator)
+
+
+def test_what_is_not_followed_later_hides_no_finding() -> None:
+    sampler = Shipped(finds_and_refuses, "batch", mixes=("ragged",))
+    with pytest.raises(NotEnumerableError):
+        audit_batches(sampler)
+    assert any("another law than alone" in text for _, text in sampler.journal.findings)
+
+
+def unpacks(rows: Any, generator: Any, greedy: Callable[[Any], list[int]]) -> Any:
+    found = []
+    for drafted, p, q, is_greedy, _ in rows:
+        row = Row(drafted, p, q)
+        found.append(greedy(row) if is_greedy else _verified(row, generator, masked=False))
+    return found
+
+
+@pytest.mark.parametrize("is_right", [False, True])
+def test_a_sampler_that_unpacks_its_rows_is_asked_about_greedy_requests(is_right: bool) -> None:
+    def likeliest(row: Any) -> list[int]:
+        best, drafted = row.target_probs.argmax(-1).tolist(), row.draft_tokens.tolist()
+        agree = next((n for n, token in enumerate(drafted) if token != best[n]), len(drafted))
+        return best[: agree + 1] if is_right else [int(row.target_probs[0].argmin())]
+
+    sampler = Shipped(partial(unpacks, greedy=likeliest), "batch", "unpacks", mixes=("greedy",))
+    assert "greedy" in audit_batches(sampler, stop_at_first=not is_right)
+    assert bool(sampler.journal.findings) is not is_right
+
+
+def third_like_second(requests: Any, generator: Any, shares: bool = True) -> Any:
+    """One draft of every request is verified; the third request has the coin of the second."""
+    coins, found = torch.rand(len(requests), generator=generator), []
+    for place, (paths, target, draft) in enumerate(requests):
+        coin = coins[1 if place == 2 and shares else place]
+        if not paths.shape[1] or coin * draft[0, 0, paths[0, 0]] < target[0, 0, paths[0, 0]]:
+            accepted = paths[0, :1].tolist()
+            weights = target[0, len(accepted)]
+        else:
+            accepted, weights = [], (target[0, 0] - draft[0, 0]).clamp(min=0)
+        found.append([*accepted, int(torch.multinomial(weights, 1, generator=generator))])
+    return found
+
+
+def test_third_requests_of_several_paths_are_followed_together_with_others() -> None:
+    for shares in (True, False):
+        sampler = Shipped(partial(third_like_second, shares=shares), "path_batch", "third", mixes=())
+        audit_batches(sampler, stop_at_first=True)
+        assert any("are not independent" in text for _, text in sampler.journal.findings) is shares
