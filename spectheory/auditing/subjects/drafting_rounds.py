@@ -22,7 +22,8 @@ from spectheory.auditing.following.intercept import intercepted
 from spectheory.auditing.subjects.draft_generators import Reported, laws_of_drafts
 from spectheory.auditing.subjects.shipped import Shipped, Tokens
 from spectheory.auditing.subjects.signatures import ROUND, ROUND_BATCH, check_seeds, new_generator
-from spectheory.auditing.tape.decisions import Tape
+from spectheory.auditing.tape.decisions import NotEnumerableError, Tape
+from spectheory.foundation.documents import count_text
 from spectheory.foundation.errors import InvalidOutcomeError
 from spectheory.foundation.exact_numbers import exact_number
 from spectheory.pairs.contexts import context_number
@@ -178,6 +179,11 @@ class DraftingRound(Shipped):
 
     def _checked(self, pair: ModelPair, path: Tokens, reported: Any, output: Tokens) -> Played:
         shape = pair.draft_length, pair.vocab_size
+        if len(path) != pair.draft_length:
+            raise NotEnumerableError(
+                f"round {self.name!r} drafted {count_text(len(path), 'token')} and was asked for "
+                f"{pair.draft_length}; choose the pairs with --draft-length, or draft as many as asked"
+            )
         try:
             rows: Any = torch.as_tensor(reported)
         except (TypeError, ValueError, RuntimeError):
@@ -188,10 +194,10 @@ class DraftingRound(Shipped):
                 f"tensor of [L, V], got {type(reported).__name__}"
             )
         rows = rows.double()
-        if len(path) != pair.draft_length or rows.shape != shape:
+        if rows.shape != shape:
             raise InvalidOutcomeError(
-                f"round {self.name!r} drafted {len(path)} tokens with draft probabilities of shape "
-                f"{tuple(rows.shape)}, expected {pair.draft_length} and {shape}"
+                f"round {self.name!r} reports draft probabilities of shape {tuple(rows.shape)}, expected "
+                f"{shape}"
             )
         self.credited_path(np.array([path]), output, pair.vocab_size)
         return Played(path, tuple(tuple(map(exact_number, row)) for row in rows.tolist()), output)

@@ -5,6 +5,7 @@ from functools import partial
 from typing import Any
 
 import pytest
+import torch
 
 from rounds_with_state import BATCHES, OneRequest
 from spectheory import instances
@@ -23,6 +24,7 @@ from spectheory.auditing.rounds.two_rounds import (
 )
 from spectheory.auditing.subjects.drafting_rounds import DraftingRound
 from spectheory.auditing.subjects.round_specimens import ROUND_SPECIMENS, speculative_round
+from spectheory.auditing.tape.decisions import NotEnumerableError
 from spectheory.auditing.verdicts import sampler_audit
 from spectheory.auditing.verdicts.audit_certificate import ARITHMETIC, DEFECT
 from spectheory.pairs.drafts import Iid
@@ -250,3 +252,38 @@ def test_rounds_of_which_a_part_is_followed() -> None:
     assert 0 < runs <= 20
     assert why.startswith("not after ")
     assert sampler.journal.findings == set()
+
+
+def by_last_two(
+    texts: Any, target: Any, draft: Any, draft_length: int, generator: Any, whole: bool = False
+) -> list[Any]:
+    """Requests share rows of the target where their texts have one length and end with the same two tokens."""
+    known: dict[Any, Any] = {}
+
+    def kept(text: Any) -> Any:
+        key = tuple(text) if whole else (len(text), *text[-2:])
+        return known.setdefault(key, target(text))
+
+    return [speculative_round(text, kept, draft, draft_length, generator) for text in texts]
+
+
+def test_texts_of_two_requests_that_end_alike() -> None:
+    """The partner shares rows of equal texts, which is right."""
+    for whole in (False, True):
+        sampler = DraftingRound(partial(by_last_two, whole=whole), "kept", "round_batch")
+        assert follow_rounds(sampler, **OF_REQUESTS["two rounds of two requests whose texts end alike"])[0]
+        assert bool(sampler.journal.findings) is not whole
+
+
+def test_a_round_that_is_not_followed_hides_no_finding() -> None:
+    """The second round draws from the target of the text's beginning; the third is not followed."""
+
+    def play(text: Any, target: Any, *others: Any) -> Any:
+        if len(text) > 3:
+            torch.randn(1)
+        return speculative_round(text, lambda known: target(known[len(text) :]), *others)
+
+    sampler = DraftingRound(play, "lost")
+    with pytest.raises(NotEnumerableError):
+        follow_rounds(sampler, random_dyadic(1, 2, 1))
+    assert any("does not have the target's law" in text for _, text in sampler.journal.findings)

@@ -120,6 +120,10 @@ def too_short(text: Sequence[int], target: Any, draft: Any, draft_length: int, g
     return [0] * (draft_length - 1), draft(text)[None], [0]
 
 
+def too_wide(text: Sequence[int], target: Any, draft: Any, draft_length: int, generator: Any) -> Any:
+    return [0], torch.stack([draft(text)] * 2), [0]
+
+
 def elsewhere(text: Sequence[int], target: Any, draft: Any, draft_length: int, generator: Any) -> Any:
     return [0], draft(text)[None], [1, 1]
 
@@ -137,7 +141,7 @@ def one_of_two(text: Sequence[int], target: Any, draft: Any, draft_length: int, 
 @pytest.mark.parametrize(
     ("wrong", "says"),
     [
-        (too_short, r"drafted 0 tokens with draft probabilities of shape \(1, 2\), expected 1 and \(1, 2\)"),
+        (too_wide, r"reports draft probabilities of shape \(2, 2\), expected \(1, 2\)"),
         (elsewhere, "all but the last must be the start of a drafted path"),
         (without_output, "torch.multinomial: invalid multinomial distribution"),
     ],
@@ -147,6 +151,13 @@ def test_what_is_not_a_round(wrong: Any, says: str) -> None:
     assert not found
     assert found.cases[0].undefined == 1
     assert re.search(says, found.reasons[0])
+
+
+def test_drafts_of_another_number_decide_nothing() -> None:
+    """Not the law is wrong, but the question; the partner of one draft is asked for one."""
+    found = audit(too_short, {"pair": SKEWED}, signature="round")
+    assert found.verdict == NOT_DECIDED
+    assert "drafted 0 tokens and was asked for 1; choose the pairs with --draft-length" in found.reasons[0]
 
 
 def test_runs_without_an_output_are_counted() -> None:
