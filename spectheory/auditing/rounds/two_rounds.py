@@ -178,6 +178,8 @@ def follow_rounds(
             if number == 2 and behind is not None:
                 order = [texts for texts in behind if texts in histories]
                 why = "" if len(order) == len(behind) else f"{len(behind) - len(order)} texts never come"
+            if not order:  # none of the texts comes
+                break
             most = max_runs if number < 3 else min(max_runs, MAX_RUNS_OF_A_THIRD)
             groups = _followed(play, histories, order if number < 3 else [order[-1], order[0]], most)
             if number == 1 and not groups:

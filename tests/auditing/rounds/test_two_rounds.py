@@ -257,7 +257,7 @@ def test_rounds_of_which_a_part_is_followed() -> None:
 def by_last_two(
     texts: Any, target: Any, draft: Any, draft_length: int, generator: Any, whole: bool = False
 ) -> list[Any]:
-    """Requests share rows of the target where their texts have one length and end with the same two tokens."""
+    """Requests share rows of the target if their texts have one length and the same two last tokens."""
     known: dict[Any, Any] = {}
 
     def kept(text: Any) -> Any:
@@ -287,3 +287,19 @@ def test_a_round_that_is_not_followed_hides_no_finding() -> None:
     with pytest.raises(NotEnumerableError):
         follow_rounds(sampler, random_dyadic(1, 2, 1))
     assert any("does not have the target's law" in text for _, text in sampler.journal.findings)
+
+
+def ends_at_once(texts: Any, target: Any, draft: Any, draft_length: int, generator: Any) -> list[Any]:
+    """Lossless: no draft is accepted."""
+    found = [speculative_round(text, target, draft, draft_length, generator) for text in texts]
+    fresh = [int(torch.multinomial(target(text), 1, generator=generator)) for text in texts]
+    return [(drafted, rows, [token]) for (drafted, rows, _), token in zip(found, fresh, strict=True)]
+
+
+def test_texts_that_never_come_are_said() -> None:
+    sampler = DraftingRound(ends_at_once, "ends", "round_batch")
+    assert follow_rounds(sampler, **OF_REQUESTS["a new first request beside another"]) == (
+        0,
+        "1 texts never come",
+    )
+    assert sampler.journal.findings == set()
