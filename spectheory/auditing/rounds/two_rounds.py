@@ -101,13 +101,13 @@ OF_REQUESTS: Mapping[str, Mapping[str, Any]] = {
     "a new first request beside another": {
         "pair": SIDE_BY_SIDE,
         "requests": 2,
-        "behind": ((REJECTED, OPEN),),
+        "behind": ((REJECTED, OPEN), (OPEN, REJECTED)),
         "anew": 0,
     },
     "a new second request beside another": {
         "pair": SIDE_BY_SIDE,
         "requests": 2,
-        "behind": ((ALSO_OPEN, ACCEPTED),),
+        "behind": ((ALSO_OPEN, ACCEPTED), (ACCEPTED, OPEN)),
         "anew": 1,
     },
 }

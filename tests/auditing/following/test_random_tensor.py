@@ -9,7 +9,10 @@ import pytest
 import torch
 
 from audit_support import assert_drawn_from, law
+from spectheory.auditing.following.random_array import DerivedSeed, Lead
+from spectheory.auditing.following.random_tensor import RandomTensor, become_random
 from spectheory.auditing.tape.decisions import NotEnumerableError
+from spectheory.auditing.tape.races import Race
 
 P = torch.tensor([0.5, 0.25, 0.25])
 
@@ -388,3 +391,14 @@ def test_rounding_is_no_equality() -> None:
 
     with pytest.raises(NotEnumerableError, match="equals itself after other arithmetic"):
         law(is_itself)
+
+
+def test_what_kernels_leave_in_memory_stays_random() -> None:
+    """The value that wins a race, and a derived seed; the partner's numbers are ordinary, and it is settled."""
+    kinds = [Lead(Race((), largest=True)), DerivedSeed(("seed",))]
+    found = become_random(torch.empty(2), np.array(kinds, dtype=object))
+    assert type(found) is RandomTensor
+    assert list(found.numbers) == kinds
+    settled = become_random(torch.empty(2), np.array([1.5, 2.0], dtype=object))
+    assert type(settled) is torch.Tensor
+    assert settled.tolist() == [1.5, 2.0]
