@@ -394,7 +394,7 @@ def test_rounding_is_no_equality() -> None:
 
 
 def test_what_kernels_leave_in_memory_stays_random() -> None:
-    """The value that wins a race, and a derived seed; the partner's numbers are ordinary, and it is settled."""
+    """The value that wins a race, and a derived seed; a tensor of ordinary numbers is settled."""
     kinds = [Lead(Race((), largest=True)), DerivedSeed(("seed",))]
     found = become_random(torch.empty(2), np.array(kinds, dtype=object))
     assert type(found) is RandomTensor
