@@ -300,6 +300,6 @@ def test_texts_that_never_come_are_said() -> None:
     sampler = DraftingRound(ends_at_once, "ends", "round_batch")
     assert follow_rounds(sampler, **OF_REQUESTS["a new first request beside another"]) == (
         0,
-        "1 texts never come",
+        "2 texts never come",
     )
     assert sampler.journal.findings == set()
