@@ -111,7 +111,7 @@ CASES = (
     *of_slowest_batches(batches.placeholder_is_last_token, "a request (padded) has no valid output"),
     *of_slow_batches(batches.only_placeholders, "a request (padded) has no valid output, probability 0.312"),
     *both(reports.empty_residual, "probability 33554431/281474976710656 = 1.19209e-07", EQUAL),
-    one_of(batches.seeded_rows, "", signature="batch", filled="rows"),
+    one_of(batches.seeded_rows, "", signature="batch", filled="rows", slow=True),
     one_of(batches.seeded_rows, BESIDE, signature="batch", filled="a copy"),
     one_of(batches.seeded_rows, "", signature="batch", filled="all at once", slow=True),
     *of_rounds(reports.reduced_vocabulary, WRONG_DRAFTS, OF_THREE),
