@@ -26,7 +26,7 @@ KINDS: Mapping[str, tuple[str, ...]] = {
 """Signature -> the kinds of batches, beside those of equal lengths."""
 JOINT_LAWS = (
     "requests are independent also in batches whose joint law was not computed: it was computed for some "
-    "batches of two, three and four requests of one path, and of two and three of several"
+    "batches of two requests, and for a few of three or four"
 )
 
 

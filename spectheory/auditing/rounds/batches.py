@@ -62,6 +62,7 @@ class _Judge:
     kinds: dict[str, dict[str, None]] = field(default_factory=lambda: defaultdict(dict))
     unknown: Fraction = Fraction(0)
     _alone: dict[int, tuple[Any, _Law]] = field(default_factory=dict)
+    _ignored: dict[int, tuple[Any, bool]] = field(default_factory=dict)
 
     def law(self, rows: Sequence[Any], behind: Sequence[Branch] | None = None) -> _Law:
         self.sampler.reasons.clear()
@@ -73,8 +74,10 @@ class _Judge:
         if self.sampler.journal.reads_greedy:
             return False
         greedy = next(row for row in rows if row.is_greedy)
-        laws = [self.law([greedy._replace(is_greedy=is_greedy)]).masses for is_greedy in (True, False)]
-        return laws[0] == laws[1]
+        if id(greedy) not in self._ignored:  # as in ``alone``
+            laws = [self.law([greedy._replace(is_greedy=is_greedy)]).masses for is_greedy in (True, False)]
+            self._ignored[id(greedy)] = greedy, laws[0] == laws[1]
+        return self._ignored[id(greedy)][1]
 
     def note(self, text: str, distance: Fraction, undecided: Fraction, kind: str, where: str) -> None:
         if distance - undecided > TOLERANCE:
