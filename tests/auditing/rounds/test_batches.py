@@ -23,7 +23,7 @@ from spectheory.auditing.rounds.batch_battery import (
     batches_of,
     shapes_of_batches,
 )
-from spectheory.auditing.rounds.batches import audit_batches
+from spectheory.auditing.rounds.batches import _Judge, audit_batches
 from spectheory.auditing.subjects.relaxations import synthetic_acceptance
 from spectheory.auditing.subjects.shipped import Shipped
 from spectheory.auditing.subjects.signatures import Row
@@ -312,6 +312,30 @@ def test_greedy_requests_get_the_likeliest_tokens(mistake: str, relaxation: Any)
     audit_batches(sampler, stop_at_first=True)
     found = any("a greedy request does not get the" in text for _, text in sampler.journal.findings)
     assert found is (relaxation is None)  # which states no law for them
+
+
+def at_rates(rows: Any, generator: Any) -> Any:
+    """Accepts whatever the target's rows are."""
+    even = [row._replace(target_probs=torch.full_like(row.target_probs, 1 / 3)) for row in rows]
+    return batch_token_verification(even, generator)
+
+
+@pytest.mark.deep
+def test_batches_in_which_nobody_is_certain_are_left_out_and_the_scope_says_it() -> None:
+    for function, count in ((at_rates, 1), (batch_token_verification, 0)):
+        sampler = Shipped(function, "batch", mixes=())
+        audit_batches(sampler)
+        assert sum("which have too many outputs" in text for text in sampler.journal.refused) == count
+        assert not sampler.journal.findings
+
+
+def test_batches_in_which_nobody_is_certain_are_of_few_requests() -> None:
+    """A neighbour whose target is certain gets one text, unless the sampler accepts at rates of its own."""
+    certain = FIRST._replace(target_probs=torch.eye(3)[[0, 1, 0]])
+    for function, has_many in ((at_rates, True), (batch_token_verification, False)):
+        judge = _Judge(Shipped(function, "batch"))
+        assert judge.has_many_outcomes((FIRST, certain, certain)) is has_many
+        assert not judge.has_many_outcomes((FIRST, certain))
 
 
 def test_what_combined_numbers_hide_is_not_decided() -> None:
