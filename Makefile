@@ -3,7 +3,8 @@
 # make deep        run the tests at larger sizes that `make test` leaves out, and store what they print
 # make fetched     unpack what the tests audit into $(AUDITED): the sampler of one released library
 # make audits      fetch every library that is audited, audit all, and write docs/audits.md; it can be resumed
-# make proofs      prove published verifiers on small shapes and write docs/proofs.md
+# make proofs      prove published verifiers on small shapes and write docs/proofs.md; with STALE=1 only check the
+#                  stored proofs of code that changed, and store its digest
 # make notebooks   run the notebooks and store their outputs in them
 # make docs        install into .venv and build the documentation site in build/site
 # make dist        build the wheel and the source distribution, and run each in new environments, one per extra
@@ -58,7 +59,7 @@ audits: setup
 	mv build/audits.md docs/audits.md
 
 proofs: setup
-	$(BIN)/python scripts/proofs.py
+	$(BIN)/python scripts/proofs.py $(if $(STALE),--stale)
 
 notebooks: setup
 	$(BIN)/python scripts/notebook_outputs.py

@@ -2,7 +2,8 @@
 
 Shapes whose stored proof is one of the code of today keep it with its row, and so do searches that ended
 without a certified proof, of which nothing is stored; ``--anew`` searches all of them.
-``--renew`` searches nothing: it checks the stored proofs against the code of today and stores its digest.
+``--stale`` searches nothing: it checks the stored proofs of other code against the code of today, and stores
+its digest.
 """
 
 import sys
@@ -12,7 +13,7 @@ from typing import Any
 
 from spectheory import verifiers
 from spectheory.exact.proof import Proof, RejectedProofError, check_proof, prove
-from spectheory.exact.proof.check import check_document, read
+from spectheory.exact.proof.check import check_document, is_of_this_code, read
 from spectheory.exact.proof.check_statements import ClaimedStatement
 from spectheory.exact.proof.proof_file import write
 from spectheory.pairs.drafts import DraftProcess, PrefixTree, WithoutReplacement
@@ -161,7 +162,7 @@ def row_of(row: Row, kept: list[str]) -> str:
 
 def _is_of_this_code(path: Path) -> bool:
     document = read(path)
-    return document["verifier_code"] == ClaimedStatement.of(document, verifiers[document["verifier"]]).digest
+    return is_of_this_code(document, verifiers[document["verifier"]])
 
 
 def renew() -> int:
@@ -175,14 +176,13 @@ def renew() -> int:
             continue
         document, size = read(path), path.stat().st_size
         verifier = verifiers[document["verifier"]]
-        renewed = document | {"verifier_code": ClaimedStatement.of(document, verifier).digest}
         try:
-            check_document(renewed, verifier)
+            check_document(document, verifier)
         except RejectedProofError as error:
             print(f"{path.name}: {error}", flush=True)
             status = 1
             continue
-        new_size = write(path, renewed)
+        new_size = write(path, document | {"verifier_code": ClaimedStatement.of(document, verifier).digest})
         print(f"{path.name}: renewed", flush=True)
         start = f"| `{document['verifier']}` | {document['statement']} | "
         lines = PAGE.read_text(encoding="utf-8").splitlines(keepends=True)
@@ -196,7 +196,7 @@ def renew() -> int:
 
 def main() -> int:
     """Write the proofs and the table."""
-    if "--renew" in sys.argv:
+    if "--stale" in sys.argv:
         return renew()
     STORED.mkdir(exist_ok=True)
     table = PAGE.read_text(encoding="utf-8").split(MARK)[1]

@@ -20,6 +20,7 @@ from pathlib import Path
 from types import (
     BuiltinMethodType,
     CellType,
+    CodeType,
     FunctionType,
     GetSetDescriptorType,
     MemberDescriptorType,
@@ -31,7 +32,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from spectheory import __version__
-from spectheory.exact.proof.verifier_code import names_in
 from spectheory.foundation.documents import json_sha256
 from spectheory.foundation.errors import InvalidInputError
 from spectheory.verification.verifier import UserVerifier, Verifier
@@ -264,6 +264,12 @@ def _globals(function: FunctionType) -> dict[str, Any]:
         return {}
     named = names_in(function.__code__) & {*function.__globals__}
     return {name: function.__globals__[name] for name in sorted(named)}
+
+
+def names_in(code: CodeType) -> set[str]:
+    """The names that code, and code inside of it, looks up in its module or as attributes."""
+    inner = [constant for constant in code.co_consts if isinstance(constant, CodeType)]
+    return set(code.co_names).union(*map(names_in, inner))
 
 
 def _is_known(module: Any) -> bool:

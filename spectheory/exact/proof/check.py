@@ -35,7 +35,6 @@ from spectheory.exact.proof.check_numbers import (
 )
 from spectheory.exact.proof.check_postponed import note, read_postponed
 from spectheory.exact.proof.check_statements import ClaimedStatement
-from spectheory.exact.proof.verifier_code import code_digest
 from spectheory.foundation.errors import InvalidInputError
 from spectheory.pairs.drafts import WithoutReplacement
 from spectheory.verification.algorithms import verifiers
@@ -58,7 +57,7 @@ def check_proof(path: str | Path, verifier: str | Any | None = None) -> dict[str
         The statement that is proved: the fields ``STATED``, and the number of regions.
 
     Raises:
-        RejectedProofError: the proof does not hold, or is one of other code.
+        RejectedProofError: the proof does not hold for the verifier as it is.
         InvalidInputError: the file is not a proof.
         UnknownNameError: no verifier of the package has the name in the file.
     """
@@ -72,7 +71,7 @@ def check_proof(path: str | Path, verifier: str | Any | None = None) -> dict[str
 
 
 STATED = (
-    "format", "verifier", "statement", "vocab_size", "draft_length", "drafts", "domain", "verifier_code",
+    "format", "verifier", "statement", "vocab_size", "draft_length", "drafts", "domain",
 )  # fmt: skip
 """The fields of a proof that say what is proved, and which are checked."""
 
@@ -97,8 +96,8 @@ def read(path: str | Path) -> dict[str, Any]:
 def proved_shapes(verifier: Verifier) -> list[str]:
     """The shapes for every pair of which a stored proof of the package says that this code is lossless.
 
-    The proofs are not checked again; they are of the code of the verifier as it is now.  A user's object may
-    compute with what no digest of code shows, such as an array or a bound method: its proofs are its own.
+    The proofs are not checked again; they are of the classes of the verifier as they are now.  A user's
+    object has no stored proofs.
 
     Example:
         >>> from spectheory import verifiers
@@ -109,9 +108,9 @@ def proved_shapes(verifier: Verifier) -> list[str]:
         return []
     stored = sorted((Path(__file__).parent / "stored").glob("*.proof"))
     paths = [path for path in stored if path.name.startswith(f"{verifier.name}_V")]
-    found, digest = [], code_digest(verifier) if paths else ""
+    found = []
     for document in map(read, paths):
-        if document["verifier_code"] == digest and document["statement"] == "lossless":
+        if is_of_this_code(document, verifier) and document["statement"] == "lossless":
             widths = document["drafts"].get("widths", ())
             drafts = (
                 f"tree {'-'.join(map(str, widths))}"
@@ -122,6 +121,11 @@ def proved_shapes(verifier: Verifier) -> list[str]:
             is_all = document["domain"] == "all rows"
             found.append(shape if is_all else f"{shape} ({document['domain']})")
     return found
+
+
+def is_of_this_code(document: Mapping[str, Any], verifier: Verifier) -> bool:
+    """Whether a stored proof names the digest of the code as it is."""
+    return bool(document["verifier_code"] == ClaimedStatement.of(document, verifier).digest)
 
 
 def check_document(document: Mapping[str, Any], verifier: Verifier) -> int:
@@ -135,7 +139,7 @@ def check_document(document: Mapping[str, Any], verifier: Verifier) -> int:
         The number of leaves.
 
     Raises:
-        RejectedProofError: the proof does not hold, or is one of other code.
+        RejectedProofError: the proof does not hold for the verifier as it is.
     """
     try:
         return _Check(document, verifier).leaves()
@@ -157,8 +161,6 @@ class _Check:
         self.positive = document["domain"] == "positive rows"
         self.document, self.claim = document, ClaimedStatement.of(document, verifier)
         self.process = self.claim.subjects[0][1]
-        if document["verifier_code"] != self.claim.digest:
-            reject("the code of the verifier is not the code that was proved")
         named = len(document["variables"])
         if not 2 <= self.size <= named or not 1 <= self.length <= named:  # a file may speak of any size
             reject("its variables are not those of the shape")

@@ -109,8 +109,8 @@ class ClaimedStatement(NamedTuple):
 
     @property
     def digest(self) -> str:
-        """Of the code of all its verifiers."""
-        return code_digest(*(one for one, _ in self.subjects))
+        """Of the code of all its verifiers and draft processes."""
+        return code_digest(*(one for subject in self.subjects for one in subject))
 
     def check(self, face: FaceRows, answers: Answers) -> None:
         """Reject the proof unless the statement holds at a leaf."""

@@ -161,7 +161,7 @@ class _Search:
         self.start_of_cpu = _cpu_seconds()
         self.jobs, self.num_left = 1, 0
         self.progress: Callable[[int, int], None] | None = None
-        self.digest = code_digest(*(subject.verifier for subject in statement.subjects))
+        self.digest = code_digest(*(one for subject in statement.subjects for one in subject[:2]))
         self.walk = Walk(shape, RationalFunctions(shape.names()), Emptiness(self.end))
         self.keep: Path | None = None
         self.keep_at = start + KEEP_SECONDS

@@ -18,14 +18,20 @@ from proof_traps import Bent
 from spectheory import defects, instances, prove, verifiers
 from spectheory.exact import proof
 from spectheory.exact.proof import check_numbers
-from spectheory.exact.proof.check import STATED, check_document, check_proof, proved_shapes, read
+from spectheory.exact.proof.check import (
+    STATED,
+    check_document,
+    check_proof,
+    is_of_this_code,
+    proved_shapes,
+    read,
+)
 from spectheory.exact.proof.check_numbers import ANY, NEGATIVE, POSITIVE, ZERO, RejectedProofError
-from spectheory.exact.proof.check_statements import ClaimedStatement
-from spectheory.exact.proof.verifier_code import code_digest, code_texts
+from spectheory.exact.proof.verifier_code import code_digest
 from spectheory.exact.suite import SuiteCase, certify_suite
 from spectheory.foundation.arrays import normalise, zeros_like
 from spectheory.foundation.errors import InvalidInputError
-from spectheory.pairs.drafts import Iid
+from spectheory.pairs.drafts import Iid, PrefixTree
 from spectheory.verification.algorithms.one_path.block import Block
 from spectheory.verification.outcome import Outcome
 from spectheory.verification.resolve import find_verifier
@@ -124,10 +130,6 @@ def _drafts(document: Document) -> None:
     document["drafts"]["num_drafts"] = 3
 
 
-def _code(document: Document) -> None:
-    document["verifier_code"] = "0" * 64
-
-
 CHANGES = [
     _face,
     _part,
@@ -141,7 +143,7 @@ CHANGES = [
     _trusted,
     _condition,
 ]
-CHANGES += [_condition, _polynomial, _shape, _huge, _long, _drafts, _code]
+CHANGES += [_condition, _polynomial, _shape, _huge, _long, _drafts]
 
 
 @pytest.mark.parametrize("change", CHANGES, ids=lambda change: change.__name__[1:])
@@ -163,9 +165,8 @@ def _numbers(value: Any) -> Iterator[tuple[list[Any], int]]:
 
 
 def test_no_change_of_a_node_turns_a_wrong_verifier_into_a_proved_one(document: Document) -> None:
-    """The tree of a right verifier, with the digest of a wrong one, whatever number of it is changed."""
+    """The tree of a right verifier, whatever number of it is changed."""
     wrong = defects["independent_acceptance"]
-    document["verifier_code"] = code_digest(wrong)
     for holder, place in list(_numbers(document["nodes"]))[:5]:
         holder[place] += 1
         with pytest.raises(RejectedProofError):
@@ -194,7 +195,7 @@ def test_a_lossless_verifier_below_the_optimum_has_no_cut(tmp_path: Path) -> Non
     check_proof(tmp_path / "optimal")
 
 
-def test_the_digest_follows_the_code_that_is_called() -> None:
+def test_the_digest_follows_the_classes() -> None:
     class Other(Block):
         """The same class under another name."""
 
@@ -207,70 +208,29 @@ def test_the_digest_follows_the_code_that_is_called() -> None:
     assert code_digest(Changed()) == code_digest(Changed())
 
 
-SLACK = (Fraction(1, 3),)
+def test_the_digest_follows_the_draft_process_and_parameters() -> None:
+    block, scaled = verifiers["block"], Block()
+    scaled.factor = Fraction(1, 3)  # type: ignore[attr-defined]
+    digests = [code_digest(block, process) for process in (Iid(2), Iid(3), PrefixTree((2,)))]
+    assert len({*digests, code_digest(block), code_digest(scaled)}) == 5
 
 
-def test_the_digest_does_not_depend_on_the_folder() -> None:
-    """Of every published verifier; the partner names the file that it is in."""
-
-    class Located(Block):
-        place = __file__
-
-    folder = str(Path(__file__).parents[3])
-    assert not [text for name in verifiers for text in code_texts(verifiers[name]) if folder in "".join(text)]
-    assert [name for name, text in code_texts(Located()) if folder in text] == [
-        f"{__name__}:{Located.__qualname__}.place"
-    ]
-
-
-WAYS_TO_CALL = {
-    "a function": "def outcome(self, *a):\n        return inner(*a)",
-    "a table of results": "kept = lru_cache(inner)\n    def outcome(self, *a):\n        return self.kept(*a)",
-    "a wrapper": "outcome = wrapping(len)",
-    "a part of a function": "outcome = partial(inner, 1)",
-    "a bound method": "outcome = Inner().method",
-    "a dictionary": "ways = {1: inner}\n    def outcome(self, *a):\n        return self.ways[1](*a)",
-    "a list": "ways = [inner]\n    def outcome(self, *a):\n        return self.ways[0](*a)",
-    "a slot": "slotted = Slotted()\n    def outcome(self, *a):\n        return self.slotted.inner(*a)",
-    "an attribute of a module": "def outcome(self, *a):\n        return here.inner(*a)",
-}
 MODULE = """
-import sys
-from functools import lru_cache, partial, wraps
-
-here = sys.modules[__name__]
-
-def inner(*a):
-    return {body}
-
-def wrapping(function):
-    @wraps(function)
-    def wrapper(*a):
-        return {body}
-    return wrapper
-
-class Inner:
-    def method(self, *a):
-        return {body}
-
-class Slotted:
-    __slots__ = ("inner",)
-    def __init__(self):
-        self.inner = inner
-
 class Mine:
-    {way}
+    {text}
+    def outcome(self, *rows):
+        return {body}  # {comment}
 """
 
 
-@pytest.mark.parametrize("way", WAYS_TO_CALL)
-def test_the_digest_has_all_that_is_called(way: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Two bodies have two digests; the partner is the same body in another folder."""
+def test_the_digest_has_no_comments_and_no_places(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The partner is another body."""
 
-    def digest(folder: str, body: str) -> str:
+    def digest(folder: str, body: str, comment: str, text: str) -> str:
         place = tmp_path / folder
         place.mkdir()
-        (place / "mine.py").write_text(MODULE.format(body=body, way=WAYS_TO_CALL[way]), encoding="utf-8")
+        source = MODULE.format(body=body, comment=comment, text=text)
+        (place / "mine.py").write_text(source, encoding="utf-8")
         specification = spec_from_file_location("mine", place / "mine.py")
         assert specification is not None
         assert specification.loader is not None
@@ -279,25 +239,8 @@ def test_the_digest_has_all_that_is_called(way: str, tmp_path: Path, monkeypatch
         specification.loader.exec_module(module)
         return code_digest(as_verifier(module.Mine()))
 
-    assert digest("one", "a + a") == digest("same", "a + a  # twice") != digest("other", "a")
-
-
-def test_the_digest_follows_the_constants_that_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Of a module, of a function around it and of defaults; an object may lead to itself."""
-
-    def made(factor: int) -> Block:
-        class Scaled(Block):
-            def stops(self, accept: Any, power: int = factor) -> Any:
-                return super().stops(accept) * SLACK[0] ** power * factor
-
-        return Scaled()
-
-    verifier = made(1)
-    verifier.itself = {"a verifier": verifier}  # type: ignore[attr-defined]
-    before = code_digest(verifier)
-    assert code_digest(verifier) == before != code_digest(made(2))
-    monkeypatch.setitem(globals(), "SLACK", (Fraction(1, 2),))
-    assert code_digest(verifier) != before
+    one, same = digest("one", "rows * 2", "once", "'Twice.'"), digest("same", "rows * 2", "again", "")
+    assert one == same != digest("other", "rows", "once", "")
 
 
 def test_a_file_that_is_not_a_proof(tmp_path: Path) -> None:
@@ -342,11 +285,10 @@ def test_a_row_divided_by_a_sum_of_0_is_not_passed_over(monkeypatch: pytest.Monk
     document = right.to_document() | {"format": "spectheory-proof/1", **(right.tree or {})}
     verifiers_of = {name: find_verifier(RootOnly(name == "wrong")) for name in ("right", "wrong")}
     check_document(document, verifiers_of["right"])
-    changed = document | {"verifier_code": code_digest(verifiers_of["wrong"])}
     with pytest.raises(RejectedProofError):
-        check_document(changed, verifiers_of["wrong"])
+        check_document(document, verifiers_of["wrong"])
     monkeypatch.setattr("spectheory.exact.proof.check_numbers.Answers.is_never_zero", lambda *_: True)
-    assert check_document(changed, verifiers_of["wrong"]) == right.num_regions
+    assert check_document(document, verifiers_of["wrong"]) == right.num_regions
 
 
 STORED = Path(proof.__file__).parent / "stored"
@@ -355,10 +297,10 @@ PAGE = Path(__file__).parents[3] / "docs" / "proofs.md"
 
 @pytest.mark.parametrize("path", sorted(STORED.glob("*.proof")), ids=lambda path: path.stem)
 def test_stored_proofs_hold(path: Path) -> None:
-    """Small ones are checked here; of all, the code is the code that was proved, and the page lists them."""
+    """Small ones are checked here; of all, the digest is that of the code, and the page lists them."""
     data = path.read_bytes()
     document = read(path)
-    assert document["verifier_code"] == ClaimedStatement.of(document, verifiers[document["verifier"]]).digest
+    assert is_of_this_code(document, verifiers[document["verifier"]])
     assert f"| {len(data)} |" in PAGE.read_text(encoding="utf-8")
     if len(data) < 400:
         assert check_proof(path)["regions"] == document["regions"]

@@ -14,7 +14,6 @@ from spectheory.exact.proof import check
 from spectheory.exact.proof.check import check_document, check_proof, read
 from spectheory.exact.proof.check_numbers import RejectedProofError
 from spectheory.exact.proof.search import SIMPLE_PAIRS_OF_USERS
-from spectheory.exact.proof.verifier_code import code_digest
 from spectheory.foundation.errors import InvalidInputError, InvalidOutcomeError
 from spectheory.foundation.formal_number import FormalNumber
 from spectheory.pairs.drafts import PrefixTree
@@ -155,12 +154,11 @@ def test_partner_a_modification_is_replayed_on_rationals() -> None:
 
 
 def test_a_proof_is_not_one_of_a_wrong_modification() -> None:
-    """Not even with the digest of its code."""
     document = read(STORED / "greedy_block_completed_V2_L2_K1_all.proof")
     check_document(document, verifiers["greedy_block"])
     for wrong in (_Unmodified(), _WrongBeyond()):
         with pytest.raises(RejectedProofError, match="condition"):
-            check_document(document | {"verifier_code": code_digest(wrong)}, wrong)
+            check_document(document, wrong)
 
 
 @pytest.fixture(scope="module")
@@ -177,8 +175,6 @@ def lossless(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
 def test_a_proof_of_one_statement_is_not_one_of_another(lossless: dict[str, Any], statement: str) -> None:
     """The tree of a proof that ``multi_round`` is lossless proves nothing that is false of it."""
     document = lossless | {"statement": statement}
-    if statement == "at_least:mixed_multipath":
-        document["verifier_code"] = code_digest(verifiers["multi_round"], verifiers["mixed_multipath"])
     with pytest.raises(RejectedProofError):
         check_document(document, verifiers["multi_round"])
 
@@ -194,10 +190,9 @@ WRONG = {
 def test_a_proof_of_a_right_verifier_is_not_one_of_a_wrong_one(statement: str, tmp_path: Path) -> None:
     prove("block", 2, 1, statement=statement).save(tmp_path / "proof")
     document = json.loads(gzip.decompress((tmp_path / "proof").read_bytes()))
-    other = [verifiers["token"]] if statement == "at_least:token" else []
     wrong = defects[WRONG[statement]]
     with pytest.raises(RejectedProofError):
-        check_document(document | {"verifier_code": code_digest(wrong, *other)}, wrong)
+        check_document(document, wrong)
 
 
 @pytest.mark.parametrize(
