@@ -211,7 +211,7 @@ def audit_batches(sampler: Shipped, *, stop_at_first: bool = False) -> tuple[str
         journal.refused.append("greedy requests: the sampler does not tell them from others")
     if left_out and not judge.worst:
         journal.refused.append(
-            f"{left_out} of the batches of three or four requests, which have too many outputs"
+            f"batches of three or four requests that have too many outputs together: {left_out} of them"
         )
     if judge.unknown and not judge.worst:
         raise NotEnumerableError(

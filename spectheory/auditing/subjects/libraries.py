@@ -273,7 +273,7 @@ SUBJECTS: Mapping[str, Subject] = {
     ),
     "vllm-ascend": _of_ascend(block_verification=False),
     # Block verification, of three drafted tokens and more.
-    "vllm-ascend-block": _of_ascend(block_verification=True, box_bits=9),
+    "vllm-ascend-block": _of_ascend(block_verification=True, box_bits=6),
     "sglang-uno": _counting(
         "sglang",
         accepted_counts.UNO,

@@ -137,7 +137,11 @@ def audit(
             if stop_at_first and found.verdict()[0] == DEFECT:
                 break
     batches: tuple[str, ...] = ()
-    if not (stop_at_first and found.verdict()[0] == DEFECT):
+    is_defect = found.verdict()[0] == DEFECT
+    if is_defect and any(case.undecided for case in found.cases):
+        # The boxes of two requests together are so many as their product: minutes for what is wrong alone.
+        found.not_asked.append("batches: the sampler multiplies random numbers, and is wrong on one request")
+    elif not (stop_at_first and is_defect):
         try:
             batches = audit_batches(sampler, stop_at_first=stop_at_first)
             if sampler.relaxation is not None and "greedy" in batches:

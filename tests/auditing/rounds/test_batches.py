@@ -325,7 +325,7 @@ def test_batches_in_which_nobody_is_certain_are_left_out_and_the_scope_says_it()
     for function, count in ((at_rates, 1), (batch_token_verification, 0)):
         sampler = Shipped(function, "batch", mixes=())
         audit_batches(sampler)
-        assert sum("which have too many outputs" in text for text in sampler.journal.refused) == count
+        assert sum("too many outputs together" in text for text in sampler.journal.refused) == count
         assert not sampler.journal.findings
 
 

@@ -6,6 +6,7 @@ The quick tests ask the one case that finds a fault, and its right form beside i
 from typing import Any
 
 import pytest
+import torch
 
 import batch_faults
 import round_faults
@@ -76,6 +77,34 @@ def test_rounds_find_the_fault_and_not_the_right_form(name: str) -> None:
         assert runs
         assert not left_out
         assert bool(sampler.journal.findings) is is_found
+
+
+def multiplies(rows: Any, generator: Any) -> Any:
+    """Accepts the first draft where a product of two coins is below a half, whatever the rows are."""
+    coins = torch.rand(len(rows), generator=generator) * torch.rand(len(rows), generator=generator)
+    accepts = [bool(coin < 0.5) and len(row.draft_tokens) > 0 for coin, row in zip(coins, rows, strict=True)]
+    return [
+        [int(row.draft_tokens[0]), 0] if accepted else [0]
+        for accepted, row in zip(accepts, rows, strict=True)
+    ]
+
+
+@pytest.mark.parametrize(
+    ("function", "is_left_out"),
+    [
+        (multiplies, True),
+        pytest.param(batch_faults.FAULTS["weight_not_reset"], False, marks=pytest.mark.deep),
+    ],
+)
+def test_batches_of_products_are_not_asked_about_if_one_request_is_wrong(
+    function: Any, is_left_out: bool
+) -> None:
+    """Their cells are too many; the partner draws one number, and is asked about."""
+    found = audit(function, {"dyadic": audit_pairs()["dyadic"]}, signature="batch")
+    assert found.verdict == DEFECT
+    left_out = [text for text in found.scope.refused if text.startswith("batches: the sampler multiplies")]
+    assert bool(left_out) is is_left_out
+    assert bool(found.batches) is not is_left_out
 
 
 @pytest.mark.deep
