@@ -1,6 +1,5 @@
 """Drafts and verifiers at equal numbers of target rows: what ``benchmarks/study.py`` measured."""
 
-import re
 from collections.abc import Mapping, Sequence
 from itertools import pairwise, product
 from typing import Any
@@ -29,12 +28,7 @@ PROCESSES = {
     "branching": "branching trees",
     LIKELIEST: "likeliest nodes",
 }
-DRAFTS_IN_WORDS = (
-    (r"target:last-(\d+)", r"draft: target on its last \1 tokens"),
-    (r"target:(\d+)-layers", r"draft: \1 layers of the target"),
-    (r"prompt:\w+-(\d+)", r"draft: look-up of \1-grams"),
-)
-"""Names of drafts as patterns, and how they are called in the picture."""
+DRAFTS_IN_WORDS = {"target:last-4": "target on its last 4 tokens", "prompt:ngram-3": "look-up of 3-grams"}
 LINE_GAP = 23
 """Points between the names of two curves, of two lines each."""
 
@@ -85,7 +79,7 @@ def _draw(findings: Findings) -> Figure:
             axes.set_xlim(budgets[0] / 1.15, budgets[-1] * 20)
             axes.minorticks_off()
             if heat == heats[0]:
-                axes.set_title(_draft_in_words(draft))
+                axes.set_title(f"draft: {DRAFTS_IN_WORDS.get(draft, draft)}")
             if heat == heats[-1]:
                 axes.set_xlabel("drafted tokens per call of the target", x=0.35)
             if draft == drafts[0]:
@@ -99,13 +93,6 @@ def _draw(findings: Findings) -> Figure:
         for axes in all_axes:
             _spread(axes)
     return figure
-
-
-def _draft_in_words(draft: str) -> str:
-    found = (
-        re.sub(pattern, words, draft) for pattern, words in DRAFTS_IN_WORDS if re.fullmatch(pattern, draft)
-    )
-    return next(found, f"draft: {draft}")
 
 
 def _draw_panel(axes: Axes, curves: Mapping[str, Sequence[Mapping[str, Any]]]) -> None:

@@ -30,9 +30,8 @@ def _draw(findings: Findings) -> Figure:
         for leaves, (colour, line) in zip(table.distinct("leaves"), cycle(LOOKS), strict=False):
             rows = table.where(leaves=leaves)
             label = f"{leaves} leaves (V = {rows['vocab_size'][0]}, L = {rows['draft_length'][0]})"
-            left.fill_between(
-                rows["round"], rows["smallest"], rows["largest"], color=colour, alpha=0.14, linewidth=0
-            )
+            low, high = rows["smallest"], rows["largest"]
+            left.fill_between(rows["round"], low, high, color=colour, alpha=0.14, linewidth=0)
             end = 1 + sum(gap > goal for gap in rows["median"])
             places, values = rows["round"][:end], rows["median"][:end]
             left.plot(places, values, line, color=colour, markersize=3.5, label=label)
@@ -45,9 +44,8 @@ def _draw(findings: Findings) -> Figure:
         note(left, f"lines: medians of {pairs}\nrandom pairs\nshaded: all of them", (0.98, 0.62))
         for method, (colour, line) in METHODS.items():
             _times(right, sorted(times.select(method=method), key=_leaves), colour, line)
-        right.set(
-            xscale="log", yscale="log", xlabel="leaves of the tree, $V^L$", ylabel="seconds of CPU time"
-        )
+        right.set(xscale="log", yscale="log", ylabel="seconds of CPU time")
+        right.set_xlabel("leaves of the tree, $V^L$")
         drafts, asked = max(times["num_drafts"]), min(times["gap_asked"])
         right.set_title(f"Time to a gap of {_power(asked, bold=True)}, {drafts} drafts")
         note(right, "line, shaded: V = 2\nbars: V = 3 and 10")
@@ -60,9 +58,8 @@ def _times(axes: Axes, rows: list[dict[str, Any]], colour: str, line: str) -> No
 
     The line is of trees of two tokens; others take other times with as many leaves.
     """
-    solved, missed = (
-        [row for row in rows if (row["reached"] == row["pairs"]) == done] for done in (True, False)
-    )
+    solved = [row for row in rows if row["reached"] == row["pairs"]]
+    missed = [row for row in rows if row["reached"] < row["pairs"]]
     look: Look = {"color": colour, "markersize": 4}
     binary, others = ([row for row in solved if (row["vocab_size"] == 2) == two] for two in (True, False))
     low, high = ([row[name] for row in binary] for name in ("smallest", "largest"))
@@ -134,33 +131,26 @@ def interval_gap(
             searches.append(_gaps(checks, pair, num_drafts, relative_gap))
         for rounds in range(max(map(len, searches))):
             gaps = [gaps[min(rounds, len(gaps) - 1)] for gaps in searches]
-            table.add(
-                vocab_size=vocab_size, draft_length=length, leaves=vocab_size**length, round=rounds,
-                **_summary(gaps), searching=sum(rounds < len(gaps) for gaps in searches),
-            )  # fmt: skip
+            size = {"vocab_size": vocab_size, "draft_length": length, "leaves": vocab_size**length}
+            searching = sum(rounds < len(gaps) for gaps in searches)
+            table.add(**size, round=rounds, **_summary(gaps), searching=searching)
     for length in (1, 2, 3):
         exact, interval = optimum(two_token(length), 2).value, multi_path_interval(two_token(length), 2)
-        checks.expect(
-            "the interval contains the exact optimum where that is known",
-            interval.lower <= exact <= interval.upper,
-            f"L = {length}: {exact} outside [{interval.lower}, {interval.upper}]",
-        )
+        claim = "the interval contains the exact optimum where that is known"
+        inside = interval.lower <= exact <= interval.upper
+        checks.expect(claim, inside, f"L = {length}: {exact} outside [{interval.lower}, {interval.upper}]")
     times = measurement("optimum_at_scale")
     for row in times.select(status="optimal", seed=1):
         if _leaves(row) <= RECOMPUTED_LEAVES:
             sizes = (row[key] for key in ("seed", "vocab_size", "draft_length", "concentration", "agreement"))
             again = multi_path_interval(random_float(*sizes), row["num_drafts"])
-            checks.expect(
-                "measured intervals of small trees are still the ones found",
-                again.lower <= row["upper"] and row["lower"] <= again.upper,
-                f"{row}: now [{again.lower}, {again.upper}]",
-            )
+            claim = "measured intervals of small trees are still the ones found"
+            meet = again.lower <= row["upper"] and row["lower"] <= again.upper
+            checks.expect(claim, meet, f"{row}: now [{again.lower}, {again.upper}]")
     return Findings(
         "Both bounds hold in every round, whatever the search does next. Seconds were measured with "
-        f"'{times.command}' on {times.machine}. Lines are medians over random pairs of a size; shading and "
-        "bars go from the smallest to the largest. A hollow point is of a method that ran out of time on the "
-        "first pair of a size. Leaf-set cuts add the most violated constraint of the leaf form to a linear "
-        "program, round by round.",
+        f"'{times.command}' on {times.machine}. A hollow point is of a method that ran out of time on the "
+        "first pair of a size. Leaf-set cuts add the most violated constraint of the leaf form, each round.",
         tables=[table, _seconds(times)],
         checks=checks,
     )
@@ -169,9 +159,9 @@ def interval_gap(
 def _gaps(checks: Checks, pair: ModelPair, num_drafts: int, relative_gap: float) -> list[float]:
     """The relative gap after every round of a search, with the claims on its bounds."""
     bounds: list[tuple[int, float, float]] = []
-    found = multi_path_interval(
-        pair, num_drafts, relative_gap=relative_gap, progress=lambda *now: bounds.append(now)
-    )
+
+    keep: Look = {"progress": lambda *now: bounds.append(now)}
+    found = multi_path_interval(pair, num_drafts, relative_gap=relative_gap, **keep)
     leaves, before = pair.vocab_size**pair.draft_length, (0.0, float("inf"))
     for number, lower, upper in bounds:
         here = f"{leaves} leaves, round {number}: {lower} and {upper}"

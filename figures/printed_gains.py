@@ -8,19 +8,11 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from figures.common.bundled import GREEDY_BLOCK, LOSSY, Shown, gained, interval, on_common_drafts
-from figures.common.printed import Printed, RecomputedGain, gains_over_token, printed_rows
+from figures.common.printed import Printed, RecomputedGain, gains_over_token, printed_rows, rankings
 from figures.results import Checks, Findings, ResultTable, result
-from figures.style import AUTHORS, Look, label_point, legend_below, named, note, panels, zero_line
+from figures.style import AUTHORS, Look, legend_below, named, note, panels, zero_line
 from spectheory.verification.curves import BLACK, GREY, VERIFIER_STYLES
-from spectheory.verification.resolve import find_verifier
 
-ORDERS = {
-    "block2024 Table 4": ("block", "greedy_block", "token"),
-    "block2024 Table 5": ("spectr", "multi_round", "block", "token"),
-    "spectrgbv2026 Table 1": ("spectr_gbv", "spectr", "greedy_block", "token"),
-    "spectrgbv2026 Table 4": ("spectr_gbv", "spectr", "greedy_block", "token"),
-}
-"""How a paper ranks the verifiers of a table, best first; equal numbers are allowed."""
 PAPERS = {
     "spectr2023": "transformers of 97M and 2M to 20M",
     "block2024": "PALM-2-S with PALM-2-XXS or XXXS",
@@ -28,8 +20,10 @@ PAPERS = {
 }
 LONGEST_DRAWN = 16
 BARS: Look = {"linestyle": "none", "markersize": 5, "elinewidth": 1.2, "capsize": 2.5}
+SMALL: Look = {"color": GREY, "markersize": 3, "alpha": 0.6}
+TICK: Look = {"color": BLACK, "linestyle": "none", "markersize": 8, "markeredgewidth": 2}
 BLOCK_TABLES = tuple(f"block2024 Table {number}" for number in (1, 6, 7, 8, 9, 10))
-DRAFTERS = {"PALM-2-XXS": "-", "PALM-2-XXXS": ":"}
+DRAFTERS = ("PALM-2-XXS", "PALM-2-XXXS")
 
 
 class Shape(NamedTuple):
@@ -40,9 +34,9 @@ class Shape(NamedTuple):
     draft_length: int
     verifier: str
 
-    @property
-    def shown(self) -> Shown:
-        return self.verifier, self.num_drafts, self.draft_length
+    @staticmethod
+    def of(row: Printed) -> "Shape":
+        return Shape(row.temperature or 1.0, row.num_drafts, row.draft_length, row.verifier)
 
 
 def _draw(findings: Findings) -> Figure:
@@ -52,11 +46,8 @@ def _draw(findings: Findings) -> Figure:
     sizes: Look = {"gridspec_kw": {"height_ratios": [len(lines) for lines in shown.values()]}}
     with panels(len(PAPERS), width=8.4, height=2.15, sharex=True, **sizes) as (figure, all_axes):
         for axes, (paper, lines) in zip(all_axes, shown.items(), strict=True):
-            estimates = {
-                _line(row): row
-                for row in here
-                if row["gain_here"] is not None and row["table"].startswith(paper)
-            }
+            known = [row for row in here if row["gain_here"] is not None and row["table"].startswith(paper)]
+            estimates = {(row["verifier"], row["num_drafts"], row["draft_length"]): row for row in known}
             for place, (line, gains) in enumerate(lines.items()):
                 _draw_line(axes, -place, line, gains, estimates.get(line))
             axes.set_yticks([-place for place in range(len(lines))], [*map(_line_in_words, lines)])
@@ -64,73 +55,46 @@ def _draw(findings: Findings) -> Figure:
             axes.set_title(f"{AUTHORS[paper]}: {PAPERS[paper]}")
             axes.grid(visible=False, axis="y")
             zero_line(axes, vertical=True)
-        look: Look = {"color": BLACK, "linestyle": "none"}
-        axes.plot(
-            [],
-            [],
-            "o",
-            color=GREY,
-            markersize=3,
-            alpha=0.6,
-            label="as printed: one data set, one pair of models",
-        )
-        axes.plot([], [], "|", **look, markersize=8, markeredgewidth=2, label="as printed: the mean")
-        axes.errorbar(
-            [], [], xerr=[], fmt="o", color=BLACK, **BARS,
-            label=f"here, on the bundled models, with {confidence:g} % interval, paired by prompt",
-        )  # fmt: skip
+        axes.plot([], [], "o", **SMALL, label="as printed: one data set, one pair of models")
+        axes.plot([], [], "|", **TICK, label="as printed: the mean")
+        label = f"here, on the bundled models, with {confidence:g} % interval, paired by prompt"
+        axes.errorbar([], [], xerr=[], fmt="o", color=BLACK, **BARS, label=label)
         if all(row["gain_here_low"] > 0 for row in here if row["gain_here"] is not None):
-            note(
-                axes,
-                "All gains on the bundled models are\nsignificant: no interval holds zero.",
-                (0.99, 0.05),
-            )
+            text = "All gains on the bundled models are\nsignificant: no interval holds zero."
+            note(axes, text, (0.99, 0.05))
         axes.set_xlabel("gain in tokens per target call over token verification [%]")
         legend_below(figure, 1)
     return figure
 
 
-class Line(NamedTuple):
-    """A line of the picture: a verifier and the drafts it is given."""
-
-    verifier: str
-    num_drafts: int
-    draft_length: int
+def _line_in_words(line: Shown) -> str:
+    verifier, drafts, length = line
+    lossless = verifier == "greedy_block" or verifier not in LOSSY  # as it is printed: modified
+    return f"{named(verifier, lossless)}, K = {drafts}, L = {length}"
 
 
-def _line(row: Mapping[str, Any]) -> Line:
-    return Line(*(row[name] for name in Line._fields))
-
-
-def _line_in_words(line: Line) -> str:
-    lossless = line.verifier == "greedy_block" or line.verifier not in LOSSY  # as it is printed: modified
-    return f"{named(line.verifier, lossless)}, K = {line.num_drafts}, L = {line.draft_length}"
-
-
-def _lines(rows: Sequence[Mapping[str, Any]]) -> dict[Line, list[float]]:
-    """The gains of a paper: as printed, else from the rounded efficiencies; a data set counts once."""
-    found: dict[Line, dict[tuple[str, ...], float]] = defaultdict(dict)
+def _lines(rows: Sequence[Mapping[str, Any]]) -> dict[Shown, list[float]]:
+    """By verifier, K and L: the gains of a paper, as printed or recomputed; a data set counts once."""
+    found: dict[Shown, dict[tuple[str, ...], float]] = defaultdict(dict)
     for row in rows:
         if row["verifier"] != "token" and row["draft_length"] <= LONGEST_DRAWN:
             gain = row["recomputed_gain"] if row["printed_gain"] is None else row["printed_gain"]
-            found[_line(row)].setdefault((row["target"], row["draft"], row["dataset"]), gain)
+            line = row["verifier"], row["num_drafts"], row["draft_length"]
+            found[line].setdefault((row["target"], row["draft"], row["dataset"]), gain)
     return {line: [*found[line].values()] for line in sorted(found)}
 
 
 def _draw_line(
-    axes: Axes, place: int, line: Line, gains: Sequence[float], here: Mapping[str, Any] | None
+    axes: Axes, place: int, line: Shown, gains: Sequence[float], here: Mapping[str, Any] | None
 ) -> None:
     """The printed gains of a verifier, and below them the one here with its interval."""
-    axes.plot(gains, [place + 0.12] * len(gains), "o", color=GREY, markersize=3, alpha=0.6)
-    axes.plot([mean(gains)], [place + 0.12], "|", color=BLACK, markersize=8, markeredgewidth=2)
-    if here is None:
-        return
-    gain, low, high = (here[name] for name in ("gain_here", "gain_here_low", "gain_here_high"))
-    style = VERIFIER_STYLES[line.verifier]
-    look: Look = {"color": style.colour, "marker": style.marker, **BARS}
-    axes.errorbar([gain], [place - 0.2], xerr=[[gain - low], [high - gain]], **look)
-    if low <= 0 <= high:
-        label_point(axes, "not significant", (high, place - 0.2), (4, 0), va="center", fontsize=7)
+    axes.plot(gains, [place + 0.12] * len(gains), "o", **SMALL)
+    axes.plot([mean(gains)], [place + 0.12], "|", **TICK)
+    if here is not None:
+        gain, low, high = (here[name] for name in ("gain_here", "gain_here_low", "gain_here_high"))
+        style = VERIFIER_STYLES[line[0]]
+        ends = [[gain - low], [high - gain]]
+        axes.errorbar([gain], [place - 0.2], xerr=ends, color=style.colour, marker=style.marker, **BARS)
 
 
 @result(
@@ -149,11 +113,14 @@ def printed_gains(
     single calls, which have none.
     """
     checks, gains = Checks(), gains_over_token()
-    _expect_printed_orders(checks)
+    for where, values, ordered in rankings():
+        claim = "the printed order of the verifiers holds on every data set"
+        checks.expect(claim, ordered, f"{where}: {values}")
     for gain in gains:
         if gain.row.verifier == "block":
             checks.expect("block is above token in every printed row", gain.percent > 0, f"{gain.row}")
-    shapes = sorted({_shape(row) for row in printed_rows() if row.draft_length <= 8 and not _modified(row)})
+    shown = [row for row in printed_rows() if row.draft_length <= 8 and row.verifier not in LOSSY]
+    shapes = sorted({*map(Shape.of, shown)})
     ours = _estimates(shapes, num_prompts, samples, seed, confidence)
     table = _by_setting(gains, ours, confidence)
     means = {
@@ -166,16 +133,15 @@ def printed_gains(
             where = f"{draft}: {means[draft, long]} at {long}"
             claim = "the mean printed gain of block grows with the draft length"
             checks.expect(claim, means[draft, long] > means[draft, short], where)
-    for shape, estimate in ours.items():
-        if shape.verifier == "block":
-            claim = "here, too, no interval of block's gain is below zero"
-            checks.expect(claim, estimate["gain_high"] >= 0, f"{shape}: {estimate}")
     measured = ResultTable(
         "printed_gains_measured",
         f"Block efficiency of the bundled models in tokens per target call, {100 * confidence:g}% "
         "intervals over drafts, and the gain over token verification in percent.",
     )
     for shape, estimate in ours.items():
+        if shape.verifier == "block":
+            claim = "here, too, no interval of block's gain is below zero"
+            checks.expect(claim, estimate["gain_high"] >= 0, f"{shape}: {estimate}")
         measured.add(**shape._asdict(), **estimate)
     everything = ResultTable(
         "printed_gains_all",
@@ -186,35 +152,12 @@ def printed_gains(
     )
     return Findings(
         "Every line is a verifier with K drafts of L tokens. Small points are printed, one data set and one "
-        "pair of models each; the tick is their mean, and papers print no intervals. Gains of block are the "
-        "printed ones; the others follow from printed, rounded block efficiencies. Points with bars are the "
-        "bundled models at the same K, L and temperature (1 where none is printed): the difference from "
-        f"token on the same drafts, paired by prompt, in percent of the mean of token. {_significant(ours)} "
-        f"The bundled models are small and of one call, so sizes need not agree. {GREEDY_BLOCK}. So it is "
-        "printed, as is SpecTr-GBV, which is not lossless with it either. The modification costs tokens in "
-        "the next calls, and a single call has none: so these two have no point here. whole_texts has the "
-        "modified greedy block on the bundled models.",
+        "pair of models each; the tick is their mean. Points with bars are the bundled models at the same K, "
+        f"L and temperature: small models, and single calls, so sizes need not agree. {GREEDY_BLOCK}. So it "
+        "is printed, as is SpecTr-GBV; a single call has no modification, so these two have no point here.",
         tables=[table, measured, everything],
         checks=checks,
     )
-
-
-def _significant(ours: Mapping[Shape, Mapping[str, Any]]) -> str:
-    """A sentence on the gains whose intervals exclude zero."""
-    gains = [one for one in ours.values() if one.get("gain") is not None]
-    above = sum(one["gain_low"] > 0 for one in gains)
-    return (
-        f"Of {len(gains)} intervals {above} are above zero; one that holds zero is marked as not significant."
-    )
-
-
-def _modified(row: Printed) -> bool:
-    """Whether the verifier is printed with a modification of the target in the next calls."""
-    return find_verifier(row.verifier).modified_target_rows is not None
-
-
-def _shape(row: Printed) -> Shape:
-    return Shape(row.temperature or 1.0, row.num_drafts, row.draft_length, row.verifier)
 
 
 def _by_setting(
@@ -232,24 +175,21 @@ def _by_setting(
     for gain in gains:
         by_setting[gain.row._replace(dataset="", block_efficiency=0.0, printed_gain=None)].append(gain)
     for row, found in by_setting.items():
-        printed = [gain.row.printed_gain for gain in found if gain.row.printed_gain is not None]
-        recomputed = [gain.percent for gain in found]
-        here = ours.get(_shape(row), {})
+        here = ours.get(Shape.of(row), {})
         names = ("table", "target", "draft", "verifier", "temperature", "num_drafts", "draft_length")
         table.add(
             **{name: getattr(row, name) for name in names},
-            printed_gain=mean(printed) if printed else None,
-            printed_smallest=min(printed, default=None),
-            printed_largest=max(printed, default=None),
-            recomputed_gain=mean(recomputed),
-            recomputed_smallest=min(recomputed),
-            recomputed_largest=max(recomputed),
-            datasets=len(recomputed),
-            gain_here=here.get("gain"),
-            gain_here_low=here.get("gain_low"),
-            gain_here_high=here.get("gain_high"),
+            **_spread("printed", [one.row.printed_gain for one in found if one.row.printed_gain is not None]),
+            **_spread("recomputed", [one.percent for one in found]),
+            datasets=len(found),
+            **{f"gain_here{end}": here.get(f"gain{end}") for end in ("", "_low", "_high")},
         )
     return table
+
+
+def _spread(name: str, values: Sequence[float]) -> dict[str, float | None]:
+    found = (mean(values), min(values), max(values)) if values else (None, None, None)
+    return dict(zip((f"{name}_gain", f"{name}_smallest", f"{name}_largest"), found, strict=True))
 
 
 def _estimates(
@@ -260,7 +200,9 @@ def _estimates(
 
     found: dict[Shape, dict[str, Any]] = {}
     for temperature in sorted({shape.temperature for shape in shapes}):
-        asked = {shape.shown: shape for shape in shapes if shape.temperature == temperature}
+        asked = {
+            (s.verifier, s.num_drafts, s.draft_length): s for s in shapes if s.temperature == temperature
+        }
         estimates = on_common_drafts(
             [*asked], "token", bundled_prompts()[:num_prompts], temperature, samples=samples, seed=seed,
             confidence=confidence,
@@ -269,18 +211,6 @@ def _estimates(
             token = estimates["token", 1, shown[2]].block_efficiency
             found[asked[shown]] = interval(one) | gained(one, token / 100)
     return found
-
-
-def _expect_printed_orders(checks: Checks) -> None:
-    """Try whether the printed numbers contradict the printed order, data set by data set."""
-    tables: dict[tuple[str, str, str], dict[str, float]] = defaultdict(dict)
-    for row in printed_rows():
-        if row.table in ORDERS:
-            tables[row.table, row.target, row.dataset][row.verifier] = row.block_efficiency
-    for where, values in tables.items():
-        ordered = all(values[better] >= values[worse] for better, worse in pairwise(ORDERS[where[0]]))
-        claim = "the printed order of the verifiers holds on every data set"
-        checks.expect(claim, ordered, f"{where}: {values}")
 
 
 if __name__ == "__main__":

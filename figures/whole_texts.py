@@ -1,7 +1,5 @@
-from collections import defaultdict
-from collections.abc import Mapping, Sequence
-from itertools import pairwise
-from typing import Any
+from collections.abc import Sequence
+from itertools import groupby, pairwise
 
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
@@ -20,7 +18,6 @@ TIMED = "greedy_multipath"
 ON_ONE_DRAFT = {"spectr": "token", "greedy_multipath": "block"}
 BASE = "block"
 PRINTED: Look = {"color": GREY, "linewidth": 0.9, "alpha": 0.7}
-WITHOUT_GAIN = ("naive_sampling",)
 REAL = "smollm2_whole_texts"
 
 
@@ -34,10 +31,9 @@ def _draw(findings: Findings) -> Figure:
         _seconds(right, printed, times)
         left.set_title(f"Small bundled models, L = {findings.settings['draft_length']}")
         note(left, f"{100 * findings.settings['confidence']:g} % intervals of the means")
+        ticks = sorted({1, *table["num_drafts"], *printed["num_drafts"]})
         for axes in (left, right):
-            axes.set(
-                xlabel="number of drafts K", xticks=sorted({1, *table["num_drafts"], *printed["num_drafts"]})
-            )
+            axes.set(xlabel="number of drafts K", xticks=ticks)
         legend_below(figure, 2)
     return figure
 
@@ -50,27 +46,21 @@ def _in_order(axes: Axes, real: ResultTable) -> None:
     for place, row in enumerate(rows):
         style, value = VERIFIER_STYLES[row["verifier"]], row["block_efficiency"]
         ends = [[value - row["low"]], [row["high"] - value]]
-        axes.errorbar(
-            [value], [place], xerr=ends, fmt=style.marker, color=style.colour, capsize=3, markersize=6
-        )
-    axes.set_yticks(range(len(rows)), [*map(_name, rows)])
+        look: Look = {"fmt": style.marker, "color": style.colour, "capsize": 3, "markersize": 6}
+        axes.errorbar([value], [place], xerr=ends, **look)
+    labels = {row["verifier"]: VERIFIER_STYLES[row["verifier"]].label for row in rows}
+    names = [labels[name] + " (one draft)" * find_verifier(name).single_path for name in labels]
+    axes.set_yticks(range(len(rows)), names)
     axes.grid(visible=False, axis="y")
     axes.set_xlabel("block efficiency [tokens per target call]")
-    axes.set_title(
-        f"SmolLM2-135M, K = {base['num_drafts']} drafts of {base['draft_length']} tokens, lossless verifiers"
-    )
-    note(
-        axes,
+    drafts = f"K = {base['num_drafts']} drafts of {base['draft_length']} tokens"
+    axes.set_title(f"SmolLM2-135M, {drafts}, lossless verifiers")
+    text = (
         f"bars: {100 * base['confidence']:g} % intervals of the means\nband: that of block verification\n"
         "Every verifier writes its own texts, so\ndifferences within the bars say nothing.\n"
-        "On common drafts: figure paired_gains.",
-        (0.99, 0.05),
-    )  # fmt: skip
-
-
-def _name(row: Mapping[str, Any]) -> str:
-    label = VERIFIER_STYLES[row["verifier"]].label
-    return f"{label} (one draft)" if find_verifier(row["verifier"]).single_path else label
+        "On common drafts: figure paired_gains."
+    )
+    note(axes, text, (0.99, 0.05))
 
 
 def _by_drafts(axes: Axes, table: ResultTable, printed: ResultTable) -> None:
@@ -89,17 +79,15 @@ def _by_drafts(axes: Axes, table: ResultTable, printed: ResultTable) -> None:
 
 def _seconds(axes: Axes, printed: ResultTable, times: ResultTable) -> None:
     for rows in _printed_curves(printed):
-        axes.plot(
-            rows["num_drafts"], [time / rows["ms_per_token"][0] for time in rows["ms_per_token"]], **PRINTED
-        )
+        relative = [time / rows["ms_per_token"][0] for time in rows["ms_per_token"]]
+        axes.plot(rows["num_drafts"], relative, **PRINTED)
     one, timed = times.where(verifier=ON_ONE_DRAFT[TIMED])["ms_per_token"][0], times.where(verifier=TIMED)
     ratios, style = [1, *(time / one for time in timed["ms_per_token"])], VERIFIER_STYLES[TIMED]
     axes.plot([1, *timed["num_drafts"]], ratios, marker=style.marker, color=style.colour, linewidth=1)
-    look: Look = {"fontsize": 8, "va": "bottom"}
-    label_point(
-        axes, "bundled models,\non a CPU", (2, ratios[1]), (0, 5), color=style.colour, ha="center", **look
-    )
-    label_point(axes, "as printed, on a GPU", (3, 1), (0, 5), color=GREY, ha="right", **look)
+    look: Look = {"offset": (0, 5), "fontsize": 8, "va": "bottom"}
+    text = "bundled models,\non a CPU"
+    label_point(axes, text, (2, ratios[1]), color=style.colour, ha="center", **look)
+    label_point(axes, "as printed, on a GPU", (3, 1), color=GREY, ha="right", **look)
     axes.axhline(1, color=GREY, linestyle=":", linewidth=1)
     axes.set(ylabel="time per token,\nrelative to one draft")
     axes.set_title("Time of greedy multi-path")
@@ -166,7 +154,6 @@ def whole_texts(
                 claim = "several drafts are nowhere seen to earn less than one"
                 checks.expect(claim, high >= least_on_one_draft[ON_ONE_DRAFT[one.verifier]], here)
     times, by_place = measurement("walltimes"), _by_place(checks)
-    dearer = [100 * (_call(rows[-1]) / _call(rows[0]) - 1) for rows in by_place]
     printed = ResultTable(
         "whole_texts_printed",
         "As printed in greedy2026 Tables 1 and 2, L = 8: other models. ms_per_call: time per token times "
@@ -177,23 +164,16 @@ def whole_texts(
     seconds = ResultTable(
         "whole_texts_seconds",
         f"Measured on {times.machine}, not computed again. Shares: of the time, by part.",
-        times.columns,
-        list(times.rows),
+        *(times.columns, list(times.rows)),
     )
     real = measurement(REAL)
     over_texts = _on_a_real_model(checks, real)
     return Findings(
-        f"Above: {real.machine}, by '{real.command}'. Intervals are of means and clustered by prompt. Every "
-        "verifier writes texts of its own, so that differences within the intervals say nothing; the "
-        "differences on common drafts are in paired_gains, behind other prompts, of code, where more is "
-        "accepted. "
-        f"Below, left: the same on the bundled models.{_meeting(table)} Grey lines are the printed numbers, "
-        "of large models. Below, right: time per token "
-        "over that of block verification on one path, as printed, and of the bundled models as measured "
-        f"with '{times.command}' on {times.machine}. As printed, more drafts earn more tokens per call, "
-        f"and every call costs more: {min(dearer):.0f} to {max(dearer):.0f} % more with four drafts than "
-        "with one. A CPU takes time for every row that it scores, and several drafts do not pay there. "
-        f"{GREEDY_BLOCK}, and here it is modified.",
+        f"Above: {real.machine}, by '{real.command}'. Every verifier writes texts of its own, so that "
+        "differences within the intervals say nothing; those on common drafts are in paired_gains. Below, "
+        "left: the same on the bundled models; grey lines are printed, of large models. Below, right: time "
+        f"per token over that of block verification on one path, as printed, and by '{times.command}' on "
+        f"{times.machine}. {GREEDY_BLOCK}, and here it is modified.",
         tables=[table, printed, seconds, over_texts],
         checks=checks,
     )
@@ -208,37 +188,24 @@ def _on_a_real_model(checks: Checks, real: Measurement) -> ResultTable:
         inside = row["low"] <= row["block_efficiency"] <= row["high"]
         checks.expect("on a real model every mean lies in its interval", inside, str(row))
         verifier = find_verifier(row["verifier"])
-        if not verifier.single_path and row["verifier"] not in WITHOUT_GAIN:
-            claim = (
-                "on a real model all intervals of several paths but naive sampling are above that of block"
-            )
-            checks.expect(claim, row["low"] > base["high"], f"{row} and {base}")
+        if not verifier.single_path and row["verifier"] != "naive_sampling":
+            claim = "all intervals of several paths but naive sampling are above that of block"
+            checks.expect(f"on a real model {claim}", row["low"] > base["high"], f"{row} and {base}")
     return table
-
-
-def _meeting(table: ResultTable) -> str:
-    """A sentence on the two largest K, if their intervals meet for every verifier."""
-    *_, fewer, more = table.distinct("num_drafts")
-    ends = [[table.select(verifier=name, num_drafts=k) for k in (fewer, more)] for name in SEVERAL]
-    if all(one and one[0]["low"] <= two[0]["high"] and two[0]["low"] <= one[0]["high"] for one, two in ends):
-        return f" Differences between K = {fewer} and {more} are within the intervals."
-    return ""
 
 
 def _by_place(checks: Checks) -> list[list[PrintedTime]]:
     """The printed times by models and data set, K = 1 first, with the claims on them."""
-    found: dict[tuple[str, ...], list[PrintedTime]] = defaultdict(list)
-    for row in printed_times():
-        found[row[:3]].append(row)
-    for where, rows in found.items():
+    found = [list(rows) for _, rows in groupby(printed_times(), key=lambda row: row[:3])]
+    for rows in found:
+        where = rows[0][:3]
         best = min(rows, key=lambda row: row.ms_per_token)
-        checks.expect(
-            "as printed, three drafts take the least time per token", best.num_drafts == 3, f"{where}"
-        )
+        claim = "as printed, three drafts take the least time per token"
+        checks.expect(claim, best.num_drafts == 3, f"{where}")
         for earlier, later in pairwise([rows[0], *rows[3:]]):
             claim = "as printed, a call with four drafts costs 25 % more than with one"
             checks.expect(claim, _call(later) >= 1.25 * _call(earlier), f"{where}: {earlier} and {later}")
-    return list(found.values())
+    return found
 
 
 def _call(row: PrintedTime) -> float:

@@ -8,7 +8,7 @@ Verifiers have this package's names: SD is ``token``, SpecInfer ``multi_round``,
 
 import csv
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar, get_type_hints
@@ -118,6 +118,26 @@ def gains_over_token(rows: Sequence[Printed] | None = None) -> list[RecomputedGa
         for row in group
         if row.verifier != "token"
     ]
+
+
+ORDERS = {
+    "block2024 Table 4": ("block", "greedy_block", "token"),
+    "block2024 Table 5": ("spectr", "multi_round", "block", "token"),
+    "spectrgbv2026 Table 1": ("spectr_gbv", "spectr", "greedy_block", "token"),
+    "spectrgbv2026 Table 4": ("spectr_gbv", "spectr", "greedy_block", "token"),
+}
+"""How a paper ranks the verifiers of a table, best first; equal numbers are allowed."""
+
+
+def rankings() -> Iterator[tuple[tuple[str, str, str], Mapping[str, float], bool]]:
+    """For each data set of these tables: where, what the verifiers earn, whether that is in the order."""
+    tables: dict[tuple[str, str, str], dict[str, float]] = defaultdict(dict)
+    for row in printed_rows():
+        if row.table in ORDERS:
+            tables[row.table, row.target, row.dataset][row.verifier] = row.block_efficiency
+    for where, values in tables.items():
+        order = [values[name] for name in ORDERS[where[0]]]
+        yield where, values, order == sorted(order, reverse=True)
 
 
 Row = TypeVar("Row", Printed, PrintedTime, Latency)
