@@ -7,8 +7,6 @@ from matplotlib.figure import Figure
 from figures.common.lossless import (
     MOST_TUPLES,
     efficiencies,
-    labels,
-    left_out,
     lossless_verifiers,
     needs_tuples,
 )
@@ -96,18 +94,13 @@ def frontier(
         claim = f"it loses to no other verifier by more than {LARGEST_LOSS} on any pair"
         loss = float((of_all - own).max())
         checks.expect(claim, loss <= LARGEST_LOSS, f"{cell[:3]}: {loss}")
-    cells = [
-        (row["draft_length"], row["num_drafts"], [name for name in names if row[name] is not None])
-        for row in table.select()
-    ]
     return Findings(
-        "Scored selection keeps all drafted paths in the race. It stays close to the optimum where rules "
-        "that select token by token, or by a fixed ranking, fall behind. Drawn is what each lossless "
-        "verifier of i.i.d. drafts misses of the optimum; gaps below 0.0001 are on the floor. closed: the "
-        "part of what the best other verifier of a pair leaves to the optimum that scored selection earns; "
-        "empty if less than 0.001 is left. lost: pairs on which another verifier earns over 0.001 more. "
-        f"Both are beside all that are drawn but {labels(filter(needs_tuples, names))}; closed_beside_all "
-        f"is beside all. bound: of the best cap, without a solver.{left_out(cells)}",
+        "Drawn is what each lossless verifier of i.i.d. drafts misses of the optimum; gaps below 0.0001 "
+        "are on the floor. closed: the part of what the best other verifier of a pair leaves to the "
+        "optimum that scored selection earns; empty if less than 0.001 is left. lost: pairs on which "
+        "another verifier earns over 0.001 more. Both are beside all that need no list of all tuples of "
+        f"drafts; closed_beside_all is beside all. A verifier that needs a list of more than {MOST_TUPLES} "
+        "tuples is left out. bound: of the best cap, without a solver.",
         tables=[table],
         checks=checks,
     )

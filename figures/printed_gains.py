@@ -113,9 +113,9 @@ def printed_gains(
     single calls, which have none.
     """
     checks, gains = Checks(), gains_over_token()
-    for where, values, ordered in rankings():
+    for place, values, ordered in rankings():
         claim = "the printed order of the verifiers holds on every data set"
-        checks.expect(claim, ordered, f"{where}: {values}")
+        checks.expect(claim, ordered, f"{place}: {values}")
     for gain in gains:
         if gain.row.verifier == "block":
             checks.expect("block is above token in every printed row", gain.percent > 0, f"{gain.row}")

@@ -1,4 +1,3 @@
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from itertools import product
 from math import sqrt
@@ -9,7 +8,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 
-from figures.common.lossless import MOST_TUPLES, efficiencies, is_published, labels, left_out
+from figures.common.lossless import MOST_TUPLES, efficiencies, is_published
 from figures.common.random_cells import random_cells
 from figures.results import Checks, Findings, ResultTable, result
 from figures.style import Look, panels
@@ -102,15 +101,10 @@ def winners(
         below_block += (values["greedy_multipath"] < values["block"] - ROUNDING).tolist()
     claim = "several paths do not always pay: greedy multi-path can earn less than block on one"
     checks.expect(claim, any(below_block), "greedy multi-path never earned less than block on one path")
-    cells = [(length, drafts, rows.keys()) for (_, drafts, length), rows in _cells(table).items()]
     return Findings(
-        f"Every cell is named after the verifier with the largest mean over the same {num_pairs} random "
-        f"pairs, V = {vocab_size}, with the part of the optimum that it earns. Pale and ≈: the lead over "
-        f"the runner-up is within two standard errors. Clear wins of {len(best.rows) // 2} cells: among the "
-        f"published verifiers {_wins(best, 'published')}; among all {_wins(best, 'all')}."
-        f"{_ties(table)}{left_out(cells)} "
-        "Greedy multi-path earns less than block verification of a single path in "
-        f"{sum(below_block)} of {len(below_block)} cases.",
+        "Every cell is named after the verifier with the largest mean over the same random pairs, with the "
+        "part of the optimum that it earns. Pale and ≈: the lead over the runner-up is within two standard "
+        f"errors. A verifier that needs a list of more than {MOST_TUPLES} tuples of drafts is left out.",
         tables=[best, table],
         checks=checks,
     )
@@ -126,33 +120,6 @@ def _ranked(values: Mapping[str, np.ndarray], names: Sequence[str]) -> dict[str,
         "winner": first, "block_efficiency": float(values[first].mean()), "runner_up": second, "lead": lead,
         "lead_error": error, "clear": bool(lead > 2 * error + ROUNDING),
     }  # fmt: skip
-
-
-def _wins(best: ResultTable, among: str) -> str:
-    won = Counter(_label(row["winner"]) for row in best.select(among=among, clear=True))
-    return ", ".join(f"{name} {count}" for name, count in won.most_common()) or "none"
-
-
-def _ties(table: ResultTable) -> str:
-    """Who are equal and ahead of all others, as sentences."""
-    equal: Counter[str] = Counter()
-    for rows in _cells(table).values():
-        most = max(rows.values())
-        first = [name for name, earned in rows.items() if earned >= most - ROUNDING]
-        equal.update([labels(first)] if len(first) > 1 else [])
-    return "".join(f" In {count} cells {names} are equal." for names, count in equal.items())
-
-
-def _cells(table: ResultTable) -> dict[tuple[float, int, int], dict[str, float]]:
-    """By cell: what every verifier earns in the mean."""
-    found: dict[tuple[float, int, int], dict[str, float]] = {}
-    for agreement, drafts, length, name, earned, *_ in table.rows:
-        found.setdefault((agreement, drafts, length), {})[name] = earned
-    return found
-
-
-def _label(name: str) -> str:
-    return VERIFIER_STYLES[name].label
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
 """The lossless verifiers of the registry, which figures compare, and what they earn on enumerated pairs."""
 
-from collections.abc import Collection, Iterable
+from collections.abc import Iterable
 from contextlib import suppress
 
 from spectheory.exact.law import output_law
@@ -86,24 +86,6 @@ def efficiencies(pair: ModelPair, num_drafts: int, max_tuples: int = 0) -> dict[
         elif not needs_tuples(name) and name not in values:
             values[name] = float(verifiers[name].block_efficiency(pair, num_drafts))  # type: ignore[attr-defined]
     return {name: values[name] for name in names if name in values}
-
-
-def left_out(computed: Iterable[tuple[int, int, Collection[str]]]) -> str:
-    """Sentences on the verifiers that some cells lack.
-
-    Args:
-        computed: L, K and the verifiers of every cell.
-    """
-    cells: dict[str, dict[str, None]] = {}
-    for length, drafts, names in computed:
-        for name in lossless_verifiers(length):
-            if name not in names:
-                cells.setdefault(name, {})[f"(L = {length}, K = {drafts})"] = None
-    return "".join(
-        f" Not computed is {labels([name])} at {', '.join(where)}, where it needs the list of more than "
-        f"{MOST_TUPLES} tuples of drafts."
-        for name, where in cells.items()
-    )
 
 
 def labels(names: Iterable[str]) -> str:
