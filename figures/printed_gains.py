@@ -113,7 +113,7 @@ def printed_gains(
     single calls, which have none.
     """
     checks, gains = Checks(), gains_over_token()
-    for place, values, ordered in rankings():
+    for place, values, ordered in rankings(printed_rows()):
         claim = "the printed order of the verifiers holds on every data set"
         checks.expect(claim, ordered, f"{place}: {values}")
     for gain in gains:

@@ -129,10 +129,10 @@ ORDERS = {
 """How a paper ranks the verifiers of a table, best first; equal numbers are allowed."""
 
 
-def rankings() -> Iterator[tuple[tuple[str, str, str], Mapping[str, float], bool]]:
+def rankings(rows: Sequence[Printed]) -> Iterator[tuple[tuple[str, str, str], Mapping[str, float], bool]]:
     """For each data set of these tables: where, what the verifiers earn, whether that is in the order."""
     tables: dict[tuple[str, str, str], dict[str, float]] = defaultdict(dict)
-    for row in printed_rows():
+    for row in rows:
         if row.table in ORDERS:
             tables[row.table, row.target, row.dataset][row.verifier] = row.block_efficiency
     for where, values in tables.items():
