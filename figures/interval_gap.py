@@ -179,8 +179,7 @@ def _seconds(times: Measurement) -> ResultTable:
         f"Seconds of CPU time to a certified relative gap, measured on {times.machine}, not computed again: "
         "median, smallest and largest of the pairs of a size. reached: on how many; gap_left: the largest.",
     )
-    size = ("method", "vocab_size", "draft_length", "num_drafts", "gap_asked")
-    rows = times.select()
+    size, rows = ("method", "vocab_size", "draft_length", "num_drafts", "gap_asked"), times.select()
     for kind in dict.fromkeys(tuple(row[name] for name in size) for row in rows):
         of_size = [row for row in rows if tuple(row[name] for name in size) == kind]
         table.add(

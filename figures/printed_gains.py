@@ -8,7 +8,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from figures.common.bundled import GREEDY_BLOCK, LOSSY, Shown, gained, interval, on_common_drafts
-from figures.common.printed import Printed, RecomputedGain, gains_over_token, printed_rows, rankings
+from figures.common.printed import Printed, gains_by_setting, gains_over_token, printed_rows, rankings
 from figures.results import Checks, Findings, ResultTable, result
 from figures.style import AUTHORS, Look, legend_below, named, note, panels, zero_line
 from spectheory.verification.curves import BLACK, GREY, VERIFIER_STYLES
@@ -19,6 +19,7 @@ PAPERS = {
     "spectrgbv2026": "three model families, temperature 0.4",
 }
 LONGEST_DRAWN = 16
+SETTING = ("table", "target", "draft", "verifier", "temperature", "num_drafts", "draft_length")
 BARS: Look = {"linestyle": "none", "markersize": 5, "elinewidth": 1.2, "capsize": 2.5}
 SMALL: Look = {"color": GREY, "markersize": 3, "alpha": 0.6}
 TICK: Look = {"color": BLACK, "linestyle": "none", "markersize": 8, "markeredgewidth": 2}
@@ -50,7 +51,9 @@ def _draw(findings: Findings) -> Figure:
             estimates = {(row["verifier"], row["num_drafts"], row["draft_length"]): row for row in known}
             for place, (line, gains) in enumerate(lines.items()):
                 _draw_line(axes, -place, line, gains, estimates.get(line))
-            axes.set_yticks([-place for place in range(len(lines))], [*map(_line_in_words, lines)])
+            printed = {name: named(name, name != "spectr_gbv") for name, _, _ in lines}  # greedy is modified
+            words = [f"{printed[name]}, K = {drafts}, L = {length}" for name, drafts, length in lines]
+            axes.set_yticks([-place for place in range(len(lines))], words)
             axes.margins(y=0.6 / len(lines))
             axes.set_title(f"{AUTHORS[paper]}: {PAPERS[paper]}")
             axes.grid(visible=False, axis="y")
@@ -67,12 +70,6 @@ def _draw(findings: Findings) -> Figure:
     return figure
 
 
-def _line_in_words(line: Shown) -> str:
-    verifier, drafts, length = line
-    lossless = verifier == "greedy_block" or verifier not in LOSSY  # as it is printed: modified
-    return f"{named(verifier, lossless)}, K = {drafts}, L = {length}"
-
-
 def _lines(rows: Sequence[Mapping[str, Any]]) -> dict[Shown, list[float]]:
     """By verifier, K and L: the gains of a paper, as printed or recomputed; a data set counts once."""
     found: dict[Shown, dict[tuple[str, ...], float]] = defaultdict(dict)
@@ -84,9 +81,7 @@ def _lines(rows: Sequence[Mapping[str, Any]]) -> dict[Shown, list[float]]:
     return {line: [*found[line].values()] for line in sorted(found)}
 
 
-def _draw_line(
-    axes: Axes, place: int, line: Shown, gains: Sequence[float], here: Mapping[str, Any] | None
-) -> None:
+def _draw_line(axes: Axes, place: int, line: Shown, gains: Sequence[float], here: Any) -> None:
     """The printed gains of a verifier, and below them the one here with its interval."""
     axes.plot(gains, [place + 0.12] * len(gains), "o", **SMALL)
     axes.plot([mean(gains)], [place + 0.12], "|", **TICK)
@@ -108,9 +103,8 @@ def printed_gains(
 ) -> Findings:
     """Printed gains in block efficiency by verifier, K and L, and estimates at the same ones.
 
-    Where a paper prints no temperature, the estimate is at temperature 1.  Lengths beyond 8 are not
-    estimated, nor are verifiers that are printed with their modification of the target: the estimates are of
-    single calls, which have none.
+    Where a paper prints no temperature, the estimate is at temperature 1.  Lengths above 8 are not estimated,
+    nor are verifiers that are printed with their modification of the target: a single call has none.
     """
     checks, gains = Checks(), gains_over_token()
     for place, values, ordered in rankings(printed_rows()):
@@ -121,7 +115,7 @@ def printed_gains(
             checks.expect("block is above token in every printed row", gain.percent > 0, f"{gain.row}")
     shown = [row for row in printed_rows() if row.draft_length <= 8 and row.verifier not in LOSSY]
     shapes = sorted({*map(Shape.of, shown)})
-    ours = _estimates(shapes, num_prompts, samples, seed, confidence)
+    ours = _estimates(shapes, num_prompts, samples=samples, seed=seed, confidence=confidence)
     table = _by_setting(gains, ours, confidence)
     means = {
         (row["draft"], row["draft_length"]): row["printed_gain"] or row["recomputed_gain"]
@@ -160,9 +154,7 @@ def printed_gains(
     )
 
 
-def _by_setting(
-    gains: Sequence[RecomputedGain], ours: dict[Shape, dict[str, Any]], confidence: float
-) -> ResultTable:
+def _by_setting(gains: Sequence[Any], ours: Mapping[Shape, Any], confidence: float) -> ResultTable:
     table = ResultTable(
         "printed_gains",
         "Gain in block efficiency over token verification in percent: mean, smallest and largest "
@@ -171,14 +163,10 @@ def _by_setting(
         f"{100 * confidence:g}% interval: the difference on the same drafts, paired by prompt, in percent of "
         "the mean of token.",
     )
-    by_setting: dict[Printed, list[RecomputedGain]] = defaultdict(list)
-    for gain in gains:
-        by_setting[gain.row._replace(dataset="", block_efficiency=0.0, printed_gain=None)].append(gain)
-    for row, found in by_setting.items():
+    for row, found in gains_by_setting(gains).items():
         here = ours.get(Shape.of(row), {})
-        names = ("table", "target", "draft", "verifier", "temperature", "num_drafts", "draft_length")
         table.add(
-            **{name: getattr(row, name) for name in names},
+            **{name: getattr(row, name) for name in SETTING},
             **_spread("printed", [one.row.printed_gain for one in found if one.row.printed_gain is not None]),
             **_spread("recomputed", [one.percent for one in found]),
             datasets=len(found),
@@ -192,21 +180,16 @@ def _spread(name: str, values: Sequence[float]) -> dict[str, float | None]:
     return dict(zip((f"{name}_gain", f"{name}_smallest", f"{name}_largest"), found, strict=True))
 
 
-def _estimates(
-    shapes: Sequence[Shape], num_prompts: int, samples: int, seed: int, confidence: float
-) -> dict[Shape, dict[str, Any]]:
+def _estimates(shapes: Sequence[Shape], num_prompts: int, **how: Any) -> dict[Shape, dict[str, Any]]:
     """Block efficiency by shape, and the gain over token in percent; one temperature has the same drafts."""
     from spectheory.models import bundled_prompts
 
     found: dict[Shape, dict[str, Any]] = {}
     for temperature in sorted({shape.temperature for shape in shapes}):
-        asked = {
-            (s.verifier, s.num_drafts, s.draft_length): s for s in shapes if s.temperature == temperature
-        }
-        estimates = on_common_drafts(
-            [*asked], "token", bundled_prompts()[:num_prompts], temperature, samples=samples, seed=seed,
-            confidence=confidence,
-        )  # fmt: skip
+        here = [shape for shape in shapes if shape.temperature == temperature]
+        asked = {(shape.verifier, shape.num_drafts, shape.draft_length): shape for shape in here}
+        prompts = bundled_prompts()[:num_prompts]
+        estimates = on_common_drafts([*asked], "token", prompts, temperature, **how)
         for shown, one in estimates.items():
             token = estimates["token", 1, shown[2]].block_efficiency
             found[asked[shown]] = interval(one) | gained(one, token / 100)

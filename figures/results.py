@@ -271,8 +271,9 @@ class Result:
 
     def made_with(self) -> dict[str, str]:
         """A hash of the script and of what scripts share, and the versions of the libraries."""
-        shared = [*FOLDER.glob("common/*.*"), *FOLDER.glob("measurements/*.json")]
-        files = [Path(inspect.getfile(self.compute)), FOLDER / "results.py", FOLDER / "style.py", *shared]
+        files = {Path(inspect.getfile(self.compute)), FOLDER / "results.py", FOLDER / "style.py"}
+        for shared in ("common/*.*", "measurements/*.json", "*.mplstyle"):
+            files |= {*FOLDER.glob(shared)}
         script = sha256(b"".join(sha256(file.read_bytes()).digest() for file in sorted(files)))
         versions = installed_versions("numpy", "scipy", "matplotlib", "torch")
         return {"script": script.hexdigest()[:16], "spectheory": __version__} | versions
@@ -281,11 +282,9 @@ class Result:
         """Whether the folder has it, of this script, this version and these arguments, all claims true."""
         try:
             document = json.loads((folder / f"{self.name}.json").read_text(encoding="utf-8"))
-            same = all(
-                document["made_with"][key] == self.made_with()[key] for key in ("script", "spectheory")
-            )
-            same = same and document["settings"] == json.loads(json.dumps(self.settings(**arguments)))
-            return same and Findings.from_document(document).passed
+            made, settings = self.made_with(), json.loads(json.dumps(self.settings(**arguments)))
+            same = all(document["made_with"][key] == made[key] for key in ("script", "spectheory"))
+            return same and document["settings"] == settings and Findings.from_document(document).passed
         except (OSError, ValueError, KeyError, TypeError):
             return False
 

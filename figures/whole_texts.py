@@ -14,11 +14,9 @@ from spectheory.verification.curves import GREY, VERIFIER_STYLES
 from spectheory.verification.resolve import find_verifier
 
 SEVERAL = ("spectr", "greedy_multipath")
-TIMED = "greedy_multipath"
 ON_ONE_DRAFT = {"spectr": "token", "greedy_multipath": "block"}
-BASE = "block"
+BASE, TIMED = "block", "greedy_multipath"
 PRINTED: Look = {"color": GREY, "linewidth": 0.9, "alpha": 0.7}
-REAL = "smollm2_whole_texts"
 
 
 def _draw(findings: Findings) -> Figure:
@@ -64,10 +62,9 @@ def _in_order(axes: Axes, real: ResultTable) -> None:
 
 
 def _by_drafts(axes: Axes, table: ResultTable, printed: ResultTable) -> None:
-    label: str | None = "greedy multi-path as printed, OPT 6.7B"
-    for rows in _printed_curves(printed):
+    for number, rows in enumerate(_printed_curves(printed)):
+        label = None if number else "greedy multi-path as printed, OPT 6.7B"
         axes.plot(rows["num_drafts"], rows["block_efficiency"], label=label, **PRINTED)
-        label = None
     for number, name in enumerate((*ONE_PATH, *SEVERAL)):
         rows = table.where(verifier=name)
         shift = 0.09 * (number - (1 if name in ONE_PATH else 3.5))
@@ -133,17 +130,13 @@ def whole_texts(
     )
     least_on_one_draft = {}
     for drafts, names in [(1, ONE_PATH), *((drafts, SEVERAL) for drafts in num_drafts)]:
-        simulation = whole(
-            simulate(
-                bundled_pair(), prompts, names, drafts=drafts, draft_length=draft_length,
-                max_new_tokens=tokens, seed=seed, confidence=confidence, batch_size=32,
-            )
-        )  # fmt: skip
+        shape: Look = {"drafts": drafts, "draft_length": draft_length, "max_new_tokens": tokens}
+        how: Look = {"seed": seed, "confidence": confidence, "batch_size": 32}
+        simulation = whole(simulate(bundled_pair(), prompts, names, **shape, **how))
         for one in simulation.estimates:
-            table.add(
-                verifier=one.verifier, num_drafts=drafts, **interval(one), **counted(one), calls=one.samples,
-                lossless=find_verifier(one.verifier).lossless,
-            )  # fmt: skip
+            sampled = interval(one) | counted(one) | {"calls": one.samples}
+            lossless = find_verifier(one.verifier).lossless
+            table.add(verifier=one.verifier, num_drafts=drafts, **sampled, lossless=lossless)
             (low, high), (least, most) = one.interval, one.counted_interval
             here = f"{one.verifier} with {drafts}: {table.rows[-1]}"
             claim = "the two ways of counting agree: their intervals meet"
@@ -159,20 +152,16 @@ def whole_texts(
         "As printed in greedy2026 Tables 1 and 2, L = 8: other models. ms_per_call: time per token times "
         "tokens per call; last column: over that with one draft.",
         (*PrintedTime._fields, "ms_per_call", "call_over_one_draft"),
-        [(*row, _call(row), _call(row) / _call(rows[0])) for rows in by_place for row in rows],
+        [(*row, row.ms_per_call, row.ms_per_call / rows[0].ms_per_call) for rows in by_place for row in rows],
     )
-    seconds = ResultTable(
-        "whole_texts_seconds",
-        f"Measured on {times.machine}, not computed again. Shares: of the time, by part.",
-        *(times.columns, list(times.rows)),
-    )
-    real = measurement(REAL)
+    text = f"Measured on {times.machine}, not computed again. Shares: of the time, by part."
+    seconds = ResultTable("whole_texts_seconds", text, times.columns, list(times.rows))
+    real = measurement("smollm2_whole_texts")
     over_texts = _on_a_real_model(checks, real)
     return Findings(
-        f"Above: {real.machine}, by '{real.command}'. Every verifier writes texts of its own, so that "
-        "differences within the intervals say nothing; those on common drafts are in paired_gains. Below, "
-        "left: the same on the bundled models; grey lines are printed, of large models. Below, right: time "
-        f"per token over that of block verification on one path, as printed, and by '{times.command}' on "
+        f"Above: {real.machine}, by '{real.command}'. Differences on common drafts are in paired_gains. "
+        "Below, left: the same on the bundled models; grey lines are printed, of large models. Right: time "
+        f"per token over that of block verification, as printed, and by '{times.command}' on "
         f"{times.machine}. {GREEDY_BLOCK}, and here it is modified.",
         tables=[table, printed, seconds, over_texts],
         checks=checks,
@@ -198,19 +187,13 @@ def _by_place(checks: Checks) -> list[list[PrintedTime]]:
     """The printed times by models and data set, K = 1 first, with the claims on them."""
     found = [list(rows) for _, rows in groupby(printed_times(), key=lambda row: row[:3])]
     for rows in found:
-        where = rows[0][:3]
         best = min(rows, key=lambda row: row.ms_per_token)
         claim = "as printed, three drafts take the least time per token"
-        checks.expect(claim, best.num_drafts == 3, f"{where}")
+        checks.expect(claim, best.num_drafts == 3, f"{best}")
         for earlier, later in pairwise([rows[0], *rows[3:]]):
             claim = "as printed, a call with four drafts costs 25 % more than with one"
-            checks.expect(claim, _call(later) >= 1.25 * _call(earlier), f"{where}: {earlier} and {later}")
+            checks.expect(claim, later.ms_per_call >= 1.25 * earlier.ms_per_call, f"{earlier} and {later}")
     return found
-
-
-def _call(row: PrintedTime) -> float:
-    """Milliseconds of a call of the target with all that belongs to it."""
-    return row.ms_per_token * row.block_efficiency
 
 
 if __name__ == "__main__":

@@ -58,6 +58,11 @@ class PrintedTime(NamedTuple):
     block_efficiency: float
     ms_per_token: float
 
+    @property
+    def ms_per_call(self) -> float:
+        """Of a call of the target with all that belongs to it."""
+        return self.ms_per_token * self.block_efficiency
+
 
 @cache
 def printed_times() -> tuple[PrintedTime, ...]:
@@ -127,6 +132,14 @@ ORDERS = {
     "spectrgbv2026 Table 4": ("spectr_gbv", "spectr", "greedy_block", "token"),
 }
 """How a paper ranks the verifiers of a table, best first; equal numbers are allowed."""
+
+
+def gains_by_setting(gains: Sequence[RecomputedGain]) -> dict[Printed, list[RecomputedGain]]:
+    """The gains over all data sets of a table, by the rest of their rows."""
+    found: dict[Printed, list[RecomputedGain]] = defaultdict(list)
+    for gain in gains:
+        found[gain.row._replace(dataset="", block_efficiency=0.0, printed_gain=None)].append(gain)
+    return found
 
 
 def rankings(rows: Sequence[Printed]) -> Iterator[tuple[tuple[str, str, str], Mapping[str, float], bool]]:

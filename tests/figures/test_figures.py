@@ -12,7 +12,7 @@ from figures.results import Checks, Findings, Result, ResultTable, result
 from spectheory.foundation.errors import InvalidInputError
 
 FIGURES = Path(__file__).parents[2] / "figures"
-MOST_LINES = 220
+MOST_LINES = 200
 
 
 @pytest.mark.deep

@@ -274,7 +274,7 @@ def test_lower_printed_numbers_are_seen(
         return lambda: rows
 
     two = {"block_efficiency": 2.0, "low": 1.0, "high": 3.0, "gain_high": 1.0}
-    monkeypatch.setattr(printed_gains, "_estimates", lambda shapes, *_: dict.fromkeys(shapes, two))
+    monkeypatch.setattr(printed_gains, "_estimates", lambda shapes, *_, **__: dict.fromkeys(shapes, two))
     assert_seen(monkeypatch, "printed_gains", "printed_rows", lie, claims)
 
 
@@ -282,7 +282,9 @@ def test_gains_that_do_not_grow_and_a_low_block_are_seen(monkeypatch: pytest.Mon
     """Block below token here; gains that are the same at every length."""
     low, high = ({"block_efficiency": 2.0, "low": 1.0, "high": 3.0, "gain_high": x} for x in (-1, 1))
     monkeypatch.setattr(
-        printed_gains, "_estimates", lambda shapes, *_: {s: low if s[3] == "block" else high for s in shapes}
+        printed_gains,
+        "_estimates",
+        lambda shapes, *_, **__: {s: low if s[3] == "block" else high for s in shapes},
     )
     lie = after(
         lambda rows: [one._replace(percent=5.0, row=one.row._replace(printed_gain=None)) for one in rows]
