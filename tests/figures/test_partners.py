@@ -8,12 +8,13 @@ from typing import Any
 
 import pytest
 
-from figure_support import Changed, Lie, after, assert_seen, instead, small, told, told_of
+from figure_support import NAMES, Changed, Lie, after, assert_seen, instead, small, told, told_of
 from figures import printed_gains
 from figures.common.random_cells import Cell
 from figures.results import Checks, Findings, ResultTable
 from spectheory.optima.bounds.rankings import global_order
 from spectheory.optima.bounds.skewed_draft import SkewedDraft
+from spectheory.pairs.drafts import ConfidenceTree
 from spectheory.pairs.instances import lost_lead, two_token
 from spectheory.verification.algorithms.spectr_gbv import conditionally_independent_bound
 
@@ -194,6 +195,15 @@ LIES: list[tuple[str, str, Lie, list[str]]] = [
     ("spectr_gbv_defect", "output_law", DEFECTIVE, ["SpecTr and multi-round"]),
     ("spectr_gbv_defect", "optimum", told(value=ninth), ["these do not"]),
     # language models
+    ("draft_processes", "simulate",
+     estimating(lambda name: True, interval=lambda _: (0.1, 0.2), counted_interval=lambda _: (0.3, 0.4)),
+     ["the two ways of counting"]),
+    ("draft_processes", "simulate",
+     told_of(
+         lambda *_, drafts, **__: drafts.text == ConfidenceTree(4).text,
+         estimates=lambda found: [Changed(one, block_efficiency=lambda _: 0.0) for one in found],
+     ),
+     ["a confidence tree holds"]),
     ("full_vocabulary", "common.bundled.simulate",
      estimating(lambda name: name.startswith("spectr on 1 drafts"), block_efficiency=lambda _: 0.0),
      ["with one draft"]),
@@ -242,6 +252,11 @@ def test_checks_can_fail(
     monkeypatch: pytest.MonkeyPatch, name: str, called: str, lie: Lie, claims: list[str]
 ) -> None:
     assert_seen(monkeypatch, name, called, lie, claims)
+
+
+def test_every_figure_has_a_partner() -> None:
+    """That of ``real_pair`` is in test_models."""
+    assert {name for name, *_ in LIES} | {"printed_gains", "real_pair"} == {*NAMES}
 
 
 def test_trees_with_more_leaves_are_compared(monkeypatch: pytest.MonkeyPatch) -> None:
