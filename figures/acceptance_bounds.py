@@ -57,12 +57,10 @@ def acceptance_bounds(names: Sequence[str] = tuple(ROWS), max_drafts: int = 8) -
             here = f"{name}, K = {drafts}: {best}"
             checks.expect("α_K does not fall as K grows (Lemma 1)", best >= previous, f"{here} < {previous}")
             checks.expect("α_K stays at or below its limit (Lemma 1)", best <= limit, f"{here} > {limit}")
-            checks.expect(
-                "α_K lies between the bounds (Lemma 3)", lower <= best <= upper, f"{here}, [{lower}, {upper}]"
-            )
-            checks.expect(
-                "the upper bound is attained, exactly (Statement 3.4)", best == upper, f"{here} < {upper}"
-            )
+            claim = "α_K lies between the bounds (Lemma 3)"
+            checks.expect(claim, lower <= best <= upper, f"{here}, [{lower}, {upper}]")
+            claim = "the upper bound is attained, exactly (Statement 3.4)"
+            checks.expect(claim, best == upper, f"{here} < {upper}")
             if drafts <= PROGRAM_UP_TO:
                 program = 1 - otm_optimum(target, draft, drafts).value
                 claim = "for K ≤ 4 it equals the linear program (Eq. 4), exactly"

@@ -80,11 +80,9 @@ def acceptance_length(
                 verifier=name, length=length, exact=exact[length], counted=count / samples,
                 low=low, high=high, agree=inside,
             )  # fmt: skip
-            checks.expect(
-                "every exact probability lies in the interval of its sampled fraction",
-                inside,
-                f"P(τ ≥ {length}) of {name} is {float(exact[length]):.6f}, outside [{low:.6f}, {high:.6f}]",
-            )
+            claim = "every exact probability lies in the interval of its sampled fraction"
+            here = f"P(τ ≥ {length}) of {name} is {float(exact[length]):.6f}"
+            checks.expect(claim, inside, f"{here}, outside [{low:.6f}, {high:.6f}]")
     return Findings(
         f"Two-token pair, draft length {draft_length}. Lines are exact; points are fractions of "
         f"{samples} sampled drafts, bars their intervals.",

@@ -90,11 +90,8 @@ def division_factor(names: Sequence[str] = tuple(PAIRS), num_drafts: int = 2, st
             here = f"{name}, ρ = {factor}: defect {defect}, accepts {accepted}, emits {drafted}"
             if float(factor) > best_factor + 1e-12:
                 checks.expect("K-SEQ is lossless for every ρ ≥ ρ* (Theorem 1)", not defect, here)
-                checks.expect(
-                    "no factor above ρ* accepts more drafts in the sequence than ρ*",
-                    float(accepted) <= best_acceptance + 1e-12,
-                    here,
-                )
+                claim = "no factor above ρ* accepts more drafts in the sequence than ρ*"
+                checks.expect(claim, float(accepted) <= best_acceptance + 1e-12, here)
             lossless = _lossless_by_statement(target, draft, accepted, factor)
             claim = "it is lossless exactly where p_acc ≤ β max(ρ, m) (Statement 3.5)"
             checks.expect(claim, lossless == (defect == 0), here)

@@ -92,9 +92,8 @@ def draft_length_gain(max_length: int = 8, num_random: int = 60, seed: int = 17)
         falls[name] += fallen
         tried[name].append(gains)
         here = f"pair {number} ({name}): {[round(gain, 6) for gain in gains]}"
-        checks.expect(
-            "block verification never earns less than token verification", min(gains) >= -1e-12, here
-        )
+        claim = "block verification never earns less than token verification"
+        checks.expect(claim, min(gains) >= -1e-12, here)
         if name not in {"random", "lost_lead"}:
             claim = "on context-free and Markov pairs that were tried the relative gain never shrinks"
             checks.expect(claim, not fallen, here)

@@ -84,11 +84,9 @@ def full_information(draft_lengths: Sequence[int] = (1, 2, 3, 4, 5, 6)) -> Findi
         checks.expect(claim, values["block"] == best, f"{here}: {values['block']} < {best}")
         if length <= EXACT_IDEAL_UP_TO:
             program = block_transport_optimum(pair).value
-            checks.expect(
-                "the coupling program (Eq. 40), Σ min(p, q) and greedy block agree, exactly",
-                program == values["greedy_block"] == ideal,
-                f"{here}: program {program}, sum {ideal}",
-            )
+            claim = "the coupling program (Eq. 40), Σ min(p, q) and greedy block agree, exactly"
+            agree = program == values["greedy_block"] == ideal
+            checks.expect(claim, agree, f"{here}: program {program}, sum {ideal}")
         defect = defects["greedy_block"]
         claim = "greedy block reaches the ideal unmodified; it is not lossless wherever that is out of reach"
         checks.expect(claim, (ideal > best) == (defect > 0), f"{here}: defect {defect}")

@@ -62,9 +62,8 @@ def ranking_search(num_pairs: int = 24, num_drafts: Sequence[int] = (2, 3), seed
             rankings_tried=found.rankings_tried,
         )  # fmt: skip
         here = f"{name}, K = {drafts}: {worst}, {greedy}, {best}, optimum {found.optimum}"
-        checks.expect(
-            "every tree-based ranking was tried", found.rankings_tried == count_tree_rankings(pair), here
-        )
+        every = found.rankings_tried == count_tree_rankings(pair)
+        checks.expect("every tree-based ranking was tried", every, here)
         claim = "the ranking by p/q lies between the worst and the best"
         checks.expect(claim, worst <= greedy <= best, here)
         checks.expect("no ranking exceeds the optimum", best <= found.optimum, here)

@@ -82,9 +82,8 @@ def several_calls(
                 tokens=number, verifier=name, calls=own, fewest=best.value,
                 calls_per_token=float(own / number), fewest_per_token=float(best.value / number),
             )  # fmt: skip
-            checks.expect(
-                "no verifier needs fewer", own >= best.value, f"{name}, {here}: {own} < {best.value}"
-            )
+            where = f"{name}, {here}: {own} < {best.value}"
+            checks.expect("no verifier needs fewer", own >= best.value, where)
             if name == "block":
                 claim = "the calls of block verification are those of its output laws"
                 checks.expect(claim, own == best.block, f"{here}: {own} and {best.block}")

@@ -108,9 +108,8 @@ def token_tree(draft_length: int = 3, num_drafts: int = 2) -> Findings:
         limit = hit_probability(draft, num_drafts)
         names = [name_of(a) for a in chain]
         table.add(nodes=names, draft=draft, mass=mass, limit=limit, tight=mass == limit)
-        checks.expect(
-            "every antichain's constraint holds (Eq. 12)", mass <= limit, f"{chain}: {mass} > {limit}"
-        )
+        claim = "every antichain's constraint holds (Eq. 12)"
+        checks.expect(claim, mass <= limit, f"{chain}: {mass} > {limit}")
         if mass == limit and 0 < draft < 1:
             tight.append(chain)
     shown = max(tight, key=lambda chain: (len({len(a) for a in chain}), len(chain)))
@@ -128,11 +127,9 @@ def token_tree(draft_length: int = 3, num_drafts: int = 2) -> Findings:
     claim = "the masses add up to the optimum (Theorem 4.3)"
     checks.expect(claim, efficiency == best, f"{efficiency}, optimum {best}")
     pushed = sum(masses[a] for a in shown) + (1 - masses[shown[0]]) / 2
-    checks.expect(
-        "half of the rest on top of one node of the antichain breaks its constraint",
-        pushed > hit_probability(sum(drafted[a] for a in shown), num_drafts),
-        "it does not",
-    )
+    breaks = pushed > hit_probability(sum(drafted[a] for a in shown), num_drafts)
+    claim = "half of the rest on top of one node of the antichain breaks its constraint"
+    checks.expect(claim, breaks, "it does not")
     return Findings(
         f"Two-token pair, {num_drafts} drafts. Left: how often the optimal verifier's accepted text "
         "starts with each node; the filled nodes are an antichain whose constraint is tight. Right: all "
