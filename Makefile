@@ -1,4 +1,5 @@
-# make reproduce   install into .venv and recompute every figure and table into $(OUT)
+# make reproduce   install into .venv and recompute every figure and table into $(OUT); with RESUME=1 only those
+#                  that are not finished there
 # make test        install into .venv and run all tests and notebooks
 # make deep        run the tests at larger sizes that `make test` leaves out, and store what they print
 # make fetched     unpack what the tests audit into $(AUDITED): the sampler of one released library
@@ -30,11 +31,11 @@ $(STAMP): pyproject.toml constraints.txt
 	  echo "error: spectheory needs Python 3.11 or newer, and $(PYTHON) is not; run: make PYTHON=/path/to/python3.11" >&2; \
 	  exit 2; }
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e ".[models,audit,paper,docs,dev]"
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e ".[models,audit,figures,docs,dev]"
 	@touch $@
 
 reproduce: setup
-	$(BIN)/spectheory reproduce --out "$(OUT)" --jobs $(JOBS)
+	$(BIN)/python scripts/reproduce.py --out "$(OUT)" --jobs $(JOBS) $(if $(RESUME),--resume)
 
 # One thread per test process: pytest-xdist already uses every core.  The tests of a file share what they
 # compute once, so one process runs them all, and so do some files (tests/support/shared.py).  Tests start

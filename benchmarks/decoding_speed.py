@@ -19,9 +19,9 @@ import torch
 from timing import machine, write
 from transformers import LlamaConfig, LlamaForCausalLM
 
+from figures.common.measured import Measurement
 from spectheory.decoding import decode
 from spectheory.models import LanguageModelPair, bundled_prompts, drafting, reading
-from spectheory.paper.measured import Measurement
 from spectheory.verification.outcome import Outcome
 from spectheory.verification.resolve import find_verifier
 
@@ -124,7 +124,7 @@ def hundredfold() -> LanguageModelPair:
 
 
 def walltimes(document: dict[str, Any]) -> Measurement:
-    """Milliseconds per token and the share of every part, for the exhibit ``whole_texts``."""
+    """Milliseconds per token and the share of every part, for the figure ``whole_texts``."""
     parts = ("target", "draft", "rows", "verification", "loop")
     return Measurement(
         "PYTHONPATH=. OMP_NUM_THREADS=1 python benchmarks/decoding_speed.py",

@@ -2,8 +2,8 @@
 
 A call reads so many tokens behind 40 that are in the cache, as a call of the decoding loop does.  CPU
 milliseconds on one thread, mean and standard deviation over many rounds; in every round each setting is
-measured once, in a random order, so that a slow moment of the machine falls on all of them.  The exhibit
-``latency`` draws what is written into the package.
+measured once, in a random order, so that a slow moment of the machine falls on all of them.  The figure
+``latency`` draws what is written into ``figures/measurements``.
 
     PYTHONPATH=. OMP_NUM_THREADS=1 python benchmarks/latency.py
 """
@@ -16,8 +16,8 @@ from statistics import mean, stdev
 import torch
 from timing import machine
 
+from figures.common.measured import Measurement
 from spectheory.models import LanguageModelPair, bundled_prompts, prefill
-from spectheory.paper.measured import Measurement
 
 BATCHES, LENGTHS, ROUNDS = (1, 2, 4, 8), (4, 8, 16), 200
 
@@ -53,7 +53,7 @@ def measured(pair: LanguageModelPair, rounds: int) -> Measurement:
 
 
 def main(rounds: int = ROUNDS) -> None:
-    """Print a line per setting and write them for the exhibit."""
+    """Print a line per setting and write them for the figure."""
     torch.set_num_threads(1)
     found = measured(LanguageModelPair.load("bundled", "bundled", device="cpu"), rounds)
     for row in found.rows:

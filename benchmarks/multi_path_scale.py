@@ -17,8 +17,8 @@ Pairs are ``instances.random_float(seed, V, L, concentration, agreement)``: Diri
 row mixed from the target's and an independent one.  Every case runs in a process of its own, so
 that its peak memory is known.  Seconds are of CPU time, on which other work hardly tells.
 
-Run: ``OPENBLAS_NUM_THREADS=1 python benchmarks/multi_path_scale.py --out benchmarks/results/mine.json``; the
-plot is written beside it.  With ``--part`` the other parts stay as they are in that file, and with
+Run: ``PYTHONPATH=. OPENBLAS_NUM_THREADS=1 python benchmarks/multi_path_scale.py --out FILE.json``; the plot
+is written beside it.  With ``--part`` the other parts stay as they are in that file, and with
 ``--redraw`` all of them.  One BLAS thread is also the fastest setting on a machine that does other work at
 the same time.
 """
@@ -45,6 +45,8 @@ from rich.console import Console
 from rich.table import Table
 from timing import write
 
+from figures.common.measured import Measurement
+from figures.style import ACCENT, Look, figure_bytes, label_point, legend_below, note, panels
 from spectheory import instances
 from spectheory.foundation.errors import ComputationError, EnumerationTooLargeError
 from spectheory.optima import multi_path_optimum
@@ -56,9 +58,7 @@ from spectheory.optima.interval.interval import multi_path_interval
 from spectheory.optima.multi_path import MAX_ANTICHAINS, count_antichains
 from spectheory.pairs.contexts import split_by_depth
 from spectheory.pairs.pair import ModelPair
-from spectheory.paper.drawing import Look, label_point, legend_below, note, panels
-from spectheory.paper.measured import Measurement
-from spectheory.paper.style import ACCENT, BLACK, GREY, figure_bytes
+from spectheory.verification.curves import BLACK, GREY
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -407,7 +407,7 @@ def _plot_scaling(axes: Axes, results: Sequence[Result]) -> None:
 @click.option(
     "--out",
     type=click.Path(dir_okay=False, path_type=Path),
-    help="JSON file; the plot goes beside it as PNG, the exhibit's data into the package.",
+    help="JSON file; the plot goes beside it as PNG, the figure's data into figures/measurements.",
 )
 @click.option("--largest", default=16_384, show_default=True, help="Largest number of leaves.")
 @click.option("--large-gap", default=1e-6, show_default=True, help="Relative gap asked at 10 000 leaves.")
@@ -463,7 +463,7 @@ def _measured(cases: Sequence[Case], console: Console) -> Iterator[Result]:
 
 
 def scaling(results: Sequence[Result], described: dict[str, Any]) -> Measurement:
-    """The scaling part, for the exhibit ``interval_gap``."""
+    """The scaling part, for the figure ``interval_gap``."""
     names = ("method", "vocab_size", "draft_length", "num_drafts", "concentration", "agreement", "seed")
     rows = [
         (
@@ -478,7 +478,7 @@ def scaling(results: Sequence[Result], described: dict[str, Any]) -> Measurement
         if r.case.part == "scaling"
     ]
     return Measurement(
-        "OPENBLAS_NUM_THREADS=1 python benchmarks/multi_path_scale.py --out FILE",
+        "PYTHONPATH=. OPENBLAS_NUM_THREADS=1 python benchmarks/multi_path_scale.py --out FILE",
         f"{described['processor']}, one core",
         (*names, "gap_asked", "status", "seconds", "lower", "upper"),
         rows,

@@ -11,7 +11,7 @@ among the first tokens before any row behind them is read.  For every number of 
   rule earns.  One program per pair, over rows of its own, gives independent terms of that mean; the limit is
   a one-sided Fieller limit of a ratio of two means, with Student's quantile.
 
-Run: ``python benchmarks/on_path_splits.py``.
+Run: ``PYTHONPATH=. python benchmarks/on_path_splits.py``.
 """
 
 from __future__ import annotations
@@ -25,10 +25,10 @@ import numpy as np
 from scipy.optimize import brentq
 from scipy.stats import t as student
 
+from figures.common.lossless import efficiencies
 from spectheory.foundation.arrays import Array, power_sum
 from spectheory.optima import multi_path_interval
 from spectheory.pairs.instances import random_float
-from spectheory.paper.figures.lossless import efficiencies
 from spectheory.verification.algorithms.path_selection.scored import ScoreSplit, ScoreState
 from spectheory.verification.algorithms.path_selection.scored_multipath import ScoredMultipath
 

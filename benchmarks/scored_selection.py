@@ -2,14 +2,14 @@
 
 - ``certify``: exact output laws of ``scored_multipath``, of the family's other rules and of ``traversal`` on
   random rational pairs with zeros, ties and equal rows; every one must have total variation 0.
-- ``table``: the exhibit ``frontier`` with 30 pairs per cell and drafts of up to 4 tokens.
+- ``table``: the figure ``frontier`` with 30 pairs per cell and drafts of up to 4 tokens.
 - ``rules``: other rules on the same pairs.
 - ``pooled``: scored selection, ``Recoupled`` over it and ``Pooled`` beside all others, on other pairs.
 - ``costs``: a round of scored selection, and what recoupling adds to it, beside copies of the rows.
 
 ``headroom.py`` measures it on language models.
 
-Run: ``python benchmarks/scored_selection.py certify``.
+Run: ``PYTHONPATH=. python benchmarks/scored_selection.py certify``.
 """
 
 import itertools
@@ -26,14 +26,14 @@ import numpy as np
 from on_path_splits import OTHERS
 from timing import machine, median_seconds, write
 
+from figures.common.lossless import efficiencies
+from figures.frontier import frontier
 from spectheory.exact.law import output_law
 from spectheory.foundation.arrays import Array
 from spectheory.optima import multi_path_interval
 from spectheory.optima.bounds import capped_upper_bound
 from spectheory.pairs.instances import NAMED, random_float, random_rational
 from spectheory.pairs.pair import ModelPair
-from spectheory.paper.figures.frontier import frontier
-from spectheory.paper.figures.lossless import efficiencies
 from spectheory.verification.algorithms import verifiers
 from spectheory.verification.algorithms.path_selection.score_couplings import intervals, tilted_cuts
 from spectheory.verification.algorithms.path_selection.score_levels import (
@@ -114,7 +114,7 @@ def _small_pairs(count: int) -> Iterator[tuple[str, ModelPair, int]]:
 @click.option("--pairs", default=30, help="Random pairs per cell.")
 @click.option("--out", type=click.Path(path_type=Path), help="Where to write the table as CSV.")
 def table(pairs: int, out: Path | None) -> None:
-    """The table of the exhibit ``frontier`` with more pairs and longer drafts, and its checks."""
+    """The table of the figure ``frontier`` with more pairs and longer drafts, and its checks."""
     found = frontier(draft_lengths=(2, 3, 4), num_pairs=pairs)
     rows = [found.tables[0].columns, *found.tables[0].rows]
     text = "".join(",".join("" if cell is None else str(cell) for cell in row) + "\n" for row in rows)

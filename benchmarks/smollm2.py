@@ -8,7 +8,7 @@
    (``smollm2_laws``).
 3. Over whole texts every verifier writes its own, so that drafts are not common.
 
-The prompts are the 64 bundled ones, pieces of code, then those of ``spectheory study`` and of
+The prompts are the 64 bundled ones, pieces of code, then those of ``study.py`` and of
 ``smollm2_prompts.jsonl``: 256 of code, prose and chat.  With ``--code`` they are pieces of the standard
 library of Python behind the bundled ones.  Half-widths fall with the number of prompts far more than with
 the length of their texts.  Each part is kept in ``--folder`` as soon as it is finished, and the same command
@@ -30,13 +30,13 @@ import numpy as np
 import torch
 from scipy.stats import t as student_t
 from smollm2_laws import CorrectsFromTarget, deviation
+from study import PROMPTS as STUDY_PROMPTS
 from timing import machine, write
 
+from figures.common.measured import Measurement
 from spectheory.models import LanguageModelPair, bundled_prompts, draft_and_score, read_prompts
 from spectheory.optima.bounds import sampled_path_scores
 from spectheory.pairs.drafts import Iid
-from spectheory.paper.measured import Measurement
-from spectheory.paper.study_results import PROMPTS as STUDY_PROMPTS
 from spectheory.simulation import simulate
 from spectheory.simulation.common_texts import CommonTextSource, TargetTexts
 from spectheory.simulation.continuations import continued
@@ -132,7 +132,7 @@ def library_pieces() -> Iterator[str]:
 
 
 def paired_gains(found: dict[str, Any]) -> Measurement:
-    """Tokens per call and the gains over block verification, for the exhibit of this name."""
+    """Tokens per call and the gains over block verification, for the figure of this name."""
     settings = found["settings"]
     texts = f"{settings['prompts']} prompts, texts of {settings['tokens']} tokens"
     models = f"{settings['target']} with the draft {settings['draft']}"

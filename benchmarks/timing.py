@@ -1,6 +1,7 @@
 """Repeated timing of alternatives in one process, and what machine it was."""
 
 import argparse
+import json
 import os
 import platform
 import sys
@@ -11,8 +12,6 @@ from pathlib import Path
 from statistics import median
 from time import perf_counter
 from typing import Any
-
-from spectheory.paper.findings import lines_of_rows
 
 PACKAGES = ("numpy", "scipy", "cvxpy", "highspy", "python-flint")
 
@@ -122,7 +121,7 @@ def write(out: Path | None, document: Any) -> None:
     """Write the results as JSON, if a file was named; its folder is made."""
     if out is not None:
         out.parent.mkdir(parents=True, exist_ok=True)
-        out.write_text(lines_of_rows(document) + "\n", encoding="utf-8")
+        out.write_text(json.dumps(document, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
 
 
 def exit_status(complaints: Sequence[str]) -> int:

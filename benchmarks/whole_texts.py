@@ -6,7 +6,7 @@ the ratio of their variances.  ``spectheory simulate --tokens 64 --batch-size 32
     PYTHONPATH=. python benchmarks/whole_texts.py
 
 With ``--measured FILE`` nothing is computed: what ``spectheory simulate`` measured on SmolLM2 goes from a
-file of results/ into the package, as data of the exhibit ``whole_texts``.
+file of results/ into ``figures/measurements``, as data of the figure ``whole_texts``.
 """
 
 import json
@@ -17,8 +17,8 @@ from typing import Any
 import click
 from timing import write
 
+from figures.common.measured import Measurement
 from spectheory.models import UnloadedPair, bundled_prompts
-from spectheory.paper.measured import Measurement
 from spectheory.simulation import simulate
 
 TOKENS, DRAFT_LENGTH, BATCH_SIZE = 64, 8, 32
@@ -67,7 +67,7 @@ def main(measured: Path | None) -> None:
 
 
 def on_smollm2(document: dict[str, Any]) -> Measurement:
-    """Tokens per call of all verifiers on SmolLM2, for the exhibit ``whole_texts``."""
+    """Tokens per call of all verifiers on SmolLM2, for the figure ``whole_texts``."""
     settings, machine = document["settings"], document["machine"]
     texts = f"{settings['prompts']} prompts, texts of {settings['max_new_tokens']} tokens"
     models = f"{settings['target']} with the draft {settings['draft']}"

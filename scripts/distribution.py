@@ -40,7 +40,7 @@ COMMANDS = {
     ],
     "audit": ["python -c 'import triton'", "spectheory audit transformers --vocab 2 --draft-length 1"],
     "notebooks": ["jupyter execute notebooks/0[1-578]*.ipynb notebooks/10*.ipynb"],
-    "paper": ["spectheory reproduce two_token_table --out figures"],
+    "figures": ["python -c 'import matplotlib, networkx'", "spectheory models list"],
     "proof": ["spectheory prove block --vocab 2 --draft-length 2"],
     "gguf": ["python -c 'import gguf, accelerate'", "spectheory models list"],
     "cluster": ["python -c 'import distributed'", "spectheory models list"],

@@ -1,14 +1,15 @@
 """What the documentation site has beyond ``docs/``: mkdocs calls the ``on_...`` functions (see mkdocs.yml).
 
 README.md, the notebooks, the figures and the benchmarks become pages where they lie.  References, the gallery
-and the API pages are made from references.bib, from what ``reproduce`` wrote and from docs/layout.md; a page
-for every test file that is evidence of a claim shows these tests.  Links
-between files of the repository become links between pages.  Formulas become MathML, which browsers show
+and the API pages are made from references.bib, from what ``make reproduce`` wrote and from docs/layout.md; a
+page for every test file that is evidence of a claim shows these tests.  Links between files of the
+repository become links between pages.  Formulas become MathML, which browsers show
 without a script.  Pages of notebooks show the outputs that the notebooks hold.
 """
 
 import ast
 import html
+import json
 import re
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
@@ -18,15 +19,13 @@ from typing import Any
 
 import latex2mathml.converter
 import nbformat
+from claims import Claim, all_claims
 from mkdocs.structure.files import File, Files
-
-from spectheory.paper import read_exhibit
-from spectheory.paper.claims.statements import Claim, all_claims
 
 ROOT = Path(__file__).parent.parent
 MOUNTED = {
     "notebooks": "*.ipynb",  # to download
-    "figures": "*.[pjm][dns]*",  # pdf, png, json, md
+    "figures": "*.[pj][dns]*",  # pdf, png, json
     "benchmarks": "**/*.[mpj][dns]*",  # md, png, json
 }
 LINK = re.compile(r"(?P<image>!?)\[(?P<text>(?:[^\[\]]|\[[^\]]*\])*)\]\((?P<link>[^()\s]+)\)")
@@ -144,7 +143,7 @@ def page_links(markdown: str, uri: str, known: Callable[[str], bool]) -> str:
         known: whether the site has a file of this uri.
     """
     source = "README.md" if uri == "index.md" else uri
-    folder = "docs" if (ROOT / "docs" / uri).exists() else Path(source).parent.as_posix()
+    folder = (Path("docs", uri) if (ROOT / "docs" / uri).exists() else Path(source)).parent.as_posix()
 
     def changed(match: re.Match[str]) -> str:
         link, _, anchor = match["link"].partition("#")
@@ -163,8 +162,8 @@ def page_of(path: str) -> str:
     """The uri in the site of a file of the repository.
 
     Example:
-        >>> page_of("docs/theory.md"), page_of("figures/report.md"), page_of("notebooks/06_real_models.ipynb")
-        ('theory.md', 'figures/report.md', 'notebooks/06_real_models.md')
+        >>> page_of("docs/theory.md"), page_of("notebooks/06_real_models.ipynb")
+        ('theory.md', 'notebooks/06_real_models.md')
         >>> page_of("tests/exact/test_law.py")
         'tests/test_law.md'
     """
@@ -232,26 +231,23 @@ def references_page(bibliography: str) -> str:
 
 
 def gallery_page(folder: Path) -> str:
-    """A small picture of every exhibit that has one, linked to its section of the report."""
-    report = (folder / "report.md").read_text(encoding="utf-8")
+    """A small picture of every figure that has one, linked to its data file."""
     lines = [
         "# Figures",
         "",
-        "These are the figures of `spectheory reproduce`. Each links to its numbers, checks and files.",
+        "These are the figures and tables of `make reproduce`. Each links to its numbers and its claims.",
         "",
         '<div class="gallery">',
     ]
-    for name in re.findall(r'^<a id="(\w+)"></a>$', report, flags=re.MULTILINE):
-        written = read_exhibit(name, folder)
-        if written is None:  # another section of the report
-            continue
-        title, source = (html.escape(text, quote=False) for text in (written.title, written.source))
-        pictures = [file for file in written.pictures if file.endswith(".png")]
-        shown = "".join(f'<img src="{file}" alt="{title}" loading="lazy">' for file in pictures)
-        checks = written.findings.checks
+    for path in sorted(folder.glob("*.json")):
+        document = json.loads(path.read_text(encoding="utf-8"))
+        title, source = (html.escape(document[key], quote=False) for key in ("title", "source"))
+        picture = path.with_suffix(".png")
+        shown = f'<img src="{picture.name}" alt="{title}" loading="lazy">' if picture.exists() else ""
+        failed = sum(bool(check["failures"]) for check in document["checks"])
         lines.append(
-            f'<a href="report.html#{name}">{shown}<b>{title}</b><small>{source}</small>'
-            f"<small>{sum(check.passed for check in checks)} of {len(checks)} checks passed</small></a>"
+            f'<a href="{path.name}">{shown}<b>{title}</b><small>{source}</small>'
+            f"<small>{len(document['checks']) - failed} of {len(document['checks'])} claims hold</small></a>"
         )
     return "\n".join([*lines, "</div>", ""])
 
@@ -270,7 +266,7 @@ def evidence_pages(claims: Sequence[Claim]) -> Iterator[tuple[str, str]]:
                 stated[file][test].append(claim.id)
     for file, tests in sorted(stated.items()):
         uri = page_of(file)
-        claims_page = relpath("claims.md", Path(uri).parent.as_posix())
+        claims_page = relpath("claims/index.md", Path(uri).parent.as_posix())
         lines = [f"# {file}", "", f"Its tests that are evidence of [claims]({claims_page})."]
         source = (ROOT / file).read_text(encoding="utf-8")
         for node in ast.parse(source).body:

@@ -6,7 +6,6 @@ from . import foundation as foundation
 from . import models as models
 from . import optima as optima
 from . import pairs as pairs
-from . import paper as paper
 from . import simulation as simulation
 from . import testing as testing
 from . import verification as verification

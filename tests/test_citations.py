@@ -9,7 +9,17 @@ from spectheory import __version__
 ROOT = Path(__file__).parent.parent
 REFERENCES = ROOT / "docs" / "references.bib"
 THEORY = ROOT / "docs" / "theory.md"
-CITING = ["spectheory", "tests", "docs", "benchmarks", "notebooks", "scripts", "README.md", "CHANGELOG.md"]
+CITING = [
+    "spectheory",
+    "figures",
+    "tests",
+    "docs",
+    "benchmarks",
+    "notebooks",
+    "scripts",
+    "README.md",
+    "CHANGELOG.md",
+]
 SUFFIXES = {".py", ".pyi", ".md", ".ipynb"}
 
 KEY = re.compile(r"\b[a-z]+(?:19|20)\d\d[a-z]?\b")

@@ -1,7 +1,8 @@
-"""Every example in a docstring of the package runs and prints what it says."""
+"""Every example in a docstring of the package, or of the figures, runs and prints what it says."""
 
 import doctest
 from importlib import import_module
+from pathlib import Path
 from pkgutil import walk_packages
 
 import pytest
@@ -16,9 +17,13 @@ MODULES = sorted(
         if "__main__" not in found.name
     ]
 )
+ROOT = Path(__file__).parent.parent
+FIGURES = [
+    ".".join(path.relative_to(ROOT).with_suffix("").parts) for path in sorted(ROOT.glob("figures/**/*.py"))
+]
 
 
-@pytest.mark.parametrize("name", MODULES)
+@pytest.mark.parametrize("name", [*MODULES, *FIGURES])
 def test_examples_of_the_module(name: str) -> None:
     results = doctest.testmod(import_module(name), optionflags=doctest.NORMALIZE_WHITESPACE)
     assert results.failed == 0
@@ -30,6 +35,7 @@ def test_examples_partner_there_are_examples() -> None:
         "spectheory.pairs.pair",
         "spectheory.exact.certificate",
         "spectheory.pairs.instances",
+        "figures.common.lossless",
     ):
         finder = doctest.DocTestFinder()
         assert sum(len(found.examples) for found in finder.find(import_module(name))) > 0, name

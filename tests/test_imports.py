@@ -60,7 +60,6 @@ def test_plain_imports_are_light() -> None:
             "models",
             "optima",
             "pairs",
-            "paper",
             "simulation",
             "verification",
         )

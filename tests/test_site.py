@@ -41,16 +41,16 @@ def test_every_reference_has_an_anchor_and_all_it_says() -> None:
         ("index.md", "[t](docs/theory.md#s)", "[t](theory.md#s)"),
         ("index.md", "![p](figures/winners.png)", "![p](figures/winners.png)"),
         ("index.md", "[c](CITATION.cff) [n](notebooks/)", "c [n](notebooks/01_two_token_example.md)"),
-        ("claims.md", "[r](../figures/report.md#x)", "[r](figures/report.md#x)"),
-        ("claims.md", "[test_a](../tests/test_a.py#test_a)", "[test_a](tests/test_a.md#test_a)"),
-        ("claims.md", "[test_b](../tests/test_b.py)", "test_b"),
+        ("claims/index.md", "[r](../../figures/winners.json)", "[r](../figures/winners.json)"),
+        ("claims/index.md", "[test_a](../../tests/test_a.py#test_a)", "[test_a](../tests/test_a.md#test_a)"),
+        ("claims/index.md", "[test_b](../../tests/test_b.py)", "test_b"),
         ("benchmarks/README.md", "![p](results/a.png)", "![p](results/a.png)"),
         ("limits.md", "[a](#b) [c](https://d.e)", "[a](#b) [c](https://d.e)"),
     ],
 )
 def test_links_between_files_become_links_between_pages(uri: str, markdown: str, expected: str) -> None:
     """Also where the site has the file elsewhere; a file that is no part of it becomes text."""
-    site = {"theory.md", "figures/report.md", "figures/winners.png", "benchmarks/results/a.png"}
+    site = {"theory.md", "figures/winners.json", "figures/winners.png", "benchmarks/results/a.png"}
     site |= {"notebooks/01_two_token_example.md", "tests/test_a.md"}
     assert pages.page_links(markdown, uri, site.__contains__) == expected
 
@@ -174,16 +174,13 @@ def test_statements_are_boxes_of_their_own_and_proofs_are_folded() -> None:
     assert "*Proof" not in page.replace("*Proof* opens", "")
 
 
-def test_gallery_shows_every_exhibit() -> None:
-    from spectheory.paper import EXHIBITS
-
+def test_gallery_shows_every_figure() -> None:
     gallery = pages.gallery_page(ROOT / "figures")
-    assert [name for name in EXHIBITS if f'href="report.html#{name}"' in gallery] == list(EXHIBITS)
+    assert re.findall(r'<a href="(\w+)\.json">', gallery) == load("scripts", "reproduce").names()
 
 
 def test_every_test_that_is_evidence_is_shown() -> None:
-    from spectheory.paper.claims.statements import all_claims
-
+    all_claims = pages.all_claims
     made = dict(pages.evidence_pages(all_claims()))
     for claim in all_claims():
         for file, test in (text.split("::") for text in claim.evidence if "::" in text):

@@ -62,16 +62,13 @@ LONG = {
         "first_token",
     ),
     "generate -v my_verifiers:FirstToken -l 2 -n 8 --device cpu": (0, "tokens per call"),
-    "study --target bundled --draft bundled --prompts PROMPTS --nodes 8 -l 8 --tokens 2 --every 1 "
-    "--temperature 1": (0, "bundled"),
 }
 WITH_PROGRESS = {
     "optimum LARGE -k 2 --time-limit 1.5": (3, "certified between"),
-    "reproduce two_token_table --out OUT": (0, "All checks passed."),
 }
 PROGRESS = re.compile(r"^[^┏┡\n]*━|^step ", re.MULTILINE)
 """A bar, which is not the head of a table, or the line of an interval."""
-WITHOUT_EITHER = {"acceptance", "verifiers", "merge", "restrict", "models", "claims"}
+WITHOUT_EITHER = {"acceptance", "verifiers", "merge", "restrict", "models"}
 
 
 @pytest.fixture(scope="module")

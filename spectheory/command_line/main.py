@@ -22,11 +22,9 @@ from spectheory.command_line import (
     audit_commands,
     check_command,
     models_command,
-    paper_commands,
     plan_command,
     proof_command,
     simulation_commands,
-    study_command,
     theory_commands,
 )
 from spectheory.command_line.output import (
@@ -74,11 +72,8 @@ for command in (
     simulation_commands.merge,
     simulation_commands.generate,
     simulation_commands.restrict,
-    study_command.study,
     models_command.models_group,
     audit_commands.audit,
-    paper_commands.claims,
-    paper_commands.reproduce,
 ):
     group.add_command(command)
 

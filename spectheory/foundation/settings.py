@@ -12,8 +12,6 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from spectheory.foundation.errors import InvalidInputError
-
 if TYPE_CHECKING:
     import click
 
@@ -33,14 +31,6 @@ def setting(default: Any, *flags: str, **about: Any) -> Any:
             number depends on it; ``texts_only``, whether the setting is for whole texts.
     """
     return field(default=default, metadata={"flags": flags, **about})
-
-
-def read_numbers(flag: str, kind: type, listed: str) -> tuple[Any, ...]:
-    """The numbers of an option that takes a list."""
-    try:
-        return tuple(kind(number) for number in listed.split(","))
-    except ValueError:
-        raise InvalidInputError(f"{flag} {listed!r} is not a list of numbers such as 8,16") from None
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -43,25 +43,6 @@ RUNS: dict[str, list[list[str]]] = {
     "optimum": [["ONE_TOKEN"], ["ONE_TOKEN", "--calls", "1"]],
     "acceptance": [["--target", "1/3,2/3", "--draft", "2/3,1/3"]],
     "plan": [["ONE_TOKEN", "--budget", "2"], ["--profile", "1/2,1/4", "--budget", "2"]],
-    "study": [
-        [
-            "MODELS",
-            "PROMPTS",
-            "--nodes",
-            "8",
-            "-l",
-            "8",
-            "--tokens",
-            "2",
-            "--every",
-            "1",
-            "--temperature",
-            "1",
-            "--measure-costs",
-            "--jobs",
-            "auto",
-        ]
-    ],
     "generate": [["MODELS", "PROMPTS", "--max-new-tokens", "4", "--time"]],
     "simulate": [
         ["MODELS", "PROMPTS", *TIMED, "--num-drafts", "1,2", "--ceilings", "--cost-ratio", "0.1"],
@@ -75,8 +56,6 @@ RUNS: dict[str, list[list[str]]] = {
         ["transformers", *ONE_PAIR],
         ["transformers", "transformers", *ONE_PAIR, "--against", transformers.__version__],
     ],
-    "claims": [["--verdict", "refuted"]],
-    "reproduce": [["two_token_table", "--out", "REPRODUCED"], ["--list"], ["two_token_table", "--list"]],
 }
 
 

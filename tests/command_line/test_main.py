@@ -25,7 +25,7 @@ def test_solver_failure_is_one_line(
     assert "status 'infeasible'" in run_error(capsys, "optimum", pair_file)
 
 
-COMMANDS = ("certify", "optimum", "acceptance", "simulate", "claims", "reproduce")
+COMMANDS = ("certify", "optimum", "acceptance", "simulate", "verifiers")
 
 
 def test_help_answers_at_once() -> None:

@@ -33,9 +33,6 @@ COMMANDS = {
     f"restrict {MODELS} -m 2": 0,
     f"{AUDIT} spectheory.auditing.subjects.specimens:greedy_acceptance": 1,
     f"{AUDIT} not_followed_here:sampler --sarif": 4,
-    "claims": 0,
-    "reproduce --list": 0,
-    "reproduce nothing": 2,
     "--help": 0,
 }
 NOT_FOLLOWED = "import torch\ndef sampler(*_):\n    return [int(torch.randn(1) < 0)]\n"

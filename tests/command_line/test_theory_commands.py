@@ -176,7 +176,6 @@ def test_verifiers_are_listed(capsys: pytest.CaptureFixture[str]) -> None:
         (["optimum", "PAIR"], None),
         (["verifiers"], "verifiers"),
         (["acceptance", "--target", "1/3,2/3", "--draft", "2/3,1/3"], None),
-        (["claims", "--paper", "spectr2023"], "claims"),
     ],
 )
 def test_csv_has_the_fields_of_json(

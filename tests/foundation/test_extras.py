@@ -10,13 +10,11 @@ import pytest
 import spectheory
 from fresh_interpreter import run_commands, run_python
 from spectheory import instances
-from spectheory.foundation.errors import InvalidInputError, MissingDependencyError, UnknownNameError
+from spectheory.foundation.errors import InvalidInputError, MissingDependencyError
 from spectheory.foundation.extras import EXTRA_OF, installed
-from spectheory.paper import EXHIBITS
 
 PYPROJECT = Path(__file__).parents[2] / "pyproject.toml"
 MODELS = 'in the folder of the clone, run: pip install ".[models]"'
-PAPER = 'in the folder of the clone, run: pip install ".[paper]"'
 
 
 THEORY: list[tuple[list[str], dict[str, object]]] = [
@@ -33,20 +31,16 @@ THEORY: list[tuple[list[str], dict[str, object]]] = [
 ]
 
 
-HELP: list[list[str]] = [[], ["certify"], ["simulate"], ["reproduce"]]
+HELP: list[list[str]] = [[], ["certify"], ["simulate"], ["generate"]]
 
 
 def test_theory_and_help_need_no_extra(tmp_path: Path) -> None:
-    """All commands in an interpreter in which no optional library can be imported.
-
-    So does an exhibit that draws nothing; the partner, a picture, is refused.
-    """
-    pair_file, out = str(tmp_path / "pair.json"), ["--out", str(tmp_path), "--json"]
+    """All commands in an interpreter in which no optional library can be imported."""
+    pair_file = str(tmp_path / "pair.json")
     instances.two_token(2).save(pair_file)
     given = [[pair_file if word == "PAIR" else word for word in words] for words, _ in THEORY]
-    exhibits = [["reproduce", name, *out] for name in ("two_token_table", "winners")]
     commands = [*([*words, "--json"] for words in given), *given, *([*words, "--help"] for words in HELP)]
-    *found, drawn, refused = run_commands([*commands, *exhibits], without=EXTRA_OF)
+    found = run_commands(commands, without=EXTRA_OF)
     for words, done in zip(commands, found, strict=True):
         assert (done.code, done.err) == (0, ""), words
         assert done.out, words
@@ -54,9 +48,6 @@ def test_theory_and_help_need_no_extra(tmp_path: Path) -> None:
         document = json.loads(done.out)
         assert {key: document[key] for key in expected} == expected, words
     assert all("Usage: spectheory" in done.out for done in found[-len(HELP) :])
-    assert (drawn.code, drawn.err) == (0, "")
-    assert (tmp_path / "two_token_table.json").is_file()
-    assert refused == (2, "", f"error: matplotlib is not installed; {PAPER}\n")
 
 
 @pytest.mark.parametrize(
@@ -66,7 +57,6 @@ def test_theory_and_help_need_no_extra(tmp_path: Path) -> None:
             ["torch"],
             [
                 (["simulate"], "torch", MODELS),
-                (["reproduce", "real_pair"], "torch", MODELS),
                 (["audit", "my_sampler:verify", "--as", "sampler"], "torch", MODELS),
                 (["audit", "vllm"], "torch", MODELS),
                 (["audit", "history", "vllm"], "torch", MODELS),
@@ -74,20 +64,16 @@ def test_theory_and_help_need_no_extra(tmp_path: Path) -> None:
                 (["plan", "--budget", "2"], "torch", MODELS),
                 (["generate"], "torch", MODELS),
                 (["restrict"], "torch", MODELS),
-                (["study"], "torch", MODELS),
             ],
         ),
         (
-            ["transformers", "matplotlib"],
-            [(["simulate"], "transformers", MODELS), (["reproduce"], "matplotlib", PAPER)],
+            ["transformers"],
+            [(["simulate"], "transformers", MODELS)],
         ),
     ],
 )
-def test_a_missing_library_is_one_line(
-    tmp_path: Path, without: list[str], cases: list[tuple[list[str], str, str]]
-) -> None:
-    out = ["--out", str(tmp_path)]
-    commands = [[*words, *(out if words[0] == "reproduce" else []), "--json"] for words, _, _ in cases]
+def test_a_missing_library_is_one_line(without: list[str], cases: list[tuple[list[str], str, str]]) -> None:
+    commands = [[*words, "--json"] for words, _, _ in cases]
     for done, (_, library, advice) in zip(run_commands(commands, without), cases, strict=True):
         assert done == (2, "", f"error: {library} is not installed; {advice}\n")
 
@@ -96,7 +82,6 @@ def test_a_missing_library_in_python() -> None:
     cases = {
         "from spectheory.models import LanguageModelPair": "torch",
         "import spectheory; spectheory.models.restrict": "torch",
-        "from spectheory.paper import reproduce; reproduce([], 'nowhere')": "matplotlib",
         "from spectheory.optima import transport_feasibility as t; t([1], [1], [(0, 0)])": "networkx",
         "from spectheory import instances, simulation\n"
         "simulation.simulate_enumerated(instances.two_token(1), ['token'], device='cuda')": "torch",
@@ -105,8 +90,6 @@ def test_a_missing_library_in_python() -> None:
         "from spectheory.testing import assert_sampler_lossless as a; a(print)": "torch",
         "from spectheory.testing import strategies": "hypothesis",
         "from spectheory.simulation.parallel import on_cluster as s\nwith s('x'): pass": "distributed",
-        "from spectheory.paper import EXHIBITS; EXHIBITS['token_tree']": "networkx",
-        "from spectheory.paper import EXHIBITS; EXHIBITS['otm_uniform']": "matplotlib",
     }
     done = run_python(
         f"from spectheory.foundation.errors import MissingDependencyError\nfor code in {list(cases)!r}:\n"
@@ -135,14 +118,6 @@ def test_all_names_at_once() -> None:
     without = run_python(STAR, without=EXTRA_OF)
     assert (without.returncode, without.stderr) == (0, "")
     assert {"audit", "decode", "generate", "certify"} < set(spectheory.__all__)
-
-
-def test_partner_of_a_missing_exhibit() -> None:
-    """A name that no exhibit has is an error of its own, and a KeyError still."""
-    with pytest.raises(UnknownNameError, match="no figure or table is called 'token_tre'; did you mean"):
-        EXHIBITS["token_tre"]
-    assert "token_tre" not in EXHIBITS
-    assert EXHIBITS["token_tree"].name == "token_tree"
 
 
 def test_blocker_partner_only_the_named_libraries_are_missing() -> None:

@@ -20,8 +20,6 @@ from spectheory.exact.suite import SuiteCase, certify_suite
 from spectheory.foundation.results import Result, Table, compared
 from spectheory.optima import context_free_interval, context_free_path_optimum, most_decoded_tokens
 from spectheory.pairs.drafts import Iid, PrefixTree
-from spectheory.paper import study
-from spectheory.paper.equal_rows import StudyPrompt
 from spectheory.simulation import Budget, plan_pair, simulate_enumerated
 from spectheory.verification.defective import defects
 from wrong_verifiers import RaisesOnLast
@@ -55,15 +53,6 @@ RESULTS: dict[str, Callable[[], Result]] = {
     "Estimate": lambda: simulate_enumerated(PAIR, ["token"], samples=500).estimates[0],
     "Plan": lambda: plan_pair(PAIR, Budget(2)),
     "Proof": lambda: prove("token", 2, 1),
-    "Study": lambda: study(
-        "bundled",
-        ["bundled"],
-        [StudyPrompt("code", text) for text in ("def f(", "import ")],
-        nodes=(2,),
-        draft_length=2,
-        max_new_tokens=4,
-        every=2,
-    ),
     "OutputLaw": lambda: output_law("token", instances.random_rational(0, 3, 2, zero_probability=0.0)),
 }
 

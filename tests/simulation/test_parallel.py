@@ -21,8 +21,6 @@ from fresh_interpreter import forks
 from models_support import save_pair
 from spectheory.foundation.errors import InvalidInputError, InvalidOutcomeError
 from spectheory.models import UnloadedPair
-from spectheory.paper import study
-from spectheory.paper.equal_rows import StudyPrompt
 from spectheory.simulation import Simulation, merge_checkpoints, parallel, simulate
 from spectheory.simulation.parallel import processes
 
@@ -101,18 +99,11 @@ def test_a_dask_cluster_of_two_workers(
     assert any(loaded.values())
 
 
-def test_a_study_on_a_cluster_whose_worker_dies(
-    folders: tuple[Path, Path], cluster: Client, tmp_path: Path
+def test_a_cluster_whose_worker_dies(
+    pair: UnloadedPair, whole: tuple[Simulation, bytes], cluster: Client, tmp_path: Path
 ) -> None:
     """Another worker does the task; the file has the bytes of one process."""
-    alone, spread = tmp_path / "alone.jsonl", tmp_path / "spread.jsonl"
-    prompts = [StudyPrompt("code", text) for text in PROMPTS]
-    asked: dict[str, Any] = {
-        "nodes": (4,), "draft_length": 2, "temperatures": (1.0,), "max_new_tokens": 4, "every": 2,
-        "batch_size": 1,
-    }  # fmt: skip
-    found = study(folders[0], [str(folders[1])], prompts, checkpoint=alone, **asked)
-    before, killed = cluster.run(os.getpid), list[int]()
+    file, before, killed = tmp_path / "spread.jsonl", cluster.run(os.getpid), list[int]()
 
     def kill(done: int, total: int) -> None:
         if 0 < done < total and not killed:
@@ -120,15 +111,10 @@ def test_a_study_on_a_cluster_whose_worker_dies(
             os.kill(killed[0], signal.SIGKILL)
 
     assert cluster.scheduler is not None
-    address = cluster.scheduler.address
-    assert (
-        study(
-            folders[0], [str(folders[1])], prompts, checkpoint=spread, cluster=address, progress=kill, **asked
-        )
-        == found
-    )
+    with parallel.on_cluster(cluster.scheduler.address):
+        assert run(pair, file, progress=kill) == whole[0]
     assert killed
-    assert spread.read_bytes() == alone.read_bytes()
+    assert file.read_bytes() == whole[1]
     cluster.wait_for_workers(2, timeout=60)
     assert killed[0] not in cluster.run(os.getpid).values()
 

@@ -3,8 +3,9 @@
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from spectheory.paper.claims.statements import counted_tests
+from scripts import load
 
+counted_tests = load("scripts", "claims").counted_tests
 ROOT = Path(__file__).parent.parent.parent
 
 

@@ -5,7 +5,7 @@ from pathlib import Path
 GROUPS = {
     "forks": {"test_fake_devices", "test_kills", "test_parallel", "test_terminal"},
     "laws": {"test_every_verifier", "test_general_verifiers"},
-    "exhibits": {"test_exhibits", "test_models", "test_partners", "test_values"},
+    "figures": {"test_figures", "test_models", "test_partners", "test_values"},
 }
 
 

@@ -232,27 +232,13 @@ ONE_IN = {
     "optima/test_tree_rankings.py": {
         "test_exhaustive_search_against_plain_enumeration": 2,
     },
-    "paper/figures/test_models.py": {
+    "figures/test_models.py": {
         "test_partner_two_routes_that_differ_and_a_defect_are_seen": 2,
-        "test_an_interrupted_simulation_is_no_exhibit": 4,
+        "test_an_interrupted_simulation_is_no_figure": 4,
     },
-    "paper/figures/test_partners.py": {
+    "figures/test_partners.py": {
         "test_checks_can_fail": 8,
         "test_lower_printed_numbers_are_seen": 2,
-    },
-    "paper/test_equal_rows.py": {
-        "test_more_nodes_earn_more_and_no_more_than_the_bound": 0,
-        "test_a_draft_that_is_the_target": 0,
-        "test_leads_are_over_the_best_verifier_of_independent_drafts": 0,
-        "test_measured_costs_are_in_the_rows": 0,
-    },
-    "paper/test_exhibits.py": {
-        "test_every_file_has_the_numbers_that_were_computed": 18,
-        "test_the_tables_and_panels_are_those_of_before": 10,
-    },
-    "paper/test_reproduction.py": {
-        "test_a_file_that_is_none_of_ours_is_refused": 6,
-        "test_a_run_goes_on_where_a_file_was_cut_off": 2,
     },
     "simulation/test_checkpoint.py": {
         "test_a_torn_last_line_is_cut_off": 3,

@@ -1,1 +1,0 @@
-"""One figure or table per file; ``spectheory.paper.reproduction`` finds every ``@exhibit`` here."""

@@ -1,0 +1,206 @@
+"""Numbers of the figures on enumerated pairs, against theory.md, the papers and independent routes."""
+
+from contextlib import suppress
+from fractions import Fraction
+from itertools import pairwise
+
+import pytest
+
+from figure_support import small, small_once
+from figures.common.lossless import OPTIMAL, efficiencies, lossless_verifiers
+from figures.prefix_trees import shapes
+from spectheory.exact.law import output_law
+from spectheory.foundation.errors import InvalidInputError
+from spectheory.pairs.instances import random_float, sticky_chain, two_token
+from spectheory.verification.algorithms import verifiers
+
+F = Fraction
+
+
+def test_prefix_trees() -> None:
+    """Independent paths are the shape (K, 1, ..): their law is that of K i.i.d. drafts."""
+    (table,) = small("prefix_trees", num_leaves=(2,)).tables
+    assert table.column("widths") == ["2,1,1"] * 3 + ["1,2,1"] * 3 + ["1,1,2"] * 3
+    assert table.column("nodes") == [6] * 3 + [5] * 3 + [4] * 3
+    for row in table.select(widths="2,1,1"):
+        assert row["optimum"] == F(2350, 729)  # theory.md §5
+        same = output_law(row["verifier"], two_token(3).to_float(), 2).block_efficiency
+        assert row["block_efficiency"] == pytest.approx(float(same), abs=1e-12)
+    assert len(shapes(4, 3)) == 6
+    assert shapes(3, 2) == [(1, 3), (3, 1)]
+
+
+def test_acceptance_length_values() -> None:
+    """Token: P(tau >= l) = (2/3)^l.  Block: E[w_l], w_l = min(1, w_{l-1} p/q), by its own recursion.
+
+    w is 2^-j with j up by one on A (drafted with 2/3) and down by one, not below 0, on B.
+    """
+    (table,) = small("acceptance_length", draft_length=10).tables
+    levels = {0: F(1)}
+    for length in range(1, 11):
+        grown: dict[int, Fraction] = {}
+        for level, mass in levels.items():
+            for step, probability in ((1, F(2, 3)), (-1, F(1, 3))):
+                to = max(level + step, 0)
+                grown[to] = grown.get(to, F(0)) + mass * probability
+        levels = grown
+        token, block = (table.select(verifier=name, length=length)[0] for name in ("token", "block"))
+        assert token["exact"] == F(2, 3) ** length
+        assert block["exact"] == sum(mass / 2**level for level, mass in levels.items())
+
+
+def test_draft_length_gain() -> None:
+    """20/19 at two tokens; then the third pair's gain shrinks.
+
+    The printed gain grows (block2024 Tables 1, 6-10).
+    Of two printed digits of the efficiencies the gain can be recomputed to half a percent.
+    """
+    table, *_, printed = small("draft_length_gain", max_length=4, num_random=1).tables
+    two, lost = (table.where(pair=name).column("relative_gain") for name in ("two_token", "lost_lead"))
+    assert two[:2] == lost[:2] == pytest.approx([0, 1 / 19])
+    assert two == sorted(two)
+    assert lost[1:] == sorted(lost[1:], reverse=True)
+    assert table.where(pair="two_token").column("block") == [F(5, 3), F(20, 9), F(8, 3), F(247, 81)]
+    for drafter in ("PALM-2-XXS", "PALM-2-XXXS"):
+        gains = printed.where(drafter=drafter).column("gain_in_percent")
+        assert gains == sorted(gains)
+        for row, gain in zip(printed.select(drafter=drafter), gains, strict=True):
+            assert abs(100 * (row["block"] / row["token"] - 1) - gain) < 0.5
+
+
+def test_several_calls() -> None:
+    """theory.md Statement 4.9: the calls for n tokens.  Statement 4.10: (1-ρ)((L-1)ρ - 1), where positive."""
+    needed, losses = small("several_calls", max_tokens=6, draft_lengths=(3, 4), steps=6).tables
+    calls = {row["tokens"]: row["calls"] for row in needed.select(verifier="block")}
+    assert [calls[n] for n in (1, 2, 3, 6)] == [1, F(4, 3), F(14, 9), F(668, 243)]
+    assert len(losses.rows) == 8 + 7  # the worst ratio of L = 4 is one of the six steps
+    for row in losses.select():
+        length, ratio = row["draft_length"], row["ratio"]
+        assert row["loss"] == max(0, (1 - ratio) * ((length - 1) * ratio - 1))
+    assert losses.where(is_worst=True).column("loss") == [F(1, 8), F(1, 3)]
+
+
+def test_two_token_table_values() -> None:
+    """E[tau] of the two-token pair (theory.md §4); token is sum_{i=1..L} (2/3)^i."""
+    lengths = (1, 2, 3, 4)
+    (table,) = small("two_token_table", draft_lengths=lengths).tables
+    block = [F(2, 3), F(11, 9), F(5, 3), F(166, 81)]
+    assert table.column("block_accepted") == block
+    assert table.column("token_accepted") == [sum(F(2, 3) ** i for i in range(1, n + 1)) for n in lengths]
+    assert table.column("optimum") == [value + 1 for value in block]
+
+
+@pytest.mark.parametrize("num_drafts", [2, 3])
+def test_recursions_of_the_frontier_are_the_laws(num_drafts: int) -> None:
+    for agreement in (0.0, 0.6):
+        pair = random_float([77, 5], 3, 2, agreement=agreement)
+        found = efficiencies(pair, num_drafts, 100)
+        known = lossless_verifiers(2)
+        assert [*found] == [name for name in known if num_drafts == 2 or name != "conditional_transport"]
+        for name, value in found.items():
+            assert value == pytest.approx(output_law(name, pair, num_drafts).block_efficiency, abs=1e-9), name
+
+
+def lossless_of_the_registry(draft_length: int) -> set[str]:
+    """Who says that it is lossless and is certified on drafts of this length; the optimum stands beside."""
+    pair, found = two_token(draft_length).to_float(), set()
+    for name, verifier in verifiers.items():
+        with suppress(InvalidInputError):
+            law = output_law(name, pair, 2)
+            if law.total_variation < 1e-9 and verifier.lossless:
+                found.add(name)
+    return found - {OPTIMAL}
+
+
+@pytest.mark.parametrize("draft_length", [1, 2])
+def test_no_lossless_verifier_is_left_out(draft_length: int) -> None:
+    """Each of the registry stands in every cell of ``winners``; so no cell is named after a lesser one."""
+    assert "otm" in lossless_of_the_registry(draft_length)
+    assert set(lossless_verifiers(draft_length)) == lossless_of_the_registry(draft_length)
+    _, everything = small("winners", draft_lengths=(draft_length,), num_pairs=2).tables
+    for agreement in everything.distinct("agreement"):
+        there = everything.where(agreement=agreement).column("verifier")
+        assert sorted(there) == sorted(lossless_of_the_registry(draft_length))
+
+
+def test_the_best_published_verifier_of_one_token_is_optimal() -> None:
+    """OTM attains the optimum at L = 1 (theory.md Statement 3.1); two tokens, two drafts."""
+    best, _ = small("winners", draft_lengths=(1,), num_pairs=2).tables
+    for row in best.select(among="published"):
+        assert row["winner"] == "otm"
+        assert row["share_of_optimum"] == pytest.approx(1, abs=1e-5)
+
+
+def test_several_paths_and_the_frontier_have_every_lossless_verifier() -> None:
+    (table,) = small_once("several_paths").tables
+    assert {*table.column("verifier")} == {*lossless_of_the_registry(2), OPTIMAL}
+    (table,) = small_once("frontier").tables
+    assert lossless_of_the_registry(2) < {*table.columns}
+    (row,) = table.select(agreement=0.3)
+    assert (row["conditional_transport"], row["closed_beside_all"]) == (None, None)  # 3^6 tuples
+
+
+def test_scored_selection_is_ahead_on_average() -> None:
+    """No verifier is above the optimum of its row, to the last digit, and it is not above its bound."""
+    (table,) = small("frontier", agreements=(0.0, 0.6, 0.9), num_drafts=(2, 4), num_pairs=3).tables
+    for row in table.select():
+        others = [row[name] for name in lossless_verifiers(2) if name != "scored_multipath"]
+        others = [value for value in others if value is not None]
+        assert max(others) < row["scored_multipath"] <= row["optimum"] <= row["bound"]
+        for name in ("closed", "closed_beside_all"):
+            assert row[name] is None or row[name] <= 1
+
+
+def test_interval_gap() -> None:
+    """Gaps shrink.  Seconds are measured: only that they are there, and which method misses its gap."""
+    table, times = small("interval_gap", shapes=((3, 2),), relative_gap=1e-5, pairs=3).tables
+    for name in ("smallest", "median", "largest"):
+        assert table.column(name) == sorted(table.column(name), reverse=True)
+        assert table.column(name)[-1] <= 1e-5
+    assert table.column("searching") == sorted(table.column("searching"), reverse=True)
+    assert table.column("searching")[0] == 3
+    assert max(row["vocab_size"] ** row["draft_length"] for row in times.select(method="interval")) == 10_000
+    assert {row["method"] for row in times.select(reached=0)} == {"leaf-set cuts"}
+    for row in (*table.select(), *times.select()):
+        assert 0 < row["smallest"] <= row["median"] <= row["largest"]
+
+
+def test_monotone_ratios() -> None:
+    """The tree-based order earns what greedy multi-path does; the drawn ratios average to 1."""
+    table, along = small("monotone_ratios", num_pairs=2).tables
+    greedy = output_law("greedy_multipath", sticky_chain(3), 3).block_efficiency
+    assert table.select(number=0)[0]["tree_based"] == greedy
+    widths = [after - before for before, after in pairwise([0.0, *along.column("draft_mass")])]
+    for name in ("selected_over_draft", "target_over_draft"):
+        assert sum(w * r for w, r in zip(widths, along.column(name), strict=True)) == pytest.approx(1)
+
+
+def test_skewed_drafts() -> None:
+    """theory.md §5: 2018/729 by the ranking and 2080/729 by the optimum, K = 3, L = 2; 20/9 by the draft.
+
+    The ranking selects the top path whenever it is drafted.
+    """
+    laws, _, efficiency = small_once("skewed_drafts").tables
+    earned = {row["law"]: row["block_efficiency"] for row in efficiency.select()}
+    assert earned == {"draft": F(20, 9), "ranking": F(2018, 729), "optimal": F(2080, 729)}
+    for name in earned:
+        assert sum(laws.where(law=name).column("selected")) == 1
+    assert laws.select(law="ranking", path="BB")[0]["selected"] == 1 - (1 - F(1, 9)) ** 3
+
+
+def test_winners() -> None:
+    """A draft alone, two tokens: scored selection attains the optimum.  No share of it is above 1."""
+    changes = {"agreements": (0.0, 0.9), "num_drafts": (2, 3), "draft_lengths": (1, 2)}
+    table, everything = small("winners", **changes).tables
+    for row in everything.select(draft_length=1, verifier="scored_multipath"):
+        assert row["share_of_optimum"] == pytest.approx(1, abs=1e-5)
+    for row in table.select(among="all"):
+        here = {key: row[key] for key in ("agreement", "num_drafts", "draft_length")}
+        (published,) = table.select(among="published", **here)
+        assert published["block_efficiency"] <= row["block_efficiency"]
+        rivals = everything.where(**here)
+        ranking = sorted(rivals.column("block_efficiency"))
+        assert [row["block_efficiency"], row["lead"]] == pytest.approx(
+            [ranking[-1], ranking[-1] - ranking[-2]]
+        )
+    assert max(everything.column("share_of_optimum")) <= 1 + 1e-12  # rounding of the mean alone
