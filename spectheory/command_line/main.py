@@ -20,7 +20,6 @@ import click
 
 from spectheory.command_line import (
     audit_commands,
-    check_command,
     models_command,
     paper_commands,
     plan_command,
@@ -65,7 +64,6 @@ def group(context: click.Context) -> None:
 for command in (
     theory_commands.certify,
     proof_command.prove,
-    check_command.check,
     theory_commands.optimum,
     theory_commands.acceptance,
     plan_command.plan,

@@ -116,10 +116,6 @@ ONE_IN = {
         "test_several_samplers": 0,
         "test_a_sampler_that_fails_costs_only_its_own_audit": 2,
     },
-    "command_line/test_check_command.py": {
-        "test_a_result_is_made_again_and_a_changed_one_differs": 3,
-        "test_nothing_in_a_file_is_believed": 2,
-    },
     "command_line/test_documented_fields.py": {
         "test_everything_printed_is_defined": 4,
     },
