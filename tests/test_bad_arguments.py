@@ -103,11 +103,6 @@ CASES: dict[str, tuple[Callable[[], Any], str]] = {
     ),
     "decode: keep": (lambda: decode(models(), ["x"], keep=[]), "keep must be a function, got []"),
     "simulate: no prompts": (lambda: simulated(prompts=None), "list of at least one prompt, got None"),
-    "simulate: three parts": (lambda: simulated(shard=(1, 2, 3), checkpoint="c"), "(I, N), got (1, 2, 3)"),
-    "simulate: a part": (
-        lambda: simulated(shard=3, checkpoint="c"),
-        "shard must be two numbers (I, N), got 3",
-    ),
     "simulate: checkpoint": (lambda: simulated(checkpoint=3), "checkpoint must be a path, got 3"),
     "simulate: NUL": (lambda: simulated(checkpoint="a\0b"), "checkpoint must be a path, got 'a\\x00b'"),
     "simulate: out": (lambda: simulated(out=3), "out must be a path, got 3"),

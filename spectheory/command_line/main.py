@@ -69,7 +69,6 @@ for command in (
     plan_command.plan,
     theory_commands.verifiers,
     simulation_commands.simulate,
-    simulation_commands.merge,
     simulation_commands.generate,
     simulation_commands.restrict,
     study_command.study,

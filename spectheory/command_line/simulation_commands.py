@@ -26,7 +26,6 @@ from spectheory.command_line.options import (
 from spectheory.command_line.output import (
     EXIT_INTERRUPTED,
     check_form,
-    echo_line,
     fail,
     print_found,
     print_json,
@@ -136,7 +135,7 @@ SECTIONS = {
     "What is drafted and compared": "verifier num-drafts draft-length tree against ceilings cost-ratio",
     "Texts": "tokens one-call common-texts samples seed",
     "Precision": "confidence width gain-width tolerance",
-    "The run": "device dtype threads batch-size jobs shard checkpoint time",
+    "The run": "device dtype threads batch-size jobs checkpoint time",
     "Output": "one-table to csv json out help",
 }
 """The options of ``simulate`` under the headings of its help; those that are not here are of the run."""
@@ -244,25 +243,6 @@ def _naming_what_is_kept(checkpoint: str | None) -> Iterator[None]:
         if checkpoint is not None and Path(checkpoint).exists():
             stop.add_note(f"batches of earlier runs are kept in {checkpoint}")
         raise
-
-
-@click.command(short_help="Join the checkpoints of the shards of a run.")
-@click.argument("files", nargs=-1, required=True, metavar="FILE..", type=click.Path())
-@click.option("--out", required=True, type=click.Path(), metavar="FILE", help="The joined checkpoint.")
-@json_option
-def merge(files: tuple[str, ...], out: str, as_json: bool) -> int:
-    """Join the checkpoints of simulate --shard into the checkpoint of the whole run.
-
-    The same command without --shard then computes the missing batches, if any, and prints the result.
-    """
-    from spectheory.simulation import merge_checkpoints
-
-    batches = merge_checkpoints(files, out)
-    if as_json:
-        print_json({"out": out, "files": list(files), "batches": batches})
-    else:
-        echo_line(f"{len(batches)} batches of prompts, written to {out}")
-    return 0
 
 
 @click.command(

@@ -1,4 +1,3 @@
-from .checkpoint import merge_checkpoints as merge_checkpoints
 from .cost import predicted_speed_up as predicted_speed_up
 from .estimates import Estimate as Estimate
 from .planning import Budget as Budget

@@ -129,61 +129,6 @@ def refuse_other_run(path: str | Path, known: Mapping[str, Any]) -> None:
         _check_identity(path, _header(path, lines[0] if lines else b""), known)
 
 
-def merge_checkpoints(paths: Sequence[str | Path], out: str | Path) -> list[int]:
-    """Put the checkpoints of the shards of one run together to the checkpoint of the whole run.
-
-    It has the bytes that the run would have written in one piece, as far as the shards are finished.
-
-    Args:
-        paths: of the shards, in any order.
-        out: the new file; written at once or not at all.
-
-    Returns:
-        The numbers of the batches that it holds.
-
-    Raises:
-        InvalidInputError: a file is not a checkpoint, is damaged or of another run; two hold different
-            numbers for one batch; or the new file is there already.
-    """
-    out = Path(out)
-    check_place(out)
-    if out.exists():
-        raise InvalidInputError(f"{out} is there already; name another file, or remove it")
-    if not paths:
-        raise InvalidInputError("no checkpoints were given; name the files of the shards")
-    headers: list[bytes] = []
-    found: dict[int, bytes] = {}
-    for path in map(Path, paths):
-        first, *lines = whole = _whole_lines(path) or [b""]
-        identity = _header(path, first)
-        _notice_unfinished(path, whole, "its batch is missing")
-        if headers:
-            _check_identity(path, identity, _header(Path(paths[0]), headers[0]), complete=True)
-        headers.append(first)
-        chain = json.loads(first)["sha256"]
-        for number, line in enumerate(lines, start=2):
-            try:
-                batch = _content(line, chain)["batch"]
-                if type(batch) is not int:
-                    raise ValueError(f"batch {batch!r} is not a number")
-            except (ValueError, KeyError, TypeError, RecursionError) as error:
-                raise _damaged(path, number, error) from None
-            if found.setdefault(batch, line) != line:
-                raise InvalidInputError(
-                    f"line {number} of the checkpoint {path} has other numbers for batch {batch} than a file "
-                    "before it; they were not computed alike"
-                )
-    with _locked(out):
-        part = out.with_name(f"{out.name}.{os.getpid()}.part")
-        with _naming(out), part.open("xb") as file:
-            file.writelines([headers[0], *(found[batch] for batch in sorted(found))])
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(part, out)
-        _synchronise_folder(out)
-    return sorted(found)
-
-
 def _read(
     path: Path,
     identity: Mapping[str, Any],

@@ -390,13 +390,11 @@ def simulate(
         if identity:
             identity |= {"threads": threads, **identity_of_weights(source.pair)}
         work = Work(source, streams, source.settings, threads)
-        if settings.shard is not None:
-            document["shard"] = f"{settings.shard[0]}/{settings.shard[1]}"
         with open_checkpoint(
             settings.checkpoint, identity, list(streams), source.strata_per_batch, settings.draft_length
         ) as kept:
             run = _Run(work, kept, settings.width, settings.gain_width, against)
-            run.draw(settings.shard, settings.jobs, settings.progress)
+            run.draw(settings.jobs, settings.progress)
             if against is not None:
                 document["against"] = against
             if settings.whole_texts:
@@ -509,18 +507,10 @@ class _Run:
         self.used: list[int] = []
         self.interrupted = False
 
-    def draw(
-        self,
-        shard: tuple[int, int] | None = None,
-        jobs: Jobs = 1,
-        progress: Callable[[int, int], None] | None = None,
-    ) -> None:
-        """Draw batch after batch, but for those that are kept already.
-
-        A shard draws all of its batches: where the run may stop is seen once all shards are merged.
-        """
+    def draw(self, jobs: Jobs = 1, progress: Callable[[int, int], None] | None = None) -> None:
+        """Draw batch after batch, but for those that are kept already."""
         work, kept = self.work, self.kept
-        batches = _batches_of(shard, len(work.source.strata_per_batch))
+        batches = range(len(work.source.strata_per_batch))
         done, total = 0, sum(map(work.draws, work.tasks(batches)))
 
         def step(draws: int) -> None:
@@ -542,7 +532,7 @@ class _Run:
                     else:
                         kept.add(batch, {name: sums for _ in tasks for name, sums in next(found).items()})
                     self.used.append(batch)
-                    if shard is None and self._is_narrow():
+                    if self._is_narrow():
                         break
         except KeyboardInterrupt:
             if not kept.tallies:
@@ -596,17 +586,6 @@ class _Run:
     def _by_prompt(self, sums: Sequence[Tally]) -> list[Tally]:
         """What equal prompts say is one observation: their texts are of one kind."""
         return [Tally.join(sums).summed_by(self._prompts())]
-
-
-def _batches_of(shard: tuple[int, int] | None, count: int) -> range:
-    number, shards = (1, 1) if shard is None else shard
-    batches = range(number - 1, count, shards)
-    if not batches:
-        raise InvalidInputError(
-            f"shard {number}/{shards} is empty, for there are {count} batches of prompts; ask for at most "
-            f"{count} shards, or for smaller batches with batch_size (--batch-size)"
-        )
-    return batches
 
 
 def looked_up(verifiers: Sequence[str | Any]) -> list[Verifier]:

@@ -63,15 +63,6 @@ def read_numbers(text: str) -> int | list[int]:
     return found[0] if len(found) == 1 else found
 
 
-def read_shard(text: str | None) -> tuple[int, int] | None:
-    if text is None:
-        return None
-    number, _, shards = text.partition("/")
-    if not (number.isdecimal() and shards.isdecimal()):
-        raise InvalidInputError(f"--shard {text!r} is not I/N with whole numbers, as 1/8")
-    return int(number), int(shards)
-
-
 @dataclass(frozen=True, kw_only=True)
 class DrawSettings(Settings):
     """The settings of every simulation.
@@ -175,7 +166,6 @@ class SimulationSettings(DrawSettings):
         jobs: Number of processes. auto starts with one, and on a CPU uses all cores as soon as the rest of
             the run pays for the start of more.  In Python None: one, or what a surrounding
             ``joblib.parallel_config`` says.  The numbers do not depend on it.
-        shard: Take the I-th of N parts of the prompts, (I, N) in Python; merge joins their checkpoints.
         out: A folder for rows.jsonl, a line per estimate, and manifest.json, with all inputs and versions.
     """
 
@@ -197,7 +187,6 @@ class SimulationSettings(DrawSettings):
     jobs: Jobs = setting(
         None, "--jobs", "-j", command_default="auto", metavar="N", read=read_jobs, record=None
     )
-    shard: tuple[int, int] | None = setting(None, "--shard", metavar="I/N", read=read_shard, record=None)
     out: str | Path | None = setting(None, "--out", metavar="FOLDER", record=None)
 
     def __post_init__(self) -> None:
@@ -207,16 +196,10 @@ class SimulationSettings(DrawSettings):
         self._check(partial(check_count, at_most=MAX_THREADS), "threads")
         self._check(check_positive, "width", "gain_width")
         self._check(check_jobs, "jobs")
-        self._check(_check_shard, "shard")
         self._check(lambda name, path: check_place(path), "checkpoint")
         self._check(check_path, "out")
         self._check(partial(check_kind, kind="SamplingOptions"), "options")
         self._check(partial(check_kind, kind="Restriction"), "restriction")
-        if self.shard is not None and self.checkpoint is None:
-            raise InvalidInputError(
-                "a shard was asked for, and no checkpoint to keep it in; give one with checkpoint "
-                "(--checkpoint)"
-            )
         for name in ("with_ceilings", "with_time"):
             if self.common_texts and getattr(self, name):
                 raise InvalidInputError(
@@ -276,12 +259,3 @@ def check_jobs(name: str, value: Any) -> Jobs:
     if isinstance(value, str) and value != "auto":
         raise InvalidInputError(f"{name} must be a whole number of at least 1 or 'auto', got {value!r}")
     return value if value == "auto" else check_count(name, value)
-
-
-def _check_shard(name: str, value: Any) -> tuple[int, int]:
-    if not isinstance(value, (tuple, list)) or len(value) != 2:
-        raise InvalidInputError(f"{name} must be two numbers (I, N), got {value!r}")
-    number, shards = (check_count(name, part) for part in value)
-    if number > shards:
-        raise InvalidInputError(f"shard must be from 1/{shards} to {shards}/{shards}, got {number}/{shards}")
-    return number, shards

@@ -68,7 +68,6 @@ RUNS: dict[str, list[list[str]]] = {
         ["MODELS", "PROMPTS", *ONE_CALL],
         ["MODELS", "PROMPTS", "--tokens", "2", "--common-texts", "--num-drafts", "1"],
     ],
-    "merge": [["KEPT", "--out", "MERGED"]],
     "models": [["list"]],
     "restrict": [["MODELS", "--prompt", "import os", "--out", "RESTRICTED"]],
     "audit": [
@@ -125,12 +124,11 @@ def places(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[str]]:
     target, draft = save_pair(folder, "llama")
     pair = write_pair(folder, draft_length=1)
     small = ["--draft-length", "2", "--device", "cpu"]
-    files = {name: [str(folder / name)] for name in ("KEPT", "MERGED", "RESTRICTED", "REPRODUCED")}
+    files = {name: [str(folder / name)] for name in ("RESTRICTED", "REPRODUCED")}
     models = ["--target", str(target), "--draft", str(draft), *small]
     prompts = folder / "prompts.txt"
     prompts.write_text("import os\nfor index in\n", encoding="utf-8")
     asked = ["--prompts", str(prompts)]
-    assert main(["simulate", *models, *asked, *ONE_CALL, "--checkpoint", *files["KEPT"]]) == 0
     files["STORED"] = [str(stored / "token_V2_L1_K1_all.proof")]
     return files | {"ONE_TOKEN": [pair], "MODELS": models, "PROMPTS": asked}
 
@@ -152,7 +150,6 @@ def test_everything_printed_is_defined(
         is_wrong = re.search("SwappedModels|RaisesOnLast", " ".join(run))
         code = 4 if run[1:] == ["STORED", "block"] else 1 if is_wrong or "spectr_gbv" in run else 0
         found |= set(fields(run_json(capsys, command, *arguments, code=code, whole=True)))
-        Path(*places["MERGED"]).unlink(missing_ok=True)
         assert main([command, *arguments]) == code
         shown |= columns(capsys.readouterr().out)
     own = defined(section(command), 1)
@@ -174,7 +171,7 @@ def test_named_options_exist(command: str) -> None:
     options = {flag for option in params for flag in option.opts}
     text = re.sub(rf"spectheory (?!{command}).*", "", section(command))
     named = set(re.findall(r"(?<![\w-])--[a-z][a-z-]*", text))
-    assert named - options - {"--shard", "--verifier"} == set()
+    assert named - options - {"--verifier"} == set()
 
 
 def test_partner_a_field_that_is_renamed_or_left_out_does_not_fit_its_schema(

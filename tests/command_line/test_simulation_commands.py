@@ -132,30 +132,9 @@ def test_whole_texts_by_the_number_of_drafts(
         (("--width", "0"), "width must be a positive number"),
         (("--cost-ratio", "-1"), "cost_ratio must be a number of at least 0"),
         (("--jobs", "all"), "jobs must be a whole number of at least 1 or 'auto'"),
-        (("--shard", "2"), "--shard '2' is not I/N"),
-        (("--shard", "a/2"), "--shard 'a/2' is not I/N"),
-        (("--shard", "1/2"), "no checkpoint to keep it in"),
     ):
         assert words in run_error(capsys, *arguments, *wrong)
     assert "without whole texts" in run_error(capsys, *one_call(tiny_models), "--width", "0.1")
-
-
-def test_shards_are_merged(
-    capsys: pytest.CaptureFixture[str], tiny_models: list[str], tmp_path: Path
-) -> None:
-    arguments = ["simulate", *tiny_models, "-l", "2", "--tokens", "4", "-v", "block", "-k", "1"]
-    arguments += ["--jobs", "1", "--batch-size", "1"]
-    files = [str(tmp_path / f"{number}.jsonl") for number in (1, 2)]
-    for number, file in enumerate(files, start=1):
-        shard = run_json(capsys, *arguments, "--shard", f"{number}/2", "--checkpoint", file)
-        assert shard["shard"] == f"{number}/2"
-    out = str(tmp_path / "merged.jsonl")
-    document = run_json(capsys, "merge", *files, "--out", out)
-    assert document == {"out": out, "files": files, "batches": [0, 1, 2]}
-    assert run_json(capsys, *arguments, "--checkpoint", out) == run_json(capsys, *arguments)
-    assert "is there already" in run_error(capsys, "merge", *files, "--out", out)
-    assert main(["merge", *files, "--out", out + "2"]) == 0
-    assert "3 batches" in capsys.readouterr().out
 
 
 def test_generate(capsys: pytest.CaptureFixture[str], tiny_models: list[str]) -> None:

@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 
 from montecarlo_support import run
-from spectheory.foundation.errors import InvalidInputError, Notice, UnfinishedLineNotice
+from spectheory.foundation.errors import InvalidInputError, Notice
 from spectheory.models import LanguageModelPair
-from spectheory.simulation.checkpoint import Checkpoint, merge_checkpoints, open_checkpoint
+from spectheory.simulation.checkpoint import Checkpoint, open_checkpoint
 from spectheory.simulation.estimates import Tally
 
 
@@ -242,20 +242,6 @@ def synchronised(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
     return found
 
 
-def test_merged_files_agree(written: list[bytes], tmp_path: Path, synchronised: list[Any]) -> None:
-    """Lines that are alike are one; of two for one batch none is taken for the right one."""
-    one, other, out = (tmp_path / f"{name}.jsonl" for name in ("one", "other", "out"))
-    one.write_bytes(b"".join(written[:3]))
-    other.write_bytes(b"".join([written[0], *written[2:]]))
-    assert merge_checkpoints([one, other], out) == [0, 1, 2]
-    assert synchronised == [len(b"".join(written)), "folder"]
-    chain = json.loads(written[0])["sha256"]
-    changed = edited(written[1], lambda content: block(content)["expected"].__setitem__(0, 1.5), chain)
-    other.write_bytes(written[0] + changed)
-    with pytest.raises(InvalidInputError, match=r"line 2 .*other.jsonl has other numbers for batch 0"):
-        merge_checkpoints([one, other], tmp_path / "third.jsonl")
-
-
 def test_a_checkpoint_holds_what_it_was_given(tmp_path: Path, synchronised: list[Any]) -> None:
     """Sums survive the file bit by bit and are on disk at once; without a file they are in memory only."""
     tally = Tally.zeros(2, 3)
@@ -280,25 +266,3 @@ def test_numbers_of_numpy_are_settings_too(models: LanguageModelPair, tmp_path: 
     as_numpy = {name: np.int64(value) for name, value in numbers.items()}
     first = run(models, state, confidence=np.float32(0.5), **as_numpy)
     assert run(models, state, confidence=0.5, **numbers).estimates == first.estimates
-
-
-def test_merging_takes_numbers_of_batches_only(written: list[bytes], tmp_path: Path) -> None:
-    one = tmp_path / "one.jsonl"
-    chain = json.loads(written[0])["sha256"]
-    one.write_bytes(written[0] + edited(written[1], lambda content: content.update(batch=[0]), chain))
-    with pytest.raises(InvalidInputError, match=r"line 2 .* is damaged \(batch \[0\] is not a number"):
-        merge_checkpoints([one], tmp_path / "out.jsonl")
-
-
-def test_merging_tells_of_an_unfinished_line_and_keeps_its_inputs(
-    written: list[bytes], tmp_path: Path
-) -> None:
-    """The name of an input may be that of a file on the way to the output."""
-    one, other, out = (tmp_path / name for name in ("out.jsonl.part", "other.jsonl", "out.jsonl"))
-    one.write_bytes(written[0] + written[1] + written[2][:-9])
-    other.write_bytes(written[0] + written[3])
-    with pytest.warns(UnfinishedLineNotice, match="was not finished and is dropped; its batch is missing"):
-        assert merge_checkpoints([one, other], out) == [0, 2]
-    assert one.read_bytes() == written[0] + written[1] + written[2][:-9]
-    assert {path.name for path in tmp_path.iterdir()} >= {one.name, other.name, out.name}
-    assert len([*tmp_path.glob("*.part")]) == 1

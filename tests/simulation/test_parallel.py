@@ -1,8 +1,7 @@
-"""One run by one process, by several, by a cluster, in shards: the same numbers and the same bytes."""
+"""One run by one process, by several, by a cluster: the same numbers and the same bytes."""
 
 import fcntl
 import os
-import shutil
 import signal
 import subprocess
 import sys
@@ -23,7 +22,7 @@ from spectheory.foundation.errors import InvalidInputError, InvalidOutcomeError
 from spectheory.models import UnloadedPair
 from spectheory.paper import study
 from spectheory.paper.equal_rows import StudyPrompt
-from spectheory.simulation import Simulation, merge_checkpoints, parallel, simulate
+from spectheory.simulation import Simulation, parallel, simulate
 from spectheory.simulation.parallel import processes
 
 PROMPTS = [f"import module{number}" for number in range(6)]
@@ -133,57 +132,6 @@ def test_a_study_on_a_cluster_whose_worker_dies(
     assert killed[0] not in cluster.run(os.getpid).values()
 
 
-def test_shards_merged(pair: UnloadedPair, whole: tuple[Simulation, bytes], tmp_path: Path) -> None:
-    """In any order, the same bytes; the whole run prints from them and draws nothing."""
-    files = [tmp_path / f"shard{number}.jsonl" for number in (1, 2)]
-    shards = [run(pair, file, shard=(number, 2)) for number, file in enumerate(files, start=1)]
-    assert [shard.settings["prompts_used"] for shard in shards] == [4, 2]
-    assert [shard.settings["shard"] for shard in shards] == ["1/2", "2/2"]
-    merged = tmp_path / "merged.jsonl"
-    assert merge_checkpoints(files[::-1], merged) == [0, 1, 2]
-    assert merged.read_bytes() == whole[1]
-    assert run(pair, merged) == whole[0]
-    assert merged.read_bytes() == whole[1]
-    assert merge_checkpoints(files[:1], tmp_path / "part.jsonl") == [0, 2]  # the partner: one is missing
-    assert run(pair, tmp_path / "part.jsonl") == whole[0]  # and is drawn
-
-
-def test_the_width_stops_a_merged_run_as_it_stops_a_whole_one(pair: UnloadedPair, tmp_path: Path) -> None:
-    settings: dict[str, Any] = {"width": 100.0, "batch_size": 1, "max_new_tokens": 1, "drafts": 1}
-    prompts = [f"import module{number}" for number in range(18)]
-    asked = ["token"]
-    stopped = simulate(pair, prompts, asked, draft_length=1, **settings)
-    assert stopped.settings["prompts_used"] == 16
-    files = [tmp_path / f"{number}.jsonl" for number in (1, 2)]
-    for number, file in enumerate(files, start=1):
-        shard = simulate(pair, prompts, asked, draft_length=1, checkpoint=file, shard=(number, 2), **settings)
-        assert shard.settings["prompts_used"] == 9
-    merge_checkpoints(files, tmp_path / "merged.jsonl")
-    assert simulate(
-        pair, prompts, asked, draft_length=1, checkpoint=tmp_path / "merged.jsonl", **settings
-    ) == stopped  # fmt: skip
-
-
-def test_what_cannot_be_merged(pair: UnloadedPair, whole: tuple[Simulation, bytes], tmp_path: Path) -> None:
-    mine, other, out = tmp_path / "mine.jsonl", tmp_path / "other.jsonl", tmp_path / "out.jsonl"
-    mine.write_bytes(whole[1])
-    run(pair, other, seed=4, shard=(3, 3))
-    damaged = tmp_path / "damaged.jsonl"
-    damaged.write_bytes(whole[1].replace(b"tallies", b"tollies", 1))
-    for files, words in (
-        ([mine, other], r"seed \(4 there, 3 here\)"),
-        ([mine, damaged], "line 2 of the checkpoint .*damaged.jsonl is damaged"),
-        ([mine, tmp_path / "none.jsonl"], "cannot read"),
-        ([], "no checkpoints were given"),
-    ):
-        with pytest.raises(InvalidInputError, match=words):
-            merge_checkpoints(files, out)
-    assert not out.exists()
-    shutil.copy(mine, out)
-    with pytest.raises(InvalidInputError, match="is there already"):
-        merge_checkpoints([mine], out)
-
-
 class NoLaw:
     def outcome(self, paths: Any, target_rows: Any, draft_rows: Any) -> Any:
         from spectheory import verifiers
@@ -204,19 +152,11 @@ def test_what_fails_in_another_process_fails_here(pair: UnloadedPair) -> None:
     [
         ({"jobs": 0}, "jobs must be a whole number of at least 1"),
         ({"jobs": "many"}, "jobs must be a whole number of at least 1 or 'auto'"),
-        ({"shard": (1, 2)}, "no checkpoint to keep it in"),
-        ({"shard": (3, 2)}, "shard must be from 1/2 to 2/2, got 3/2"),
-        ({"shard": (0, 2)}, "shard must be a whole number of at least 1"),
     ],
 )
 def test_what_is_refused(pair: UnloadedPair, changes: dict[str, Any], words: str) -> None:
     with pytest.raises(InvalidInputError, match=words):
         run(pair, None, **changes)
-
-
-def test_an_empty_shard_is_refused(pair: UnloadedPair, tmp_path: Path) -> None:
-    with pytest.raises(InvalidInputError, match=r"shard 4/4 is empty, for there are 3 batches"):
-        run(pair, tmp_path / "empty.jsonl", shard=(4, 4))
 
 
 def test_as_many_processes_as_there_are_cores_for_their_threads(monkeypatch: pytest.MonkeyPatch) -> None:
