@@ -105,7 +105,6 @@ CASES: dict[str, tuple[Callable[[], Any], str]] = {
     "simulate: no prompts": (lambda: simulated(prompts=None), "list of at least one prompt, got None"),
     "simulate: checkpoint": (lambda: simulated(checkpoint=3), "checkpoint must be a path, got 3"),
     "simulate: NUL": (lambda: simulated(checkpoint="a\0b"), "checkpoint must be a path, got 'a\\x00b'"),
-    "simulate: out": (lambda: simulated(out=3), "out must be a path, got 3"),
     "simulate: options": (
         lambda: simulated(options={"temperature": 1}),
         "options must be of the class Sampl",

@@ -136,7 +136,7 @@ SECTIONS = {
     "Texts": "tokens one-call common-texts samples seed",
     "Precision": "confidence width gain-width tolerance",
     "The run": "device dtype threads batch-size jobs checkpoint time",
-    "Output": "one-table to csv json out help",
+    "Output": "one-table to csv json help",
 }
 """The options of ``simulate`` under the headings of its help; those that are not here are of the run."""
 

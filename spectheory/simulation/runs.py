@@ -49,7 +49,6 @@ from spectheory.simulation.identity import (
     identity_of_weights,
     refuse_unknown_sources,
 )
-from spectheory.simulation.manifest import check_folder, write_results
 from spectheory.simulation.parallel import results
 from spectheory.simulation.settings import EnumeratedSettings, Jobs, SimulationSettings
 from spectheory.simulation.sources import EnumeratedSource, LanguageModelSource
@@ -379,10 +378,8 @@ def simulate(
         **record,
     }
     identity: dict[str, Any] = {}
-    if settings.checkpoint is not None or settings.out is not None:
-        identity = document | identity_before_loading(pair, source.token_ids, given)
-    folder = None if settings.out is None else check_folder(settings.out)
     if settings.checkpoint is not None:
+        identity = document | identity_before_loading(pair, source.token_ids, given)
         refuse_unknown_sources(identity)
         refuse_other_run(settings.checkpoint, identity)
     with _threads(source.pair, settings.threads) as threads:
@@ -406,8 +403,6 @@ def simulate(
                     found = replace(found, speeds=() if found.interrupted else source.speeds(timed))
                 except KeyboardInterrupt:
                     found = replace(found, interrupted=True)
-        if folder is not None:
-            write_results(folder, found.rows(), found.settings, found.interrupted, identity)
         return found
 
 

@@ -1,4 +1,4 @@
-"""Settings of simulations; documents, checkpoints and manifests hold their ``record()``."""
+"""Settings of simulations; documents and checkpoints hold their ``record()``."""
 
 # ruff: noqa: RUF009 (settings are fields, made by a function)
 
@@ -18,7 +18,6 @@ from spectheory.foundation.validation import (
     check_count,
     check_draft_length,
     check_kind,
-    check_path,
     check_positive,
     check_tolerance,
 )
@@ -166,7 +165,6 @@ class SimulationSettings(DrawSettings):
         jobs: Number of processes. auto starts with one, and on a CPU uses all cores as soon as the rest of
             the run pays for the start of more.  In Python None: one, or what a surrounding
             ``joblib.parallel_config`` says.  The numbers do not depend on it.
-        out: A folder for rows.jsonl, a line per estimate, and manifest.json, with all inputs and versions.
     """
 
     draft_length: int = setting(8, "--draft-length", "-l", metavar="L")
@@ -187,7 +185,6 @@ class SimulationSettings(DrawSettings):
     jobs: Jobs = setting(
         None, "--jobs", "-j", command_default="auto", metavar="N", read=read_jobs, record=None
     )
-    out: str | Path | None = setting(None, "--out", metavar="FOLDER", record=None)
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -197,7 +194,6 @@ class SimulationSettings(DrawSettings):
         self._check(check_positive, "width", "gain_width")
         self._check(check_jobs, "jobs")
         self._check(lambda name, path: check_place(path), "checkpoint")
-        self._check(check_path, "out")
         self._check(partial(check_kind, kind="SamplingOptions"), "options")
         self._check(partial(check_kind, kind="Restriction"), "restriction")
         for name in ("with_ceilings", "with_time"):

@@ -172,18 +172,13 @@ def test_simulate_drafts_a_tree(capsys: pytest.CaptureFixture[str], tiny_models:
     assert "--tree and --num-drafts were both given" in run_error(capsys, "simulate", *arguments, "-k", "4")
 
 
-def test_a_draft_model_per_path(
-    capsys: pytest.CaptureFixture[str], tiny_models: list[str], tmp_path: Path
-) -> None:
+def test_a_draft_model_per_path(capsys: pytest.CaptureFixture[str], tiny_models: list[str]) -> None:
     more = [*tiny_models, "--another-draft", tiny_models[1], "--draft-length", "3"]
     generated = run_json(capsys, "generate", *more, "-n", "6", "-v", "multi_round")
     assert (generated["draft_process"], generated["num_drafts"]) == ("per_path", 2)
     assert generated["draft"] == [tiny_models[3], tiny_models[1]]
-    asked = ["--one-call", "--samples", "4", "-v", "multi_round", "--out", str(tmp_path / "results")]
+    asked = ["--one-call", "--samples", "4", "-v", "multi_round"]
     simulated = run_json(capsys, "simulate", *more, *asked)
-    lines = (tmp_path / "results" / "rows.jsonl").read_text().splitlines()
-    assert [json.loads(line)["num_drafts"] for line in lines] == [1, 2]
-    assert len(json.loads((tmp_path / "results" / "manifest.json").read_text())["run"]["draft_weights"]) == 2
     one, two = simulated["estimates"]
     assert (one["num_drafts"], two["num_drafts"]) == (1, 2)
     assert one["block_efficiency"] < two["block_efficiency"]

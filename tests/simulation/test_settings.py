@@ -73,7 +73,7 @@ def test_the_record_is_what_determines_the_numbers() -> None:
     """
     found = SimulationSettings(
         drafts=[4, 1], options=SamplingOptions(top_k=5), restriction=Restriction.fixed([1, 2]), jobs=2,
-        checkpoint="a", out="b", threads=3, progress=print,
+        checkpoint="a", threads=3, progress=print,
     ).record()  # fmt: skip
     expected = {
         "num_drafts": [1, 4], "samples_per_prompt": 16, "seed": 0, "confidence": 0.95, "tolerance": None,
@@ -81,7 +81,7 @@ def test_the_record_is_what_determines_the_numbers() -> None:
         "max_prompt_tokens": None, "temperature": 1.0, "top_k": 5, "top_p": None,
     }  # fmt: skip
     left_out = {
-        "drafts", "samples", "options", "progress", "against", "threads", "checkpoint", "jobs", "out",
+        "drafts", "samples", "options", "progress", "against", "threads", "checkpoint", "jobs",
         "max_new_tokens", "common_texts", "with_ceilings", "with_time", "width", "gain_width",
     }  # fmt: skip
     assert expected.items() <= found.items()
