@@ -18,7 +18,7 @@ from spectheory.optima.bounds.dual_scores import upper_bound
 from spectheory.optima.bounds.lower_bounds import certified_lower_bound
 from spectheory.optima.interval.interval import multi_path_interval
 from spectheory.pairs.pair import ModelPair
-from spectheory.simulation import simulate, simulate_enumerated
+from spectheory.simulation import simulate
 from spectheory.testing import assert_lossless
 
 PAIR = instances.two_token(2)
@@ -84,11 +84,11 @@ CASES: dict[str, tuple[Callable[[], Any], str]] = {
     "lower bound: shape": (lambda: certified_lower_bound(PAIR, 2, np.ones(3) / 3), "shape"),
     "lower bound: nan": (lambda: certified_lower_bound(PAIR, 2, np.full(4, np.nan)), "skewed_draft"),
     "decoded: iterations": (lambda: expected_decoded_tokens("block", PAIR, 0), ""),
-    "Monte Carlo: samples": (lambda: simulate_enumerated(PAIR, ["block"], samples=0), "samples"),
-    "Monte Carlo: seed": (lambda: simulate_enumerated(PAIR, ["block"], seed=-1), "seed"),
-    "Monte Carlo: confidence": (lambda: simulate_enumerated(PAIR, ["block"], confidence=1), "confidence"),
-    "Monte Carlo: nobody": (lambda: simulate_enumerated(PAIR, []), "verifier"),
-    "Monte Carlo: twice": (lambda: simulate_enumerated(PAIR, ["block", "block"]), "block"),
+    "Monte Carlo: samples": (lambda: simulate(PAIR, verifiers=["block"], samples=0), "samples"),
+    "Monte Carlo: seed": (lambda: simulate(PAIR, verifiers=["block"], seed=-1), "seed"),
+    "Monte Carlo: confidence": (lambda: simulate(PAIR, verifiers=["block"], confidence=1), "confidence"),
+    "Monte Carlo: nobody": (lambda: simulate(PAIR, verifiers=[]), "verifier"),
+    "Monte Carlo: twice": (lambda: simulate(PAIR, verifiers=["block", "block"]), "block"),
     "decode: a tensor": (
         lambda: decode(models(), torch.tensor([[1, 2]])),
         "list of at least one prompt, got tensor",

@@ -378,7 +378,7 @@ def check_models(pair: Any) -> None:
         raise InvalidInputError(
             f"pair must be two language models, got {type(pair).__name__} {pair!r}; "
             "LanguageModelPair.load(target, draft) loads them"
-            + ("" if isinstance(pair, str) else ", and simulate_enumerated takes an enumerated pair")
+            + ("" if isinstance(pair, str) else ", and simulate takes a ModelPair too")
         )
 
 

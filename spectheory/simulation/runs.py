@@ -50,7 +50,7 @@ from spectheory.simulation.identity import (
     refuse_unknown_sources,
 )
 from spectheory.simulation.parallel import results
-from spectheory.simulation.settings import EnumeratedSettings, Jobs, SimulationSettings
+from spectheory.simulation.settings import DrawSettings, Jobs, SimulationSettings
 from spectheory.simulation.sources import EnumeratedSource, LanguageModelSource
 from spectheory.simulation.text_source import TextSource
 from spectheory.simulation.work import Stream, Work
@@ -64,6 +64,8 @@ if TYPE_CHECKING:
     from spectheory.models import LanguageModelPair, UnloadedPair
 
 P = ParamSpec("P")
+VERIFIERS = ("token", "block")
+"""The verifiers that are compared by default: the first one published, and the best one of one path."""
 SMALL_MODELS = 100_000_000
 """Parameters of both models below which one CPU thread is faster than several that wait for each other."""
 FEWEST_PROMPTS = 16
@@ -196,7 +198,7 @@ class Simulation(Result):
 
         Example:
             >>> from spectheory import instances
-            >>> simulate_enumerated(instances.two_token(2), ["token", "block"]).one_table().labels()
+            >>> simulate(instances.two_token(2)).one_table().labels()
             ['verifier', 'K', 'tokens per call']
         """
         settings, rows = self.settings, self.rows()
@@ -319,9 +321,9 @@ class _Simulate(Protocol[P]):
 
     def __call__(
         self,
-        pair: LanguageModelPair | UnloadedPair,
-        prompts: Sequence[str | Sequence[int]],
-        verifiers: Sequence[Any],
+        pair: ModelPair | LanguageModelPair | UnloadedPair,
+        prompts: Sequence[str | Sequence[int]] | None = None,
+        verifiers: Sequence[Any] = VERIFIERS,
         settings: SimulationSettings | None = None,
         *args: P.args,
         **changes: P.kwargs,
@@ -335,37 +337,69 @@ def _typed(settings: Callable[P, SimulationSettings]) -> Callable[[Any], _Simula
 
 @_typed(SimulationSettings)
 def simulate(
-    pair: LanguageModelPair | UnloadedPair,
-    prompts: Sequence[str | Sequence[int]],
-    verifiers: Sequence[str | Any],
+    pair: ModelPair | LanguageModelPair | UnloadedPair,
+    prompts: Sequence[str | Sequence[int]] | None = None,
+    verifiers: Sequence[str | Any] = VERIFIERS,
     settings: SimulationSettings | None = None,
     **changes: Any,
 ) -> Simulation:
-    """Estimate the block efficiency of verifiers on language models.
+    """Estimate the block efficiency of verifiers on language models, or on an enumerated pair.
 
     Args:
-        pair: the models; the weights of an ``UnloadedPair`` are loaded once all else is found to be in order.
-        prompts: texts or token ids; the strata.
+        pair: the models.  The weights of an ``UnloadedPair`` are loaded once all else is found to be in
+            order.  Drafts of a ``ModelPair`` are sampled from its tables, in float64.
+        prompts: texts or token ids; the strata.  A ``ModelPair`` has none.
         verifiers: names, ``"package.module:attribute"``, or objects with ``outcome``.
         settings: where to start from; None: the defaults.
         changes: settings by keyword, as in ``SimulationSettings``, which describes each.
 
     Raises:
-        InvalidInputError: a setting is out of range, a prompt cannot be read on from, or the checkpoint
-            belongs to another run.
+        InvalidInputError: a setting is out of range or does not fit the pair, a prompt cannot be read on
+            from, or the checkpoint belongs to another run.
         InvalidOutcomeError: an answer of a verifier is not a law, or a user's verifier is not a function of
             its inputs.
         InsufficientMemoryError: the batches are too large for the device.
 
     Example:
+        >>> from spectheory import instances
+        >>> estimate = simulate(instances.two_token(2), verifiers=["block"]).estimates[0]
+        >>> estimate.interval[0] < 20 / 9 < estimate.interval[1]
+        True
+
         ``simulate(pair, prompts, ["token", "block"], drafts=2, draft_length=6, max_new_tokens=64)``
     """
+    settings = replace(settings or SimulationSettings(), **changes)
+    given = looked_up(verifiers)
+    if not isinstance(pair, ModelPair):
+        return _of_language_models(pair, prompts, given, settings)
+    if prompts is not None:
+        raise InvalidInputError(
+            f"an enumerated pair has no prompts, got {prompts!r}; name verifiers as verifiers=[...]"
+        )
+    return _of_enumerated_pair(pair, given, settings.of_enumerated_pair())
+
+
+def _of_enumerated_pair(pair: ModelPair, given: Sequence[Verifier], settings: DrawSettings) -> Simulation:
+    pair = pair.to_float().normalised()
+    asked = [draft_process(entry) for entry in settings.listed_drafts]
+    source = EnumeratedSource(pair, asked[-1])
+    work = Work(source, Stream.of(given, asked, asked[0], pair), replace(settings, progress=None))
+    run = _Run(work, Checkpoint())
+    run.draw(progress=settings.progress)
+    document = {"verifiers": [verifier.name for verifier in given], "draft_length": pair.draft_length}
+    return run.simulation(document | settings.record() | {"device": "cpu"})
+
+
+def _of_language_models(
+    pair: LanguageModelPair | UnloadedPair,
+    prompts: Any,
+    given: Sequence[Verifier],
+    settings: SimulationSettings,
+) -> Simulation:
     from spectheory.models import check_models
 
-    settings = replace(settings or SimulationSettings(), **changes)
-    record = settings.record()
     check_models(pair)
-    given = looked_up(verifiers)
+    record = settings.record()
     streams = streams_of(given, settings, pair.draft_process)
     largest = pair.draft_process(settings.listed_drafts[-1])
     kind = CommonTextSource if settings.common_texts else TextSource if settings.whole_texts else None
@@ -437,42 +471,6 @@ def base_of(verifiers: Sequence[Verifier], settings: SimulationSettings) -> str 
         if getattr(settings, name) is not None:
             raise InvalidInputError(f"{name} was asked for with one verifier; name several, or leave it out")
     return None
-
-
-@shows_settings(EnumeratedSettings)
-def simulate_enumerated(
-    pair: ModelPair,
-    verifiers: Sequence[str | Any],
-    settings: EnumeratedSettings | None = None,
-    **changes: Any,
-) -> Simulation:
-    """Estimate the block efficiency of verifiers on an enumerated pair, in float64.
-
-    Args:
-        pair: the models; drafts are sampled from its tables.
-        verifiers: as in ``simulate``.
-        settings: where to start from; None: the defaults.
-        changes: settings by keyword, as in ``EnumeratedSettings``, which describes each.
-
-    Raises:
-        InvalidInputError: a setting is out of range, or the drafts are not independent paths.
-        InvalidOutcomeError: as in ``simulate``.
-
-    Example:
-        >>> from spectheory import instances
-        >>> estimate = simulate_enumerated(instances.two_token(2), ["block"]).estimates[0]
-        >>> estimate.interval[0] < 20 / 9 < estimate.interval[1]
-        True
-    """
-    settings = replace(settings or EnumeratedSettings(), **changes)
-    given, pair = looked_up(verifiers), pair.to_float().normalised()
-    asked = [draft_process(entry) for entry in settings.listed_drafts]
-    source = EnumeratedSource(pair, asked[-1], settings.device)
-    work = Work(source, Stream.of(given, asked, asked[0], pair), replace(settings, progress=None))
-    run = _Run(work, Checkpoint())
-    run.draw(progress=settings.progress)
-    document = {"verifiers": [verifier.name for verifier in given], "draft_length": pair.draft_length}
-    return run.simulation(document | settings.record())
 
 
 class _Run:

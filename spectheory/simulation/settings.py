@@ -32,6 +32,8 @@ Jobs = int | str | None
 MAX_THREADS = 1_024
 MAX_SAMPLES = 10**9
 """The most draws per prompt; their error is far below that of float32 models."""
+DRAWS_OF_A_PAIR = 10_000
+"""Drafted K-tuples on an enumerated pair by default: about a second, and an interval some 0.03 wide."""
 MOST_NUMBERS = 100
 """The longest list of numbers on the command line."""
 
@@ -64,7 +66,7 @@ def read_numbers(text: str) -> int | list[int]:
 
 @dataclass(frozen=True, kw_only=True)
 class DrawSettings(Settings):
-    """The settings of every simulation.
+    """The settings of every simulation; an enumerated pair has these alone.
 
     Attributes:
         drafts: Paths drafted per call of the target: a number, several as 1,2,4 or 1-4, each with its own
@@ -138,7 +140,7 @@ class SimulationSettings(DrawSettings):
     Attributes:
         draft_length: Tokens per drafted path, L.
         samples: Texts per prompt, by default 1; without whole texts draws per prompt, at least 2 (an interval
-            needs a variance), by default 16.
+            needs a variance), by default 16; on an enumerated pair drafted K-tuples, by default 10 000.
         max_new_tokens: Decode whole texts of N tokens behind every prompt and estimate the tokens per
             call over all their calls; the intervals then cover the choice of prompts too.  In Python the
             default is None: one call after each prompt.
@@ -225,18 +227,19 @@ class SimulationSettings(DrawSettings):
     def record(self) -> dict[str, Any]:
         return super().record() | asdict(self.sampling)
 
+    def of_enumerated_pair(self) -> DrawSettings:
+        """The settings that an enumerated pair has.
 
-@dataclass(frozen=True, kw_only=True)
-class EnumeratedSettings(DrawSettings):
-    """The settings of ``simulate_enumerated``.
-
-    Attributes:
-        samples: Drafted K-tuples, at least 2.
-        device: ``"cpu"`` runs on numpy, ``"cuda"`` on torch.
-    """
-
-    samples: int | None = 10_000
-    device: str = "cpu"
+        Raises:
+            InvalidInputError: one that it does not have was changed.
+        """
+        kept = {entry.name: getattr(self, entry.name) for entry in fields(DrawSettings)}
+        for entry in fields(self):
+            if entry.name not in kept and getattr(self, entry.name) != entry.default:
+                raise InvalidInputError(
+                    f"{entry.name} is a setting of language models, and the pair is enumerated; leave it out"
+                )
+        return DrawSettings(**kept | {"samples": self.samples or DRAWS_OF_A_PAIR})
 
 
 def _check_drafts(name: str, value: Any) -> Any:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from spectheory.foundation.arrays import Array, namespace
+from spectheory.foundation.arrays import Array
 from spectheory.foundation.errors import InvalidInputError
 from spectheory.pairs.drafts import DraftProcess, Iid
 from spectheory.pairs.pair import ModelPair
@@ -163,67 +163,43 @@ class LanguageModelSource:
 class EnumeratedSource:
     """One stratum, an enumerated pair in float64; many draws at a time.
 
-    Args:
-        device: ``"cpu"`` runs on numpy, ``"cuda"`` on torch.
-
     Raises:
-        InvalidInputError: there is no such device, or the paths are not independent.
+        InvalidInputError: the paths are not independent.
     """
 
     strata_per_batch: Sequence[int] = (1,)
     draws_at_once = 2_000
     draws_per_sample = 1
 
-    def __init__(self, pair: ModelPair, process: DraftProcess, device: str) -> None:
+    def __init__(self, pair: ModelPair, process: DraftProcess) -> None:
         if not isinstance(process, Iid):
             raise InvalidInputError(
                 f"an enumerated pair is simulated with independent paths, got {process}; certify takes "
                 "every draft process"
             )
-        if device not in ("cpu", "cuda"):
-            raise InvalidInputError(f"device must be 'cpu' or 'cuda', got {device!r}")
-        if device == "cuda":
-            from spectheory.models import resolve_device
-
-            resolve_device(device)
         self.pair, self.process = pair, process
-        self.draft_length, self.device = pair.draft_length, device
+        self.draft_length = pair.draft_length
 
     def prompt_numbers(self, batch: int) -> list[int]:
         return [batch]
 
     def open_batch(self, batch: int) -> Draw:
-        target = [self._to_device(level) for level in self.pair.target]
-        draft = [self._to_device(level) for level in self.pair.draft]
-
         def draw(generator: Any, draws: int) -> DraftedPaths:
-            context = self._to_device(np.zeros((draws, self.process.num_drafts), dtype=np.int64))
-            tokens, target_rows, draft_rows = [], [target[0][context]], []
+            context = np.zeros((draws, self.process.num_drafts), dtype=np.int64)
+            tokens, target_rows, draft_rows = [], [self.pair.target[0][context]], []
             for depth in range(self.draft_length):
-                draft_rows.append(draft[depth][context])
+                draft_rows.append(self.pair.draft[depth][context])
                 tokens.append(sample_rows(draft_rows[-1], generator))
                 context = context * self.pair.vocab_size + tokens[-1]
-                target_rows.append(target[depth + 1][context])
-            stack = namespace(context).stack
+                target_rows.append(self.pair.target[depth + 1][context])
             return DraftedPaths(
-                stack(tokens, axis=-1), stack(target_rows, axis=-2), stack(draft_rows, axis=-2)
+                np.stack(tokens, axis=-1), np.stack(target_rows, axis=-2), np.stack(draft_rows, axis=-2)
             )
 
         return draw
 
-    def _to_device(self, array: np.ndarray) -> Array:
-        if self.device == "cpu":
-            return array
-        import torch
-
-        return torch.as_tensor(array, device=self.device)
-
-    def generator(self, seed: int) -> Any:
-        if self.device == "cpu":
-            return np.random.default_rng(seed)
-        import torch
-
-        return torch.Generator(device=self.device).manual_seed(seed)
+    def generator(self, seed: int) -> np.random.Generator:
+        return np.random.default_rng(seed)
 
     def place(self, batch: int, stratum: int) -> str:
         return "on the enumerated pair"

@@ -22,7 +22,7 @@ from spectheory.optima import context_free_interval, context_free_path_optimum, 
 from spectheory.pairs.drafts import Iid, PrefixTree
 from spectheory.paper import study
 from spectheory.paper.equal_rows import StudyPrompt
-from spectheory.simulation import Budget, plan_pair, simulate_enumerated
+from spectheory.simulation import Budget, plan_pair, simulate
 from spectheory.verification.defective import defects
 from wrong_verifiers import RaisesOnLast
 
@@ -51,8 +51,8 @@ RESULTS: dict[str, Callable[[], Result]] = {
     "ContextFreeInterval": lambda: context_free_interval(PAIR, 2, 4, relative_gap=0.05),
     "SeveralCalls": lambda: most_decoded_tokens(instances.early_stop(3), 2, draft_length=3),
     "Acceptance": lambda: acceptance(["1/3", "2/3"], ["2/3", "1/3"], 2),
-    "Simulation": lambda: simulate_enumerated(PAIR, ["token", "greedy_block"], samples=500),
-    "Estimate": lambda: simulate_enumerated(PAIR, ["token"], samples=500).estimates[0],
+    "Simulation": lambda: simulate(PAIR, verifiers=["token", "greedy_block"], samples=500),
+    "Estimate": lambda: simulate(PAIR, verifiers=["token"], samples=500).estimates[0],
     "Plan": lambda: plan_pair(PAIR, Budget(2)),
     "Proof": lambda: prove("token", 2, 1),
     "Study": lambda: study(

@@ -2,7 +2,6 @@
 
 import inspect
 from dataclasses import dataclass, fields, replace
-from typing import Any
 
 import click
 import pytest
@@ -12,7 +11,7 @@ from spectheory.foundation.errors import InvalidInputError
 from spectheory.foundation.settings import setting
 from spectheory.models import LanguageModelPair, Restriction, SamplingOptions
 from spectheory.pairs.drafts import Iid, PrefixTree
-from spectheory.simulation import EnumeratedSettings, SimulationSettings, simulate, simulate_enumerated
+from spectheory.simulation import SimulationSettings, simulate
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -44,16 +43,13 @@ def test_a_new_setting_is_one_declaration() -> None:
         Undescribed.command_options()
 
 
-@pytest.mark.parametrize(
-    ("function", "kind"), [(simulate, SimulationSettings), (simulate_enumerated, EnumeratedSettings)]
-)
-def test_functions_show_all_settings(function: Any, kind: Any) -> None:
-    shown = inspect.signature(function).parameters
-    assert {e.name: e.default for e in fields(kind)}.items() <= {
+def test_simulate_shows_all_settings() -> None:
+    shown = inspect.signature(simulate).parameters
+    assert {e.name: e.default for e in fields(SimulationSettings)}.items() <= {
         n: p.default for n, p in shown.items()
     }.items()
     with pytest.raises(TypeError, match="num_draft"):
-        function(*[None] * (list(shown).index("settings")), num_draft=2)
+        simulate(*[None] * (list(shown).index("settings")), num_draft=2)  # type: ignore[call-arg,arg-type]
 
 
 def test_settings_to_start_from(models: LanguageModelPair) -> None:

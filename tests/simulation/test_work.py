@@ -9,7 +9,7 @@ from decoding_support import PROMPTS, tiny_pair
 from spectheory import instances, verifiers
 from spectheory.pairs.drafts import Iid
 from spectheory.simulation.estimates import Tally
-from spectheory.simulation.settings import EnumeratedSettings, SimulationSettings
+from spectheory.simulation.settings import DrawSettings, SimulationSettings
 from spectheory.simulation.sources import EnumeratedSource
 from spectheory.simulation.text_source import TextSource
 from spectheory.simulation.work import Stream, Task, Work
@@ -46,8 +46,8 @@ def test_texts_are_a_task_per_stream_and_common_drafts_are_one() -> None:
     texts = text_work()
     names = ["token", "spectr K=1", "spectr K=2"]
     assert texts.tasks([0, 1]) == [Task(batch, (name,)) for batch in (0, 1) for name in names]
-    source = EnumeratedSource(instances.two_token(2), Iid(2), "cpu")
-    drafts = Work(source, Stream.of(GIVEN, [Iid(2)], Iid(2)), EnumeratedSettings(samples=10))
+    source = EnumeratedSource(instances.two_token(2), Iid(2))
+    drafts = Work(source, Stream.of(GIVEN, [Iid(2)], Iid(2)), DrawSettings(samples=10))
     assert drafts.tasks([0]) == [Task(0, ("token", "spectr"))]
     assert [drafts.draws(task) for task in drafts.tasks([0])] == [10]
 

@@ -7,7 +7,7 @@ from spectheory.paper import Checks, Findings, ResultTable, exhibit
 from spectheory.paper.drawing import label_point, note, panels
 from spectheory.paper.figures.support import at_least, whole
 from spectheory.paper.style import VERIFIER_STYLES
-from spectheory.simulation import simulate_enumerated
+from spectheory.simulation import simulate
 
 LABELS = {"token": ((-8, -6), "right", "top"), "block": ((8, 6), "left", "bottom")}
 """Verifier -> place of its name beside its curve."""
@@ -60,7 +60,7 @@ def acceptance_length(
         confidence: with which all points of the figure together lie in their intervals.
     """
     checks, pair = Checks(), two_token(draft_length)
-    simulation = simulate_enumerated(pair, tuple(LABELS), samples=samples, seed=seed)
+    simulation = simulate(pair, verifiers=tuple(LABELS), samples=samples, seed=seed)
     points = len(LABELS) * draft_length
     level = 1 - (1 - confidence) / points  # Bonferroni
     table = ResultTable(
