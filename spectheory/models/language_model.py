@@ -66,6 +66,7 @@ class _Texts(ABC):
     vocab_size: int
     device: torch.device
     configs: Any
+    probs_dtype: torch.dtype
 
     @property
     @abstractmethod
@@ -322,6 +323,10 @@ class LanguageModelPair(_Texts):
     @property
     def drafts(self) -> tuple[Any, ...]:
         return (self.draft_model, *self.other_drafts)
+
+    @property
+    def weights_dtype(self) -> torch.dtype:
+        return self.target_model.dtype
 
     @property
     def configs(self) -> tuple[Any, ...]:

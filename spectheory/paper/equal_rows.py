@@ -45,8 +45,8 @@ from spectheory.pairs.drafts import (
 from spectheory.simulation.continuations import continued
 from spectheory.simulation.estimates import Tally
 from spectheory.simulation.judging import Judge
-from spectheory.simulation.sources import DraftedPaths
-from spectheory.simulation.work import Stream, Task
+from spectheory.simulation.protocol import DraftedPaths, Stream
+from spectheory.simulation.work import Task
 from spectheory.verification.outcome import sample_rows
 from spectheory.verification.resolve import find_verifier
 

@@ -29,13 +29,9 @@ from spectheory.paper.equal_rows import (
     StudyWork,
     bound_name,
 )
-from spectheory.simulation.checkpoint import open_checkpoint
 from spectheory.simulation.estimates import Estimate, Tally, estimate_over_texts, paired_gain
-from spectheory.simulation.identity import (
-    identity_before_loading,
-    identity_of_weights,
-    verifier_identity,
-)
+from spectheory.simulation.finished_lines import open_lines
+from spectheory.simulation.first_line import first_line, of_models
 from spectheory.simulation.parallel import on_cluster, results
 from spectheory.simulation.settings import check_jobs
 from spectheory.simulation.work import Task
@@ -420,43 +416,38 @@ def study(
     work = StudyWork(pairs, list(prompts), settings, threads if on_cpu else None)
     sizes = [len(numbers) for _, numbers in work.batches]
     names = [key.name for key in work.keys]
-    identity: dict[str, Any] = {}
-    with cpu_threads(threads or 1), on_cluster(cluster):
-        if checkpoint is not None:
-            texts = [prompt.text for prompt in prompts]
-            of_pairs = {
-                draft: identity_before_loading(pair, [pair.encode(text) for text in texts], [])
-                | identity_of_weights(work.loaded[draft])
-                for draft, pair in pairs.items()
-            }
-            verifiers = {key.verifier: verifier_identity(of.given) for key, of in work.streams.items()}
-            identity = {"study": asdict(settings), "pairs": of_pairs, "verifier": verifiers}
-            identity |= {"domains": [prompt.domain for prompt in prompts]}
+    first: dict[str, Any] = {}
+    if checkpoint is not None:
+        given = list({key.verifier: of.given for key, of in work.streams.items()}.values())
+        first = first_line(any_pair, read, given, {"study": asdict(settings)})
+        first["pairs"] = {draft: of_models(pair) for draft, pair in pairs.items()}
+        first["domains"] = [prompt.domain for prompt in prompts]
+    with open_lines(checkpoint, first) as kept, cpu_threads(threads or 1), on_cluster(cluster):
+        tallies = [{name: Tally.from_document(sums) for name, sums in line.items()} for line in kept.lines]
         interrupted = False
-        with open_checkpoint(checkpoint, identity, names, sizes, settings.draft_length) as kept:
-            missing = [Task(batch, tuple(names)) for batch in range(len(sizes)) if batch not in kept.tallies]
-            done, total = 0, sum(work.draws(Task(batch, ())) for batch in range(len(sizes)))
+        missing = [Task(batch, tuple(names)) for batch in range(len(tallies), len(sizes))]
+        done, total = 0, sum(work.draws(Task(batch, ())) for batch in range(len(sizes)))
 
-            def step(draws: int) -> None:
-                nonlocal done
-                done += draws
-                if progress:
-                    progress(done, total)
+        def step(draws: int) -> None:
+            nonlocal done
+            done += draws
+            if progress:
+                progress(done, total)
 
-            step(total - sum(map(work.draws, missing)))
-            try:
-                with closing(results(work, missing, None if cluster else jobs, step)) as found:
-                    for task, sums in zip(missing, found, strict=True):
-                        kept.add(task.batch, sums)
-            except KeyboardInterrupt:
-                if not kept.tallies:
-                    raise
-                interrupted = True
-            tallies = dict(sorted(kept.tallies.items()))
+        step(total - sum(map(work.draws, missing)))
+        try:
+            with closing(results(work, missing, None if cluster else jobs, step)) as found:
+                for _, sums in zip(missing, found, strict=True):
+                    kept.add({name: tally.to_document() for name, tally in sums.items()})
+                    tallies.append(sums)
+        except KeyboardInterrupt:
+            if not tallies:
+                raise
+            interrupted = True
         costs = measured(work) if measure_costs and not interrupted else {}
-    finished = sum(sizes[batch] for batch in tallies)
+    finished = sum(sizes[: len(tallies)])
     document = {"target": str(target), "drafts": list(pairs), "texts": finished, **asdict(settings)}
-    return Study(document, list(_rows(work, tallies, costs)), interrupted)
+    return Study(document, list(_rows(work, dict(enumerate(tallies)), costs)), interrupted)
 
 
 LEAD, MISSED = "lead", "misses the ceiling by"

@@ -22,7 +22,7 @@ from spectheory.foundation.validation import (
     check_tolerance,
 )
 from spectheory.pairs.drafts import DraftProcess, Iid, draft_process
-from spectheory.simulation.checkpoint import check_place
+from spectheory.simulation.finished_lines import check_place
 
 if TYPE_CHECKING:
     from spectheory.models import Restriction, SamplingOptions
@@ -163,10 +163,11 @@ class SimulationSettings(DrawSettings):
         max_prompt_tokens: Keep at most the last N tokens of every prompt.
         threads: CPU threads.  Default: 1 for small models, otherwise as torch is set.
         checkpoint: Keep finished batches in this file; the same run, started again, goes on from it.  The
-            file of another run is refused: models, prompts, verifiers and settings are compared by content.
+            file of another run is refused: its first line holds models, prompts, verifiers and settings.
         jobs: Number of processes. auto starts with one, and on a CPU uses all cores as soon as the rest of
             the run pays for the start of more.  In Python None: one, or what a surrounding
             ``joblib.parallel_config`` says.  The numbers do not depend on it.
+        cluster: The address of a dask scheduler, whose workers do the work in place of processes here.
     """
 
     draft_length: int = setting(8, "--draft-length", "-l", metavar="L")
@@ -187,6 +188,7 @@ class SimulationSettings(DrawSettings):
     jobs: Jobs = setting(
         None, "--jobs", "-j", command_default="auto", metavar="N", read=read_jobs, record=None
     )
+    cluster: str | None = setting(None, "--cluster", metavar="ADDRESS", record=None)
 
     def __post_init__(self) -> None:
         super().__post_init__()

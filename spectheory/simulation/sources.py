@@ -2,47 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from spectheory.foundation.arrays import Array
 from spectheory.foundation.errors import InvalidInputError
 from spectheory.pairs.drafts import DraftProcess, Iid
 from spectheory.pairs.pair import ModelPair
+from spectheory.simulation.estimates import Tally
+from spectheory.simulation.judging import tally_of_draws
+from spectheory.simulation.protocol import DraftedPaths, Draw, Stream
 from spectheory.verification.outcome import sample_rows
 
 if TYPE_CHECKING:
     from spectheory.models import LanguageModelPair, Restriction, UnloadedPair
-    from spectheory.simulation.settings import SimulationSettings
-
-
-class DraftedPaths(NamedTuple):
-    """K drafted paths for each of B strata, or for each of several draws, as a verifier takes them.
-
-    Attributes:
-        counted: of single draws, [B], whether they count: not behind the end of a text.  None: they do.
-    """
-
-    paths: Array
-    target_rows: Array
-    draft_rows: Array
-    counted: Array | None = None
-
-    def first(self, num_drafts: int) -> DraftedPaths:
-        return DraftedPaths(
-            self.paths[..., :num_drafts, :],
-            self.target_rows[..., :num_drafts, :, :],
-            self.draft_rows[..., :num_drafts, :, :],
-            self.counted,
-        )
-
-
-Draw = Callable[[Any, int], DraftedPaths]
-"""(generator, number of draws) -> drafted paths with leading axes draws * strata."""
+    from spectheory.simulation.settings import DrawSettings, SimulationSettings
 
 
 class LanguageModelSource:
@@ -60,7 +37,8 @@ class LanguageModelSource:
             only, or ceilings are asked for and the paths are not i.i.d.
     """
 
-    draws_at_once = 1  # the most that one call of a ``Draw`` makes
+    draws_at_once = 1
+    shares_draws = True
 
     def __init__(
         self,
@@ -71,7 +49,7 @@ class LanguageModelSource:
     ) -> None:
         from spectheory.models import encode_prompts
 
-        self.settings = replace(settings, progress=None)  # which cannot go to another process
+        self.settings = replace(settings, progress=None)
         self.draft_length = settings.draft_length
         self.process, self.prompts, self.unloaded = process, prompts, pair
         self.max_new_tokens = settings.max_new_tokens or 0
@@ -127,6 +105,11 @@ class LanguageModelSource:
 
         return draw
 
+    def tally(
+        self, streams: Mapping[str, Stream], batch: int, step: Callable[[int], None]
+    ) -> dict[str, Tally]:
+        return tally_of_draws(self, streams, batch, step)
+
     def _restriction_of(self, batch: int) -> Restriction | None:
         restriction = self.settings.restriction
         if restriction is None or restriction.token_sets is None or len(restriction.token_sets) == 1:
@@ -141,7 +124,6 @@ class LanguageModelSource:
         return [first.setdefault(tuple(ids), number) for number, ids in enumerate(self.token_ids)]
 
     def prompt_numbers(self, batch: int) -> list[int]:
-        """Which prompts the strata of a batch are of; equal prompts have the number of the first."""
         return self._prompt_numbers[self._places(batch)]
 
     def prompts_of(self, batch: int) -> list[list[int]]:
@@ -170,14 +152,15 @@ class EnumeratedSource:
     strata_per_batch: Sequence[int] = (1,)
     draws_at_once = 2_000
     draws_per_sample = 1
+    shares_draws = True
 
-    def __init__(self, pair: ModelPair, process: DraftProcess) -> None:
+    def __init__(self, pair: ModelPair, process: DraftProcess, settings: DrawSettings) -> None:
         if not isinstance(process, Iid):
             raise InvalidInputError(
                 f"an enumerated pair is simulated with independent paths, got {process}; certify takes "
                 "every draft process"
             )
-        self.pair, self.process = pair, process
+        self.pair, self.process, self.settings = pair, process, replace(settings, progress=None)
         self.draft_length = pair.draft_length
 
     def prompt_numbers(self, batch: int) -> list[int]:
@@ -198,12 +181,13 @@ class EnumeratedSource:
 
         return draw
 
+    def tally(
+        self, streams: Mapping[str, Stream], batch: int, step: Callable[[int], None]
+    ) -> dict[str, Tally]:
+        return tally_of_draws(self, streams, batch, step)
+
     def generator(self, seed: int) -> np.random.Generator:
         return np.random.default_rng(seed)
 
     def place(self, batch: int, stratum: int) -> str:
         return "on the enumerated pair"
-
-
-DraftSource = LanguageModelSource | EnumeratedSource
-"""Strata in batches, each batch drawn from again and again."""

@@ -199,7 +199,7 @@ def test_simulate_goes_on_from_a_checkpoint(
     assert "seed (0 there, 1 here)" in run_error(capsys, *arguments, "--seed", "1")
     assert "verifiers" in run_error(capsys, *arguments, "--verifier", "token,spectr")
     swapped = ["simulate", "--target", tiny_models[3], "--draft", tiny_models[1], *arguments[5:]]
-    assert "draft config, draft name" in run_error(capsys, *swapped)
+    assert "draft configuration, draft name" in run_error(capsys, *swapped)
 
 
 def test_a_torn_checkpoint_is_said_on_stderr_alone(

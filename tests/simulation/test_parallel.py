@@ -7,6 +7,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -20,8 +21,6 @@ from fresh_interpreter import forks
 from models_support import save_pair
 from spectheory.foundation.errors import InvalidInputError, InvalidOutcomeError
 from spectheory.models import UnloadedPair
-from spectheory.paper import study
-from spectheory.paper.equal_rows import StudyPrompt
 from spectheory.simulation import Simulation, parallel, simulate
 from spectheory.simulation.parallel import processes
 
@@ -90,27 +89,23 @@ def test_two_processes(pair: UnloadedPair, whole: tuple[Simulation, bytes], tmp_
 def test_a_dask_cluster_of_two_workers(
     pair: UnloadedPair, whole: tuple[Simulation, bytes], cluster: Client, tmp_path: Path
 ) -> None:
-    """``joblib.parallel_config`` says where; the tasks are done there and not here."""
-    file = tmp_path / "dask.jsonl"
-    with joblib.parallel_config(backend="dask"):
-        assert run(pair, file) == whole[0]
-    assert file.read_bytes() == whole[1]
+    """The tasks are done there and not here, whether a run or joblib's configuration names it."""
+    assert cluster.scheduler is not None
+    address = cluster.scheduler.address
+    for name, configured in (("named", nullcontext()), ("dask", joblib.parallel_config(backend="dask"))):
+        with configured:
+            given = {"cluster": address} if name == "named" else {}
+            assert run(pair, tmp_path / name, **given) == whole[0]
+        assert (tmp_path / name).read_bytes() == whole[1]
     loaded = cluster.run(lambda: "spectheory.simulation.parallel" in sys.modules)
     assert len(loaded) == 2
     assert any(loaded.values())
 
 
-def test_a_study_on_a_cluster_whose_worker_dies(
-    folders: tuple[Path, Path], cluster: Client, tmp_path: Path
+def test_a_cluster_whose_worker_dies(
+    pair: UnloadedPair, whole: tuple[Simulation, bytes], cluster: Client, tmp_path: Path
 ) -> None:
     """Another worker does the task; the file has the bytes of one process."""
-    alone, spread = tmp_path / "alone.jsonl", tmp_path / "spread.jsonl"
-    prompts = [StudyPrompt("code", text) for text in PROMPTS]
-    asked: dict[str, Any] = {
-        "nodes": (4,), "draft_length": 2, "temperatures": (1.0,), "max_new_tokens": 4, "every": 2,
-        "batch_size": 1,
-    }  # fmt: skip
-    found = study(folders[0], [str(folders[1])], prompts, checkpoint=alone, **asked)
     before, killed = cluster.run(os.getpid), list[int]()
 
     def kill(done: int, total: int) -> None:
@@ -119,15 +114,10 @@ def test_a_study_on_a_cluster_whose_worker_dies(
             os.kill(killed[0], signal.SIGKILL)
 
     assert cluster.scheduler is not None
-    address = cluster.scheduler.address
-    assert (
-        study(
-            folders[0], [str(folders[1])], prompts, checkpoint=spread, cluster=address, progress=kill, **asked
-        )
-        == found
-    )
+    spread = tmp_path / "spread.jsonl"
+    assert run(pair, spread, cluster=cluster.scheduler.address, progress=kill) == whole[0]
     assert killed
-    assert spread.read_bytes() == alone.read_bytes()
+    assert spread.read_bytes() == whole[1]
     cluster.wait_for_workers(2, timeout=60)
     assert killed[0] not in cluster.run(os.getpid).values()
 
@@ -211,8 +201,9 @@ def test_processes_are_started_once_they_pay(
 
 
 TWO_THAT_SLEEP = """
-import fcntl, os, sys, time
+import fcntl, os, signal, sys, time
 from pathlib import Path
+from spectheory.command_line.main import _signals_as_interrupts
 from spectheory.simulation import parallel
 
 class Sleeps:
@@ -223,7 +214,9 @@ class Sleeps:
             fcntl.flock(file, fcntl.LOCK_EX)
             time.sleep(300)
 
-list(parallel.results(Sleeps(), [1, 2], 2, print))
+signal.signal(signal.SIGINT, signal.default_int_handler)  # background jobs ignore it
+with _signals_as_interrupts():
+    list(parallel.results(Sleeps(), [1, 2], 2, print))
 """
 
 
@@ -237,21 +230,26 @@ def is_running(file: Path) -> bool:
     return False
 
 
-@pytest.mark.deep
-def test_workers_end_with_a_killed_parent(tmp_path: Path) -> None:
-    """Nobody waits for what they would find; before the kill they are there."""
-    parent = subprocess.Popen(
-        [sys.executable, "-c", TWO_THAT_SLEEP.replace("sys.argv[1]", repr(str(tmp_path)))]
-    )
+@pytest.mark.parametrize(
+    ("stop", "seconds"),
+    [
+        (signal.SIGTERM, 10),
+        *(pytest.param(stop, 60, marks=pytest.mark.deep) for stop in (signal.SIGINT, signal.SIGKILL)),
+    ],
+)
+def test_workers_end_with_a_stopped_parent(tmp_path: Path, stop: signal.Signals, seconds: int) -> None:
+    """In the middle of tasks of five minutes; before the stop they are there."""
+    script = TWO_THAT_SLEEP.replace("sys.argv[1]", repr(str(tmp_path)))
+    parent = subprocess.Popen([sys.executable, "-c", script], stderr=subprocess.DEVNULL)
     until = time.monotonic() + 120
     while sum(map(is_running, tmp_path.iterdir())) < 2 and time.monotonic() < until:
         time.sleep(0.2)
     workers = list(tmp_path.iterdir())
     assert len(workers) == 2
     assert all(map(is_running, workers))
-    parent.kill()
-    parent.wait()
-    until = time.monotonic() + 60
+    parent.send_signal(stop)
+    until = time.monotonic() + seconds
+    parent.wait(seconds)
     while any(map(is_running, workers)) and time.monotonic() < until:
         time.sleep(0.2)
     assert not any(map(is_running, workers))

@@ -250,12 +250,11 @@ ONE_IN = {
         "test_a_file_that_is_none_of_ours_is_refused": 6,
         "test_a_run_goes_on_where_a_file_was_cut_off": 2,
     },
-    "simulation/test_checkpoint.py": {
+    "simulation/test_finished_lines.py": {
         "test_a_torn_last_line_is_cut_off": 3,
         "test_a_stopped_run_goes_on_from_its_checkpoint": 0,
     },
-    "simulation/test_identity.py": {
-        "test_whatever_a_parameter_keeps_counts": 3,
+    "simulation/test_first_line.py": {
         "test_other_settings": 3,
         "test_another_model_in_the_same_folder": 2,
     },
