@@ -25,8 +25,10 @@ if TYPE_CHECKING:
 
 WEIGHTS = (".safetensors", ".bin", ".gguf")
 """Endings of files that transformers reads weights from."""
-OF_THE_LOADER = ("_name_or_path", "transformers_version", "dtype", "torch_dtype")
-"""Fields of a configuration that say where and with what it was read, not what the model is."""
+OF_THE_LOADER = ("_name_or_path", "transformers_version", "dtype", "torch_dtype", "quantization_config")
+"""Fields of a configuration that say where and with what it was read, not what the model is.  The last one is
+added when a GGUF file is read.
+"""
 LIBRARIES = sys.stdlib_module_names | {"spectheory", "numpy", "torch", "transformers"}
 """Modules that are no user's code; the version of this package stands in the first line."""
 

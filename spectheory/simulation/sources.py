@@ -14,7 +14,7 @@ from spectheory.pairs.drafts import DraftProcess, Iid
 from spectheory.pairs.pair import ModelPair
 from spectheory.simulation.estimates import Tally
 from spectheory.simulation.judging import tally_of_draws
-from spectheory.simulation.protocol import DraftedPaths, Draw, Stream
+from spectheory.simulation.protocol import DraftedPaths, Draw, Source, Stream
 from spectheory.verification.outcome import sample_rows
 
 if TYPE_CHECKING:
@@ -22,7 +22,18 @@ if TYPE_CHECKING:
     from spectheory.simulation.settings import DrawSettings, SimulationSettings
 
 
-class LanguageModelSource:
+class SharedDraws:
+    """The part of a source whose draws all verifiers judge."""
+
+    shares_draws = True
+
+    def tally(
+        self: Source, streams: Mapping[str, Stream], batch: int, step: Callable[[int], None]
+    ) -> dict[str, Tally]:
+        return tally_of_draws(self, streams, batch, step)
+
+
+class LanguageModelSource(SharedDraws):
     """Prompts in batches; both models read a batch once and draft from it any number of times.
 
     Everything is checked at once, with tokenizer and configurations; weights are read on the first use of
@@ -38,7 +49,6 @@ class LanguageModelSource:
     """
 
     draws_at_once = 1
-    shares_draws = True
 
     def __init__(
         self,
@@ -105,11 +115,6 @@ class LanguageModelSource:
 
         return draw
 
-    def tally(
-        self, streams: Mapping[str, Stream], batch: int, step: Callable[[int], None]
-    ) -> dict[str, Tally]:
-        return tally_of_draws(self, streams, batch, step)
-
     def _restriction_of(self, batch: int) -> Restriction | None:
         restriction = self.settings.restriction
         if restriction is None or restriction.token_sets is None or len(restriction.token_sets) == 1:
@@ -142,7 +147,7 @@ class LanguageModelSource:
         return f"after {prompt_name(number + 1, self.prompts[number])}"
 
 
-class EnumeratedSource:
+class EnumeratedSource(SharedDraws):
     """One stratum, an enumerated pair in float64; many draws at a time.
 
     Raises:
@@ -152,7 +157,6 @@ class EnumeratedSource:
     strata_per_batch: Sequence[int] = (1,)
     draws_at_once = 2_000
     draws_per_sample = 1
-    shares_draws = True
 
     def __init__(self, pair: ModelPair, process: DraftProcess, settings: DrawSettings) -> None:
         if not isinstance(process, Iid):
@@ -180,11 +184,6 @@ class EnumeratedSource:
             )
 
         return draw
-
-    def tally(
-        self, streams: Mapping[str, Stream], batch: int, step: Callable[[int], None]
-    ) -> dict[str, Tally]:
-        return tally_of_draws(self, streams, batch, step)
 
     def generator(self, seed: int) -> np.random.Generator:
         return np.random.default_rng(seed)

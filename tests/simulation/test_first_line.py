@@ -11,6 +11,7 @@ import pytest
 import torch
 
 from decoding_support import tiny_pair
+from gguf_files import write_gguf
 from models_support import save_model, save_pair, save_tokenizer
 from montecarlo_support import PROMPTS, run
 from spectheory import per_sample
@@ -183,6 +184,27 @@ def test_functions_that_a_verifier_holds_count(
     assert lines[0] == lines[1] != lines[2]
     assert len(lines[0]["code"]["loop"]["sources"]) == 1
     assert line_of(models, [find_verifier("token")])["code"]["token"]["sources"] == []
+
+
+@pytest.mark.parametrize("draft", ["target:1-layers", "target:last-4", "prompt:lookup-3", "GGUF"])
+def test_a_pair_is_the_same_before_and_after_loading(folders: tuple[Path, Path], draft: str) -> None:
+    """Of whatever its draft is made; the partner has the draft of the folder."""
+    file = folders[0].parent / "GGUF" / "draft.gguf"
+    file.parent.mkdir()
+    write_gguf(file, load(folders).target_model, folders[0] / "tokenizer.json")
+    unloaded = UnloadedPair.find(folders[0], file if draft == "GGUF" else draft, device="cpu")
+    assert line_of(unloaded) == line_of(unloaded.loaded())
+    assert line_of(unloaded)["draft"] != line_of(load(folders))["draft"]
+
+
+def test_a_model_of_the_hub_is_told_by_its_revision() -> None:
+    lines = []
+    for revision in ("a", "a", "b"):
+        pair = tiny_pair()
+        for config in pair.configs:
+            config._name_or_path, config._commit_hash = "somebody/model", revision
+        lines.append(line_of(pair))
+    assert lines[0] == lines[1] != lines[2]
 
 
 def test_a_model_in_memory_has_no_versions(tmp_path: Path) -> None:
