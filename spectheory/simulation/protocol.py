@@ -73,7 +73,7 @@ class Stream:
         """
         found = {}
         for given in verifiers:
-            # What a user's verifier declares is not believed: it is given one path.
+            # A user's verifier that declares that it looks at one path is given no other.
             one = on_one_path.first_path() if isinstance(given, UserVerifier) else on_one_path
             for process in [one] if given.single_path else processes:
                 several = len(processes) > 1 and not given.single_path
