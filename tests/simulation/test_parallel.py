@@ -149,6 +149,12 @@ def test_what_is_refused(pair: UnloadedPair, changes: dict[str, Any], words: str
         run(pair, None, **changes)
 
 
+def test_a_cluster_that_does_not_answer_is_named(pair: UnloadedPair, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(parallel, "SCHEDULER_SECONDS", 0.5)
+    with pytest.raises(InvalidInputError, match=r"no dask scheduler answers at 'tcp://127\.0\.0\.1:9'"):
+        run(pair, None, cluster="tcp://127.0.0.1:9")
+
+
 def test_as_many_processes_as_there_are_cores_for_their_threads(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(joblib, "cpu_count", lambda: 8)
     assert [processes("auto", threads) for threads in (1, 3, 16, None)] == [8, 2, 1, 1]
