@@ -69,8 +69,10 @@ def open_lines(path: str | Path | None, first: Mapping[str, Any]) -> Iterator[Fi
     path = Path(path)
     check_place(path)
     header = {"format": FORMAT, **first}
+    if path.exists():  # before the lock, which would leave a file beside one that is not ours
+        _refuse_other_run(path, header)
     with _locked(path):
-        lines = _read(path, header)
+        lines = _read(path)
         # Without a buffer: what does not fit on the disk is not written again when the file is closed.
         with path.open("ab", buffering=0) as file:
             kept = FinishedLines(lines, file)
@@ -105,18 +107,15 @@ def _encoded(line: Any) -> bytes:
     return json.dumps(line).encode() + b"\n"
 
 
-def _read(path: Path, header: Mapping[str, Any]) -> list[Any]:
+def _read(path: Path) -> list[Any]:
     """The finished lines of a file, whose incomplete last line is cut off."""
     content = path.read_bytes() if path.exists() else b""
-    if _encoded(header).startswith(content) and not content.endswith(b"\n"):
-        # New, empty, or killed while the first line was written.
+    whole = content[: content.rfind(b"\n") + 1]
+    if not whole:  # new, empty, or killed while the first line was written
         path.write_bytes(b"")
         return []
-    whole = content[: content.rfind(b"\n") + 1]
-    first, *others = whole.split(b"\n")[:-1] or [b""]
-    _refuse_other_run(path, first, header)
     lines = []
-    for number, line in enumerate(others, start=2):
+    for number, line in enumerate(whole.split(b"\n")[1:-1], start=2):
         try:
             lines.append(json.loads(line))
         except ValueError as error:
@@ -134,7 +133,11 @@ def _read(path: Path, header: Mapping[str, Any]) -> list[Any]:
     return lines
 
 
-def _refuse_other_run(path: Path, first: bytes, header: Mapping[str, Any]) -> None:
+def _refuse_other_run(path: Path, header: Mapping[str, Any]) -> None:
+    with path.open("rb") as file:
+        first = file.readline()
+    if _encoded(header).startswith(first):  # the same, or killed while it was written
+        return
     try:
         there, here = json.loads(first), json.loads(_encoded(header))
         is_known = there["format"] == FORMAT
