@@ -3,7 +3,7 @@
 A setting is a verifier on one or two context-free pairs.  The law of a draw, which is E[tau + 1 | drafts]
 and tau, is enumerated, and 2 000 runs are drawn from it at once.  Every interval is then computed by the
 code of ``simulate`` (``estimate``, ``estimate_over_texts``).  Two settings are repeated draw by draw with
-``simulate_enumerated``, which must agree.
+``simulate``, which must agree.
 
 The output has, for both ways of counting: the coverage, its lower limit at 99 % (Clopper and Pearson), the
 mean width, and the coverage and width of the normal interval (of Student's t over prompts).  The exit
@@ -26,7 +26,7 @@ from timing import exit_status, machine, write
 
 from spectheory.pairs.drafts import Iid
 from spectheory.pairs.pair import ModelPair
-from spectheory.simulation import simulate_enumerated
+from spectheory.simulation import simulate
 from spectheory.simulation.estimates import (
     Estimate,
     Subject,
@@ -41,7 +41,7 @@ from spectheory.verification.outcome import Outcome
 RUNS, CONFIDENCE = 2_000, 0.95
 LEAST_COVERAGE, MOST_WIDTH = 0.93, 1.5
 REAL_RUNS = 1_000
-"""Runs of ``simulate_enumerated`` per setting that is repeated."""
+"""Runs of ``simulate`` per setting that is repeated."""
 Rows = tuple[tuple[float, ...], tuple[float, ...]]
 """The target row and the draft row of a pair whose rows do not depend on the context."""
 
@@ -254,12 +254,12 @@ def lower_limit(covered: int, total: int) -> float:
 
 
 def repeated(setting: Setting, found: list[Estimate]) -> dict[str, float]:
-    """By how many standard errors ``simulate_enumerated`` differs in mean width and in coverage."""
+    """By how many standard errors ``simulate`` differs in mean width and in coverage."""
     pair = ModelPair.context_free_pair(*setting.kinds[0], setting.draft_length)
     exact = enumerated(setting, setting.kinds[0]).block_efficiency
     real = [
-        simulate_enumerated(
-            pair, [setting.verifier], drafts=setting.num_drafts, samples=setting.draws, seed=seed,
+        simulate(
+            pair, verifiers=[setting.verifier], drafts=setting.num_drafts, samples=setting.draws, seed=seed,
             confidence=CONFIDENCE,
         ).estimates[0]
         for seed in range(REAL_RUNS)
@@ -312,10 +312,10 @@ def main() -> int:
             "rejection": float(f"{rejection:.3g}"), **entry,
         }  # fmt: skip
         if setting in REPEATED:
-            row["differences_from_simulate_enumerated"] = found_differences = repeated(setting, found)
-            print(f"    simulate_enumerated differs by standard errors: {found_differences}")
+            row["differences_from_simulate"] = found_differences = repeated(setting, found)
+            print(f"    simulate differs by standard errors: {found_differences}")
             complaints += [
-                f"{setting.name}: simulate_enumerated differs in {what} by {value} standard errors"
+                f"{setting.name}: simulate differs in {what} by {value} standard errors"
                 for what, value in found_differences.items()
                 if value > 4
             ]

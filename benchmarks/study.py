@@ -60,7 +60,7 @@ from spectheory.pairs.drafts import ConfidenceTree, DraftProcess, HubTree, Iid, 
 from spectheory.simulation.continuations import continued
 from spectheory.simulation.estimates import Estimate, Tally, estimate_over_texts, paired_gain
 from spectheory.simulation.judging import Judge
-from spectheory.simulation.sources import DraftedPaths
+from spectheory.simulation.protocol import DraftedPaths
 from spectheory.verification.outcome import sample_rows
 from spectheory.verification.resolve import find_verifier
 

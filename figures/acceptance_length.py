@@ -6,7 +6,7 @@ from figures.results import Checks, Findings, ResultTable, result
 from figures.style import label_point, note, panels
 from spectheory.exact.law import output_law
 from spectheory.pairs.instances import two_token
-from spectheory.simulation import simulate_enumerated
+from spectheory.simulation import simulate
 from spectheory.verification.curves import VERIFIER_STYLES
 
 LABELS = {"token": ((-8, -6), "right", "top"), "block": ((8, 6), "left", "bottom")}
@@ -59,7 +59,7 @@ def acceptance_length(
         confidence: with which all points of the figure together lie in their intervals.
     """
     checks, pair = Checks(), two_token(draft_length)
-    simulation = simulate_enumerated(pair, tuple(LABELS), samples=samples, seed=seed)
+    simulation = simulate(pair, verifiers=tuple(LABELS), samples=samples, seed=seed)
     points = len(LABELS) * draft_length
     level = 1 - (1 - confidence) / points  # Bonferroni
     table = ResultTable(

@@ -28,8 +28,8 @@ THEORY = [
     "spectheory certify pair.json --verifier block",
     "spectheory optimum pair.json --num-drafts 2",
     "spectheory certify --suite standard --verifier block --quick",
-    "spectheory prove token --vocab 2 --draft-length 1",
-    "spectheory certify pair.json -v token --json > token.json && spectheory check token.json",
+    "spectheory prove token --vocab 2 --draft-length 1 --out token.proof",
+    "spectheory prove --check token.proof",
     "python readme.py",
 ]
 COMMANDS = {

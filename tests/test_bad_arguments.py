@@ -18,7 +18,7 @@ from spectheory.optima.bounds.dual_scores import upper_bound
 from spectheory.optima.bounds.lower_bounds import certified_lower_bound
 from spectheory.optima.interval.interval import multi_path_interval
 from spectheory.pairs.pair import ModelPair
-from spectheory.simulation import simulate, simulate_enumerated
+from spectheory.simulation import simulate
 from spectheory.testing import assert_lossless
 
 PAIR = instances.two_token(2)
@@ -84,11 +84,11 @@ CASES: dict[str, tuple[Callable[[], Any], str]] = {
     "lower bound: shape": (lambda: certified_lower_bound(PAIR, 2, np.ones(3) / 3), "shape"),
     "lower bound: nan": (lambda: certified_lower_bound(PAIR, 2, np.full(4, np.nan)), "skewed_draft"),
     "decoded: iterations": (lambda: expected_decoded_tokens("block", PAIR, 0), ""),
-    "Monte Carlo: samples": (lambda: simulate_enumerated(PAIR, ["block"], samples=0), "samples"),
-    "Monte Carlo: seed": (lambda: simulate_enumerated(PAIR, ["block"], seed=-1), "seed"),
-    "Monte Carlo: confidence": (lambda: simulate_enumerated(PAIR, ["block"], confidence=1), "confidence"),
-    "Monte Carlo: nobody": (lambda: simulate_enumerated(PAIR, []), "verifier"),
-    "Monte Carlo: twice": (lambda: simulate_enumerated(PAIR, ["block", "block"]), "block"),
+    "Monte Carlo: samples": (lambda: simulate(PAIR, verifiers=["block"], samples=0), "samples"),
+    "Monte Carlo: seed": (lambda: simulate(PAIR, verifiers=["block"], seed=-1), "seed"),
+    "Monte Carlo: confidence": (lambda: simulate(PAIR, verifiers=["block"], confidence=1), "confidence"),
+    "Monte Carlo: nobody": (lambda: simulate(PAIR, verifiers=[]), "verifier"),
+    "Monte Carlo: twice": (lambda: simulate(PAIR, verifiers=["block", "block"]), "block"),
     "decode: a tensor": (
         lambda: decode(models(), torch.tensor([[1, 2]])),
         "list of at least one prompt, got tensor",
@@ -103,14 +103,8 @@ CASES: dict[str, tuple[Callable[[], Any], str]] = {
     ),
     "decode: keep": (lambda: decode(models(), ["x"], keep=[]), "keep must be a function, got []"),
     "simulate: no prompts": (lambda: simulated(prompts=None), "list of at least one prompt, got None"),
-    "simulate: three parts": (lambda: simulated(shard=(1, 2, 3), checkpoint="c"), "(I, N), got (1, 2, 3)"),
-    "simulate: a part": (
-        lambda: simulated(shard=3, checkpoint="c"),
-        "shard must be two numbers (I, N), got 3",
-    ),
     "simulate: checkpoint": (lambda: simulated(checkpoint=3), "checkpoint must be a path, got 3"),
     "simulate: NUL": (lambda: simulated(checkpoint="a\0b"), "checkpoint must be a path, got 'a\\x00b'"),
-    "simulate: out": (lambda: simulated(out=3), "out must be a path, got 3"),
     "simulate: options": (
         lambda: simulated(options={"temperature": 1}),
         "options must be of the class Sampl",

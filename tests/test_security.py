@@ -87,7 +87,7 @@ def test_code_beside_a_model_does_not_run(tmp_path: Path, capsys: pytest.Capture
 
 
 @pytest.mark.parametrize(
-    "command", ["certify FILE --verifier block", "check FILE", "optimum FILE", "merge FILE --out OUT",
+    "command", ["certify FILE --verifier block", "prove --check FILE", "optimum FILE",
                 "audit transformers --pair FILE"],
 )  # fmt: skip
 def test_a_pickle_in_place_of_a_file_is_refused(

@@ -49,7 +49,7 @@ WITH_USER_CODE = {
     "certify pair.json -v my_verifiers:ForgotTheResidual": (1, "forgot_the_residual: NOT lossless"),
     "certify pair.json -v my_verifiers:FirstToken,block": (0, "the best first"),
     "prove my_verifiers:FirstToken --vocab 2 -l 1 --out PROOF": (0, "the proof is in PROOF"),
-    "check PROOF my_verifiers:FirstToken": (0, "is lossless on every pair"),
+    "prove --check PROOF my_verifiers:FirstToken": (0, "is lossless on every pair"),
     "plan pair.json --budget 2 -v my_verifiers:FirstToken": (0, "first_token"),
     "audit my_sampler:verify --as sampler -k 1 --pair pair.json": (0, "verify: exactly lossless on 1 case"),
 }
@@ -68,7 +68,7 @@ WITH_PROGRESS = {
 }
 PROGRESS = re.compile(r"^[^┏┡\n]*━|^step ", re.MULTILINE)
 """A bar, which is not the head of a table, or the line of an interval."""
-WITHOUT_EITHER = {"acceptance", "verifiers", "merge", "restrict", "models"}
+WITHOUT_EITHER = {"acceptance", "verifiers", "restrict", "models"}
 
 
 @pytest.fixture(scope="module")

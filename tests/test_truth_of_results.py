@@ -61,7 +61,7 @@ from spectheory.optima import (
     transport_feasibility,
 )
 from spectheory.pairs.drafts import Iid
-from spectheory.simulation import Budget, plan_pair, simulate_enumerated
+from spectheory.simulation import Budget, plan_pair, simulate
 from spectheory.verification.defective import defects
 from user_samplers import forgets_the_residual, token_sampler
 
@@ -187,8 +187,8 @@ WITHOUT: dict[str, Callable[[], Any]] = {
     "a transport": lambda: transport_feasibility([Fraction(1)], [Fraction(1)], [(0, 0)]),
     "residuals": residuals,
     "a proof of something else": lambda: prove("block", 2, 1, statement="at_least:token"),
-    "estimates": lambda: simulate_enumerated(PAIR, ["token"], samples=100),
-    "an estimate": lambda: simulate_enumerated(PAIR, ["token"], samples=100).estimates[0],
+    "estimates": lambda: simulate(PAIR, verifiers=["token"], samples=100),
+    "an estimate": lambda: simulate(PAIR, verifiers=["token"], samples=100).estimates[0],
     "a plan": lambda: plan_pair(PAIR, Budget(2)),
     "a share of random pairs": lambda: RandomPairs(10, 0, ""),
     "a case of an audit": lambda: audited(token_verification, num_drafts=1).cases[0],

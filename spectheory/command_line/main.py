@@ -20,7 +20,6 @@ import click
 
 from spectheory.command_line import (
     audit_commands,
-    check_command,
     models_command,
     plan_command,
     proof_command,
@@ -63,13 +62,11 @@ def group(context: click.Context) -> None:
 for command in (
     theory_commands.certify,
     proof_command.prove,
-    check_command.check,
     theory_commands.optimum,
     theory_commands.acceptance,
     plan_command.plan,
     theory_commands.verifiers,
     simulation_commands.simulate,
-    simulation_commands.merge,
     simulation_commands.generate,
     simulation_commands.restrict,
     models_command.models_group,

@@ -62,13 +62,9 @@ class SettingsCommand(click.Command):
 
 
 def load_pair(path: str) -> ModelPair:
-    """The pair of a file, or the pair of the result that `spectheory check` makes again."""
     from spectheory.pairs.pair import ModelPair
 
-    context = click.get_current_context()
-    pair = ModelPair.load(path) if context.obj is None else ModelPair.from_document(context.obj)
-    context.meta["pair"] = pair
-    return pair
+    return ModelPair.load(path)
 
 
 def process_of(num_drafts: int, tree: str | None) -> DraftProcess:

@@ -11,11 +11,9 @@ import sys
 import textwrap
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
-from click.core import ParameterSource
 
 from spectheory.foundation.errors import InvalidInputError
 
@@ -24,10 +22,6 @@ if TYPE_CHECKING:
 
 LONGEST_ERROR = 900
 """Characters of an error on stderr; numbers of thousands of digits are cut."""
-MADE_AGAIN = ("certify", "prove", "audit")
-"""The commands whose JSON says what it is made again from."""
-OF_THE_FORM = ("as_json", "out", "junit_file", "markdown_file", "base", "cache")
-"""Parameters that do not change a result."""
 EXIT_DEFECT = 1
 EXIT_BAD_INPUT = 2
 EXIT_SHORT_OF_THE_GAP = 3
@@ -106,32 +100,7 @@ def print_json(document: dict[str, Any]) -> None:
     if context is not None and not {"format", "$schema"} & document.keys():
         command = "-".join(context.command_path.split())
         document = {"format": f"{command}/1", "spectheory": __version__, **document}
-        if context.info_name in MADE_AGAIN and "fetched" not in document:
-            document["made_from"] = _made_from(context)
     click.echo(json.dumps(_finite(document), ensure_ascii=False, allow_nan=False))
-
-
-def _made_from(context: click.Context) -> dict[str, Any]:
-    """The parameters, the pair and the code behind a result, for `spectheory check`."""
-    from spectheory.foundation.documents import installed_versions, json_sha256
-
-    given = {
-        option.opts[0]: context.params[option.name]
-        for option in context.command.params
-        if option.name is not None
-        and option.name not in OF_THE_FORM
-        and context.get_parameter_source(option.name) is ParameterSource.COMMANDLINE
-    }
-    pair = context.meta["pair"].to_document() if "pair" in context.meta else None
-    return {
-        "arguments": {
-            name: str(value) if isinstance(value, Path) else value for name, value in given.items()
-        },
-        "pair": pair,
-        "pair_sha256": pair and json_sha256(pair),
-        "verifier_code": context.meta.get("verifier_code", {}),
-        "versions": installed_versions("numpy", "scipy", "highspy", "python-flint", "torch"),
-    }
 
 
 def print_csv(rows: Sequence[Mapping[str, Any]]) -> None:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import replace
 from functools import partial, wraps
 from pathlib import Path
@@ -26,7 +25,6 @@ from spectheory.command_line.options import (
 from spectheory.command_line.output import (
     EXIT_INTERRUPTED,
     check_form,
-    echo_line,
     fail,
     print_found,
     print_json,
@@ -136,8 +134,8 @@ SECTIONS = {
     "What is drafted and compared": "verifier num-drafts draft-length tree against ceilings cost-ratio",
     "Texts": "tokens one-call common-texts samples seed",
     "Precision": "confidence width gain-width tolerance",
-    "The run": "device dtype threads batch-size jobs shard checkpoint time",
-    "Output": "one-table to csv json out help",
+    "The run": "device dtype threads batch-size jobs cluster checkpoint time",
+    "Output": "one-table to csv json help",
 }
 """The options of ``simulate`` under the headings of its help; those that are not here are of the run."""
 
@@ -219,7 +217,7 @@ def simulate(
     given = looked_up(names)
     base_of(given, checked)
     streams_of(given, checked, partial(draft_process_of_models, models=tuple(models.drafts)))
-    with _naming_what_is_kept(settings["checkpoint"]), progress_bar("drafting") as progress:
+    with progress_bar("drafting") as progress:
         simulation = run_simulation(models.find(), texts, names, checked, progress=progress)
     simulation = replace(simulation, cost_ratio=cost_ratio)
     document = models.names | simulation.to_document()
@@ -232,36 +230,6 @@ def simulate(
             f"interrupted; the estimates rest on the {finished} {what} that were finished{kept}",
             EXIT_INTERRUPTED,
         )
-    return 0
-
-
-@contextmanager
-def _naming_what_is_kept(checkpoint: str | None) -> Iterator[None]:
-    """An interrupt before a run goes on from its checkpoint has a note that names the file."""
-    try:
-        yield
-    except KeyboardInterrupt as stop:
-        if checkpoint is not None and Path(checkpoint).exists():
-            stop.add_note(f"batches of earlier runs are kept in {checkpoint}")
-        raise
-
-
-@click.command(short_help="Join the checkpoints of the shards of a run.")
-@click.argument("files", nargs=-1, required=True, metavar="FILE..", type=click.Path())
-@click.option("--out", required=True, type=click.Path(), metavar="FILE", help="The joined checkpoint.")
-@json_option
-def merge(files: tuple[str, ...], out: str, as_json: bool) -> int:
-    """Join the checkpoints of simulate --shard into the checkpoint of the whole run.
-
-    The same command without --shard then computes the missing batches, if any, and prints the result.
-    """
-    from spectheory.simulation import merge_checkpoints
-
-    batches = merge_checkpoints(files, out)
-    if as_json:
-        print_json({"out": out, "files": list(files), "batches": batches})
-    else:
-        echo_line(f"{len(batches)} batches of prompts, written to {out}")
     return 0
 
 

@@ -79,13 +79,9 @@ def certify(
     check_form(as_json, as_csv)
     from spectheory.command_line.progress import progress_bar
     from spectheory.exact.certificate import judge
-    from spectheory.exact.proof.verifier_code import code_digest
     from spectheory.exact.suite import certify_suite
-    from spectheory.verification.resolve import find_verifier
 
     pair, process = None if pair_file is None else load_pair(pair_file), process_of(num_drafts, tree)
-    digests = {name: code_digest(find_verifier(name)) for name in names} if as_json else {}
-    click.get_current_context().meta["verifier_code"] = digests
     found: list[Any] = []
     for name in names:
         with progress_bar(name) as progress:

@@ -88,7 +88,7 @@ class NoKernelsNotice(Notice):
 
 
 class UnfinishedLineNotice(Notice):
-    """A checkpoint ends within a line, as after a kill; its last batch is drawn again."""
+    """A checkpoint ends within a line, as after a kill; that line is computed again."""
 
 
 LONGEST_TEXT = 500

@@ -14,9 +14,6 @@ from .drafting import most_likely_at_prompts as most_likely_at_prompts
 from .drafting import prefill as prefill
 from .drafting import prefill_texts as prefill_texts
 from .fetching import fetch_model as fetch_model
-from .fingerprint import config_identity as config_identity
-from .fingerprint import tokenizer_identity as tokenizer_identity
-from .fingerprint import weights_identity as weights_identity
 from .growing_texts import Texts as Texts
 from .known_models import KNOWN_MODELS as KNOWN_MODELS
 from .known_models import model_folder as model_folder

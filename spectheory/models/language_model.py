@@ -66,6 +66,7 @@ class _Texts(ABC):
     vocab_size: int
     device: torch.device
     configs: Any
+    probs_dtype: torch.dtype
 
     @property
     @abstractmethod
@@ -324,6 +325,10 @@ class LanguageModelPair(_Texts):
         return (self.draft_model, *self.other_drafts)
 
     @property
+    def weights_dtype(self) -> torch.dtype:
+        return self.target_model.dtype
+
+    @property
     def configs(self) -> tuple[Any, ...]:
         """The configurations of the target and of all draft models."""
         return tuple(model.config for model in (self.target_model, *self.drafts))
@@ -378,7 +383,7 @@ def check_models(pair: Any) -> None:
         raise InvalidInputError(
             f"pair must be two language models, got {type(pair).__name__} {pair!r}; "
             "LanguageModelPair.load(target, draft) loads them"
-            + ("" if isinstance(pair, str) else ", and simulate_enumerated takes an enumerated pair")
+            + ("" if isinstance(pair, str) else ", and simulate takes a ModelPair too")
         )
 
 

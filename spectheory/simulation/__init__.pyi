@@ -1,4 +1,3 @@
-from .checkpoint import merge_checkpoints as merge_checkpoints
 from .cost import predicted_speed_up as predicted_speed_up
 from .estimates import Estimate as Estimate
 from .planning import Budget as Budget
@@ -9,6 +8,4 @@ from .planning import plan_pair as plan_pair
 from .planning import plan_profile as plan_profile
 from .runs import Simulation as Simulation
 from .runs import simulate as simulate
-from .runs import simulate_enumerated as simulate_enumerated
-from .settings import EnumeratedSettings as EnumeratedSettings
 from .settings import SimulationSettings as SimulationSettings

@@ -15,7 +15,8 @@ from typing import Any
 import numpy as np
 
 from spectheory.foundation.arrays import Array
-from spectheory.simulation.sources import DraftedPaths, Draw, LanguageModelSource
+from spectheory.simulation.protocol import DraftedPaths, Draw
+from spectheory.simulation.sources import LanguageModelSource
 from spectheory.verification.outcome import sample_rows
 
 

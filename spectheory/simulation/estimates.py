@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields, replace
 from typing import Any, ClassVar, NamedTuple
 
@@ -93,10 +93,6 @@ def estimate_text(value: float, interval: tuple[float, float]) -> str:
     return f"{value:.4f} ({interval[0]:.4f} to {interval[1]:.4f})"
 
 
-ROUGHLY = 0.1
-"""Per draw: answers may miss a law by the tolerance of a run, which its sums do not hold."""
-
-
 @dataclass
 class Tally:
     """Sums of one verifier over the draws of some strata, in float64, on numpy or on a device.
@@ -176,25 +172,13 @@ class Tally:
         """How many draws each stratum had, [strata]; numpy."""
         return self.counted_lengths.sum(axis=-1)
 
-    def contradiction(self) -> str:
-        """Why these are not the sums of any draws, numpy; empty if nothing speaks against it.
+    def to_document(self) -> dict[str, Any]:
+        """The sums as JSON holds them, without rounding; numpy."""
+        return {name: sums.tolist() for name, sums in vars(self).items()}
 
-        Sums of values without a stop (``study``) have all stops at 0, and their values are not looked at.
-        """
-        lengths, draws = 1 + np.arange(self.counted_lengths.shape[-1]), self.draws
-        if (self.counted_lengths < 0).any() or (self.counted_lengths % 1 != 0).any():
-            return "counted_lengths are not whole numbers of draws"
-        for name, power in (("counted", 1), ("counted_squared", 2)):
-            if (getattr(self, name) != self.counted_lengths @ lengths**power).any():
-                return f"{name} is not the sum over counted_lengths"
-        if (self.length_probs < -ROUGHLY * draws[:, None]).any():
-            return "length_probs are negative"
-        if (abs(self.length_probs.sum(axis=-1) - draws) > ROUGHLY * draws).any():
-            return "length_probs do not sum to the number of draws"
-        off = abs(self.length_probs @ lengths - self.expected) > ROUGHLY * draws
-        if (off & (self.length_probs[:, 1:] != 0).any(axis=-1)).any():
-            return "expected is not the mean of length_probs"
-        return ""
+    @staticmethod
+    def from_document(document: Mapping[str, Any]) -> Tally:
+        return Tally(**{name: np.array(sums, dtype=float) for name, sums in document.items()})
 
     def to_numpy(self) -> Tally:
         return Tally(*(_to_numpy(getattr(self, entry.name)) for entry in fields(Tally)))

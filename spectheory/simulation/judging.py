@@ -3,13 +3,14 @@
 Sums and errors stay on the device until the batch is done, so that the check waits for nothing.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
+
+import numpy as np
 
 from spectheory.foundation.arrays import Array, namespace
 from spectheory.simulation.estimates import Tally
-from spectheory.simulation.settings import DrawSettings
-from spectheory.simulation.sources import DraftedPaths, DraftSource
+from spectheory.simulation.protocol import DraftedPaths, Source, Stream
 from spectheory.verification.law_errors import FAULTS, law_errors, refuse_errors, tolerance_of
 from spectheory.verification.sampler_runs import check_runs, outcome_or_run, runs_a_sampler
 from spectheory.verification.user_checks import BatchSizes, check_answers
@@ -62,9 +63,36 @@ class Judge:
         return self._tally.to_numpy()
 
 
-def check_users_own(verifier: Verifier, source: DraftSource, num_drafts: int, settings: DrawSettings) -> None:
+def tally_of_draws(
+    source: Source, streams: Mapping[str, Stream], batch: int, step: Callable[[int], None]
+) -> dict[str, Tally]:
+    """The sums of several verifiers over the same draws of a batch, with the same random numbers.
+
+    Args:
+        step: called with the draws that were made, as soon as they are.
+    """
+    settings, strata = source.settings, source.strata_per_batch[batch]
+    judges = {
+        name: Judge(stream.verifier, strata, source.draft_length, settings.tolerance)
+        for name, stream in streams.items()
+    }
+    draw, total = source.open_batch(batch), settings.samples_per_prompt * source.draws_per_sample
+    for number, first in enumerate(range(0, total, source.draws_at_once)):
+        draws = min(source.draws_at_once, total - first)
+        state = np.random.SeedSequence([settings.seed, batch, number]).generate_state(2, dtype=np.uint32)
+        draft_seed, verify_seed = map(int, state)
+        drafted = draw(source.generator(draft_seed), draws)
+        for name, stream in streams.items():
+            # The same generator state for every verifier: common random numbers.
+            judges[name].judge(drafted.first(stream.num_drafts), source.generator(verify_seed))
+        step(draws * strata)
+    return {name: judge.tally(lambda stratum: source.place(batch, stratum)) for name, judge in judges.items()}
+
+
+def check_users_own(verifier: Verifier, source: Source, num_drafts: int) -> None:
     """Refuse a user's verifier that is not a function of its inputs, on a few tuples of the first batch."""
     # Two rounds, so that there are two tuples to be reordered even where a batch has one prompt.
+    settings = source.settings
     draw, draws = source.open_batch(0), min(source.draws_at_once, VETTED_DRAWS // 2)
     rounds = [draw(source.generator(settings.seed + number), draws).first(num_drafts) for number in range(2)]
     arrays_of = zip(*(drawn[:3] for drawn in rounds), strict=True)

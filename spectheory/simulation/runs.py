@@ -33,7 +33,6 @@ from spectheory.foundation.results import Result, Row, Table, no_verdict
 from spectheory.foundation.settings import shows_settings
 from spectheory.pairs.drafts import SAMPLED_PROCESSES, DraftProcess, draft_process
 from spectheory.pairs.pair import ModelPair
-from spectheory.simulation.checkpoint import Checkpoint, open_checkpoint, refuse_other_run
 from spectheory.simulation.common_texts import CommonTextSource
 from spectheory.simulation.cost import predicted_speed_up
 from spectheory.simulation.estimates import (
@@ -44,17 +43,14 @@ from spectheory.simulation.estimates import (
     estimate_over_texts,
     paired_gain,
 )
-from spectheory.simulation.identity import (
-    identity_before_loading,
-    identity_of_weights,
-    refuse_unknown_sources,
-)
-from spectheory.simulation.manifest import check_folder, write_results
-from spectheory.simulation.parallel import results
-from spectheory.simulation.settings import EnumeratedSettings, Jobs, SimulationSettings
+from spectheory.simulation.finished_lines import FinishedLines, open_lines
+from spectheory.simulation.first_line import first_line
+from spectheory.simulation.parallel import on_cluster, results
+from spectheory.simulation.protocol import Stream
+from spectheory.simulation.settings import DrawSettings, Jobs, SimulationSettings
 from spectheory.simulation.sources import EnumeratedSource, LanguageModelSource
 from spectheory.simulation.text_source import TextSource
-from spectheory.simulation.work import Stream, Work
+from spectheory.simulation.work import Work
 from spectheory.verification.resolve import find_verifier
 from spectheory.verification.verifier import UserVerifier, Verifier
 
@@ -65,6 +61,8 @@ if TYPE_CHECKING:
     from spectheory.models import LanguageModelPair, UnloadedPair
 
 P = ParamSpec("P")
+VERIFIERS = ("token", "block")
+"""The verifiers that are compared by default: the first one published, and the best one of one path."""
 SMALL_MODELS = 100_000_000
 """Parameters of both models below which one CPU thread is faster than several that wait for each other."""
 FEWEST_PROMPTS = 16
@@ -197,7 +195,7 @@ class Simulation(Result):
 
         Example:
             >>> from spectheory import instances
-            >>> simulate_enumerated(instances.two_token(2), ["token", "block"]).one_table().labels()
+            >>> simulate(instances.two_token(2)).one_table().labels()
             ['verifier', 'K', 'tokens per call']
         """
         settings, rows = self.settings, self.rows()
@@ -320,9 +318,9 @@ class _Simulate(Protocol[P]):
 
     def __call__(
         self,
-        pair: LanguageModelPair | UnloadedPair,
-        prompts: Sequence[str | Sequence[int]],
-        verifiers: Sequence[Any],
+        pair: ModelPair | LanguageModelPair | UnloadedPair,
+        prompts: Sequence[str | Sequence[int]] | None = None,
+        verifiers: Sequence[Any] = VERIFIERS,
         settings: SimulationSettings | None = None,
         *args: P.args,
         **changes: P.kwargs,
@@ -336,37 +334,68 @@ def _typed(settings: Callable[P, SimulationSettings]) -> Callable[[Any], _Simula
 
 @_typed(SimulationSettings)
 def simulate(
-    pair: LanguageModelPair | UnloadedPair,
-    prompts: Sequence[str | Sequence[int]],
-    verifiers: Sequence[str | Any],
+    pair: ModelPair | LanguageModelPair | UnloadedPair,
+    prompts: Sequence[str | Sequence[int]] | None = None,
+    verifiers: Sequence[str | Any] = VERIFIERS,
     settings: SimulationSettings | None = None,
     **changes: Any,
 ) -> Simulation:
-    """Estimate the block efficiency of verifiers on language models.
+    """Estimate the block efficiency of verifiers on language models, or on an enumerated pair.
 
     Args:
-        pair: the models; the weights of an ``UnloadedPair`` are loaded once all else is found to be in order.
-        prompts: texts or token ids; the strata.
+        pair: the models.  The weights of an ``UnloadedPair`` are loaded once all else is found to be in
+            order.  Drafts of a ``ModelPair`` are sampled from its tables, in float64.
+        prompts: texts or token ids; the strata.  A ``ModelPair`` has none.
         verifiers: names, ``"package.module:attribute"``, or objects with ``outcome``.
         settings: where to start from; None: the defaults.
         changes: settings by keyword, as in ``SimulationSettings``, which describes each.
 
     Raises:
-        InvalidInputError: a setting is out of range, a prompt cannot be read on from, or the checkpoint
-            belongs to another run.
+        InvalidInputError: a setting is out of range or does not fit the pair, a prompt cannot be read on
+            from, or the checkpoint belongs to another run.
         InvalidOutcomeError: an answer of a verifier is not a law, or a user's verifier is not a function of
             its inputs.
         InsufficientMemoryError: the batches are too large for the device.
 
     Example:
+        >>> from spectheory import instances
+        >>> estimate = simulate(instances.two_token(2), verifiers=["block"]).estimates[0]
+        >>> estimate.interval[0] < 20 / 9 < estimate.interval[1]
+        True
+
         ``simulate(pair, prompts, ["token", "block"], drafts=2, draft_length=6, max_new_tokens=64)``
     """
+    settings = replace(settings or SimulationSettings(), **changes)
+    given = looked_up(verifiers)
+    if not isinstance(pair, ModelPair):
+        return _of_language_models(pair, prompts, given, settings)
+    if prompts is not None:
+        raise InvalidInputError(
+            f"an enumerated pair has no prompts, got {prompts!r}; name verifiers as verifiers=[...]"
+        )
+    return _of_enumerated_pair(pair, given, settings.of_enumerated_pair())
+
+
+def _of_enumerated_pair(pair: ModelPair, given: Sequence[Verifier], settings: DrawSettings) -> Simulation:
+    pair = pair.to_float().normalised()
+    asked = [draft_process(entry) for entry in settings.listed_drafts]
+    source = EnumeratedSource(pair, asked[-1], settings)
+    run = _Run(Work(source, Stream.of(given, asked, asked[0], pair)), FinishedLines())
+    run.draw(progress=settings.progress)
+    document = {"verifiers": [verifier.name for verifier in given], "draft_length": pair.draft_length}
+    return run.simulation(document | settings.record() | {"device": "cpu"})
+
+
+def _of_language_models(
+    pair: LanguageModelPair | UnloadedPair,
+    prompts: Any,
+    given: Sequence[Verifier],
+    settings: SimulationSettings,
+) -> Simulation:
     from spectheory.models import check_models
 
-    settings = replace(settings or SimulationSettings(), **changes)
-    record = settings.record()
     check_models(pair)
-    given = looked_up(verifiers)
+    record = settings.record()
     streams = streams_of(given, settings, pair.draft_process)
     largest = pair.draft_process(settings.listed_drafts[-1])
     kind = CommonTextSource if settings.common_texts else TextSource if settings.whole_texts else None
@@ -378,38 +407,29 @@ def simulate(
         "device": str(pair.device),
         **record,
     }
-    identity: dict[str, Any] = {}
-    if settings.checkpoint is not None or settings.out is not None:
-        identity = document | identity_before_loading(pair, source.token_ids, given)
-    folder = None if settings.out is None else check_folder(settings.out)
-    if settings.checkpoint is not None:
-        refuse_unknown_sources(identity)
-        refuse_other_run(settings.checkpoint, identity)
-    with _threads(source.pair, settings.threads) as threads:
+    arguments = record | {"threads": settings.threads}
+    asked = [pair.draft_process(entry) for entry in settings.listed_drafts]
+    first = {} if settings.checkpoint is None else first_line(pair, source.token_ids, given, arguments, asked)
+    # A file of another run is refused before weights are read.
+    with (
+        open_lines(settings.checkpoint, first) as kept,
+        on_cluster(settings.cluster),
+        _threads(source.pair, settings.threads) as threads,
+    ):
         document["threads"] = threads
-        if identity:
-            identity |= {"threads": threads, **identity_of_weights(source.pair)}
-        work = Work(source, streams, source.settings, threads)
-        if settings.shard is not None:
-            document["shard"] = f"{settings.shard[0]}/{settings.shard[1]}"
-        with open_checkpoint(
-            settings.checkpoint, identity, list(streams), source.strata_per_batch, settings.draft_length
-        ) as kept:
-            run = _Run(work, kept, settings.width, settings.gain_width, against)
-            run.draw(settings.shard, settings.jobs, settings.progress)
-            if against is not None:
-                document["against"] = against
-            if settings.whole_texts:
-                document["prompts_used"] = sum(source.strata_per_batch[batch] for batch in run.used)
-            found = run.simulation(document)
-            if isinstance(source, TextSource) and settings.with_time:
-                timed = [(stream.given, stream.process) for stream in streams.values()]
-                try:
-                    found = replace(found, speeds=() if found.interrupted else source.speeds(timed))
-                except KeyboardInterrupt:
-                    found = replace(found, interrupted=True)
-        if folder is not None:
-            write_results(folder, found.rows(), found.settings, found.interrupted, identity)
+        run = _Run(Work(source, streams, threads), kept, settings.width, settings.gain_width, against)
+        run.draw(None if settings.cluster else settings.jobs, settings.progress)
+        if against is not None:
+            document["against"] = against
+        if settings.whole_texts:
+            document["prompts_used"] = sum(source.strata_per_batch[: run.used])
+        found = run.simulation(document)
+        if isinstance(source, TextSource) and settings.with_time:
+            timed = [(stream.given, stream.process) for stream in streams.values()]
+            try:
+                found = replace(found, speeds=() if found.interrupted else source.speeds(timed))
+            except KeyboardInterrupt:
+                found = replace(found, interrupted=True)
         return found
 
 
@@ -446,81 +466,41 @@ def base_of(verifiers: Sequence[Verifier], settings: SimulationSettings) -> str 
     return None
 
 
-@shows_settings(EnumeratedSettings)
-def simulate_enumerated(
-    pair: ModelPair,
-    verifiers: Sequence[str | Any],
-    settings: EnumeratedSettings | None = None,
-    **changes: Any,
-) -> Simulation:
-    """Estimate the block efficiency of verifiers on an enumerated pair, in float64.
-
-    Args:
-        pair: the models; drafts are sampled from its tables.
-        verifiers: as in ``simulate``.
-        settings: where to start from; None: the defaults.
-        changes: settings by keyword, as in ``EnumeratedSettings``, which describes each.
-
-    Raises:
-        InvalidInputError: a setting is out of range, or the drafts are not independent paths.
-        InvalidOutcomeError: as in ``simulate``.
-
-    Example:
-        >>> from spectheory import instances
-        >>> estimate = simulate_enumerated(instances.two_token(2), ["block"]).estimates[0]
-        >>> estimate.interval[0] < 20 / 9 < estimate.interval[1]
-        True
-    """
-    settings = replace(settings or EnumeratedSettings(), **changes)
-    given, pair = looked_up(verifiers), pair.to_float().normalised()
-    asked = [draft_process(entry) for entry in settings.listed_drafts]
-    source = EnumeratedSource(pair, asked[-1], settings.device)
-    work = Work(source, Stream.of(given, asked, asked[0], pair), replace(settings, progress=None))
-    run = _Run(work, Checkpoint())
-    run.draw(progress=settings.progress)
-    document = {"verifiers": [verifier.name for verifier in given], "draft_length": pair.draft_length}
-    return run.simulation(document | settings.record())
-
-
 class _Run:
     """The batches of a run, drawn as far as the width asks.
 
     Args:
         work: all that the tasks need.
-        kept: the batches that are finished already; more are added.
+        kept: the lines of batches that are finished already; more are added.
         width, gain_width: stop once all intervals, and those of all gains, are that narrow.
         against: the verifier that the others are compared with.
 
     Attributes:
-        used: the batches that the estimates rest on.
+        tallies: of every finished batch, by the name of the stream.
+        used: the number of batches that the estimates rest on, the first ones.
         interrupted: whether Ctrl-C stopped the drawing.
     """
 
     def __init__(
         self,
         work: Work,
-        kept: Checkpoint,
+        kept: FinishedLines,
         width: float | None = None,
         gain_width: float | None = None,
         against: str | None = None,
     ) -> None:
         self.work, self.kept, self.against = work, kept, against
         self.width, self.gain_width = width, gain_width
-        self.used: list[int] = []
+        self.tallies = [
+            {name: Tally.from_document(sums) for name, sums in line.items()} for line in kept.lines
+        ]
+        self.used = 0
         self.interrupted = False
 
-    def draw(
-        self,
-        shard: tuple[int, int] | None = None,
-        jobs: Jobs = 1,
-        progress: Callable[[int, int], None] | None = None,
-    ) -> None:
-        """Draw batch after batch, but for those that are kept already.
-
-        A shard draws all of its batches: where the run may stop is seen once all shards are merged.
-        """
-        work, kept = self.work, self.kept
-        batches = _batches_of(shard, len(work.source.strata_per_batch))
+    def draw(self, jobs: Jobs = 1, progress: Callable[[int, int], None] | None = None) -> None:
+        """Draw batch after batch, but for those that were finished before."""
+        work = self.work
+        batches = range(len(work.source.strata_per_batch))
         done, total = 0, sum(map(work.draws, work.tasks(batches)))
 
         def step(draws: int) -> None:
@@ -530,30 +510,28 @@ class _Run:
             if progress:
                 progress(done, total)
 
-        missing = work.tasks([batch for batch in batches if batch not in kept.tallies])
+        missing = work.tasks(batches[len(self.tallies) :])
         try:
-            if not kept.tallies:
+            if not self.tallies:
                 work.check_users_own()
             with closing(results(work, missing, jobs, step)) as found:
                 for batch in batches:
                     tasks = work.tasks([batch])
-                    if batch in kept.tallies:
+                    if batch < len(self.tallies):
                         step(sum(map(work.draws, tasks)))
                     else:
-                        kept.add(batch, {name: sums for _ in tasks for name, sums in next(found).items()})
-                    self.used.append(batch)
-                    if shard is None and self._is_narrow():
+                        self._keep({name: sums for _ in tasks for name, sums in next(found).items()})
+                    self.used += 1
+                    if self._is_narrow():
                         break
         except KeyboardInterrupt:
-            if not kept.tallies:
+            if not self.tallies:
                 raise
-            self.interrupted, self.used = True, sorted(kept.tallies)
-        except Exception as error:
-            if kept.is_on_disk and kept.tallies:
-                error.add_note(
-                    f"{len(kept.tallies)} of {len(batches)} batches are finished and kept in the checkpoint"
-                )
-            raise
+            self.interrupted, self.used = True, len(self.tallies)
+
+    def _keep(self, tallies: dict[str, Tally]) -> None:
+        self.kept.add({name: sums.to_document() for name, sums in tallies.items()})
+        self.tallies.append(tallies)
 
     def simulation(self, document: dict[str, Any]) -> Simulation:
         """The estimates over the batches used."""
@@ -567,7 +545,7 @@ class _Run:
         return are_narrow(self._estimates(), self.width, self.gain_width)
 
     def _estimates(self) -> list[Estimate]:
-        estimates, settings = [], self.work.settings
+        estimates, settings = [], self.work.source.settings
         bases = {name: of for name, of in self.work.streams.items() if of.given.name == self.against}
         for name, stream in self.work.streams.items():
             sums = self._tallies(name)
@@ -587,26 +565,16 @@ class _Run:
         return estimates
 
     def _tallies(self, stream: str) -> list[Tally]:
-        return [self.kept.tallies[batch][stream] for batch in self.used]
+        return [tallies[stream] for tallies in self.tallies[: self.used]]
 
     def _prompts(self) -> list[int]:
         """The number of the prompt of every stratum; equal prompts have one."""
-        return [number for batch in self.used for number in self.work.source.prompt_numbers(batch)]
+        source = self.work.source
+        return [number for batch in range(self.used) for number in source.prompt_numbers(batch)]
 
     def _by_prompt(self, sums: Sequence[Tally]) -> list[Tally]:
         """What equal prompts say is one observation: their texts are of one kind."""
         return [Tally.join(sums).summed_by(self._prompts())]
-
-
-def _batches_of(shard: tuple[int, int] | None, count: int) -> range:
-    number, shards = (1, 1) if shard is None else shard
-    batches = range(number - 1, count, shards)
-    if not batches:
-        raise InvalidInputError(
-            f"shard {number}/{shards} is empty, for there are {count} batches of prompts; ask for at most "
-            f"{count} shards, or for smaller batches with batch_size (--batch-size)"
-        )
-    return batches
 
 
 def looked_up(verifiers: Sequence[str | Any]) -> list[Verifier]:

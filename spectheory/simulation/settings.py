@@ -1,4 +1,4 @@
-"""Settings of simulations; documents, checkpoints and manifests hold their ``record()``."""
+"""Settings of simulations; documents and checkpoints hold their ``record()``."""
 
 # ruff: noqa: RUF009 (settings are fields, made by a function)
 
@@ -18,12 +18,11 @@ from spectheory.foundation.validation import (
     check_count,
     check_draft_length,
     check_kind,
-    check_path,
     check_positive,
     check_tolerance,
 )
 from spectheory.pairs.drafts import DraftProcess, Iid, draft_process
-from spectheory.simulation.checkpoint import check_place
+from spectheory.simulation.finished_lines import check_place
 
 if TYPE_CHECKING:
     from spectheory.models import Restriction, SamplingOptions
@@ -33,6 +32,8 @@ Jobs = int | str | None
 MAX_THREADS = 1_024
 MAX_SAMPLES = 10**9
 """The most draws per prompt; their error is far below that of float32 models."""
+DRAWS_OF_A_PAIR = 10_000
+"""Drafted K-tuples on an enumerated pair by default: about a second, and an interval some 0.03 wide."""
 MOST_NUMBERS = 100
 """The longest list of numbers on the command line."""
 
@@ -63,18 +64,9 @@ def read_numbers(text: str) -> int | list[int]:
     return found[0] if len(found) == 1 else found
 
 
-def read_shard(text: str | None) -> tuple[int, int] | None:
-    if text is None:
-        return None
-    number, _, shards = text.partition("/")
-    if not (number.isdecimal() and shards.isdecimal()):
-        raise InvalidInputError(f"--shard {text!r} is not I/N with whole numbers, as 1/8")
-    return int(number), int(shards)
-
-
 @dataclass(frozen=True, kw_only=True)
 class DrawSettings(Settings):
-    """The settings of every simulation.
+    """The settings of every simulation; an enumerated pair has these alone.
 
     Attributes:
         drafts: Paths drafted per call of the target: a number, several as 1,2,4 or 1-4, each with its own
@@ -148,7 +140,7 @@ class SimulationSettings(DrawSettings):
     Attributes:
         draft_length: Tokens per drafted path, L.
         samples: Texts per prompt, by default 1; without whole texts draws per prompt, at least 2 (an interval
-            needs a variance), by default 16.
+            needs a variance), by default 16; on an enumerated pair drafted K-tuples, by default 10 000.
         max_new_tokens: Decode whole texts of N tokens behind every prompt and estimate the tokens per
             call over all their calls; the intervals then cover the choice of prompts too.  In Python the
             default is None: one call after each prompt.
@@ -171,12 +163,11 @@ class SimulationSettings(DrawSettings):
         max_prompt_tokens: Keep at most the last N tokens of every prompt.
         threads: CPU threads.  Default: 1 for small models, otherwise as torch is set.
         checkpoint: Keep finished batches in this file; the same run, started again, goes on from it.  The
-            file of another run is refused: models, prompts, verifiers and settings are compared by content.
+            file of another run is refused: its first line holds models, prompts, verifiers and settings.
         jobs: Number of processes. auto starts with one, and on a CPU uses all cores as soon as the rest of
             the run pays for the start of more.  In Python None: one, or what a surrounding
             ``joblib.parallel_config`` says.  The numbers do not depend on it.
-        shard: Take the I-th of N parts of the prompts, (I, N) in Python; merge joins their checkpoints.
-        out: A folder for rows.jsonl, a line per estimate, and manifest.json, with all inputs and versions.
+        cluster: The address of a dask scheduler, whose workers do the work in place of processes here.
     """
 
     draft_length: int = setting(8, "--draft-length", "-l", metavar="L")
@@ -197,8 +188,7 @@ class SimulationSettings(DrawSettings):
     jobs: Jobs = setting(
         None, "--jobs", "-j", command_default="auto", metavar="N", read=read_jobs, record=None
     )
-    shard: tuple[int, int] | None = setting(None, "--shard", metavar="I/N", read=read_shard, record=None)
-    out: str | Path | None = setting(None, "--out", metavar="FOLDER", record=None)
+    cluster: str | None = setting(None, "--cluster", metavar="ADDRESS", record=None)
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -207,16 +197,9 @@ class SimulationSettings(DrawSettings):
         self._check(partial(check_count, at_most=MAX_THREADS), "threads")
         self._check(check_positive, "width", "gain_width")
         self._check(check_jobs, "jobs")
-        self._check(_check_shard, "shard")
         self._check(lambda name, path: check_place(path), "checkpoint")
-        self._check(check_path, "out")
         self._check(partial(check_kind, kind="SamplingOptions"), "options")
         self._check(partial(check_kind, kind="Restriction"), "restriction")
-        if self.shard is not None and self.checkpoint is None:
-            raise InvalidInputError(
-                "a shard was asked for, and no checkpoint to keep it in; give one with checkpoint "
-                "(--checkpoint)"
-            )
         for name in ("with_ceilings", "with_time"):
             if self.common_texts and getattr(self, name):
                 raise InvalidInputError(
@@ -246,18 +229,19 @@ class SimulationSettings(DrawSettings):
     def record(self) -> dict[str, Any]:
         return super().record() | asdict(self.sampling)
 
+    def of_enumerated_pair(self) -> DrawSettings:
+        """The settings that an enumerated pair has.
 
-@dataclass(frozen=True, kw_only=True)
-class EnumeratedSettings(DrawSettings):
-    """The settings of ``simulate_enumerated``.
-
-    Attributes:
-        samples: Drafted K-tuples, at least 2.
-        device: ``"cpu"`` runs on numpy, ``"cuda"`` on torch.
-    """
-
-    samples: int | None = 10_000
-    device: str = "cpu"
+        Raises:
+            InvalidInputError: one that it does not have was changed.
+        """
+        kept = {entry.name: getattr(self, entry.name) for entry in fields(DrawSettings)}
+        for entry in fields(self):
+            if entry.name not in kept and getattr(self, entry.name) != entry.default:
+                raise InvalidInputError(
+                    f"{entry.name} is a setting of language models, and the pair is enumerated; leave it out"
+                )
+        return DrawSettings(**kept | {"samples": self.samples or DRAWS_OF_A_PAIR})
 
 
 def _check_drafts(name: str, value: Any) -> Any:
@@ -276,12 +260,3 @@ def check_jobs(name: str, value: Any) -> Jobs:
     if isinstance(value, str) and value != "auto":
         raise InvalidInputError(f"{name} must be a whole number of at least 1 or 'auto', got {value!r}")
     return value if value == "auto" else check_count(name, value)
-
-
-def _check_shard(name: str, value: Any) -> tuple[int, int]:
-    if not isinstance(value, (tuple, list)) or len(value) != 2:
-        raise InvalidInputError(f"{name} must be two numbers (I, N), got {value!r}")
-    number, shards = (check_count(name, part) for part in value)
-    if number > shards:
-        raise InvalidInputError(f"shard must be from 1/{shards} to {shards}/{shards}, got {number}/{shards}")
-    return number, shards

@@ -2,50 +2,38 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from spectheory.foundation.arrays import Array, namespace
 from spectheory.foundation.errors import InvalidInputError
 from spectheory.pairs.drafts import DraftProcess, Iid
 from spectheory.pairs.pair import ModelPair
+from spectheory.simulation.estimates import Tally
+from spectheory.simulation.judging import tally_of_draws
+from spectheory.simulation.protocol import DraftedPaths, Draw, Source, Stream
 from spectheory.verification.outcome import sample_rows
 
 if TYPE_CHECKING:
     from spectheory.models import LanguageModelPair, Restriction, UnloadedPair
-    from spectheory.simulation.settings import SimulationSettings
+    from spectheory.simulation.settings import DrawSettings, SimulationSettings
 
 
-class DraftedPaths(NamedTuple):
-    """K drafted paths for each of B strata, or for each of several draws, as a verifier takes them.
+class SharedDraws:
+    """The part of a source whose draws all verifiers judge."""
 
-    Attributes:
-        counted: of single draws, [B], whether they count: not behind the end of a text.  None: they do.
-    """
+    shares_draws = True
 
-    paths: Array
-    target_rows: Array
-    draft_rows: Array
-    counted: Array | None = None
-
-    def first(self, num_drafts: int) -> DraftedPaths:
-        return DraftedPaths(
-            self.paths[..., :num_drafts, :],
-            self.target_rows[..., :num_drafts, :, :],
-            self.draft_rows[..., :num_drafts, :, :],
-            self.counted,
-        )
+    def tally(
+        self: Source, streams: Mapping[str, Stream], batch: int, step: Callable[[int], None]
+    ) -> dict[str, Tally]:
+        return tally_of_draws(self, streams, batch, step)
 
 
-Draw = Callable[[Any, int], DraftedPaths]
-"""(generator, number of draws) -> drafted paths with leading axes draws * strata."""
-
-
-class LanguageModelSource:
+class LanguageModelSource(SharedDraws):
     """Prompts in batches; both models read a batch once and draft from it any number of times.
 
     Everything is checked at once, with tokenizer and configurations; weights are read on the first use of
@@ -60,7 +48,7 @@ class LanguageModelSource:
             only, or ceilings are asked for and the paths are not i.i.d.
     """
 
-    draws_at_once = 1  # the most that one call of a ``Draw`` makes
+    draws_at_once = 1
 
     def __init__(
         self,
@@ -71,7 +59,7 @@ class LanguageModelSource:
     ) -> None:
         from spectheory.models import encode_prompts
 
-        self.settings = replace(settings, progress=None)  # which cannot go to another process
+        self.settings = replace(settings, progress=None)
         self.draft_length = settings.draft_length
         self.process, self.prompts, self.unloaded = process, prompts, pair
         self.max_new_tokens = settings.max_new_tokens or 0
@@ -141,7 +129,6 @@ class LanguageModelSource:
         return [first.setdefault(tuple(ids), number) for number, ids in enumerate(self.token_ids)]
 
     def prompt_numbers(self, batch: int) -> list[int]:
-        """Which prompts the strata of a batch are of; equal prompts have the number of the first."""
         return self._prompt_numbers[self._places(batch)]
 
     def prompts_of(self, batch: int) -> list[list[int]]:
@@ -160,74 +147,46 @@ class LanguageModelSource:
         return f"after {prompt_name(number + 1, self.prompts[number])}"
 
 
-class EnumeratedSource:
+class EnumeratedSource(SharedDraws):
     """One stratum, an enumerated pair in float64; many draws at a time.
 
-    Args:
-        device: ``"cpu"`` runs on numpy, ``"cuda"`` on torch.
-
     Raises:
-        InvalidInputError: there is no such device, or the paths are not independent.
+        InvalidInputError: the paths are not independent.
     """
 
     strata_per_batch: Sequence[int] = (1,)
     draws_at_once = 2_000
     draws_per_sample = 1
 
-    def __init__(self, pair: ModelPair, process: DraftProcess, device: str) -> None:
+    def __init__(self, pair: ModelPair, process: DraftProcess, settings: DrawSettings) -> None:
         if not isinstance(process, Iid):
             raise InvalidInputError(
                 f"an enumerated pair is simulated with independent paths, got {process}; certify takes "
                 "every draft process"
             )
-        if device not in ("cpu", "cuda"):
-            raise InvalidInputError(f"device must be 'cpu' or 'cuda', got {device!r}")
-        if device == "cuda":
-            from spectheory.models import resolve_device
-
-            resolve_device(device)
-        self.pair, self.process = pair, process
-        self.draft_length, self.device = pair.draft_length, device
+        self.pair, self.process, self.settings = pair, process, replace(settings, progress=None)
+        self.draft_length = pair.draft_length
 
     def prompt_numbers(self, batch: int) -> list[int]:
         return [batch]
 
     def open_batch(self, batch: int) -> Draw:
-        target = [self._to_device(level) for level in self.pair.target]
-        draft = [self._to_device(level) for level in self.pair.draft]
-
         def draw(generator: Any, draws: int) -> DraftedPaths:
-            context = self._to_device(np.zeros((draws, self.process.num_drafts), dtype=np.int64))
-            tokens, target_rows, draft_rows = [], [target[0][context]], []
+            context = np.zeros((draws, self.process.num_drafts), dtype=np.int64)
+            tokens, target_rows, draft_rows = [], [self.pair.target[0][context]], []
             for depth in range(self.draft_length):
-                draft_rows.append(draft[depth][context])
+                draft_rows.append(self.pair.draft[depth][context])
                 tokens.append(sample_rows(draft_rows[-1], generator))
                 context = context * self.pair.vocab_size + tokens[-1]
-                target_rows.append(target[depth + 1][context])
-            stack = namespace(context).stack
+                target_rows.append(self.pair.target[depth + 1][context])
             return DraftedPaths(
-                stack(tokens, axis=-1), stack(target_rows, axis=-2), stack(draft_rows, axis=-2)
+                np.stack(tokens, axis=-1), np.stack(target_rows, axis=-2), np.stack(draft_rows, axis=-2)
             )
 
         return draw
 
-    def _to_device(self, array: np.ndarray) -> Array:
-        if self.device == "cpu":
-            return array
-        import torch
-
-        return torch.as_tensor(array, device=self.device)
-
-    def generator(self, seed: int) -> Any:
-        if self.device == "cpu":
-            return np.random.default_rng(seed)
-        import torch
-
-        return torch.Generator(device=self.device).manual_seed(seed)
+    def generator(self, seed: int) -> np.random.Generator:
+        return np.random.default_rng(seed)
 
     def place(self, batch: int, stratum: int) -> str:
         return "on the enumerated pair"
-
-
-DraftSource = LanguageModelSource | EnumeratedSource
-"""Strata in batches, each batch drawn from again and again."""

@@ -6,7 +6,7 @@ context draw the same drafts (``CommonRandomNumbers``).
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -14,6 +14,7 @@ import numpy as np
 from spectheory.pairs.drafts import DistinctTree, DraftProcess
 from spectheory.simulation.ceilings import ceilings, has_ceiling
 from spectheory.simulation.estimates import Tally
+from spectheory.simulation.protocol import Stream
 from spectheory.simulation.sources import LanguageModelSource
 from spectheory.verification.law_errors import FAULTS, law_errors, refuse_errors, tolerance_of
 from spectheory.verification.verifier import Verifier
@@ -25,8 +26,19 @@ if TYPE_CHECKING:
 class TextSource(LanguageModelSource):
     """Prompts in batches, behind which whole texts are decoded; arguments as in ``LanguageModelSource``."""
 
-    def tally(self, verifier: Verifier, process: DraftProcess, batch: int) -> Tally:
-        """Sums over all calls of one verifier's texts behind the prompts of a batch."""
+    shares_draws = False
+
+    def tally(
+        self, streams: Mapping[str, Stream], batch: int, step: Callable[[int], None]
+    ) -> dict[str, Tally]:
+        """Sums over all calls of each verifier's texts behind the prompts of a batch."""
+        found = {}
+        for name, stream in streams.items():
+            found[name] = self._tally(stream.verifier, stream.process, batch)
+            step(self.settings.samples_per_prompt * self.strata_per_batch[batch])
+        return found
+
+    def _tally(self, verifier: Verifier, process: DraftProcess, batch: int) -> Tally:
         from spectheory.decoding import Stopping, decoding_iterations, end_of_sequence
         from spectheory.models import prefill
         from spectheory.simulation.common_random_numbers import CommonRandomNumbers

@@ -1,11 +1,15 @@
 """The command prove: verdicts and exit codes, the file that it writes, and the check of that file."""
 
+import gzip
+import json
+import sys
 from pathlib import Path
 
 import pytest
 
-from cli_support import run_json
+from cli_support import OWN_VERIFIER, run_error, run_json
 from spectheory.command_line.main import main
+from spectheory.exact.proof.check import read
 
 WRONG = "spectheory.verification.defective.corrections:DraftBonus"
 SHAPE = ["--vocab", "2", "--draft-length", "1"]
@@ -15,11 +19,11 @@ def test_a_proof_is_written_and_checked(capsys: pytest.CaptureFixture[str], tmp_
     path = str(tmp_path / "block.proof")
     found = run_json(capsys, "prove", "block", *SHAPE, "--out", path)
     assert (found["verdict"], found["open_regions"], found["pair"]) == ("proved", 0, None)
-    assert run_json(capsys, "check", path)["statement"]["regions"] == found["regions"]
-    assert main(["check", path]) == 0
-    assert "block is lossless on every pair with 2 tokens" in capsys.readouterr().out
-    assert main(["check", path, "token"]) == 1
-    assert "it is of block, not of token" in capsys.readouterr().out
+    assert run_json(capsys, "prove", "--check", path)["regions"] == found["regions"]
+    assert main(["prove", "--check", path]) == 0
+    assert "proved: block is lossless on every pair with 2 tokens" in capsys.readouterr().out
+    assert main(["prove", "--check", path, "token"]) == 4
+    assert "undecided: the proof does not hold: it is of block, not of token" in capsys.readouterr().out
 
 
 def test_the_pair_that_refutes_is_confirmed(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
@@ -33,7 +37,7 @@ def test_a_statement_is_proved_and_checked(capsys: pytest.CaptureFixture[str], t
     statement = ["--statement", "at_least:token"]
     found = run_json(capsys, "prove", "block", *SHAPE, *statement, "--show", "--out", path)
     assert (found["statement"], found["verdict"], len(found["formulas"])) == ("at_least:token", "proved", 4)
-    assert main(["check", path]) == 0
+    assert main(["prove", "--check", path]) == 0
     assert "block is at_least:token on every pair" in capsys.readouterr().out
     shape = ["--vocab", "2", "--draft-length", "2", "--statement", "at_least:block", "--out", path]
     assert main(["prove", "token", *shape]) == 1
@@ -58,7 +62,10 @@ def test_an_undecided_search_is_resumed(capsys: pytest.CaptureFixture[str], tmp_
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
+        ([], "Missing argument 'VERIFIER'"),
         (["token"], "Missing option '--vocab'"),
+        (["token", "--vocab", "2"], "Missing option '--draft-length'"),
+        (["--check", "proof", "--vocab", "2"], "--check takes no --vocab"),
         (["kseq", *SHAPE], "computes in float64"),
         (["token", "--vocab", "1", "--draft-length", "1"], "vocab_size must be at least 2"),
     ],
@@ -68,6 +75,40 @@ def test_bad_input_is_one_line(capsys: pytest.CaptureFixture[str], arguments: li
     error = capsys.readouterr().err
     assert said in error
     assert error.count("\n") == 1
+
+
+def test_partner_a_proof_that_was_changed_does_not_hold(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    path = tmp_path / "proof"
+    run_json(capsys, "prove", "token", *SHAPE, "--out", str(path))
+    for change, said in ((("domain", "some rows"), "something else"), (("roots", []), "left out")):
+        changed = tmp_path / "changed"
+        changed.write_bytes(gzip.compress(json.dumps(read(path) | dict([change])).encode()))
+        found = run_json(capsys, "prove", "--check", str(changed), code=4)
+        assert found["verdict"] == "undecided"
+        assert said in found["because"]
+    path.write_bytes(b"no proof")
+    assert "is not a proof" in run_error(capsys, "prove", "--check", str(path))
+
+
+def test_a_check_imports_only_what_the_command_line_names(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "own_code.py").write_text(OWN_VERIFIER, encoding="utf-8")
+    monkeypatch.delitem(sys.modules, "own_code", raising=False)
+    path, name = str(tmp_path / "proof"), "own_code:FirstToken"
+    run_json(capsys, "prove", name, *SHAPE, "--out", path)
+    assert "name a verifier of your own after the file" in run_error(capsys, "prove", "--check", path)
+    assert run_json(capsys, "prove", "--check", path, name)["verdict"] == "proved"
+    statement = f"at_least:{name}"
+    run_json(capsys, "prove", "block", *SHAPE, "--statement", statement, "--out", path)
+    monkeypatch.delitem(sys.modules, "own_code")
+    assert f"add --statement {statement}" in run_error(capsys, "prove", "--check", path)
+    assert "own_code" not in sys.modules
+    assert "not of 'law'" in run_error(capsys, "prove", "--check", path, "--statement", "law")
+    assert run_json(capsys, "prove", "--check", path, "--statement", statement)["verdict"] == "proved"
 
 
 def test_nothing_is_said_of_a_file_that_was_not_asked_for(capsys: pytest.CaptureFixture[str]) -> None:

@@ -94,8 +94,8 @@ def test_an_interrupt_before_a_run_goes_on(
     file = str(tmp_path / "checkpoint.jsonl")
     arguments = one_call(tiny_models, "-v", "token")
     run_json(capsys, *arguments, "--checkpoint", file)
-    for given, note in (((), ""), (("--checkpoint", file), f"; batches of earlier runs are kept in {file}")):
-        stop_at(monkeypatch, runs, "identity_of_weights" if given else "_threads", 0, signal.SIGINT)
+    for given, note in (((), ""), (("--checkpoint", file), f"; 1 finished lines are kept in {file}")):
+        stop_at(monkeypatch, runs, "_threads", 0, signal.SIGINT)
         assert main([*arguments, *given]) == 130
         assert capsys.readouterr().err == f"\nerror: interrupted before anything was finished{note}\n"
 
@@ -155,7 +155,7 @@ def test_what_is_kept_is_said_with_the_error(
     arguments = one_call(tiny_models, "--batch-size", "1")
     error = run_error(capsys, *arguments, "--checkpoint", file)
     assert error.startswith("error: memory ran out while drafting for 1 prompts at a time; use fewer drafts")
-    assert error.endswith("; 1 of 3 batches are finished and kept in the checkpoint\n")
+    assert error.endswith(f"; 1 finished lines are kept in {file}\n")
     assert run_json(capsys, *arguments, "--checkpoint", file) == run_json(capsys, *arguments)
 
 
@@ -171,8 +171,6 @@ def test_a_full_disk(capsys: pytest.CaptureFixture[str], tiny_models: list[str],
         error = run_error(capsys, *arguments)
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, limits)
-    assert error == (
-        f"error: {file}: File too large; 2 of 3 batches are finished and kept in the checkpoint\n"
-    )
+    assert error == f"error: {file}: File too large; 2 finished lines are kept in {file}\n"
     assert main([*arguments, "--json"]) == 0
     assert json.loads(capsys.readouterr().out).items() >= whole.items()

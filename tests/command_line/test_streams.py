@@ -28,7 +28,6 @@ COMMANDS = {
     "acceptance --target 1/3,2/3 --draft 2/3,1/3": 0,
     "verifiers --json": 0,
     SIMULATE: 0,
-    "merge CHECKPOINT --out OUT": 0,
     f"generate {MODELS} -n 2": 0,
     f"restrict {MODELS} -m 2": 0,
     f"{AUDIT} spectheory.auditing.subjects.specimens:greedy_acceptance": 1,
@@ -79,11 +78,8 @@ def test_closed_pipes(command: str, ends: bool, folder: Path, monkeypatch: pytes
     """Before the first write, in the middle and at the last byte, of stdout, and of stdout and stderr."""
     monkeypatch.chdir(folder)
     monkeypatch.syspath_prepend(str(folder))
-    if "CHECKPOINT" in command and not Path("CHECKPOINT").exists():
-        assert main([*SIMULATE.split(), "--checkpoint", "CHECKPOINT"]) == 0
 
     def run(room: float, room_of_errors: float = 1e9, fault: int = errno.EPIPE) -> tuple[int, int, str]:
-        Path("OUT").unlink(missing_ok=True)
         pipes = [Pipe(int(size), fault) for size in (room, room_of_errors)]
         for name, pipe in zip(("stdout", "stderr"), pipes, strict=True):
             monkeypatch.setattr(sys, name, io.TextIOWrapper(io.BufferedWriter(pipe), "utf-8"))

@@ -83,8 +83,6 @@ def test_a_missing_library_in_python() -> None:
         "from spectheory.models import LanguageModelPair": "torch",
         "import spectheory; spectheory.models.restrict": "torch",
         "from spectheory.optima import transport_feasibility as t; t([1], [1], [(0, 0)])": "networkx",
-        "from spectheory import instances, simulation\n"
-        "simulation.simulate_enumerated(instances.two_token(1), ['token'], device='cuda')": "torch",
         "import spectheory; spectheory.simulate(None, ['x'], ['token'])": "torch",
         "from spectheory import audit": "torch",
         "from spectheory.testing import assert_sampler_lossless as a; a(print)": "torch",

@@ -28,7 +28,7 @@ from spectheory.models import (
     restrict,
 )
 from spectheory.pairs.pair import ModelPair
-from spectheory.simulation import simulate_enumerated
+from spectheory.simulation import simulate
 
 FAIR = ["1/2", "1/2"]
 
@@ -44,7 +44,7 @@ Call = Callable[[LanguageModelPair, Any], Any]
 
 
 def enumerated(**settings: Any) -> Any:
-    return simulate_enumerated(instances.two_token(1), ["token"], **{"samples": 4, **settings})
+    return simulate(instances.two_token(1), verifiers=["token"], **{"samples": 4, **settings})
 
 
 def simulated(models: LanguageModelPair, **settings: Any) -> Any:
@@ -77,15 +77,15 @@ COUNTS: dict[str, Call] = {
     "simulate draft_length": lambda models, value: simulated(models, draft_length=value),
     "simulate samples": lambda models, value: simulated(models, samples=value),
     "simulate batch_size": lambda models, value: simulated(models, batch_size=value),
-    "simulate_enumerated drafts": lambda _, value: enumerated(drafts=value),
-    "simulate_enumerated samples": lambda _, value: enumerated(samples=value),
+    "simulate on a pair: drafts": lambda _, value: enumerated(drafts=value),
+    "simulate on a pair: samples": lambda _, value: enumerated(samples=value),
 }
 AT_LEAST_0: dict[str, Call] = {
     "SamplingOptions temperature": lambda _, value: SamplingOptions(temperature=value),
 }
 CONFIDENCES: dict[str, Call] = {
     "simulate confidence": lambda models, value: simulated(models, confidence=value),
-    "simulate_enumerated confidence": lambda _, value: enumerated(confidence=value),
+    "simulate on a pair: confidence": lambda _, value: enumerated(confidence=value),
 }
 
 
@@ -97,7 +97,7 @@ def test_whole_numbers(models: LanguageModelPair, argument: str) -> None:
     call(models, np.int64(2))
     call(models, np.uint8(2))
     for value in (True, np.True_, 1.5, 2.0, np.float64(2), "2", None, 0, -1, np.int64(0)):
-        if value is None and argument in ("SamplingOptions top_k", "simulate samples"):  # a default
+        if value is None and name in ("top_k", "samples"):  # a default
             continue
         with pytest.raises(InvalidInputError, match=f"{name} must be a whole number of at least"):
             call(models, value)

@@ -14,7 +14,7 @@ from transformers import AutoModelForCausalLM
 from gguf_files import write_gguf
 from spectheory.foundation import wheels
 from spectheory.foundation.errors import InvalidInputError, MissingDependencyError, UnknownNameError
-from spectheory.models import LanguageModelPair, config_identity, fetch_model, known_models, weights_identity
+from spectheory.models import LanguageModelPair, fetch_model, known_models
 from spectheory.models.known_models import KNOWN_MODELS, KnownModel, model_folder
 from spectheory.models.loading import find_model
 
@@ -75,7 +75,7 @@ def test_a_gguf_file_gives_the_logits_of_the_model_it_was_written_from(
 def test_a_known_model_is_downloaded_once_and_then_is_there(
     known: list[list[str]], folders: Folders, gguf_file: Path
 ) -> None:
-    """The same weights as from the GGUF file, and its name in the identity of runs; nothing else is kept."""
+    """The same weights as from the GGUF file; nothing else is kept."""
     with pytest.raises(InvalidInputError, match=r"'tiny' is not fetched; .* models fetch tiny"):
         LanguageModelPair.load("tiny", "tiny", device="cpu")
     assert known == []
@@ -86,8 +86,6 @@ def test_a_known_model_is_downloaded_once_and_then_is_there(
     assert [path.name for path in folder.parent.iterdir()] == [folder.name]
     pair = LanguageModelPair.load("tiny", gguf_file, device="cpu", tokenizer="tiny")
     assert torch.equal(logits_of(pair.target_model), logits_of(pair.draft_model))
-    assert weights_identity(pair.target_model) == weights_identity(pair.draft_model)
-    assert config_identity(pair.target_model.config)["name"] == "tiny"
     assert "quantization_config" not in (folder / "config.json").read_text()  # the weights are float32 now
 
 

@@ -26,7 +26,7 @@ from spectheory.optima import (
 )
 from spectheory.pairs.drafts import Iid, PerPath, PrefixTree
 from spectheory.pairs.pair import ModelPair
-from spectheory.simulation import simulate_enumerated
+from spectheory.simulation import simulate
 
 
 @pytest.mark.parametrize("num_drafts", [0, -1, 1.5, True, "2"])
@@ -163,4 +163,4 @@ def test_float_rows_are_divided_by_their_sums_everywhere() -> None:
     assert float(most_decoded_tokens(pair, 1).value) == pytest.approx(3, abs=1e-6)
     for calls in (fewest_calls(pair, 3).value, expected_calls("block", pair, 3)):
         assert float(calls) == pytest.approx(1, abs=1e-9)
-    assert simulate_enumerated(pair, ["block"], samples=100).estimates[0].block_efficiency == pytest.approx(3)
+    assert simulate(pair, verifiers=["block"], samples=100).estimates[0].block_efficiency == pytest.approx(3)

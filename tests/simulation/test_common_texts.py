@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import torch
 
-from decoding_support import PROMPTS, target_law, tiny_pair
+from decoding_support import PROMPTS, saved_pair, target_law, tiny_pair
 from spectheory import certify
 from spectheory.foundation.errors import InvalidInputError
 from spectheory.models import LanguageModelPair, Restriction, restrict
@@ -22,9 +22,9 @@ NAMES = ["token", "block", "spectr", "greedy_multipath"]
 
 
 @pytest.fixture(scope="module")
-def pair() -> LanguageModelPair:
+def pair(tmp_path_factory: pytest.TempPathFactory) -> LanguageModelPair:
     torch.set_num_threads(1)
-    return tiny_pair()
+    return saved_pair(tmp_path_factory.mktemp("pair"))
 
 
 def simulated(pair: LanguageModelPair, verifiers: list[Any], **changes: Any) -> Simulation:

@@ -8,7 +8,7 @@ import pytest
 from scipy.stats import t as student_t
 
 from spectheory import instances
-from spectheory.simulation import simulate_enumerated
+from spectheory.simulation import simulate
 from spectheory.simulation.estimates import (
     Tally,
     are_narrow,
@@ -25,8 +25,8 @@ def test_a_higher_confidence_has_a_wider_interval() -> None:
     """By both ways of counting, around the estimate, wider than the normal interval by a tenth at most."""
     widths = []
     for confidence in (0.5, 0.95, 0.999):
-        simulation = simulate_enumerated(
-            instances.two_token(2), ["block"], samples=2_000, confidence=confidence
+        simulation = simulate(
+            instances.two_token(2), verifiers=["block"], samples=2_000, confidence=confidence
         )
         (found,) = simulation.estimates
         normal = 2 * NormalDist().inv_cdf((1 + confidence) / 2)
@@ -227,7 +227,7 @@ def test_calls_of_one_prompt_are_one_cluster() -> None:
 
 def test_results_are_short_to_print_and_equal() -> None:
     pair = instances.two_token(2)
-    simulation = simulate_enumerated(pair, ["token", "greedy_block"], samples=500)
+    simulation = simulate(pair, verifiers=["token", "greedy_block"], samples=500)
     token, greedy = simulation.estimates
     low, high = token.interval
     assert (
@@ -235,13 +235,13 @@ def test_results_are_short_to_print_and_equal() -> None:
         == f"<token: {token.block_efficiency:.4f} ({low:.4f} to {high:.4f}) tokens per target call>"
     )
     assert repr(simulation) == "<block efficiency of token, greedy_block, 1 x 2 drafted tokens>"
-    assert simulation == simulate_enumerated(pair, ["token", "greedy_block"], samples=500)
-    assert simulation != simulate_enumerated(pair, ["token", "greedy_block"], samples=500, seed=1)
+    assert simulation == simulate(pair, verifiers=["token", "greedy_block"], samples=500)
+    assert simulation != simulate(pair, verifiers=["token", "greedy_block"], samples=500, seed=1)
     assert token != greedy
 
 
 def test_a_data_frame_has_a_row_per_verifier() -> None:
-    simulation = simulate_enumerated(instances.two_token(2), ["token", "block"], samples=500)
+    simulation = simulate(instances.two_token(2), verifiers=["token", "block"], samples=500)
     frame = simulation.to_frame()
     assert frame["verifier"].tolist() == ["token", "block"]
     assert frame["block_efficiency"].tolist() == [e.block_efficiency for e in simulation.estimates]

@@ -10,7 +10,7 @@ from scipy.stats import t as student_t
 
 from spectheory import certify
 from spectheory.pairs.pair import ModelPair
-from spectheory.simulation import simulate_enumerated
+from spectheory.simulation import simulate
 from spectheory.simulation.estimates import (
     Estimate,
     Tally,
@@ -56,7 +56,7 @@ def test_rare_rejections_are_covered(
     assert isinstance(exact, Fraction)
     inside = {"interval": 0, "counted_interval": 0, "normal": 0, "normal counted": 0}
     for seed in range(runs):
-        simulation = simulate_enumerated(pair, ["greedy_multipath"], drafts=2, samples=samples, seed=seed)
+        simulation = simulate(pair, verifiers=["greedy_multipath"], drafts=2, samples=samples, seed=seed)
         found = simulation.estimates[0]
         for low, high in (found.interval, found.counted_interval):
             assert 1 <= low < high <= draft_length + 1

@@ -15,11 +15,10 @@ from spectheory.foundation.arrays import namespace
 from spectheory.foundation.errors import InsufficientMemoryError, InvalidInputError, InvalidOutcomeError
 from spectheory.models import LanguageModelPair
 from spectheory.pairs.drafts import ConfidenceTree
-from spectheory.simulation import simulate, simulate_enumerated
+from spectheory.simulation import simulate
 from spectheory.verification.law_errors import FAULTS
 from spectheory.verification.outcome import Outcome
 from spectheory.verification.resolve import find_verifier
-from torch_support import DEVICES
 
 
 class Changed:
@@ -68,8 +67,7 @@ NOT_LAWS = [
 
 
 @pytest.mark.parametrize("number", range(len(NOT_LAWS)))
-@pytest.mark.parametrize("device", DEVICES)
-def test_what_is_no_law_is_refused_on_an_enumerated_pair(number: int, device: str) -> None:
+def test_what_is_no_law_is_refused_on_an_enumerated_pair(number: int) -> None:
     """A single wrong answer in all of a batch is enough; block itself passes."""
     change, fault = NOT_LAWS[number]
     calls = itertools.count()
@@ -80,10 +78,8 @@ def test_what_is_no_law_is_refused_on_an_enumerated_pair(number: int, device: st
 
     pair = instances.sticky_chain(2)
     with pytest.raises(InvalidOutcomeError, match=f"verifier 'changed' returned {fault}, on the enumerated"):
-        simulate_enumerated(pair, ["token", Changed(later)], samples=8_000, device=device)
-    same = simulate_enumerated(
-        pair, ["block", Changed(lambda outcome, _: outcome)], samples=8_000, device=device
-    )
+        simulate(pair, verifiers=["token", Changed(later)], samples=8_000)
+    same = simulate(pair, verifiers=["block", Changed(lambda outcome, _: outcome)], samples=8_000)
     assert same.estimates[0].block_efficiency == same.estimates[1].block_efficiency
 
 
@@ -125,7 +121,7 @@ def test_one_wrong_answer_among_right_ones_is_refused() -> None:
     counted = itertools.count()
     vetted = Changed(lambda outcome, _: (next(counted), outcome)[1])
     pair = instances.sticky_chain(2)
-    simulate_enumerated(pair, [vetted], samples=10_000)
+    simulate(pair, verifiers=[vetted], samples=10_000)
     first = next(counted) - 5 - 2
     calls = itertools.count()
     once = Changed(
@@ -134,7 +130,7 @@ def test_one_wrong_answer_among_right_ones_is_refused() -> None:
         )
     )
     with pytest.raises(InvalidOutcomeError, match="stop probabilities that are not a law"):
-        simulate_enumerated(pair, [once], samples=10_000)
+        simulate(pair, verifiers=[once], samples=10_000)
     assert next(calls) == first + 5 + 2  # the four others were asked for, and did not hide it
 
 
@@ -143,14 +139,14 @@ def test_the_tolerance_is_an_argument(models: LanguageModelPair) -> None:
     calls = itertools.count()
     later = Changed(lambda outcome, _: outcome if next(calls) < VETTED else off.change(outcome, _))
     with pytest.raises(InvalidOutcomeError, match="off by 1e-06, more than the tolerance 1e-09"):
-        simulate_enumerated(instances.two_token(2), [later], samples=8_000, tolerance=None)
+        simulate(instances.two_token(2), verifiers=[later], samples=8_000, tolerance=None)
     with pytest.raises(InvalidOutcomeError, match=r"they sum to 1\.00000"):
-        simulate_enumerated(instances.two_token(2), [off], samples=2_000, tolerance=None)
-    simulate_enumerated(instances.two_token(2), [off], samples=2_000, tolerance=1e-5)
+        simulate(instances.two_token(2), verifiers=[off], samples=2_000, tolerance=None)
+    simulate(instances.two_token(2), verifiers=[off], samples=2_000, tolerance=1e-5)
     simulate(models, PROMPTS, [off], samples=2, draft_length=1, tolerance=1e-5)
     for tolerance in (0, -1.0, float("nan"), "1"):
         with pytest.raises(InvalidInputError, match="tolerance must be a positive number"):
-            simulate_enumerated(instances.two_token(2), ["token"], tolerance=tolerance)  # type: ignore[arg-type]
+            simulate(instances.two_token(2), verifiers=["token"], tolerance=tolerance)  # type: ignore[arg-type]
 
 
 def test_wrong_shapes_are_refused(models: LanguageModelPair) -> None:
@@ -167,7 +163,7 @@ def test_wrong_shapes_are_refused(models: LanguageModelPair) -> None:
             )
         )
         with pytest.raises(InvalidOutcomeError, match=f"{words} .* expected"):
-            simulate_enumerated(instances.two_token(2), [later], samples=8_000)
+            simulate(instances.two_token(2), verifiers=[later], samples=8_000)
 
 
 def by_state() -> Changed:
@@ -243,8 +239,8 @@ def test_lossless_is_what_the_package_says_or_a_user_denies() -> None:
     def same(outcome: Outcome, _: Any) -> Outcome:
         return outcome
 
-    simulation = simulate_enumerated(
-        instances.two_token(2), ["block", "greedy_block", Changed(same), Denies(same)], samples=100
+    simulation = simulate(
+        instances.two_token(2), verifiers=["block", "greedy_block", Changed(same), Denies(same)], samples=100
     )
     assert [estimate.lossless for estimate in simulation.estimates] == [True, False, None, False]
 
@@ -328,14 +324,14 @@ def test_the_size_of_a_batch_must_not_matter(models: LanguageModelPair) -> None:
     """On an enumerated pair, behind prompts and over texts; without vetting ``simulate`` would say L + 1."""
     said = "depends on the size of its batch"
     with pytest.raises(InvalidOutcomeError, match=said):
-        simulate_enumerated(instances.sticky_chain(2), [OnOneSize(2_000)], samples=8_000)
+        simulate(instances.sticky_chain(2), verifiers=[OnOneSize(2_000)], samples=8_000)
     settings: dict[str, Any] = {"drafts": 1, "draft_length": 3, "batch_size": 36}
     with pytest.raises(InvalidOutcomeError, match=said):
         simulate(models, PROMPTS[:1] * 36, [OnOneSize(36, 72)], samples=2, **settings)
     with pytest.raises(InvalidOutcomeError, match=said):
         decode(models, PROMPTS[:1] * 36, OnOneSize(36), draft_length=3, max_new_tokens=4, batch_size=36)
     with pytest.raises(InvalidOutcomeError, match=said):
-        simulate_enumerated(instances.sticky_chain(2), [OtherCorrectionsOnOneSize(2_000)], samples=8_000)
+        simulate(instances.sticky_chain(2), verifiers=[OtherCorrectionsOnOneSize(2_000)], samples=8_000)
     other = OtherCorrectionsOnOneSize(36)
     with pytest.raises(InvalidOutcomeError, match=said):
         decode(models, PROMPTS[:1] * 36, other, draft_length=3, max_new_tokens=4, batch_size=36)
@@ -351,8 +347,8 @@ def test_small_negative_numbers_add_up() -> None:
         return Outcome(stops, outcome.correction)
 
     with pytest.raises(InvalidOutcomeError, match="not a law"):
-        simulate_enumerated(
-            instances.sticky_chain(2), [Changed(negative)], drafts=2, samples=100, tolerance=1e-5
+        simulate(
+            instances.sticky_chain(2), verifiers=[Changed(negative)], drafts=2, samples=100, tolerance=1e-5
         )
 
 

@@ -1,13 +1,13 @@
-"""One run by one process, by several, by a cluster, in shards: the same numbers and the same bytes."""
+"""One run by one process, by several, by a cluster: the same numbers and the same bytes."""
 
 import fcntl
 import os
-import shutil
 import signal
 import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +21,7 @@ from fresh_interpreter import forks
 from models_support import save_pair
 from spectheory.foundation.errors import InvalidInputError, InvalidOutcomeError
 from spectheory.models import UnloadedPair
-from spectheory.simulation import Simulation, merge_checkpoints, parallel, simulate
+from spectheory.simulation import Simulation, parallel, simulate
 from spectheory.simulation.parallel import processes
 
 PROMPTS = [f"import module{number}" for number in range(6)]
@@ -89,11 +89,14 @@ def test_two_processes(pair: UnloadedPair, whole: tuple[Simulation, bytes], tmp_
 def test_a_dask_cluster_of_two_workers(
     pair: UnloadedPair, whole: tuple[Simulation, bytes], cluster: Client, tmp_path: Path
 ) -> None:
-    """``joblib.parallel_config`` says where; the tasks are done there and not here."""
-    file = tmp_path / "dask.jsonl"
-    with joblib.parallel_config(backend="dask"):
-        assert run(pair, file) == whole[0]
-    assert file.read_bytes() == whole[1]
+    """The tasks are done there and not here, whether a run or joblib's configuration names it."""
+    assert cluster.scheduler is not None
+    address = cluster.scheduler.address
+    for name, configured in (("named", nullcontext()), ("dask", joblib.parallel_config(backend="dask"))):
+        with configured:
+            given = {"cluster": address} if name == "named" else {}
+            assert run(pair, tmp_path / name, **given) == whole[0]
+        assert (tmp_path / name).read_bytes() == whole[1]
     loaded = cluster.run(lambda: "spectheory.simulation.parallel" in sys.modules)
     assert len(loaded) == 2
     assert any(loaded.values())
@@ -103,7 +106,7 @@ def test_a_cluster_whose_worker_dies(
     pair: UnloadedPair, whole: tuple[Simulation, bytes], cluster: Client, tmp_path: Path
 ) -> None:
     """Another worker does the task; the file has the bytes of one process."""
-    file, before, killed = tmp_path / "spread.jsonl", cluster.run(os.getpid), list[int]()
+    before, killed = cluster.run(os.getpid), list[int]()
 
     def kill(done: int, total: int) -> None:
         if 0 < done < total and not killed:
@@ -111,63 +114,12 @@ def test_a_cluster_whose_worker_dies(
             os.kill(killed[0], signal.SIGKILL)
 
     assert cluster.scheduler is not None
-    with parallel.on_cluster(cluster.scheduler.address):
-        assert run(pair, file, progress=kill) == whole[0]
+    spread = tmp_path / "spread.jsonl"
+    assert run(pair, spread, cluster=cluster.scheduler.address, progress=kill) == whole[0]
     assert killed
-    assert file.read_bytes() == whole[1]
+    assert spread.read_bytes() == whole[1]
     cluster.wait_for_workers(2, timeout=60)
     assert killed[0] not in cluster.run(os.getpid).values()
-
-
-def test_shards_merged(pair: UnloadedPair, whole: tuple[Simulation, bytes], tmp_path: Path) -> None:
-    """In any order, the same bytes; the whole run prints from them and draws nothing."""
-    files = [tmp_path / f"shard{number}.jsonl" for number in (1, 2)]
-    shards = [run(pair, file, shard=(number, 2)) for number, file in enumerate(files, start=1)]
-    assert [shard.settings["prompts_used"] for shard in shards] == [4, 2]
-    assert [shard.settings["shard"] for shard in shards] == ["1/2", "2/2"]
-    merged = tmp_path / "merged.jsonl"
-    assert merge_checkpoints(files[::-1], merged) == [0, 1, 2]
-    assert merged.read_bytes() == whole[1]
-    assert run(pair, merged) == whole[0]
-    assert merged.read_bytes() == whole[1]
-    assert merge_checkpoints(files[:1], tmp_path / "part.jsonl") == [0, 2]  # the partner: one is missing
-    assert run(pair, tmp_path / "part.jsonl") == whole[0]  # and is drawn
-
-
-def test_the_width_stops_a_merged_run_as_it_stops_a_whole_one(pair: UnloadedPair, tmp_path: Path) -> None:
-    settings: dict[str, Any] = {"width": 100.0, "batch_size": 1, "max_new_tokens": 1, "drafts": 1}
-    prompts = [f"import module{number}" for number in range(18)]
-    asked = ["token"]
-    stopped = simulate(pair, prompts, asked, draft_length=1, **settings)
-    assert stopped.settings["prompts_used"] == 16
-    files = [tmp_path / f"{number}.jsonl" for number in (1, 2)]
-    for number, file in enumerate(files, start=1):
-        shard = simulate(pair, prompts, asked, draft_length=1, checkpoint=file, shard=(number, 2), **settings)
-        assert shard.settings["prompts_used"] == 9
-    merge_checkpoints(files, tmp_path / "merged.jsonl")
-    assert simulate(
-        pair, prompts, asked, draft_length=1, checkpoint=tmp_path / "merged.jsonl", **settings
-    ) == stopped  # fmt: skip
-
-
-def test_what_cannot_be_merged(pair: UnloadedPair, whole: tuple[Simulation, bytes], tmp_path: Path) -> None:
-    mine, other, out = tmp_path / "mine.jsonl", tmp_path / "other.jsonl", tmp_path / "out.jsonl"
-    mine.write_bytes(whole[1])
-    run(pair, other, seed=4, shard=(3, 3))
-    damaged = tmp_path / "damaged.jsonl"
-    damaged.write_bytes(whole[1].replace(b"tallies", b"tollies", 1))
-    for files, words in (
-        ([mine, other], r"seed \(4 there, 3 here\)"),
-        ([mine, damaged], "line 2 of the checkpoint .*damaged.jsonl is damaged"),
-        ([mine, tmp_path / "none.jsonl"], "cannot read"),
-        ([], "no checkpoints were given"),
-    ):
-        with pytest.raises(InvalidInputError, match=words):
-            merge_checkpoints(files, out)
-    assert not out.exists()
-    shutil.copy(mine, out)
-    with pytest.raises(InvalidInputError, match="is there already"):
-        merge_checkpoints([mine], out)
 
 
 class NoLaw:
@@ -190,9 +142,6 @@ def test_what_fails_in_another_process_fails_here(pair: UnloadedPair) -> None:
     [
         ({"jobs": 0}, "jobs must be a whole number of at least 1"),
         ({"jobs": "many"}, "jobs must be a whole number of at least 1 or 'auto'"),
-        ({"shard": (1, 2)}, "no checkpoint to keep it in"),
-        ({"shard": (3, 2)}, "shard must be from 1/2 to 2/2, got 3/2"),
-        ({"shard": (0, 2)}, "shard must be a whole number of at least 1"),
     ],
 )
 def test_what_is_refused(pair: UnloadedPair, changes: dict[str, Any], words: str) -> None:
@@ -200,9 +149,10 @@ def test_what_is_refused(pair: UnloadedPair, changes: dict[str, Any], words: str
         run(pair, None, **changes)
 
 
-def test_an_empty_shard_is_refused(pair: UnloadedPair, tmp_path: Path) -> None:
-    with pytest.raises(InvalidInputError, match=r"shard 4/4 is empty, for there are 3 batches"):
-        run(pair, tmp_path / "empty.jsonl", shard=(4, 4))
+def test_a_cluster_that_does_not_answer_is_named(pair: UnloadedPair, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(parallel, "SCHEDULER_SECONDS", 0.5)
+    with pytest.raises(InvalidInputError, match=r"no dask scheduler answers at 'tcp://127\.0\.0\.1:9'"):
+        run(pair, None, cluster="tcp://127.0.0.1:9")
 
 
 def test_as_many_processes_as_there_are_cores_for_their_threads(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -257,8 +207,9 @@ def test_processes_are_started_once_they_pay(
 
 
 TWO_THAT_SLEEP = """
-import fcntl, os, sys, time
+import fcntl, os, signal, sys, time
 from pathlib import Path
+from spectheory.command_line.main import _signals_as_interrupts
 from spectheory.simulation import parallel
 
 class Sleeps:
@@ -269,7 +220,9 @@ class Sleeps:
             fcntl.flock(file, fcntl.LOCK_EX)
             time.sleep(300)
 
-list(parallel.results(Sleeps(), [1, 2], 2, print))
+signal.signal(signal.SIGINT, signal.default_int_handler)  # background jobs ignore it
+with _signals_as_interrupts():
+    list(parallel.results(Sleeps(), [1, 2], 2, print))
 """
 
 
@@ -283,21 +236,26 @@ def is_running(file: Path) -> bool:
     return False
 
 
-@pytest.mark.deep
-def test_workers_end_with_a_killed_parent(tmp_path: Path) -> None:
-    """Nobody waits for what they would find; before the kill they are there."""
-    parent = subprocess.Popen(
-        [sys.executable, "-c", TWO_THAT_SLEEP.replace("sys.argv[1]", repr(str(tmp_path)))]
-    )
+@pytest.mark.parametrize(
+    ("stop", "seconds"),
+    [
+        (signal.SIGTERM, 10),
+        *(pytest.param(stop, 60, marks=pytest.mark.deep) for stop in (signal.SIGINT, signal.SIGKILL)),
+    ],
+)
+def test_workers_end_with_a_stopped_parent(tmp_path: Path, stop: signal.Signals, seconds: int) -> None:
+    """In the middle of tasks of five minutes; before the stop they are there."""
+    script = TWO_THAT_SLEEP.replace("sys.argv[1]", repr(str(tmp_path)))
+    parent = subprocess.Popen([sys.executable, "-c", script], stderr=subprocess.DEVNULL)
     until = time.monotonic() + 120
     while sum(map(is_running, tmp_path.iterdir())) < 2 and time.monotonic() < until:
         time.sleep(0.2)
     workers = list(tmp_path.iterdir())
     assert len(workers) == 2
     assert all(map(is_running, workers))
-    parent.kill()
-    parent.wait()
-    until = time.monotonic() + 60
+    parent.send_signal(stop)
+    until = time.monotonic() + seconds
+    parent.wait(seconds)
     while any(map(is_running, workers)) and time.monotonic() < until:
         time.sleep(0.2)
     assert not any(map(is_running, workers))

@@ -26,18 +26,16 @@ from spectheory.pairs.drafts import (
     TopTree,
     WithoutReplacement,
 )
-from spectheory.simulation import simulate, simulate_enumerated
+from spectheory.simulation import simulate
 from spectheory.simulation.runs import _threads
-from torch_support import DEVICES
 from user_samplers import token_sampler
 
 
-@pytest.mark.parametrize("device", DEVICES)
 @pytest.mark.parametrize("build", [instances.two_token, instances.sticky_chain, instances.partial_overlap])
-def test_both_estimators_agree_with_the_exact_value(build: Any, device: str) -> None:
+def test_both_estimators_agree_with_the_exact_value(build: Any) -> None:
     """The exact E[τ+1] and P(τ = i) lie within 4.5 standard errors of either estimate (fixed seed)."""
     pair = build(2)
-    simulation = simulate_enumerated(pair, NAMES, drafts=2, samples=8_000, seed=11, device=device)
+    simulation = simulate(pair, verifiers=NAMES, drafts=2, samples=8_000, seed=11)
     assert [estimate.verifier for estimate in simulation.estimates] == NAMES
     for estimate in simulation.estimates:
         law = output_law(estimate.verifier, pair.to_float(), 2)
@@ -53,14 +51,14 @@ def test_both_estimators_agree_with_the_exact_value(build: Any, device: str) -> 
 def test_estimate_partner_another_verifier_is_outside() -> None:
     """The interval of token excludes the exact value of block: it is narrow enough to fail."""
     pair = instances.two_token(4)
-    estimate = simulate_enumerated(pair, ["token"], samples=8_000, seed=3).estimates[0]
+    estimate = simulate(pair, verifiers=["token"], samples=8_000, seed=3).estimates[0]
     assert float(output_law("block", pair).block_efficiency) > estimate.interval[1]
     assert float(output_law("block", pair).block_efficiency) > estimate.counted_interval[1]
 
 
 def test_rao_blackwell_never_has_the_larger_error() -> None:
     """theory.md §7: Var E[τ+1 | drafts] <= Var (τ+1); strictly smaller where verifying is random."""
-    simulation = simulate_enumerated(instances.two_token(3), NAMES, drafts=3, samples=8_000, seed=5)
+    simulation = simulate(instances.two_token(3), verifiers=NAMES, drafts=3, samples=8_000, seed=5)
     for estimate in simulation.estimates:
         assert estimate.standard_error < estimate.counted_standard_error
 
@@ -68,10 +66,10 @@ def test_rao_blackwell_never_has_the_larger_error() -> None:
 def test_all_verifiers_judge_the_same_drafts() -> None:
     """Common random numbers: an estimate does not depend on which other verifiers are listed."""
     pair = instances.sticky_chain(3)
-    together = simulate_enumerated(pair, NAMES, drafts=2, samples=400, seed=2).estimates
+    together = simulate(pair, verifiers=NAMES, drafts=2, samples=400, seed=2).estimates
     for name, estimate in zip(NAMES, together, strict=True):
-        assert simulate_enumerated(pair, [name], drafts=2, samples=400, seed=2).estimates == [estimate]
-    other = simulate_enumerated(pair, NAMES, drafts=2, samples=400, seed=3).estimates
+        assert simulate(pair, verifiers=[name], drafts=2, samples=400, seed=2).estimates == [estimate]
+    other = simulate(pair, verifiers=NAMES, drafts=2, samples=400, seed=3).estimates
     assert other[0].block_efficiency != together[0].block_efficiency
 
 
@@ -79,7 +77,7 @@ def test_all_verifiers_judge_the_same_drafts() -> None:
 def test_any_number_of_samples(samples: int) -> None:
     """Every sample is drawn and counted once, whatever the chunks; the exact value stays in reach."""
     pair = instances.two_token(2)
-    estimate = simulate_enumerated(pair, ["block"], samples=samples, seed=1).estimates[0]
+    estimate = simulate(pair, verifiers=["block"], samples=samples, seed=1).estimates[0]
     assert estimate.samples == samples
     assert sum(estimate.counted_length_probs) == pytest.approx(1, abs=1e-12)
     counts = np.array(estimate.counted_length_probs) * samples
@@ -87,14 +85,14 @@ def test_any_number_of_samples(samples: int) -> None:
     if samples > 1_000:
         assert abs(estimate.block_efficiency - 20 / 9) <= 4.5 * estimate.standard_error
     with pytest.raises(InvalidInputError, match="samples must be a whole number of at least 2, got 0"):
-        simulate_enumerated(pair, ["block"], samples=0)
+        simulate(pair, verifiers=["block"], samples=0)
 
 
 def test_more_samples_go_on_from_the_same_draws() -> None:
     """The first chunk of 2001 samples is that of 2000: one sample moves the mean by at most 3/2001."""
     pair = instances.two_token(2)
     fewer, more = (
-        simulate_enumerated(pair, ["block"], samples=samples, seed=1).estimates[0].counted * samples
+        simulate(pair, verifiers=["block"], samples=samples, seed=1).estimates[0].counted * samples
         for samples in (2_000, 2_001)
     )
     assert more - fewer == pytest.approx(round(more - fewer), abs=1e-6)
@@ -106,7 +104,7 @@ def test_a_seed_gives_the_numbers_it_always_gave() -> None:
     pair = instances.sticky_chain(3)
 
     def counted(seed: int) -> list[float]:
-        simulation = simulate_enumerated(pair, ["block", "spectr"], drafts=2, samples=4_000, seed=seed)
+        simulation = simulate(pair, verifiers=["block", "spectr"], drafts=2, samples=4_000, seed=seed)
         return [estimate.counted for estimate in simulation.estimates]
 
     assert counted(5) == [3.2445, 3.479]
@@ -115,9 +113,9 @@ def test_a_seed_gives_the_numbers_it_always_gave() -> None:
 
 def test_progress_counts_draws() -> None:
     steps: list[tuple[int, int]] = []
-    simulate_enumerated(
+    simulate(
         instances.two_token(1),
-        ["token"],
+        verifiers=["token"],
         samples=4_500,
         progress=lambda done, total: steps.append((done, total)),
     )
@@ -268,9 +266,9 @@ def test_a_published_rule_without_a_law_is_named() -> None:
     """On equal drafts spectr_gbv is 0/0 at some stops; the partner is a pair on which it has a law."""
     settings: dict[str, Any] = {"drafts": 2, "samples": 100}
     with pytest.raises(InvalidOutcomeError, match=r"'spectr_gbv'.* 0/0 there, which certify counts as undef"):
-        simulate_enumerated(instances.uniform_equal(2), ["spectr_gbv"], **settings)
+        simulate(instances.uniform_equal(2), verifiers=["spectr_gbv"], **settings)
     assert certify("spectr_gbv", instances.uniform_equal(2), drafts=2).undefined > 0
-    simulate_enumerated(instances.two_token(2), ["spectr_gbv"], **settings)
+    simulate(instances.two_token(2), verifiers=["spectr_gbv"], **settings)
     assert certify("spectr_gbv", instances.two_token(2), drafts=2).undefined == 0
 
 
@@ -299,13 +297,21 @@ def test_bad_lists(models: LanguageModelPair) -> None:
         simulate(models, PROMPTS, ["multi_round_without_replacement"])
     with pytest.raises(InvalidInputError, match="enumerated pair"):
         simulate(models, PROMPTS, ["optimal_multipath"], samples=2)
-    with pytest.raises(InvalidInputError, match="device must be"):
-        simulate_enumerated(instances.two_token(1), ["token"], device="tpu")
+
+
+def test_settings_and_prompts_that_an_enumerated_pair_does_not_have() -> None:
+    pair = instances.two_token(1)
+    for changes in ({"draft_length": 2}, {"max_new_tokens": 4}, {"jobs": 2}, {"checkpoint": "a"}):
+        with pytest.raises(InvalidInputError, match=f"{next(iter(changes))} is a setting of language models"):
+            simulate(pair, verifiers=["token"], **changes)  # type: ignore[arg-type]
+    with pytest.raises(InvalidInputError, match=r"has no prompts, got \['token'\]"):
+        simulate(pair, ["token"])
+    assert simulate(pair, verifiers=["token"]).estimates[0].samples == 10_000
 
 
 def test_a_verifier_that_needs_the_pair_is_given_it() -> None:
     pair = instances.two_token(2)
-    estimate = simulate_enumerated(pair, ["optimal_multipath"], drafts=2, samples=4_000).estimates[0]
+    estimate = simulate(pair, verifiers=["optimal_multipath"], drafts=2, samples=4_000).estimates[0]
     low, high = estimate.interval
     assert low < 212 / 81 < high
 
@@ -345,7 +351,7 @@ def documents() -> dict[str, Any]:
     for name, (verifiers, settings) in ON_MODELS.items():
         found[name] = simulate(pair, list(SHORT), verifiers, **settings)
     for name, settings in ON_TABLES.items():
-        found[name] = simulate_enumerated(instances.sticky_chain(3), [*FEW, "greedy_block"], **settings)
+        found[name] = simulate(instances.sticky_chain(3), verifiers=[*FEW, "greedy_block"], **settings)
     return {
         name: {
             "document": {key: entry for key, entry in one.to_document().items() if key != "threads"},

@@ -2,7 +2,6 @@
 
 import inspect
 from dataclasses import dataclass, fields, replace
-from typing import Any
 
 import click
 import pytest
@@ -12,7 +11,7 @@ from spectheory.foundation.errors import InvalidInputError
 from spectheory.foundation.settings import setting
 from spectheory.models import LanguageModelPair, Restriction, SamplingOptions
 from spectheory.pairs.drafts import Iid, PrefixTree
-from spectheory.simulation import EnumeratedSettings, SimulationSettings, simulate, simulate_enumerated
+from spectheory.simulation import SimulationSettings, simulate
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -44,16 +43,13 @@ def test_a_new_setting_is_one_declaration() -> None:
         Undescribed.command_options()
 
 
-@pytest.mark.parametrize(
-    ("function", "kind"), [(simulate, SimulationSettings), (simulate_enumerated, EnumeratedSettings)]
-)
-def test_functions_show_all_settings(function: Any, kind: Any) -> None:
-    shown = inspect.signature(function).parameters
-    assert {e.name: e.default for e in fields(kind)}.items() <= {
+def test_simulate_shows_all_settings() -> None:
+    shown = inspect.signature(simulate).parameters
+    assert {e.name: e.default for e in fields(SimulationSettings)}.items() <= {
         n: p.default for n, p in shown.items()
     }.items()
     with pytest.raises(TypeError, match="num_draft"):
-        function(*[None] * (list(shown).index("settings")), num_draft=2)
+        simulate(*[None] * (list(shown).index("settings")), num_draft=2)  # type: ignore[call-arg,arg-type]
 
 
 def test_settings_to_start_from(models: LanguageModelPair) -> None:
@@ -73,7 +69,7 @@ def test_the_record_is_what_determines_the_numbers() -> None:
     """
     found = SimulationSettings(
         drafts=[4, 1], options=SamplingOptions(top_k=5), restriction=Restriction.fixed([1, 2]), jobs=2,
-        checkpoint="a", shard=(1, 2), out="b", threads=3, progress=print,
+        checkpoint="a", threads=3, progress=print,
     ).record()  # fmt: skip
     expected = {
         "num_drafts": [1, 4], "samples_per_prompt": 16, "seed": 0, "confidence": 0.95, "tolerance": None,
@@ -81,8 +77,8 @@ def test_the_record_is_what_determines_the_numbers() -> None:
         "max_prompt_tokens": None, "temperature": 1.0, "top_k": 5, "top_p": None,
     }  # fmt: skip
     left_out = {
-        "drafts", "samples", "options", "progress", "against", "threads", "checkpoint", "jobs", "shard",
-        "out", "max_new_tokens", "common_texts", "with_ceilings", "with_time", "width", "gain_width",
+        "drafts", "samples", "options", "progress", "against", "threads", "checkpoint", "jobs",
+        "max_new_tokens", "common_texts", "with_ceilings", "with_time", "width", "gain_width",
     }  # fmt: skip
     assert expected.items() <= found.items()
     assert found.keys().isdisjoint(left_out)

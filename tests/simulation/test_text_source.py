@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import torch
 
-from decoding_support import PROMPTS, tiny_pair
+from decoding_support import PROMPTS, saved_pair
 from spectheory import certify
 from spectheory.foundation.errors import InvalidInputError, InvalidOutcomeError
 from spectheory.models import LanguageModelPair, Restriction, restrict
@@ -20,9 +20,9 @@ MANY = [list(prompt) for prompt in product(range(3), repeat=4)]
 
 
 @pytest.fixture(scope="module")
-def pair() -> LanguageModelPair:
+def pair(tmp_path_factory: pytest.TempPathFactory) -> LanguageModelPair:
     torch.set_num_threads(1)
-    return tiny_pair()
+    return saved_pair(tmp_path_factory.mktemp("pair"))
 
 
 def simulated(pair: LanguageModelPair, verifiers: list[Any], **changes: Any) -> Simulation:

@@ -9,10 +9,11 @@ from decoding_support import PROMPTS, tiny_pair
 from spectheory import instances, verifiers
 from spectheory.pairs.drafts import Iid
 from spectheory.simulation.estimates import Tally
-from spectheory.simulation.settings import EnumeratedSettings, SimulationSettings
+from spectheory.simulation.protocol import Stream
+from spectheory.simulation.settings import DrawSettings, SimulationSettings
 from spectheory.simulation.sources import EnumeratedSource
 from spectheory.simulation.text_source import TextSource
-from spectheory.simulation.work import Stream, Task, Work
+from spectheory.simulation.work import Task, Work
 
 GIVEN = [verifiers[name] for name in ("token", "spectr")]
 
@@ -20,7 +21,7 @@ GIVEN = [verifiers[name] for name in ("token", "spectr")]
 def text_work() -> Work:
     settings = SimulationSettings(draft_length=2, batch_size=2, max_new_tokens=4, samples=3, seed=5)
     source = TextSource(tiny_pair(), list(PROMPTS), Iid(2), settings)
-    return Work(source, Stream.of(GIVEN, [Iid(1), Iid(2)], Iid(1)), settings)
+    return Work(source, Stream.of(GIVEN, [Iid(1), Iid(2)], Iid(1)))
 
 
 def done(work: Work, task: Task) -> tuple[dict[str, Tally], int]:
@@ -46,8 +47,8 @@ def test_texts_are_a_task_per_stream_and_common_drafts_are_one() -> None:
     texts = text_work()
     names = ["token", "spectr K=1", "spectr K=2"]
     assert texts.tasks([0, 1]) == [Task(batch, (name,)) for batch in (0, 1) for name in names]
-    source = EnumeratedSource(instances.two_token(2), Iid(2), "cpu")
-    drafts = Work(source, Stream.of(GIVEN, [Iid(2)], Iid(2)), EnumeratedSettings(samples=10))
+    source = EnumeratedSource(instances.two_token(2), Iid(2), DrawSettings(samples=10))
+    drafts = Work(source, Stream.of(GIVEN, [Iid(2)], Iid(2)))
     assert drafts.tasks([0]) == [Task(0, ("token", "spectr"))]
     assert [drafts.draws(task) for task in drafts.tasks([0])] == [10]
 
@@ -70,7 +71,7 @@ def test_only_a_lack_of_memory_is_said_to_be_one(error: Exception, monkeypatch: 
     def fail(*arguments: Any) -> Any:
         raise error
 
-    monkeypatch.setattr(TextSource, "tally", fail)
+    monkeypatch.setattr(TextSource, "_tally", fail)
     work = text_work()
     with pytest.raises(Exception, match="batch_size 1" if isinstance(error, MemoryError) else "something"):
         work.do(work.tasks([0])[0], lambda draws: None)

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from itertools import product
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -33,6 +34,14 @@ def tiny_llama(seed: int, vocab_size: int = 3) -> LlamaForCausalLM:
 
 def tiny_pair(vocab_size: int = 3) -> LanguageModelPair:
     return LanguageModelPair.of(tiny_llama(1, vocab_size), tiny_llama(2, vocab_size))
+
+
+def saved_pair(folder: Path) -> LanguageModelPair:
+    """The same, read from a folder, so that a checkpoint can tell its versions apart."""
+    pair = tiny_pair()
+    pair.target_model.save_pretrained(folder / "target")
+    pair.draft_model.save_pretrained(folder / "draft")
+    return LanguageModelPair.load(folder / "target", folder / "draft", device="cpu", dtype="float64")
 
 
 def target_law(

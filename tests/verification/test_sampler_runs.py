@@ -15,7 +15,7 @@ from spectheory.decoding import decode
 from spectheory.foundation.errors import InvalidOutcomeError
 from spectheory.models import SamplingOptions
 from spectheory.pairs.drafts import Iid
-from spectheory.simulation import simulate, simulate_enumerated
+from spectheory.simulation import simulate
 from user_samplers import forgets_the_residual, token_sampler
 
 
@@ -67,7 +67,7 @@ def test_every_door(verifier: Any) -> None:
 def test_the_estimate_is_that_of_the_law() -> None:
     """On an enumerated pair: the exact value lies within 4.5 standard errors, that of block does not."""
     pair = instances.two_token(4)
-    estimate = simulate_enumerated(pair, [black_box(token_sampler)], samples=6_000, seed=1).estimates[0]
+    estimate = simulate(pair, verifiers=[black_box(token_sampler)], samples=6_000, seed=1).estimates[0]
     exact, other = (float(output_law(name, pair).block_efficiency) for name in ("token", "block"))
     assert abs(estimate.block_efficiency - exact) < 4.5 * estimate.standard_error
     assert abs(estimate.block_efficiency - other) > 4.5 * estimate.standard_error
