@@ -85,7 +85,7 @@ def process_of(num_drafts: int, tree: str | None) -> DraftProcess:
         draft_process,
     )
     from spectheory.verification.resolve import imported
-    from spectheory.verification.verifier import users_code
+    from spectheory.verification.user import users_code
 
     if tree is None:
         return Iid(num_drafts)

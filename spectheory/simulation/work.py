@@ -18,7 +18,8 @@ from spectheory.simulation.judging import Judge, check_users_own
 from spectheory.simulation.settings import DrawSettings
 from spectheory.simulation.sources import DraftSource
 from spectheory.simulation.text_source import TextSource
-from spectheory.verification.verifier import UserVerifier, Verifier
+from spectheory.verification.user import UserVerifier
+from spectheory.verification.verifier import Verifier
 
 
 @dataclass(frozen=True, eq=False)

@@ -33,7 +33,7 @@ from spectheory.simulation.identity import (
 )
 from spectheory.verification.algorithms.one_path.token import Token
 from spectheory.verification.resolve import find_verifier
-from spectheory.verification.verifier import as_verifier
+from spectheory.verification.user import as_verifier
 
 OWN = """
 from spectheory.verification.algorithms.one_path.token import Token

@@ -28,7 +28,7 @@ from spectheory.foundation.errors import InvalidOutcomeError
 from spectheory.foundation.exact_numbers import exact_number
 from spectheory.pairs.contexts import context_number
 from spectheory.pairs.pair import ModelPair
-from spectheory.verification.verifier import users_code
+from spectheory.verification.user import users_code
 
 Model = Callable[[Sequence[int]], torch.Tensor]
 """A text -> the probabilities of its next token, [V], float32."""

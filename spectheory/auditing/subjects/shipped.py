@@ -50,7 +50,8 @@ from spectheory.foundation.exact_numbers import fractions_if_exact
 from spectheory.pairs.contexts import prefix_numbers, rows_along
 from spectheory.pairs.drafts import SAMPLED_PROCESSES, DraftProcess, WithoutReplacement
 from spectheory.pairs.pair import ModelPair
-from spectheory.verification.verifier import Verifier, check_name, users_code
+from spectheory.verification.user import users_code
+from spectheory.verification.verifier import Verifier
 
 T = TypeVar("T")
 Tokens = tuple[int, ...]
@@ -181,7 +182,7 @@ class Shipped(BlackBox, Verifier):
         seeds: Sequence[str] = (),
     ) -> None:
         called = name or str(getattr(function, "__name__", "sampler"))
-        super().__init__(function, check_name(called, "a sampler"), max_runs)
+        super().__init__(function, called, max_runs)
         self.signature_name, self.signature = signature, signature_called(signature)
         self.provenance = provenance or Provenance.of(function)
         self.source = f"{self.provenance.package} {self.provenance.version}".strip() or self.provenance.file  # type: ignore[misc]

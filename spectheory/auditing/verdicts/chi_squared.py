@@ -12,7 +12,7 @@ from spectheory.foundation.validation import check_confidence, check_count
 from spectheory.pairs.contexts import context_number, prefix_numbers, rows_along
 from spectheory.pairs.drafts import DraftProcess, draft_process
 from spectheory.pairs.pair import ModelPair, check_pair
-from spectheory.verification.verifier import users_code
+from spectheory.verification.user import users_code
 
 SIGNIFICANCE = 0.01
 POWER = 0.99
