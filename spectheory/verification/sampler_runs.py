@@ -81,7 +81,7 @@ def outcome_or_run(
     seeds = (uniform_numbers(generator, target_rows[:, 0, 0])[:, 0] * 2.0**53).tolist()
     runs = []
     for seed, *drafted in zip(seeds, *map(numpy_copy, (paths, target_rows, draft_rows)), strict=True):
-        with users_code(f"sampler {verifier.name!r}", getattr(sampler, "sampler", None)):
+        with users_code(f"sampler {verifier.name!r}", getattr(sampler, "sampler", None), may_refuse=True):
             runs.append(sampler.run_on_tuple(*drafted, SamplerGenerator(np.random.PCG64(int(seed)))))
     table = np.zeros(tuple(target_rows.shape[:-1]))
     tokens = np.zeros((len(runs), target_rows.shape[-1]))

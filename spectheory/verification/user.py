@@ -14,7 +14,7 @@ from fractions import Fraction
 from functools import partial
 from pathlib import Path
 from traceback import extract_tb
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from array_api_compat import is_torch_array
@@ -48,6 +48,14 @@ _BOOLEANS = ("single_path", "exact", "exchangeable", "lossless")
 
 class OtherArithmeticError(NotJudgedError):
     """A verifier returned an array of another library or precision than the rows, or floats for rationals."""
+
+
+class _Lent(NamedTuple):
+    """An array as user code has it: read-only, or a tensor that is compared after the call."""
+
+    name: str
+    ours: Array
+    theirs: Array
 
 
 class UserVerifier(Verifier):
@@ -108,8 +116,9 @@ class UserVerifier(Verifier):
 
     def outcome(self, paths: Array, target_rows: Array, draft_rows: Array) -> Outcome:
         self.check_draft_length(paths.shape[-1])
-        function, given = self.user_object.outcome, (paths, target_rows, draft_rows)
-        answer = self._called("outcome", function, ("paths", "target_rows", "draft_rows"), given)
+        function = self.user_object.outcome
+        given = self._lend(paths=paths, target_rows=target_rows, draft_rows=draft_rows)
+        answer = self._called("outcome", function, given)
         if not isinstance(answer, Outcome):
             raise InvalidOutcomeError(
                 f"verifier {self.name!r} returned {type(answer).__name__}, expected an Outcome"
@@ -126,7 +135,8 @@ class UserVerifier(Verifier):
             )
 
         def correction(path_index: Array, length: Array) -> Array:
-            rows = self._called("correction", rows_at, ("path_index", "length"), (path_index, length))
+            rows = self._called("correction", rows_at, self._lend(path_index=path_index, length=length))
+            self._check_unchanged(given)
             shape, made = (*path_index.shape, target_rows.shape[-1]), None
             if is_exact(target_rows) and not holds_formal_numbers(target_rows):
                 made = take_token(take_path(stop_probs, path_index), length) != 0
@@ -137,28 +147,31 @@ class UserVerifier(Verifier):
     def _modified_target_rows(self, *given: Any) -> Array:
         function, target_rows = self.user_object.modified_target_rows, given[0]
         names = ("target_rows", "draft_rows", "target_path_probs", "draft_path_probs")
-        rows = self._called("modified_target_rows", function, names, given[:-1], given[-1])
+        lent = self._lend(**dict(zip(names, given[:-1], strict=True)))
+        rows = self._called("modified_target_rows", function, lent, given[-1])
         shape = tuple(target_rows.shape)
         rows = self._checked("modified target rows", rows, target_rows, shape, function)
         return rows if holds_formal_numbers(rows) else fractions_if_exact(rows)
 
-    def _called(
-        self, what: str, function: Callable[..., Any], names: tuple[str, ...], arrays: tuple[Array, ...],
-        *others: Any,
-    ) -> Any:  # fmt: skip
+    def _lend(self, **arrays: Array) -> list[_Lent]:
+        return [_Lent(name, array, self._lent(array)) for name, array in arrays.items()]
+
+    def _called(self, what: str, function: Callable[..., Any], given: list[_Lent], *others: Any) -> Any:
         """What user code returns, given arrays that it must not write into."""
-        lent = [self._lent(array) for array in arrays]
         with users_code(f"{what} of verifier {self.name!r}", function):
             try:
-                found = function(*lent, *others)
+                found = function(*(one.theirs for one in given), *others)
             except ValueError as error:
                 if "read-only" not in str(error):
                     raise
-                raise self._writes(f"arguments ({', '.join(names)})", error) from None
-        for name, array, theirs in zip(names, arrays, lent, strict=True):
-            if is_torch_array(array) and on_host(array) and not _is_same(array, theirs):
-                raise self._writes(name)
+                raise self._writes("arguments", error) from None
+        self._check_unchanged(given)
         return found
+
+    def _check_unchanged(self, given: list[_Lent]) -> None:
+        for one in given:
+            if is_torch_array(one.ours) and on_host(one.ours) and not _is_same(one.ours, one.theirs):
+                raise self._writes(f"input {one.name}")
 
     def _writes(self, name: str, error: Exception | None = None) -> InvalidOutcomeError:
         place = "" if error is None else users_line(error)

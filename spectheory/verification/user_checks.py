@@ -14,7 +14,7 @@ import numpy as np
 
 from spectheory.foundation.arrays import Array, first_true, namespace, take_token, zeros_like
 from spectheory.foundation.errors import InvalidInputError, InvalidOutcomeError, NotJudgedError
-from spectheory.foundation.exact_numbers import float_tolerance, is_exact
+from spectheory.foundation.exact_numbers import flint_if_exact, float_tolerance, is_exact
 from spectheory.pairs.contexts import numbered_context
 from spectheory.pairs.drafts import DraftProcess
 from spectheory.pairs.pair import ModelPair
@@ -229,7 +229,7 @@ def _answers(
     answers = []
     for outcome, batch, slack in zip(outcomes, batches, slacks, strict=True):
         check_stop_probs(verifier, outcome, batch[0], slack)
-        answers.append(_Answer(outcome.stop_probs, zeros_like(batch[1])))
+        answers.append(_Answer(outcome.stop_probs, flint_if_exact(zeros_like(batch[1]))))
     stops_of = _made_stops if several_stops else _stops_one_by_one
     for turn in zip_longest(*map(stops_of, outcomes)):
         for stops, outcome, slack, answer in zip(turn, outcomes, slacks, answers, strict=True):

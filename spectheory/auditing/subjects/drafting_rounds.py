@@ -161,7 +161,10 @@ class DraftingRound(Shipped):
         texts: list[list[int]] = [[] for _ in range(requests)]
         returned: list[list[Any]] = [[] for _ in texts]
         seeds: list[int] = []
-        with intercepted(tape, self.journal, generator), users_code(f"round {self.name!r}", self.sampler):
+        with (
+            intercepted(tape, self.journal, generator),
+            users_code(f"round {self.name!r}", self.sampler, may_refuse=True),
+        ):
             for tape.call in range(times):
                 if anew is not None and tape.call == times - 1:
                     texts[anew] = []

@@ -8,6 +8,7 @@ import re
 import sys
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cache
@@ -305,9 +306,15 @@ class Shipped(BlackBox, Verifier):
             gave = f"it gave {_text(result)} and {_text(other)}" if other != result else "it asked for others"
             raise HiddenRandomnessError(f"{HIDDEN}: {gave} for the same numbers")
 
+    def _code(self) -> AbstractContextManager[None]:
+        return users_code(self.words, self.sampler, may_refuse=True)
+
     def calls(self, call: Call, times: int = 1) -> tuple[Tokens, ...]:
         returned, seeds = [], []
-        with intercepted(call.tape, self.journal, call.generator), users_code(self.words, self.sampler):
+        with (
+            intercepted(call.tape, self.journal, call.generator),
+            users_code(self.words, self.sampler, may_refuse=True),
+        ):
             for call.tape.call in range(times):
                 returned.append(self.signature.call(self.sampler, call))
                 seeds.append(call.generator.initial_seed())
@@ -390,7 +397,10 @@ class Shipped(BlackBox, Verifier):
         """The tokens of the last of so many calls with a batch."""
         nothing, size = np.empty((0, 0)), rows[0][1].shape[-1]
         call, seeds = Call(nothing, nothing, nothing, tape, self.journal), []
-        with intercepted(tape, self.journal, call.generator), users_code(self.words, self.sampler):
+        with (
+            intercepted(tape, self.journal, call.generator),
+            users_code(self.words, self.sampler, may_refuse=True),
+        ):
             for tape.call in range(times):
                 found = verified_batch(self.sampler, call, rows)
                 seeds.append(call.generator.initial_seed())

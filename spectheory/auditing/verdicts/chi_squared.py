@@ -113,7 +113,7 @@ def sampled_verdict(
         prefixes = prefix_numbers(paths, size)
         target = rows_along(pair.target, prefixes)
         draft = np.stack([rows_along(levels, path) for levels, path in zip(drafters, prefixes, strict=True)])
-        with users_code(f"sampler {box.name!r}"):
+        with users_code(f"sampler {box.name!r}", may_refuse=True):
             returned = sampler(paths, target, draft, rng)
         tokens = box.tokens(returned)
         box.credited_path(paths, tokens, size)
