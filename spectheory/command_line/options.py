@@ -81,7 +81,7 @@ def process_of(num_drafts: int, tree: str | None) -> DraftProcess:
         draft_process,
     )
     from spectheory.verification.resolve import imported
-    from spectheory.verification.verifier import users_code
+    from spectheory.verification.user import users_code
 
     if tree is None:
         return Iid(num_drafts)
@@ -89,7 +89,7 @@ def process_of(num_drafts: int, tree: str | None) -> DraftProcess:
     name, _, numbers = tree.partition(":")
     if name not in (*trees, ConfidenceTree.name) and numbers.isidentifier():
         found = imported(tree, "draft process", "tuples")
-        with users_code(f"making {tree}"):
+        with users_code(f"making {tree}", may_refuse=True):
             made = found() if isinstance(found, type) else found
         if not isinstance(made, DraftProcess):
             raise InvalidInputError(f"--tree {tree} is {type(made).__name__}, expected a draft process")

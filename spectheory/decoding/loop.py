@@ -16,8 +16,8 @@ from spectheory.pairs.drafts import DraftProcess
 from spectheory.verification.law_errors import law_errors, refuse_errors, tolerance_of
 from spectheory.verification.outcome import Outcome, Sample
 from spectheory.verification.sampler_runs import outcome_or_run
-from spectheory.verification.user_checks import BatchSizes
-from spectheory.verification.verifier import UserVerifier, Verifier
+from spectheory.verification.user import UserVerifier
+from spectheory.verification.verifier import Verifier
 
 NumbersOfCall = Callable[[list[int], list[int]], Any]
 """(numbers of the texts in the batch, how many tokens each has) -> the generator of the next call."""
@@ -83,7 +83,7 @@ def decoding_iterations(
     """
     numbers, prompt_width = list(range(prefilled.num_prompts)), prefilled.texts.width
     texts: list[list[int]] = [[] for _ in numbers]
-    modifications, sizes = None, BatchSizes(verifier)
+    modifications = None
     if verifier.modified_target_rows is not None:
         modifications = Modifications.none(
             verifier.modified_target_rows, len(numbers), draft_length, prefilled.texts.ends
@@ -101,7 +101,6 @@ def decoding_iterations(
             met = modifications.apply(drafted)
             drafted = replace(drafted, target_rows=met.target_rows)
         outcome = outcome_or_run(verifier, drafted.paths, drafted.target_rows, drafted.draft_rows, drawn_with)
-        sizes.compare(outcome, (drafted.paths, drafted.target_rows, drafted.draft_rows))
         sample = outcome.sample(drawn_with)
         if modifications is not None:
             modifications = modifications.after(met, sample.path_index, sample.length, sample.token)
@@ -120,7 +119,6 @@ def decoding_iterations(
             accepted.append(length)
             finished.append(reason)
         yield Iteration(numbers, drafted, outcome, sample, tokens, accepted, finished)
-        sizes.refuse()
         width = prompt_width + max(len(texts[number]) for number in numbers)
         prefilled.accept(sample.path_index, draft_length, output, sample.length + 1, width)
         going_on = [place for place, reason in enumerate(finished) if reason is None]

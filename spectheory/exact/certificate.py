@@ -27,8 +27,8 @@ from spectheory.pairs.pair import ROUNDING_OF_A_ROW, ModelPair, check_pair
 from spectheory.verification.evaluator import Evaluator
 from spectheory.verification.resolve import Problem, find_verifier, resolve
 from spectheory.verification.sampler_runs import outcome_or_run, runs_a_sampler
+from spectheory.verification.user import UserVerifier
 from spectheory.verification.user_checks import ROUNDING, first_failure, sampled_leaves
-from spectheory.verification.verifier import UserVerifier, Verifier, copies_of
 
 
 @dataclass(frozen=True)
@@ -382,7 +382,7 @@ def judge(
     if failure.__cause__ is not None and ((found.exact and pair.is_exact) or runs_a_sampler(found)):
         failure = _raised_on_floats(found, pair, process, failure)
         pair, process = pair.to_float(), process.to_float()
-    problem = resolve(found.before_bind(), pair, process)
+    problem = resolve(found, pair, process)
     drafted = Evaluator.of(problem, problem.process).tuples(sampled_leaves(problem))[1:]
     return failed_certificate(problem, failure, problem.pair.arithmetic, drafted)
 
@@ -403,7 +403,7 @@ def _raised_on_floats(
             for seed in range(SAMPLER_RUNS):
                 outcome_or_run(problem.verifier, *drafted, np.random.default_rng(seed))
         else:
-            output_law(verifier.before_bind(), *in_floats)
+            output_law(verifier, *in_floats)
     except InvalidOutcomeError as error:
         if runs_a_sampler(verifier) or not isinstance(error, NotJudgedError):
             return error
@@ -494,8 +494,6 @@ def certify(
     """
     process, verifier = draft_process(drafts), find_verifier(verifier)
     row_defect, pair = check_pair(pair).row_defect, pair.normalised()
-    if isinstance(verifier, UserVerifier):  # user code may hold what the caller gave, and change it meanwhile
-        process, pair = copies_of(process), copies_of(pair)
     steps = _Steps(progress, pair.vocab_size**pair.draft_length, 3)
     law = output_law(
         verifier, pair, drafts=process, max_tuples=max_tuples, tolerance=tolerance, progress=steps.enumerated
@@ -571,23 +569,12 @@ def certificate_of(
             (drafts_in_words(process),),
             assumed=(
                 *((law.assumed,) if law.assumed else ()),
-                *(_taken_at_its_word(verifier) if target_matching else ()),
                 *((ONE_CALL,) if target_matching and verifier.modified_target_rows is not None else ()),
             ),
         ),
     )
 
 
-def _taken_at_its_word(verifier: Verifier) -> tuple[str, ...]:
-    if runs_a_sampler(verifier):
-        return (ONE_SAMPLER,)
-    return (OTHER_SIZES,) if isinstance(verifier, UserVerifier) else ()
-
-
-ONE_SAMPLER = "that the sampler does not ask of what kind its generator is"
-"""Its law is followed with another generator than its runs on language models have."""
-OTHER_SIZES = "batches of sizes, and arrays of memory layouts, that were not tried"
-"""A user's verifier may look at the size of its batch, and how its arrays lie in memory."""
 ONE_CALL = "what modified_target_rows changes for later calls"
 """The law is that of one call on the rows that were given."""
 

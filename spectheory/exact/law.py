@@ -15,7 +15,7 @@ import numpy as np
 
 from spectheory.foundation.arrays import divide_or_zero
 from spectheory.foundation.documents import count_text, number_text, to_json
-from spectheory.foundation.errors import EnumerationTooLargeError, InvalidInputError, InvalidOutcomeError
+from spectheory.foundation.errors import EnumerationTooLargeError
 from spectheory.foundation.exact_numbers import (
     Number,
     balanced_sum,
@@ -38,15 +38,14 @@ from spectheory.pairs.pair import ModelPair
 from spectheory.verification.algorithms.path_selection.selection import PathSelection
 from spectheory.verification.evaluator import Evaluator, check_correction_rows
 from spectheory.verification.resolve import Problem, resolve
+from spectheory.verification.user import UserVerifier
 from spectheory.verification.user_checks import (
     ROUNDING,
-    SAMPLED_TUPLES,
     check_declarations,
     check_function_of_inputs,
-    check_same_law,
     sampled_leaves,
 )
-from spectheory.verification.verifier import UserVerifier, Verifier
+from spectheory.verification.verifier import Verifier
 
 DEFAULT_MAX_TUPLES = 2_000_000
 FLOAT64 = 2.0**-52
@@ -362,10 +361,9 @@ def law_of(
         )
     size = max(1, chunk_entries // (enumerated.num_drafts * (pair.draft_length + 1) * pair.vocab_size))
     if of_user:
-        leaves = sampled_leaves(problem)
-        check_again = check_function_of_inputs(problem, leaves, tolerance)
+        check_function_of_inputs(problem, tolerance)
         if assumed:
-            check_declarations(problem, leaves, tolerance)
+            check_declarations(problem, tolerance)
     chunks = enumerated.tuples(problem.pair, size, as_multisets)
     if progress is not None:
         chunks = _counted(chunks, int(count), progress)
@@ -373,47 +371,7 @@ def law_of(
     if not of_user and _is_mixture_over_paths(evaluator, problem, int(count), tolerance):
         chunks = _selected_paths(evaluator, chunks)
     summed, undefined = _sum_outcomes(evaluator, problem.pair, chunks, tolerance, epsilon)
-    if of_user:
-        smaller = max(1, min(size, int(count) // 3, SAMPLED_TUPLES))
-        others = (
-            DraftTuples(chunk.leaves[::-1], chunk.probs[::-1])
-            for chunk in enumerated.tuples(problem.pair, smaller, as_multisets)
-        )
-        again, _ = _sum_outcomes(evaluator, problem.pair, others, tolerance, epsilon)
-        check_same_law(problem, summed, again, tolerance)
-        check_again()
-    law = OutputLaw(*problem, summed, undefined, assumed)
-    if of_user:
-        _check_as_bound_to_models(law, lambda: enumerated.tuples(problem.pair, size), enumerated, tolerance)
-    return law
-
-
-def _check_as_bound_to_models(
-    law: OutputLaw, chunks: Callable[[], Iterable[DraftTuples]], enumerated: DraftProcess, tolerance: float
-) -> None:
-    """Refuse a verifier that is lossless only as its ``bind`` prepares it for an enumerated pair.
-
-    On language models ``bind`` is given no pair.  A verifier that fails without one needs it, and passes.
-    """
-    unbound, slack = getattr(law.verifier, "unbound", None), float_tolerance(law.pair, tolerance)
-    if unbound is None or law.total_variation > slack:
-        return
-    for bound in getattr(law.verifier, "on_models", ()):
-        on_models = Problem(bound, law.pair, law.process)
-        try:
-            found = _sum_outcomes(Evaluator.of(on_models, enumerated), law.pair, chunks(), tolerance)
-        except InvalidInputError as error:
-            if isinstance(error, InvalidOutcomeError) and error.__cause__ is None:
-                raise  # not a failure of user code, but an answer that is not a law
-            continue
-        defect = OutputLaw(*on_models, *found).total_variation
-        if defect > slack:
-            raise InvalidOutcomeError(
-                f"verifier {law.verifier.name!r} is lossless as bind(process, pair) prepares it, but not as "
-                f"bind(process) does, as language models are verified (total variation "
-                f"{number_text(defect)} on this pair); return the same algorithm from both, or judge what "
-                "bind returns by itself"
-            )
+    return OutputLaw(*problem, summed, undefined, assumed)
 
 
 def _counted(

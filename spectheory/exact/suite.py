@@ -55,7 +55,8 @@ from spectheory.pairs.drafts import (
 from spectheory.pairs.pair import ModelPair
 from spectheory.verification.defective import defects
 from spectheory.verification.resolve import find_verifier
-from spectheory.verification.verifier import UserVerifier, Verifier, own_kind
+from spectheory.verification.user import UserVerifier
+from spectheory.verification.verifier import Verifier
 
 _log = logging.getLogger(__name__)
 
@@ -401,7 +402,7 @@ class _Run:
         try:
             found = judge(self.verifier, case.pair, case.process, with_optimum=False)
         except InvalidOutcomeError as error:
-            raise own_kind(error)(f"on {case}: {error}") from error.__cause__
+            raise type(error)(f"on {case}: {error}") from error.__cause__
         except InvalidInputError:
             try:  # asks again, since only a refusal to bind is recorded
                 self.verifier.bind(case.process, case.pair)
@@ -445,7 +446,7 @@ class _Run:
         takes_floats = any(verdict.arithmetic == "float64" for verdict in self.reruns)
         for case, error in self.raised:
             # What ``bind`` returns without a pair may need one.
-            if takes_floats and isinstance(self.verifier, UserVerifier) and not self.verifier.may_need_pair:
+            if takes_floats and isinstance(self.verifier, UserVerifier) and not self.verifier.has_own_bind:
                 failed = failed_rounded(self.verifier, case.pair, case.process, "float64", error)
                 self._add_rerun(case, failed)
             else:

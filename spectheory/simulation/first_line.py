@@ -18,7 +18,8 @@ from spectheory import __version__
 from spectheory.foundation.documents import json_sha256
 from spectheory.foundation.errors import InvalidInputError
 from spectheory.pairs.drafts import DraftProcess
-from spectheory.verification.verifier import UserVerifier, Verifier
+from spectheory.verification.user import UserVerifier
+from spectheory.verification.verifier import Verifier
 
 if TYPE_CHECKING:
     from spectheory.models import LanguageModelPair, UnloadedPair

@@ -13,7 +13,7 @@ from spectheory.simulation.estimates import Tally
 from spectheory.simulation.protocol import DraftedPaths, Source, Stream
 from spectheory.verification.law_errors import FAULTS, law_errors, refuse_errors, tolerance_of
 from spectheory.verification.sampler_runs import check_runs, outcome_or_run, runs_a_sampler
-from spectheory.verification.user_checks import BatchSizes, check_answers
+from spectheory.verification.user_checks import check_answers
 from spectheory.verification.verifier import Verifier
 
 VETTED_DRAWS = 8
@@ -33,13 +33,11 @@ class Judge:
         self.strata, self.draft_length = strata, draft_length
         self._tally: Tally | None = None
         self._errors: Array = None
-        self._sizes = BatchSizes(verifier, tolerance)
 
     def judge(self, drafted: DraftedPaths, generator: Any) -> None:
         """Ask about drafted paths with leading axis draws * strata; sample where the verifier stops."""
         like = drafted.target_rows
         outcome = outcome_or_run(self.verifier, *drafted[:3], generator)
-        self._sizes.compare(outcome, drafted[:3])
         stop = outcome.sample_stop(generator)
         errors = law_errors(outcome, stop, drafted.paths).reshape(len(FAULTS), -1, self.strata)
         largest = namespace(errors).max(errors, axis=1)
@@ -59,7 +57,6 @@ class Judge:
         assert self._tally is not None
         assert self._tolerance is not None
         refuse_errors(self.verifier, self._errors, self._tolerance, place)
-        self._sizes.refuse()
         return self._tally.to_numpy()
 
 

@@ -12,7 +12,8 @@ from spectheory.pairs.drafts import DraftProcess
 from spectheory.pairs.pair import ModelPair
 from spectheory.simulation.estimates import Tally
 from spectheory.simulation.settings import DrawSettings
-from spectheory.verification.verifier import UserVerifier, Verifier
+from spectheory.verification.user import UserVerifier
+from spectheory.verification.verifier import Verifier
 
 
 class DraftedPaths(NamedTuple):

@@ -52,7 +52,8 @@ from spectheory.simulation.sources import EnumeratedSource, LanguageModelSource
 from spectheory.simulation.text_source import TextSource
 from spectheory.simulation.work import Work
 from spectheory.verification.resolve import find_verifier
-from spectheory.verification.verifier import UserVerifier, Verifier
+from spectheory.verification.user import UserVerifier
+from spectheory.verification.verifier import Verifier
 
 _log = logging.getLogger(__name__)
 

@@ -12,7 +12,7 @@ from spectheory.foundation.errors import InsufficientMemoryError
 from spectheory.simulation.estimates import Tally
 from spectheory.simulation.judging import check_users_own
 from spectheory.simulation.protocol import Source, Stream
-from spectheory.verification.verifier import UserVerifier
+from spectheory.verification.user import UserVerifier
 
 
 class Task(NamedTuple):

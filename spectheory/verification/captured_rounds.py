@@ -17,7 +17,8 @@ from spectheory.foundation.arrays import Array, are_plain
 from spectheory.foundation.errors import NoKernelsNotice
 from spectheory.verification.compilation import Compiled
 from spectheory.verification.outcome import Outcome, Sample, uniform_numbers
-from spectheory.verification.verifier import UserVerifier, Verifier
+from spectheory.verification.user import UserVerifier
+from spectheory.verification.verifier import Verifier
 
 Replay = Callable[[], None]
 PADDED_UP_TO = 64

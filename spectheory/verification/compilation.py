@@ -15,7 +15,8 @@ from spectheory.pairs.drafts import DraftProcess
 from spectheory.pairs.pair import ModelPair
 from spectheory.verification.outcome import NO_MASS, Outcome, Sample, uniform_numbers
 from spectheory.verification.resolve import find_verifier
-from spectheory.verification.verifier import UserVerifier, Verifier
+from spectheory.verification.user import UserVerifier
+from spectheory.verification.verifier import Verifier
 
 _DECLARED = tuple(Verifier.__annotations__)
 

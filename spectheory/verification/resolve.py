@@ -11,7 +11,8 @@ from spectheory.foundation.validation import nearest_name, unknown_name
 from spectheory.pairs.drafts import DraftProcess, draft_process
 from spectheory.pairs.pair import ModelPair, check_pair
 from spectheory.verification.algorithms import verifiers
-from spectheory.verification.verifier import UserVerifier, Verifier, as_verifier, copies_of, users_code
+from spectheory.verification.user import as_verifier, users_code
+from spectheory.verification.verifier import Verifier
 
 
 class Problem(NamedTuple):
@@ -59,8 +60,6 @@ def resolve(
     )
     process, pair = process.normalised(), pair.normalised()
     process.check(pair)
-    if isinstance(found, UserVerifier):  # user code may hold what the caller gave, and change it meanwhile
-        process, pair = copies_of(process), copies_of(pair)
     return Problem(found.bind(process, pair), pair, process)
 
 
@@ -87,7 +86,7 @@ def find_verifier(verifier: str | Any) -> Verifier:
     if not isinstance(verifier, str):
         return as_verifier(verifier)
     if verifier in verifiers:
-        return as_verifier(verifiers[verifier])
+        return verifiers[verifier]
     if ":" in verifier:
         return _user_verifier(verifier)
     raise unknown_name("verifier", verifier, verifiers, ", or your own as package.module:name")
@@ -119,7 +118,7 @@ def imported(name: str, what: str, method: str = "") -> Any:
             "a library that is used here; give it another one"
         )
     try:
-        with users_code(f"importing {module_name}"):
+        with users_code(f"importing {module_name}", may_refuse=True):
             module = import_module(module_name)
     except InvalidOutcomeError as error:
         if isinstance(error.__cause__, ImportError):
@@ -128,20 +127,19 @@ def imported(name: str, what: str, method: str = "") -> Any:
                 f"cannot import the {what} {name!r}: {error.__cause__}{hint and ';'}{hint}"
             ) from error
         raise
-    with users_code(f"looking up {name}"):
-        if not hasattr(module, attribute):
-            own = [
-                known
-                for known, value in vars(module).items()
-                if callable(getattr(value, method, None) if method else value)
-            ]
-            raise unknown_name(f"attribute of module {module_name!r}", attribute, own)
-        return getattr(module, attribute)
+    if not hasattr(module, attribute):
+        own = [
+            known
+            for known, value in vars(module).items()
+            if callable(getattr(value, method, None) if method else value)
+        ]
+        raise unknown_name(f"attribute of module {module_name!r}", attribute, own)
+    return getattr(module, attribute)
 
 
 def _user_verifier(name: str) -> Verifier:
     found = imported(name, "verifier", "outcome")
     if isinstance(found, type):
-        with users_code(f"making {name}"):
+        with users_code(f"making {name}", may_refuse=True):
             found = found()
     return as_verifier(found)

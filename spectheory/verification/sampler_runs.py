@@ -15,8 +15,8 @@ from spectheory.foundation.arrays import Array, like_rows, namespace, normalise,
 from spectheory.foundation.errors import InvalidOutcomeError
 from spectheory.verification.captured_rounds import captured_outcome
 from spectheory.verification.outcome import Outcome, Sample, Stop, uniform_numbers
-from spectheory.verification.trust import has_methods_as_written, remember_as_written
-from spectheory.verification.verifier import Verifier, users_code
+from spectheory.verification.user import users_code
+from spectheory.verification.verifier import Verifier
 
 
 class SamplerRun(NamedTuple):
@@ -28,15 +28,7 @@ class SamplerRun(NamedTuple):
 
 
 class RunsOnTuples(ABC):
-    """A sampler that can be run once on one tuple of drafts, and whose ``outcome`` is the law of these runs.
-
-    The package alone makes them (``black_box``): an object with a method of this name and another ``outcome``
-    would have two laws.
-    """
-
-    def __init_subclass__(cls, **keywords: Any) -> None:
-        super().__init_subclass__(**keywords)
-        remember_as_written(cls)
+    """A sampler that can be run on one tuple of drafts, and whose ``outcome`` is the law of these runs."""
 
     @abstractmethod
     def run_on_tuple(
@@ -89,7 +81,7 @@ def outcome_or_run(
     seeds = (uniform_numbers(generator, target_rows[:, 0, 0])[:, 0] * 2.0**53).tolist()
     runs = []
     for seed, *drafted in zip(seeds, *map(numpy_copy, (paths, target_rows, draft_rows)), strict=True):
-        with users_code(f"sampler {verifier.name!r}", getattr(sampler, "sampler", None)):
+        with users_code(f"sampler {verifier.name!r}", getattr(sampler, "sampler", None), may_refuse=True):
             runs.append(sampler.run_on_tuple(*drafted, SamplerGenerator(np.random.PCG64(int(seed)))))
     table = np.zeros(tuple(target_rows.shape[:-1]))
     tokens = np.zeros((len(runs), target_rows.shape[-1]))
@@ -102,9 +94,8 @@ def outcome_or_run(
 
 
 def runs_a_sampler(verifier: Verifier) -> bool:
-    """Whether it is the package's own, whose runs have its law, around a user's function."""
-    user_object = getattr(verifier, "user_object", None)
-    return RunsOnTuples in type(user_object).__mro__ and has_methods_as_written(user_object)
+    """Whether it is a user's sampler, which ``black_box`` made a verifier."""
+    return isinstance(getattr(verifier, "user_object", None), RunsOnTuples)
 
 
 def check_runs(verifier: Verifier, drafted: Sequence[Array], generator: Callable[[], Any]) -> None:

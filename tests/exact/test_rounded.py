@@ -6,13 +6,13 @@ from typing import Any
 import pytest
 import torch
 
-from corner_verifiers import EXCLUDED, HOSTILE, Corner, OnlyOnPairs, Truncated, WrongWhere, small
+from corner_verifiers import EXCLUDED, WRONG_SOMEWHERE, Corner, OnlyOnPairs, Truncated, WrongWhere, small
 from spectheory import ModelPair, Outcome, certify, instances, verifiers
 from spectheory.exact.rounded import ARITHMETICS, DoesNotRunError, certify_rounded
 from spectheory.exact.suite import RandomPairs, SuiteCase, SuiteCertificate, certify_suite, standard_suite
 from spectheory.foundation.errors import InvalidOutcomeError
 from spectheory.pairs.drafts import Iid, WithoutReplacement
-from spectheory.verification.verifier import as_verifier
+from spectheory.verification.user import as_verifier
 from user_verifiers import UserToken
 
 
@@ -24,30 +24,22 @@ def is_caught(verifier: Any, cases: list[SuiteCase]) -> bool:
     return not found.is_lossless
 
 
-@pytest.fixture
-def trusted(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Verifiers of tests are judged as the package's own: once, and not on whether they are functions."""
-    monkeypatch.setattr("spectheory.verification.verifier.is_packages_own", lambda verifier: True)
-
-
-@pytest.mark.usefixtures("trusted")
 @pytest.mark.parametrize(
     "name",
     [
         pytest.param(name, marks=pytest.mark.deep) if name.startswith("(V, L, K)") else name
-        for name in HOSTILE
+        for name in WRONG_SOMEWHERE
     ],
 )
-def test_hostile_verifiers_are_caught(name: str) -> None:
+def test_verifiers_that_are_wrong_somewhere_are_caught(name: str) -> None:
     """On the cases of their shape; the partner that is wrong nowhere passes on the smallest."""
-    where, chosen = HOSTILE[name]
+    where, chosen = WRONG_SOMEWHERE[name]
     cases = [case for case in standard_suite() if chosen(case)]
     assert is_caught(WrongWhere(name, where), cases)
     smallest = min(cases, key=lambda case: case.process.count_tuples(case.pair))
     assert not is_caught(WrongWhere("honest", lambda corner: False), [smallest])
 
 
-@pytest.mark.usefixtures("trusted")
 @pytest.mark.parametrize("name", EXCLUDED)
 def test_what_was_not_asked_is_excluded_by_words(name: str) -> None:
     where, words = EXCLUDED[name]
@@ -81,7 +73,7 @@ def test_other_requests_of_a_batch_change_nothing_in_floats(looks: Any, arithmet
     """The partner looks at nothing."""
     pair = instances.two_token(2)
     assert certify(OfTheBatch(looks), pair).is_valid
-    with pytest.raises(InvalidOutcomeError, match="other tuples of the batch"):
+    with pytest.raises(InvalidOutcomeError, match="is not a function of its inputs"):
         certify_rounded(as_verifier(OfTheBatch(looks)), pair, Iid(1), arithmetic)
     right = as_verifier(OfTheBatch(lambda paths: False))
     assert certify_rounded(right, pair, Iid(1), arithmetic).is_valid
@@ -93,7 +85,7 @@ def rare(q: float = 1e-9, p: float = 0.0) -> ModelPair:
 
 
 def test_small_batches_are_asked_in_floats() -> None:
-    """Of a pair with more tuples than are vetted: wrong for one request, right for all tuples at once."""
+    """Wrong for few requests, right for all tuples at once."""
 
     def few(corner: Corner) -> Any:
         return len(corner.paths) < 18 and corner.shape == (3, 2, 2) and corner.precision != "object"
@@ -101,7 +93,7 @@ def test_small_batches_are_asked_in_floats() -> None:
     case = SuiteCase("full", instances.random_rational(1, 3, 2, zero_probability=0), Iid(2))
     found = certify_suite(WrongWhere("few", few), [case]).counterexample
     assert found is not None
-    assert "its law changes when the same drafts come in another order" in found.in_words()
+    assert "is not a function of its inputs" in found.in_words()
 
 
 def test_torch_is_asked_without_gradients() -> None:
@@ -112,10 +104,9 @@ def test_torch_is_asked_without_gradients() -> None:
     assert not is_caught(WrongWhere("honest", lambda c: torch.is_grad_enabled()), [case])
 
 
-@pytest.mark.usefixtures("trusted")
 @pytest.mark.parametrize("exact", [pytest.param(True, marks=pytest.mark.deep), False])
 def test_rare_drafts_are_caught_whatever_is_declared(exact: bool) -> None:
-    where, chosen = HOSTILE["q below 1e-9"]
+    where, chosen = WRONG_SOMEWHERE["q below 1e-9"]
     cases = [case for case in standard_suite() if chosen(case)]
     assert is_caught(WrongWhere("rare", where, exact), cases)
     assert not is_caught(WrongWhere("honest", lambda corner: False, exact), cases[:9])
@@ -142,7 +133,6 @@ def test_float_laws_are_judged_path_by_path(verifier: Any, pair: ModelPair) -> N
     assert certify("token", pair).is_valid
 
 
-@pytest.mark.usefixtures("trusted")
 @pytest.mark.parametrize("kept", [3, pytest.param(4, marks=pytest.mark.deep)])
 def test_truncations_are_caught(kept: int) -> None:
     assert is_caught(Truncated("top", kept), [case for case in standard_suite() if small(case)])
@@ -192,7 +182,7 @@ def test_random_pairs_state_their_law_and_depend_on_their_seed_alone() -> None:
     failed = certified(WrongWhere("wrong", lambda corner: True), cases=8)
     assert failed.random is None
     assert not failed.is_lossless
-    in_floats = certify_suite(WrongWhere("float32", HOSTILE["float32"][0]), [], cases=2, seed=1)
+    in_floats = certify_suite(WrongWhere("float32", WRONG_SOMEWHERE["float32"][0]), [], cases=2, seed=1)
     assert all(verdict.is_lossless for verdict in in_floats.verdicts)
     assert not in_floats.is_lossless
     assert in_floats.random is None

@@ -42,7 +42,7 @@ from spectheory.verification.defective import defects
 from spectheory.verification.evaluator import Evaluator
 from spectheory.verification.outcome import Outcome
 from spectheory.verification.resolve import Problem
-from spectheory.verification.verifier import as_verifier
+from spectheory.verification.user import as_verifier
 from user_verifiers import UserBlock, UserToken
 from wrong_verifiers import BlockWithoutWeight
 

@@ -21,7 +21,8 @@ from spectheory.simulation import simulate
 from spectheory.simulation.first_line import first_line
 from spectheory.verification.algorithms.one_path.token import Token
 from spectheory.verification.resolve import find_verifier
-from spectheory.verification.verifier import Verifier, as_verifier
+from spectheory.verification.user import as_verifier
+from spectheory.verification.verifier import Verifier
 
 OWN = """
 from spectheory.verification.algorithms.one_path.token import Token

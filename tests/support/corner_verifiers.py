@@ -124,7 +124,7 @@ def _small(where: Callable[[Corner], Any]) -> tuple[Callable[[Corner], Any], Cal
     return where, small
 
 
-HOSTILE: dict[str, tuple[Callable[[Corner], Any], Callable[[SuiteCase], bool]]] = {
+WRONG_SOMEWHERE: dict[str, tuple[Callable[[Corner], Any], Callable[[SuiteCase], bool]]] = {
     "float64 of numpy": _small(lambda c: (c.library, c.precision) == ("numpy", "float64")),
     "float32 of numpy": _small(lambda c: (c.library, c.precision) == ("numpy", "float32")),
     "float64 of torch": _small(lambda c: (c.library, c.precision) == ("torch", "float64")),

@@ -169,22 +169,6 @@ def told(works: Callable[[Any], Any]) -> Bent:
     return each(is_told)
 
 
-class ThirdRow:
-    """A correction row is wrong from the third time on that one outcome is asked for rows."""
-
-    def outcome(self, paths: Any, target_rows: Any, draft_rows: Any) -> Outcome:
-        right, asked = Token().outcome(paths, target_rows, draft_rows), []
-
-        def correction(path_index: Any, length: Any) -> Any:
-            asked.append(length)
-            row = right.correction(path_index, length)
-            last = zeros_like(row)
-            last[:, -1] = last[:, -1] + 1
-            return row if len(asked) < 3 else last
-
-        return Outcome(right.stop_probs, correction)
-
-
 class NoBonus(Bent):
     """The token after an accepted path is the first one: the bonus row is never read."""
 
@@ -449,8 +433,6 @@ ESCAPES: dict[str, Any] = {
     "a copy that forgets": Forgetful(),
     "a copy of a part": Keeper(),
     "a single tuple at one pair": Bent(alone_at_one_pair),
-    "a batch of three": Bent(lambda p, q: len(p) == 3),
-    "the third row": ThirdRow(),
     "its own address": Itself(lambda me: partial(has_address, id(me))),
     "a function that has it": Itself(lambda me: lambda it: it is me),
     "a copy by an attribute": ByHook(lambda p, q: at_root(p) == ONE_NUMBER),

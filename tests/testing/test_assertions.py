@@ -11,7 +11,7 @@ from spectheory.exact.suite import suite_for
 from spectheory.foundation.errors import InvalidInputError, UnknownNameError
 from spectheory.testing import assert_lossless, assert_sampler_lossless
 from spectheory.verification.algorithms import verifiers
-from spectheory.verification.verifier import as_verifier
+from spectheory.verification.user import as_verifier
 
 
 def test_a_sampler() -> None:

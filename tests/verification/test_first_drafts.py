@@ -4,9 +4,7 @@ import pytest
 
 from spectheory import certify, instances, output_law
 from spectheory.foundation.errors import InvalidInputError
-from spectheory.verification.algorithms.one_path.block import Block
 from spectheory.verification.first_drafts import OnFirst
-from spectheory.verification.trust import is_packages_own
 
 
 @pytest.mark.parametrize("name", ["token", "block", "multi_round", "greedy_multipath", "spectr_gbv"])
@@ -36,12 +34,5 @@ def test_drafts_that_are_not_independent_are_refused() -> None:
         certify(OnFirst("block", 1), instances.two_token(2), drafts=PrefixTree((2, 2)))
 
 
-def test_a_published_verifier_on_its_first_drafts_is_the_packages_own() -> None:
-    """So it is not vetted; the partner holds a user's object."""
-
-    class Mine(Block):
-        pass
-
-    assert is_packages_own(OnFirst("block", 1, 2))
-    assert not is_packages_own(OnFirst(Mine(), 1, 2))
+def test_it_declares_what_the_verifier_declares() -> None:
     assert (OnFirst("spectr_gbv", 2).lossless, OnFirst("multi_round", 1).single_path) == (False, True)

@@ -9,7 +9,7 @@ from spectheory.foundation.errors import InvalidInputError, UnknownNameError
 from spectheory.pairs.drafts import Iid
 from spectheory.verification.algorithms import verifiers
 from spectheory.verification.resolve import find_verifier
-from spectheory.verification.verifier import UserVerifier
+from spectheory.verification.user import UserVerifier
 from user_verifiers import UserBlock
 
 MODULES = {

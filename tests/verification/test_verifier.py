@@ -15,7 +15,8 @@ from spectheory.verification.algorithms import verifiers
 from spectheory.verification.defective import defects
 from spectheory.verification.outcome import Outcome
 from spectheory.verification.resolve import find_verifier, resolve
-from spectheory.verification.verifier import Registry, UserVerifier, Verifier, as_verifier
+from spectheory.verification.user import UserVerifier, as_verifier
+from spectheory.verification.verifier import Registry, Verifier
 from table import Case, random_cases
 from user_verifiers import OnePath, UserToken
 
@@ -32,9 +33,8 @@ def of_one_path(chosen: int, paths: Any, target_rows: Any, draft_rows: Any) -> A
 
 @pytest.mark.parametrize("name", ["block", next(iter(defects))])
 def test_names_of_the_package_are_its_own(name: str) -> None:
-    for likeness in (name, name.title(), f"{name} *"):
-        given = type("Impostor", (UserToken,), {"name": likeness})()
-        assert certify(given, instances.two_token(1)).verifier == f"{likeness} (user-defined)"
+    given = type("Another", (UserToken,), {"name": name})()
+    assert certify(given, instances.two_token(1)).verifier == f"{name} (user-defined)"
     assert certify(name if name in verifiers else defects[name], instances.two_token(1)).verifier == name
 
 
@@ -78,12 +78,6 @@ def test_the_longest_draft_is_respected() -> None:
 @pytest.mark.parametrize(
     ("attribute", "value", "says"),
     [
-        ("name", "a: lossless on every pair", "of 1 to 80 characters, without a colon"),
-        ("name", 81 * "a", "of 1 to 80 characters, without a colon"),
-        *[
-            ("name", name, "without a colon, a space at an end and =")
-            for name in (" block", "block ", "=1", "@a")
-        ],
         ("single_path", 1, "single_path of verifier 'user_token' must be True or False, got 1"),
         ("exact", "yes", "exact of verifier"),
         ("exchangeable", None, "exchangeable of verifier"),

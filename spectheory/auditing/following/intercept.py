@@ -64,7 +64,7 @@ from spectheory.auditing.tape.decisions import (
 from spectheory.auditing.tape.races import Clock, Exponential, UndefinedDrawError
 from spectheory.foundation.errors import LONGEST_TEXT, InvalidInputError, InvalidOutcomeError, text_of
 from spectheory.foundation.exact_numbers import exact_number
-from spectheory.verification.verifier import users_line
+from spectheory.verification.user import users_line
 
 GLOBAL_SEED = 24_301
 """The seed of torch's global generator at the start of a run."""

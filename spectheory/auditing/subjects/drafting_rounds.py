@@ -28,7 +28,7 @@ from spectheory.foundation.errors import InvalidOutcomeError
 from spectheory.foundation.exact_numbers import exact_number
 from spectheory.pairs.contexts import context_number
 from spectheory.pairs.pair import ModelPair
-from spectheory.verification.verifier import users_code
+from spectheory.verification.user import users_code
 
 Model = Callable[[Sequence[int]], torch.Tensor]
 """A text -> the probabilities of its next token, [V], float32."""
@@ -161,7 +161,10 @@ class DraftingRound(Shipped):
         texts: list[list[int]] = [[] for _ in range(requests)]
         returned: list[list[Any]] = [[] for _ in texts]
         seeds: list[int] = []
-        with intercepted(tape, self.journal, generator), users_code(f"round {self.name!r}", self.sampler):
+        with (
+            intercepted(tape, self.journal, generator),
+            users_code(f"round {self.name!r}", self.sampler, may_refuse=True),
+        ):
             for tape.call in range(times):
                 if anew is not None and tape.call == times - 1:
                     texts[anew] = []

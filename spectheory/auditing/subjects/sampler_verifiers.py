@@ -31,7 +31,7 @@ from spectheory.foundation.exact_numbers import is_exact
 from spectheory.foundation.validation import check_count
 from spectheory.verification.outcome import Outcome
 from spectheory.verification.sampler_runs import RunsOnTuples, SamplerRun, numpy_copy
-from spectheory.verification.verifier import OtherArithmeticError, defined_at
+from spectheory.verification.user import OtherArithmeticError, defined_at
 
 OneTuple = Callable[[np.ndarray, np.ndarray, np.ndarray], tuple[Any, Any]]
 """(paths [K, L], target_rows [K, L+1, V], draft_rows [K, L, V]) -> stop_probs [K, L+1], rows [K, L+1, V]."""

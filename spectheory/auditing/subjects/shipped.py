@@ -8,6 +8,7 @@ import re
 import sys
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cache
@@ -50,7 +51,8 @@ from spectheory.foundation.exact_numbers import fractions_if_exact
 from spectheory.pairs.contexts import prefix_numbers, rows_along
 from spectheory.pairs.drafts import SAMPLED_PROCESSES, DraftProcess, WithoutReplacement
 from spectheory.pairs.pair import ModelPair
-from spectheory.verification.verifier import Verifier, check_name, users_code
+from spectheory.verification.user import users_code
+from spectheory.verification.verifier import Verifier
 
 T = TypeVar("T")
 Tokens = tuple[int, ...]
@@ -181,7 +183,7 @@ class Shipped(BlackBox, Verifier):
         seeds: Sequence[str] = (),
     ) -> None:
         called = name or str(getattr(function, "__name__", "sampler"))
-        super().__init__(function, check_name(called, "a sampler"), max_runs)
+        super().__init__(function, called, max_runs)
         self.signature_name, self.signature = signature, signature_called(signature)
         self.provenance = provenance or Provenance.of(function)
         self.source = f"{self.provenance.package} {self.provenance.version}".strip() or self.provenance.file  # type: ignore[misc]
@@ -304,9 +306,15 @@ class Shipped(BlackBox, Verifier):
             gave = f"it gave {_text(result)} and {_text(other)}" if other != result else "it asked for others"
             raise HiddenRandomnessError(f"{HIDDEN}: {gave} for the same numbers")
 
+    def _code(self) -> AbstractContextManager[None]:
+        return users_code(self.words, self.sampler, may_refuse=True)
+
     def calls(self, call: Call, times: int = 1) -> tuple[Tokens, ...]:
         returned, seeds = [], []
-        with intercepted(call.tape, self.journal, call.generator), users_code(self.words, self.sampler):
+        with (
+            intercepted(call.tape, self.journal, call.generator),
+            users_code(self.words, self.sampler, may_refuse=True),
+        ):
             for call.tape.call in range(times):
                 returned.append(self.signature.call(self.sampler, call))
                 seeds.append(call.generator.initial_seed())
@@ -389,7 +397,10 @@ class Shipped(BlackBox, Verifier):
         """The tokens of the last of so many calls with a batch."""
         nothing, size = np.empty((0, 0)), rows[0][1].shape[-1]
         call, seeds = Call(nothing, nothing, nothing, tape, self.journal), []
-        with intercepted(tape, self.journal, call.generator), users_code(self.words, self.sampler):
+        with (
+            intercepted(tape, self.journal, call.generator),
+            users_code(self.words, self.sampler, may_refuse=True),
+        ):
             for tape.call in range(times):
                 found = verified_batch(self.sampler, call, rows)
                 seeds.append(call.generator.initial_seed())

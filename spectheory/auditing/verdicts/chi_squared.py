@@ -12,7 +12,7 @@ from spectheory.foundation.validation import check_confidence, check_count
 from spectheory.pairs.contexts import context_number, prefix_numbers, rows_along
 from spectheory.pairs.drafts import DraftProcess, draft_process
 from spectheory.pairs.pair import ModelPair, check_pair
-from spectheory.verification.verifier import users_code
+from spectheory.verification.user import users_code
 
 SIGNIFICANCE = 0.01
 POWER = 0.99
@@ -113,7 +113,7 @@ def sampled_verdict(
         prefixes = prefix_numbers(paths, size)
         target = rows_along(pair.target, prefixes)
         draft = np.stack([rows_along(levels, path) for levels, path in zip(drafters, prefixes, strict=True)])
-        with users_code(f"sampler {box.name!r}"):
+        with users_code(f"sampler {box.name!r}", may_refuse=True):
             returned = sampler(paths, target, draft, rng)
         tokens = box.tokens(returned)
         box.credited_path(paths, tokens, size)

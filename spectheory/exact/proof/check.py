@@ -40,7 +40,8 @@ from spectheory.pairs.drafts import WithoutReplacement
 from spectheory.verification.algorithms import verifiers
 from spectheory.verification.defective import defects
 from spectheory.verification.resolve import find_verifier
-from spectheory.verification.verifier import UserVerifier, Verifier
+from spectheory.verification.user import UserVerifier
+from spectheory.verification.verifier import Verifier
 
 FORMAT = "spectheory-proof/1"
 

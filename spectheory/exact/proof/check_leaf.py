@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from copy import deepcopy
 from itertools import product
 from typing import Any, NamedTuple
 
@@ -18,7 +19,8 @@ from spectheory.exact.proof.check_numbers import (
     reject,
 )
 from spectheory.pairs.drafts import DraftProcess
-from spectheory.verification.verifier import UserVerifier, Verifier, copied
+from spectheory.verification.user import UserVerifier
+from spectheory.verification.verifier import Verifier
 
 
 class FaceRows:
@@ -156,9 +158,7 @@ def law_at_leaf(
 
 
 def _copy(verifier: Verifier) -> Verifier:
-    if isinstance(verifier, UserVerifier):
-        return UserVerifier(copied(verifier.user_object))
-    return copied(verifier)
+    return deepcopy(verifier)
 
 
 def _asked(

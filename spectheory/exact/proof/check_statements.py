@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from copy import deepcopy
 from itertools import chain, combinations, product
 from typing import Any, NamedTuple
 
@@ -14,7 +15,7 @@ from spectheory.exact.proof.verifier_code import code_digest
 from spectheory.pairs.drafts import DraftProcess, Iid, PrefixTree, WithoutReplacement
 from spectheory.pairs.drafts.trees import Tree
 from spectheory.verification.resolve import find_verifier
-from spectheory.verification.verifier import Verifier, copied
+from spectheory.verification.verifier import Verifier
 
 TREES = {"prefix_tree": PrefixTree, "without_replacement": WithoutReplacement}
 Prefix = tuple[int, ...]
@@ -98,7 +99,9 @@ class ClaimedStatement(NamedTuple):
             or (name == "completed" and verifier.modified_target_rows is None)
         ):
             reject("it states something else")
-        if any(getattr(one.bind(given), "unbound", None) for one, given in [(verifier, process), *compared]):
+        if any(
+            getattr(one.bind(given), "has_own_bind", False) for one, given in [(verifier, process), *compared]
+        ):
             reject("a verifier with a bind of its own may be another one on some pair")
         return ClaimedStatement(kind, [(verifier, process), *compared])
 
@@ -217,7 +220,7 @@ def _modified_levels(
     verifier: Verifier, num_drafts: int, rows: dict[str, list[np.ndarray]]
 ) -> list[np.ndarray]:
     """The rows of depth 0 and the modified rows of the depths below L."""
-    modify: Any = copied(verifier).modified_target_rows
+    modify: Any = deepcopy(verifier).modified_target_rows
     target, draft, found = rows["p"][0][0], rows["q"][0][0], rows["p"][:1]
     for p, q in zip(rows["p"][1:-1], rows["q"][1:], strict=True):
         changed = modify(p, q, target, draft, num_drafts)

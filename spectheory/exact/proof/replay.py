@@ -12,8 +12,9 @@ from spectheory.foundation.errors import InvalidOutcomeError
 from spectheory.foundation.exact_numbers import to_flint, to_fractions
 from spectheory.pairs.drafts import DraftProcess
 from spectheory.verification.evaluator import Evaluator
+from spectheory.verification.user import UserVerifier
 from spectheory.verification.user_checks import check_answers
-from spectheory.verification.verifier import UserVerifier, Verifier
+from spectheory.verification.verifier import Verifier
 
 
 def replay(

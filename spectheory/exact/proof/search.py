@@ -37,7 +37,7 @@ from spectheory.pairs.drafts import DraftProcess, Iid, PrefixTree, WithoutReplac
 from spectheory.pairs.pair import ModelPair
 from spectheory.verification.resolve import find_verifier
 from spectheory.verification.sampler_runs import RunsOnTuples
-from spectheory.verification.verifier import UserVerifier
+from spectheory.verification.user import UserVerifier
 
 _log = logging.getLogger(__name__)
 

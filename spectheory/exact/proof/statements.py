@@ -36,7 +36,8 @@ from spectheory.pairs.pair import ModelPair
 from spectheory.verification.evaluator import Evaluator
 from spectheory.verification.modification import modified_rows
 from spectheory.verification.resolve import Problem, find_verifier
-from spectheory.verification.verifier import UserVerifier, Verifier
+from spectheory.verification.user import UserVerifier
+from spectheory.verification.verifier import Verifier
 
 CLAIMS = {
     "lossless": "the output has the law of the target",
@@ -124,7 +125,7 @@ class Statement(NamedTuple):
                 )
         bound = [one.bind(drafts) for one, drafts in runs]
         for one in bound:
-            if isinstance(one, UserVerifier) and one.unbound is not None:
+            if isinstance(one, UserVerifier) and one.has_own_bind:
                 raise InvalidInputError(
                     f"verifier {one.name!r} has a bind of its own, which may return another one for some "
                     "pairs, and a proof speaks of all pairs; prove the verifier that it returns"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from copy import deepcopy
 from dataclasses import replace
 from operator import mul
 from typing import Any, NamedTuple
@@ -16,14 +17,13 @@ from spectheory.foundation.errors import InvalidOutcomeError
 from spectheory.pairs.contexts import Context, numbered_context
 from spectheory.pairs.drafts import DraftProcess
 from spectheory.verification.evaluator import Evaluator
-from spectheory.verification.verifier import UserVerifier, Verifier, copied
+from spectheory.verification.user import UserVerifier
+from spectheory.verification.verifier import Verifier
 
 
 def fresh(verifier: Verifier) -> Verifier:
     """A copy that has seen no call."""
-    if isinstance(verifier, UserVerifier):
-        return UserVerifier(copied(verifier.user_object))
-    return copied(verifier)
+    return deepcopy(verifier)
 
 
 class Stops(NamedTuple):

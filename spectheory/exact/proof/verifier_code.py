@@ -11,7 +11,8 @@ from types import FunctionType
 from typing import Any
 
 from spectheory.pairs.drafts import DraftProcess
-from spectheory.verification.verifier import UserVerifier, Verifier
+from spectheory.verification.user import UserVerifier
+from spectheory.verification.verifier import Verifier
 
 
 def code_digest(*subjects: Verifier | DraftProcess) -> str:

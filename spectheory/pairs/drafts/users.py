@@ -4,16 +4,13 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterator
-from copy import deepcopy
-from dataclasses import fields, is_dataclass
-from fractions import Fraction
+from contextlib import redirect_stdout
 from typing import Any
 
 import numpy as np
 
-from spectheory.foundation.beside import printed_beside
 from spectheory.foundation.errors import InvalidInputError
-from spectheory.foundation.exact_numbers import SUM_TOLERANCE, float_tolerance, is_exact, to_fraction
+from spectheory.foundation.exact_numbers import SUM_TOLERANCE, float_tolerance, is_exact, to_fractions
 from spectheory.foundation.validation import check_num_drafts
 from spectheory.pairs.contexts import count_nodes
 from spectheory.pairs.drafts.process import ALL_PROCESSES, COUNTED_AT_ONCE, DraftProcess, DraftTuples
@@ -24,9 +21,6 @@ PACKAGE = __name__.rpartition(".")[0]
 
 class UserProcess(DraftProcess):
     """The law that a user's process lists: listed once for a pair, checked, and kept.
-
-    The process is given a copy of the pair, and what it lists is copied.  So it cannot reach what judges a
-    verifier, or list another law later.
 
     Args:
         process: the user's object.
@@ -40,9 +34,9 @@ class UserProcess(DraftProcess):
         self.user_object = process
         self.name = type(process).__name__  # type: ignore[misc]
         name = self._asked("name", lambda: getattr(process, "name", self.name))
-        if not isinstance(name, str) or not str.isprintable(name):
+        if not isinstance(name, str) or not name.isprintable():
             raise InvalidInputError(f"name of {self.name} must be a printable text, got {name!r}")
-        self.name = str.__str__(name)  # type: ignore[misc]
+        self.name = name  # type: ignore[misc]
         if self.name in ALL_PROCESSES:
             raise InvalidInputError(
                 f"{type(process).__name__} has the name of the process {self.name!r} of this package, "
@@ -61,7 +55,7 @@ class UserProcess(DraftProcess):
     def tuples(self, pair: ModelPair, size: int, as_multisets: bool = False) -> Iterator[DraftTuples]:
         leaves, probs = self._of(pair)
         for start in range(0, len(probs), size):
-            yield DraftTuples(leaves[start : start + size].copy(), probs[start : start + size].copy())
+            yield DraftTuples(leaves[start : start + size], probs[start : start + size])
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, UserProcess) and other.user_object is self.user_object
@@ -75,15 +69,14 @@ class UserProcess(DraftProcess):
 
     def _checked(self, pair: ModelPair) -> DraftTuples:
         def listed() -> DraftTuples:
-            given = deepcopy(pair)
-            self.user_object.check(given)
+            self.user_object.check(pair)
             chunks = [
                 (np.array(leaves), np.array(probs))
-                for leaves, probs in self.user_object.tuples(given, COUNTED_AT_ONCE)
+                for leaves, probs in self.user_object.tuples(pair, COUNTED_AT_ONCE)
             ]
             leaves, probs = map(np.concatenate, zip(*chunks, strict=True))
             exact = is_exact(probs) and probs.ndim == 1
-            return DraftTuples(leaves, np.array(list(map(_exact, probs))) if exact else probs)
+            return DraftTuples(leaves, to_fractions(probs) if exact else probs)
 
         leaves, probs = self._asked("tuples", listed)
         nodes, most = count_nodes(pair.vocab_size, pair.draft_length), pair.vocab_size**pair.draft_length
@@ -104,21 +97,21 @@ class UserProcess(DraftProcess):
         return DraftTuples(leaves, probs)
 
     def drafter(self, pair: ModelPair, path_index: int) -> ModelPair:
-        found = self._asked("drafter", lambda: self.user_object.drafter(deepcopy(pair), path_index))
+        found = self._asked("drafter", lambda: self.user_object.drafter(pair, path_index))
         same = isinstance(found, ModelPair) and (found.vocab_size, found.draft_length, found.is_exact) == (
             pair.vocab_size, pair.draft_length, pair.is_exact,
         )  # fmt: skip
         if not same:
             raise self._refused(f"the drafter {found!r}", f"a pair of the shape and arithmetic of {pair!r}")
-        return deepcopy(found)
+        return found
 
     def _asked(self, method: str, ask: Callable[[], Any]) -> Any:
         try:
-            with printed_beside():
+            with redirect_stdout(sys.stderr):
                 return ask()
-        except (InvalidInputError, KeyboardInterrupt):
+        except InvalidInputError:
             raise
-        except BaseException as error:  # sys.exit too, which would pass for a verdict
+        except Exception as error:
             raise InvalidInputError(
                 f"{method} of draft process {self.name!r} failed: {type(error).__name__}: {error}"
             ) from error
@@ -127,17 +120,6 @@ class UserProcess(DraftProcess):
         return InvalidInputError(f"draft process {self.name!r} lists {found}; expected {expected}")
 
 
-def _exact(number: Any) -> Fraction:
-    value = to_fraction(number)
-    return Fraction(value.numerator, value.denominator)  # not of a class that a user wrote
-
-
 def is_of_the_package(process: DraftProcess) -> bool:
-    """Whether a process is an object of a class of the package, with its fields and nothing else."""
-    kind = type(process)
-    if not kind.__module__.startswith(PACKAGE):
-        return False
-    if getattr(sys.modules.get(kind.__module__), kind.__name__, None) is not kind:
-        return False
-    names = {field.name for field in fields(process)} if is_dataclass(process) else set(vars(process))
-    return set(vars(process)) <= names
+    """Whether a process is of a class of the package."""
+    return type(process).__module__.startswith(PACKAGE)

@@ -23,7 +23,8 @@ from spectheory.pairs.contexts import count_orders, first_path_with_prefix, pref
 from spectheory.pairs.drafts import DraftProcess
 from spectheory.pairs.pair import ModelPair
 from spectheory.verification.outcome import Outcome
-from spectheory.verification.verifier import Verifier, as_verifier
+from spectheory.verification.user import as_verifier
+from spectheory.verification.verifier import Verifier
 
 MAX_LAST_TOKENS = 20_000
 """The most tuples of last tokens that are enumerated behind one tuple of drafts."""

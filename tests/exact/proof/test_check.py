@@ -35,7 +35,7 @@ from spectheory.pairs.drafts import Iid, PrefixTree
 from spectheory.verification.algorithms.one_path.block import Block
 from spectheory.verification.outcome import Outcome
 from spectheory.verification.resolve import find_verifier
-from spectheory.verification.verifier import as_verifier
+from spectheory.verification.user import as_verifier
 
 Document = dict[str, Any]
 

@@ -137,12 +137,6 @@ def test_partner_they_are_wrong(name: str) -> None:
     assert not is_right
 
 
-def test_a_batch_of_three_is_seen_where_three_is_all() -> None:
-    """With decisions postponed there is one run for all pairs, of which some have three tuples only."""
-    with pytest.raises(InvalidOutcomeError, match=r"on the drafts \[0\] alone|not a function of its inputs"):
-        prove(ESCAPES["a batch of three"], 2, 2)
-
-
 def test_partner_the_frame_of_these_verifiers_is_proved() -> None:
     assert prove(type(WRONG_SOMEWHERE["at a tie"][0])(lambda p, q: False), 2, 1).verdict == "proved"
 
