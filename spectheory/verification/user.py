@@ -314,8 +314,10 @@ def users_code(
         InvalidInputError: the code raised it and may refuse, or the package did.
     """
     try:
-        with redirect_stdout(sys.stderr), gradients_off():
+        with redirect_stdout(sys.stderr) as stream, gradients_off():
             yield
+            if sys.stdout is not stream:  # a stream over the buffer of stderr closes it when it is forgotten
+                _STREAMS.append(sys.stdout)
     except InvalidInputError as error:
         place = users_line(error)
         if may_refuse or not place:
@@ -327,6 +329,10 @@ def users_code(
         raise (NotJudgedError if may_refuse else InvalidOutcomeError)(
             f"{what} failed: {type(error).__name__}{said and ': '}{said}{place}"
         ) from error
+
+
+_STREAMS: list[Any] = []
+"""Streams that user code put in place of ``sys.stdout``."""
 
 
 def gradients_off() -> AbstractContextManager[Any]:

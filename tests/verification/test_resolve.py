@@ -1,5 +1,6 @@
 """A question settled once: which verifier is meant, made once, bound once; and names that name none."""
 
+import sys
 from pathlib import Path
 
 import pytest
@@ -100,6 +101,7 @@ def test_a_module_with_the_name_of_a_library(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """In the current directory it is hidden by the library, or hides it; elsewhere the library is meant."""
+    monkeypatch.setattr("sys.path", list(sys.path))  # where the current folder is put
     monkeypatch.chdir(tmp_path)
     top = name.partition(".")[0]
     with pytest.raises(UnknownNameError, match="no attribute of module"):

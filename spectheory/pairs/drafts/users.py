@@ -111,7 +111,7 @@ class UserProcess(DraftProcess):
                 return ask()
         except InvalidInputError:
             raise
-        except Exception as error:
+        except (Exception, SystemExit) as error:  # an exit would pass for a verdict
             raise InvalidInputError(
                 f"{method} of draft process {self.name!r} failed: {type(error).__name__}: {error}"
             ) from error

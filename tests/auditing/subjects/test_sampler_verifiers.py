@@ -91,23 +91,6 @@ def test_black_boxes_pass_or_fail_the_suite() -> None:
         assert_lossless(black_box(forgets_the_residual), small)
 
 
-def by_the_kind_of_its_generator(paths: Any, target_rows: Any, draft_rows: Any, generator: Any) -> list[int]:
-    """Wrong on language models alone, where it is run with numpy's generator."""
-    if isinstance(generator, np.random.Generator):
-        return [0]
-    return token_sampler(paths, target_rows, draft_rows, generator)
-
-
-def test_a_headline_says_what_is_believed_of_a_sampler() -> None:
-    """The law is followed with another generator; of a verifier with a law nothing is believed."""
-    pair = instances.two_token(1)
-    found = certify(black_box(by_the_kind_of_its_generator), pair, with_optimum=False)
-    assert (
-        "taken at its word: that the sampler does not ask of what kind its generator is" in found.headline()
-    )
-    assert "at its word" not in certify("token", pair, with_optimum=False).headline()
-
-
 def test_per_sample_is_the_loop_it_replaces() -> None:
     """A function of one tuple of drafts against the batched verifier."""
 

@@ -14,7 +14,6 @@ from spectheory.auditing.subjects.shipped import Shipped
 from spectheory.auditing.subjects.specimens import batch_token_verification, token_verification
 from spectheory.auditing.subjects.tree_specimens import reject_children
 from spectheory.auditing.verdicts.audit_certificate import DEFECT, NOT_DECIDED
-from spectheory.foundation.errors import InvalidInputError
 
 PAIRS = {"thirds": instances.two_token(1)}
 SEED = "contract: it gives its generator the same seed in every call"
@@ -262,15 +261,6 @@ class Liar(int):
 def test_a_number_that_is_equal_to_all_is_none() -> None:
     found = audit(posterior(0, Liar(5)), PAIRS, signature="evaluate_posterior", num_drafts=1)
     assert found.verdict == DEFECT
-
-
-def test_a_name_is_no_verdict() -> None:
-    def sampler(*given: Any) -> Any:
-        return token_verification(*given)
-
-    sampler.__name__ = "a: lossless on every pair"
-    with pytest.raises(InvalidInputError, match="the name of a sampler must be printable"):
-        audit(sampler, PAIRS, num_drafts=1)
 
 
 def test_a_batch_whose_first_run_is_invalid_is_a_defect() -> None:

@@ -1,6 +1,5 @@
 """Deterministic drafts: their trees by brute force, what reaches a verifier, and a process of one's own."""
 
-from dataclasses import replace
 from fractions import Fraction
 from functools import partial
 from typing import Any
@@ -238,17 +237,14 @@ def test_a_process_of_ones_own() -> None:
 
 
 def test_a_users_process_cannot_pass_for_one_of_the_package() -> None:
-    """By its name, as a subclass, or by an attribute: a right verifier would be blamed for other drafts."""
+    """By its name, as a subclass: a right verifier would be blamed for other drafts."""
 
     class Correlated(Iid):
         def tuples(self, pair: ModelPair, size: int, as_multisets: bool = False) -> Any:
             yield DraftTuples(np.array([[0, 0], [1, 1]]), np.array([Fraction(1, 2)] * 2))
 
-    changed = Iid(2)
-    object.__setattr__(changed, "tuples", Correlated(2).tuples)
-    for process in (Correlated(2), changed):
-        with pytest.raises(InvalidInputError, match="has the name of the process 'iid'"):
-            certify("multi_round", instances.two_token(1), process)
+    with pytest.raises(InvalidInputError, match="has the name of the process 'iid'"):
+        certify("multi_round", instances.two_token(1), Correlated(2))
     assert certify("multi_round", instances.two_token(1), Iid(2)).is_valid
 
 
@@ -270,12 +266,8 @@ def test_a_process_that_is_no_process_is_refused() -> None:
     class Uncounted(Listed):
         num_drafts = property(lambda self: 1 // 0)
 
-    class Iid(str):
-        def __hash__(self) -> int:
-            return 1
-
     class Disguised(Listed):
-        name = Iid("iid")
+        name = "iid"
 
     class Numbered(Listed):
         name = 5
@@ -305,28 +297,6 @@ def test_rows_behind_the_end_of_a_path_say_nothing() -> None:
         for depth in range(lengths + 1):
             number = shown.prefixes[0, path, depth]
             assert (shown.target_rows[0, path, depth] == pair.numbers.target[depth][number]).all()
-
-
-def test_a_users_process_shares_nothing_with_what_judges() -> None:
-    """It writes into the pair that it is given, and would list another law the second time."""
-
-    class Hostile(Listed):
-        name = "hostile"
-
-        def tuples(self, pair: ModelPair, size: int, as_multisets: bool = False) -> Any:
-            for level in (*pair.target, *pair.draft):
-                level.flags.writeable = True
-                level[:] = Fraction(1, 2)
-            yield from super().tuples(pair, size)
-            self._tuples = {(0, 0): Fraction(1)}
-
-    given = replace(instances.two_token(1), context_free=False)  # whose levels can be unlocked
-    pair, law = given, {(0, 1): Fraction(1, 2), (1, 1): Fraction(1, 2)}
-    hostile, honest = Hostile(dict(law)), Listed(law)
-    assert optimum(pair, honest).value == optimum(pair, Hostile(dict(law))).value
-    found = certify("naive_sampling", pair, hostile)
-    assert found.block_efficiency == certify("naive_sampling", pair, honest).block_efficiency
-    assert pair == instances.two_token(1)
 
 
 def test_language_models_refuse_a_users_process() -> None:
