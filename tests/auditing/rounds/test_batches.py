@@ -363,6 +363,7 @@ def test_a_request_without_an_answer() -> None:
     assert text.endswith("returned the tokens of 1 request, expected 2")
 
 
+@pytest.mark.deep
 def test_the_headline_names_the_batches() -> None:
     found = audit(batch_token_verification, {"two": instances.two_token(1)}, signature="batch")
     assert found.headline() == (
@@ -409,10 +410,8 @@ def stacked_paths(requests: Any, generator: Any) -> Any:
     return [recursive_rejection(*each, generator) for each in zip(*parts, strict=True)]
 
 
-@pytest.mark.parametrize(
-    ("sampler", "signature"),
-    [(stacked, "batch"), pytest.param(stacked_paths, "path_batch", marks=pytest.mark.deep)],
-)
+@pytest.mark.deep
+@pytest.mark.parametrize(("sampler", "signature"), [(stacked, "batch"), (stacked_paths, "path_batch")])
 def test_a_sampler_of_one_shape_is_judged_on_batches_of_one_shape(sampler: Any, signature: str) -> None:
     """It fails on all others, which the journal says; a partner that fails on some of them is wrong."""
     shipped = Shipped(sampler, signature, mixes=[kind for kind in KINDS[signature] if kind != "padded"][:2])
@@ -460,7 +459,7 @@ def unpacks(rows: Any, generator: Any, greedy: Callable[[Any], list[int]]) -> An
     return found
 
 
-@pytest.mark.parametrize("is_right", [False, True])
+@pytest.mark.parametrize("is_right", [False, pytest.param(True, marks=pytest.mark.deep)])
 def test_a_sampler_that_unpacks_its_rows_is_asked_about_greedy_requests(is_right: bool) -> None:
     def likeliest(row: Any) -> list[int]:
         best, drafted = row.target_probs.argmax(-1).tolist(), row.draft_tokens.tolist()
@@ -486,6 +485,7 @@ def third_like_second(requests: Any, generator: Any, shares: bool = True) -> Any
     return found
 
 
+@pytest.mark.deep
 def test_third_requests_of_several_paths_are_followed_together_with_others() -> None:
     for shares in (True, False):
         sampler = Shipped(partial(third_like_second, shares=shares), "path_batch", "third", mixes=())

@@ -150,7 +150,8 @@ def one_coin_for_all(number: int, length: int) -> Callable[..., Any]:
 
 
 @pytest.mark.parametrize(
-    ("number", "length", "finds"), [(3, 1, True), (2, 2, True), (2, 1, True), (4, 1, False)]
+    ("number", "length", "finds"),
+    [pytest.param(3, 1, True, marks=pytest.mark.deep), (2, 2, True), (2, 1, True), (4, 1, False)],
 )
 def test_requests_that_share_the_coin_of_a_later_draft(number: int, length: int, finds: bool) -> None:
     """The partner shares that of a fourth draft, which no request has."""
@@ -203,7 +204,15 @@ def greedily(row: Row, wrong: str) -> list[int]:
 
 
 @pytest.mark.parametrize(
-    "wrong", ["takes the first", "takes the only one", "the row before", "samples three", "half", "fills"]
+    "wrong",
+    [
+        pytest.param("takes the first", marks=pytest.mark.deep),
+        "takes the only one",
+        "the row before",
+        "samples three",
+        "half",
+        "fills",
+    ],
 )
 def test_requests_in_batches_that_are_greedy_or_rounded(wrong: str) -> None:
     """The partner is token verification, in the tests of batches."""

@@ -4,6 +4,7 @@ from fractions import Fraction
 from typing import Any
 
 import numpy as np
+import pytest
 import torch
 
 from spectheory import audit, certify, instances
@@ -132,6 +133,7 @@ def draws_everything(paths: Any, target: Any, draft: Any, generator: Any) -> lis
     return [*paths[0].tolist(), drawn[-1]]
 
 
+@pytest.mark.deep
 def test_the_scope_says_where_the_law_of_two_calls_is_not_known() -> None:
     """The partner has few branches."""
     for sampler, is_open in ((draws_everything, True), (token_verification, False)):

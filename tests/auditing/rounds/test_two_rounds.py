@@ -112,6 +112,7 @@ def of_one_text(texts: Sequence[Sequence[int]], *arguments: Any) -> Any:
     return [speculative_round(texts[0], *arguments) for _ in texts]
 
 
+@pytest.mark.deep
 def test_an_audit_follows_texts_that_can_be_told_apart() -> None:
     """The first of these pairs has the same rows behind every text, and as many decisions."""
     texts = {"thirds": instances.two_token(2), "random dyadic, 2 tokens": random_dyadic(1, 2, 2)}

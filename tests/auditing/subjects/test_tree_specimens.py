@@ -34,8 +34,8 @@ def several(name: str) -> dict[str, Any]:
     return {"num_drafts": (1, 2)}
 
 
-QUICK = ("evaluate_posterior", "typical_acceptance")
-"""Independent paths, a tree, and a relaxation; the others take twice as long."""
+QUICK = ("typical_acceptance",)
+"""A tree with a relaxation; the others take twice as long."""
 
 
 @pytest.mark.parametrize(

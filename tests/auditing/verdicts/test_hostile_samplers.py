@@ -138,7 +138,7 @@ def empties_its_rows(rows: Any, generator: Any) -> Any:
             "after a batch (equal lengths) the tokens of the next one have another law",
         ),
         (in_one_buffer, "has no valid output"),
-        (empties_its_rows, "its argument rows is changed in place"),
+        pytest.param(empties_its_rows, "its argument rows is changed in place", marks=pytest.mark.deep),
     ],
 )
 def test_batches_are_looked_at_whole_and_twice(sampler: Any, said: str) -> None:
