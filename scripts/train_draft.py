@@ -401,7 +401,7 @@ out of the training, with the target in bfloat16:
 | texts | agreement |
 |---|---|
 {accepted}
-By domain and position of the drafted token behind prompts of other kinds: `spectheory study`.
+By domain and position of the drafted token behind prompts of other kinds: `python benchmarks/study.py`.
 
 **Limits.** Trained on texts of {record["window"]} tokens at temperature 1. No token outside of the kept ones is ever drafted. It is an
 instrument for measuring verifiers, not a language model to be used alone.

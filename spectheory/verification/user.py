@@ -208,9 +208,8 @@ class UserVerifier(Verifier):
             return kind(f"verifier {self.name!r} returned {what} {found}; expected {expected}{place}")
 
         if type(array) is not type(like):
-            kind = OtherArithmeticError if is_torch_array(array) or is_exact(array) else InvalidOutcomeError
-            if type(array) is np.ndarray:
-                kind = OtherArithmeticError
+            is_known = type(array) is np.ndarray or is_torch_array(array)
+            kind = OtherArithmeticError if is_known else InvalidOutcomeError
             expected = f"{type(like).__name__}, the kind of array that it was given"
             raise refused(f"as {type(array).__name__}", expected, kind)
         if getattr(array, "layout", None) != getattr(like, "layout", None) or array.device != like.device:

@@ -28,7 +28,7 @@ from spectheory.verification.verifier import Verifier
 SAMPLED_TUPLES = 32
 """Faults show on any few tuples; so many cost less than the law of most pairs."""
 REPEATS = 2
-"""With the batches of other sizes that are compared, a coin of every call shows but once in 64 verifiers."""
+"""With the five other calls that are compared, a fair coin of every call falls alike once in 128 times."""
 BESIDE_OTHERS = 8
 """So many tuples are asked about beside the same drafts of another model."""
 ROUNDING = 64

@@ -24,10 +24,11 @@ from spectheory.foundation.documents import count_text
 TOLERANCE = Fraction(1, 10**6)
 """A total variation that rounding can cause: tensors of other shapes are summed in another order."""
 MOST_OUTCOMES, MOST_BESIDE_CERTAIN = 200, 20
-"""The most outputs of three requests or four that are followed; fewer where a neighbour should be certain.
+"""The most outputs of three requests or four of a relaxation; fewer where a neighbour should be certain.
 
-The four requests of the battery whose joint law is followed have 135, those with one random request 12.
-Where a relaxation leaves no neighbour certain, as rates that do not depend on rows do, all are random.
+Without one the four requests of the battery whose joint law is followed have 135, and one random request 7
+beside certain ones, 9 of several paths.  A relaxation may leave no neighbour certain, as rates that do not
+depend on rows do; then all requests are random, and four have thousands.
 """
 
 
@@ -107,8 +108,8 @@ class _Judge:
         return self._alone[key]
 
     def has_many_outcomes(self, rows: Sequence[Any]) -> bool:
-        """Whether three requests or more have so many outputs together that they are left out."""
-        if len(rows) < 3:
+        """Whether three requests or more of a relaxation have so many outputs that they are left out."""
+        if self.sampler.relaxation is None or len(rows) < 3:
             return False
         is_beside_certain = any(bool((row[1].amax(-1) == 1).all()) for row in rows)
         most = MOST_BESIDE_CERTAIN if is_beside_certain else MOST_OUTCOMES

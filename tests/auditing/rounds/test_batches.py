@@ -323,7 +323,7 @@ def at_rates(rows: Any, generator: Any) -> Any:
 @pytest.mark.deep
 def test_batches_in_which_nobody_is_certain_are_left_out_and_the_scope_says_it() -> None:
     for function, count in ((at_rates, 1), (batch_token_verification, 0)):
-        sampler = Shipped(function, "batch", mixes=())
+        sampler = Shipped(function, "batch", mixes=(), relaxation=synthetic_acceptance((Fraction(1, 2),) * 3))
         audit_batches(sampler)
         assert sum("too many outputs together" in text for text in sampler.journal.refused) == count
         assert not sampler.journal.findings
@@ -332,8 +332,13 @@ def test_batches_in_which_nobody_is_certain_are_left_out_and_the_scope_says_it()
 def test_batches_in_which_nobody_is_certain_are_of_few_requests() -> None:
     """A neighbour whose target is certain gets one text, unless the sampler accepts at rates of its own."""
     certain = FIRST._replace(target_probs=torch.eye(3)[[0, 1, 0]])
-    for function, has_many in ((at_rates, True), (batch_token_verification, False)):
-        judge = _Judge(Shipped(function, "batch"))
+    stated = synthetic_acceptance((Fraction(1, 2),) * 3)
+    for function, relaxation, has_many in (
+        (at_rates, stated, True),
+        (at_rates, None, False),  # which is wrong alone already
+        (batch_token_verification, stated, False),
+    ):
+        judge = _Judge(Shipped(function, "batch", relaxation=relaxation))
         assert judge.has_many_outcomes((FIRST, certain, certain)) is has_many
         assert not judge.has_many_outcomes((FIRST, certain))
 
