@@ -119,7 +119,11 @@ def prove(
         judged = _judged(verifier, statement)
         said = f"the pair is in {out}; spectheory certify {out} --verifier {judged} confirms it"
     elif out is not None and found.tree is not None:
-        said = f"the proof is in {out}, {found.save(out)} bytes; spectheory prove --check {out} checks it"
+        own = f" {verifier}" if ":" in str(verifier) else ""  # what is not the package's is named again
+        own += f" --statement {statement}" if statement.count(":") > 1 else ""
+        said = (
+            f"the proof is in {out}, {found.save(out)} bytes; spectheory prove --check {out}{own} checks it"
+        )
     elif out is not None:
         said = (
             f"the search is in {out}, {found.save(out)} bytes; the same command with --resume {out} goes on"

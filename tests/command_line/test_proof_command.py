@@ -99,11 +99,13 @@ def test_a_check_imports_only_what_the_command_line_names(
     (tmp_path / "own_code.py").write_text(OWN_VERIFIER, encoding="utf-8")
     monkeypatch.delitem(sys.modules, "own_code", raising=False)
     path, name = str(tmp_path / "proof"), "own_code:FirstToken"
-    run_json(capsys, "prove", name, *SHAPE, "--out", path)
+    assert main(["prove", name, *SHAPE, "--out", path]) == 0
+    assert f"spectheory prove --check {path} {name} checks it" in " ".join(capsys.readouterr().err.split())
     assert "name a verifier of your own after the file" in run_error(capsys, "prove", "--check", path)
     assert run_json(capsys, "prove", "--check", path, name)["verdict"] == "proved"
     statement = f"at_least:{name}"
-    run_json(capsys, "prove", "block", *SHAPE, "--statement", statement, "--out", path)
+    assert main(["prove", "block", *SHAPE, "--statement", statement, "--out", path]) == 0
+    assert f"{path} --statement {statement} checks it" in " ".join(capsys.readouterr().err.split())
     monkeypatch.delitem(sys.modules, "own_code")
     assert f"add --statement {statement}" in run_error(capsys, "prove", "--check", path)
     assert "own_code" not in sys.modules
