@@ -1,7 +1,8 @@
 """Tokens per call of the target over whole texts of the bundled pair, the analogue of greedy2026 Table 1.
 
 Verifiers by number of drafts, each with a 95 % interval clustered by prompt, Rao-Blackwell and counted, and
-the ratio of their variances.  ``spectheory simulate --tokens 64 --batch-size 32`` prints the same estimates.
+the ratio of their variances.  ``spectheory simulate --max-new-tokens 64 --batch-size 32`` prints the same
+estimates.
 
     PYTHONPATH=. python benchmarks/whole_texts.py
 

@@ -1,6 +1,6 @@
 """Stop ``simulate --checkpoint`` at random moments, start it again each time, and compare what it prints.
 
-    python scripts/kill_and_resume.py --moments 30 --signals KILL,INT -- --target TARGET --draft DRAFT
+    python scripts/kill_and_resume.py --moments 30 --signals KILL,INT -- TARGET DRAFT
 
 What follows ``--`` are arguments of ``spectheory simulate``.  The run is first made without a stop.  Then it
 is stopped again and again, each time at a moment drawn uniformly from the time of the whole run and by the

@@ -51,7 +51,12 @@ def test_weights_beside_a_model_do_not_run(tmp_path: Path, capsys: pytest.Captur
     (target / "model.safetensors").unlink()
     torch.save(weights, target / "pytorch_model.bin")
     capsys.readouterr()
-    asked = ["--target", str(target), "--draft", str(draft), "--prompt", "import os", "--device", "cpu"]
+    asked = [
+        str(target),
+        str(draft),
+        "--prompt",
+        "import os",
+    ]
     assert "could not be loaded" in run_error(capsys, "restrict", *asked)
     assert not sprung.exists()
     torch.load(target / "pytorch_model.bin", weights_only=False)
@@ -71,9 +76,7 @@ def test_code_beside_a_model_does_not_run(tmp_path: Path, capsys: pytest.Capture
         main(
             [
                 "restrict",
-                "--target",
                 str(target),
-                "--draft",
                 str(draft),
                 "--prompt",
                 "import os",

@@ -15,7 +15,7 @@ from spectheory.foundation.errors import (
     NotJudgedError,
 )
 from spectheory.foundation.exact_numbers import Number, float_tolerance
-from spectheory.foundation.results import Result, Templates
+from spectheory.foundation.results import LOSSLESS, NOT_LOSSLESS, Result, Templates
 from spectheory.foundation.scope import Scope
 from spectheory.optima.context_free.merged_weights import ContextFreeOptimum
 from spectheory.optima.interval.interval import OptimumInterval
@@ -141,6 +141,20 @@ class Certificate(Result):
         "gap to the optimum": "{gap_float:.6f}",
         "total variation": "{total_variation:short}",
     }
+    answers: ClassVar[tuple[str, ...]] = ("counterexample", "gap to the optimum")
+    fine_print: ClassVar[tuple[str, ...]] = (
+        "tolerance", "assumed", "rows of the pair", "law of the first token",
+    )  # fmt: skip
+
+    @property
+    def verdict(self) -> str:
+        """``"lossless"`` or ``"not lossless"``."""
+        return LOSSLESS if self.is_valid else NOT_LOSSLESS
+
+    @property
+    def basis(self) -> str:
+        """The numbers that the verdict rests on: ``"rationals"``, ``"float64"``, or those of a rerun."""
+        return basis_of(self.arithmetic)
 
     @property
     def vocab_size(self) -> int:
@@ -158,12 +172,18 @@ class Certificate(Result):
         return None if self.best is None else self.best.value
 
     @property
-    def gap_float(self) -> float | None:
+    def gap(self) -> Number | None:
         """Optimum minus block efficiency, in tokens per target call; at most this much for an interval."""
         if self.best is None:
             return None
         optimum = self.best.upper if isinstance(self.best, OptimumInterval) else self.best.value
-        return float(optimum - self.block_efficiency)
+        gap: Number = optimum - self.block_efficiency
+        return gap
+
+    @property
+    def gap_float(self) -> float | None:
+        """The gap as a float."""
+        return None if self.gap is None else float(self.gap)
 
     @property
     def is_valid(self) -> bool:
@@ -172,6 +192,13 @@ class Certificate(Result):
 
     def __bool__(self) -> bool:
         return self.is_valid
+
+    def judgement(self) -> tuple[str, str]:
+        drafts = "" if self.draft_process == "iid" else f" with {self.draft_process} drafts"
+        shape = self.vocab_size, self.draft_length, self.num_drafts
+        off = "" if self.is_valid else f", total variation {decimal_text(self.total_variation)}"
+        about = f"{self.verifier} on this pair{drafts}, (V, L, K) = {shape}{off}"
+        return f"{self.verdict} ({self.basis})", about
 
     def headline(self) -> str:
         off = decimal_text(self.total_variation)
@@ -248,6 +275,9 @@ class Certificate(Result):
         best = {} if self.best is None else self.best.to_document()
         return {
             "verifier": self.verifier,
+            "verdict": self.verdict,
+            "basis": self.basis,
+            "lossless": self.is_valid,
             "vocab_size": self.vocab_size,
             "draft_length": self.draft_length,
             "num_drafts": self.num_drafts,
@@ -263,6 +293,7 @@ class Certificate(Result):
             "optimum_lower": best.get("lower"),
             "optimum_upper": best.get("upper"),
             "optimum_note": self.optimum_note,
+            "gap": None if self.gap is None else to_json(self.gap),
             "gap_float": self.gap_float,
             "first_token_law": {
                 name: to_json(value) for name, value in zip(self.vocab, self.first_token_law, strict=True)
@@ -306,6 +337,17 @@ class FailedCertificate(Result):
         "counterexample": "{in_words}",
     }
     columns: ClassVar[Templates] = Certificate.columns
+    answers: ClassVar[tuple[str, ...]] = ("counterexample",)
+    verdict: ClassVar[str] = NOT_LOSSLESS
+    gap: ClassVar[None] = None
+
+    @property
+    def basis(self) -> str:
+        return basis_of(self.arithmetic)
+
+    def judgement(self) -> tuple[str, str]:
+        shape = len(self.vocab), self.draft_length, self.num_drafts
+        return f"{self.verdict} ({self.basis})", f"{self.verifier} fails on this pair, (V, L, K) = {shape}"
 
     def __bool__(self) -> bool:
         return False
@@ -329,6 +371,9 @@ class FailedCertificate(Result):
         """The fields of ``Certificate.to_document``; null what there is no number for."""
         return {
             "verifier": self.verifier,
+            "verdict": self.verdict,
+            "basis": self.basis,
+            "lossless": False,
             "vocab_size": len(self.vocab),
             "draft_length": self.draft_length,
             "num_drafts": self.num_drafts,
@@ -345,6 +390,7 @@ class FailedCertificate(Result):
             "optimum_lower": None,
             "optimum_upper": None,
             "optimum_note": "not asked for",
+            "gap": None,
             "gap_float": None,
             "first_token_law": {},
             "worst_path": None,
@@ -353,6 +399,11 @@ class FailedCertificate(Result):
             "failure": {"error": self.error, "drafts": to_json(self.drafts)},
             "scope": self.scope.to_document(),
         }
+
+
+def basis_of(arithmetic: str) -> str:
+    """The basis of a verdict from a law in that arithmetic."""
+    return "rationals" if arithmetic == "exact" else arithmetic
 
 
 def judge(

@@ -19,7 +19,7 @@ from spectheory.foundation.documents import both, count_text
 from spectheory.foundation.errors import EnumerationTooLargeError, InvalidInputError
 from spectheory.foundation.exact_numbers import Number, float_tolerance
 from spectheory.foundation.results import Result, Table, Templates, no_verdict
-from spectheory.foundation.settings import Progress, Settings, setting, shows_settings
+from spectheory.foundation.settings import Progress, Settings, shows_settings
 from spectheory.foundation.validation import check_confidence, check_count, check_draft_length
 from spectheory.optima.interval.interval import OptimumInterval
 from spectheory.optima.pair_optimum import optimum
@@ -88,7 +88,7 @@ class Choice:
 
     Attributes:
         verifier: its name; None for an acceptance profile, which is that of a verifier already.
-        drafts: the process as ``--tree`` takes it, or ``iid:K``.
+        drafts: the process as ``--drafts`` takes it.
         num_drafts, draft_length: K and L.
         target_rows: drafted tokens that the target scores.
         block_efficiency: tokens per target call.
@@ -341,12 +341,12 @@ class PlanSettings(Settings):
         progress: Called with (runs done, runs in all).
     """
 
-    finalists: int = setting(3, "--finalists", metavar="M")
-    max_new_tokens: int = setting(32, "--tokens", "-n", metavar="N")
+    finalists: int = 3
+    max_new_tokens: int = 32
     options: SamplingOptions | None = None
-    seed: int = setting(0, "--seed")
-    confidence: float = setting(0.95, "--confidence")
-    max_prompt_tokens: int | None = setting(None, "--max-prompt-tokens", metavar="N")
+    seed: int = 0
+    confidence: float = 0.95
+    max_prompt_tokens: int | None = None
     progress: Progress | None = None
 
     def __post_init__(self) -> None:

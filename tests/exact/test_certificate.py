@@ -152,6 +152,9 @@ def test_document_of_an_exact_certificate() -> None:
     """Rationals are strings; every field of the contract is there, in its order."""
     document = {
         "verifier": "block",
+        "verdict": "lossless",
+        "basis": "rationals",
+        "lossless": True,
         "vocab_size": 2,
         "draft_length": 2,
         "num_drafts": 1,
@@ -168,6 +171,7 @@ def test_document_of_an_exact_certificate() -> None:
         "optimum_lower": 2.222222222222222,
         "optimum_upper": 2.2222222222222223,
         "optimum_note": "single-path LP",
+        "gap": "0",
         "gap_float": 0.0,
         "first_token_law": {"A": "1/3", "B": "2/3"},
         "worst_path": None,
