@@ -19,6 +19,8 @@ from .exact import OutputLaw as OutputLaw
 from .exact import Proof as Proof
 from .exact import acceptance as acceptance
 from .exact import certify as certify
+from .exact import certify_suite as certify_suite
+from .exact import compare as compare
 from .exact import output_law as output_law
 from .exact import prove as prove
 from .optima import optimal_acceptance as optimal_acceptance
