@@ -170,12 +170,8 @@ class ScoredMultipath(ScoredSelection):
 
 
 def _read_once(*rows: Array) -> bool:
-    return has_loops(*rows) or (
-        is_torch_array(rows[0])
-        and rows[0].ndim == 2
-        and rows[0].itemsize > 2
-        and on_device_with_kernels(*rows)
-    )
+    on_device = is_torch_array(rows[0]) and rows[0].ndim == 2 and on_device_with_kernels(*rows)
+    return has_loops(*rows) or on_device
 
 
 def between(knots: Array, demands: Array) -> tuple[Array, Array]:
