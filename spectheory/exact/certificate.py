@@ -22,7 +22,7 @@ from spectheory.optima.interval.interval import OptimumInterval
 from spectheory.optima.pair_optimum import optimum
 from spectheory.optima.solving.solution import Solution
 from spectheory.pairs.contexts import Context
-from spectheory.pairs.drafts import DraftProcess, UserProcess, draft_process
+from spectheory.pairs.drafts import DraftProcess, draft_process
 from spectheory.pairs.pair import ROUNDING_OF_A_ROW, ModelPair, check_pair
 from spectheory.verification.evaluator import Evaluator
 from spectheory.verification.resolve import Problem, find_verifier, resolve
@@ -89,7 +89,6 @@ class Certificate(Result):
         best: the optimum over all valid verifiers of the pair: a ``Solution`` or an interval;
             ``None`` where it was not asked for or is out of reach.
         optimum_note: why ``best`` is ``None``, or how it was obtained.
-        assumed: the declarations of a user's verifier that were checked on a sample only.
         row_defect: the largest distance from 1 of the sum of a float row of the given pair; where it exceeds
             rounding, all rows were divided by their sums first.
         law: the output law.
@@ -114,7 +113,6 @@ class Certificate(Result):
     antichain_violation: AntichainViolation | None
     best: Solution | ContextFreeOptimum | OptimumInterval | None
     optimum_note: str
-    assumed: str
     row_defect: float
     law: OutputLaw
     scope: Scope
@@ -129,7 +127,6 @@ class Certificate(Result):
         "target-matching": "{target_matching}, total variation {total_variation:short}",
         "prefix-matching": "{prefix_matching}",
         "tolerance": "{tolerance}",
-        "assumed": "{assumed}, as the verifier declares; checked on a sample of drafts",
         "rows of the pair": "sums off 1 by up to {row_defect:.3g}; every row was divided by its sum",
         "law of the first token": "{first_token_law}",
         "counterexample": "{in_words}",
@@ -184,8 +181,6 @@ class Certificate(Result):
             else f"in {self.arithmetic} {self.scope.tolerance}"
         )
         drafts = "" if self.draft_process == "iid" else f", {self.draft_process} drafts"
-        if isinstance(self.law.process, UserProcess):
-            drafts += ", whose law is taken at its word"
         return f"{self.verifier}: {verdict}, {self.scope.in_words()}{drafts}, {arithmetic}"
 
     def shown(self) -> dict[str, Any]:
@@ -205,7 +200,6 @@ class Certificate(Result):
             "undefined": self.undefined or None,
             "prefix_matching": "not checked" if self.prefix_matching is None else self.prefix_matching,
             "tolerance": None if self.arithmetic == "exact" else self.scope.tolerance,
-            "assumed": self.assumed,
             "row_defect": self.row_defect if self.row_defect > ROUNDING_OF_A_ROW else None,
             "first_token_law": dict(zip(self.vocab, self.first_token_law, strict=True)),
             "in_words": None if self.is_valid else self.in_words(),
@@ -559,7 +553,6 @@ def certificate_of(
         antichain_violation=violation,
         best=best,
         optimum_note=note,
-        assumed=law.assumed,
         row_defect=row_defect,
         law=law,
         scope=Scope(
@@ -567,15 +560,15 @@ def certificate_of(
             tolerance_text(slack, epsilon),
             ((pair.vocab_size, pair.draft_length, law.num_drafts),),
             (drafts_in_words(process),),
-            assumed=(
-                *((law.assumed,) if law.assumed else ()),
-                *((ONE_CALL,) if target_matching and verifier.modified_target_rows is not None else ()),
+            refused=(
+                *((f"tuples beyond a sample: {law.relies_on} is declared",) if law.relies_on else ()),
+                *((LATER_CALLS,) if target_matching and verifier.modified_target_rows is not None else ()),
             ),
         ),
     )
 
 
-ONE_CALL = "what modified_target_rows changes for later calls"
+LATER_CALLS = "later calls: modified_target_rows changes their target"
 """The law is that of one call on the rows that were given."""
 
 

@@ -73,7 +73,7 @@ class OutputLaw(Result):
         undefined: the probability of a stop whose correction row has no mass, where the algorithm divides 0
             by 0.  It is missing from ``masses`` and from the block efficiency, and counts towards the total
             variation.  Zero for a lossless verifier.
-        assumed: the declared flags of a user's verifier that were checked on a sample only; empty if none.
+        relies_on: the declared flags of a user's verifier that were checked on a sample only; empty if none.
     """
 
     verifier: Verifier
@@ -81,7 +81,7 @@ class OutputLaw(Result):
     process: DraftProcess
     numbers: tuple[np.ndarray, ...]
     undefined: Any = 0
-    assumed: str = ""
+    relies_on: str = ""
 
     def __bool__(self) -> bool:
         raise no_verdict(self, ".total_variation, or certify(...)")
@@ -348,7 +348,7 @@ def law_of(
 ) -> OutputLaw:
     """``output_law`` of a problem that is resolved; ``epsilon`` is that of the numbers of the verifier."""
     pair = problem.pair
-    enumerated, as_multisets, assumed = _tuples_to_enumerate(problem)
+    enumerated, as_multisets, relies_on = _tuples_to_enumerate(problem)
     count = enumerated.count_tuples(problem.pair, as_multisets)
     of_user = isinstance(problem.verifier, UserVerifier)  # whose declarations are checked on whole tuples
     num_drafts = (problem.process if of_user else enumerated).num_drafts
@@ -362,7 +362,7 @@ def law_of(
     size = max(1, chunk_entries // (enumerated.num_drafts * (pair.draft_length + 1) * pair.vocab_size))
     if of_user:
         check_function_of_inputs(problem, tolerance)
-        if assumed:
+        if relies_on:
             check_declarations(problem, tolerance)
     chunks = enumerated.tuples(problem.pair, size, as_multisets)
     if progress is not None:
@@ -371,7 +371,7 @@ def law_of(
     if not of_user and _is_mixture_over_paths(evaluator, problem, int(count), tolerance):
         chunks = _selected_paths(evaluator, chunks)
     summed, undefined = _sum_outcomes(evaluator, problem.pair, chunks, tolerance, epsilon)
-    return OutputLaw(*problem, summed, undefined, assumed)
+    return OutputLaw(*problem, summed, undefined, relies_on)
 
 
 def _counted(

@@ -248,7 +248,6 @@ class SuiteCertificate(Result):
         **SCOPE_FACTS,
         "random pairs": "{random_pairs}",
         "every pair of": "{proved}",
-        "taken at its word": "{assumed}",
         "smallest failure": "{smallest_failure}",
         "counterexample": "{in_words}",
     }
@@ -391,7 +390,7 @@ class _Run:
         self.raised: list[tuple[SuiteCase, RaisesError]] = []
         self.refused: dict[str, str] = {}
         self.left_out: Counter[tuple[str, str]] = Counter()
-        self.assumed: dict[str, None] = {}
+        self.not_looked_at: dict[str, None] = {}
         self.names: dict[str, None] = {}
 
     @property
@@ -413,7 +412,7 @@ class _Run:
         self.judged.append(case)
         self.names[found.verifier] = None
         self.verdicts.append(CaseVerdict.of(case, found))
-        self.assumed |= dict.fromkeys(found.scope.assumed)
+        self.not_looked_at |= dict.fromkeys(found.scope.refused)
         if not found.is_valid and self.counterexample is None:
             self.counterexample = found
         if isinstance(found, FailedCertificate):
@@ -492,8 +491,7 @@ class _Run:
             or tolerance_text(0, 0),
             shapes,
             tuple(sorted({_without_number(case.process) for case in self.judged})),
-            tuple(refused),
-            tuple(self.assumed),
+            (*refused, *self.not_looked_at),
         )
 
 

@@ -22,8 +22,6 @@ from flint import fmpq
 
 from spectheory.foundation.arrays import (
     Array,
-    holds_formal_numbers,
-    holds_numbers,
     namespace,
     on_host,
     take_path,
@@ -32,6 +30,8 @@ from spectheory.foundation.arrays import (
 from spectheory.foundation.errors import InvalidInputError, InvalidOutcomeError, NotJudgedError, text_of
 from spectheory.foundation.exact_numbers import (
     fractions_if_exact,
+    holds_formal_numbers,
+    holds_numbers,
     is_exact,
     to_flint,
     without_whole_floats,

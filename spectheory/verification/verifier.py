@@ -12,9 +12,10 @@ from copy import copy
 from importlib import import_module
 from typing import ClassVar, Self
 
-from spectheory.foundation.arrays import Array, namespace, on_device_of
+from spectheory.foundation.arrays import Array, namespace
 from spectheory.foundation.documents import count_text
 from spectheory.foundation.errors import InvalidInputError
+from spectheory.foundation.kernels import choice
 from spectheory.foundation.validation import unknown_name
 from spectheory.pairs.drafts import DraftProcess
 from spectheory.pairs.pair import ModelPair
@@ -128,7 +129,7 @@ class TreeVerifier(Verifier):
                 f"verifier {self.name!r} was set up for {self._process}, which draws "
                 f"{self._process.num_drafts} paths, but got {num_drafts}; set it up with bind"
             )
-        return on_device_of(paths, draws)
+        return choice.on_device_of(paths, draws)
 
 
 _REGISTERED: set[str] = set()

@@ -187,7 +187,7 @@ def test_a_wrong_declaration_does_not_make_a_verifier_lossless(verifier: Any) ->
     for case in random_cases(2, 2, 2, 6):
         found, true = (output_law(v, case.pair, case.num_drafts) for v in (verifier, honest))
         assert found.total_variation == true.total_variation
-        assert found.assumed == ""
+        assert found.relies_on == ""
     assert not all(certify(verifier, case.pair, 2).is_valid for case in random_cases(2, 2, 2, 6))
 
 
@@ -207,12 +207,12 @@ def test_a_true_declaration_is_used_and_said() -> None:
     pair = instances.random_rational(1, 3, 4, zero_probability=0.0)
     certificate = certify(honest, pair, 3, with_optimum=False)
     assert certificate.is_valid
-    assert certificate.assumed == "single_path"
+    assert certificate.scope.refused == ("tuples beyond a sample: single_path is declared",)
     assert certificate.block_efficiency == output_law("token", pair).block_efficiency
-    assert certify(honest, instances.two_token(2), 2, with_optimum=False).assumed == ""
+    assert certify(honest, instances.two_token(2), 2, with_optimum=False).scope.refused == ()
 
 
-def test_a_subclass_of_the_users_is_not_taken_at_its_word() -> None:
+def test_a_subclass_of_the_users_is_checked() -> None:
     """A subclass of an algorithm of the package that says what is not so."""
 
     class LastPath(type(verifiers["block"])):  # type: ignore[misc]
@@ -235,5 +235,5 @@ def test_trees_are_enumerated_whatever_is_declared() -> None:
     """On other processes than i.i.d. drafts no declaration of the user's is used."""
     case = Case("tree", instances.three_token_reversed(1), 2, has_optimum=True)
     law = output_law(SaysOnePath(), case.pair, drafts=WithoutReplacement((2,)))
-    assert law.assumed == ""
+    assert law.relies_on == ""
     assert law.total_variation > 0

@@ -212,10 +212,9 @@ def test_a_process_of_ones_own() -> None:
     assert optimum(pair, same).value == optimum(pair, 2).value
     ours, iid = (output_law("naive_sampling", pair, drafts) for drafts in (same, 2))
     assert ours.block_efficiency == iid.block_efficiency
-    certificate, iid_certificate = (certify("naive_sampling", pair, drafts) for drafts in (same, 2))
+    certificate = certify("naive_sampling", pair, same)
     assert certificate.optimum == optimum(pair, 2).value
-    assert "listed drafts, whose law is taken at its word" in certificate.headline()
-    assert "at its word" not in iid_certificate.headline()
+    assert "listed drafts" in certificate.headline()
     half = Fraction(1, 2)
     for wrong, said in (
         ({(0, 1): half}, "sum 1/2; expected sum 1"),

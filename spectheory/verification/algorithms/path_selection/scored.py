@@ -14,11 +14,11 @@ from spectheory.foundation.arrays import (
     namespace,
     ones_like,
     power_sum,
-    rows_for_loops,
     take_along,
     zeros_like,
 )
 from spectheory.foundation.exact_numbers import flint_if_exact, fractions_if_exact, is_exact
+from spectheory.foundation.kernels import choice
 from spectheory.foundation.unique_rows import unique_row_indices
 from spectheory.foundation.validation import check_num_drafts
 from spectheory.optima.bounds.skewed_draft import SkewedDraft
@@ -226,7 +226,7 @@ def _behind(
 
 def has_loops(*rows: Array) -> bool:
     """Whether rows [n, V] are read by compiled loops: long ones on the host."""
-    return rows_for_loops(*rows) and rows[0].ndim == 2
+    return choice.rows_for_loops(*rows) and rows[0].ndim == 2
 
 
 def at_least_single(rows: Array) -> Array:

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 import torch
 
+from array_kinds import KINDS, assert_is
 from law_checks import budget_masses, trusted_law
 from rankings import some_cases
 from spectheory import instances
@@ -261,3 +262,23 @@ def test_half_precision_is_cast_once(dtype: torch.dtype, monkeypatch: pytest.Mon
     monkeypatch.setattr(scored, "has_loops", lambda *rows: False)  # they read single and double only
     monkeypatch.setattr(scored_multipath, "has_loops", lambda *rows: False)
     assert not torch.equal(ScoredMultipath().outcome(paths, *half).stop_probs.float(), single.stop_probs)
+
+
+@pytest.mark.parametrize("host", [True, False])
+@pytest.mark.parametrize("kind", ["float64", "torch"])
+def test_sums_by_number(kind: str, host: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Row by row: what has the same number is added up, by either kernel of torch as by numpy's."""
+    monkeypatch.setattr(scored_multipath, "on_host", lambda array: host)
+    table = [[Fraction(1, 3), Fraction(0), Fraction(-1, 6)], [Fraction(2), Fraction(1, 7), Fraction(5, 6)]]
+    values, numbers = KINDS[kind](table), np.array([[1, 1, 0], [2, 0, 2]])
+    found = scored_multipath.sums_by_number(
+        values, torch.from_numpy(numbers) if kind == "torch" else numbers, 4
+    )
+    assert_is(
+        found,
+        [
+            [Fraction(-1, 6), Fraction(1, 3), Fraction(0), Fraction(0)],
+            [Fraction(1, 7), Fraction(0), Fraction(17, 6), Fraction(0)],
+        ],
+        kind,
+    )
