@@ -22,7 +22,8 @@ from spectheory.optima.interval.interval import OptimumInterval
 from spectheory.optima.pair_optimum import optimum
 from spectheory.optima.solving.solution import Solution
 from spectheory.pairs.contexts import Context
-from spectheory.pairs.drafts import DraftProcess, draft_process
+from spectheory.pairs.drafts import DraftProcess
+from spectheory.pairs.drafts.iid import draft_process
 from spectheory.pairs.pair import ROUNDING_OF_A_ROW, ModelPair, check_pair
 from spectheory.verification.evaluator import Evaluator
 from spectheory.verification.resolve import Problem, find_verifier, resolve

@@ -27,7 +27,8 @@ from spectheory.foundation.exact_numbers import Number, float_tolerance
 from spectheory.foundation.results import no_verdict
 from spectheory.foundation.validation import check_count
 from spectheory.pairs.contexts import Context, context_number
-from spectheory.pairs.drafts import DraftProcess, PerPath, draft_process
+from spectheory.pairs.drafts import DraftProcess, PerPath
+from spectheory.pairs.drafts.iid import draft_process
 from spectheory.pairs.extension import ExtendedPair
 from spectheory.pairs.pair import ModelPair
 from spectheory.verification.modification import modified_rows

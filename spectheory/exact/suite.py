@@ -41,7 +41,6 @@ from spectheory.foundation.results import Result, Templates, no_verdict
 from spectheory.foundation.scope import SCOPE_FACTS, Scope
 from spectheory.foundation.validation import check_count, unknown_name
 from spectheory.pairs.drafts import (
-    ALL_PROCESSES,
     ConfidenceTree,
     DraftProcess,
     HubTree,
@@ -52,6 +51,7 @@ from spectheory.pairs.drafts import (
     TopTree,
     WithoutReplacement,
 )
+from spectheory.pairs.drafts.process import ALL_PROCESSES
 from spectheory.pairs.pair import ModelPair
 from spectheory.verification.defective import defects
 from spectheory.verification.resolve import find_verifier

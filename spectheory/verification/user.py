@@ -37,7 +37,8 @@ from spectheory.foundation.exact_numbers import (
     without_whole_floats,
 )
 from spectheory.foundation.validation import check_count
-from spectheory.pairs.drafts import ALL_PROCESSES, ANY_PROCESS, SAMPLED_PROCESSES, DraftProcess
+from spectheory.pairs.drafts import DraftProcess
+from spectheory.pairs.drafts.process import ALL_PROCESSES, ANY_PROCESS, SAMPLED_PROCESSES
 from spectheory.pairs.pair import ModelPair
 from spectheory.verification.outcome import Outcome
 from spectheory.verification.verifier import TreeVerifier, Verifier, is_registered

@@ -49,7 +49,8 @@ from spectheory.foundation.arrays import like_rows
 from spectheory.foundation.errors import InvalidInputError, InvalidOutcomeError
 from spectheory.foundation.exact_numbers import fractions_if_exact
 from spectheory.pairs.contexts import prefix_numbers, rows_along
-from spectheory.pairs.drafts import SAMPLED_PROCESSES, DraftProcess, WithoutReplacement
+from spectheory.pairs.drafts import DraftProcess, WithoutReplacement
+from spectheory.pairs.drafts.process import SAMPLED_PROCESSES
 from spectheory.pairs.pair import ModelPair
 from spectheory.verification.user import users_code
 from spectheory.verification.verifier import Verifier
