@@ -22,9 +22,11 @@ from .exact import acceptance as acceptance
 from .exact import certify as certify
 from .exact import output_law as output_law
 from .exact import prove as prove
+from .foundation import arrays as arrays
 from .optima import optimal_acceptance as optimal_acceptance
 from .optima import optimum as optimum
 from .pairs import ModelPair as ModelPair
+from .pairs import drafts as drafts
 from .pairs import instances as instances
 from .simulation import simulate as simulate
 from .verification import Outcome as Outcome

@@ -391,7 +391,6 @@ class _Run:
         self.refused: dict[str, str] = {}
         self.left_out: Counter[tuple[str, str]] = Counter()
         self.not_looked_at: dict[str, None] = {}
-        self.names: dict[str, None] = {}
 
     @property
     def failed(self) -> bool:
@@ -410,7 +409,6 @@ class _Run:
                 return
             raise
         self.judged.append(case)
-        self.names[found.verifier] = None
         self.verdicts.append(CaseVerdict.of(case, found))
         self.not_looked_at |= dict.fromkeys(found.scope.refused)
         if not found.is_valid and self.counterexample is None:
@@ -456,9 +454,8 @@ class _Run:
         names = {str(case) for case in drawn}
         random = [verdict.is_lossless for verdict in self.verdicts if verdict.case in names]
         failed = [verdict for verdict in self.reruns if verdict.case in names and not verdict.is_lossless]
-        name = f"{self.verifier.name} (bound to {len(self.names)} verifiers)"
         return SuiteCertificate(
-            next(iter(self.names)) if len(self.names) == 1 else name,
+            self.verifier.name,
             self.verifier.source,
             tuple(self.verdicts),
             tuple(self.reruns),

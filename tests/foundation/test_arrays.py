@@ -1,11 +1,15 @@
 """One function, one meaning: rationals of both kinds, float64 and torch, against plain loops."""
 
+import inspect
+import re
 from fractions import Fraction
+from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
 
+import spectheory
 from array_kinds import KINDS, assert_is, objects
 from spectheory.foundation import arrays
 from spectheory.foundation.errors import InvalidInputError
@@ -176,3 +180,15 @@ def test_compiled_sums_go_block_by_block(monkeypatch: pytest.MonkeyPatch) -> Non
 def test_running_minimum(kind: str) -> None:
     expected = [[F(1, 3), F(0), F(-1, 6)], [F(2), F(1, 7), F(1, 7)]]
     assert_is(arrays.running_minimum(KINDS[kind](TABLE)), expected, kind)
+
+
+def test_every_function_is_on_the_page() -> None:
+    """All public functions, at most 30 of them, and no others."""
+    page = (Path(__file__).parents[2] / "docs" / "arrays.md").read_text(encoding="utf-8")
+    homes = arrays.__name__, choice.__name__
+    functions = [value for value in vars(arrays).values() if inspect.isfunction(value)]
+    public = {each.__name__ for each in functions if each.__module__ in homes and each.__name__[0] != "_"}
+    rows = [line for line in page.splitlines() if line.startswith("| `")]
+    assert {name for line in rows for name in re.findall(r"`(\w+)\(", line)} == public
+    assert len(public) <= 30
+    assert spectheory.arrays is arrays
