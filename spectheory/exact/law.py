@@ -19,7 +19,6 @@ from spectheory.foundation.errors import EnumerationTooLargeError
 from spectheory.foundation.exact_numbers import (
     Number,
     balanced_sum,
-    flint_if_exact,
     float_tolerance,
     fractions_if_exact,
     plain_number,
@@ -158,7 +157,7 @@ class OutputLaw(Result):
         if threshold not in kept:
             problem = Problem(self.verifier, self.pair, self.process)
             enumerated, as_multisets, _ = _tuples_to_enumerate(problem)
-            chunks = enumerated.tuples(self.pair, 10_000, as_multisets)
+            chunks = enumerated.enumerate(self.pair, 10_000, as_multisets)
             evaluator = Evaluator.of(problem, enumerated)
             summed, _ = _sum_outcomes(evaluator, self.pair, chunks, inf, forbidden_above=threshold)
             kept[threshold] = OutputLaw(*problem, summed)
@@ -217,20 +216,21 @@ class OutputLaw(Result):
             The K paths with the largest term in the direction of the deviation, and their c.
         """
         depth, size, length = len(prefix), self.pair.vocab_size, self.pair.draft_length
-        wanted = self.pair.target_path_probs(depth)[context_number(prefix, size)]
-        up = 1 if self.prefix_law(depth)[context_number(prefix, size)] > wanted else -1
+        number = context_number(prefix, size)
+        wanted = self.pair.numbers.target_path_probs[depth][number]
+        up = 1 if self.deviations(depth)[number] > 0 else -1
         problem = Problem(self.verifier, self.pair, self.process)
         enumerated, as_multisets, _ = _tuples_to_enumerate(problem)
         evaluator = Evaluator.of(problem, enumerated)
         best: tuple[Any, Any, Any] | None = None
-        for leaves, probs in enumerated.tuples(self.pair, 10_000, as_multisets):
+        for leaves, probs in enumerated.enumerate(self.pair, 10_000, as_multisets):
             given = _starts_with(evaluator, leaves, prefix)
             terms = up * probs * (given - wanted)
             worst = int(np.argmax(terms))
             if best is None or terms[worst] > best[0]:
                 best = terms[worst], leaves[worst], given[worst]
         assert best is not None  # a process draws something
-        return tuple(path_to(int(number), length, size) for number in best[1]), best[2]
+        return tuple(path_to(int(leaf), length, size) for leaf in best[1]), plain_number(best[2])
 
     @cached_property
     def total_variation(self) -> Number:
@@ -364,7 +364,7 @@ def law_of(
         check_function_of_inputs(problem, tolerance)
         if relies_on:
             check_declarations(problem, tolerance)
-    chunks = enumerated.tuples(problem.pair, size, as_multisets)
+    chunks = enumerated.enumerate(problem.pair, size, as_multisets)
     if progress is not None:
         chunks = _counted(chunks, int(count), progress)
     evaluator = Evaluator.of(problem, enumerated)
@@ -424,14 +424,13 @@ def _sum_outcomes(
         with np.errstate(divide="ignore"):  # drafts whose probability underflows move nothing
             slack = np.maximum(tolerance, ROUNDING * epsilon / probs.astype(float))
         outcome, tuples = evaluator.evaluate(leaves, slack)
-        weights = flint_if_exact(probs)
         for depth in range(length + 1):
             for path_index, stop in _stops_at(outcome.stop_probs[:, :, depth]):
                 rows = outcome.correction(path_index, np.full(len(leaves), depth))
                 made = np.flatnonzero(stop != 0)
                 rows, stop = rows[made], stop[made]
                 check_correction_rows(evaluator.verifier, rows, stop, size, slack[made])
-                mass = weights[made] * stop
+                mass = probs[made] * stop
                 empty = (rows == 0).all(axis=1)
                 if empty.any():
                     undefined = undefined + mass[empty].sum()
@@ -475,7 +474,7 @@ def _is_mixture_over_paths(evaluator: Evaluator, problem: Problem, count: int, t
         return False
     weights = np.arange(1, len(leaves) + 1)
     probs = [problem.pair.numbers.target_path_probs[0] * int(n) / int(weights.sum()) for n in weights]
-    sample = DraftTuples(leaves, fractions_if_exact(np.concatenate(probs)))
+    sample = DraftTuples(leaves, np.concatenate(probs))
     both = [
         _sum_outcomes(evaluator, problem.pair, chunks, tolerance)[0]
         for chunks in ([sample], _selected_paths(evaluator, [sample]))
@@ -492,10 +491,10 @@ def _selected_paths(evaluator: Evaluator, chunks: Iterable[DraftTuples]) -> Iter
     for leaves, probs in chunks:
         chances = selection.path_chances(*evaluator.tuples(leaves)[1:])
         tuples, paths = np.nonzero(chances != 0)
-        np.add.at(selected, leaves[tuples, paths], flint_if_exact(probs)[tuples] * chances[tuples, paths])
+        np.add.at(selected, leaves[tuples, paths], probs[tuples] * chances[tuples, paths])
     made = np.flatnonzero(selected != 0)
     copies = np.repeat(made[:, None], leaves.shape[1], axis=1)
-    yield DraftTuples(copies, fractions_if_exact(selected[made]))
+    yield DraftTuples(copies, selected[made])
 
 
 def _starts_with(evaluator: Evaluator, leaves: np.ndarray, prefix: Context) -> np.ndarray:
@@ -518,4 +517,4 @@ def _starts_with(evaluator: Evaluator, leaves: np.ndarray, prefix: Context) -> n
                 # The row at a stop of probability 0 may be anything.
                 stop[made] = stop[made] * rows[made, prefix[stop_length]] * rest
             total = total + stop
-    return fractions_if_exact(total)
+    return total

@@ -172,9 +172,9 @@ def sampled_leaves(problem: Problem, samples: int = SAMPLED_TUPLES) -> np.ndarra
     """
     _, pair, process = problem
     if process.name != "iid" or process.count_tuples(pair) <= samples:
-        return next(process.tuples(pair, samples)).leaves
+        return next(process.enumerate(pair, samples)).leaves
     rng = np.random.default_rng(0)
-    support = np.flatnonzero(pair.draft_path_probs(pair.draft_length) > 0)
+    support = np.flatnonzero(pair.numbers.draft_path_probs[pair.draft_length] > 0)
     free = rng.choice(support, (samples - samples // 2, process.num_drafts))
     handful = rng.choice(support, (samples // 2, 2))
     picked = rng.integers(0, 2, (samples // 2, process.num_drafts))

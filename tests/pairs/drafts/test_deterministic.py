@@ -287,7 +287,7 @@ def test_rows_behind_the_end_of_a_path_say_nothing() -> None:
     """They are those of no prefix, so that a verifier that reads them is not lossless."""
     pair = instances.sticky_chain(2)
     shown = Evaluator.of(resolve("naive_sampling", pair, ConfidenceTree(4)), ConfidenceTree(4)).tuples(
-        next(ConfidenceTree(4).tuples(pair)).leaves
+        next(ConfidenceTree(4).tuples(pair, 1)).leaves
     )
     half = (pair.numbers.target[0][0, 0] * 0 + 1) / 2
     for path, lengths in enumerate(map(len, ConfidenceTree(4).paths(pair))):
