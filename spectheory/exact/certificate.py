@@ -265,7 +265,8 @@ class Certificate(_OnOnePair):
             "optimum_lower": best.get("lower"),
             "optimum_upper": best.get("upper"),
             "optimum_note": self.optimum_note,
-            **(NO_GAP if self.gap is None else both("gap", self.gap)),
+            "gap": to_json(self.gap),
+            "gap_float": None if self.gap is None else float(self.gap),
             "first_token_law": {name: to_json(value) for name, value in first_token_law},
             "counterexample": to_json(self.counterexample),
             "antichain_violation": to_json(self.antichain_violation),
@@ -273,10 +274,9 @@ class Certificate(_OnOnePair):
         }
 
 
-NO_GAP = {"gap": None, "gap_float": None}
 NO_NUMBERS = (
     *("block_efficiency", "block_efficiency_float", "total_variation", "undefined", "prefix_matching"),
-    *("optimum", "optimum_float", "optimum_lower", "optimum_upper", *NO_GAP),
+    *("optimum", "optimum_float", "optimum_lower", "optimum_upper", "gap", "gap_float"),
     *("counterexample", "antichain_violation"),
 )
 """The fields that are null for a verifier without a law."""
