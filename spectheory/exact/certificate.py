@@ -522,10 +522,7 @@ def certificate_of(
     violation = _violation(law, slack)
     is_defined = law.undefined <= (ROUNDING * epsilon if slack else 0)  # the target never makes 0/0
     target_matching = law.total_variation <= slack and is_defined and worst(pair.draft_length + 1) is None
-    refused = (
-        *((f"tuples beyond a sample: {law.relies_on} is declared",) if law.relies_on else ()),
-        *((LATER_CALLS,) if target_matching and verifier.modified_target_rows is not None else ()),
-    )
+    refused = (LATER_CALLS,) if target_matching and verifier.modified_target_rows is not None else ()
     problem = Problem(verifier, pair, law.process)
     return Certificate(
         **_setting(problem, arithmetic or pair.arithmetic, tolerance_text(slack, epsilon), refused),

@@ -38,12 +38,7 @@ from spectheory.verification.algorithms.path_selection.selection import PathSele
 from spectheory.verification.evaluator import Evaluator, check_correction_rows
 from spectheory.verification.resolve import Problem, resolve
 from spectheory.verification.user import UserVerifier
-from spectheory.verification.user_checks import (
-    ROUNDING,
-    check_declarations,
-    check_function_of_inputs,
-    sampled_leaves,
-)
+from spectheory.verification.user_checks import ROUNDING, check_function_of_inputs, sampled_leaves
 from spectheory.verification.verifier import Verifier
 
 DEFAULT_MAX_TUPLES = 2_000_000
@@ -56,8 +51,6 @@ CHECKED_TUPLES = 32
 WORTH_A_MIXTURE = 16
 """How many times as many tuples pay for this check."""
 SHOWN_OUTPUTS = 20
-MAX_TUPLES_WITHOUT_TRUST = 50_000
-"""With at most this many tuples a user's verifier is evaluated on all of them, whatever flags it declares."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -72,7 +65,6 @@ class OutputLaw(Result):
         undefined: the probability of a stop whose correction row has no mass, where the algorithm divides 0
             by 0.  It is missing from ``masses`` and from the block efficiency, and counts towards the total
             variation.  Zero for a lossless verifier.
-        relies_on: the declared flags of a user's verifier that were checked on a sample only; empty if none.
     """
 
     verifier: Verifier
@@ -80,7 +72,6 @@ class OutputLaw(Result):
     process: DraftProcess
     numbers: tuple[np.ndarray, ...]
     undefined: Any = 0
-    relies_on: str = ""
 
     def __bool__(self) -> bool:
         raise no_verdict(self, ".total_variation, or certify(...)")
@@ -156,7 +147,7 @@ class OutputLaw(Result):
         kept: dict[float, OutputLaw] = self.__dict__.setdefault("_kept", {})
         if threshold not in kept:
             problem = Problem(self.verifier, self.pair, self.process)
-            enumerated, as_multisets, _ = _tuples_to_enumerate(problem)
+            enumerated, as_multisets = _tuples_to_enumerate(problem)
             chunks = enumerated.enumerate(self.pair, 10_000, as_multisets)
             evaluator = Evaluator.of(problem, enumerated)
             summed, _ = _sum_outcomes(evaluator, self.pair, chunks, inf, forbidden_above=threshold)
@@ -220,7 +211,7 @@ class OutputLaw(Result):
         wanted = self.pair.numbers.target_path_probs[depth][number]
         up = 1 if self.deviations(depth)[number] > 0 else -1
         problem = Problem(self.verifier, self.pair, self.process)
-        enumerated, as_multisets, _ = _tuples_to_enumerate(problem)
+        enumerated, as_multisets = _tuples_to_enumerate(problem)
         evaluator = Evaluator.of(problem, enumerated)
         best: tuple[Any, Any, Any] | None = None
         for leaves, probs in enumerated.enumerate(self.pair, 10_000, as_multisets):
@@ -325,8 +316,7 @@ def output_law(
     Raises:
         InvalidInputError: the verifier is not valid for the draft process or the pair.
         EnumerationTooLargeError: more tuples than ``max_tuples``.
-        InvalidOutcomeError: the verifier returned something that is not a conditional law, or a flag that it
-            declares is false.
+        InvalidOutcomeError: the verifier returned something that is not a conditional law.
 
     Example:
         >>> from spectheory import instances
@@ -348,10 +338,8 @@ def law_of(
 ) -> OutputLaw:
     """``output_law`` of a problem that is resolved; ``epsilon`` is that of the numbers of the verifier."""
     pair = problem.pair
-    enumerated, as_multisets, relies_on = _tuples_to_enumerate(problem)
-    count = enumerated.count_tuples(problem.pair, as_multisets)
-    of_user = isinstance(problem.verifier, UserVerifier)  # whose declarations are checked on whole tuples
-    num_drafts = (problem.process if of_user else enumerated).num_drafts
+    enumerated, as_multisets = _tuples_to_enumerate(problem)
+    count, num_drafts = enumerated.count_tuples(pair, as_multisets), enumerated.num_drafts
     if count > max_tuples or num_drafts > MAX_ENUMERATED_DRAFTS:
         how_many = "more than 10^300" if count == inf else count
         raise EnumerationTooLargeError(
@@ -360,10 +348,9 @@ def law_of(
             "use fewer drafts, a shorter draft length, restrict() to fewer tokens, or `spectheory simulate`"
         )
     size = max(1, chunk_entries // (enumerated.num_drafts * (pair.draft_length + 1) * pair.vocab_size))
+    of_user = isinstance(problem.verifier, UserVerifier)
     if of_user:
         check_function_of_inputs(problem, tolerance)
-        if relies_on:
-            check_declarations(problem, tolerance)
     chunks = enumerated.enumerate(problem.pair, size, as_multisets)
     if progress is not None:
         chunks = _counted(chunks, int(count), progress)
@@ -371,7 +358,7 @@ def law_of(
     if not of_user and _is_mixture_over_paths(evaluator, problem, int(count), tolerance):
         chunks = _selected_paths(evaluator, chunks)
     summed, undefined = _sum_outcomes(evaluator, problem.pair, chunks, tolerance, epsilon)
-    return OutputLaw(*problem, summed, undefined, relies_on)
+    return OutputLaw(*problem, summed, undefined)
 
 
 def _counted(
@@ -385,21 +372,17 @@ def _counted(
     progress(done, total)
 
 
-def _tuples_to_enumerate(problem: Problem) -> tuple[DraftProcess, bool, str]:
-    """(the process to enumerate, whether as multisets, the flags that this relies on).
+def _tuples_to_enumerate(problem: Problem) -> tuple[DraftProcess, bool]:
+    """The process to enumerate, and whether as multisets.
 
-    For a verifier of one path the first path is enough, and for an exchangeable one multisets are.  A user's
-    flags are used for i.i.d. drafts only, and where there are too many tuples to enumerate all.
+    For a verifier of the package that looks at one path the first path is enough, and for an exchangeable one
+    multisets are.  Of a user's verifier all tuples are enumerated.
     """
-    verifier, pair, process = problem
-    flags = ("single_path", "exchangeable")
-    declared = [flag for flag in flags if getattr(verifier, flag) and process.num_drafts > 1]
-    of_user = isinstance(verifier, UserVerifier)
-    if of_user and not (isinstance(process, Iid) and process.count_tuples(pair) > MAX_TUPLES_WITHOUT_TRUST):
-        declared = []
-    enumerated = process.first_path() if "single_path" in declared else process
-    as_multisets = "exchangeable" in declared and isinstance(enumerated, Iid)
-    return enumerated, as_multisets, " and ".join(declared) if of_user else ""
+    verifier, _, process = problem
+    if isinstance(verifier, UserVerifier):
+        return process, False
+    enumerated = process.first_path() if verifier.single_path else process
+    return enumerated, verifier.exchangeable and enumerated.num_drafts > 1 and isinstance(enumerated, Iid)
 
 
 def _sum_outcomes(
