@@ -42,6 +42,9 @@ from spectheory.verification.user_checks import ROUNDING, check_function_of_inpu
 from spectheory.verification.verifier import Verifier
 
 DEFAULT_MAX_TUPLES = 2_000_000
+"""About a minute of ``multi_round``."""
+CHUNK_ENTRIES = 4_000_000
+"""So many entries of rows are held at a time: 32 MB in float64."""
 FLOAT64 = 2.0**-52
 """The distance of 1 from the next number of float64."""
 MAX_ENUMERATED_DRAFTS = 1_000
@@ -296,7 +299,6 @@ def output_law(
     drafts: int | DraftProcess = 1,
     *,
     max_tuples: int = DEFAULT_MAX_TUPLES,
-    chunk_entries: int = 4_000_000,
     tolerance: float = 1e-9,
     progress: Callable[[int, int], None] | None = None,
 ) -> OutputLaw:
@@ -309,7 +311,6 @@ def output_law(
         pair: the enumerated models.
         drafts: K, for paths drafted i.i.d., or another draft process.
         max_tuples: the largest number of tuples of drafted paths that is enumerated.
-        chunk_entries: how many row entries are held at a time.
         tolerance: how far a conditional law in float64 may be from non-negative and sum 1.
         progress: called with (tuples done, tuples in all).
 
@@ -325,13 +326,12 @@ def output_law(
         [Fraction(0, 1) Fraction(1, 3)]
     """
     max_tuples, tolerance = check_count("max_tuples", max_tuples), check_tolerance("tolerance", tolerance)
-    return law_of(resolve(verifier, pair, drafts), max_tuples, chunk_entries, tolerance, progress)
+    return law_of(resolve(verifier, pair, drafts), max_tuples, tolerance, progress)
 
 
 def law_of(
     problem: Problem,
     max_tuples: int = DEFAULT_MAX_TUPLES,
-    chunk_entries: int = 4_000_000,
     tolerance: float = 1e-9,
     progress: Callable[[int, int], None] | None = None,
     epsilon: float = FLOAT64,
@@ -347,7 +347,7 @@ def law_of(
             f"draft length {pair.draft_length}) exceed max_tuples = {max_tuples}; "
             "use fewer drafts, a shorter draft length, restrict() to fewer tokens, or `spectheory simulate`"
         )
-    size = max(1, chunk_entries // (enumerated.num_drafts * (pair.draft_length + 1) * pair.vocab_size))
+    size = max(1, CHUNK_ENTRIES // (enumerated.num_drafts * (pair.draft_length + 1) * pair.vocab_size))
     of_user = isinstance(problem.verifier, UserVerifier)
     if of_user:
         check_function_of_inputs(problem, tolerance)
