@@ -48,6 +48,7 @@ from .path_selection import path_selection_optimum as path_selection_optimum
 from .path_selection import path_selection_program as path_selection_program
 from .single_path import single_path_optimum as single_path_optimum
 from .single_path import single_path_program as single_path_program
+from .solving.builder import ProgramBuilder as ProgramBuilder
 from .solving.exact_solver import solve_exact as solve_exact
 from .solving.exact_solver import solve_exact_by_rows as solve_exact_by_rows
 from .solving.float_solver import certified_bounds as certified_bounds
