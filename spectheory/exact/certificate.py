@@ -17,10 +17,8 @@ from spectheory.foundation.errors import (
 from spectheory.foundation.exact_numbers import Number, float_tolerance
 from spectheory.foundation.results import Result, Templates
 from spectheory.foundation.scope import Scope
-from spectheory.optima.context_free.merged_weights import ContextFreeOptimum
-from spectheory.optima.interval.interval import OptimumInterval
 from spectheory.optima.pair_optimum import optimum
-from spectheory.optima.solving.solution import Solution
+from spectheory.optima.solving.solution import Optimum
 from spectheory.pairs.contexts import Context
 from spectheory.pairs.drafts import DraftProcess, UserProcess, draft_process
 from spectheory.pairs.pair import ROUNDING_OF_A_ROW, ModelPair, check_pair
@@ -86,8 +84,8 @@ class Certificate(Result):
         worst_path: the path of L+1 tokens with the largest deviation; ``None`` if there is none.
         counterexample: the shortest prefix on which the law is wrong, of those the worst, with its cause.
         antichain_violation: the most violated antichain; ``None`` if there is none.
-        best: the optimum over all valid verifiers of the pair: a ``Solution`` or an interval;
-            ``None`` where it was not asked for or is out of reach.
+        best: the optimum over all valid verifiers of the pair; ``None`` where it was not asked for
+            or is out of reach.
         optimum_note: why ``best`` is ``None``, or how it was obtained.
         assumed: the declarations of a user's verifier that were checked on a sample only.
         row_defect: the largest distance from 1 of the sum of a float row of the given pair; where it exceeds
@@ -112,7 +110,7 @@ class Certificate(Result):
     worst_path: PathDeviation | None
     counterexample: Counterexample | None
     antichain_violation: AntichainViolation | None
-    best: Solution | ContextFreeOptimum | OptimumInterval | None
+    best: Optimum | None
     optimum_note: str
     assumed: str
     row_defect: float
@@ -162,7 +160,7 @@ class Certificate(Result):
         """Optimum minus block efficiency, in tokens per target call; at most this much for an interval."""
         if self.best is None:
             return None
-        optimum = self.best.upper if isinstance(self.best, OptimumInterval) else self.best.value
+        optimum = self.best.upper if self.best.is_interval else self.best.value
         return float(optimum - self.block_efficiency)
 
     @property
@@ -190,8 +188,8 @@ class Certificate(Result):
 
     def shown(self) -> dict[str, Any]:
         best: Any = self.best
-        gap = best.value - self.block_efficiency if isinstance(best, Solution) else None
-        is_interval = isinstance(best, OptimumInterval)
+        is_interval = best is not None and best.is_interval
+        gap = None if best is None or is_interval else best.value - self.block_efficiency
         return {
             "algorithm": self.source,
             "drafts": count_text(self.num_drafts, "draft"),
@@ -511,7 +509,7 @@ def certificate_of(
     tolerance: float,
     epsilon: float = FLOAT64,
     arithmetic: str | None = None,
-    best: Solution | ContextFreeOptimum | OptimumInterval | None = None,
+    best: Optimum | None = None,
     note: str = "not asked for",
     row_defect: float = 0.0,
 ) -> Certificate:
@@ -619,14 +617,12 @@ class _Steps:
             self.progress(self.done, self.tuples + self.checks * self.weight)
 
 
-def _optimum(
-    pair: ModelPair, process: DraftProcess
-) -> tuple[Solution | ContextFreeOptimum | OptimumInterval | None, str]:
+def _optimum(pair: ModelPair, process: DraftProcess) -> tuple[Optimum | None, str]:
     try:
         best = optimum(pair, drafts=process)
     except EnumerationTooLargeError as error:
         return None, str(error)
-    beyond_exact = pair.is_exact and isinstance(best, OptimumInterval)
+    beyond_exact = pair.is_exact and best.is_interval
     return best, ("too large for the exact program; " if beyond_exact else "") + best.method
 
 

@@ -61,7 +61,8 @@ def on_path_program(pairs: Sequence[ModelPair], num_drafts: int) -> LinearProgra
     kind, num_paths = object if exact else float, size ** (length + 1)
     seen: dict[Any, int] = {}
     laws: dict[Any, Any] = {}
-    efficiency, completed, count = 0, [], 0
+    efficiency: Any = 0
+    completed, count = [], 0
     for pair in pairs:
         leaf_probs, rows_along = pair.draft_path_probs(length), _rows_along(pair)
         paths = np.zeros(num_paths, dtype=kind)

@@ -10,7 +10,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Iterator, Mapping
 from copy import copy
 from importlib import import_module
-from typing import ClassVar, Self
+from typing import Any, ClassVar, Self
 
 from spectheory.foundation.arrays import Array, namespace, on_device_of
 from spectheory.foundation.documents import count_text
@@ -88,6 +88,33 @@ class Verifier(ABC):
         Returns:
             The ``Outcome``, with the leading axes of ``paths``.
         """
+
+    def compiled(self, **options: Any) -> Verifier:
+        """The verifier with its torch code compiled by ``torch.compile``.
+
+        Outcome and sample are one graph, without breaks: rows are read once, and no intermediate array is
+        written.  It runs when the outcome is used, not before.  The laws are those of the verifier itself up
+        to rounding, and so are the samples of a seed.  Numpy arrays and rationals go to the verifier itself.
+
+        The first call compiles, which takes from seconds to a minute, the second size of the batch once more,
+        and later ones do not.  The backend "inductor", the default, needs a C++ compiler on the CPU and
+        Triton on a GPU.  torch refuses ``scored_multipath`` and verifiers that enumerate the vocabulary.
+
+        Args:
+            options: of ``torch.compile``, such as ``backend`` or ``mode``.
+
+        Example:
+            >>> import torch
+            >>> from spectheory import verifiers
+            >>> paths = torch.tensor([[[0, 1]]])
+            >>> rows = torch.full((1, 1, 3, 2), 0.5, dtype=torch.float64)
+            >>> block = verifiers["block"].compiled(backend="eager")
+            >>> block.outcome(paths, rows, rows[:, :, :2]).expected_tokens()
+            tensor([3.], dtype=torch.float64)
+        """
+        from spectheory.verification import compilation, user  # which import this module
+
+        return compilation.compiled(user.as_verifier(self), options)
 
     def check_draft_length(self, draft_length: int) -> None:
         """Refuse drafted paths that are longer than the algorithm takes."""

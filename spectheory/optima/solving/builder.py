@@ -165,7 +165,7 @@ class Expressions(np.ndarray):
     def __eq__(self, other: Any) -> Any:
         return Constraint(self - other, "==")
 
-    __hash__ = None  # type: ignore[assignment]
+    __hash__ = None
 
 
 class Constraint(NamedTuple):
