@@ -22,6 +22,7 @@ from spectheory.optima.solving.solution import Solution
 from spectheory.pairs.contexts import Context, context_number, count_orders, numbered_context
 from spectheory.pairs.pair import ModelPair, check_pair
 
+# An exact solution takes minutes there, and the variables grow with V^(L K).
 MAX_VARIABLES = 20_000
 
 

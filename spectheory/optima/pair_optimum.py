@@ -102,7 +102,7 @@ def _refuse_long_powers(asked: _Question) -> Solution:
 
 
 def _is_large_tree(asked: _Question) -> bool:
-    """Whether the paths branch as a tree of an exact pair with more antichains than are listed."""
+    """True if the paths branch as a tree of an exact pair with more antichains than are listed."""
     pair, depths = asked.pair, range(1, asked.pair.draft_length + 1)
     # From the root down: the number of antichains has about V^L digits.
     return (

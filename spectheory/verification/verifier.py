@@ -144,7 +144,7 @@ class TreeVerifier(Verifier):
         return configured
 
     def draws(self, paths: Array) -> Array:
-        """Whether path k draws its own token at depth i, [K, L]; all do where no process was bound."""
+        """Mask of the tokens that a path draws itself, [K, L]; all where no process was bound."""
         num_drafts, length = paths.shape[-2:]
         xp = namespace(paths)
         if self._process is None:
@@ -163,7 +163,7 @@ _REGISTERED: set[str] = set()
 
 
 def is_registered(name: str) -> bool:
-    """Whether a verifier of the package has this name."""
+    """True if a verifier of the package has this name."""
     return name in _REGISTERED
 
 

@@ -39,6 +39,7 @@ if TYPE_CHECKING:
 
 _log = logging.getLogger(__name__)
 
+# Few enough for a cheap first stage; every later stage adds breakpoints where the error of the chords is.
 FIRST_SEGMENTS = 24
 MAY_MISS, SHALL_MISS = 0.5, 0.4
 """Breakpoints are added if the error of the chords is above the first share of the gap asked for, until it is

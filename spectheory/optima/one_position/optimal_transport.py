@@ -20,6 +20,7 @@ from spectheory.optima.solving.exact_solver import solve_in_its_arithmetic
 from spectheory.optima.solving.linear_program import LinearProgram, Repair
 from spectheory.optima.solving.solution import Solution
 
+# Stating and solving the plan takes seconds there; the min cut needs no plan and has no limit.
 MAX_VARIABLES = 20_000
 
 

@@ -45,7 +45,7 @@ class Optimum(Result):
 
     @property
     def reached(self) -> bool:
-        """Whether the gap asked for was reached."""
+        """True if the gap asked for was reached."""
         return self.status == "optimal"
 
     @property
@@ -108,7 +108,7 @@ class Solution(Optimum):
 
 @dataclass(frozen=True)
 class OptimalityResiduals:
-    """How far a primal and a dual point are from proving each other optimal (each ≥ 0, 0 is exact).
+    """Distances of a primal and a dual point from proving each other optimal (each ≥ 0, 0 is exact).
 
     Attributes:
         primal: largest violation of a constraint or of a variable's sign.
