@@ -18,10 +18,8 @@ from spectheory.foundation.errors import (
 from spectheory.foundation.exact_numbers import Number, float_tolerance, plain_number
 from spectheory.foundation.results import Result, Templates
 from spectheory.foundation.scope import Scope
-from spectheory.optima.context_free.merged_weights import ContextFreeOptimum
-from spectheory.optima.interval.interval import OptimumInterval
 from spectheory.optima.pair_optimum import optimum
-from spectheory.optima.solving.solution import Solution
+from spectheory.optima.solving.solution import Optimum
 from spectheory.pairs.contexts import Context
 from spectheory.pairs.drafts import DraftProcess
 from spectheory.pairs.drafts.iid import draft_process
@@ -68,7 +66,7 @@ class _OnOnePair(Result):
         verifier, source: the name of the verifier, and where it is from.
         vocab, draft_length, num_drafts: the setting: the names of V tokens, L and K.
         draft_process: the name of the draft process, by default ``"iid"``.
-        arithmetic: ``"exact"`` or ``"float64"``; of a rerun in a suite another one of ``rounded``.
+        arithmetic: ``"exact"`` or ``"float64"``; of a rerun in a suite another one of ``rounded_laws``.
         scope: what the verdict has looked at.
     """
 
@@ -121,8 +119,8 @@ class Certificate(_OnOnePair):
         first_token_law: of the completed output, one probability per token.
         counterexample: the shortest prefix on which the law is wrong, of those the worst, with its cause.
         antichain_violation: the most violated antichain; ``None`` if there is none.
-        best: the optimum over all valid verifiers of the pair: a ``Solution`` or an interval;
-            ``None`` where it was not asked for or is out of reach.
+        best: the optimum over all valid verifiers of the pair; ``None`` where it was not asked for or is
+            out of reach.
         optimum_note: why ``best`` is ``None``, or how it was obtained.
         row_defect: the largest distance from 1 of the sum of a float row of the given pair; where it exceeds
             rounding, all rows were divided by their sums first.
@@ -137,7 +135,7 @@ class Certificate(_OnOnePair):
     first_token_law: tuple[Any, ...]
     counterexample: Counterexample | None
     antichain_violation: AntichainViolation | None
-    best: Solution | ContextFreeOptimum | OptimumInterval | None
+    best: Optimum | None
     optimum_note: str
     row_defect: float
     law: OutputLaw
@@ -179,7 +177,7 @@ class Certificate(_OnOnePair):
         """Optimum minus block efficiency, in tokens per target call; at most this much for an interval."""
         if self.best is None:
             return None
-        optimum = self.best.upper if isinstance(self.best, OptimumInterval) else self.best.value
+        optimum = self.best.upper if self.best.is_interval else self.best.value
         return plain_number(optimum - self.block_efficiency)
 
     @property
@@ -205,7 +203,7 @@ class Certificate(_OnOnePair):
 
     def shown(self) -> dict[str, Any]:
         best: Any = self.best
-        is_interval, is_exact = (isinstance(best, kind) for kind in (OptimumInterval, Solution))
+        is_interval = best is not None and best.is_interval
         return {
             "algorithm": self.source,
             "drafts": count_text(self.num_drafts, "draft"),
@@ -214,8 +212,8 @@ class Certificate(_OnOnePair):
             "total_variation": self.total_variation,
             "optimum": f"{best.lower} to {best.upper}" if is_interval else self.optimum,
             "not_computed": self.optimum_note if self.best is None else None,
-            "gap": self.gap if is_exact else None,
-            "largest_gap": None if is_exact else self.gap,
+            "gap": None if is_interval else self.gap,
+            "largest_gap": self.gap if is_interval else None,
             "undefined": self.undefined or None,
             "prefix_matching": "not checked" if self.prefix_matching is None else self.prefix_matching,
             "tolerance": None if self.arithmetic == "exact" else self.scope.tolerance,
@@ -493,7 +491,7 @@ def certificate_of(
     tolerance: float,
     epsilon: float = FLOAT64,
     arithmetic: str | None = None,
-    best: Solution | ContextFreeOptimum | OptimumInterval | None = None,
+    best: Optimum | None = None,
     note: str = "not asked for",
     row_defect: float = 0.0,
 ) -> Certificate:
@@ -585,14 +583,12 @@ class _Steps:
             self.progress(self.done, self.tuples + self.checks * self.weight)
 
 
-def _optimum(
-    pair: ModelPair, process: DraftProcess
-) -> tuple[Solution | ContextFreeOptimum | OptimumInterval | None, str]:
+def _optimum(pair: ModelPair, process: DraftProcess) -> tuple[Optimum | None, str]:
     try:
         best = optimum(pair, drafts=process)
     except EnumerationTooLargeError as error:
         return None, str(error)
-    beyond_exact = pair.is_exact and isinstance(best, OptimumInterval)
+    beyond_exact = pair.is_exact and best.is_interval
     return best, ("too large for the exact program; " if beyond_exact else "") + best.method
 
 

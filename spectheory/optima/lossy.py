@@ -17,6 +17,7 @@ from spectheory.pairs.drafts.iid import draft_process
 from spectheory.pairs.pair import ModelPair
 from spectheory.pairs.rows import parse_entry
 
+# The program also has a variable per output and per completed path, so it is solved for fewer antichains.
 MAX_ANTICHAINS = 1_000
 SOURCE = "theory.md Statement 5.22"
 

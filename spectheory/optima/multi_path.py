@@ -22,7 +22,9 @@ from spectheory.pairs.drafts import DraftProcess, Iid
 from spectheory.pairs.drafts.iid import draft_process
 from spectheory.pairs.pair import ModelPair
 
+# The list of members is a dense array of booleans, antichains times contexts.
 MAX_ANTICHAINS = 100_000
+"""The most antichains that are listed."""
 MAX_LISTED_ANTICHAINS = 2_000
 """The most antichains whose probability is computed one after the other."""
 LONG_COUNT = 10_000

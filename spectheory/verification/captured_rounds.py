@@ -31,7 +31,7 @@ MOST_KEPT = 32
 
 
 class Memory:
-    """What the graphs of a device share: the arrays they read, and the memory of what lies between.
+    """Memory that the graphs of a device share: the arrays that they read, and all that lies between.
 
     Attributes:
         rounds: how many rounds were begun; the results of one are there until the next one begins.
@@ -124,7 +124,7 @@ class CapturedRounds:
         self._is_refused = False
 
     def outcome(self, *given: Array) -> Outcome:
-        """As of the verifier, on paths, target rows and draft rows."""
+        """The verifier's outcome on paths, target rows and draft rows."""
         count = len(given[0])
         size = 1 << (count - 1).bit_length() if 0 < count <= PADDED_UP_TO else count
         kind = (size, *((tuple(array.shape[1:]), array.dtype, array.device) for array in given))

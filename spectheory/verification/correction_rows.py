@@ -62,7 +62,7 @@ class CorrectionRows(NamedTuple):
         return residual_rows(self.target_row, self.draft_row, scale, draft_scale)
 
     def _kernel_fits(self, *scales: Array | None) -> bool:
-        """Whether a row kernel applies: one stop per batch element; a single stop needs views only."""
+        """True if a row kernel applies: one stop per batch element; a single stop needs views only."""
         *batch, paths, depths, size = self.target_rows.shape
         per_stop = [array for array in (self.path_index, self.length, *scales) if array is not None]
         return (

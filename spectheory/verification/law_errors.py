@@ -1,4 +1,4 @@
-"""Whether the answers that were drawn from are laws: the errors of a batch of outcomes.
+"""Errors of a batch of outcomes: distances of the answers that were drawn from to distributions.
 
 Errors stay on the device until somebody asks, so that the check waits for nothing.
 """
@@ -24,7 +24,7 @@ NO_LAW = "; its correction is 0/0 there, which certify counts as undefined outpu
 
 
 def law_errors(outcome: Outcome, stop: Stop, paths: Array, drawn: Sample | None = None) -> Array:
-    """How far answers are from laws, one line per entry of ``FAULTS``, in probability.  [..] -> [4, ..]
+    """The distances of answers from laws, one line per entry of ``FAULTS``, in probability.  [..] -> [4, ..]
 
     Args:
         outcome: of N tuples of drafted paths.

@@ -158,7 +158,7 @@ class UserVerifier(Verifier):
         return [_Lent(name, array, self._lent(array)) for name, array in arrays.items()]
 
     def _called(self, what: str, function: Callable[..., Any], given: list[_Lent], *others: Any) -> Any:
-        """What user code returns, given arrays that it must not write into."""
+        """Call user code with arrays that it must not write into."""
         with users_code(f"{what} of verifier {self.name!r}", function):
             try:
                 found = function(*(one.theirs for one in given), *others)
@@ -256,7 +256,7 @@ class UserVerifier(Verifier):
             ) from None
 
     def _place(self, returned_by: Callable[..., Any]) -> str:
-        """Where the user's function begins that an answer is from; ``outcome`` for one of the package."""
+        """The place where the user's function begins that an answer is from; else that of ``outcome``."""
         own = getattr(self.user_object, "function", None)  # of ``from_loop``
         for function in (returned_by, own, self.user_object.outcome):
             place = defined_at(function)

@@ -152,7 +152,7 @@ class _Answer(NamedTuple):
 
 
 def _slack(batch: Sequence[Array], tolerance: float, of_pair: bool) -> Array:
-    """By how much an answer may miss a law given each tuple of drafts, [N]; more for rare ones of a pair.
+    """The error of a law that is allowed given each tuple of drafts, [N]; more for rare ones of a pair.
 
     Given drafts of probability P an error e moves the output by e P.  On texts of models all drafts are rare,
     and nothing is allowed for.
@@ -226,7 +226,7 @@ def _made_stops(outcome: Outcome) -> Iterator[tuple[Array, Array]]:
 
 
 def _differs(one: _Answer, other: _Answer, tuples: Any, tolerance: float) -> Array:
-    """Which of the given tuples of the first answer differ from the other answer, bool [N of other]."""
+    """Mask of the given tuples of the first answer that differ from the other answer, bool [N of other]."""
     slack = float_tolerance(one.stop_probs, tolerance)
     # Written so that NaN, which fails every comparison, counts as a difference.
     same = [

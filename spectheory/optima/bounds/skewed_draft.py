@@ -292,7 +292,7 @@ def _write_product(room: Array, one: Array, other: Array) -> None:
 
 
 class Membership(NamedTuple):
-    """Whether a law is a skewed draft, with the proof when it is not.
+    """The answer to whether a law is a skewed draft, with the proof where it is not.
 
     Attributes:
         is_member: whether r(S) ≤ f(q(S)) for every set S of leaves.
@@ -311,7 +311,7 @@ def is_skewed_draft(
     num_drafts: int,
     tolerance: float = FEASIBILITY_TOLERANCE,
 ) -> Membership:
-    """Whether some path-selection rule over K i.i.d. drafts selects with this law.
+    """Decide whether some path-selection rule over K i.i.d. drafts selects with this law.
 
     Source: greedy2026 Lemma 4.5, r(S) ≤ f(q(S)) for all sets S of leaves, f(u) = 1 - (1 - u)^K
     (Eq. 15 prints r(a_{1:L}) in the sum; it is r(a_{1:i})).  The level sets of r/q decide

@@ -54,7 +54,7 @@ class ScoreState(NamedTuple):
 
 
 class ScoreSplit(NamedTuple):
-    """How the law of the score is split among the next tokens: Σ_x q(x|a) μ_{ax} = μ_a.
+    """The split of the law of the score among the next tokens: Σ_x q(x|a) μ_{ax} = μ_a.
 
     The tokens share G laws.  A token has the law of row ``row`` of the plan, or of that row with share
     1 - ``next_share`` and of the next row with the rest.
@@ -225,7 +225,7 @@ def _behind(
 
 
 def has_loops(*rows: Array) -> bool:
-    """Whether rows [n, V] are read by compiled loops: long ones on the host."""
+    """True if compiled loops read rows [n, V]: long ones on the host."""
     return choice.rows_for_loops(*rows) and rows[0].ndim == 2
 
 

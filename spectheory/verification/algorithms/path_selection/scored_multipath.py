@@ -158,7 +158,7 @@ class ScoredMultipath(ScoredSelection):
 
     @property
     def _rules_are_ours(self) -> bool:
-        """Whether both rules are this package's, which take arrays of every kind."""
+        """True if both rules are this package's, which take arrays of every kind."""
         return all(
             getattr(rule, "__module__", type(rule).__module__).startswith(__package__)
             for rule in (self.levels, self.coupling)
