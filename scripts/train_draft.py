@@ -38,11 +38,10 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from safetensors.torch import load_file, save_file
 from torch import Tensor
-from transformers import LlamaConfig, LlamaForCausalLM
+from transformers import DynamicCache, LlamaConfig, LlamaForCausalLM
 from transformers.masking_utils import ALL_MASK_ATTENTION_FUNCTIONS
 from transformers.modeling_utils import ALL_ATTENTION_FUNCTIONS
 
-from spectheory.models.caches import SlotCache
 from spectheory.models.known_models import fetched_folder
 from spectheory.models.loading import BUNDLED_FOLDER, find_model
 from spectheory.models.trained_drafts import PROJECTION, save_trained_draft
@@ -156,18 +155,15 @@ class Target:
         count, end = TEXTS["written"], self.model.config.eos_token_id
         given = [self.tokenizer(prompt(kind, rng))["input_ids"] for _ in range(count)]
         tokens = torch.zeros((count, WINDOW), dtype=torch.int64)
-        cache, places = SlotCache(), torch.arange(count)
+        cache: Any = DynamicCache()
         hidden, normalizers, mass = [], [], torch.zeros(self.model.config.vocab_size)
         for position in range(WINDOW):
-            for text in places.tolist():
+            for text in range(count):
                 if given[text]:
                     tokens[text, position] = given[text].pop(0)
                 elif tokens[text, position] == end:  # another question, as in a longer conversation
                     given[text] = self.tokenizer("\n" + prompt("chat", rng))["input_ids"]
-            cache.slots, cache.width = places[:, None] * 0 + position, position + 1
-            read = self.model.model(
-                tokens[:, position, None], cache=cache, position_ids=cache.slots
-            ).last_hidden_state[:, 0]
+            read = self.model.model(tokens[:, position, None], cache=cache).last_hidden_state[:, 0]
             logits, normalizer, probs = self._rows(read)
             hidden.append(read)
             normalizers.append(normalizer)

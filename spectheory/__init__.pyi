@@ -14,7 +14,6 @@ from .auditing import black_box as black_box
 from .auditing import per_sample as per_sample
 from .auditing import sampled_verdict as sampled_verdict
 from .decoding import decode as decode
-from .decoding import generate as generate
 from .exact import Certificate as Certificate
 from .exact import OutputLaw as OutputLaw
 from .exact import Proof as Proof

@@ -17,7 +17,7 @@ from spectheory.models.language_model import LanguageModelPair, UnloadedPair
 from spectheory.models.prompts import Prompt
 from spectheory.models.reading import run_model
 from spectheory.models.restriction import Restriction, restrict_rows
-from spectheory.models.sampling import PLAIN_SAMPLING, SamplingOptions, most_likely, scaled_logits
+from spectheory.models.sampling import PLAIN_SAMPLING, SamplingOptions, scaled_logits
 from spectheory.pairs.pair import ModelPair
 
 MAX_CONTEXTS = 20_000
@@ -59,8 +59,7 @@ def restrict(
     pair.check_length(len(root), draft_length)
     texts = torch.tensor([root], device=pair.device)
     if not isinstance(tokens, Restriction):
-        logits = _last_logits(pair, pair.target_model, texts, batch_size)
-        restriction = Restriction.fixed(most_likely(logits[0], restriction.num_tokens).tolist())
+        restriction = Restriction.at_prompts(pair, [root], restriction.num_tokens)
     target_levels, draft_levels = [], []
     for depth in range(draft_length + 1):
         # Per context the set at depth L too is the draft's choice, though nothing is drafted there.

@@ -11,6 +11,9 @@ from torch import Tensor
 
 from spectheory.foundation.errors import InvalidInputError
 from spectheory.foundation.validation import check_count
+from spectheory.models.language_model import LanguageModelPair
+from spectheory.models.prompts import Prompt
+from spectheory.models.reading import run_model
 from spectheory.models.sampling import most_likely
 
 
@@ -60,6 +63,21 @@ class Restriction:
     def per_context(num_tokens: int) -> Restriction:
         """To the ``num_tokens`` most likely tokens of the draft model at every context."""
         return Restriction(num_tokens)
+
+    @staticmethod
+    def at_prompts(pair: LanguageModelPair, prompts: Sequence[Prompt], num_tokens: int) -> Restriction:
+        """To the ``num_tokens`` most likely tokens of the target after each prompt, one set per prompt.
+
+        Raises:
+            InvalidInputError: a prompt cannot be read on from, or there are fewer tokens.
+        """
+        Restriction.per_context(num_tokens).check(pair.vocab_size, len(prompts))
+        sets = []
+        for prompt in prompts:
+            text = torch.tensor([pair.encode(prompt)], device=pair.device)
+            logits = pair.logits(run_model(pair.target_model, text, keep=1)[0, 0])
+            sets.append(most_likely(logits, num_tokens).tolist())
+        return Restriction.fixed(*sets)
 
     @property
     def is_per_context(self) -> bool:

@@ -9,7 +9,8 @@ import pytest
 import torch
 
 from spectheory.foundation.errors import InvalidInputError
-from spectheory.models import LanguageModelPair, UnloadedPair, bundled_prompts, encode_prompts, read_prompts
+from spectheory.models import LanguageModelPair, bundled_prompts, read_prompts
+from spectheory.models.language_model import UnloadedPair, encode_prompts
 from spectheory.models.loading import ModelSource
 from spectheory.models.prompts import prompt_name
 from spectheory.simulation import simulate
@@ -110,7 +111,7 @@ def test_long_prompts_can_be_cut(pair: LanguageModelPair) -> None:
 
 def test_the_bundled_pair(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr("spectheory.models.loading.BUNDLED_FOLDER", tmp_path)
-    with pytest.raises(InvalidInputError, match="bundled target model is not installed"):
+    with pytest.raises(InvalidInputError, match="the target 'bundled' does not exist"):
         LanguageModelPair.load("bundled", "bundled")
     monkeypatch.undo()
     pair = LanguageModelPair.load("bundled", "bundled", device="cpu")

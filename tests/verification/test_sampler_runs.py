@@ -11,7 +11,7 @@ import torch
 import spectheory
 from decoding_support import PROMPTS, losslessness, tiny_pair
 from spectheory import black_box, instances, output_law, per_sample
-from spectheory.decoding import decode
+from spectheory.decoding import custom_generate, decode
 from spectheory.foundation.errors import InvalidOutcomeError
 from spectheory.models import SamplingOptions
 from spectheory.pairs.drafts import Iid
@@ -53,7 +53,7 @@ def test_every_door(verifier: Any) -> None:
     assert [text.token_ids for text in found] == wanted
     ids = torch.tensor([PROMPTS[2]])
     row = pair.target_model.generate(
-        ids, custom_generate=spectheory.generate, draft_model=pair.draft_model, verifier=verifier,
+        ids, custom_generate=custom_generate, draft_model=pair.draft_model, verifier=verifier,
         max_new_tokens=5, do_sample=False, pad_token_id=0, attention_mask=torch.ones_like(ids),
     )  # fmt: skip
     assert row[0, ids.shape[1] :].tolist() == wanted[2]
