@@ -10,8 +10,8 @@ from . import simulation as simulation
 from . import testing as testing
 from . import verification as verification
 from .auditing import audit as audit
-from .auditing import black_box as black_box
-from .auditing import per_sample as per_sample
+from .auditing import from_loop as from_loop
+from .auditing import from_sampler as from_sampler
 from .auditing import sampled_verdict as sampled_verdict
 from .decoding import decode as decode
 from .exact import Certificate as Certificate

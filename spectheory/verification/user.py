@@ -256,7 +256,7 @@ class UserVerifier(Verifier):
 
     def _place(self, returned_by: Callable[..., Any]) -> str:
         """Where the user's function begins that an answer is from; ``outcome`` for one of the package."""
-        own = getattr(self.user_object, "function", None)  # of ``per_sample``
+        own = getattr(self.user_object, "function", None)  # of ``from_loop``
         for function in (returned_by, own, self.user_object.outcome):
             place = defined_at(function)
             if place and not place.startswith(f" ({PACKAGE}"):
@@ -290,7 +290,7 @@ def as_verifier(candidate: Any) -> Verifier:
         raise InvalidInputError(
             f"{candidate!r} is not a verifier; expected an object with "
             "outcome(paths, target_rows, draft_rows) -> Outcome"
-            + (", and black_box or per_sample makes one of a function" if is_function else "")
+            + (", and from_sampler or from_loop makes one of a function" if is_function else "")
         )
     return UserVerifier(candidate)
 

@@ -1,4 +1,4 @@
-"""``model.generate(custom_generate=custom_generate, ..)``: greedy by the token, sampling by the law."""
+"""``model.generate(custom_generate=..)``: greedy by the token, sampling by the law."""
 
 from types import SimpleNamespace
 from typing import Any
@@ -17,9 +17,9 @@ from transformers.generation import (
 )
 
 from decoding_support import PROMPTS, p_value, target_law, tiny_pair
-from spectheory.decoding import LogitsProcessors, custom_generate, huggingface
+from spectheory.decoding import LogitsProcessors, huggingface
 from spectheory.foundation.errors import InvalidInputError
-from spectheory.models import LanguageModelPair, SamplingOptions, bundled_prompts
+from spectheory.models import LanguageModelPair, SamplingOptions, bundled_prompts, custom_generate
 from spectheory.pairs.drafts import Iid
 from spectheory.verification.outcome import Outcome
 from spectheory.verification.resolve import find_verifier
@@ -85,7 +85,10 @@ def test_stop_strings_are_a_criterion(pair: LanguageModelPair) -> None:
     wanted = pair.target_model.generate(**asked, stop_strings=[stop], tokenizer=pair.tokenizer)
     criteria = StoppingCriteriaList([StopStringCriteria(pair.tokenizer, [stop])])
     found = pair.target_model.generate(
-        **asked, stopping_criteria=criteria, custom_generate=custom_generate, draft_model=pair.draft_model
+        **asked,
+        stopping_criteria=criteria,
+        custom_generate=custom_generate,
+        draft_model=pair.draft_model,
     )
     assert torch.equal(found, wanted)
     assert found.shape[1] < plain.shape[1]
@@ -158,7 +161,10 @@ def test_what_is_not_done_is_refused(pair: LanguageModelPair, settings: dict[str
     asked: dict[str, Any] = {"input_ids": torch.tensor([[1, 2, 3]]), "max_new_tokens": 3, **settings}
     with pytest.raises(InvalidInputError, match=words):
         pair.target_model.generate(
-            **asked, pad_token_id=0, custom_generate=custom_generate, draft_model=pair.draft_model
+            **asked,
+            pad_token_id=0,
+            custom_generate=custom_generate,
+            draft_model=pair.draft_model,
         )
 
 
@@ -178,7 +184,7 @@ def test_what_the_loop_is_given_and_what_is_made_of_its_calls(monkeypatch: pytes
 
     def generated(config: GenerationConfig, processors: Any = LogitsProcessorList(), **settings: Any) -> Any:  # noqa: B008
         criteria = StoppingCriteriaList([MaxLengthCriteria(9)])
-        return custom_generate(
+        return huggingface.custom_generate(
             tiny.target_model, **inputs, draft_model=tiny.draft_model, generation_config=config,
             stopping_criteria=criteria, logits_processor=processors, **settings,
         )  # fmt: skip

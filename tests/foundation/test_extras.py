@@ -31,7 +31,7 @@ THEORY: list[tuple[list[str], dict[str, object]]] = [
 ]
 
 
-HELP: list[list[str]] = [[], ["certify"], ["simulate"], ["generate"]]
+HELP: list[list[str]] = [[], ["certify"], ["simulate"], ["decode"]]
 
 
 def test_theory_and_help_need_no_extra(tmp_path: Path) -> None:
@@ -62,7 +62,7 @@ def test_theory_and_help_need_no_extra(tmp_path: Path) -> None:
                 (["audit", "history", "vllm"], "torch", MODELS),
                 (["models", "list"], "torch", MODELS),
                 (["plan", "--budget", "2"], "torch", MODELS),
-                (["generate"], "torch", MODELS),
+                (["decode"], "torch", MODELS),
                 (["restrict"], "torch", MODELS),
             ],
         ),

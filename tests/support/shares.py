@@ -80,7 +80,7 @@ ONE_IN = {
         "test_a_checkout": 4,
     },
     "auditing/subjects/test_sampler_verifiers.py": {
-        "test_black_boxes_have_the_law_of_the_published_ones": 3,
+        "test_samplers_have_the_law_of_the_published_ones": 3,
     },
     "auditing/subjects/test_signatures.py": {
         "test_a_right_sampler_of_each_signature": 6,

@@ -22,7 +22,7 @@ import torch
 
 from spectheory.auditing.following.intercept import GLOBAL_SEED, Journal, intercepted, names_for_float
 from spectheory.auditing.subjects.relaxations import Relaxation
-from spectheory.auditing.subjects.sampler_verifiers import BlackBox
+from spectheory.auditing.subjects.sampler_verifiers import SamplerVerifier
 from spectheory.auditing.subjects.signatures import (
     SEED,
     SIGNATURES,
@@ -121,7 +121,7 @@ def _distributions(path: tuple[str, ...]) -> Mapping[str, list[str]]:
     return packages_distributions()
 
 
-class Shipped(BlackBox, Verifier):
+class Shipped(SamplerVerifier, Verifier):
     """A shipped sampler with its random numbers replaced.
 
     Args:
@@ -323,7 +323,7 @@ class Shipped(BlackBox, Verifier):
         return tuple(map(self.tokens, returned))
 
     def _law(self, paths: np.ndarray, target_rows: np.ndarray, draft_rows: np.ndarray) -> tuple[Any, Any]:
-        """As for a black box; a run without output is a stop whose correction row has no mass."""
+        """As for a user's sampler; a run without output is a stop whose correction row has no mass."""
         masses = dict(self.law_given(paths, target_rows, draft_rows))
         undefined = masses.pop((), 0)
         stops, rows = self._stops_and_rows(masses, paths, fractions_if_exact(target_rows))
