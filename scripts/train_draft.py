@@ -27,7 +27,7 @@ import platform
 import random
 import sysconfig
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import cache, partial
 from pathlib import Path
 from typing import Any
@@ -44,7 +44,7 @@ from transformers.modeling_utils import ALL_ATTENTION_FUNCTIONS
 
 from spectheory.models.known_models import fetched_folder
 from spectheory.models.loading import BUNDLED_FOLDER, find_model
-from spectheory.models.trained_drafts import PROJECTION, save_trained_draft
+from spectheory.models.trained_drafts import PROJECTION, WEIGHTS
 
 WINDOW = 128
 TEXTS = {"written": 96, "read": 192}
@@ -173,6 +173,26 @@ class Target:
                 tokens[:, position + 1] = (logits - races).argmax(-1)
             step(count)
         return tokens, torch.stack(hidden, 1), torch.stack(normalizers, 1), mass
+
+
+def save_trained_draft(folder: Path, own: Mapping[str, Tensor], bias: Tensor, tokens: Tensor) -> None:
+    """Write what was trained.
+
+    Args:
+        own: parameters of layers and final norm by their names below the base model, as
+            ``"layers.0.mlp.up_proj.weight"``; and ``PROJECTION``, square, behind the norm.
+        bias, tokens: [n], of the output layer, and the ids of its tokens.
+    """
+    stored = {"tokens": tokens.to(torch.int32), "bias": bias.half()}
+    for name, value in own.items():
+        if value.dim() < 2:
+            stored[name] = value.half()
+            continue
+        scale = (value.abs().amax(1) / 127).clamp(min=1e-7).half()
+        stored[f"{name}.scale"] = scale
+        stored[name] = (value / scale.float()[:, None]).round().clamp(-127, 127).to(torch.int8)
+    folder.mkdir(parents=True, exist_ok=True)
+    save_file({name: value.contiguous() for name, value in stored.items()}, folder / WEIGHTS)
 
 
 def prompt(kind: str, rng: random.Random) -> str:

@@ -5,8 +5,8 @@ model that it is made of.  p(· | x) is the law of that model after a text x of 
 
 - ``first_layers``: the final norm and the output layer on what the first layers give.
 - ``last_tokens``: p(· | the last w tokens of x), which are read as a text of w tokens.
-- ``prompt_lookup``: all mass on the token that followed the last tokens of x where they stood before.
-- ``prompt_ngrams``: all tokens that followed them, by how often they did.
+- ``prompt_lookup``: all mass on the token that followed the last tokens of x where they stood before, or all
+  tokens that followed them, by how often they did.
 """
 
 from __future__ import annotations
@@ -73,8 +73,8 @@ def last_tokens(model: Any, width: int) -> Any:
     return _LastTokens(model, check_count("width", width))
 
 
-def prompt_lookup(model: Any, longest: int) -> Any:
-    """Prompt look-up: the draft repeats what followed the last tokens of the text, deterministically.
+def prompt_lookup(model: Any, longest: int, every_place: bool = False) -> Any:
+    """Prompt look-up: the draft repeats what followed the last tokens of the text.
 
     The last n tokens of the text are searched for in the text before, for n = ``longest`` .. 1.  Of the first
     n that is found the latest place counts, and the token behind it has probability 1.  Where not even the
@@ -83,6 +83,8 @@ def prompt_lookup(model: Any, longest: int) -> Any:
     Args:
         model: gives vocabulary, device and number type; it is never called.
         longest: the most tokens that are compared.
+        every_place: all places of that n count.  A token has a probability in proportion to the number of
+            places that it stands behind, so that a ``ConfidenceTree`` of this draft is a list of n-grams.
 
     Raises:
         InvalidInputError: ``longest`` is not a whole number of at least 1.
@@ -94,30 +96,7 @@ def prompt_lookup(model: Any, longest: int) -> Any:
         >>> prompt_lookup(model, 2)(torch.tensor([[6, 1, 4, 2, 1, 6, 1]])).logits[0, -1].argmax()
         tensor(4)
     """
-    return _PromptLookup(model, check_count("longest", longest))
-
-
-def prompt_ngrams(model: Any, longest: int) -> Any:
-    """Prompt look-up of several continuations: every token that followed the last tokens of the text before.
-
-    The comparison is that of ``prompt_lookup``.  All places of the first n that is found count: a token has a
-    probability in proportion to the number of places that it stands behind.  A ``ConfidenceTree`` of this
-    draft is a list of n-grams.
-
-    Args:
-        model, longest: as in ``prompt_lookup``.
-
-    Raises:
-        InvalidInputError: as in ``prompt_lookup``.
-
-    Example:
-        >>> from transformers import LlamaConfig, LlamaForCausalLM
-        >>> sizes = {"vocab_size": 8, "hidden_size": 8, "intermediate_size": 8, "num_attention_heads": 2}
-        >>> model = LlamaForCausalLM(LlamaConfig(**sizes, num_hidden_layers=2)).eval()
-        >>> prompt_ngrams(model, 2)(torch.tensor([[6, 1, 4, 6, 1, 5, 6, 1]])).logits[0, -1].softmax(-1)
-        tensor([0.0000, 0.0000, 0.0000, 0.0000, 0.5000, 0.5000, 0.0000, 0.0000])
-    """
-    return _PromptLookup(model, check_count("longest", longest), every_place=True)
+    return _PromptLookup(model, check_count("longest", longest), every_place)
 
 
 def layers_config(config: Any, count: int) -> Any:
@@ -199,7 +178,7 @@ class _LastTokens(_Rereading):
 
 
 class _PromptLookup(_Rereading):
-    def __init__(self, model: Any, longest: int, every_place: bool = False) -> None:
+    def __init__(self, model: Any, longest: int, every_place: bool) -> None:
         super().__init__(model, f"{'ngram' if every_place else 'lookup'}-{longest}")
         like = next(model.parameters())
         self.place = torch.nn.Parameter(torch.zeros(1, dtype=like.dtype, device=like.device), False)

@@ -18,7 +18,6 @@ from spectheory.models.derived_drafts import (
     last_tokens,
     layers_config,
     prompt_lookup,
-    prompt_ngrams,
 )
 from spectheory.models.loading import ModelSource, find_model
 from spectheory.models.trained_drafts import TRAINED_DRAFTS, trained_config, trained_draft
@@ -102,6 +101,6 @@ def find_draft(name: str | Path, target: ModelSource) -> ModelSource | DerivedDr
         "layers": partial(first_layers, count=count),
         "last": partial(last_tokens, width=count),
         "lookup": partial(prompt_lookup, longest=count),
-        "ngram": partial(prompt_ngrams, longest=count),
+        "ngram": partial(prompt_lookup, longest=count, every_place=True),
     }[kind]
     return DerivedDraft(str(name), source, of_target, make, configure)

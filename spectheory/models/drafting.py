@@ -25,7 +25,7 @@ from spectheory.models.growing_texts import Texts
 from spectheory.models.language_model import LanguageModelPair, encode_prompts
 from spectheory.models.prompts import Prompt
 from spectheory.models.reading import CachedReading, Reading, ReadingPerPath, RecomputedReading
-from spectheory.models.restriction import Restriction, restrict_rows
+from spectheory.models.restricting import Restriction, restrict_rows
 from spectheory.models.sampling import (
     PLAIN_SAMPLING,
     LogitsCheck,
