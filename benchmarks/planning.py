@@ -42,8 +42,7 @@ import torch
 from scipy.stats import t as student
 from timing import machine
 
-from spectheory.models import LanguageModelPair, SamplingOptions, bundled_prompts, prefill, restrict
-from spectheory.models.drafting import most_likely_at_prompts
+from spectheory.models import LanguageModelPair, Restriction, SamplingOptions, bundled_prompts, restrict
 from spectheory.pairs.drafts import (
     ConfidenceTree,
     DraftProcess,
@@ -96,7 +95,7 @@ def restricted(draws: int, confidence: float, seed: int, out: Path | None) -> No
     models, texts, rows = LanguageModelPair.load("bundled", "bundled", device="cpu"), bundled_prompts(), []
     for number, budget in RESTRICTED.items():
         ids = models.encode(texts[number])
-        tokens = most_likely_at_prompts(prefill(models, [ids]), 3)
+        tokens = Restriction.at_prompts(models, [ids], 3)
         pair = restrict(models, ids, tokens, budget.draft_length)
         found, grid = plan_pair(pair, budget, VERIFIERS, most=1_000), []
         choices = [entry for entry in found.choices if "confidence" not in entry.drafts][:GRID]

@@ -33,7 +33,8 @@ from spectheory.foundation.errors import InvalidInputError
 
 if TYPE_CHECKING:
     from spectheory.decoding import DecodedText
-    from spectheory.models import SamplingOptions, UnloadedPair
+    from spectheory.models import SamplingOptions
+    from spectheory.models.language_model import UnloadedPair
     from spectheory.models.prompts import Prompt
 
 
@@ -55,7 +56,7 @@ class Models(NamedTuple):
         return named if self.tokenizer is None else named | {"tokenizer": self.tokenizer}
 
     def find(self) -> UnloadedPair:
-        from spectheory.models import UnloadedPair
+        from spectheory.models.language_model import UnloadedPair
 
         return UnloadedPair.find(
             self.target, self.drafts, device=self.device, dtype=self.dtype, tokenizer=self.tokenizer
@@ -75,7 +76,7 @@ MODEL_OPTIONS = (
     click.option(
         "--draft", default="bundled", show_default=True, metavar="MODEL",
         help="The draft model, named like the target; or made of a model: target:20-layers, target:last-16, "
-        "target:vocab-8192, prompt:lookup-3, prompt:ngram-3.",
+        "prompt:lookup-3, prompt:ngram-3.",
     ),
     click.option(
         "--tokenizer", metavar="TEXT",
@@ -267,7 +268,7 @@ def decode(
     from spectheory.command_line import tables
     from spectheory.decoding import decode as decode_texts
     from spectheory.decoding import timed_decode
-    from spectheory.models import cpu_threads
+    from spectheory.models.device import cpu_threads
 
     refuse_both("--prompt", "--prompts")
     (name,) = verifier_names(verifier) if "," not in verifier else (verifier,)
@@ -351,8 +352,11 @@ def restrict(
     """
     from spectheory.foundation.results import Table
     from spectheory.foundation.validation import check_count
-    from spectheory.models import Restriction, check_sizes, cpu_threads, encode_prompts
+    from spectheory.models import Restriction
     from spectheory.models import restrict as restricted
+    from spectheory.models.device import cpu_threads
+    from spectheory.models.language_model import encode_prompts
+    from spectheory.models.restricting import check_sizes
 
     refuse_both("--prompt", "--prompts")
     refuse_both("--prompt", "--prompt-number")

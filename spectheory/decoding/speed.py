@@ -12,14 +12,10 @@ from spectheory.decoding.decoded_texts import DecodedText, decode, end_of_sequen
 from spectheory.decoding.decoding_settings import DecodingSettings
 from spectheory.decoding.loop import PARTS
 from spectheory.foundation.results import no_verdict
-from spectheory.models import (
-    LanguageModelPair,
-    SamplingOptions,
-    draft_and_score,
-    encode_prompts,
-    prefill,
-    scaled_logits,
-)
+from spectheory.models import LanguageModelPair, SamplingOptions
+from spectheory.models.drafting import draft_and_score, prefill
+from spectheory.models.language_model import encode_prompts
+from spectheory.models.sampling import scaled_logits
 from spectheory.pairs.drafts import DraftProcess
 
 
@@ -143,8 +139,8 @@ def plain_decoding(
     asked: dict[str, Any] = {"do_sample": False}
     if options.temperature > 0:
         asked = {
-            "do_sample": True, "temperature": options.temperature, "top_k": options.top_k or 0,
-            "top_p": options.top_p or 1.0,
+            "do_sample": True, "temperature": options.temperature * pair.temperature,
+            "top_k": options.top_k or 0, "top_p": options.top_p or 1.0,
         }  # fmt: skip
     ends = end_of_sequence(pair.target_model)
     encoded = encode_prompts(pair, prompts, 0, asked_for.max_prompt_tokens)

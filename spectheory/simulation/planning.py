@@ -39,7 +39,8 @@ from spectheory.simulation.runs import looked_up, said_to_be_lossless, simulate
 from spectheory.verification.verifier import Verifier
 
 if TYPE_CHECKING:
-    from spectheory.models import LanguageModelPair, SamplingOptions, UnloadedPair
+    from spectheory.models import LanguageModelPair, SamplingOptions
+    from spectheory.models.language_model import UnloadedPair
 
 VERIFIERS = ("block", "scored_multipath", "traversal", "multi_round_without_replacement", "naive_sampling")
 """Verifiers that are tried: the best known of every draft process."""
@@ -386,7 +387,7 @@ def plan(
     """
     settings = replace(settings or PlanSettings(), **changes)
     budget = budget.checked()
-    from spectheory.models import encode_prompts
+    from spectheory.models.language_model import encode_prompts
 
     halves: tuple[list[list[int]], ...] = [], []
     numbers = dict[tuple[int, ...], int]()  # of different prompts; equal ones stay in one half

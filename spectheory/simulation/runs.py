@@ -29,6 +29,7 @@ from typing import TYPE_CHECKING, Any, ParamSpec, Protocol, cast
 
 from spectheory.foundation.documents import count_text
 from spectheory.foundation.errors import InvalidInputError
+from spectheory.foundation.extras import installed
 from spectheory.foundation.results import Result, Row, Table, no_verdict
 from spectheory.foundation.settings import shows_settings
 from spectheory.pairs.drafts import DraftProcess
@@ -61,7 +62,8 @@ _log = logging.getLogger(__name__)
 
 if TYPE_CHECKING:
     from spectheory.decoding import Speed
-    from spectheory.models import LanguageModelPair, UnloadedPair
+    from spectheory.models import LanguageModelPair
+    from spectheory.models.language_model import UnloadedPair
 
 P = ParamSpec("P")
 VERIFIERS = ("token", "block")
@@ -395,7 +397,8 @@ def _of_language_models(
     given: Sequence[Verifier],
     settings: SimulationSettings,
 ) -> Simulation:
-    from spectheory.models import check_models
+    with installed():
+        from spectheory.models.language_model import check_models
 
     check_models(pair)
     record = settings.record()
@@ -601,7 +604,7 @@ def _threads(pair: LanguageModelPair, threads: int | None) -> Iterator[int | Non
     """Run on so many CPU threads, and say how many; None on another device."""
     import torch
 
-    from spectheory.models import cpu_threads
+    from spectheory.models.device import cpu_threads
 
     if pair.device.type != "cpu":
         yield None

@@ -41,7 +41,7 @@ class TextSource(LanguageModelSource):
 
     def _tally(self, verifier: Verifier, process: DraftProcess, batch: int) -> Tally:
         from spectheory.decoding import Stopping, decoding_iterations, end_of_sequence
-        from spectheory.models import prefill
+        from spectheory.models.drafting import prefill
         from spectheory.simulation.common_random_numbers import CommonRandomNumbers
 
         settings, tolerance = self.settings, self.settings.tolerance

@@ -14,13 +14,8 @@ from cli_support import one_call, run_error, run_json
 from spectheory.command_line import simulation_commands
 from spectheory.command_line.main import main
 from spectheory.foundation.errors import InvalidInputError
-from spectheory.models import (
-    LanguageModelPair,
-    SamplingOptions,
-    UnloadedPair,
-    bundled_prompts,
-    restrict,
-)
+from spectheory.models import LanguageModelPair, SamplingOptions, bundled_prompts, restrict
+from spectheory.models.language_model import UnloadedPair
 from spectheory.pairs.pair import ModelPair
 
 
@@ -367,5 +362,7 @@ def test_restrict_prints_the_pair_itself(capsys: pytest.CaptureFixture[str]) -> 
 def test_restrict_refuses_before_weights_are_loaded(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, arguments: list[str], says: str
 ) -> None:
-    monkeypatch.setattr("spectheory.models.UnloadedPair.loaded", lambda self: pytest.fail("loaded"))
+    monkeypatch.setattr(
+        "spectheory.models.language_model.UnloadedPair.loaded", lambda self: pytest.fail("loaded")
+    )
     assert says in run_error(capsys, "restrict", *arguments)
