@@ -22,7 +22,6 @@ from spectheory import (
     audit,
     certify,
     instances,
-    optimal_acceptance,
     optimum,
     output_law,
     prove,
@@ -47,6 +46,7 @@ from spectheory.foundation.results import Result, Table
 from spectheory.optima import (
     fewest_calls,
     on_path_program,
+    optimal_acceptance,
     optimal_rankings,
     path_selection_optimum,
     solve_exact,
@@ -212,8 +212,8 @@ def test_the_others_are_neither_true_nor_false(name: str) -> None:
 
 
 INPUTS = {
-    "DecodedText", "DraftProcess", "DraftedBatch", "Iteration", "LinearProgram", "ModelPair",
-    "PrefilledPrompts", "Restriction", "SamplerVerifier", "SuiteCase", "TupleVerifier", "Verifier",
+    "DecodedText", "DraftProcess", "Iteration", "LinearProgram", "ModelPair", "SamplerVerifier", "SuiteCase",
+    "TupleVerifier",
 }  # fmt: skip
 """The classes that public functions return and that are no results: inputs, and decoded texts."""
 ROOMS = (
