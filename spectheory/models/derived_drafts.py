@@ -99,13 +99,6 @@ def prompt_lookup(model: Any, longest: int, every_place: bool = False) -> Any:
     return _PromptLookup(model, check_count("longest", longest), every_place)
 
 
-def layers_config(config: Any, count: int) -> Any:
-    """The configuration of ``first_layers``."""
-    found = copy.deepcopy(config)
-    keep_layers(found, count)
-    return found
-
-
 def derived_config(config: Any, part: str) -> Any:
     """The configuration with the name of a draft that is made of its model, for the identity of runs."""
     found = copy.deepcopy(config)

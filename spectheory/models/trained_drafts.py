@@ -15,7 +15,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from spectheory.models.derived_drafts import derived_config, keep_layers, shared_copy
+from spectheory.models.derived_drafts import keep_layers, shared_copy
 
 WEIGHTS, PROJECTION = "weights.safetensors", "projection"
 
@@ -27,13 +27,11 @@ class TrainedDraft:
     Attributes:
         target: the known model that it was trained on.
         folder: weights, model card and record of the training.
-        num_layers: its decoder layers.
         about: its size and license.
     """
 
     target: str
     folder: Path
-    num_layers: int
     about: str
 
 
@@ -41,7 +39,6 @@ TRAINED_DRAFTS: Mapping[str, TrainedDraft] = {
     "smollm2-draft": TrainedDraft(
         "smollm2",
         Path(__file__).parent / "smollm2_draft",
-        2,
         "draft of smollm2 with 2 layers, 7 million parameters of its own, 8192 tokens, Apache-2.0",
     )
 }
@@ -79,13 +76,6 @@ def trained_draft(model: Any, folder: Path) -> Any:
         _FewRows(rows, bias.to(rows), tokens.to(model.device), model.config.vocab_size)
     )
     return found.requires_grad_(False).eval()
-
-
-def trained_config(config: Any, name: str) -> Any:
-    """The configuration of a shipped draft from that of its target."""
-    found = derived_config(config, name)
-    keep_layers(found, TRAINED_DRAFTS[name].num_layers)
-    return found
 
 
 class _FewRows(torch.nn.Module):
