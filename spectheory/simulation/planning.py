@@ -21,11 +21,9 @@ from spectheory.foundation.exact_numbers import Number, float_tolerance
 from spectheory.foundation.results import Result, Table, Templates, no_verdict
 from spectheory.foundation.settings import Progress, Settings, setting, shows_settings
 from spectheory.foundation.validation import check_confidence, check_count, check_draft_length
-from spectheory.optima.interval.interval import OptimumInterval
 from spectheory.optima.pair_optimum import optimum
 from spectheory.optima.tree_shapes import best_shapes, profile_levels, ranked_acceptance
 from spectheory.pairs.drafts import (
-    ANY_PROCESS,
     ConfidenceTree,
     Deterministic,
     DraftProcess,
@@ -34,6 +32,7 @@ from spectheory.pairs.drafts import (
     ShapedTree,
     WithoutReplacement,
 )
+from spectheory.pairs.drafts.process import ANY_PROCESS
 from spectheory.pairs.pair import ModelPair, check_pair
 from spectheory.simulation.cost import predicted_speed_up
 from spectheory.simulation.runs import looked_up, said_to_be_lossless, simulate
@@ -282,7 +281,7 @@ def plan_pair(
     best = found[0][1]
     try:
         limit = optimum(pair.truncate(best.draft_length), best.process)
-        ceiling = limit.upper if isinstance(limit, OptimumInterval) else limit.value
+        ceiling = limit.upper if limit.is_interval else limit.value
     except EnumerationTooLargeError:
         ceiling = None
     kept = [choice for choice, _ in found[:most]]

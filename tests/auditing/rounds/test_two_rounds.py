@@ -228,7 +228,7 @@ def test_requests_of_other_texts_and_rows(name: str, monkeypatch: pytest.MonkeyP
     monkeypatch.setattr(sampler_audit, "OF_REQUESTS", case)
     found = audit(partial(BATCHES[name], bad=True), {"one": CERTAIN}, signature="round_batch")
     assert not found.is_lossless
-    assert JOINT in found.scope.assumed
+    assert JOINT in found.probes
     if name in ("draft_of_a_neighbour", "caches_of_a_place"):
         assert audit(partial(BATCHES[name], bad=False), {"one": CERTAIN}, signature="round_batch").is_lossless
 
