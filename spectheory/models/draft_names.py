@@ -15,6 +15,7 @@ from spectheory.foundation.errors import InvalidInputError
 from spectheory.models.derived_drafts import (
     derived_config,
     first_layers,
+    keep_layers,
     last_tokens,
     prompt_lookup,
 )
@@ -36,6 +37,7 @@ class DerivedDraft:
         of_target: that model is the target, whose weights are not read twice.
         part: what is made of it, as its configuration says for the identity of runs.
         make: from the model to the draft.
+        num_layers: how many of its layers the draft has; None: all.
     """
 
     name: str
@@ -43,10 +45,14 @@ class DerivedDraft:
     of_target: bool
     part: str
     make: Callable[[Any], Any]
+    num_layers: int | None = None
     side = "draft"
 
     def config(self) -> Any:
-        return derived_config(self.base.config(), self.part)
+        config = self.base.config()
+        if self.num_layers is not None:
+            keep_layers(config, self.num_layers)
+        return derived_config(config, self.part)
 
     def has_tokenizer(self) -> bool:
         return not self.of_target and self.base.has_tokenizer()
@@ -79,7 +85,8 @@ def find_draft(name: str | Path, target: ModelSource) -> ModelSource | DerivedDr
         known, name = TRAINED_DRAFTS[str(name)], str(name)
         of_target = target.name == known.target
         source = target if of_target else find_model("draft", known.target)
-        return DerivedDraft(name, source, of_target, name, partial(trained_draft, folder=known.folder))
+        make = partial(trained_draft, folder=known.folder)
+        return DerivedDraft(name, source, of_target, known.folder.name, make, known.num_layers)
     base, _, part = str(name).rpartition(":")
     match = _PART.fullmatch(part)
     if isinstance(name, Path) or not base or not (match or base in (TARGET, PROMPT)):
@@ -98,4 +105,5 @@ def find_draft(name: str | Path, target: ModelSource) -> ModelSource | DerivedDr
         "lookup": partial(prompt_lookup, longest=count),
         "ngram": partial(prompt_lookup, longest=count, every_place=True),
     }[kind]
-    return DerivedDraft(str(name), source, of_target, part, make)
+    num_layers = count if kind == "layers" else None
+    return DerivedDraft(str(name), source, of_target, part, make, num_layers)

@@ -27,11 +27,13 @@ class TrainedDraft:
     Attributes:
         target: the known model that it was trained on.
         folder: weights, model card and record of the training.
+        num_layers: its decoder layers.
         about: its size and license.
     """
 
     target: str
     folder: Path
+    num_layers: int
     about: str
 
 
@@ -39,6 +41,7 @@ TRAINED_DRAFTS: Mapping[str, TrainedDraft] = {
     "smollm2-draft": TrainedDraft(
         "smollm2",
         Path(__file__).parent / "smollm2_draft",
+        2,
         "draft of smollm2 with 2 layers, 7 million parameters of its own, 8192 tokens, Apache-2.0",
     )
 }
@@ -69,6 +72,7 @@ def trained_draft(model: Any, folder: Path) -> Any:
     count = 1 + max(int(name.split(".")[1]) for name in stored if name.startswith("layers."))
     found = shared_copy(model)
     keep_layers(found.config, count)
+    found.config.derived = [folder.name]
     del found.base_model.layers[count:]
     found.load_state_dict(own, strict=False, assign=True)  # the parameters of the copy alone
     rows = model.get_output_embeddings().weight[tokens] @ projection

@@ -36,6 +36,16 @@ def tiny(layers: int, seed: int) -> LlamaForCausalLM:
     return LlamaForCausalLM(config).eval().requires_grad_(False)
 
 
+def tiny_like_smollm2() -> LlamaForCausalLM:
+    """Random weights of SmolLM2's shape, in three layers."""
+    torch.manual_seed(0)
+    config = LlamaConfig(
+        vocab_size=49152, hidden_size=576, intermediate_size=1536, num_attention_heads=9,
+        num_key_value_heads=3, num_hidden_layers=3, tie_word_embeddings=True,
+    )  # fmt: skip
+    return LlamaForCausalLM(config).eval()
+
+
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
     """A draft of two layers, with the weights of another model."""
@@ -106,18 +116,15 @@ def test_the_name_of_the_shipped_draft(tmp_path: Path) -> None:
     assert found.of_target
     assert found.base is target
     tiny(3, seed=1).save_pretrained(tmp_path)
-    assert found.config().derived == ["smollm2-draft"]
+    config = found.config()
+    assert (config.num_hidden_layers, config.derived) == (2, ["smollm2_draft"])
+    assert found.make(tiny_like_smollm2()).config.derived == config.derived
 
 
 def test_the_shipped_draft_on_a_target_of_its_shape() -> None:
     """On random weights of SmolLM2's shape it drafts 8192 tokens; its card names license and model."""
-    torch.manual_seed(0)
-    config = LlamaConfig(
-        vocab_size=49152, hidden_size=576, intermediate_size=1536, num_attention_heads=9,
-        num_key_value_heads=3, num_hidden_layers=3, tie_word_embeddings=True,
-    )  # fmt: skip
-    draft = trained_draft(LlamaForCausalLM(config).eval(), SHIPPED.folder)
-    assert len(draft.model.layers) == 2
+    draft = trained_draft(tiny_like_smollm2(), SHIPPED.folder)
+    assert len(draft.model.layers) == SHIPPED.num_layers
     finite = draft(input_ids=TEXT).logits[0].isfinite().sum(-1)
     assert finite.tolist() == [8192] * TEXT.shape[1]
     assert sum(file.stat().st_size for file in SHIPPED.folder.iterdir()) <= 8_000_000
