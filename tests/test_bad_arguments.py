@@ -56,7 +56,7 @@ CASES: dict[str, tuple[Callable[[], Any], str]] = {
     "interval: gap": (lambda: multi_path_interval(PAIR, 2, relative_gap=0), "relative_gap"),
     "interval: time": (lambda: multi_path_interval(PAIR, 2, time_limit=-1), "time_limit"),
     "acceptance: lengths": (lambda: acceptance(ROW, [1], 2), ""),
-    "acceptance: K": (lambda: acceptance(ROW, ROW, -2), "num_drafts"),
+    "acceptance: K": (lambda: acceptance(ROW, ROW, -2), "drafts"),
     "acceptance: negative": (lambda: acceptance([Fraction(4, 3), Fraction(-1, 3)], ROW, 2), "negative"),
     "acceptance: sum": (lambda: acceptance([0.5, 0.6], [0.5, 0.5], 2), "sum"),
     "acceptance: mixed": (lambda: acceptance(ROW, [0.5, 0.5], 2), ""),

@@ -212,8 +212,8 @@ def test_the_others_are_neither_true_nor_false(name: str) -> None:
 
 
 INPUTS = {
-    "BlackBox", "DecodedText", "DraftProcess", "DraftedBatch", "Iteration", "LinearProgram", "ModelPair",
-    "PerSample", "PrefilledPrompts", "Restriction", "SuiteCase", "Verifier",
+    "DecodedText", "DraftProcess", "DraftedBatch", "Iteration", "LinearProgram", "ModelPair",
+    "PrefilledPrompts", "Restriction", "SamplerVerifier", "SuiteCase", "TupleVerifier", "Verifier",
 }  # fmt: skip
 """The classes that public functions return and that are no results: inputs, and decoded texts."""
 ROOMS = (

@@ -1,4 +1,4 @@
-"""Commands on language models: simulate, generate, restrict."""
+"""Commands on language models: simulate, decode, restrict."""
 
 from __future__ import annotations
 
@@ -250,7 +250,7 @@ def simulate(
 @another_draft_option
 @json_option
 @takes_models
-def generate(
+def decode(
     models: Models,
     texts: tuple[str, ...],
     verifier: str,
@@ -265,7 +265,8 @@ def generate(
     Without --prompt and --prompts it goes on from the first bundled prompt.  --temperature 0 is greedy.
     """
     from spectheory.command_line import tables
-    from spectheory.decoding import decode, timed_decode
+    from spectheory.decoding import decode as decode_texts
+    from spectheory.decoding import timed_decode
     from spectheory.models import cpu_threads
 
     refuse_both("--prompt", "--prompts")
@@ -286,7 +287,7 @@ def generate(
             if with_time:
                 _, speed = timed_decode(pair.loaded(), prompts, name, **settings)
             else:
-                decode(pair, prompts, name, **settings)
+                decode_texts(pair, prompts, name, **settings)
     except KeyboardInterrupt:
         if not found:
             raise

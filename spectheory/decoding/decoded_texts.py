@@ -48,7 +48,7 @@ class DecodedText:
         return sum(length + 1 for length in self.accepted) / len(self.accepted)
 
     def to_document(self, decode: Callable[[list[int]], str]) -> dict[str, Any]:
-        """One entry of ``texts`` in the JSON object of ``spectheory generate --json``."""
+        """One entry of ``texts`` in the JSON object of ``spectheory decode --json``."""
         pieces = [{"text": decode(tokens), "accepted": drafted} for tokens, drafted in self.pieces()]
         return {
             "prompt": decode(self.prompt_ids),

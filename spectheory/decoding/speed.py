@@ -60,7 +60,7 @@ class Speed:
         return {part: seconds / total for part, seconds in self.seconds.items()}
 
     def to_document(self) -> dict[str, Any]:
-        """``speed`` in the JSON objects of ``spectheory generate`` and ``simulate``."""
+        """``speed`` in the JSON objects of ``spectheory decode`` and ``simulate``."""
         return {
             "tokens": self.tokens,
             "seconds": self.seconds,

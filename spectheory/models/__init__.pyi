@@ -1,3 +1,5 @@
+import spectheory.decoding.huggingface
+
 from .derived_drafts import few_tokens as few_tokens
 from .derived_drafts import first_layers as first_layers
 from .derived_drafts import last_tokens as last_tokens
@@ -33,3 +35,5 @@ from .restriction import Restriction as Restriction
 from .sampling import SamplingOptions as SamplingOptions
 from .sampling import scaled_logits as scaled_logits
 from .trained_drafts import TRAINED_DRAFTS as TRAINED_DRAFTS
+
+custom_generate = spectheory.decoding.huggingface.custom_generate

@@ -35,14 +35,9 @@ from spectheory.models.sampling import (
     scaled_logits,
 )
 from spectheory.pairs.contexts import first_path_with_prefix
-from spectheory.pairs.drafts import (
-    ConfidenceTree,
-    DistinctTree,
-    DraftProcess,
-    HubTree,
-    PerPath,
-    RankedTree,
-)
+from spectheory.pairs.drafts import ConfidenceTree, DraftProcess, HubTree, PerPath
+from spectheory.pairs.drafts.deterministic import RankedTree
+from spectheory.pairs.drafts.without_replacement import DistinctTree
 from spectheory.verification.outcome import sample_rows
 
 ScoreProcessors = Callable[[Texts, Tensor, Tensor], Tensor]

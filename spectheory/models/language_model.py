@@ -26,7 +26,10 @@ from spectheory.models.loading import (
 )
 from spectheory.models.probing import check_causal, reads_on_from_cache
 from spectheory.models.prompts import Prompt, check_text, naming
-from spectheory.pairs.drafts import ALL_PROCESSES, DraftProcess, PerPath, UserProcess, draft_process
+from spectheory.pairs.drafts import DraftProcess, PerPath
+from spectheory.pairs.drafts.iid import draft_process
+from spectheory.pairs.drafts.process import ALL_PROCESSES
+from spectheory.pairs.drafts.users import UserProcess
 
 MAX_NUM_DRAFTS = 10_000
 """The most paths drafted by language models; each has L + 1 rows of the vocabulary."""

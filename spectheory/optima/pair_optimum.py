@@ -18,7 +18,8 @@ from spectheory.optima.multi_path import (
 )
 from spectheory.optima.single_path import single_path_optimum
 from spectheory.optima.solving.solution import Optimum, Solution
-from spectheory.pairs.drafts import Deterministic, DraftProcess, Iid, draft_process
+from spectheory.pairs.drafts import Deterministic, DraftProcess, Iid
+from spectheory.pairs.drafts.iid import draft_process
 from spectheory.pairs.drafts.trees import Tree
 from spectheory.pairs.pair import ModelPair, check_pair
 

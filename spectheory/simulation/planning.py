@@ -24,7 +24,6 @@ from spectheory.foundation.validation import check_confidence, check_count, chec
 from spectheory.optima.pair_optimum import optimum
 from spectheory.optima.tree_shapes import best_shapes, profile_levels, ranked_acceptance
 from spectheory.pairs.drafts import (
-    ANY_PROCESS,
     ConfidenceTree,
     Deterministic,
     DraftProcess,
@@ -33,6 +32,7 @@ from spectheory.pairs.drafts import (
     ShapedTree,
     WithoutReplacement,
 )
+from spectheory.pairs.drafts.process import ANY_PROCESS
 from spectheory.pairs.pair import ModelPair, check_pair
 from spectheory.simulation.cost import predicted_speed_up
 from spectheory.simulation.runs import looked_up, said_to_be_lossless, simulate

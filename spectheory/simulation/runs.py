@@ -31,7 +31,9 @@ from spectheory.foundation.documents import count_text
 from spectheory.foundation.errors import InvalidInputError
 from spectheory.foundation.results import Result, Row, Table, no_verdict
 from spectheory.foundation.settings import shows_settings
-from spectheory.pairs.drafts import SAMPLED_PROCESSES, DraftProcess, draft_process
+from spectheory.pairs.drafts import DraftProcess
+from spectheory.pairs.drafts.iid import draft_process
+from spectheory.pairs.drafts.process import SAMPLED_PROCESSES
 from spectheory.pairs.pair import ModelPair
 from spectheory.simulation.common_texts import CommonTextSource
 from spectheory.simulation.cost import predicted_speed_up

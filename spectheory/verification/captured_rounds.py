@@ -13,8 +13,9 @@ from contextlib import contextmanager
 from copy import copy
 from typing import Any, NamedTuple
 
-from spectheory.foundation.arrays import Array, are_plain
+from spectheory.foundation.arrays import Array
 from spectheory.foundation.errors import NoKernelsNotice
+from spectheory.foundation.kernels import choice
 from spectheory.verification.compilation import Compiled
 from spectheory.verification.outcome import Outcome, Sample, uniform_numbers
 from spectheory.verification.user import UserVerifier
@@ -226,7 +227,7 @@ def captured_outcome(verifier: Verifier, *given: Array) -> Outcome:
     """
     device = getattr(given[1], "device", None)
     as_it_is = isinstance(verifier, UserVerifier | Compiled)
-    if getattr(device, "type", None) != "cuda" or as_it_is or not are_plain(given[1:], given[1:]):
+    if getattr(device, "type", None) != "cuda" or as_it_is or not choice.are_plain(given[1:], given[1:]):
         return verifier.outcome(*given)
     import torch
 

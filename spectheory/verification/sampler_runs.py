@@ -94,7 +94,7 @@ def outcome_or_run(
 
 
 def runs_a_sampler(verifier: Verifier) -> bool:
-    """True if the verifier is a user's sampler, which ``black_box`` made a verifier."""
+    """True if the verifier is a user's sampler, which ``from_sampler`` made a verifier."""
     return isinstance(getattr(verifier, "user_object", None), RunsOnTuples)
 
 

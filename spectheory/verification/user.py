@@ -22,8 +22,6 @@ from flint import fmpq
 
 from spectheory.foundation.arrays import (
     Array,
-    holds_formal_numbers,
-    holds_numbers,
     namespace,
     on_host,
     take_path,
@@ -32,12 +30,15 @@ from spectheory.foundation.arrays import (
 from spectheory.foundation.errors import InvalidInputError, InvalidOutcomeError, NotJudgedError, text_of
 from spectheory.foundation.exact_numbers import (
     fractions_if_exact,
+    holds_formal_numbers,
+    holds_numbers,
     is_exact,
     to_flint,
     without_whole_floats,
 )
 from spectheory.foundation.validation import check_count
-from spectheory.pairs.drafts import ALL_PROCESSES, ANY_PROCESS, SAMPLED_PROCESSES, DraftProcess
+from spectheory.pairs.drafts import DraftProcess
+from spectheory.pairs.drafts.process import ALL_PROCESSES, ANY_PROCESS, SAMPLED_PROCESSES
 from spectheory.pairs.pair import ModelPair
 from spectheory.verification.outcome import Outcome
 from spectheory.verification.verifier import TreeVerifier, Verifier, is_registered
@@ -256,7 +257,7 @@ class UserVerifier(Verifier):
 
     def _place(self, returned_by: Callable[..., Any]) -> str:
         """The place where the user's function begins that an answer is from; else that of ``outcome``."""
-        own = getattr(self.user_object, "function", None)  # of ``per_sample``
+        own = getattr(self.user_object, "function", None)  # of ``from_loop``
         for function in (returned_by, own, self.user_object.outcome):
             place = defined_at(function)
             if place and not place.startswith(f" ({PACKAGE}"):
@@ -290,7 +291,7 @@ def as_verifier(candidate: Any) -> Verifier:
         raise InvalidInputError(
             f"{candidate!r} is not a verifier; expected an object with "
             "outcome(paths, target_rows, draft_rows) -> Outcome"
-            + (", and black_box or per_sample makes one of a function" if is_function else "")
+            + (", and from_sampler or from_loop makes one of a function" if is_function else "")
         )
     return UserVerifier(candidate)
 

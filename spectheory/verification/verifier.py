@@ -12,9 +12,10 @@ from copy import copy
 from importlib import import_module
 from typing import Any, ClassVar, Self
 
-from spectheory.foundation.arrays import Array, namespace, on_device_of
+from spectheory.foundation.arrays import Array, namespace
 from spectheory.foundation.documents import count_text
 from spectheory.foundation.errors import InvalidInputError
+from spectheory.foundation.kernels import choice
 from spectheory.foundation.validation import unknown_name
 from spectheory.pairs.drafts import DraftProcess
 from spectheory.pairs.pair import ModelPair
@@ -112,9 +113,9 @@ class Verifier(ABC):
             >>> block.outcome(paths, rows, rows[:, :, :2]).expected_tokens()
             tensor([3.], dtype=torch.float64)
         """
-        from spectheory.verification import compilation, user  # which import this module
-
-        return compilation.compiled(user.as_verifier(self), options)
+        # By name, as the registries do: the module holds a subclass of this class.
+        compilation = import_module("spectheory.verification.compilation")
+        return compilation.compiled(self, options)
 
     def check_draft_length(self, draft_length: int) -> None:
         """Refuse drafted paths that are longer than the algorithm takes."""
@@ -155,7 +156,7 @@ class TreeVerifier(Verifier):
                 f"verifier {self.name!r} was set up for {self._process}, which draws "
                 f"{self._process.num_drafts} paths, but got {num_drafts}; set it up with bind"
             )
-        return on_device_of(paths, draws)
+        return choice.on_device_of(paths, draws)
 
 
 _REGISTERED: set[str] = set()

@@ -43,7 +43,7 @@ RUNS: dict[str, list[list[str]]] = {
     "optimum": [["ONE_TOKEN"], ["ONE_TOKEN", "--calls", "1"]],
     "acceptance": [["--target", "1/3,2/3", "--draft", "2/3,1/3"]],
     "plan": [["ONE_TOKEN", "--budget", "2"], ["--profile", "1/2,1/4", "--budget", "2"]],
-    "generate": [["MODELS", "PROMPTS", "--max-new-tokens", "4", "--time"]],
+    "decode": [["MODELS", "PROMPTS", "--max-new-tokens", "4", "--time"]],
     "simulate": [
         ["MODELS", "PROMPTS", *TIMED, "--num-drafts", "1,2", "--ceilings", "--cost-ratio", "0.1"],
         ["MODELS", "PROMPTS", *ONE_CALL],

@@ -12,7 +12,7 @@ from spectheory.foundation.arrays import (
     on_host,
     ones_like,
     positive_part,
-    scaled_residual_mass,
+    residual_mass,
     take_along,
     take_path,
     take_token,
@@ -102,7 +102,7 @@ class _Context(NamedTuple):
         w, m = self.weight, self.mass
         total = w + m
         alpha, beta = divide_or_zero(w * self.alpha, total), divide_or_zero(w * self.beta + m, total)
-        left = beta * scaled_residual_mass(divide_or_zero(alpha, beta), target_row, draft_row)
+        left = beta * residual_mass(target_row, draft_row, divide_or_zero(alpha, beta))
         s = divide_or_zero(left, m) * total
         return _Context(divide_or_zero(s, 1 - w + s), alpha, beta, left)
 
