@@ -11,5 +11,6 @@ from .speed import Speed as Speed
 from .speed import Stopwatch as Stopwatch
 from .speed import call_costs as call_costs
 from .speed import plain_decoding as plain_decoding
+from .speed import timed_call as timed_call
 from .speed import timed_decode as timed_decode
 from .stopping import Stopping as Stopping

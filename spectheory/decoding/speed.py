@@ -14,6 +14,7 @@ from spectheory.decoding.loop import PARTS
 from spectheory.foundation.results import no_verdict
 from spectheory.models import (
     LanguageModelPair,
+    PrefilledPrompts,
     SamplingOptions,
     draft_and_score,
     encode_prompts,
@@ -212,17 +213,33 @@ def call_costs(
     Example:
         ``call_costs(pair, "def main(", 4, 4).speed_up(2.5)``
     """
-    options = options or SamplingOptions()
-    prefilled, generator, rounds = prefill(pair, [prompt]), pair.generator(0), []
-    nothing = prefilled.texts.token_ids.new_zeros((1, 1, 0))
-    for _ in range(1 + repeats):
-        watch = Stopwatch(pair.device)
+    options, generator = options or SamplingOptions(), pair.generator(0)
+    prefilled = prefill(pair, [prompt])
+    rounds = [timed_call(prefilled, drafts, draft_length, generator, options) for _ in range(1 + repeats)]
+    return CallCosts(*map(median, zip(*rounds[1:], strict=True)))
+
+
+def timed_call(
+    prefilled: PrefilledPrompts,
+    drafts: int | DraftProcess,
+    draft_length: int,
+    generator: torch.Generator,
+    options: SamplingOptions,
+) -> CallCosts:
+    """Time one call of the target that scores no drafts, then one drafting, then the scoring of the drafts.
+
+    Args:
+        prefilled: the texts behind which the models are called; they stay as they are.
+        drafts, draft_length, generator, options: as in ``draft_and_score``.
+    """
+    pair, watch = prefilled.pair, Stopwatch(prefilled.pair.device)
+    nothing = prefilled.texts.token_ids.new_zeros((prefilled.num_prompts, 1, 0))
+    with torch.no_grad():
         logits = pair.logits(prefilled.target.follow(prefilled.texts, nothing, first=0))
-        torch.softmax(scaled_logits(logits, options, dtype=pair.probs_dtype), dim=-1)
-        watch("other")
-        draft_and_score(prefilled, drafts, draft_length, generator, options, lap=watch)
-        rounds.append(watch.seconds)
-    return CallCosts(*(median(one[part] for one in rounds[1:]) for part in ("other", "draft", "target")))
+    torch.softmax(scaled_logits(logits, options, dtype=pair.probs_dtype), dim=-1)
+    watch("other")
+    draft_and_score(prefilled, drafts, draft_length, generator, options, lap=watch)
+    return CallCosts(*(watch.seconds[part] for part in ("other", "draft", "target")))
 
 
 def _written(row: list[int], ends: frozenset[int]) -> int:

@@ -415,7 +415,7 @@ def _of_language_models(
     with (
         open_lines(settings.checkpoint, first) as kept,
         on_cluster(settings.cluster),
-        _threads(source.pair, settings.threads) as threads,
+        model_threads(source.pair, settings.threads) as threads,
     ):
         document["threads"] = threads
         run = _Run(Work(source, streams, threads), kept, settings.width, settings.gain_width, against)
@@ -595,7 +595,7 @@ def said_to_be_lossless(verifier: Verifier) -> bool | None:
 
 
 @contextmanager
-def _threads(pair: LanguageModelPair, threads: int | None) -> Iterator[int | None]:
+def model_threads(pair: LanguageModelPair, threads: int | None) -> Iterator[int | None]:
     """Run on so many CPU threads, and say how many; None on another device."""
     import torch
 

@@ -42,7 +42,10 @@ RUNS: dict[str, list[list[str]]] = {
     ],
     "optimum": [["ONE_TOKEN"], ["ONE_TOKEN", "--calls", "1"]],
     "acceptance": [["--target", "1/3,2/3", "--draft", "2/3,1/3"]],
-    "plan": [["ONE_TOKEN", "--budget", "2"], ["--profile", "1/2,1/4", "--budget", "2"]],
+    "plan": [
+        ["ONE_TOKEN", "--target-rows", "2"],
+        ["MODELS", "EIGHT_PROMPTS", "-n", "1", "-l", "1", "-v", "block", "--max-new-tokens", "2"],
+    ],
     "generate": [["MODELS", "PROMPTS", "--max-new-tokens", "4", "--time"]],
     "simulate": [
         ["MODELS", "PROMPTS", *TIMED, "--num-drafts", "1,2", "--ceilings", "--cost-ratio", "0.1"],
@@ -108,6 +111,9 @@ def places(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[str]]:
     prompts = folder / "prompts.txt"
     prompts.write_text("import os\nfor index in\n", encoding="utf-8")
     asked = ["--prompts", str(prompts)]
+    eight = folder / "eight.txt"
+    eight.write_text("\n".join(f"import {letter}" for letter in "abcdefgh"), encoding="utf-8")
+    files["EIGHT_PROMPTS"] = ["--prompts", str(eight)]
     files["STORED"] = [str(stored / "token_V2_L1_K1_all.proof")]
     return files | {"ONE_TOKEN": [pair], "MODELS": models, "PROMPTS": asked}
 
