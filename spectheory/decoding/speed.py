@@ -3,8 +3,7 @@
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
-from statistics import median
-from typing import Any, NamedTuple
+from typing import Any
 
 import torch
 
@@ -18,7 +17,6 @@ from spectheory.models import (
     SamplingOptions,
     draft_and_score,
     encode_prompts,
-    prefill,
     scaled_logits,
 )
 from spectheory.pairs.drafts import DraftProcess
@@ -167,66 +165,16 @@ def plain_decoding(
     return tokens, watch.seconds["target"]
 
 
-class CallCosts(NamedTuple):
-    """Medians of seconds: of a call of the target that scores no drafts, of drafting, of scoring the drafts.
-
-    Verification is not among them.
-    """
-
-    plain: float
-    draft: float
-    target: float
-
-    def __bool__(self) -> bool:
-        raise no_verdict(self, ".speed_up(...)")
-
-    def speed_up(self, block_efficiency: float) -> float:
-        """Tokens per second over those of plain decoding; ``predicted_speed_up`` with these costs."""
-        return block_efficiency * self.plain / (self.draft + self.target)
-
-    def cost_ratio(self, draft_length: int) -> float:
-        """c: a step of drafting, one of L, over a call that scores no drafts."""
-        return self.draft / (draft_length * self.plain)
-
-    def row_cost(self, target_rows: int) -> float:
-        """r: what one of N drafted tokens adds to a call of the target, over a call that scores none."""
-        return (self.target - self.plain) / (target_rows * self.plain)
-
-
-def call_costs(
-    pair: LanguageModelPair,
-    prompt: str | Sequence[int],
-    drafts: int | DraftProcess,
-    draft_length: int,
-    options: SamplingOptions | None = None,
-    *,
-    repeats: int = 7,
-) -> CallCosts:
-    """Time the calls of both models behind one text, after one round to warm up.
-
-    Args:
-        pair: the models, loaded.
-        prompt: the text, or its token ids.
-        drafts, draft_length, options: as in ``draft_and_score``.
-        repeats: how many rounds are timed.
-
-    Example:
-        ``call_costs(pair, "def main(", 4, 4).speed_up(2.5)``
-    """
-    options, generator = options or SamplingOptions(), pair.generator(0)
-    prefilled = prefill(pair, [prompt])
-    rounds = [timed_call(prefilled, drafts, draft_length, generator, options) for _ in range(1 + repeats)]
-    return CallCosts(*map(median, zip(*rounds[1:], strict=True)))
-
-
 def timed_call(
     prefilled: PrefilledPrompts,
     drafts: int | DraftProcess,
     draft_length: int,
     generator: torch.Generator,
     options: SamplingOptions,
-) -> CallCosts:
-    """Time one call of the target that scores no drafts, then one drafting, then the scoring of the drafts.
+) -> tuple[float, float, float]:
+    """Seconds of one call of the target that scores no drafts, of drafting, and of scoring the drafts.
+
+    Verification is not among them.
 
     Args:
         prefilled: the texts behind which the models are called; they stay as they are.
@@ -239,7 +187,7 @@ def timed_call(
     torch.softmax(scaled_logits(logits, options, dtype=pair.probs_dtype), dim=-1)
     watch("other")
     draft_and_score(prefilled, drafts, draft_length, generator, options, lap=watch)
-    return CallCosts(*(watch.seconds[part] for part in ("other", "draft", "target")))
+    return watch.seconds["other"], watch.seconds["draft"], watch.seconds["target"]
 
 
 def _written(row: list[int], ends: frozenset[int]) -> int:

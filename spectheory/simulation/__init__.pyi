@@ -1,4 +1,3 @@
-from .cost import predicted_speed_up as predicted_speed_up
 from .estimates import Estimate as Estimate
 from .measuring import CallSeconds as CallSeconds
 from .planning import Plan as Plan

@@ -18,7 +18,6 @@ from spectheory.pairs.drafts import (
     WithoutReplacement,
 )
 from spectheory.pairs.pair import ModelPair
-from spectheory.simulation.cost import predicted_speed_up
 from spectheory.verification.verifier import Verifier
 
 MOST_PATHS = 64
@@ -58,10 +57,16 @@ class Candidate(NamedTuple):
         return int(self.process.draws(self.draft_length).sum())
 
     def cost(self, draft_cost: float, row_cost: float) -> float:
-        """Of a call and its drafts, in calls of the target that score no drafts."""
-        if self.process is None:
-            return 1.0
-        return 1 / predicted_speed_up(1.0, self.draft_length, draft_cost, self.target_rows, row_cost)
+        """Of a call and its drafts, 1 + L c + N r, in calls of the target that score no drafts.
+
+        This is the computational model of spectr2023 §1, where r = 0: K paths cost as much as one.
+        Verification is free.
+
+        Args:
+            draft_cost: c, the time of a drafted token, over that of a call that scores no drafts.
+            row_cost: r, the time that one more drafted token adds to a call of the target.
+        """
+        return 1 + self.draft_length * draft_cost + self.target_rows * row_cost
 
 
 PLAIN = Candidate(None, None, 0)

@@ -20,7 +20,6 @@ KEYED_BY_DATA = {"first_token_law", "refused", "counts", "pair"}
 PART_OF = {"audit": "certify"}
 """The command whose results are part of the results of another."""
 
-TIMED = ["--tokens", "4", "--time"]
 ONE_CALL = ["--num-drafts", "1", "--one-call"]
 ONE_PAIR = ["--pair", "ONE_TOKEN"]
 ONE_TOKEN = ["ONE_TOKEN", "--num-drafts", "2", "--verifier"]
@@ -48,7 +47,7 @@ RUNS: dict[str, list[list[str]]] = {
     ],
     "generate": [["MODELS", "PROMPTS", "--max-new-tokens", "4", "--time"]],
     "simulate": [
-        ["MODELS", "PROMPTS", *TIMED, "--num-drafts", "1,2", "--ceilings", "--cost-ratio", "0.1"],
+        ["MODELS", "PROMPTS", "--tokens", "4", "--num-drafts", "1,2", "--ceilings"],
         ["MODELS", "PROMPTS", *ONE_CALL],
         ["MODELS", "PROMPTS", "--tokens", "2", "--common-texts", "--num-drafts", "1"],
     ],
