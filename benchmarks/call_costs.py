@@ -5,7 +5,8 @@ from statistics import median
 from typing import NamedTuple
 
 from spectheory.decoding import timed_call
-from spectheory.models import LanguageModelPair, SamplingOptions, prefill
+from spectheory.models import LanguageModelPair, SamplingOptions
+from spectheory.models.drafting import prefill
 from spectheory.pairs.drafts import DraftProcess
 
 

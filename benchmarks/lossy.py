@@ -21,7 +21,7 @@ from typing import Any
 import click
 import numpy as np
 
-from spectheory import ModelPair, OutputLaw, output_law, per_sample
+from spectheory import ModelPair, OutputLaw, from_loop, output_law
 from spectheory.auditing.subjects.relaxations import Relaxation, mixture
 from spectheory.optima import lossy_optimum
 from spectheory.pairs.instances import random_rational
@@ -66,7 +66,7 @@ def relaxed(criterion: Criterion) -> Any:
         stops[0, -1] = reach
         return stops, rows
 
-    return per_sample(verify)
+    return from_loop(verify)
 
 
 def relaxations() -> dict[str, Callable[[ModelPair], OutputLaw]]:

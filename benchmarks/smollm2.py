@@ -35,7 +35,8 @@ from study import PROMPTS as STUDY_PROMPTS
 from timing import machine, write
 
 from figures.common.measured import Measurement
-from spectheory.models import LanguageModelPair, bundled_prompts, draft_and_score, read_prompts
+from spectheory.models import LanguageModelPair, bundled_prompts, read_prompts
+from spectheory.models.drafting import draft_and_score
 from spectheory.optima.bounds import sampled_path_scores
 from spectheory.pairs.drafts import Iid
 from spectheory.simulation import simulate

@@ -61,7 +61,7 @@ LONG = {
         0,
         "first_token",
     ),
-    "generate -v my_verifiers:FirstToken -l 2 -n 8 --device cpu": (0, "tokens per call"),
+    "decode -v my_verifiers:FirstToken -l 2 -n 8 --device cpu": (0, "tokens per call"),
 }
 WITH_PROGRESS = {
     "optimum LARGE -k 2 --time-limit 1.5": (3, "certified between"),

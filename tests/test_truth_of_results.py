@@ -22,7 +22,6 @@ from spectheory import (
     audit,
     certify,
     instances,
-    optimal_acceptance,
     optimum,
     output_law,
     prove,
@@ -45,21 +44,21 @@ from spectheory.exact.suite import RandomPairs, SuiteCase, SuiteCertificate, cer
 from spectheory.foundation.errors import InvalidInputError, NoVerdictError
 from spectheory.foundation.results import Result, Table
 from spectheory.optima import (
-    acceptance_at_temperature,
-    best_ranking,
-    best_shapes,
-    context_free_path_optimum,
     fewest_calls,
-    hub_plan,
     on_path_program,
+    optimal_acceptance,
     optimal_rankings,
-    optimality_residuals,
     path_selection_optimum,
-    profile_levels,
     solve_exact,
     transport_bounds,
-    transport_feasibility,
 )
+from spectheory.optima.context_free.merged_weights import context_free_path_optimum
+from spectheory.optima.one_position.draft_temperature import acceptance_at_temperature
+from spectheory.optima.one_position.hub_drafts import hub_plan
+from spectheory.optima.solving.solution import optimality_residuals
+from spectheory.optima.transport import transport_feasibility
+from spectheory.optima.tree_rankings import best_ranking
+from spectheory.optima.tree_shapes import best_shapes, profile_levels
 from spectheory.pairs.drafts import Iid
 from spectheory.simulation import CallSeconds, plan, simulate
 from spectheory.verification.defective import defects
@@ -215,8 +214,8 @@ def test_the_others_are_neither_true_nor_false(name: str) -> None:
 
 
 INPUTS = {
-    "BlackBox", "DecodedText", "DraftProcess", "DraftedBatch", "Iteration", "LinearProgram", "ModelPair",
-    "PerSample", "PrefilledPrompts", "Restriction", "SuiteCase", "Verifier",
+    "DecodedText", "DraftProcess", "Iteration", "LinearProgram", "ModelPair", "SamplerVerifier", "SuiteCase",
+    "TupleVerifier",
 }  # fmt: skip
 """The classes that public functions return and that are no results: inputs, and decoded texts."""
 ROOMS = (

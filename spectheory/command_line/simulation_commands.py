@@ -1,4 +1,4 @@
-"""Commands on language models: simulate, generate, restrict."""
+"""Commands on language models: simulate, decode, restrict."""
 
 from __future__ import annotations
 
@@ -32,7 +32,8 @@ from spectheory.foundation.errors import InvalidInputError
 
 if TYPE_CHECKING:
     from spectheory.decoding import DecodedText
-    from spectheory.models import SamplingOptions, UnloadedPair
+    from spectheory.models import SamplingOptions
+    from spectheory.models.language_model import UnloadedPair
     from spectheory.models.prompts import Prompt
 
 
@@ -54,7 +55,7 @@ class Models(NamedTuple):
         return named if self.tokenizer is None else named | {"tokenizer": self.tokenizer}
 
     def find(self) -> UnloadedPair:
-        from spectheory.models import UnloadedPair
+        from spectheory.models.language_model import UnloadedPair
 
         return UnloadedPair.find(
             self.target, self.drafts, device=self.device, dtype=self.dtype, tokenizer=self.tokenizer
@@ -74,7 +75,7 @@ MODEL_OPTIONS = (
     click.option(
         "--draft", default="bundled", show_default=True, metavar="MODEL",
         help="The draft model, named like the target; or made of a model: target:20-layers, target:last-16, "
-        "target:vocab-8192, prompt:lookup-3, prompt:ngram-3.",
+        "prompt:lookup-3, prompt:ngram-3.",
     ),
     click.option(
         "--tokenizer", metavar="TEXT",
@@ -237,7 +238,7 @@ def simulate(
 @another_draft_option
 @json_option
 @takes_models
-def generate(
+def decode(
     models: Models,
     texts: tuple[str, ...],
     verifier: str,
@@ -252,8 +253,9 @@ def generate(
     Without --prompt and --prompts it goes on from the first bundled prompt.  --temperature 0 is greedy.
     """
     from spectheory.command_line import tables
-    from spectheory.decoding import decode, timed_decode
-    from spectheory.models import cpu_threads
+    from spectheory.decoding import decode as decode_texts
+    from spectheory.decoding import timed_decode
+    from spectheory.models.device import cpu_threads
 
     refuse_both("--prompt", "--prompts")
     (name,) = verifier_names(verifier) if "," not in verifier else (verifier,)
@@ -273,7 +275,7 @@ def generate(
             if with_time:
                 _, speed = timed_decode(pair.loaded(), prompts, name, **settings)
             else:
-                decode(pair, prompts, name, **settings)
+                decode_texts(pair, prompts, name, **settings)
     except KeyboardInterrupt:
         if not found:
             raise
@@ -337,8 +339,11 @@ def restrict(
     """
     from spectheory.foundation.results import Table
     from spectheory.foundation.validation import check_count
-    from spectheory.models import Restriction, check_sizes, cpu_threads, encode_prompts
+    from spectheory.models import Restriction
     from spectheory.models import restrict as restricted
+    from spectheory.models.device import cpu_threads
+    from spectheory.models.language_model import encode_prompts
+    from spectheory.models.restricting import check_sizes
 
     refuse_both("--prompt", "--prompts")
     refuse_both("--prompt", "--prompt-number")

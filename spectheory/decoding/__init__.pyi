@@ -2,7 +2,7 @@ from .decoded_texts import DecodedText as DecodedText
 from .decoded_texts import decode as decode
 from .decoded_texts import end_of_sequence as end_of_sequence
 from .decoding_settings import DecodingSettings as DecodingSettings
-from .huggingface import generate as generate
+from .huggingface import custom_generate as custom_generate
 from .loop import Iteration as Iteration
 from .loop import decoding_iterations as decoding_iterations
 from .processors import LogitsProcessors as LogitsProcessors

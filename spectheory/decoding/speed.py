@@ -11,14 +11,10 @@ from spectheory.decoding.decoded_texts import DecodedText, decode, end_of_sequen
 from spectheory.decoding.decoding_settings import DecodingSettings
 from spectheory.decoding.loop import PARTS
 from spectheory.foundation.results import no_verdict
-from spectheory.models import (
-    LanguageModelPair,
-    PrefilledPrompts,
-    SamplingOptions,
-    draft_and_score,
-    encode_prompts,
-    scaled_logits,
-)
+from spectheory.models import LanguageModelPair, SamplingOptions
+from spectheory.models.drafting import PrefilledPrompts, draft_and_score
+from spectheory.models.language_model import encode_prompts
+from spectheory.models.sampling import scaled_logits
 from spectheory.pairs.drafts import DraftProcess
 
 
@@ -59,7 +55,7 @@ class Speed:
         return {part: seconds / total for part, seconds in self.seconds.items()}
 
     def to_document(self) -> dict[str, Any]:
-        """``speed`` in the JSON objects of ``spectheory generate`` and ``simulate``."""
+        """``speed`` in the JSON objects of ``spectheory decode`` and ``simulate``."""
         return {
             "tokens": self.tokens,
             "seconds": self.seconds,
@@ -142,8 +138,8 @@ def plain_decoding(
     asked: dict[str, Any] = {"do_sample": False}
     if options.temperature > 0:
         asked = {
-            "do_sample": True, "temperature": options.temperature, "top_k": options.top_k or 0,
-            "top_p": options.top_p or 1.0,
+            "do_sample": True, "temperature": options.temperature * pair.temperature,
+            "top_k": options.top_k or 0, "top_p": options.top_p or 1.0,
         }  # fmt: skip
     ends = end_of_sequence(pair.target_model)
     encoded = encode_prompts(pair, prompts, 0, asked_for.max_prompt_tokens)

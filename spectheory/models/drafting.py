@@ -25,24 +25,18 @@ from spectheory.models.growing_texts import Texts
 from spectheory.models.language_model import LanguageModelPair, encode_prompts
 from spectheory.models.prompts import Prompt
 from spectheory.models.reading import CachedReading, Reading, ReadingPerPath, RecomputedReading
-from spectheory.models.restriction import Restriction, restrict_rows
+from spectheory.models.restricting import Restriction, restrict_rows
 from spectheory.models.sampling import (
     PLAIN_SAMPLING,
     LogitsCheck,
     SamplingOptions,
-    most_likely,
     refuse_logits,
     scaled_logits,
 )
 from spectheory.pairs.contexts import first_path_with_prefix
-from spectheory.pairs.drafts import (
-    ConfidenceTree,
-    DistinctTree,
-    DraftProcess,
-    HubTree,
-    PerPath,
-    RankedTree,
-)
+from spectheory.pairs.drafts import ConfidenceTree, DraftProcess, HubTree, PerPath
+from spectheory.pairs.drafts.deterministic import RankedTree
+from spectheory.pairs.drafts.without_replacement import DistinctTree
 from spectheory.verification.outcome import sample_rows
 
 ScoreProcessors = Callable[[Texts, Tensor, Tensor], Tensor]
@@ -143,7 +137,7 @@ def prefill(pair: LanguageModelPair, prompts: Sequence[Prompt]) -> PrefilledProm
 def prefill_texts(pair: LanguageModelPair, texts: Texts) -> PrefilledPrompts:
     """Read texts that are on the models' device already."""
     readings: list[Reading] = [
-        (CachedReading if cached else RecomputedReading).of(model, texts)
+        (CachedReading if cached else RecomputedReading)(model, texts)
         for cached, model in zip(pair.cached, (pair.target_model, *pair.drafts), strict=True)
     ]
     target, *drafts = readings
@@ -212,14 +206,6 @@ def draft_and_score(
     if wait:
         refuse_logits(bool(failed))
     return DraftedBatch(paths, target_rows, draft_rows, token_ids, candidates, None if wait else failed)
-
-
-def most_likely_at_prompts(prefilled: PrefilledPrompts, num_tokens: int) -> Restriction:
-    """The fixed restriction of each prompt: the m most likely tokens of the target after it."""
-    Restriction.per_context(num_tokens).check(prefilled.pair.vocab_size, prefilled.num_prompts)
-    paths = prefilled.texts.token_ids.new_zeros((prefilled.num_prompts, 1, 0))
-    logits = prefilled.pair.logits(prefilled.target.follow(prefilled.texts, paths, first=0))
-    return Restriction.fixed(*most_likely(logits[:, 0, 0], num_tokens).tolist())
 
 
 def _draft(

@@ -12,10 +12,12 @@ from spectheory.optima.solving.exact_solver import solve_in_its_arithmetic
 from spectheory.optima.solving.linear_program import ConstraintBlock, LinearProgram, ones
 from spectheory.optima.solving.solution import Solution
 from spectheory.pairs.contexts import all_contexts, count_nodes, parent_nodes, prefix_of_leaf
-from spectheory.pairs.drafts import DraftProcess, draft_process
+from spectheory.pairs.drafts import DraftProcess
+from spectheory.pairs.drafts.iid import draft_process
 from spectheory.pairs.pair import ModelPair
 from spectheory.pairs.rows import parse_entry
 
+# The program also has a variable per output and per completed path, so it is solved for fewer antichains.
 MAX_ANTICHAINS = 1_000
 SOURCE = "theory.md Statement 5.22"
 

@@ -8,7 +8,6 @@ from typing import NamedTuple
 from spectheory.foundation.errors import EnumerationTooLargeError
 from spectheory.optima.tree_shapes import best_shapes, ranked_acceptance
 from spectheory.pairs.drafts import (
-    ANY_PROCESS,
     ConfidenceTree,
     Deterministic,
     DraftProcess,
@@ -17,6 +16,7 @@ from spectheory.pairs.drafts import (
     ShapedTree,
     WithoutReplacement,
 )
+from spectheory.pairs.drafts.process import ANY_PROCESS
 from spectheory.pairs.pair import ModelPair
 from spectheory.verification.verifier import Verifier
 

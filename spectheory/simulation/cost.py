@@ -53,7 +53,7 @@ def time_calls(
         call of the target that scores the drafts.
     """
     from spectheory.decoding import timed_call
-    from spectheory.models import prefill
+    from spectheory.models.drafting import prefill
 
     found: list[list[Any]] = []
     generator, begun = pair.generator(0), time.monotonic()

@@ -26,7 +26,8 @@ from spectheory.simulation.text_source import TextSource
 from spectheory.simulation.work import Task, Work
 
 if TYPE_CHECKING:
-    from spectheory.models import LanguageModelPair, UnloadedPair
+    from spectheory.models import LanguageModelPair
+    from spectheory.models.language_model import UnloadedPair
 
 FEWEST_PLANNED = 8
 """The fewest different prompts: half of them choose, and an interval over texts needs a few."""

@@ -23,7 +23,6 @@ from spectheory.foundation.exact_numbers import Number, float_tolerance
 from spectheory.foundation.results import Result, Table, Templates, no_verdict
 from spectheory.foundation.settings import Progress
 from spectheory.foundation.validation import check_count, check_draft_length
-from spectheory.optima.interval.interval import OptimumInterval
 from spectheory.optima.pair_optimum import optimum
 from spectheory.pairs.pair import ModelPair
 from spectheory.simulation.candidates import PLAIN, Candidate, candidates_of_models, candidates_of_pair
@@ -37,7 +36,8 @@ from spectheory.simulation.settings import Jobs, SimulationSettings
 from spectheory.verification.verifier import Verifier
 
 if TYPE_CHECKING:
-    from spectheory.models import LanguageModelPair, SamplingOptions, UnloadedPair
+    from spectheory.models import LanguageModelPair, SamplingOptions
+    from spectheory.models.language_model import UnloadedPair
 
 VERIFIERS = ("block", "scored_multipath", "traversal", "multi_round_without_replacement", "naive_sampling")
 """Verifiers that are tried: the best known of every draft process."""
@@ -303,7 +303,7 @@ def plan(
         return _plan_exactly(
             pair, looked_up(OF_PAIRS if verifiers is None else verifiers), rows, length, costs
         )
-    from spectheory.models import check_models
+    from spectheory.models.language_model import check_models
 
     check_models(pair)
     settings = SimulationSettings(
@@ -390,7 +390,7 @@ def _ceiling(pair: ModelPair, candidate: Candidate) -> Number | None:
         limit = optimum(pair.truncate(candidate.draft_length), candidate.process)
     except EnumerationTooLargeError:
         return None
-    return limit.upper if isinstance(limit, OptimumInterval) else limit.value
+    return limit.upper if limit.is_interval else limit.value
 
 
 def _planned(candidate: Candidate, *numbers: Any) -> Planned:
@@ -412,7 +412,7 @@ def _plan_measured(
     costs: tuple[float, float] | None,
     settings: SimulationSettings,
 ) -> Plan:
-    from spectheory.models import encode_prompts
+    from spectheory.models.language_model import encode_prompts
 
     encoded = encode_prompts(
         pair, prompts, settings.draft_length, settings.max_prompt_tokens, settings.max_new_tokens or 0

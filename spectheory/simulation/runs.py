@@ -29,9 +29,12 @@ from typing import TYPE_CHECKING, Any, ParamSpec, Protocol, cast
 
 from spectheory.foundation.documents import count_text
 from spectheory.foundation.errors import InvalidInputError
+from spectheory.foundation.extras import installed
 from spectheory.foundation.results import Result, Row, Table, no_verdict
 from spectheory.foundation.settings import shows_settings
-from spectheory.pairs.drafts import SAMPLED_PROCESSES, DraftProcess, draft_process
+from spectheory.pairs.drafts import DraftProcess
+from spectheory.pairs.drafts.iid import draft_process
+from spectheory.pairs.drafts.process import SAMPLED_PROCESSES
 from spectheory.pairs.pair import ModelPair
 from spectheory.simulation.common_texts import CommonTextSource
 from spectheory.simulation.estimates import (
@@ -57,7 +60,8 @@ from spectheory.verification.verifier import Verifier
 _log = logging.getLogger(__name__)
 
 if TYPE_CHECKING:
-    from spectheory.models import LanguageModelPair, UnloadedPair
+    from spectheory.models import LanguageModelPair
+    from spectheory.models.language_model import UnloadedPair
 
 P = ParamSpec("P")
 VERIFIERS = ("token", "block")
@@ -316,7 +320,8 @@ def _of_language_models(
     given: Sequence[Verifier],
     settings: SimulationSettings,
 ) -> Simulation:
-    from spectheory.models import check_models
+    with installed():
+        from spectheory.models.language_model import check_models
 
     check_models(pair)
     record = settings.record()
@@ -515,7 +520,7 @@ def model_threads(pair: LanguageModelPair, threads: int | None) -> Iterator[int 
     """Run on so many CPU threads, and say how many; None on another device."""
     import torch
 
-    from spectheory.models import cpu_threads
+    from spectheory.models.device import cpu_threads
 
     if pair.device.type != "cpu":
         yield None

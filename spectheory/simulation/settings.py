@@ -21,7 +21,8 @@ from spectheory.foundation.validation import (
     check_positive,
     check_tolerance,
 )
-from spectheory.pairs.drafts import DraftProcess, Iid, draft_process
+from spectheory.pairs.drafts import DraftProcess, Iid
+from spectheory.pairs.drafts.iid import draft_process
 from spectheory.simulation.finished_lines import check_place
 
 if TYPE_CHECKING:

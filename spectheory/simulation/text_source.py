@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from spectheory.pairs.drafts import DistinctTree, DraftProcess
+from spectheory.pairs.drafts import DraftProcess
+from spectheory.pairs.drafts.without_replacement import DistinctTree
 from spectheory.simulation.ceilings import ceilings, has_ceiling
 from spectheory.simulation.estimates import Tally
 from spectheory.simulation.protocol import Stream
@@ -40,7 +41,7 @@ class TextSource(LanguageModelSource):
 
     def _tally(self, verifier: Verifier, process: DraftProcess, batch: int) -> Tally:
         from spectheory.decoding import Stopping, decoding_iterations, end_of_sequence
-        from spectheory.models import prefill
+        from spectheory.models.drafting import prefill
         from spectheory.simulation.common_random_numbers import CommonRandomNumbers
 
         settings, tolerance = self.settings, self.settings.tolerance

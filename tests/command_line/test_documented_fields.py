@@ -45,7 +45,7 @@ RUNS: dict[str, list[list[str]]] = {
         ["ONE_TOKEN", "--target-rows", "2"],
         ["MODELS", "EIGHT_PROMPTS", "-n", "1", "-l", "1", "-v", "block", "--max-new-tokens", "2"],
     ],
-    "generate": [["MODELS", "PROMPTS", "--max-new-tokens", "4", "--time"]],
+    "decode": [["MODELS", "PROMPTS", "--max-new-tokens", "4", "--time"]],
     "simulate": [
         ["MODELS", "PROMPTS", "--tokens", "4", "--num-drafts", "1,2", "--ceilings"],
         ["MODELS", "PROMPTS", *ONE_CALL],

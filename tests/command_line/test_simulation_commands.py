@@ -14,13 +14,8 @@ from cli_support import one_call, run_error, run_json
 from spectheory.command_line import simulation_commands
 from spectheory.command_line.main import main
 from spectheory.foundation.errors import InvalidInputError
-from spectheory.models import (
-    LanguageModelPair,
-    SamplingOptions,
-    UnloadedPair,
-    bundled_prompts,
-    restrict,
-)
+from spectheory.models import LanguageModelPair, SamplingOptions, bundled_prompts, restrict
+from spectheory.models.language_model import UnloadedPair
 from spectheory.pairs.pair import ModelPair
 
 
@@ -127,9 +122,9 @@ def test_whole_texts_by_the_number_of_drafts(
     assert "without whole texts" in run_error(capsys, *one_call(tiny_models), "--width", "0.1")
 
 
-def test_generate(capsys: pytest.CaptureFixture[str], tiny_models: list[str]) -> None:
+def test_decode(capsys: pytest.CaptureFixture[str], tiny_models: list[str]) -> None:
     """The text is the sum of its pieces, and it says so; greedy texts do not depend on the verifier."""
-    arguments = ["generate", *tiny_models, "--draft-length", "3", "-n", "12", "--batch-size", "2"]
+    arguments = ["decode", *tiny_models, "--draft-length", "3", "-n", "12", "--batch-size", "2"]
     document = run_json(capsys, *arguments, "--tree", "prefix_tree:2,1,1", "-v", "spectr")
     assert (document["draft_process"], document["num_drafts"]) == ("prefix_tree", 2)
     assert len(document["texts"]) == 3
@@ -164,9 +159,9 @@ def test_simulate_drafts_a_tree(capsys: pytest.CaptureFixture[str], tiny_models:
 
 def test_a_draft_model_per_path(capsys: pytest.CaptureFixture[str], tiny_models: list[str]) -> None:
     more = [*tiny_models, "--another-draft", tiny_models[1], "--draft-length", "3"]
-    generated = run_json(capsys, "generate", *more, "-n", "6", "-v", "multi_round")
-    assert (generated["draft_process"], generated["num_drafts"]) == ("per_path", 2)
-    assert generated["draft"] == [tiny_models[3], tiny_models[1]]
+    decoded = run_json(capsys, "decode", *more, "-n", "6", "-v", "multi_round")
+    assert (decoded["draft_process"], decoded["num_drafts"]) == ("per_path", 2)
+    assert decoded["draft"] == [tiny_models[3], tiny_models[1]]
     asked = ["--one-call", "--samples", "4", "-v", "multi_round"]
     simulated = run_json(capsys, "simulate", *more, *asked)
     one, two = simulated["estimates"]
@@ -174,9 +169,9 @@ def test_a_draft_model_per_path(capsys: pytest.CaptureFixture[str], tiny_models:
     assert one["block_efficiency"] < two["block_efficiency"]
     asked = ["--one-call", "--samples", "2", "-v", "multi_round", "--num-drafts", "2"]
     assert [entry["num_drafts"] for entry in run_json(capsys, "simulate", *more, *asked)["estimates"]] == [2]
-    assert "not valid for 'per_path' drafts" in run_error(capsys, "generate", *more, "-v", "spectr")
+    assert "not valid for 'per_path' drafts" in run_error(capsys, "decode", *more, "-v", "spectr")
     tree = ["-v", "multi_round", "--tree", "prefix_tree:2,1,1"]
-    assert "2 draft models" in run_error(capsys, "generate", *more, *tree)
+    assert "2 draft models" in run_error(capsys, "decode", *more, *tree)
 
 
 def test_simulate_goes_on_from_a_checkpoint(
@@ -238,10 +233,10 @@ def test_simulate_is_refused_before_tokenizers_are_read(
 def test_a_tree_has_a_draft_length(capsys: pytest.CaptureFixture[str], tiny_models: list[str]) -> None:
     """--tree sets L where --draft-length does not; where both are given they must agree."""
     tree = ("--tree", "prefix_tree:2,1", "-v", "spectr")
-    for command in (("generate", "-n", "2"), ("simulate", "--one-call", "--samples", "2", "--jobs", "1")):
+    for command in (("decode", "-n", "2"), ("simulate", "--one-call", "--samples", "2", "--jobs", "1")):
         assert run_json(capsys, *command, *tiny_models, *tree)["draft_length"] == 2
         assert "2 widths" in run_error(capsys, *command, *tiny_models, *tree, "-l", "3")
-    named = ("generate", *tiny_models, "-n", "1", "--tokenizer", tiny_models[3])
+    named = ("decode", *tiny_models, "-n", "1", "--tokenizer", tiny_models[3])
     assert run_json(capsys, *named)["tokenizer"] == tiny_models[3]
 
 
@@ -357,5 +352,7 @@ def test_restrict_prints_the_pair_itself(capsys: pytest.CaptureFixture[str]) -> 
 def test_restrict_refuses_before_weights_are_loaded(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, arguments: list[str], says: str
 ) -> None:
-    monkeypatch.setattr("spectheory.models.UnloadedPair.loaded", lambda self: pytest.fail("loaded"))
+    monkeypatch.setattr(
+        "spectheory.models.language_model.UnloadedPair.loaded", lambda self: pytest.fail("loaded")
+    )
     assert says in run_error(capsys, "restrict", *arguments)

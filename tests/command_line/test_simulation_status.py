@@ -1,4 +1,4 @@
-"""How simulate and generate end when they are stopped or the disk is full, and what is printed by then."""
+"""How simulate and decode end when they are stopped or the disk is full, and what is printed by then."""
 
 import itertools
 import json
@@ -93,7 +93,7 @@ def test_texts_that_are_interrupted(
     """The texts of finished batches are printed: the first of three, or all where plain decoding is left."""
     from spectheory.decoding import decoded_texts, speed
 
-    arguments = ["generate", *tiny_models, "--draft-length", "2", "-n", "3", "--batch-size", "1"]
+    arguments = ["decode", *tiny_models, "--draft-length", "2", "-n", "3", "--batch-size", "1"]
     whole = run_json(capsys, *arguments)
     if timed:
         stop_at(monkeypatch, speed, "plain_decoding", 0, stop)
@@ -111,7 +111,7 @@ def test_texts_that_are_interrupted_at_once(
     from spectheory.decoding import decoded_texts
 
     stop_at(monkeypatch, decoded_texts, "prefill", 0, signal.SIGINT)
-    assert main(["generate", *tiny_models, "-n", "3"]) == 130
+    assert main(["decode", *tiny_models, "-n", "3"]) == 130
     assert capsys.readouterr() == ("", "\nerror: interrupted before anything was finished\n")
 
 

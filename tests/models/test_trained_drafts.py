@@ -7,6 +7,7 @@ import torch
 from safetensors.torch import load_file, save_file
 from transformers import LlamaConfig, LlamaForCausalLM
 
+from scripts import load
 from spectheory.models.draft_names import find_draft
 from spectheory.models.loading import ModelSource
 from spectheory.models.probing import reads_on_from_cache
@@ -14,7 +15,6 @@ from spectheory.models.trained_drafts import (
     PROJECTION,
     TRAINED_DRAFTS,
     WEIGHTS,
-    save_trained_draft,
     trained_config,
     trained_draft,
 )
@@ -43,7 +43,7 @@ def folder(tmp_path: Path) -> Path:
     model = tiny(2, seed=5).model
     own = {name: value for name, value in model.named_parameters() if "embed" not in name}
     own[PROJECTION] = torch.randn(16, 16, generator=torch.Generator().manual_seed(7))
-    save_trained_draft(tmp_path, own, torch.linspace(-1, 1, len(KEPT)), KEPT)
+    load("scripts", "train_draft").save_trained_draft(tmp_path, own, torch.linspace(-1, 1, len(KEPT)), KEPT)
     return tmp_path
 
 

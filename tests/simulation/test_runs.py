@@ -13,7 +13,7 @@ from decoding_support import PROMPTS as SHORT
 from decoding_support import tiny_pair
 from montecarlo_support import NAMES, PROMPTS, run
 from snapshots import numbers, shape
-from spectheory import black_box, certify, decode, instances
+from spectheory import certify, decode, from_sampler, instances
 from spectheory.exact.law import output_law
 from spectheory.foundation.documents import to_json
 from spectheory.foundation.errors import InvalidInputError, InvalidOutcomeError
@@ -337,7 +337,7 @@ ON_MODELS: dict[str, tuple[list[Any], dict[str, Any]]] = {
         TEXTS | {"drafts": WithoutReplacement((2, 1))},
     ),
     "greedy block": (["greedy_block"], TEXTS),
-    "a sampler": ([black_box(token_sampler, exact=False)], TEXTS | {"samples": 1}),
+    "a sampler": ([from_sampler(token_sampler, exact=False)], TEXTS | {"samples": 1}),
 }
 ON_TABLES: dict[str, dict[str, Any]] = {
     "two drafts": {"drafts": 2, "samples": 20},

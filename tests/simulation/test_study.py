@@ -10,7 +10,8 @@ import torch
 from models_support import PROMPTS as TEXTS
 from models_support import save_pair
 from scripts import load
-from spectheory.models import LanguageModelPair, draft_and_score, likeliest_nodes, prefill
+from spectheory.models import LanguageModelPair
+from spectheory.models.drafting import draft_and_score, likeliest_nodes, prefill
 from spectheory.models.sampling import SamplingOptions
 from spectheory.pairs.drafts import ConfidenceTree
 from spectheory.simulation.estimates import Tally
