@@ -28,6 +28,7 @@ from typing import Any
 import click
 import numpy as np
 import torch
+from continuations import continued
 from scipy.stats import t as student_t
 from smollm2_laws import CorrectsFromTarget, deviation
 from study import PROMPTS as STUDY_PROMPTS
@@ -40,7 +41,6 @@ from spectheory.optima.bounds import sampled_path_scores
 from spectheory.pairs.drafts import Iid
 from spectheory.simulation import simulate
 from spectheory.simulation.common_texts import CommonTextSource, TargetTexts
-from spectheory.simulation.continuations import continued
 from spectheory.simulation.estimates import clustered
 from spectheory.simulation.settings import SimulationSettings
 from spectheory.verification.algorithms import verifiers
