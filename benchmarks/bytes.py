@@ -35,8 +35,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 from verifiers import Shape, drafted, one_round, runnable
 
-from spectheory.foundation import arrays
-from spectheory.verification import correction_rows
+from spectheory.foundation.kernels import choice
 
 GATHERS = frozenset({"gather", "index", "index_select", "take", "take_along_dim", "embedding"})
 """Operators that read of their first argument as many elements as they return."""
@@ -181,7 +180,7 @@ def measure(
                 continue
             with ExitStack() as stack:
                 stack.enter_context(
-                    patch.object(arrays, "WORTH_A_LOOP", math.inf if operators else arrays.WORTH_A_LOOP)
+                    patch.object(choice, "WORTH_A_LOOP", math.inf if operators else choice.WORTH_A_LOOP)
                 )
                 if kernels:
                     _as_on_cuda(stack)
@@ -202,9 +201,8 @@ def measure(
 
 def _as_on_cuda(stack: ExitStack) -> None:
     """Every residual and draw is one operator, however few its rows; the host reads no single stop."""
-    for module in (arrays, correction_rows):
-        stack.enter_context(patch.object(module, "use_row_kernel", _is_for_a_kernel))
-    stack.enter_context(patch.object(correction_rows, "is_one_number", lambda index: False))
+    stack.enter_context(patch.object(choice, "use_row_kernel", _is_for_a_kernel))
+    stack.enter_context(patch.object(choice, "is_one_number", lambda index: False))
 
 
 def _is_for_a_kernel(rows: Any, per_row: Any = (), num_entries: Any = None, on_device: bool = True) -> bool:

@@ -23,7 +23,7 @@ import torch
 from timing import exit_status, machine, median_seconds, write
 from verifiers import Shape, drafted
 
-from spectheory import compiled, verifiers
+from spectheory import verifiers
 from spectheory.verification.verifier import Verifier
 
 NAMES = ("token", "block")
@@ -57,8 +57,9 @@ def alternatives(
     for name in NAMES:
         found[name] = ours(verifiers[name], from_logits=False)
         found[f"{name}, from logits"] = ours(verifiers[name], from_logits=True)
-        found[f"{name}, compiled"] = ours(compiled(name, **compile_options), from_logits=False)
-        found[f"{name}, compiled, from logits"] = ours(compiled(name, **compile_options), from_logits=True)
+        compiled = verifiers[name].compiled(**compile_options)
+        found[f"{name}, compiled"] = ours(compiled, from_logits=False)
+        found[f"{name}, compiled, from logits"] = ours(compiled, from_logits=True)
     return found
 
 

@@ -60,7 +60,7 @@ _ASSUMED = """
 ## What is assumed
 
 A verdict is on the shapes (V, L, K) that are listed: vocabulary, drafted tokens, drafted paths. Rows are
-float32, and the law is computed in rationals. What was taken at its word:
+float32, and the law is computed in rationals. Every audit rests on this:
 
 """
 

@@ -4,7 +4,7 @@ import re
 from pathlib import Path
 
 from spectheory import verifiers
-from spectheory.pairs.drafts import ANY_PROCESS
+from spectheory.pairs.drafts.process import ANY_PROCESS
 from spectheory.verification.verifier import Verifier
 
 README = Path(__file__).parent.parent / "README.md"

@@ -23,14 +23,15 @@ from .exact import certify_suite as certify_suite
 from .exact import compare as compare
 from .exact import output_law as output_law
 from .exact import prove as prove
-from .optima import optimal_acceptance as optimal_acceptance
+from .foundation import arrays as arrays
 from .optima import optimum as optimum
 from .pairs import ModelPair as ModelPair
+from .pairs import drafts as drafts
 from .pairs import instances as instances
+from .simulation import plan as plan
 from .simulation import simulate as simulate
 from .verification import Outcome as Outcome
 from .verification import Verifier as Verifier
-from .verification import compiled as compiled
 from .verification import defects as defects
 from .verification import verifiers as verifiers
 

@@ -145,7 +145,6 @@ def _said(found: AuditCertificate) -> dict[str, str]:
         "refused or left out": "; ".join(scope.refused),
         "arithmetic": scope.arithmetic,
         "tolerance": scope.tolerance,
-        "taken at its word": "; ".join(scope.assumed),
     }
     return {name: value for name, value in said.items() if value}
 

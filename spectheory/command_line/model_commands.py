@@ -20,6 +20,7 @@ from spectheory.command_line.options import (
 )
 from spectheory.command_line.output import (
     EXIT_INTERRUPTED,
+    echo_line,
     fail,
     form,
     print_found,
@@ -40,7 +41,7 @@ OF_MODELS = ("prompts", "temperature", "top_k", "top_p")
 @command(
     "simulation.settings:SimulationSettings",
     SAMPLING,
-    passed="draft_length common_texts samples seed confidence width with_time batch_size "
+    passed="draft_length common_texts samples seed confidence width batch_size "
     "max_prompt_tokens checkpoint jobs cluster",
     defaults={"drafts": "1-4", "max_new_tokens": 32, "jobs": "auto"},
     example="spectheory simulate --verifier token,block --drafts 1 --max-new-tokens 8",
@@ -94,8 +95,7 @@ def simulate(
     pair, named = find_models(target, draft)
     with progress_bar("drafting") as progress:
         simulation = run_simulation(pair, texts, verifier, checked, progress=progress)
-    tables = [simulation.one_table()] if form() == "latex" else simulation.tables()
-    print_found(named | simulation.to_document(), tables, simulation.rows())
+    print_found(named | simulation.to_document(), simulation.tables(), simulation.rows())
     if simulation.interrupted:
         finished, what = simulation.estimates[0].samples, "calls" if max_new_tokens else "draws"
         kept = f", which are kept in {settings['checkpoint']}" if settings["checkpoint"] else ""
@@ -137,7 +137,8 @@ def decode(
     from spectheory.command_line import tables
     from spectheory.decoding import decode as decode_texts
     from spectheory.decoding import timed_decode
-    from spectheory.models import SamplingOptions, cpu_threads
+    from spectheory.models import SamplingOptions
+    from spectheory.models.device import cpu_threads
     from spectheory.verification.resolve import find_verifier
 
     refuse_both("prompt", "prompts")
@@ -188,58 +189,57 @@ BATCH_SIZE = 8
 
 
 @command(
-    "simulation.planning:PlanSettings",
+    "simulation.planning:plan",
     SAMPLING,
-    passed="max_new_tokens seed",
-    example="spectheory plan pair.json --budget 6 --cost-ratio 0.1 --row-cost 0.01",
+    passed="max_new_tokens seed jobs checkpoint",
+    defaults={"jobs": "auto"},
+    example="spectheory plan pair.json --target-rows 4 --verifier block,greedy_multipath",
 )
 def plan(
     pair_or_target: str = BUNDLED,
     draft: tuple[str, ...] = (),
     *,
-    budget: int = 16,
-    cost_ratio: float = 0.0,
-    row_cost: float = 0.0,
-    draft_length: int = 8,
+    target_rows: Any,
+    draft_length: Any,
     verifier: Names | None = None,
+    draft_cost: Any,
+    row_cost: Any,
     prompts: str | None = None,
     temperature: Any,
     top_k: Any,
     top_p: Any,
     **settings: Any,
 ) -> int:
-    """Choose the drafts and the verifier that earn the most tokens per unit of cost.
+    """Recommend drafts and a verifier, and predict how much faster they are than plain decoding.
 
-    One unit is a call of the target that scores no drafts.  With a pair file, PAIR.json, all values are
-    exact.  Else language models decode texts: all candidates behind half of the prompts, the finalists behind
-    the other half, and the intervals are theirs.
+    With a pair file, PAIR.json, all values are exact.  Else the costs of calls are measured here.  All
+    candidates decode texts behind half of the prompts, which chooses; the numbers printed are those behind
+    the other half.
 
     Args:
-        budget: Drafted tokens per call.
-        cost_ratio: A call of the draft takes this many times one of the target.
-        row_cost: Each drafted token that the target scores adds this many times a call of the target.
-        draft_length: The largest L.
-        verifier: Verifiers to try; default: the best known.
+        verifier: Verifiers to try; default: the best.
         prompts: One prompt per line, JSON Lines or a JSON array.  Default: the bundled prompts.
     """
     from spectheory.command_line.progress import progress_bar
-    from spectheory.simulation import planning
+    from spectheory.simulation import plan as find_plan
 
-    spent = planning.Budget(budget, cost_ratio, row_cost, draft_length)
+    asked: dict[str, Any] = {
+        "verifiers": verifier, "target_rows": target_rows, "draft_length": draft_length,
+        "draft_cost": draft_cost, "row_cost": row_cost,
+    }  # fmt: skip
     if Path(pair_or_target).suffix == ".json" or pair_or_target == "-":
         if draft or was_given(*OF_MODELS, *settings):
             raise click.UsageError(f"{pair_or_target} is a pair file; options of language models go without")
-        found = planning.plan_pair(load_pair(pair_or_target), spent, verifier or planning.OF_PAIRS)
+        found = find_plan(load_pair(pair_or_target), **asked)
     else:
         from spectheory.models import SamplingOptions
 
         pair, _ = find_models(pair_or_target, draft)
-        options = SamplingOptions(temperature, top_k, top_p)
-        with progress_bar("deciding") as progress:
-            found = planning.plan(
-                pair, read_texts(prompts), spent, verifier or planning.VERIFIERS,
-                options=options, progress=progress, **settings,
-            )  # fmt: skip
+        options, texts = SamplingOptions(temperature, top_k, top_p), read_texts(prompts)
+        with progress_bar("measuring") as progress:
+            found = find_plan(pair, texts, options=options, progress=progress, **asked, **settings)
+    if form() == "table":
+        echo_line(found.headline())
     print_results([found])
     return 0
 
@@ -268,8 +268,11 @@ def restrict(
         out: Write the pair there; default: print it.
     """
     from spectheory.foundation.results import Table
-    from spectheory.models import SamplingOptions, check_sizes, cpu_threads, encode_prompts
+    from spectheory.models import SamplingOptions
     from spectheory.models import restrict as restricted
+    from spectheory.models.device import cpu_threads
+    from spectheory.models.language_model import encode_prompts
+    from spectheory.models.restricting import check_sizes
 
     if out is not None and (out.is_dir() or not out.absolute().parent.is_dir()):
         raise InvalidInputError(f"--out {out} is a folder, or lies in one that does not exist; name a file")
@@ -309,14 +312,11 @@ def models(action: Literal["list", "fetch"] = "list", name: str | None = None) -
     extra [gguf].
     """
     from spectheory.foundation.results import Table
-    from spectheory.models import (
-        BUNDLED_FOLDER,
-        KNOWN_MODELS,
-        TRAINED_DRAFTS,
-        fetch_model,
-        model_folder,
-        quiet_loading,
-    )
+    from spectheory.models import quiet_loading
+    from spectheory.models.fetching import fetch_model
+    from spectheory.models.known_models import KNOWN_MODELS, model_folder
+    from spectheory.models.loading import BUNDLED_FOLDER
+    from spectheory.models.trained_drafts import TRAINED_DRAFTS
 
     if action == "fetch":
         if name is None:

@@ -10,7 +10,7 @@ from click.core import ParameterSource
 from spectheory.foundation.errors import InvalidInputError
 
 if TYPE_CHECKING:
-    from spectheory.models import UnloadedPair
+    from spectheory.models.language_model import UnloadedPair
     from spectheory.models.prompts import Prompt
     from spectheory.pairs.drafts import DraftProcess
     from spectheory.pairs.pair import ModelPair
@@ -93,12 +93,12 @@ def drafts_of(text: str) -> int | list[int] | DraftProcess:
     from spectheory.pairs.drafts import (
         ConfidenceTree,
         HubTree,
-        Iid,
         PrefixTree,
         ShapedTree,
         TopTree,
         WithoutReplacement,
     )
+    from spectheory.pairs.drafts.iid import Iid
 
     name, colon, numbers = text.partition(":")
     if not colon:
@@ -122,7 +122,8 @@ def drafts_of(text: str) -> int | list[int] | DraftProcess:
 
 
 def _own_process(text: str) -> DraftProcess:
-    from spectheory.pairs.drafts import DraftProcess, draft_process
+    from spectheory.pairs.drafts import DraftProcess
+    from spectheory.pairs.drafts.iid import draft_process
     from spectheory.verification.resolve import imported
     from spectheory.verification.user import users_code
 
@@ -175,11 +176,12 @@ def load_pair(path: str) -> ModelPair:
 
 def find_models(target: str, drafts: tuple[str, ...]) -> tuple[UnloadedPair, dict[str, Any]]:
     """The models by their names, and how a document names them."""
-    from spectheory import models
+    from spectheory.models import quiet_loading
+    from spectheory.models.language_model import UnloadedPair
 
-    models.quiet_loading()
+    quiet_loading()
     names = drafts or (BUNDLED,)
-    found = models.UnloadedPair.find(target, list(names))
+    found = UnloadedPair.find(target, list(names))
     return found, {"target": target, "draft": names[0] if len(names) == 1 else list(names)}
 
 

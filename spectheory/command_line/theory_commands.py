@@ -298,7 +298,7 @@ def acceptance(target: str, draft: str, *, drafts: int = 1) -> int:
 def verifiers() -> int:
     """List the published verifiers: source, losslessness, arithmetic, and the drafts they take."""
     from spectheory.foundation.results import Table
-    from spectheory.pairs.drafts import ANY_PROCESS, SAMPLED_PROCESSES
+    from spectheory.pairs.drafts.process import ANY_PROCESS, SAMPLED_PROCESSES
     from spectheory.verification.algorithms import verifiers as known
 
     rows = [

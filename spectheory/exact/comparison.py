@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from fractions import Fraction
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from spectheory.exact.certificate import Certificate, FailedCertificate, judge
@@ -27,7 +26,8 @@ from spectheory.foundation.results import (
     no_verdict,
 )
 from spectheory.optima.pair_optimum import optimum
-from spectheory.pairs.drafts import DraftProcess, draft_process
+from spectheory.pairs.drafts import DraftProcess
+from spectheory.pairs.drafts.iid import draft_process
 from spectheory.pairs.pair import ModelPair, check_pair
 from spectheory.verification.resolve import find_verifier
 
@@ -251,9 +251,8 @@ def _optimum(pair: ModelPair, process: DraftProcess) -> tuple[Any, Any, str]:
         best = optimum(pair, process)
     except (InvalidInputError, ComputationError) as error:
         return None, None, str(error)
-    exact = isinstance(best.value, Fraction)
-    between = "" if exact else f"certified between {best.lower!r} and {best.upper!r}"
-    return best.value, best.value if exact else best.upper, between
+    between = f"certified between {best.lower!r} and {best.upper!r}" if best.is_interval else ""
+    return best.value, best.upper if best.is_interval else best.value, between
 
 
 def _judged(

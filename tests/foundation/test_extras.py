@@ -82,7 +82,7 @@ def test_a_missing_library_in_python() -> None:
     cases = {
         "from spectheory.models import LanguageModelPair": "torch",
         "import spectheory; spectheory.models.restrict": "torch",
-        "from spectheory.optima import transport_feasibility as t; t([1], [1], [(0, 0)])": "networkx",
+        "from spectheory.optima import transport as t; t.largest_coupling([1], [1], [(0, 0)])": "networkx",
         "import spectheory; spectheory.simulate(None, ['x'], ['token'])": "torch",
         "from spectheory import audit": "torch",
         "from spectheory.testing import assert_sampler_lossless as a; a(print)": "torch",

@@ -354,7 +354,6 @@ ONE_IN = {
     },
     "verification/test_verifier.py": {
         "test_a_wrong_declaration_does_not_make_a_verifier_lossless": 2,
-        "test_where_not_all_tuples_are_enumerated_it_is_caught_on_a_sample": 0,
     },
 }
 """File -> test -> of how many of its cases one is quick, the first; the others are deep tests, of 0 all."""

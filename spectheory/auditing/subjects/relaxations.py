@@ -10,7 +10,7 @@ from spectheory.foundation.arrays import Array, like_rows, take_token
 from spectheory.foundation.errors import InvalidInputError
 from spectheory.foundation.exact_numbers import fractions_if_exact
 from spectheory.pairs.contexts import credit_to_first
-from spectheory.pairs.drafts import ALL_PROCESSES
+from spectheory.pairs.drafts.process import ALL_PROCESSES
 from spectheory.pairs.pair import ModelPair
 from spectheory.verification.algorithms.one_path.first_path import first_path_only
 from spectheory.verification.algorithms.one_path.token import Token

@@ -10,7 +10,8 @@ from spectheory.auditing.subjects.sampler_verifiers import Sampler, SamplerVerif
 from spectheory.foundation.errors import EnumerationTooLargeError, InvalidInputError
 from spectheory.foundation.validation import check_confidence, check_count
 from spectheory.pairs.contexts import context_number, prefix_numbers, rows_along
-from spectheory.pairs.drafts import DraftProcess, draft_process
+from spectheory.pairs.drafts import DraftProcess
+from spectheory.pairs.drafts.iid import draft_process
 from spectheory.pairs.pair import ModelPair, check_pair
 from spectheory.verification.user import users_code
 

@@ -9,7 +9,8 @@ from scipy.integrate import quad
 from scipy.optimize import linprog
 
 from spectheory.foundation.errors import EnumerationTooLargeError, InvalidInputError
-from spectheory.optima import gumbel_acceptance, optimal_acceptance
+from spectheory.optima import optimal_acceptance
+from spectheory.optima.one_position.gumbel_coupling import gumbel_acceptance
 from spectheory.pairs.instances import random_rational
 
 
