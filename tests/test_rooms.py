@@ -1,6 +1,7 @@
 """The rooms of the package: few at the top, and no name that hides another."""
 
 import ast
+from importlib import import_module
 from pathlib import Path
 
 from scripts import load
@@ -72,3 +73,28 @@ def test_the_map_is_drawn_from_the_contract() -> None:
     assert drawn == script.picture(script.rooms())
     assert drawn != script.picture(script.rooms()[::-1])
     assert len(script.rooms()) == MOST_ROOMS
+
+
+FACE = {
+    "Certificate", "ModelPair", "Outcome", "OutputLaw", "Proof", "Verifier", "acceptance", "arrays", "audit",
+    "certify", "certify_suite", "compare", "decode", "defects", "drafts", "from_loop", "from_sampler",
+    "instances", "models", "optima", "optimum", "output_law", "plan", "prove", "sampled_verdict", "simulate",
+    "testing", "verifiers",
+}  # fmt: skip
+"""The names of the face."""
+MOST_NAMES = {"spectheory.optima": 35, "spectheory.pairs.drafts": 14, "spectheory.models": 8}
+
+
+def test_the_face_has_these_names() -> None:
+    assert {*import_module("spectheory").__all__} == FACE
+    for module, most in MOST_NAMES.items():
+        assert len(import_module(module).__all__) <= most
+    assert len(load("scripts", "names_page").names_of(import_module("spectheory.foundation.arrays"))) <= 30
+
+
+def test_all_public_names_are_on_one_page() -> None:
+    """With a sentence each; the page is that of the docstrings as they are."""
+    script = load("scripts", "names_page")
+    text = script.page()
+    assert script.PAGE.read_text(encoding="utf-8") == text
+    assert not [line for line in text.splitlines() if line.endswith("|  |")]

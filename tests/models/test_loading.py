@@ -260,7 +260,7 @@ def test_offline_is_answered_at_once(folders: dict[str, tuple[Path, Path]]) -> N
     """A whole process with HF_HUB_OFFLINE ends in one line; the bound on its time is generous."""
     command = [sys.executable, "-m", "spectheory", "simulate", "nobody/no-such-model"]
     done = subprocess.run(
-        [*command, "--draft", str(folders["llama"][1])],
+        [*command, str(folders["llama"][1])],
         capture_output=True, text=True, check=False, timeout=120, env=os.environ | {"HF_HUB_OFFLINE": "1"},
     )  # fmt: skip
     assert done.returncode == 2, done.stderr

@@ -27,7 +27,7 @@ def arguments(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
 def test_stopped_at_random_moments(arguments: list[str]) -> None:
     """Whole texts; the draws of one call are stopped by signals in command_line/test_models.py."""
     run = [str(SCRIPT), "--moments", "6", "--seed", "1", "--signals", "KILL,TERM,INT", "--"]
-    given = [*run, *arguments, "--tokens", "3", "--drafts", "1,2"]
+    given = [*run, *arguments, "--max-new-tokens", "3", "--drafts", "1,2"]
     done = run_forked(
         f"import runpy, sys\nsys.argv = {given!r}\nrunpy.run_path(sys.argv[0], run_name='__main__')"
     )
