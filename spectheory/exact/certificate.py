@@ -66,7 +66,7 @@ class _OnOnePair(Result):
         verifier, source: the name of the verifier, and where it is from.
         vocab, draft_length, num_drafts: the setting: the names of V tokens, L and K.
         draft_process: the name of the draft process, by default ``"iid"``.
-        arithmetic: ``"exact"`` or ``"float64"``; of a rerun in a suite another one of ``rounded_laws``.
+        arithmetic: ``"exact"`` or ``"float64"``; of a rerun in a suite another one of ``rounded``.
         scope: what the verdict has looked at.
     """
 
@@ -119,8 +119,8 @@ class Certificate(_OnOnePair):
         first_token_law: of the completed output, one probability per token.
         counterexample: the shortest prefix on which the law is wrong, of those the worst, with its cause.
         antichain_violation: the most violated antichain; ``None`` if there is none.
-        best: the optimum over all valid verifiers of the pair; ``None`` where it was not asked for or is
-            out of reach.
+        best: the optimum over all valid verifiers of the pair; ``None`` where it was not asked for or is out
+            of reach.
         optimum_note: why ``best`` is ``None``, or how it was obtained.
         row_defect: the largest distance from 1 of the sum of a float row of the given pair; where it exceeds
             rounding, all rows were divided by their sums first.

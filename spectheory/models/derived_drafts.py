@@ -42,6 +42,7 @@ def first_layers(model: Any, count: int) -> Any:
     total = model.config.get_text_config().num_hidden_layers
     found = shared_copy(model)
     keep_layers(found.config, count)
+    found.config.derived = [f"{count}-layers"]
     lists = [part for part in found.base_model.children() if isinstance(part, torch.nn.ModuleList)]
     lists = [part for part in lists if len(part) == total]
     if len(lists) != 1:
@@ -99,17 +100,10 @@ def prompt_lookup(model: Any, longest: int, every_place: bool = False) -> Any:
     return _PromptLookup(model, check_count("longest", longest), every_place)
 
 
-def layers_config(config: Any, count: int) -> Any:
-    """The configuration of ``first_layers``."""
-    found = copy.deepcopy(config)
-    keep_layers(found, count)
-    return found
-
-
 def derived_config(config: Any, part: str) -> Any:
     """The configuration with the name of a draft that is made of its model, for the identity of runs."""
     found = copy.deepcopy(config)
-    found.derived = [*getattr(config, "derived", []), part]
+    found.derived = [part]
     return found
 
 
@@ -122,7 +116,6 @@ def keep_layers(config: Any, count: int) -> None:
     text.num_hidden_layers = count
     if getattr(text, "layer_types", None) is not None:
         text.layer_types = text.layer_types[:count]
-    config.derived = [*getattr(config, "derived", []), f"{count}-layers"]
 
 
 def shared_copy(model: Any) -> Any:

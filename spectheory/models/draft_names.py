@@ -15,12 +15,12 @@ from spectheory.foundation.errors import InvalidInputError
 from spectheory.models.derived_drafts import (
     derived_config,
     first_layers,
+    keep_layers,
     last_tokens,
-    layers_config,
     prompt_lookup,
 )
 from spectheory.models.loading import ModelSource, find_model
-from spectheory.models.trained_drafts import TRAINED_DRAFTS, trained_config, trained_draft
+from spectheory.models.trained_drafts import TRAINED_DRAFTS, trained_draft
 
 TARGET, PROMPT = "target", "prompt"
 FORMS = "MODEL:N-layers, MODEL:last-N, prompt:lookup-N or prompt:ngram-N"
@@ -35,19 +35,24 @@ class DerivedDraft:
         name: as it was given.
         base: where the model is.
         of_target: that model is the target, whose weights are not read twice.
+        part: what is made of it, as its configuration says for the identity of runs.
         make: from the model to the draft.
-        configure: from its configuration to that of the draft.
+        num_layers: how many of its layers the draft has; None: all.
     """
 
     name: str
     base: ModelSource
     of_target: bool
+    part: str
     make: Callable[[Any], Any]
-    configure: Callable[[Any], Any]
+    num_layers: int | None = None
     side = "draft"
 
     def config(self) -> Any:
-        return self.configure(self.base.config())
+        config = self.base.config()
+        if self.num_layers is not None:
+            keep_layers(config, self.num_layers)
+        return derived_config(config, self.part)
 
     def has_tokenizer(self) -> bool:
         return not self.of_target and self.base.has_tokenizer()
@@ -55,7 +60,7 @@ class DerivedDraft:
     def tokenizer(self) -> Any:
         return self.base.tokenizer()
 
-    def model(self, target: Any, device: torch.device, dtype: str | torch.dtype) -> Any:
+    def model(self, device: torch.device, dtype: str | torch.dtype, target: Any) -> Any:
         """The draft; ``target`` is the loaded target."""
         return self.make(target if self.of_target else self.base.model(device, dtype))
 
@@ -73,15 +78,15 @@ def find_draft(name: str | Path, target: ModelSource) -> ModelSource | DerivedDr
 
     Example:
         >>> draft = find_draft("target:4-layers", find_model("target", "bundled"))
-        >>> draft.config().num_hidden_layers, draft.base.name
-        (4, 'bundled')
+        >>> draft.config().derived, draft.base.name
+        (['4-layers'], 'bundled')
     """
     if name in TRAINED_DRAFTS:
         known, name = TRAINED_DRAFTS[str(name)], str(name)
         of_target = target.name == known.target
         source = target if of_target else find_model("draft", known.target)
         make = partial(trained_draft, folder=known.folder)
-        return DerivedDraft(name, source, of_target, make, partial(trained_config, name=name))
+        return DerivedDraft(name, source, of_target, known.folder.name, make, known.num_layers)
     base, _, part = str(name).rpartition(":")
     match = _PART.fullmatch(part)
     if isinstance(name, Path) or not base or not (match or base in (TARGET, PROMPT)):
@@ -94,13 +99,11 @@ def find_draft(name: str | Path, target: ModelSource) -> ModelSource | DerivedDr
         raise InvalidInputError(f"the draft {part!r} is of nothing; give a number of at least 1")
     of_target = base in (TARGET, PROMPT)
     source = target if of_target else find_model("draft", base)
-    configure = partial(derived_config, part=part)
-    if kind == "layers":
-        configure = partial(layers_config, count=count)
     make = {
         "layers": partial(first_layers, count=count),
         "last": partial(last_tokens, width=count),
         "lookup": partial(prompt_lookup, longest=count),
         "ngram": partial(prompt_lookup, longest=count, every_place=True),
     }[kind]
-    return DerivedDraft(str(name), source, of_target, make, configure)
+    num_layers = count if kind == "layers" else None
+    return DerivedDraft(str(name), source, of_target, part, make, num_layers)

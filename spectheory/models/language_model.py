@@ -223,7 +223,7 @@ class UnloadedPair(_Texts):
         """
         target = self.target.model(self.device, self.weights_dtype)
         check_causal("target", target, self.vocab_size)
-        drafts = tuple(_load(draft, target, self.device, self.weights_dtype) for draft in self.drafts)
+        drafts = tuple(draft.model(self.device, self.weights_dtype, target) for draft in self.drafts)
         for draft in drafts:
             check_causal("draft", draft, self.vocab_size)
         return LanguageModelPair(
@@ -315,7 +315,7 @@ class LanguageModelPair(_Texts):
         source = ModelSource("target", target_model.config.name_or_path, "", local=True)
         placed = target_model.device, target_model.dtype
         drafts = tuple(
-            _load(find_draft(draft, source), target_model, *placed) if isinstance(draft, str) else draft
+            find_draft(draft, source).model(*placed, target_model) if isinstance(draft, str) else draft
             for draft in _as_list(draft_model)
         )
         size = shared_vocab_size(tokenizer, target_model.config, *(draft.config for draft in drafts))
@@ -383,15 +383,6 @@ class LanguageModelPair(_Texts):
     def generator(self, seed: int) -> torch.Generator:
         """A random generator on the models' device; the same seed gives the same drafts there."""
         return torch.Generator(device=self.device).manual_seed(seed)
-
-
-def _load(source: ModelSource | DerivedDraft, target: Any, device: torch.device, dtype: Any) -> Any:
-    """A draft model with its weights, which are those of the loaded target where it is made of that."""
-    return (
-        source.model(target, device, dtype)
-        if isinstance(source, DerivedDraft)
-        else source.model(device, dtype)
-    )
 
 
 def check_models(pair: Any) -> None:

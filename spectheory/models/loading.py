@@ -66,8 +66,8 @@ class ModelSource:
     def tokenizer(self) -> Any:
         return self._read("tokenizer", import_transformers().AutoTokenizer)
 
-    def model(self, device: torch.device, dtype: str | torch.dtype) -> Any:
-        """The causal language model in evaluation mode on ``device``."""
+    def model(self, device: torch.device, dtype: str | torch.dtype, target: Any = None) -> Any:
+        """The causal language model in evaluation mode on ``device``; it needs no loaded target."""
         kind = import_transformers().AutoModelForCausalLM
         model, report = self._read("model", kind, dtype=dtype, output_loading_info=True)
         if report["missing_keys"]:

@@ -15,7 +15,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from spectheory.models.derived_drafts import derived_config, keep_layers, shared_copy
+from spectheory.models.derived_drafts import keep_layers, shared_copy
 
 WEIGHTS, PROJECTION = "weights.safetensors", "projection"
 
@@ -72,6 +72,7 @@ def trained_draft(model: Any, folder: Path) -> Any:
     count = 1 + max(int(name.split(".")[1]) for name in stored if name.startswith("layers."))
     found = shared_copy(model)
     keep_layers(found.config, count)
+    found.config.derived = [folder.name]
     del found.base_model.layers[count:]
     found.load_state_dict(own, strict=False, assign=True)  # the parameters of the copy alone
     rows = model.get_output_embeddings().weight[tokens] @ projection
@@ -79,13 +80,6 @@ def trained_draft(model: Any, folder: Path) -> Any:
         _FewRows(rows, bias.to(rows), tokens.to(model.device), model.config.vocab_size)
     )
     return found.requires_grad_(False).eval()
-
-
-def trained_config(config: Any, name: str) -> Any:
-    """The configuration of a shipped draft from that of its target."""
-    found = derived_config(config, name)
-    keep_layers(found, TRAINED_DRAFTS[name].num_layers)
-    return found
 
 
 class _FewRows(torch.nn.Module):

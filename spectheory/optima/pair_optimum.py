@@ -83,16 +83,16 @@ def optimum(
     limits = {"relative_gap": relative_gap, "time_limit": time_limit, "progress": progress}
     pair, process = check_pair(pair).normalised(), draft_process(drafts).normalised()
     asked = _Question(pair, process, max_antichains, max_nodes, limits)
-    program, *_ = (solve for applies, solve in PROGRAMS if applies(asked))
-    searches = [solve for applies, solve in SEARCHES if applies(asked)]
+    solve = next(solve for applies, solve in PROGRAMS if applies(asked))
     try:
-        return _at_most(program(asked), pair.draft_length + 1)
+        return _at_most(solve(asked), pair.draft_length + 1)
     except (EnumerationTooLargeError, SolverError):
         # Too many antichains or nodes to state the program, or HiGHS's dual misses its value by more than
         # the tolerance, as it can for probabilities near 1e-7.  A search needs neither.
-        if not searches:
+        if not isinstance(process, Iid) or max_nodes is not None:
             raise
-    return searches[0](asked)
+    search = next(search for applies, search in SEARCHES if applies(asked))
+    return search(asked)
 
 
 def _refuse_long_powers(asked: _Question) -> Solution:
@@ -111,16 +111,6 @@ def _is_large_tree(asked: _Question) -> bool:
         and pair.is_exact
         and any(count_antichains(pair.vocab_size, depth) > MAX_LISTED_ANTICHAINS for depth in depths)
     )
-
-
-def _may_search(asked: _Question) -> bool:
-    return isinstance(asked.process, Iid) and asked.max_nodes is None
-
-
-def _is_large_and_context_free(asked: _Question) -> bool:
-    pair = asked.pair
-    leaves = pair.vocab_size**pair.draft_length
-    return _may_search(asked) and pair.context_free and leaves > MAX_LEAVES_OF_SYMMETRIC_TREES
 
 
 PROGRAMS: tuple[tuple[Callable[[_Question], bool], Callable[[_Question], Solution]], ...] = (
@@ -143,19 +133,22 @@ PROGRAMS: tuple[tuple[Callable[[_Question], bool], Callable[[_Question], Solutio
 
 SEARCHES: tuple[tuple[Callable[[_Question], bool], Callable[[_Question], Optimum]], ...] = (
     (
-        lambda asked: _may_search(asked) and asked.pair.context_free and asked.process.num_drafts == 1,
+        lambda asked: asked.pair.context_free and asked.process.num_drafts == 1,
         lambda asked: context_free_path_optimum(asked.pair),
     ),
     (
-        _is_large_and_context_free,
+        lambda asked: (
+            asked.pair.context_free
+            and asked.pair.vocab_size**asked.pair.draft_length > MAX_LEAVES_OF_SYMMETRIC_TREES
+        ),
         lambda asked: context_free_interval(asked.pair, asked.process.num_drafts, **asked.limits),
     ),
     (
-        _may_search,
+        lambda asked: True,
         lambda asked: multi_path_interval(asked.pair, asked.process.num_drafts, **asked.limits),
     ),
 )
-"""(whether it applies, solve): where the program is not solved, the first that applies answers."""
+"""(whether it applies, solve): for i.i.d. drafts the first that applies answers if no program does."""
 
 
 def _at_most(solution: Solution, length: int) -> Solution:

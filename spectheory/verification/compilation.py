@@ -14,7 +14,7 @@ from spectheory.foundation.errors import InvalidOutcomeError
 from spectheory.pairs.drafts import DraftProcess
 from spectheory.pairs.pair import ModelPair
 from spectheory.verification.outcome import NO_MASS, Outcome, Sample, uniform_numbers
-from spectheory.verification.user import UserVerifier
+from spectheory.verification.user import UserVerifier, as_verifier
 from spectheory.verification.verifier import Verifier
 
 _DECLARED = tuple(Verifier.__annotations__)
@@ -22,9 +22,10 @@ _DECLARED = tuple(Verifier.__annotations__)
 
 def compiled(verifier: Verifier, options: dict[str, Any]) -> Verifier:
     """``Verifier.compiled``; a user's object is compiled as it is, and its answers are still checked."""
-    if isinstance(verifier, UserVerifier):
-        return UserVerifier(Compiled(verifier, verifier.user_object, options))
-    return Compiled(verifier, verifier, options)
+    found = as_verifier(verifier)
+    if isinstance(found, UserVerifier):
+        return UserVerifier(Compiled(found, found.user_object, options))
+    return Compiled(found, found, options)
 
 
 class Compiled(Verifier):

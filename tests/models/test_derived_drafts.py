@@ -168,7 +168,6 @@ def test_greedy_texts_are_those_of_the_target(folders: dict[str, tuple[Path, Pat
     ],
 )
 def test_names_that_are_refused(name: str, words: str, folders: dict[str, tuple[Path, Path]]) -> None:
-    """Before weights are loaded, but for a width of zero."""
     with pytest.raises(InvalidInputError, match=words):
         UnloadedPair.find(folders["llama"][0], name, device="cpu").loaded()
 
