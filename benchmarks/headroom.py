@@ -28,8 +28,8 @@ from scipy.stats import t as student_t
 from timing import machine, write
 
 from spectheory.models import LanguageModelPair, bundled_prompts, draft_and_score, prefill
-from spectheory.optima.bounds import sampled_bound, sampled_path_scores
-from spectheory.optima.bounds.on_path_scores import Continuations
+from spectheory.optima.bounds import sampled_bound
+from spectheory.optima.bounds.on_path_scores import Continuations, sampled_path_scores
 from spectheory.simulation.continuations import continued
 from spectheory.simulation.estimates import clustered, stratified
 from spectheory.verification.algorithms import verifiers

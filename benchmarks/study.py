@@ -55,7 +55,7 @@ from spectheory.models import (
     scaled_logits,
 )
 from spectheory.models.reading import RecomputedReading
-from spectheory.optima.bounds import sampled_path_scores
+from spectheory.optima.bounds.on_path_scores import sampled_path_scores
 from spectheory.pairs.drafts import ConfidenceTree, DraftProcess, HubTree, Iid, PrefixTree, WithoutReplacement
 from spectheory.simulation.continuations import continued
 from spectheory.simulation.estimates import Estimate, Tally, estimate_over_texts, paired_gain
