@@ -15,9 +15,10 @@ import torch
 from safetensors.torch import load_file
 from timing import machine, write
 
-from spectheory.models import TRAINED_DRAFTS, first_layers, last_tokens, quiet_loading
+from spectheory.models import quiet_loading
+from spectheory.models.derived_drafts import first_layers, last_tokens
 from spectheory.models.loading import find_model
-from spectheory.models.trained_drafts import trained_draft
+from spectheory.models.trained_drafts import TRAINED_DRAFTS, trained_draft
 
 HELD_OUT, FIRST, DOMAINS = 16, 15, ("prose", "chat", "code")
 

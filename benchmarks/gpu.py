@@ -39,6 +39,7 @@ import click
 import numpy as np
 import torch
 from bytes import counted
+from call_costs import call_costs
 from smollm2_laws import CorrectsFromTarget
 from timing import exit_status, median_seconds, write
 from verifiers import NOT_RUN, Shape, described_machine, drafted, finished, one_round, runnable
@@ -51,7 +52,7 @@ from decoding_support import PROMPTS, decoded_counts, p_value, target_law, tiny_
 from random_nodes import random_node  # noqa: E402
 from spectheory.auditing.following.triton_kernels import interpreting  # noqa: E402
 from spectheory.auditing.subjects.own_rounds import interpreted_kernels  # noqa: E402
-from spectheory.decoding.speed import call_costs, plain_decoding, timed_decode  # noqa: E402
+from spectheory.decoding.speed import plain_decoding, timed_decode  # noqa: E402
 from spectheory.exact.rounded import DoesNotRunError, certify_rounded  # noqa: E402
 from spectheory.exact.suite import standard_suite  # noqa: E402
 from spectheory.foundation.kernels import knot_kernels, row_kernels, triton_knots, triton_rows  # noqa: E402

@@ -24,13 +24,14 @@ from typing import Any, NamedTuple
 import click
 import numpy as np
 import torch
+from continuations import continued
 from scipy.stats import t as student_t
 from timing import machine, write
 
-from spectheory.models import LanguageModelPair, bundled_prompts, draft_and_score, prefill
+from spectheory.models import LanguageModelPair, bundled_prompts
+from spectheory.models.drafting import draft_and_score, prefill
 from spectheory.optima.bounds import sampled_bound
 from spectheory.optima.bounds.on_path_scores import Continuations, sampled_path_scores
-from spectheory.simulation.continuations import continued
 from spectheory.simulation.estimates import clustered, stratified
 from spectheory.verification.algorithms import verifiers
 from spectheory.verification.algorithms.recoupling_gain import recoupling_gain

@@ -17,7 +17,8 @@ import torch
 from timing import machine
 
 from figures.common.measured import Measurement
-from spectheory.models import LanguageModelPair, bundled_prompts, prefill
+from spectheory.models import LanguageModelPair, bundled_prompts
+from spectheory.models.drafting import prefill
 
 BATCHES, LENGTHS, ROUNDS = (1, 2, 4, 8), (4, 8, 16), 200
 

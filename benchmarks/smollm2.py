@@ -28,18 +28,19 @@ from typing import Any
 import click
 import numpy as np
 import torch
+from continuations import continued
 from scipy.stats import t as student_t
 from smollm2_laws import CorrectsFromTarget, deviation
 from study import PROMPTS as STUDY_PROMPTS
 from timing import machine, write
 
 from figures.common.measured import Measurement
-from spectheory.models import LanguageModelPair, bundled_prompts, draft_and_score, read_prompts
+from spectheory.models import LanguageModelPair, bundled_prompts, read_prompts
+from spectheory.models.drafting import draft_and_score
 from spectheory.optima.bounds.on_path_scores import sampled_path_scores
 from spectheory.pairs.drafts import Iid
 from spectheory.simulation import simulate
 from spectheory.simulation.common_texts import CommonTextSource, TargetTexts
-from spectheory.simulation.continuations import continued
 from spectheory.simulation.estimates import clustered
 from spectheory.simulation.settings import SimulationSettings
 from spectheory.verification.algorithms import verifiers

@@ -18,7 +18,8 @@ import click
 from timing import write
 
 from figures.common.measured import Measurement
-from spectheory.models import UnloadedPair, bundled_prompts
+from spectheory.models import bundled_prompts
+from spectheory.models.language_model import UnloadedPair
 from spectheory.simulation import simulate
 
 TOKENS, DRAFT_LENGTH, BATCH_SIZE = 64, 8, 32

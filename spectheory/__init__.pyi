@@ -26,6 +26,7 @@ from .optima import optimum as optimum
 from .pairs import ModelPair as ModelPair
 from .pairs import drafts as drafts
 from .pairs import instances as instances
+from .simulation import plan as plan
 from .simulation import simulate as simulate
 from .verification import Outcome as Outcome
 from .verification import Verifier as Verifier

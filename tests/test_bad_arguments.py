@@ -13,7 +13,7 @@ from spectheory import acceptance, certify, decode, instances, optimum, output_l
 from spectheory.exact.iteration import expected_decoded_tokens
 from spectheory.exact.suite import certify_suite, standard_suite
 from spectheory.foundation.errors import InvalidInputError
-from spectheory.models import UnloadedPair
+from spectheory.models.language_model import UnloadedPair
 from spectheory.optima.bounds.dual_scores import upper_bound
 from spectheory.optima.bounds.lower_bounds import certified_lower_bound
 from spectheory.optima.interval.interval import multi_path_interval

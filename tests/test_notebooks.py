@@ -20,7 +20,7 @@ from fresh_interpreter import run_python
 from scripts import load
 from spectheory import verifiers
 from spectheory.foundation.extras import EXTRA_OF
-from spectheory.models import fetch_model
+from spectheory.models.fetching import fetch_model
 from spectheory.verification.defective import defects
 
 OUTPUTS = load("scripts", "notebook_outputs")

@@ -22,7 +22,6 @@ from spectheory import (
     audit,
     certify,
     instances,
-    optimal_acceptance,
     optimum,
     output_law,
     prove,
@@ -47,6 +46,7 @@ from spectheory.foundation.results import Result, Table
 from spectheory.optima import (
     fewest_calls,
     on_path_program,
+    optimal_acceptance,
     optimal_rankings,
     path_selection_optimum,
     solve_exact,
@@ -60,7 +60,7 @@ from spectheory.optima.transport import transport_feasibility
 from spectheory.optima.tree_rankings import best_ranking
 from spectheory.optima.tree_shapes import best_shapes, profile_levels
 from spectheory.pairs.drafts import Iid
-from spectheory.simulation import Budget, plan_pair, simulate
+from spectheory.simulation import CallSeconds, plan, simulate
 from spectheory.verification.defective import defects
 from user_samplers import forgets_the_residual, token_sampler
 
@@ -188,7 +188,9 @@ WITHOUT: dict[str, Callable[[], Any]] = {
     "a proof of something else": lambda: prove("block", 2, 1, statement="at_least:token"),
     "estimates": lambda: simulate(PAIR, verifiers=["token"], samples=100),
     "an estimate": lambda: simulate(PAIR, verifiers=["token"], samples=100).estimates[0],
-    "a plan": lambda: plan_pair(PAIR, Budget(2)),
+    "a plan": lambda: plan(PAIR, target_rows=2),
+    "what a plan takes": lambda: plan(PAIR, target_rows=2).best,
+    "seconds of calls": lambda: CallSeconds(0, 1.0, (0.5, 2.0)),
     "a share of random pairs": lambda: RandomPairs(10, 0, ""),
     "a case of an audit": lambda: audited(token_verification, num_drafts=1).cases[0],
     "several releases": lambda: History("vllm", (AuditedRelease("1", EXACT, ""),)),
@@ -212,8 +214,8 @@ def test_the_others_are_neither_true_nor_false(name: str) -> None:
 
 
 INPUTS = {
-    "DecodedText", "DraftProcess", "DraftedBatch", "Iteration", "LinearProgram", "ModelPair",
-    "PrefilledPrompts", "Restriction", "SamplerVerifier", "SuiteCase", "TupleVerifier", "Verifier",
+    "DecodedText", "DraftProcess", "Iteration", "LinearProgram", "ModelPair", "SamplerVerifier", "SuiteCase",
+    "TupleVerifier",
 }  # fmt: skip
 """The classes that public functions return and that are no results: inputs, and decoded texts."""
 ROOMS = (

@@ -12,15 +12,9 @@ from spectheory.decoding.processors import LogitsProcessors
 from spectheory.decoding.stopping import Stopping
 from spectheory.foundation.errors import InvalidInputError
 from spectheory.foundation.settings import shows_settings
-from spectheory.models import (
-    LanguageModelPair,
-    SamplingOptions,
-    UnloadedPair,
-    check_models,
-    encode_prompts,
-    prefill,
-)
-from spectheory.models.drafting import no_lap
+from spectheory.models import LanguageModelPair, SamplingOptions
+from spectheory.models.drafting import no_lap, prefill
+from spectheory.models.language_model import UnloadedPair, check_models, encode_prompts
 from spectheory.verification.resolve import find_verifier
 
 

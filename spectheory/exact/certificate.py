@@ -204,7 +204,6 @@ class Certificate(_OnOnePair):
     def shown(self) -> dict[str, Any]:
         best: Any = self.best
         is_interval = best is not None and best.is_interval
-        is_exact = best is not None and not is_interval
         return {
             "algorithm": self.source,
             "drafts": count_text(self.num_drafts, "draft"),
@@ -213,8 +212,8 @@ class Certificate(_OnOnePair):
             "total_variation": self.total_variation,
             "optimum": f"{best.lower} to {best.upper}" if is_interval else self.optimum,
             "not_computed": self.optimum_note if self.best is None else None,
-            "gap": self.gap if is_exact else None,
-            "largest_gap": None if is_exact else self.gap,
+            "gap": None if is_interval else self.gap,
+            "largest_gap": self.gap if is_interval else None,
             "undefined": self.undefined or None,
             "prefix_matching": "not checked" if self.prefix_matching is None else self.prefix_matching,
             "tolerance": None if self.arithmetic == "exact" else self.scope.tolerance,

@@ -62,26 +62,6 @@ def test_simulate_interrupted(
     assert resumed == run_json(capsys, *arguments)
 
 
-@STOPS
-def test_times_that_are_interrupted(
-    capsys: pytest.CaptureFixture[str],
-    tiny_models: list[str],
-    monkeypatch: pytest.MonkeyPatch,
-    stop: signal.Signals,
-    code: int,
-) -> None:
-    """The estimates are those of a run without times."""
-    from spectheory.simulation.text_source import TextSource
-
-    arguments = ["simulate", *tiny_models, "-v", "token", "-k", "1", "-l", "2", "--tokens", "2", "-j", "1"]
-    whole = run_json(capsys, *arguments)
-    stop_at(monkeypatch, TextSource, "speeds", 0, stop)
-    assert main([*arguments, "--time", "--json"]) == code
-    captured = capsys.readouterr()
-    assert captured.err.startswith("error: interrupted; the estimates rest on the ")
-    assert json.loads(captured.out).items() >= (whole | {"interrupted": True}).items()
-
-
 def test_an_interrupt_before_a_run_goes_on(
     capsys: pytest.CaptureFixture[str],
     tiny_models: list[str],
@@ -95,7 +75,7 @@ def test_an_interrupt_before_a_run_goes_on(
     arguments = one_call(tiny_models, "-v", "token")
     run_json(capsys, *arguments, "--checkpoint", file)
     for given, note in (((), ""), (("--checkpoint", file), f"; 1 finished lines are kept in {file}")):
-        stop_at(monkeypatch, runs, "_threads", 0, signal.SIGINT)
+        stop_at(monkeypatch, runs, "model_threads", 0, signal.SIGINT)
         assert main([*arguments, *given]) == 130
         assert capsys.readouterr().err == f"\nerror: interrupted before anything was finished{note}\n"
 

@@ -22,7 +22,7 @@ from spectheory.foundation.results import Result, Table, compared
 from spectheory.optima import most_decoded_tokens
 from spectheory.optima.context_free.promises import context_free_interval
 from spectheory.pairs.drafts import Iid, PrefixTree
-from spectheory.simulation import Budget, plan_pair, simulate
+from spectheory.simulation import plan, simulate
 from spectheory.verification.defective import defects
 from wrong_verifiers import RaisesOnLast
 
@@ -52,7 +52,7 @@ RESULTS: dict[str, Callable[[], Result]] = {
     "Acceptance": lambda: acceptance(["1/3", "2/3"], ["2/3", "1/3"], 2),
     "Simulation": lambda: simulate(PAIR, verifiers=["token", "greedy_block"], samples=500),
     "Estimate": lambda: simulate(PAIR, verifiers=["token"], samples=500).estimates[0],
-    "Plan": lambda: plan_pair(PAIR, Budget(2)),
+    "Plan": lambda: plan(PAIR, target_rows=2),
     "Proof": lambda: prove("token", 2, 1),
     "OutputLaw": lambda: output_law("token", instances.random_rational(0, 3, 2, zero_probability=0.0)),
 }

@@ -19,14 +19,8 @@ from spectheory.foundation.validation import (
     check_tolerance,
     is_number,
 )
-from spectheory.models import (
-    LanguageModelPair,
-    Restriction,
-    SamplingOptions,
-    draft_and_score,
-    prefill,
-    restrict,
-)
+from spectheory.models import LanguageModelPair, Restriction, SamplingOptions, restrict
+from spectheory.models.drafting import draft_and_score, prefill
 from spectheory.optima import optimal_acceptance
 from spectheory.pairs.pair import ModelPair
 from spectheory.simulation import simulate

@@ -16,7 +16,8 @@ from models_support import save_model, save_pair, save_tokenizer
 from montecarlo_support import PROMPTS, run
 from spectheory import from_loop
 from spectheory.foundation.errors import InvalidInputError
-from spectheory.models import LanguageModelPair, Restriction, SamplingOptions, UnloadedPair
+from spectheory.models import LanguageModelPair, Restriction, SamplingOptions
+from spectheory.models.language_model import UnloadedPair
 from spectheory.simulation import simulate
 from spectheory.simulation.first_line import first_line
 from spectheory.verification.algorithms.one_path.token import Token

@@ -27,7 +27,7 @@ from spectheory.pairs.drafts import (
     WithoutReplacement,
 )
 from spectheory.simulation import simulate
-from spectheory.simulation.runs import _threads
+from spectheory.simulation.runs import model_threads
 from user_samplers import token_sampler
 
 
@@ -277,10 +277,10 @@ def test_large_models_take_all_threads(models: LanguageModelPair, monkeypatch: p
     before = torch.get_num_threads()
     torch.set_num_threads(2)
     try:
-        with _threads(models, None) as small, _threads(models, 3) as given:
+        with model_threads(models, None) as small, model_threads(models, 3) as given:
             assert (small, given) == (1, 3)
         monkeypatch.setattr("spectheory.simulation.runs.SMALL_MODELS", 0)
-        with _threads(models, None) as large:
+        with model_threads(models, None) as large:
             assert large == torch.get_num_threads() == 2
     finally:
         torch.set_num_threads(before)

@@ -6,7 +6,8 @@ import torch
 
 from decoding_support import tiny_pair
 from scripts import load
-from spectheory.models import LanguageModelPair, draft_and_score, prefill
+from spectheory.models import LanguageModelPair
+from spectheory.models.drafting import draft_and_score, prefill
 from spectheory.simulation.settings import SimulationSettings
 from spectheory.verification.algorithms import verifiers
 

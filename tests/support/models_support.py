@@ -8,7 +8,8 @@ import torch
 from transformers import GPT2Config, GPT2LMHeadModel, LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerFast
 
 from scripts import load
-from spectheory.models import DraftedBatch, LanguageModelPair, SamplingOptions
+from spectheory.models import LanguageModelPair, SamplingOptions
+from spectheory.models.drafting import DraftedBatch
 from spectheory.models.sampling import scaled_logits
 
 TEXTS = ["def main(argument):", "    return argument", "import argparse", "for index in range(10):"]
