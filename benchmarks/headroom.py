@@ -30,8 +30,8 @@ from timing import machine, write
 
 from spectheory.models import LanguageModelPair, bundled_prompts
 from spectheory.models.drafting import draft_and_score, prefill
-from spectheory.optima.bounds import sampled_bound, sampled_path_scores
-from spectheory.optima.bounds.on_path_scores import Continuations
+from spectheory.optima.bounds import sampled_bound
+from spectheory.optima.bounds.on_path_scores import Continuations, sampled_path_scores
 from spectheory.simulation.estimates import clustered, stratified
 from spectheory.verification.algorithms import verifiers
 from spectheory.verification.algorithms.recoupling_gain import recoupling_gain

@@ -37,7 +37,7 @@ from timing import machine, write
 from figures.common.measured import Measurement
 from spectheory.models import LanguageModelPair, bundled_prompts, read_prompts
 from spectheory.models.drafting import draft_and_score
-from spectheory.optima.bounds import sampled_path_scores
+from spectheory.optima.bounds.on_path_scores import sampled_path_scores
 from spectheory.pairs.drafts import Iid
 from spectheory.simulation import simulate
 from spectheory.simulation.common_texts import CommonTextSource, TargetTexts
