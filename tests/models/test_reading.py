@@ -7,15 +7,9 @@ from typing import Any
 
 import pytest
 import torch
-from transformers import (
-    BertConfig,
-    BertForMaskedLM,
-    PreTrainedModel,
-    T5Config,
-    T5ForConditionalGeneration,
-)
 
 from families import family_pair
+from later import Later
 from models_support import PROMPTS, full_row, largest_difference, save_pair, save_tokenizer
 from spectheory.foundation.errors import InvalidInputError, Notice
 from spectheory.models import LanguageModelPair, SamplingOptions, UnloadedPair, draft_and_score, prefill
@@ -25,27 +19,29 @@ from spectheory.models.loading import ModelSource
 from spectheory.models.reading import CachedReading, RecomputedReading
 from spectheory.simulation import simulate
 
+transformers = Later("transformers")
+
 IDS = {"vocab_size": 280, "bos_token_id": 0, "eos_token_id": 0, "pad_token_id": 0}
 
 
-def bert(kind: type[PreTrainedModel] = BertForMaskedLM, **options: Any) -> PreTrainedModel:
-    return kind(
-        BertConfig(
+def bert(kind: str = "BertForMaskedLM", **options: Any) -> torch.nn.Module:
+    return getattr(transformers, kind)(
+        transformers.BertConfig(
             hidden_size=32, num_hidden_layers=1, num_attention_heads=2, intermediate_size=64,
             initializer_range=0.15, **IDS, **options,
         )
     )  # fmt: skip
 
 
-def t5() -> PreTrainedModel:
-    return T5ForConditionalGeneration(
-        T5Config(
+def t5() -> torch.nn.Module:
+    return transformers.T5ForConditionalGeneration(
+        transformers.T5Config(
             vocab_size=280, d_model=32, d_kv=16, d_ff=64, num_layers=1, num_heads=2, decoder_start_token_id=0
         )
     )
 
 
-def save(folder: Path, model: PreTrainedModel) -> Path:
+def save(folder: Path, model: torch.nn.Module) -> Path:
     model.save_pretrained(folder)
     save_tokenizer(folder)
     return folder
@@ -161,7 +157,10 @@ def test_partner_a_wrong_roll_back_is_seen(
     ],
 )
 def test_other_kinds_of_models_are_refused_before_weights_are_loaded(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, build: Callable[[], PreTrainedModel], words: str
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    build: Callable[[], torch.nn.Module],
+    words: str,
 ) -> None:
     monkeypatch.setattr(ModelSource, "model", lambda *_: pytest.fail("weights are loaded"))
     folder = save(tmp_path / "other", build())

@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 import torch
 from safetensors.torch import load_file, save_file
-from transformers import LlamaConfig, LlamaForCausalLM
 
+from later import Later
 from spectheory.models.draft_names import find_draft
 from spectheory.models.loading import ModelSource
 from spectheory.models.probing import reads_on_from_cache
@@ -19,22 +19,24 @@ from spectheory.models.trained_drafts import (
     trained_draft,
 )
 
+transformers = Later("transformers")
+
 SIZES = {"vocab_size": 12, "hidden_size": 16, "intermediate_size": 24, "num_attention_heads": 4}
 KEPT = torch.tensor([1, 4, 5, 9])
 TEXT = torch.tensor([[3, 1, 4, 1, 5, 9, 2, 6]])
 SHIPPED = TRAINED_DRAFTS["smollm2-draft"]
 
 
-def tiny(layers: int, seed: int) -> LlamaForCausalLM:
+def tiny(layers: int, seed: int) -> torch.nn.Module:
     torch.manual_seed(seed)
-    config = LlamaConfig(
+    config = transformers.LlamaConfig(
         **SIZES,
         num_key_value_heads=2,
         num_hidden_layers=layers,
         tie_word_embeddings=True,
         initializer_range=0.4,
     )
-    return LlamaForCausalLM(config).eval().requires_grad_(False)
+    return transformers.LlamaForCausalLM(config).eval().requires_grad_(False)
 
 
 @pytest.fixture
@@ -47,7 +49,7 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def second_route(target: LlamaForCausalLM, folder: Path) -> torch.Tensor:
+def second_route(target: torch.nn.Module, folder: Path) -> torch.Tensor:
     """The rows of a model of two layers that is built from the file, [1, 8, 4]."""
     stored = load_file(folder / WEIGHTS)
     model = tiny(2, seed=6)
@@ -113,11 +115,11 @@ def test_the_name_of_the_shipped_draft(tmp_path: Path) -> None:
 def test_the_shipped_draft_on_a_target_of_its_shape() -> None:
     """On random weights of SmolLM2's shape it drafts 8192 tokens; its card names license and model."""
     torch.manual_seed(0)
-    config = LlamaConfig(
+    config = transformers.LlamaConfig(
         vocab_size=49152, hidden_size=576, intermediate_size=1536, num_attention_heads=9,
         num_key_value_heads=3, num_hidden_layers=3, tie_word_embeddings=True,
     )  # fmt: skip
-    draft = trained_draft(LlamaForCausalLM(config).eval(), SHIPPED.folder)
+    draft = trained_draft(transformers.LlamaForCausalLM(config).eval(), SHIPPED.folder)
     assert len(draft.model.layers) == SHIPPED.num_layers
     finite = draft(input_ids=TEXT).logits[0].isfinite().sum(-1)
     assert finite.tolist() == [8192] * TEXT.shape[1]

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from deep import first_is_quick
 from spectheory import certify, instances, output_law
 from spectheory.foundation.errors import InvalidInputError
 from spectheory.pairs.drafts import DraftProcess, PrefixTree, WithoutReplacement
@@ -179,7 +180,7 @@ class SaysExchangeable(SaysOnePath):
         return super().law_given_drafts(paths, target_rows, draft_rows)
 
 
-@pytest.mark.parametrize("verifier", [SaysOnePath(), SaysExchangeable()], ids=lambda v: v.name)
+@first_is_quick("verifier", [SaysOnePath(), SaysExchangeable()], ids=lambda v: v.name)
 def test_a_wrong_declaration_does_not_make_a_verifier_lossless(verifier: Any) -> None:
     """Where all tuples can be enumerated the verdict is that of the twin that declares nothing."""
     kind = type(verifier)
@@ -191,6 +192,7 @@ def test_a_wrong_declaration_does_not_make_a_verifier_lossless(verifier: Any) ->
     assert not all(certify(verifier, case.pair, 2).is_valid for case in random_cases(2, 2, 2, 6))
 
 
+@pytest.mark.deep
 @pytest.mark.parametrize("verifier", [SaysExchangeable(), SaysOnePath()], ids=lambda v: v.name)
 def test_where_not_all_tuples_are_enumerated_it_is_caught_on_a_sample(verifier: Any) -> None:
     """3^4 leaves, K = 3: 531 441 tuples; the declaration would be used, and is checked."""

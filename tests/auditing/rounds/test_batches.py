@@ -9,6 +9,7 @@ import pytest
 import torch
 
 from audit_support import SAID_OF
+from deep import first_is_quick
 from spectheory import certify, instances
 from spectheory.auditing import audit
 from spectheory.auditing.rounds.batch_battery import (
@@ -38,7 +39,7 @@ from spectheory.auditing.tape.decisions import NotEnumerableError
 from spectheory.foundation.errors import InvalidInputError
 
 
-@pytest.mark.parametrize("name", BATCH_SPECIMENS)
+@first_is_quick("name", BATCH_SPECIMENS)
 def test_every_specimen_is_right_alone_and_wrong_in_a_batch(name: str) -> None:
     sampler = Shipped(BATCH_SPECIMENS[name], "batch")
     assert certify(sampler, instances.two_token(1), with_optimum=False).total_variation < Fraction(1, 10**6)
@@ -101,7 +102,7 @@ def of_equal_paths(requests: Any, generator: Any) -> Any:
     return path_batch_recursive_rejection(known, generator)
 
 
-@pytest.mark.parametrize(
+@first_is_quick(
     ("function", "signature", "text"),
     [
         (of_equal_tokens, "batch", "another law than alone"),
@@ -124,8 +125,8 @@ def takes_for_each_other(rows: Any, generator: Any, length: int, what: str) -> A
     return (same if alike else batch_token_verification)(rows, generator)
 
 
-@pytest.mark.parametrize("what", ["tokens", "rows", "requests"])
-@pytest.mark.parametrize("length", [2, 1, 3, 4])
+@first_is_quick("what", ["tokens", "rows", "requests"])
+@first_is_quick("length", [2, 1, 3, 4])
 def test_requests_are_alike_in_every_length(length: int, what: str) -> None:
     """The partner of four drafts is never wrong."""
     sampler = Shipped(
@@ -135,6 +136,7 @@ def test_requests_are_alike_in_every_length(length: int, what: str) -> None:
     assert bool(sampler.journal.findings) is (length < 4)
 
 
+@pytest.mark.deep
 @pytest.mark.parametrize("shape", [(2, 2), (3, 1), (3, 3)])
 def test_requests_of_several_paths_are_equal_in_every_shape(shape: tuple[int, int]) -> None:
     """The partner of three paths of three tokens is never wrong."""
@@ -174,7 +176,7 @@ GREEDY: dict[str, tuple[Callable[[Any], bool], tuple[str, ...]]] = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("name", GREEDY)
+@first_is_quick("name", GREEDY)
 def test_kinds_of_batches_meet(name: str) -> None:
     """The partner of all is ``batch_token_verification`` with every kind, above."""
     is_wrong, mixes = GREEDY[name]
@@ -294,6 +296,7 @@ def test_the_shapes_that_are_named_are_those_of_the_requests() -> None:
             assert 0 < target[token] < draft[token]
 
 
+@pytest.mark.deep
 @pytest.mark.parametrize("relaxation", [None, synthetic_acceptance((Fraction(1, 2),) * 3)])
 @pytest.mark.parametrize("mistake", ["least likely", "sampled"])
 def test_greedy_requests_get_the_likeliest_tokens(mistake: str, relaxation: Any) -> None:

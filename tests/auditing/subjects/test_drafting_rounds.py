@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 import torch
 
+from deep import first_is_quick
 from rounds_with_state import certain_drafts, of_a_reduced_vocabulary
 from spectheory import audit, certify, instances
 from spectheory.auditing.rounds.battery import random_dyadic
@@ -48,7 +49,7 @@ SAYS = {"shared_noise": (LAW, SECOND)}
 ONLY_IN_THE_SECOND = "cache_without_last_draft"
 
 
-@pytest.mark.parametrize("name", [name for name in ROUND_SPECIMENS if name != ONLY_IN_THE_SECOND])
+@first_is_quick("name", [name for name in ROUND_SPECIMENS if name != ONLY_IN_THE_SECOND])
 def test_every_wrong_round_is_caught_and_its_mended_partner_passes(name: str) -> None:
     """With its mechanism: shared noise leaves the drafts and their reports right.
 

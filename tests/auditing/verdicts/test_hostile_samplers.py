@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 import torch
 
+from deep import first_is_quick
 from spectheory import audit, instances
 from spectheory.auditing.rounds.batches import audit_batches
 from spectheory.auditing.subjects.round_specimens import speculative_round
@@ -72,7 +73,7 @@ def half_precision_noise(paths: Any, target_rows: Any, draft_rows: Any, generato
     return [int((target_rows[0, 0].log() + noise).to(torch.bfloat16).argmax())]
 
 
-@pytest.mark.parametrize(
+@first_is_quick(
     ("sampler", "said"),
     [
         (gives_a_seed, SEED),
@@ -169,7 +170,7 @@ def posterior(best: Any, accepted: Any, row: Callable[[Any], Any] = lambda row: 
     return sampler
 
 
-@pytest.mark.parametrize(
+@first_is_quick(
     ("sampler", "said"),
     [
         (posterior(0, -1), "the number of accepted tokens is -1, which is not in 0..1"),

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from deep import first_is_quick
 from proof_traps import ESCAPES, WRONG_SOMEWHERE
 from spectheory import ModelPair, certify, defects, prove, verifiers
 from spectheory.exact.proof import domain, search
@@ -40,7 +41,7 @@ SLOW = "a copy of the process"
 QUICK_OR_DEEP = [pytest.param(name, marks=[pytest.mark.deep] * (name == SLOW)) for name in ESCAPES]
 
 
-@pytest.mark.parametrize(("name", "vocab_size", "draft_length", "drafts"), PROVED)
+@first_is_quick(("name", "vocab_size", "draft_length", "drafts"), PROVED)
 def test_published_verifiers_are_proved(name: str, vocab_size: int, draft_length: int, drafts: Any) -> None:
     found = prove(name, vocab_size, draft_length, drafts)
     assert (found.verdict, found.num_open, found.num_trusted) == ("proved", 0, 0)
@@ -111,13 +112,14 @@ def test_every_defect_is_refuted_at_its_smallest_shape(name: str) -> None:
     assert not certify(defects[name], found.pair, shape[2], with_optimum=False).is_valid
 
 
+@pytest.mark.deep
 @pytest.mark.parametrize("name", WRONG_SOMEWHERE)
 def test_verifiers_that_are_wrong_somewhere_are_refuted(name: str) -> None:
     verifier, draft_length = WRONG_SOMEWHERE[name]
     assert prove(verifier, 2, draft_length).verdict == "refuted"
 
 
-@pytest.mark.parametrize("name", QUICK_OR_DEEP)
+@first_is_quick("name", QUICK_OR_DEEP)
 def test_verifiers_that_cannot_be_followed_are_not_proved(name: str) -> None:
     try:
         verdict = prove(ESCAPES[name], 2, 1).verdict

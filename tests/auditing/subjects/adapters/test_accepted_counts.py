@@ -8,6 +8,7 @@ import torch
 from torch.testing import assert_close
 
 from audited import DRAFT, PATHS, TARGET, recorded
+from deep import first_is_quick
 from spectheory import audit, instances
 from spectheory.auditing.subjects.adapters import accepted_counts
 from spectheory.auditing.subjects.shipped import Shipped
@@ -69,7 +70,7 @@ def functions(power: int) -> dict[str, Any]:
     }
 
 
-@pytest.mark.parametrize("name", list(functions(1)))
+@first_is_quick("name", list(functions(1)))
 def test_one_path(name: str) -> None:
     signature = "batch" if name in ("flashspec", "uno") else "sampler"
     for power, verdicts in ((1, {"exactly lossless", "lossless up to arithmetic"}), (2, {"defect"})):

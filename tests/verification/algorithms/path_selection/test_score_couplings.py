@@ -10,6 +10,7 @@ import torch
 from hypothesis import given
 
 from compiled_kernels import compiled_for
+from deep import first_is_quick
 from random_nodes import random_node
 from score_rules import node_of, nodes
 from spectheory.auditing.following.triton_kernels import interpreting
@@ -47,7 +48,7 @@ def in_float(node: ScoreNode) -> ScoreNode:
     return ScoreNode(*(np.asarray(array, dtype=float) for array in node))
 
 
-@pytest.mark.parametrize("name", COUPLINGS)
+@first_is_quick("name", COUPLINGS)
 @given(node=nodes)
 def test_every_plan_splits_the_law(name: str, node: ScoreNode) -> None:
     """Σ_x q_x μ_x = μ exactly, whatever the levels, and μ_x is a law; in float64 up to rounding."""

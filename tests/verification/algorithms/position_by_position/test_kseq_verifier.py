@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from deep import first_is_quick
 from drawn_trees import bracketed_root
 from edge_pairs import edge_pairs, random_pairs
 from law_checks import assert_same_law
@@ -79,9 +80,7 @@ def factors_above(pair: ModelPair, num_drafts: int) -> list[Fraction]:
     ]
 
 
-@pytest.mark.parametrize(
-    ("vocab_size", "num_drafts", "how_many"), [(2, 2, 12), (3, 2, 12), (2, 3, 8), (4, 3, 3)]
-)
+@first_is_quick(("vocab_size", "num_drafts", "how_many"), [(2, 2, 12), (3, 2, 12), (2, 3, 8), (4, 3, 3)])
 def test_kseq_is_lossless_for_every_factor_from_the_best_on(
     vocab_size: int, num_drafts: int, how_many: int
 ) -> None:
