@@ -239,7 +239,7 @@ def test_a_module_of_triton_that_comes_between_runs(monkeypatch: pytest.MonkeyPa
 @pytest.mark.parametrize(
     ("before", "environment", "says"),
     [
-        ("", "", "True False False"),
+        pytest.param("", "", "True False False", marks=pytest.mark.deep),
         pytest.param("import triton.language\n", "", "True False False", marks=pytest.mark.deep),
         pytest.param("import triton.language\n", "1", "True True True", marks=pytest.mark.deep),
     ],

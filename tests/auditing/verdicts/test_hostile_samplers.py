@@ -217,7 +217,7 @@ def test_reported_rows_are_compared_as_they_are(scale: float) -> None:
     assert REPORTED in " ".join(found.reasons)
 
 
-@pytest.mark.parametrize(
+@first_is_quick(
     "change",
     [lambda rows: rows * float("nan"), lambda rows: rows.log() - float("inf"), lambda rows: rows + 0j, str],
 )
