@@ -1,4 +1,4 @@
-"""Verdicts about every pair of a shape: published verifiers, known-wrong ones, and those that set traps."""
+"""Verdicts about every pair of a shape: of published verifiers, known-wrong ones, and others."""
 
 from fractions import Fraction
 from typing import Any
@@ -37,8 +37,6 @@ SMALLEST: dict[tuple[int, int, int], str] = {
     (2, 2, 2): "all_drafts_assumed",
 }
 """The smallest shape (V, L, K) at which a defect is wrong; (2, 1, 1) for the others."""
-SLOW = "a copy of the process"
-QUICK_OR_DEEP = [pytest.param(name, marks=[pytest.mark.deep] * (name == SLOW)) for name in ESCAPES]
 
 
 @first_is_quick(("name", "vocab_size", "draft_length", "drafts"), PROVED)
@@ -119,7 +117,7 @@ def test_verifiers_that_are_wrong_somewhere_are_refuted(name: str) -> None:
     assert prove(verifier, 2, draft_length).verdict == "refuted"
 
 
-@first_is_quick("name", QUICK_OR_DEEP)
+@first_is_quick("name", ESCAPES, quick=5)
 def test_verifiers_that_cannot_be_followed_are_not_proved(name: str) -> None:
     try:
         verdict = prove(ESCAPES[name], 2, 1).verdict
@@ -128,7 +126,7 @@ def test_verifiers_that_cannot_be_followed_are_not_proved(name: str) -> None:
     assert verdict in ("refuted", "undecided", "one line")
 
 
-@pytest.mark.parametrize("name", QUICK_OR_DEEP[-25:-1])
+@pytest.mark.parametrize("name", ESCAPES)
 def test_partner_they_are_wrong(name: str) -> None:
     """``certify`` finds it on the pair of the trap."""
     pair = ModelPair.context_free_pair(["377/1000", "623/1000"], ["1/2", "1/2"], 1)
