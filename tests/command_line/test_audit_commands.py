@@ -247,6 +247,7 @@ def test_findings_in_sarif(capsys: pytest.CaptureFixture[str], tmp_path: Path) -
     assert lines[place["region"]["startLine"] - 1].startswith("def greedy_acceptance(")
 
 
+@pytest.mark.deep
 def test_the_workflow_of_the_documentation_runs(
     capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -281,6 +282,7 @@ def test_the_round_of_the_documentation(
     sys.modules.pop("my_round")
 
 
+@pytest.mark.deep
 def test_batches_of_a_function(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     """All kinds are asked by default."""
     pair = str(write_pair(tmp_path, draft_length=1))

@@ -113,7 +113,7 @@ def places(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[str]]:
     return files | {"ONE_TOKEN": [pair], "MODELS": models, "PROMPTS": asked}
 
 
-@first_is_quick("command", group.commands)
+@first_is_quick("command", sorted(group.commands), quick=2)
 def test_everything_printed_is_defined(
     command: str,
     places: dict[str, list[str]],
