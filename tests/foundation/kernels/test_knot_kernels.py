@@ -1,6 +1,7 @@
 """The loops over ratios between knots, against the same in torch's operators, and what they refuse."""
 
 from collections.abc import Callable
+from importlib import import_module
 
 import numpy as np
 import pytest
@@ -10,7 +11,6 @@ from compiled_kernels import compiled_for
 from deep import first_is_quick
 from spectheory.auditing.following.triton_kernels import interpreting
 from spectheory.auditing.subjects.own_rounds import interpreted_kernels
-from spectheory.foundation.kernels import triton_knots
 from spectheory.foundation.kernels.knot_kernels import between_knots, scale_between_knots
 from spectheory.verification.algorithms.path_selection.scored_multipath import between, hat_masses
 
@@ -94,6 +94,7 @@ def test_rows_scaled_between_knots(dtype: torch.dtype) -> None:
 def test_the_kernel_compiles_for_a_device(dtype: torch.dtype) -> None:
     """The interpreter takes what the compiler refuses."""
     rows, knots = rows_of(1, 3, 600, dtype=dtype), torch.tensor(KNOTS, dtype=dtype)
+    triton_knots = import_module("spectheory.foundation.kernels.triton_knots")
     with compiled_for(triton_knots, capability=90) as compiled:
         triton_knots.between_knots(rows, rows, knots[:3], knots)
     assert compiled == ["_between_kernel"]

@@ -21,7 +21,7 @@ from spectheory.auditing.subjects.own_rounds import (
     round_with,
 )
 from spectheory.foundation.errors import NoKernelsNotice
-from spectheory.foundation.kernels import row_kernels, triton_rows
+from spectheory.foundation.kernels import row_kernels
 from spectheory.foundation.kernels.places import row_places
 from spectheory.testing import assert_sampler_lossless
 from spectheory.verification.algorithms import verifiers
@@ -62,6 +62,7 @@ def test_they_compile_for_a_device(dtype: torch.dtype) -> None:
     """The interpreter takes what the compiler refuses."""
     rows, scale = rows_of(1, 3, 2, 3, 700, dtype=dtype), rows_of(2, 3, dtype=dtype)
     stops = torch.tensor([0, 1, 1]), torch.tensor([0, 2, 1])
+    triton_rows = import_module("spectheory.foundation.kernels.triton_rows")
     with compiled_for(triton_rows, capability=90) as compiled:
         for scales in ((None, None), (scale, scale)):
             triton_rows.residual_mass(rows[:, 0, 0], rows[:, 0, 1], *scales)
