@@ -126,7 +126,7 @@ def test_every_special_verifier_meets_an_optimum() -> None:
         assert sum(process_of(name, case) is not None for case in cases) >= 20, name
 
 
-@pytest.mark.parametrize("name", ["token", "block", "greedy_multipath", "spectr"])
+@first_is_quick("name", ["token", "block", "greedy_multipath", "spectr"], quick=3)
 def test_lossless_on_the_largest_pair(name: str) -> None:
     """V = 4, L = 3, K = 3: 64 leaves, up to 262 144 tuples of drafts."""
     law = output_law(name, instances.random_rational(43_300, 4, 3), 3)

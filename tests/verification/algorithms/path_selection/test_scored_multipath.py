@@ -223,7 +223,7 @@ def test_more_cells_matter_little() -> None:
     assert len(set(means)) == 3
 
 
-@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+@first_is_quick("dtype", [torch.float64, torch.float32])
 def test_loops_over_long_rows_are_the_same_verifier(
     dtype: torch.dtype, monkeypatch: pytest.MonkeyPatch
 ) -> None:
