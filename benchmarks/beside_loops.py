@@ -41,11 +41,11 @@ from timing import argument_parser, exit_status, machine, median_seconds, write
 
 from spectheory import instances, output_law
 from spectheory.exact import law
-from spectheory.foundation import arrays
+from spectheory.foundation.kernels import choice
 from spectheory.models.sampling import most_likely
 from spectheory.pairs.drafts import Iid
 from spectheory.verification.algorithms import verifiers
-from spectheory.verification.algorithms.path_selection import score_couplings, scored, scored_multipath
+from spectheory.verification.algorithms.path_selection import score_couplings
 
 ROUNDS = (
     ("token", 1, ((32_000, 1), (32_000, 8), (32_000, 32))),
@@ -219,14 +219,13 @@ def without(run: Callable[[], Any], module: Any, constant: str) -> Callable[[], 
 
 def with_torch_alone(run: Callable[[], Any]) -> Callable[[], Any]:
     """No number is numpy's where rows are torch's, and no context drops out of the cuts."""
-    never = [(arrays, "rows_for_loops"), (scored, "rows_for_loops"), (scored_multipath, "plain_on_host")]
 
     def run_alone() -> Any:
         with ExitStack() as stack:
-            for module, name in never:
-                stack.enter_context(patch.object(module, name, lambda *arrays: False))
+            for name in ("rows_for_loops", "plain_on_host"):
+                stack.enter_context(patch.object(choice, name, lambda *arrays: False))
             stack.enter_context(patch.object(score_couplings, "_going_on", lambda weight: None))
-            stack.enter_context(patch.object(arrays, "DRAW_WORTH_A_LOOP", 1 / 8))
+            stack.enter_context(patch.object(choice, "DRAW_WORTH_A_LOOP", 1 / 8))
             return run()
 
     return run_alone
@@ -253,12 +252,12 @@ def cases() -> Any:
     for name in NAMES:
         for shape in SHAPES:
             run, given = round_of(name, *shape)
-            yield f"sort: {name}", shape, without(run, arrays, "SORT_WORTH_A_LOOP"), run, copy_of(given[1])
+            yield f"sort: {name}", shape, without(run, choice, "SORT_WORTH_A_LOOP"), run, copy_of(given[1])
     for name in NAMES:
         for shape in SHAPES[:2]:
             run, _ = round_of(name, *shape, torch.bfloat16)
             beside, _ = round_of(name, *shape)
-            yield f"half: {name}", shape, without(run, arrays, "SORT_WORTH_A_LOOP"), run, beside
+            yield f"half: {name}", shape, without(run, choice, "SORT_WORTH_A_LOOP"), run, beside
     for vocab_size, batch_size, _ in SHAPES[1:4:2]:
         scores = torch.randn(batch_size, vocab_size, generator=torch.Generator().manual_seed(0)).double()
         for count in (50, vocab_size):

@@ -62,7 +62,7 @@ def speculative(
     kind = type(find_verifier(verifier))
     with (
         timed(reading, "run_model", seconds, side),
-        timed(drafting, "_rows", seconds, lambda *_: "rows"),
+        timed(drafting._Rows, "of", seconds, lambda *_: "rows"),
         timed(drafting, "_draw", seconds, lambda *_: "rows"),
         timed(kind, "outcome", seconds, lambda *_: "verification"),
         timed(Outcome, "sample", seconds, lambda *_: "verification"),

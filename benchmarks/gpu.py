@@ -38,6 +38,7 @@ from typing import Any
 import click
 import numpy as np
 import torch
+from call_costs import call_costs
 from timing import exit_status, median_seconds, write
 from torch.utils._python_dispatch import TorchDispatchMode
 from verifiers import NOT_RUN, Shape, described_machine, drafted, finished, one_round, runnable
@@ -50,7 +51,7 @@ from decoding_support import PROMPTS, decoded_counts, p_value, target_law, tiny_
 from random_nodes import random_node  # noqa: E402
 from spectheory.auditing.following.triton_kernels import interpreting  # noqa: E402
 from spectheory.auditing.subjects.own_rounds import interpreted_kernels  # noqa: E402
-from spectheory.decoding.speed import call_costs, plain_decoding, timed_decode  # noqa: E402
+from spectheory.decoding.speed import plain_decoding, timed_decode  # noqa: E402
 from spectheory.exact.rounded import DoesNotRunError, certify_rounded  # noqa: E402
 from spectheory.exact.suite import standard_suite  # noqa: E402
 from spectheory.foundation.arrays import Array, take_path, take_row  # noqa: E402

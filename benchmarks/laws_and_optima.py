@@ -33,12 +33,9 @@ from flint import fmpq
 from timing import median_seconds
 
 from spectheory import ModelPair, certify, instances, output_law
-from spectheory.optima import (
-    context_free_interval,
-    context_free_path_optimum,
-    multi_path_interval,
-    single_path_optimum,
-)
+from spectheory.optima import multi_path_interval, single_path_optimum
+from spectheory.optima.context_free.merged_weights import context_free_path_optimum
+from spectheory.optima.context_free.promises import context_free_interval
 
 LAWS = ((2, 6), (2, 9), (4, 3), (4, 4), (4, 5), (8, 3))
 """V and L."""

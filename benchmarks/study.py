@@ -37,27 +37,22 @@ from typing import Any, NamedTuple
 import click
 import numpy as np
 import torch
+from call_costs import call_costs
+from continuations import continued
 from timing import machine
 
 from figures.common.measured import Measurement
 from figures.equal_rows import EVERYWHERE, INDEPENDENT, LIKELIEST, best_verifiers
-from spectheory.decoding import call_costs, end_of_sequence
-from spectheory.models import (
-    LanguageModelPair,
-    PrefilledPrompts,
-    SamplingOptions,
-    Texts,
-    cpu_threads,
-    draft_and_score,
-    encode_prompts,
-    likeliest_nodes,
-    prefill_texts,
-    scaled_logits,
-)
+from spectheory.decoding import end_of_sequence
+from spectheory.models import LanguageModelPair, SamplingOptions
+from spectheory.models.device import cpu_threads
+from spectheory.models.drafting import PrefilledPrompts, draft_and_score, likeliest_nodes, prefill_texts
+from spectheory.models.growing_texts import Texts
+from spectheory.models.language_model import encode_prompts
 from spectheory.models.reading import RecomputedReading
+from spectheory.models.sampling import scaled_logits
 from spectheory.optima.bounds import sampled_path_scores
 from spectheory.pairs.drafts import ConfidenceTree, DraftProcess, HubTree, Iid, PrefixTree, WithoutReplacement
-from spectheory.simulation.continuations import continued
 from spectheory.simulation.estimates import Estimate, Tally, estimate_over_texts, paired_gain
 from spectheory.simulation.judging import Judge
 from spectheory.simulation.protocol import DraftedPaths

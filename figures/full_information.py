@@ -8,7 +8,8 @@ from figures.common.bundled import GREEDY_BLOCK, ONE_PATH
 from figures.results import Checks, Findings, ResultTable, result
 from figures.style import Look, legend_below, named, panels
 from spectheory.exact.law import output_law
-from spectheory.optima import block_transport_optimum, block_transport_value, optimum
+from spectheory.optima import block_transport_optimum, optimum
+from spectheory.optima.block_transport import block_transport_value
 from spectheory.pairs.instances import two_token
 from spectheory.verification.curves import BLACK, GREY, optimum_curve, verifier_curve
 from spectheory.verification.resolve import find_verifier

@@ -6,7 +6,8 @@ from matplotlib.figure import Figure
 
 from figures.results import Checks, Findings, ResultTable, result
 from figures.style import label_point, panels
-from spectheory.optima import bernoulli_acceptance, optimal_acceptance, otm_optimum
+from spectheory.optima import optimal_acceptance, otm_optimum
+from spectheory.optima.one_position.closed_forms import bernoulli_acceptance
 from spectheory.pairs.instances import bernoulli
 from spectheory.verification.algorithms.position_by_position.kseq import kseq_rule
 from spectheory.verification.algorithms.position_by_position.multi_round import multi_round_acceptance

@@ -7,7 +7,8 @@ from matplotlib.ticker import MaxNLocator
 
 from figures.results import Checks, Findings, ResultTable, result
 from figures.style import ACCENT, Look, legend_below, panels
-from spectheory.optima import optimal_acceptance_curve, uniform_acceptance
+from spectheory.optima import optimal_acceptance_curve
+from spectheory.optima.one_position.closed_forms import uniform_acceptance
 from spectheory.pairs.instances import uniform
 from spectheory.verification.algorithms.position_by_position.kseq import kseq_rule
 from spectheory.verification.curves import BLACK, GREY

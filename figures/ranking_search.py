@@ -6,7 +6,7 @@ from matplotlib.figure import Figure
 
 from figures.results import Checks, Findings, ResultTable, result
 from figures.style import BROKEN, Look, panels_by
-from spectheory.optima import best_ranking, count_tree_rankings
+from spectheory.optima.tree_rankings import best_ranking, count_tree_rankings
 from spectheory.pairs.instances import random_rational, two_token
 from spectheory.pairs.pair import ModelPair
 from spectheory.verification.curves import GREY, VERIFIER_STYLES

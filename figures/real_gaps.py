@@ -64,7 +64,8 @@ def real_gaps(
         contexts: texts per setting.
         settings: m tokens, L drafted tokens, K drafts.
     """
-    from spectheory.models import bundled_prompts, cpu_threads, restrict
+    from spectheory.models import bundled_prompts, restrict
+    from spectheory.models.device import cpu_threads
 
     checks, models, prompts = Checks(), bundled_pair(), bundled_prompts()
     lossless = lossless_verifiers(max(length for _, length, _ in settings))

@@ -96,7 +96,8 @@ def real_pair(
         confidence: with which all intervals of the table together cover (Bonferroni).
         drafts_at_once: copies of the prompt in one batch.
     """
-    from spectheory.models import bundled_prompts, cpu_threads, most_likely_at_prompts, prefill, restrict
+    from spectheory.models import Restriction, bundled_prompts, restrict
+    from spectheory.models.device import cpu_threads
 
     checks, models = Checks(), bundled_pair()
     comparisons = 2 * len(prompts) * len(settings) * len(verifiers)
@@ -109,7 +110,7 @@ def real_pair(
     for (tokens, length, drafts), prompt in ((setting, prompt) for setting in settings for prompt in prompts):
         text = bundled_prompts()[prompt]
         with cpu_threads(1):
-            restriction = most_likely_at_prompts(prefill(models, [text]), tokens)
+            restriction = Restriction.at_prompts(models, [text], tokens)
             enumerated = restrict(models, text, restriction, length)
             best = optimum(enumerated, drafts)
             simulation = simulate(

@@ -9,8 +9,8 @@ from figures.results import Checks, Findings, ResultTable, as_float, result
 from figures.style import ACCENT, Look, label_point, panels
 from spectheory.exact.law import output_law
 from spectheory.foundation.arrays import hit_probability
-from spectheory.optima import antichains, count_antichains, optimum
-from spectheory.optima.multi_path import named_antichains
+from spectheory.optima import antichains, optimum
+from spectheory.optima.multi_path import count_antichains, named_antichains
 from spectheory.pairs.contexts import Context
 from spectheory.pairs.instances import two_token
 from spectheory.verification.curves import BLACK, GREY

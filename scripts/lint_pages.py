@@ -17,7 +17,7 @@ from notebook_outputs import NOTEBOOKS, code_cells, code_hash
 from site_pages import CODE, ENTRY, exported, mathml, modules_of
 
 from spectheory import __version__, verifiers
-from spectheory.pairs.drafts import ANY_PROCESS
+from spectheory.pairs.drafts.process import ANY_PROCESS
 from spectheory.verification.verifier import Verifier
 
 ROOT = Path(__file__).parent.parent

@@ -27,7 +27,7 @@ import platform
 import random
 import sysconfig
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import cache, partial
 from pathlib import Path
 from typing import Any
@@ -38,14 +38,13 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from safetensors.torch import load_file, save_file
 from torch import Tensor
-from transformers import LlamaConfig, LlamaForCausalLM
+from transformers import DynamicCache, LlamaConfig, LlamaForCausalLM
 from transformers.masking_utils import ALL_MASK_ATTENTION_FUNCTIONS
 from transformers.modeling_utils import ALL_ATTENTION_FUNCTIONS
 
-from spectheory.models.caches import SlotCache
 from spectheory.models.known_models import fetched_folder
 from spectheory.models.loading import BUNDLED_FOLDER, find_model
-from spectheory.models.trained_drafts import PROJECTION, save_trained_draft
+from spectheory.models.trained_drafts import PROJECTION, WEIGHTS
 
 WINDOW = 128
 TEXTS = {"written": 96, "read": 192}
@@ -156,18 +155,15 @@ class Target:
         count, end = TEXTS["written"], self.model.config.eos_token_id
         given = [self.tokenizer(prompt(kind, rng))["input_ids"] for _ in range(count)]
         tokens = torch.zeros((count, WINDOW), dtype=torch.int64)
-        cache, places = SlotCache(), torch.arange(count)
+        cache: Any = DynamicCache()
         hidden, normalizers, mass = [], [], torch.zeros(self.model.config.vocab_size)
         for position in range(WINDOW):
-            for text in places.tolist():
+            for text in range(count):
                 if given[text]:
                     tokens[text, position] = given[text].pop(0)
                 elif tokens[text, position] == end:  # another question, as in a longer conversation
                     given[text] = self.tokenizer("\n" + prompt("chat", rng))["input_ids"]
-            cache.slots, cache.width = places[:, None] * 0 + position, position + 1
-            read = self.model.model(
-                tokens[:, position, None], cache=cache, position_ids=cache.slots
-            ).last_hidden_state[:, 0]
+            read = self.model.model(tokens[:, position, None], cache=cache).last_hidden_state[:, 0]
             logits, normalizer, probs = self._rows(read)
             hidden.append(read)
             normalizers.append(normalizer)
@@ -177,6 +173,26 @@ class Target:
                 tokens[:, position + 1] = (logits - races).argmax(-1)
             step(count)
         return tokens, torch.stack(hidden, 1), torch.stack(normalizers, 1), mass
+
+
+def save_trained_draft(folder: Path, own: Mapping[str, Tensor], bias: Tensor, tokens: Tensor) -> None:
+    """Write what was trained.
+
+    Args:
+        own: parameters of layers and final norm by their names below the base model, as
+            ``"layers.0.mlp.up_proj.weight"``; and ``PROJECTION``, square, behind the norm.
+        bias, tokens: [n], of the output layer, and the ids of its tokens.
+    """
+    stored = {"tokens": tokens.to(torch.int32), "bias": bias.half()}
+    for name, value in own.items():
+        if value.dim() < 2:
+            stored[name] = value.half()
+            continue
+        scale = (value.abs().amax(1) / 127).clamp(min=1e-7).half()
+        stored[f"{name}.scale"] = scale
+        stored[name] = (value / scale.float()[:, None]).round().clamp(-127, 127).to(torch.int8)
+    folder.mkdir(parents=True, exist_ok=True)
+    save_file({name: value.contiguous() for name, value in stored.items()}, folder / WEIGHTS)
 
 
 def prompt(kind: str, rng: random.Random) -> str:

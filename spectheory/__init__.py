@@ -18,4 +18,4 @@ __version__ = "0.1.0"
 
 __getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)
 if not has_extra("models"):
-    __all__ = [name for name in __all__ if name not in ("audit", "decode", "generate")]
+    __all__ = [name for name in __all__ if name not in ("audit", "decode")]

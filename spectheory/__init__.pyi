@@ -10,11 +10,10 @@ from . import simulation as simulation
 from . import testing as testing
 from . import verification as verification
 from .auditing import audit as audit
-from .auditing import black_box as black_box
-from .auditing import per_sample as per_sample
+from .auditing import from_loop as from_loop
+from .auditing import from_sampler as from_sampler
 from .auditing import sampled_verdict as sampled_verdict
 from .decoding import decode as decode
-from .decoding import generate as generate
 from .exact import Certificate as Certificate
 from .exact import OutputLaw as OutputLaw
 from .exact import Proof as Proof
@@ -22,14 +21,15 @@ from .exact import acceptance as acceptance
 from .exact import certify as certify
 from .exact import output_law as output_law
 from .exact import prove as prove
-from .optima import optimal_acceptance as optimal_acceptance
+from .foundation import arrays as arrays
 from .optima import optimum as optimum
 from .pairs import ModelPair as ModelPair
+from .pairs import drafts as drafts
 from .pairs import instances as instances
+from .simulation import plan as plan
 from .simulation import simulate as simulate
 from .verification import Outcome as Outcome
 from .verification import Verifier as Verifier
-from .verification import compiled as compiled
 from .verification import defects as defects
 from .verification import verifiers as verifiers
 

@@ -13,7 +13,7 @@ from spectheory import acceptance, certify, decode, instances, optimum, output_l
 from spectheory.exact.iteration import expected_decoded_tokens
 from spectheory.exact.suite import certify_suite, standard_suite
 from spectheory.foundation.errors import InvalidInputError
-from spectheory.models import UnloadedPair
+from spectheory.models.language_model import UnloadedPair
 from spectheory.optima.bounds.dual_scores import upper_bound
 from spectheory.optima.bounds.lower_bounds import certified_lower_bound
 from spectheory.optima.interval.interval import multi_path_interval
@@ -56,7 +56,7 @@ CASES: dict[str, tuple[Callable[[], Any], str]] = {
     "interval: gap": (lambda: multi_path_interval(PAIR, 2, relative_gap=0), "relative_gap"),
     "interval: time": (lambda: multi_path_interval(PAIR, 2, time_limit=-1), "time_limit"),
     "acceptance: lengths": (lambda: acceptance(ROW, [1], 2), ""),
-    "acceptance: K": (lambda: acceptance(ROW, ROW, -2), "num_drafts"),
+    "acceptance: K": (lambda: acceptance(ROW, ROW, -2), "drafts"),
     "acceptance: negative": (lambda: acceptance([Fraction(4, 3), Fraction(-1, 3)], ROW, 2), "negative"),
     "acceptance: sum": (lambda: acceptance([0.5, 0.6], [0.5, 0.5], 2), "sum"),
     "acceptance: mixed": (lambda: acceptance(ROW, [0.5, 0.5], 2), ""),

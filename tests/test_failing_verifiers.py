@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from spectheory import black_box, instances
+from spectheory import from_sampler, instances
 from spectheory.command_line.main import main
 from spectheory.exact.suite import SuiteCase, certify_suite
 from spectheory.foundation.errors import NotJudgedError
@@ -166,8 +166,8 @@ def test_a_sampler_counts_with_random_numbers_of_numpy() -> None:
         return [int(generator.random().is_integer())]
 
     cases = cases_of(1)
-    found = certify_suite(black_box(raises_on_draws, exact=False), cases).counterexample
+    found = certify_suite(from_sampler(raises_on_draws, exact=False), cases).counterexample
     assert found is not None
     assert "IndexError" in found.in_words()
     with pytest.raises(NotJudgedError, match=r"^on L1, 1 draft: .*AttributeError.* with random numbers of"):
-        certify_suite(black_box(asks_for_more, exact=False), cases)
+        certify_suite(from_sampler(asks_for_more, exact=False), cases)

@@ -29,7 +29,7 @@ EVERY_NAME = (
 )
 """``import a.b.c as m`` takes attributes: a public name that replaces a module would be taken for it."""
 CERTIFYING = (
-    "import sys, tempfile\nimport spectheory\nfrom spectheory import black_box, instances\n"
+    "import sys, tempfile\nimport spectheory\nfrom spectheory import from_sampler, instances\n"
     "from spectheory.command_line.main import main\nfrom spectheory.testing import assert_lossless\n"
     "pair = instances.two_token(2)\n"
     "for name in ('token', 'block', 'spectr', 'greedy_multipath'):\n"

@@ -9,7 +9,7 @@ import pytest
 
 from deep import first_is_quick
 from drawn_trees import acted_out, drawn_trees, multi_round_rule, without_replacement_rule
-from reference import Law, Path, law_of
+from reference import Law
 from spectheory import instances, output_law
 from spectheory.exact.iteration import (
     completed_law,
@@ -24,7 +24,7 @@ from spectheory.pairs.pair import ModelPair
 from spectheory.verification.algorithms.one_path.greedy_block import GreedyBlock
 from spectheory.verification.algorithms.position_by_position.multi_round import MultiRound
 from spectheory.verification.algorithms.spectr_gbv import SpecTrGbv
-from texts import lengths_of, subtree, texts_after
+from texts import lengths_of, texts_after
 from user_verifiers import UserBlock
 
 ZERO, ONE = Fraction(0), Fraction(1)
@@ -73,14 +73,6 @@ class AsIfWithReplacement(MultiRound):
     draft_processes = frozenset({"without_replacement"})
 
 
-class AsIfOneModel(MultiRound):
-    """Known to be wrong: checks every draft against the rows the last path was drawn from."""
-
-    def outcome(self, paths: Any, target_rows: Any, draft_rows: Any) -> Any:
-        of_last = np.broadcast_to(draft_rows[..., -1:, :, :], draft_rows.shape)
-        return super().outcome(paths, target_rows, of_last)
-
-
 TWO_LEFT = ModelPair.context_free_pair(["1/2", "1/3", "1/6"], ["1/6", "1/6", "2/3"], 2)
 """After a rejection the target has mass left on two tokens, unequally, and the draft equally."""
 ITERATED: list[tuple[ModelPair, dict[str, Any]]] = [
@@ -126,54 +118,6 @@ def test_lossless_partner_distinct_drafts_taken_for_independent_ones() -> None:
         modified_pair(SpecTrGbv(), instances.two_token(2), drafts=PrefixTree((2, 1)))
 
 
-def per_path_models(pair: ModelPair, seed: int) -> PerPath:
-    other = instances.random_rational(seed, pair.vocab_size, pair.draft_length, zero_probability=0)
-    return PerPath((pair, other))
-
-
-@pytest.mark.deep
-def test_a_draft_model_per_path() -> None:
-    """Models known wherever the pair is: N(i) by recursion over texts with each subtree's own models.
-
-    Context-free, Markov and deep; lossless exactly, and not with one model taken for all.
-    """
-    markov = instances.markov(
-        ["1/5", "4/5"], [["1/4", "3/4"], ["5/6", "1/6"]], ["1/3", "2/3"], [["1/7", "6/7"], ["2/3", "1/3"]], 8
-    )
-    deep = instances.random_rational(3, 2, 8, zero_probability=0)
-    reversed_roles = instances.bernoulli("1/5", "1/2", 8)
-    for pair, process, options in (
-        (instances.two_token(8), PerPath((instances.two_token(8), reversed_roles)), {}),
-        (instances.sticky_chain(8), PerPath((markov, instances.sticky_chain(8))), {"memory": 1}),
-        (deep, per_path_models(deep, 11), {}),
-    ):
-
-        def one_iteration(here: ModelPair, text: Path, process: PerPath = process) -> Law:
-            models = PerPath(tuple(subtree(model, text, 2) for model in process.models))
-            return law_of(output_law("multi_round", here, drafts=models))
-
-        laws = decoded_tokens_law("multi_round", pair, 3, drafts=process, draft_length=2, **options)
-        for i, law in enumerate(laws, start=1):
-            assert law.tolist() == lengths_of(texts_after(one_iteration, pair, 2, i), 3 * i)
-        found = first_tokens_law("multi_round", pair, 3, drafts=process, draft_length=2, **options)
-        assert found.total_variation == 0
-        wrong = first_tokens_law(AsIfOneModel(), pair, 3, drafts=process, draft_length=2, **options)
-        assert wrong.total_variation > 0
-
-
-def test_draft_models_must_go_on_as_the_pair_does() -> None:
-    """Of the pair's shape, deep enough, and with the memory that is claimed; the text says which is not."""
-    chain, pair = instances.sticky_chain(3), instances.two_token(3)
-    deep = PerPath((chain, instances.random_rational(1, 2, 3)))
-    with pytest.raises(InvalidInputError, match=r"the draft model 1 row at context \(\d, \d\) differs"):
-        decoded_tokens_law("multi_round", chain, 2, drafts=deep, memory=1)
-    with pytest.raises(InvalidInputError, match="need a pair of draft length 7, and this one has 3"):
-        decoded_tokens_law("multi_round", pair, 2, drafts=PerPath((pair, chain)))
-    assert decoded_tokens_law("multi_round", pair, 2, drafts=PerPath((pair, chain)), memory=1)[1].sum() == 1
-    with pytest.raises(InvalidInputError, match="draft model 1 has 2 tokens, draft length 2"):
-        decoded_tokens_law("multi_round", pair, 2, drafts=PerPath((pair, instances.two_token(2))))
-
-
 def test_trees_belong_to_one_draft_length() -> None:
     deep = instances.random_rational(6, 2, 5, zero_probability=0)
     with pytest.raises(InvalidInputError, match=r"2 widths, \[2, 2\]; expected one per drafted token, 5"):
@@ -185,7 +129,7 @@ def test_trees_belong_to_one_draft_length() -> None:
 def test_modification_follows_the_model_of_the_path() -> None:
     """greedy_block under every process is lossless with its modification, which is that of its own path."""
     pair, other = instances.two_token(2), instances.bernoulli("1/5", "1/2", 2)
-    for drafts in (PerPath((other, pair)), PrefixTree((2, 2)), WithoutReplacement((2, 1))):
+    for drafts in (PrefixTree((2, 2)), WithoutReplacement((2, 1))):
         assert first_tokens_law(GreedyBlock(), pair, 4, drafts=drafts).total_variation == 0
         assert (completed_law(GreedyBlock(), pair, drafts=drafts) == pair.target_path_probs(3)).all()
         without = first_tokens_law(GreedyBlock(), pair, 3, drafts=drafts, with_modification=False)
@@ -205,11 +149,12 @@ def test_one_modification_for_several_draft_models_is_refused() -> None:
     """A verifier of several paths is given one draft row to modify with; without modification it may run."""
     pair = instances.two_token(2)
     drafts = PerPath((instances.bernoulli("1/5", "1/2", 2), pair))
-    for function, arguments in ((decoded_tokens_law, (2,)), (completed_law, ()), (modified_pair, ())):
+    for function in (completed_law, modified_pair):
         with pytest.raises(InvalidInputError, match="each of the 2 paths has its own draft model"):
-            function(UsersSeveralPaths(), pair, *arguments, drafts=drafts)
-    laws = decoded_tokens_law(UsersSeveralPaths(), pair, 2, drafts=drafts, with_modification=False)
-    assert laws[1].sum() == 1
+            function(UsersSeveralPaths(), pair, drafts=drafts)
+    assert completed_law(UsersSeveralPaths(), pair, drafts=drafts, with_modification=False).sum() == 1
+    with pytest.raises(InvalidInputError, match="not one per path"):
+        decoded_tokens_law("multi_round", pair, 2, drafts=drafts)
 
 
 class UsersGreedyBlock:

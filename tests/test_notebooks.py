@@ -17,7 +17,7 @@ from deep import first_is_quick
 from fresh_interpreter import run_python
 from scripts import load
 from spectheory.foundation.extras import EXTRA_OF
-from spectheory.models import fetch_model
+from spectheory.models.fetching import fetch_model
 
 OUTPUTS = load("scripts", "notebook_outputs")
 ROOT = Path(__file__).parent.parent

@@ -43,7 +43,7 @@ def run_page(
 ) -> int:
     """Run the blocks of a page in an empty folder; the number of outputs that were compared."""
     monkeypatch.chdir(folder)
-    monkeypatch.setattr(sys, "path", list(sys.path))
+    monkeypatch.setattr(sys, "path", [str(folder), *sys.path])
     known_modules = set(sys.modules)
     blocks = blocks_of(page)
     for block in blocks:

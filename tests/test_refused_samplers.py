@@ -18,7 +18,7 @@ from tqdm import std, tqdm  # type: ignore[import-untyped]
 
 from audit_support import law
 from deep import first_is_quick
-from spectheory import audit, black_box, certify, instances, prove
+from spectheory import audit, certify, from_sampler, instances, prove
 from spectheory.auditing.tape.decisions import NotEnumerableError
 from spectheory.foundation.errors import InvalidInputError
 
@@ -321,8 +321,8 @@ def of_numpy(paths: Any, target: Any, draft: Any, generator: Any) -> list[int]:
 
 def test_a_sampler_is_certified_and_not_proved() -> None:
     with pytest.raises(InvalidInputError, match=r"'of_numpy' is a sampler, .* certify it on pairs"):
-        prove(black_box(of_numpy), 2, 1)
-    assert certify(black_box(of_numpy), instances.two_token(1)).is_valid
+        prove(from_sampler(of_numpy), 2, 1)
+    assert certify(from_sampler(of_numpy), instances.two_token(1)).is_valid
 
 
 def test_a_sampler_of_numpy_can_be_tested_by_draws() -> None:
@@ -332,7 +332,7 @@ def test_a_sampler_of_numpy_can_be_tested_by_draws() -> None:
         return [int(1 / generator.random() > 2)]
 
     with pytest.raises(InvalidInputError, match=r"judge the sampler by `spectheory\.sampled_verdict`"):
-        certify(black_box(divides), instances.two_token(1))
+        certify(from_sampler(divides), instances.two_token(1))
 
 
 def seeded_rows(fill: Callable[[Any, Any], None]) -> Any:

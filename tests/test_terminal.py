@@ -43,7 +43,7 @@ WITH_USER_CODE = {
     "certify pair.json -v my_verifiers:FirstToken,block": (0, "the best first"),
     "prove my_verifiers:FirstToken --vocab 2 -l 1 --out PROOF": (0, "the proof is in PROOF"),
     "prove --check PROOF my_verifiers:FirstToken": (0, "is lossless on every pair"),
-    "plan pair.json --budget 2 -v my_verifiers:FirstToken": (0, "first_token"),
+    "plan pair.json -n 2 -v my_verifiers:FirstToken": (0, "first_token"),
     "audit my_sampler:verify --as sampler -k 1 --pair pair.json": (0, "verify: exactly lossless on 1 case"),
 }
 LONG = {
@@ -54,7 +54,7 @@ LONG = {
         0,
         "first_token",
     ),
-    "generate -v my_verifiers:FirstToken -l 2 -n 8 --device cpu": (0, "tokens per call"),
+    "decode -v my_verifiers:FirstToken -l 2 -n 8 --device cpu": (0, "tokens per call"),
 }
 WITH_PROGRESS = {
     "optimum LARGE -k 2 --time-limit 1.5": (3, "certified between"),

@@ -22,7 +22,6 @@ from spectheory import (
     audit,
     certify,
     instances,
-    optimal_acceptance,
     optimum,
     output_law,
     prove,
@@ -45,23 +44,23 @@ from spectheory.exact.suite import RandomPairs, SuiteCase, SuiteCertificate, cer
 from spectheory.foundation.errors import InvalidInputError, NoVerdictError
 from spectheory.foundation.results import Result, Table
 from spectheory.optima import (
-    acceptance_at_temperature,
-    best_ranking,
-    best_shapes,
-    context_free_path_optimum,
     fewest_calls,
-    hub_plan,
     on_path_program,
+    optimal_acceptance,
     optimal_rankings,
-    optimality_residuals,
     path_selection_optimum,
-    profile_levels,
     solve_exact,
     transport_bounds,
-    transport_feasibility,
 )
+from spectheory.optima.context_free.merged_weights import context_free_path_optimum
+from spectheory.optima.one_position.draft_temperature import acceptance_at_temperature
+from spectheory.optima.one_position.hub_drafts import hub_plan
+from spectheory.optima.solving.solution import optimality_residuals
+from spectheory.optima.transport import transport_feasibility
+from spectheory.optima.tree_rankings import best_ranking
+from spectheory.optima.tree_shapes import best_shapes, profile_levels
 from spectheory.pairs.drafts import Iid
-from spectheory.simulation import Budget, plan_pair, simulate
+from spectheory.simulation import CallSeconds, plan, simulate
 from spectheory.verification.defective import defects
 from user_samplers import forgets_the_residual, token_sampler
 
@@ -189,7 +188,9 @@ WITHOUT: dict[str, Callable[[], Any]] = {
     "a proof of something else": lambda: prove("block", 2, 1, statement="at_least:token"),
     "estimates": lambda: simulate(PAIR, verifiers=["token"], samples=100),
     "an estimate": lambda: simulate(PAIR, verifiers=["token"], samples=100).estimates[0],
-    "a plan": lambda: plan_pair(PAIR, Budget(2)),
+    "a plan": lambda: plan(PAIR, target_rows=2),
+    "what a plan takes": lambda: plan(PAIR, target_rows=2).best,
+    "seconds of calls": lambda: CallSeconds(0, 1.0, (0.5, 2.0)),
     "a share of random pairs": lambda: RandomPairs(10, 0, ""),
     "a case of an audit": lambda: audited(token_verification, num_drafts=1).cases[0],
     "several releases": lambda: History("vllm", (AuditedRelease("1", EXACT, ""),)),
@@ -213,8 +214,8 @@ def test_the_others_are_neither_true_nor_false(name: str) -> None:
 
 
 INPUTS = {
-    "BlackBox", "DecodedText", "DraftProcess", "DraftedBatch", "Iteration", "LinearProgram", "ModelPair",
-    "PerSample", "PrefilledPrompts", "Restriction", "SuiteCase", "Verifier",
+    "DecodedText", "DraftProcess", "Iteration", "LinearProgram", "ModelPair", "SamplerVerifier", "SuiteCase",
+    "TupleVerifier",
 }  # fmt: skip
 """The classes that public functions return and that are no results: inputs, and decoded texts."""
 ROOMS = (

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import torch
 
-from spectheory import Outcome, certify, instances, per_sample
+from spectheory import Outcome, certify, from_loop, instances
 from spectheory.exact.suite import SuiteCase, certify_suite
 from spectheory.foundation.errors import InvalidInputError, InvalidOutcomeError, NotJudgedError
 from spectheory.pairs.drafts import Iid
@@ -194,7 +194,7 @@ def test_numpys_idiom_stays_exact() -> None:
 
 @pytest.mark.parametrize("rows", [False, True])
 def test_the_line_of_a_float_is_the_users(rows: bool) -> None:
-    """Where the package keeps the rows of an outcome, as in ``from_rows`` and ``per_sample``."""
+    """Where the package keeps the rows of an outcome, as in ``from_rows`` and ``from_loop``."""
 
     def third(paths: Any, target_rows: Any, draft_rows: Any) -> Any:
         stops = np.zeros(target_rows.shape[:-1], dtype=target_rows.dtype)
@@ -206,7 +206,7 @@ def test_the_line_of_a_float_is_the_users(rows: bool) -> None:
         outcome = staticmethod(third)
 
     with pytest.raises(NotJudgedError, match="its correction rows have a float that is rounded") as caught:
-        certify(OfRows() if rows else per_sample(third), instances.two_token(1))
+        certify(OfRows() if rows else from_loop(third), instances.two_token(1))
     assert f"test_verifier_answers.py, line {third.__code__.co_firstlineno})" in str(caught.value)
 
 

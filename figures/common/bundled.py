@@ -107,16 +107,10 @@ def defects_on_two_tokens(name: str, verifiers: Sequence[str], temperatures: Seq
     K = 1, the others K from 2 on.
     """
     from spectheory.exact.certificate import certify
-    from spectheory.models import (
-        SamplingOptions,
-        bundled_prompts,
-        most_likely_at_prompts,
-        prefill,
-        restrict,
-    )
+    from spectheory.models import Restriction, SamplingOptions, bundled_prompts, restrict
 
     models, text = bundled_pair(), bundled_prompts()[0]
-    restriction = most_likely_at_prompts(prefill(models, [text]), 2)
+    restriction = Restriction.at_prompts(models, [text], 2)
     table = ResultTable(
         name,
         "Total variation, exact, on the bundled models restricted to a vocabulary of two after the first "

@@ -1,5 +1,5 @@
-from .subjects.sampler_verifiers import black_box as black_box
-from .subjects.sampler_verifiers import per_sample as per_sample
+from .subjects.sampler_verifiers import from_loop as from_loop
+from .subjects.sampler_verifiers import from_sampler as from_sampler
 from .verdicts.audit_certificate import AuditCertificate as AuditCertificate
 from .verdicts.chi_squared import sampled_verdict as sampled_verdict
 from .verdicts.release_history import history as history

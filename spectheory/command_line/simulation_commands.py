@@ -1,9 +1,8 @@
-"""Commands on language models: simulate, generate, restrict."""
+"""Commands on language models: simulate, decode, restrict."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 from functools import partial, wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -33,7 +32,8 @@ from spectheory.foundation.errors import InvalidInputError
 
 if TYPE_CHECKING:
     from spectheory.decoding import DecodedText
-    from spectheory.models import SamplingOptions, UnloadedPair
+    from spectheory.models import SamplingOptions
+    from spectheory.models.language_model import UnloadedPair
     from spectheory.models.prompts import Prompt
 
 
@@ -55,7 +55,7 @@ class Models(NamedTuple):
         return named if self.tokenizer is None else named | {"tokenizer": self.tokenizer}
 
     def find(self) -> UnloadedPair:
-        from spectheory.models import UnloadedPair
+        from spectheory.models.language_model import UnloadedPair
 
         return UnloadedPair.find(
             self.target, self.drafts, device=self.device, dtype=self.dtype, tokenizer=self.tokenizer
@@ -75,7 +75,7 @@ MODEL_OPTIONS = (
     click.option(
         "--draft", default="bundled", show_default=True, metavar="MODEL",
         help="The draft model, named like the target; or made of a model: target:20-layers, target:last-16, "
-        "target:vocab-8192, prompt:lookup-3, prompt:ngram-3.",
+        "prompt:lookup-3, prompt:ngram-3.",
     ),
     click.option(
         "--tokenizer", metavar="TEXT",
@@ -131,11 +131,11 @@ def takes_models(command: Callable[..., int]) -> Callable[..., int]:
 SECTIONS = {
     "Models and prompts": "target draft another-draft tokenizer prompts max-prompt-tokens",
     "Sampling": "temperature top-k top-p",
-    "What is drafted and compared": "verifier num-drafts draft-length tree against ceilings cost-ratio",
+    "What is drafted and compared": "verifier num-drafts draft-length tree against ceilings",
     "Texts": "tokens one-call common-texts samples seed",
     "Precision": "confidence width gain-width tolerance",
-    "The run": "device dtype threads batch-size jobs cluster checkpoint time",
-    "Output": "one-table to csv json help",
+    "The run": "device dtype threads batch-size jobs cluster checkpoint",
+    "Output": "to csv json help",
 }
 """The options of ``simulate`` under the headings of its help; those that are not here are of the run."""
 
@@ -163,16 +163,11 @@ class SimulateCommand(SettingsCommand):
     metavar="NAME,..", help="Verifiers to compare.",
 )  # fmt: skip
 @click.option("--one-call", is_flag=True, help="Judge one call after each prompt, with common drafts.")
-@click.option(
-    "--cost-ratio", type=float, metavar="C",
-    help="Predict speed-ups too, where a call of the draft takes C times one of the target.",
-)  # fmt: skip
 @another_draft_option
 @tree_option
 @click.option(
     "--to", type=click.Choice(["latex"]), help="Print the tables in LaTeX, with ± from the intervals."
 )
-@click.option("--one-table", is_flag=True, help="Print one table, with a row per verifier and K.")
 @csv_option
 @json_option
 @takes_models
@@ -181,9 +176,7 @@ def simulate(
     verifiers: str,
     one_call: bool,
     tree: str | None,
-    cost_ratio: float | None,
     to: str | None,
-    one_table: bool,
     as_csv: bool,
     as_json: bool,
     **settings: Any,
@@ -194,7 +187,6 @@ def simulate(
     """
     from spectheory.command_line.progress import progress_bar
     from spectheory.models.language_model import draft_process_of_models
-    from spectheory.simulation import predicted_speed_up
     from spectheory.simulation import simulate as run_simulation
     from spectheory.simulation.runs import base_of, looked_up, streams_of
     from spectheory.simulation.settings import SimulationSettings
@@ -209,8 +201,6 @@ def simulate(
         settings["draft_length"] = draft_length_of(process, settings["draft_length"])
     elif len(models.drafts) > 1 and not was_given("drafts"):
         settings["drafts"] = list(range(1, len(models.drafts) + 1))
-    if cost_ratio is not None:
-        predicted_speed_up(1.0, settings["draft_length"], cost_ratio)  # refuses a wrong ratio
     names, texts = verifier_names(verifiers), models.texts()
     checked = SimulationSettings(options=models.options, **settings)
     # What does not fit is refused before tokenizers are read.
@@ -219,10 +209,8 @@ def simulate(
     streams_of(given, checked, partial(draft_process_of_models, models=tuple(models.drafts)))
     with progress_bar("drafting") as progress:
         simulation = run_simulation(models.find(), texts, names, checked, progress=progress)
-    simulation = replace(simulation, cost_ratio=cost_ratio)
     document = models.names | simulation.to_document()
-    tables = [simulation.one_table()] if one_table else simulation.tables()
-    print_found(document, tables, simulation.rows(), as_json, as_csv, to is not None)
+    print_found(document, simulation.tables(), simulation.rows(), as_json, as_csv, to is not None)
     if simulation.interrupted:
         finished, what = simulation.estimates[0].samples, "draws" if one_call else "calls"
         kept = f", which are kept in {settings['checkpoint']}" if settings["checkpoint"] else ""
@@ -250,7 +238,7 @@ def simulate(
 @another_draft_option
 @json_option
 @takes_models
-def generate(
+def decode(
     models: Models,
     texts: tuple[str, ...],
     verifier: str,
@@ -265,8 +253,9 @@ def generate(
     Without --prompt and --prompts it goes on from the first bundled prompt.  --temperature 0 is greedy.
     """
     from spectheory.command_line import tables
-    from spectheory.decoding import decode, timed_decode
-    from spectheory.models import cpu_threads
+    from spectheory.decoding import decode as decode_texts
+    from spectheory.decoding import timed_decode
+    from spectheory.models.device import cpu_threads
 
     refuse_both("--prompt", "--prompts")
     (name,) = verifier_names(verifier) if "," not in verifier else (verifier,)
@@ -286,7 +275,7 @@ def generate(
             if with_time:
                 _, speed = timed_decode(pair.loaded(), prompts, name, **settings)
             else:
-                decode(pair, prompts, name, **settings)
+                decode_texts(pair, prompts, name, **settings)
     except KeyboardInterrupt:
         if not found:
             raise
@@ -350,8 +339,11 @@ def restrict(
     """
     from spectheory.foundation.results import Table
     from spectheory.foundation.validation import check_count
-    from spectheory.models import Restriction, check_sizes, cpu_threads, encode_prompts
+    from spectheory.models import Restriction
     from spectheory.models import restrict as restricted
+    from spectheory.models.device import cpu_threads
+    from spectheory.models.language_model import encode_prompts
+    from spectheory.models.restricting import check_sizes
 
     refuse_both("--prompt", "--prompts")
     refuse_both("--prompt", "--prompt-number")

@@ -189,7 +189,7 @@ def _several_calls(
 def verifiers(as_csv: bool, as_json: bool) -> int:
     """List the published verifiers: source, losslessness, arithmetic, and the drafts they take."""
     from spectheory.foundation.results import Table
-    from spectheory.pairs.drafts import ANY_PROCESS, SAMPLED_PROCESSES
+    from spectheory.pairs.drafts.process import ANY_PROCESS, SAMPLED_PROCESSES
     from spectheory.verification.algorithms import verifiers as known
 
     check_form(as_json, as_csv)

@@ -2,14 +2,13 @@ from .decoded_texts import DecodedText as DecodedText
 from .decoded_texts import decode as decode
 from .decoded_texts import end_of_sequence as end_of_sequence
 from .decoding_settings import DecodingSettings as DecodingSettings
-from .huggingface import generate as generate
+from .huggingface import custom_generate as custom_generate
 from .loop import Iteration as Iteration
 from .loop import decoding_iterations as decoding_iterations
 from .processors import LogitsProcessors as LogitsProcessors
-from .speed import CallCosts as CallCosts
 from .speed import Speed as Speed
 from .speed import Stopwatch as Stopwatch
-from .speed import call_costs as call_costs
 from .speed import plain_decoding as plain_decoding
+from .speed import timed_call as timed_call
 from .speed import timed_decode as timed_decode
 from .stopping import Stopping as Stopping

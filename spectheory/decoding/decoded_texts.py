@@ -12,15 +12,9 @@ from spectheory.decoding.processors import LogitsProcessors
 from spectheory.decoding.stopping import Stopping
 from spectheory.foundation.errors import InvalidInputError
 from spectheory.foundation.settings import shows_settings
-from spectheory.models import (
-    LanguageModelPair,
-    SamplingOptions,
-    UnloadedPair,
-    check_models,
-    encode_prompts,
-    prefill,
-)
-from spectheory.models.drafting import no_lap
+from spectheory.models import LanguageModelPair, SamplingOptions
+from spectheory.models.drafting import no_lap, prefill
+from spectheory.models.language_model import UnloadedPair, check_models, encode_prompts
 from spectheory.verification.resolve import find_verifier
 
 
@@ -48,7 +42,7 @@ class DecodedText:
         return sum(length + 1 for length in self.accepted) / len(self.accepted)
 
     def to_document(self, decode: Callable[[list[int]], str]) -> dict[str, Any]:
-        """One entry of ``texts`` in the JSON object of ``spectheory generate --json``."""
+        """One entry of ``texts`` in the JSON object of ``spectheory decode --json``."""
         pieces = [{"text": decode(tokens), "accepted": drafted} for tokens, drafted in self.pieces()]
         return {
             "prompt": decode(self.prompt_ids),

@@ -1,4 +1,4 @@
-"""Settings of ``decode``, which the help of ``spectheory generate`` shows without torch."""
+"""Settings of ``decode``, which the help of ``spectheory decode`` shows without torch."""
 
 from __future__ import annotations
 

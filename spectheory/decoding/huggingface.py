@@ -1,4 +1,4 @@
-"""generate(): the decoding loop inside transformers' own ``model.generate``."""
+"""custom_generate(): the decoding loop inside transformers' own ``model.generate``."""
 
 from typing import Any
 
@@ -29,7 +29,7 @@ WITH_A_STATE = ("UnbatchedClassifierFreeGuidanceLogitsProcessor", "SynthIDTextWa
 RECORDS = ("output_scores", "output_logits", "output_attentions", "output_hidden_states")
 
 
-def generate(
+def custom_generate(
     model: Any,
     input_ids: Tensor,
     *,
@@ -45,7 +45,7 @@ def generate(
 ) -> Tensor | GenerateDecoderOnlyOutput:
     """Decode by any verifier; to be handed to ``generate`` of transformers as ``custom_generate``.
 
-        model.generate(**inputs, custom_generate=spectheory.generate, draft_model=draft, verifier="block")
+        model.generate(**inputs, custom_generate=custom_generate, draft_model=draft, verifier="block")
 
     What ``generate`` was asked for otherwise (sampling or greedy, temperature, processors, lengths, stops)
     holds as ever, for both models alike.  Random numbers follow ``torch.manual_seed``.

@@ -9,8 +9,15 @@ from torch import Tensor
 
 from spectheory.decoding.modified_targets import Modifications
 from spectheory.decoding.stopping import Stopping
-from spectheory.models import DraftedBatch, PrefilledPrompts, SamplingOptions, draft_and_score
-from spectheory.models.drafting import Lap, ScoreProcessors, no_lap
+from spectheory.models import SamplingOptions
+from spectheory.models.drafting import (
+    DraftedBatch,
+    Lap,
+    PrefilledPrompts,
+    ScoreProcessors,
+    draft_and_score,
+    no_lap,
+)
 from spectheory.models.sampling import refuse_logits
 from spectheory.pairs.drafts import DraftProcess
 from spectheory.verification.law_errors import law_errors, refuse_errors, tolerance_of

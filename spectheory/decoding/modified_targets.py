@@ -13,7 +13,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from spectheory.models import DraftedBatch
+from spectheory.models.drafting import DraftedBatch
 from spectheory.verification.modification import modified_rows
 from spectheory.verification.verifier import ModifiedTargetRows
 

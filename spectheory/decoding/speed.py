@@ -3,8 +3,7 @@
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
-from statistics import median
-from typing import Any, NamedTuple
+from typing import Any
 
 import torch
 
@@ -12,14 +11,10 @@ from spectheory.decoding.decoded_texts import DecodedText, decode, end_of_sequen
 from spectheory.decoding.decoding_settings import DecodingSettings
 from spectheory.decoding.loop import PARTS
 from spectheory.foundation.results import no_verdict
-from spectheory.models import (
-    LanguageModelPair,
-    SamplingOptions,
-    draft_and_score,
-    encode_prompts,
-    prefill,
-    scaled_logits,
-)
+from spectheory.models import LanguageModelPair, SamplingOptions
+from spectheory.models.drafting import PrefilledPrompts, draft_and_score
+from spectheory.models.language_model import encode_prompts
+from spectheory.models.sampling import scaled_logits
 from spectheory.pairs.drafts import DraftProcess
 
 
@@ -60,7 +55,7 @@ class Speed:
         return {part: seconds / total for part, seconds in self.seconds.items()}
 
     def to_document(self) -> dict[str, Any]:
-        """``speed`` in the JSON objects of ``spectheory generate`` and ``simulate``."""
+        """``speed`` in the JSON objects of ``spectheory decode`` and ``simulate``."""
         return {
             "tokens": self.tokens,
             "seconds": self.seconds,
@@ -143,8 +138,8 @@ def plain_decoding(
     asked: dict[str, Any] = {"do_sample": False}
     if options.temperature > 0:
         asked = {
-            "do_sample": True, "temperature": options.temperature, "top_k": options.top_k or 0,
-            "top_p": options.top_p or 1.0,
+            "do_sample": True, "temperature": options.temperature * pair.temperature,
+            "top_k": options.top_k or 0, "top_p": options.top_p or 1.0,
         }  # fmt: skip
     ends = end_of_sequence(pair.target_model)
     encoded = encode_prompts(pair, prompts, 0, asked_for.max_prompt_tokens)
@@ -166,63 +161,29 @@ def plain_decoding(
     return tokens, watch.seconds["target"]
 
 
-class CallCosts(NamedTuple):
-    """Medians of seconds: of a call of the target that scores no drafts, of drafting, of scoring the drafts.
-
-    Verification is not among them.
-    """
-
-    plain: float
-    draft: float
-    target: float
-
-    def __bool__(self) -> bool:
-        raise no_verdict(self, ".speed_up(...)")
-
-    def speed_up(self, block_efficiency: float) -> float:
-        """Tokens per second over those of plain decoding; ``predicted_speed_up`` with these costs."""
-        return block_efficiency * self.plain / (self.draft + self.target)
-
-    def cost_ratio(self, draft_length: int) -> float:
-        """c: a step of drafting, one of L, over a call that scores no drafts."""
-        return self.draft / (draft_length * self.plain)
-
-    def row_cost(self, target_rows: int) -> float:
-        """r: what one of N drafted tokens adds to a call of the target, over a call that scores none."""
-        return (self.target - self.plain) / (target_rows * self.plain)
-
-
-def call_costs(
-    pair: LanguageModelPair,
-    prompt: str | Sequence[int],
+def timed_call(
+    prefilled: PrefilledPrompts,
     drafts: int | DraftProcess,
     draft_length: int,
-    options: SamplingOptions | None = None,
-    *,
-    repeats: int = 7,
-) -> CallCosts:
-    """Time the calls of both models behind one text, after one round to warm up.
+    generator: torch.Generator,
+    options: SamplingOptions,
+) -> tuple[float, float, float]:
+    """Seconds of one call of the target that scores no drafts, of drafting, and of scoring the drafts.
+
+    Verification is not among them.
 
     Args:
-        pair: the models, loaded.
-        prompt: the text, or its token ids.
-        drafts, draft_length, options: as in ``draft_and_score``.
-        repeats: how many rounds are timed.
-
-    Example:
-        ``call_costs(pair, "def main(", 4, 4).speed_up(2.5)``
+        prefilled: the texts behind which the models are called; they stay as they are.
+        drafts, draft_length, generator, options: as in ``draft_and_score``.
     """
-    options = options or SamplingOptions()
-    prefilled, generator, rounds = prefill(pair, [prompt]), pair.generator(0), []
-    nothing = prefilled.texts.token_ids.new_zeros((1, 1, 0))
-    for _ in range(1 + repeats):
-        watch = Stopwatch(pair.device)
+    pair, watch = prefilled.pair, Stopwatch(prefilled.pair.device)
+    nothing = prefilled.texts.token_ids.new_zeros((prefilled.num_prompts, 1, 0))
+    with torch.no_grad():
         logits = pair.logits(prefilled.target.follow(prefilled.texts, nothing, first=0))
-        torch.softmax(scaled_logits(logits, options, dtype=pair.probs_dtype), dim=-1)
-        watch("other")
-        draft_and_score(prefilled, drafts, draft_length, generator, options, lap=watch)
-        rounds.append(watch.seconds)
-    return CallCosts(*(median(one[part] for one in rounds[1:]) for part in ("other", "draft", "target")))
+    torch.softmax(scaled_logits(logits, options, dtype=pair.probs_dtype), dim=-1)
+    watch("other")
+    draft_and_score(prefilled, drafts, draft_length, generator, options, lap=watch)
+    return watch.seconds["other"], watch.seconds["draft"], watch.seconds["target"]
 
 
 def _written(row: list[int], ends: frozenset[int]) -> int:

@@ -1,5 +1,6 @@
 """Certify a verifier on one pair: its output law, whether it is lossless, its distance from the optimum."""
 
+from abc import abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
@@ -14,15 +15,14 @@ from spectheory.foundation.errors import (
     InvalidOutcomeError,
     NotJudgedError,
 )
-from spectheory.foundation.exact_numbers import Number, float_tolerance
+from spectheory.foundation.exact_numbers import Number, float_tolerance, plain_number
 from spectheory.foundation.results import Result, Templates
 from spectheory.foundation.scope import Scope
-from spectheory.optima.context_free.merged_weights import ContextFreeOptimum
-from spectheory.optima.interval.interval import OptimumInterval
 from spectheory.optima.pair_optimum import optimum
-from spectheory.optima.solving.solution import Solution
+from spectheory.optima.solving.solution import Optimum
 from spectheory.pairs.contexts import Context
-from spectheory.pairs.drafts import DraftProcess, UserProcess, draft_process
+from spectheory.pairs.drafts import DraftProcess
+from spectheory.pairs.drafts.iid import draft_process
 from spectheory.pairs.pair import ROUNDING_OF_A_ROW, ModelPair, check_pair
 from spectheory.verification.evaluator import Evaluator
 from spectheory.verification.resolve import Problem, find_verifier, resolve
@@ -32,24 +32,20 @@ from spectheory.verification.user_checks import ROUNDING, first_failure, sampled
 
 
 @dataclass(frozen=True)
-class PathDeviation:
-    """The probability that the completed output starts with a path of token names, and the target's."""
-
-    path: tuple[str, ...]
-    law: Any
-    target: Any
-
-
-@dataclass(frozen=True)
-class Counterexample(PathDeviation):
+class Counterexample:
     """The shortest prefix on which the output law is wrong, and the drafts that contribute most to the error.
 
-    Attributes beyond ``PathDeviation``'s:
+    Attributes:
+        path: the prefix, token names.
+        law, target: the probability that the completed output starts with it, and the target's.
         drafts: K drafted paths, token names: those that move the law of the prefix furthest from the target's
             (``OutputLaw.cause``).
         given_drafts: the probability that the completed output starts with the path, given these drafts.
     """
 
+    path: tuple[str, ...]
+    law: Any
+    target: Any
     drafts: tuple[tuple[str, ...], ...]
     given_drafts: Any
 
@@ -63,36 +59,14 @@ class AntichainViolation:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Certificate(Result):
-    """The verdict on one verifier and one pair, with its numbers.
-
-    Exact quantities are Fractions; they are floats where the arithmetic is float64.
+class _OnOnePair(Result):
+    """What every verdict on one verifier and one pair has.
 
     Attributes:
-        verifier: the name of the verifier.
-        vocab, vocab_size, draft_length, num_drafts: the setting: V, L and K.
+        verifier, source: the name of the verifier, and where it is from.
+        vocab, draft_length, num_drafts: the setting: the names of V tokens, L and K.
         draft_process: the name of the draft process, by default ``"iid"``.
-        arithmetic: ``"exact"`` or ``"float64"``; of a rerun in a suite another one of ``rounded_laws``.
-        block_efficiency: E[tau + 1], tokens per target call, the correction token included.
-        target_matching: whether the output completed to L+1 tokens with the target is distributed as
-            the target: exactly for exact arithmetic, otherwise within ``tolerance`` in total variation and on
-            every path, relative to its probability (``OutputLaw.excess``).
-        total_variation: between that completed law and p_{L+1}.
-        undefined: the probability that the algorithm stops where its correction token is 0/0.
-        prefix_matching: whether the node budgets satisfy every antichain inequality (Thm 4.3), which
-            with target_matching is equivalent to validity.  ``None`` where the drafts are not i.i.d. and
-            the antichains are too many to list; an ``Outcome`` stops on drafted prefixes by construction.
-        first_token_law: of the completed output, one probability per token.
-        worst_path: the path of L+1 tokens with the largest deviation; ``None`` if there is none.
-        counterexample: the shortest prefix on which the law is wrong, of those the worst, with its cause.
-        antichain_violation: the most violated antichain; ``None`` if there is none.
-        best: the optimum over all valid verifiers of the pair: a ``Solution`` or an interval;
-            ``None`` where it was not asked for or is out of reach.
-        optimum_note: why ``best`` is ``None``, or how it was obtained.
-        assumed: the declarations of a user's verifier that were checked on a sample only.
-        row_defect: the largest distance from 1 of the sum of a float row of the given pair; where it exceeds
-            rounding, all rows were divided by their sums first.
-        law: the output law.
+        arithmetic: ``"exact"`` or ``"float64"``; of a rerun in a suite another one of ``rounded``.
         scope: what the verdict has looked at.
     """
 
@@ -103,21 +77,68 @@ class Certificate(Result):
     num_drafts: int
     draft_process: str
     arithmetic: str
+    scope: Scope
+
+    @property
+    def vocab_size(self) -> int:
+        """V."""
+        return len(self.vocab)
+
+    def to_document(self) -> dict[str, Any]:
+        """The JSON object of ``spectheory certify --json``; null what there is no number for.
+
+        Rationals are strings such as ``"20/9"``.  A quantity computed in float64 is null there, and its
+        ``_float`` field has the number.  The optimum of an exact pair is exact even where the verifier's law
+        is not.
+        """
+        names = ("verifier", "vocab_size", "draft_length", "num_drafts", "draft_process", "arithmetic")
+        scope = {"scope": self.scope.to_document()}
+        return {name: getattr(self, name) for name in names} | self._findings() | scope
+
+    @abstractmethod
+    def _findings(self) -> dict[str, Any]:
+        """The fields beside the setting and the scope."""
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Certificate(_OnOnePair):
+    """The verdict on one verifier and one pair, with its numbers.
+
+    Exact quantities are Fractions; they are floats where the arithmetic is float64.
+
+    Attributes:
+        block_efficiency: E[tau + 1], tokens per target call, the correction token included.
+        target_matching: whether the output completed to L+1 tokens with the target is distributed as
+            the target: exactly for exact arithmetic, otherwise within ``tolerance`` in total variation and on
+            every path, relative to its probability (``OutputLaw.excess``).
+        total_variation: between that completed law and p_{L+1}.
+        undefined: the probability that the algorithm stops where its correction token is 0/0.
+        prefix_matching: whether the node budgets satisfy every antichain inequality (Thm 4.3), which
+            with target_matching is equivalent to validity.  ``None`` where the drafts are not i.i.d. and
+            the antichains are too many to list; an ``Outcome`` stops on drafted prefixes by construction.
+        first_token_law: of the completed output, one probability per token.
+        counterexample: the shortest prefix on which the law is wrong, of those the worst, with its cause.
+        antichain_violation: the most violated antichain; ``None`` if there is none.
+        best: the optimum over all valid verifiers of the pair; ``None`` where it was not asked for or is out
+            of reach.
+        optimum_note: why ``best`` is ``None``, or how it was obtained.
+        row_defect: the largest distance from 1 of the sum of a float row of the given pair; where it exceeds
+            rounding, all rows were divided by their sums first.
+        law: the output law.
+    """
+
     block_efficiency: Number
     target_matching: bool
     total_variation: Number
     undefined: Number
     prefix_matching: bool | None
     first_token_law: tuple[Any, ...]
-    worst_path: PathDeviation | None
     counterexample: Counterexample | None
     antichain_violation: AntichainViolation | None
-    best: Solution | ContextFreeOptimum | OptimumInterval | None
+    best: Optimum | None
     optimum_note: str
-    assumed: str
     row_defect: float
     law: OutputLaw
-    scope: Scope
 
     facts: ClassVar[Templates] = {
         "algorithm": "{algorithm}",
@@ -129,7 +150,6 @@ class Certificate(Result):
         "target-matching": "{target_matching}, total variation {total_variation:short}",
         "prefix-matching": "{prefix_matching}",
         "tolerance": "{tolerance}",
-        "assumed": "{assumed}, as the verifier declares; checked on a sample of drafts",
         "rows of the pair": "sums off 1 by up to {row_defect:.3g}; every row was divided by its sum",
         "law of the first token": "{first_token_law}",
         "counterexample": "{in_words}",
@@ -138,14 +158,9 @@ class Certificate(Result):
         "verifier": "{verifier}",
         "lossless on it": "{lossless}",
         "block efficiency": "{block_efficiency}",
-        "gap to the optimum": "{gap_float:.6f}",
+        "gap to the optimum": "{gap:.6f}",
         "total variation": "{total_variation:short}",
     }
-
-    @property
-    def vocab_size(self) -> int:
-        """V."""
-        return len(self.vocab)
 
     @property
     def block_efficiency_float(self) -> float:
@@ -158,12 +173,12 @@ class Certificate(Result):
         return None if self.best is None else self.best.value
 
     @property
-    def gap_float(self) -> float | None:
+    def gap(self) -> Number | None:
         """Optimum minus block efficiency, in tokens per target call; at most this much for an interval."""
         if self.best is None:
             return None
-        optimum = self.best.upper if isinstance(self.best, OptimumInterval) else self.best.value
-        return float(optimum - self.block_efficiency)
+        optimum = self.best.upper if self.best.is_interval else self.best.value
+        return plain_number(optimum - self.block_efficiency)
 
     @property
     def is_valid(self) -> bool:
@@ -184,14 +199,11 @@ class Certificate(Result):
             else f"in {self.arithmetic} {self.scope.tolerance}"
         )
         drafts = "" if self.draft_process == "iid" else f", {self.draft_process} drafts"
-        if isinstance(self.law.process, UserProcess):
-            drafts += ", whose law is taken at its word"
         return f"{self.verifier}: {verdict}, {self.scope.in_words()}{drafts}, {arithmetic}"
 
     def shown(self) -> dict[str, Any]:
         best: Any = self.best
-        gap = best.value - self.block_efficiency if isinstance(best, Solution) else None
-        is_interval = isinstance(best, OptimumInterval)
+        is_interval = best is not None and best.is_interval
         return {
             "algorithm": self.source,
             "drafts": count_text(self.num_drafts, "draft"),
@@ -200,12 +212,11 @@ class Certificate(Result):
             "total_variation": self.total_variation,
             "optimum": f"{best.lower} to {best.upper}" if is_interval else self.optimum,
             "not_computed": self.optimum_note if self.best is None else None,
-            "gap": gap,
-            "largest_gap": self.gap_float if gap is None else None,
+            "gap": None if is_interval else self.gap,
+            "largest_gap": self.gap if is_interval else None,
             "undefined": self.undefined or None,
             "prefix_matching": "not checked" if self.prefix_matching is None else self.prefix_matching,
             "tolerance": None if self.arithmetic == "exact" else self.scope.tolerance,
-            "assumed": self.assumed,
             "row_defect": self.row_defect if self.row_defect > ROUNDING_OF_A_ROW else None,
             "first_token_law": dict(zip(self.vocab, self.first_token_law, strict=True)),
             "in_words": None if self.is_valid else self.in_words(),
@@ -238,21 +249,10 @@ class Certificate(Result):
             f"by probability {number_text(violation.excess, decimal=False)}: no verifier can do that"
         )
 
-    def to_document(self) -> dict[str, Any]:
-        """The JSON object of ``spectheory certify --json``.
-
-        Rationals are strings such as ``"20/9"``.  A quantity computed in float64 is null there, and its
-        ``_float`` field has the number.  The optimum of an exact pair is exact even where the verifier's law
-        is not.
-        """
+    def _findings(self) -> dict[str, Any]:
         best = {} if self.best is None else self.best.to_document()
+        first_token_law = zip(self.vocab, self.first_token_law, strict=True)
         return {
-            "verifier": self.verifier,
-            "vocab_size": self.vocab_size,
-            "draft_length": self.draft_length,
-            "num_drafts": self.num_drafts,
-            "draft_process": self.draft_process,
-            "arithmetic": self.arithmetic,
             **both("block_efficiency", self.block_efficiency),
             "target_matching": self.target_matching,
             "total_variation": to_json(self.total_variation),
@@ -263,43 +263,39 @@ class Certificate(Result):
             "optimum_lower": best.get("lower"),
             "optimum_upper": best.get("upper"),
             "optimum_note": self.optimum_note,
-            "gap_float": self.gap_float,
-            "first_token_law": {
-                name: to_json(value) for name, value in zip(self.vocab, self.first_token_law, strict=True)
-            },
-            "worst_path": to_json(self.worst_path),
+            "gap": to_json(self.gap),
+            "gap_float": None if self.gap is None else float(self.gap),
+            "first_token_law": {name: to_json(value) for name, value in first_token_law},
             "counterexample": to_json(self.counterexample),
             "antichain_violation": to_json(self.antichain_violation),
             "failure": None,
-            "scope": self.scope.to_document(),
         }
 
 
+NO_NUMBERS = (
+    *("block_efficiency", "block_efficiency_float", "total_variation", "undefined", "prefix_matching"),
+    *("optimum", "optimum_float", "optimum_lower", "optimum_upper", "gap", "gap_float"),
+    *("counterexample", "antichain_violation"),
+)
+"""The fields that are null for a verifier without a law."""
+
+
 @dataclass(frozen=True, eq=False, repr=False)
-class FailedCertificate(Result):
+class FailedCertificate(_OnOnePair):
     """The verdict on a verifier that raises on drafts, or returns no distribution: it is not lossless.
 
     Attributes:
-        verifier, source, vocab, draft_length, num_drafts, draft_process, arithmetic, scope: as in
-            ``Certificate``.
         error: what the verifier raised, or what is wrong with its answer, with its place.
         drafts: K drafted paths, token names, on which it fails alone; ``None`` if it fails on several only.
     """
 
-    verifier: str
-    source: str
-    vocab: tuple[str, ...]
-    draft_length: int
-    num_drafts: int
-    draft_process: str
-    arithmetic: str
     error: str
     drafts: tuple[tuple[str, ...], ...] | None
-    scope: Scope
 
     is_valid: ClassVar[bool] = False
     total_variation: ClassVar[None] = None
     block_efficiency: ClassVar[None] = None
+    gap: ClassVar[None] = None
     facts: ClassVar[Templates] = {
         "algorithm": "{algorithm}",
         "pair": "{vocab_size} tokens, draft length {draft_length}, {drafts}, {arithmetic} arithmetic",
@@ -325,34 +321,10 @@ class FailedCertificate(Result):
         drafts = count_text(self.num_drafts, "draft")
         return {"algorithm": self.source, "drafts": drafts, "lossless": False, "in_words": self.in_words()}
 
-    def to_document(self) -> dict[str, Any]:
-        """The fields of ``Certificate.to_document``; null what there is no number for."""
-        return {
-            "verifier": self.verifier,
-            "vocab_size": len(self.vocab),
-            "draft_length": self.draft_length,
-            "num_drafts": self.num_drafts,
-            "draft_process": self.draft_process,
-            "arithmetic": self.arithmetic,
-            "block_efficiency": None,
-            "block_efficiency_float": None,
-            "target_matching": False,
-            "total_variation": None,
-            "undefined": None,
-            "prefix_matching": None,
-            "optimum": None,
-            "optimum_float": None,
-            "optimum_lower": None,
-            "optimum_upper": None,
-            "optimum_note": "not asked for",
-            "gap_float": None,
-            "first_token_law": {},
-            "worst_path": None,
-            "counterexample": None,
-            "antichain_violation": None,
-            "failure": {"error": self.error, "drafts": to_json(self.drafts)},
-            "scope": self.scope.to_document(),
-        }
+    def _findings(self) -> dict[str, Any]:
+        failure = {"error": self.error, "drafts": to_json(self.drafts)}
+        about = {"target_matching": False, "optimum_note": "not asked for", "first_token_law": {}}
+        return dict.fromkeys(NO_NUMBERS) | about | {"failure": failure}
 
 
 def judge(
@@ -429,22 +401,30 @@ def failed_certificate(
         drafted: tuples of drafts in it; the first is named on which the verifier fails alone.
         tolerance: of the arithmetic.
     """
-    verifier, pair, process = problem
+    verifier, pair, _ = problem
     alone = first_failure(verifier, drafted, tolerance) if isinstance(verifier, UserVerifier) else None
     paths = None if alone is None else alone[0]
-    shape = pair.vocab_size, pair.draft_length, process.num_drafts
     return FailedCertificate(
-        verifier.name,
-        verifier.source,
-        pair.vocab,
-        pair.draft_length,
-        process.num_drafts,
-        process.name,
-        arithmetic,
-        str(error if alone is None else alone[1]),
-        None if paths is None else tuple(_names_of(pair, path) for path in paths),
-        Scope(arithmetic, "none", (shape,), (drafts_in_words(process),)),
+        **_setting(problem, arithmetic, "none"),
+        error=str(error if alone is None else alone[1]),
+        drafts=None if paths is None else tuple(_names_of(pair, path) for path in paths),
     )
+
+
+def _setting(problem: Problem, arithmetic: str, tolerance: str, refused: tuple[str, ...] = ()) -> Any:
+    """The fields of ``_OnOnePair``."""
+    verifier, pair, process = problem
+    shape = pair.vocab_size, pair.draft_length, process.num_drafts
+    return {
+        "verifier": verifier.name,
+        "source": verifier.source,
+        "vocab": pair.vocab,
+        "draft_length": pair.draft_length,
+        "num_drafts": process.num_drafts,
+        "draft_process": process.name,
+        "arithmetic": arithmetic,
+        "scope": Scope(arithmetic, tolerance, (shape,), (drafts_in_words(process),), refused),
+    }
 
 
 SAMPLER_RUNS = 20
@@ -511,7 +491,7 @@ def certificate_of(
     tolerance: float,
     epsilon: float = FLOAT64,
     arithmetic: str | None = None,
-    best: Solution | ContextFreeOptimum | OptimumInterval | None = None,
+    best: Optimum | None = None,
     note: str = "not asked for",
     row_defect: float = 0.0,
 ) -> Certificate:
@@ -525,7 +505,7 @@ def certificate_of(
         best, note: the optimum and how it was obtained.
         row_defect: of the pair as it was given.
     """
-    pair, process, verifier = law.pair, law.process, law.verifier
+    pair, verifier = law.pair, law.verifier
     slack = float_tolerance(pair, tolerance)
 
     def worst(depth: int) -> tuple[Context, Any, Any] | None:
@@ -537,45 +517,29 @@ def certificate_of(
         wanted = pair.target_path_probs(depth)[number]
         return pair.context(depth, number), law.prefix_law(depth)[number], wanted
 
-    found, violation = worst(pair.draft_length + 1), _violation(law, slack)
+    violation = _violation(law, slack)
     is_defined = law.undefined <= (ROUNDING * epsilon if slack else 0)  # the target never makes 0/0
-    target_matching = bool(law.total_variation <= slack) and found is None and is_defined
+    target_matching = law.total_variation <= slack and is_defined and worst(pair.draft_length + 1) is None
+    refused = (LATER_CALLS,) if target_matching and verifier.modified_target_rows is not None else ()
+    problem = Problem(verifier, pair, law.process)
     return Certificate(
-        verifier=verifier.name,
-        source=verifier.source,
-        vocab=pair.vocab,
-        draft_length=pair.draft_length,
-        num_drafts=law.num_drafts,
-        draft_process=process.name,
-        arithmetic=arithmetic or pair.arithmetic,
+        **_setting(problem, arithmetic or pair.arithmetic, tolerance_text(slack, epsilon), refused),
         block_efficiency=law.block_efficiency,
-        target_matching=target_matching,
+        target_matching=bool(target_matching),
         total_variation=law.total_variation,
         undefined=law.undefined,
         prefix_matching=None if law.largest_excess is None else violation is None,
         first_token_law=tuple(law.prefix_law(1)),
-        worst_path=None if found is None else PathDeviation(_names(law, found[0]), *found[1:]),
         counterexample=_counterexample(law, worst),
         antichain_violation=violation,
         best=best,
         optimum_note=note,
-        assumed=law.assumed,
         row_defect=row_defect,
         law=law,
-        scope=Scope(
-            arithmetic or pair.arithmetic,
-            tolerance_text(slack, epsilon),
-            ((pair.vocab_size, pair.draft_length, law.num_drafts),),
-            (drafts_in_words(process),),
-            assumed=(
-                *((law.assumed,) if law.assumed else ()),
-                *((ONE_CALL,) if target_matching and verifier.modified_target_rows is not None else ()),
-            ),
-        ),
     )
 
 
-ONE_CALL = "what modified_target_rows changes for later calls"
+LATER_CALLS = "later calls: modified_target_rows changes their target"
 """The law is that of one call on the rows that were given."""
 
 
@@ -619,14 +583,12 @@ class _Steps:
             self.progress(self.done, self.tuples + self.checks * self.weight)
 
 
-def _optimum(
-    pair: ModelPair, process: DraftProcess
-) -> tuple[Solution | ContextFreeOptimum | OptimumInterval | None, str]:
+def _optimum(pair: ModelPair, process: DraftProcess) -> tuple[Optimum | None, str]:
     try:
         best = optimum(pair, drafts=process)
     except EnumerationTooLargeError as error:
         return None, str(error)
-    beyond_exact = pair.is_exact and isinstance(best, OptimumInterval)
+    beyond_exact = pair.is_exact and best.is_interval
     return best, ("too large for the exact program; " if beyond_exact else "") + best.method
 
 

@@ -27,7 +27,8 @@ from spectheory.foundation.exact_numbers import Number, float_tolerance
 from spectheory.foundation.results import no_verdict
 from spectheory.foundation.validation import check_count
 from spectheory.pairs.contexts import Context, context_number
-from spectheory.pairs.drafts import DraftProcess, PerPath, draft_process
+from spectheory.pairs.drafts import DraftProcess, PerPath
+from spectheory.pairs.drafts.iid import draft_process
 from spectheory.pairs.extension import ExtendedPair
 from spectheory.pairs.pair import ModelPair
 from spectheory.verification.modification import modified_rows
@@ -122,13 +123,12 @@ def decoded_tokens_law(
         pair: the models, deep enough for every context that can be reached.  With ``memory``, or if the
             pair is context-free, it is continued beyond its depth.
         num_iterations: how many iterations.
-        drafts: K, for paths drafted i.i.d., or another draft process; the same in every iteration.  A tree
-            has one width per token of ``draft_length``.  The models of ``PerPath`` have the shape of ``pair``
-            and are continued beyond it as the pair is.
+        drafts: K, for paths drafted i.i.d., or another draft process but ``PerPath``; the same in every
+            iteration.  A tree has one width per token of ``draft_length``.
         draft_length: L of every iteration; by default that of the pair.
         memory: on how many last tokens the rows depend (0: none; 1: a Markov chain).  By default 0 for
-            context-free pairs.  The pair and the models of ``PerPath`` are checked to depend on no more,
-            and are continued beyond their depth accordingly.
+            context-free pairs.  The pair is checked to depend on no more, and is continued beyond its depth
+            accordingly.
         with_modification: whether the target is modified between iterations where the verifier asks
             for it.
         max_tuples: the largest number of tuples of drafted paths that is enumerated per context.
@@ -304,12 +304,13 @@ class _Decoding:
         _check_process(self.verifier, process, with_modification)
         self.with_modification = with_modification and self.verifier.modified_target_rows is not None
         self.max_tuples = max_tuples
-        pair, process = pair.normalised(), process.normalised()
+        if isinstance(process, PerPath):
+            raise InvalidInputError(
+                "laws of several calls take the draft model of the pair, not one per path; give K or a tree"
+            )
+        pair = pair.normalised()
         self.pair, self.process = in_arithmetic_of(self.verifier, pair, process)
-        other_drafts = process.models if isinstance(process, PerPath) else ()
-        if other_drafts:
-            process.check(pair)
-        self.models = ExtendedPair(pair, draft_length, memory, other_drafts)
+        self.models = ExtendedPair(pair, draft_length, memory)
         self.draft_length = self.models.draft_length
         process.draws(self.draft_length)  # refuses a tree of another length
         self._outputs: dict[_State, list[tuple[Context, _State, Any]]] = {}
@@ -327,9 +328,8 @@ class _Decoding:
         """Every output of an iteration: (accepted prefix with correction token, next state, probability)."""
         if state not in self._outputs:
             here = self._pair_at(state)
-            process = self._process_at(state.context, here)
-            law = _defined(output_law(self.verifier, here, drafts=process, max_tuples=self.max_tuples))
-            modified = _modified(self.verifier, here, process) if self.with_modification else here
+            law = _defined(output_law(self.verifier, here, self.process, max_tuples=self.max_tuples))
+            modified = _modified(self.verifier, here, self.process) if self.with_modification else here
             self._outputs[state] = [
                 (output, self._after(state, modified, output, int(number)), masses[number])
                 for length, masses in enumerate(law.masses, start=1)
@@ -375,14 +375,6 @@ class _Decoding:
         draft = tuple(self.models.levels_below(self.pair.draft, state.context, self.draft_length))
         target = tuple(self._target_levels(state, self.draft_length + 1))
         return ModelPair(target, draft, self.pair.vocab)
-
-    def _process_at(self, context: Context, here: ModelPair) -> DraftProcess:
-        if not isinstance(self.process, PerPath):
-            return self.process
-        below = (
-            self.models.levels_below(model.draft, context, self.draft_length) for model in self.process.models
-        )
-        return PerPath(tuple(ModelPair(here.target, tuple(draft), here.vocab) for draft in below))
 
     def _target_levels(self, state: _State, depths: int) -> list[np.ndarray]:
         own = self.models.levels_below(self.pair.target, state.context, depths)

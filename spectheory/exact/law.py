@@ -19,7 +19,6 @@ from spectheory.foundation.errors import EnumerationTooLargeError
 from spectheory.foundation.exact_numbers import (
     Number,
     balanced_sum,
-    flint_if_exact,
     float_tolerance,
     fractions_if_exact,
     plain_number,
@@ -39,15 +38,13 @@ from spectheory.verification.algorithms.path_selection.selection import PathSele
 from spectheory.verification.evaluator import Evaluator, check_correction_rows
 from spectheory.verification.resolve import Problem, resolve
 from spectheory.verification.user import UserVerifier
-from spectheory.verification.user_checks import (
-    ROUNDING,
-    check_declarations,
-    check_function_of_inputs,
-    sampled_leaves,
-)
+from spectheory.verification.user_checks import ROUNDING, check_function_of_inputs, sampled_leaves
 from spectheory.verification.verifier import Verifier
 
 DEFAULT_MAX_TUPLES = 2_000_000
+"""About a minute of ``multi_round``."""
+CHUNK_ENTRIES = 4_000_000
+"""So many entries of rows are held at a time: 32 MB in float64."""
 FLOAT64 = 2.0**-52
 """The distance of 1 from the next number of float64."""
 MAX_ENUMERATED_DRAFTS = 1_000
@@ -57,8 +54,6 @@ CHECKED_TUPLES = 32
 WORTH_A_MIXTURE = 16
 """How many times as many tuples pay for this check."""
 SHOWN_OUTPUTS = 20
-MAX_TUPLES_WITHOUT_TRUST = 50_000
-"""With at most this many tuples a user's verifier is evaluated on all of them, whatever flags it declares."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -73,7 +68,6 @@ class OutputLaw(Result):
         undefined: the probability of a stop whose correction row has no mass, where the algorithm divides 0
             by 0.  It is missing from ``masses`` and from the block efficiency, and counts towards the total
             variation.  Zero for a lossless verifier.
-        assumed: the declared flags of a user's verifier that were checked on a sample only; empty if none.
     """
 
     verifier: Verifier
@@ -81,7 +75,6 @@ class OutputLaw(Result):
     process: DraftProcess
     numbers: tuple[np.ndarray, ...]
     undefined: Any = 0
-    assumed: str = ""
 
     def __bool__(self) -> bool:
         raise no_verdict(self, ".total_variation, or certify(...)")
@@ -157,8 +150,8 @@ class OutputLaw(Result):
         kept: dict[float, OutputLaw] = self.__dict__.setdefault("_kept", {})
         if threshold not in kept:
             problem = Problem(self.verifier, self.pair, self.process)
-            enumerated, as_multisets, _ = _tuples_to_enumerate(problem)
-            chunks = enumerated.tuples(self.pair, 10_000, as_multisets)
+            enumerated, as_multisets = _tuples_to_enumerate(problem)
+            chunks = enumerated.enumerate(self.pair, 10_000, as_multisets)
             evaluator = Evaluator.of(problem, enumerated)
             summed, _ = _sum_outcomes(evaluator, self.pair, chunks, inf, forbidden_above=threshold)
             kept[threshold] = OutputLaw(*problem, summed)
@@ -217,20 +210,21 @@ class OutputLaw(Result):
             The K paths with the largest term in the direction of the deviation, and their c.
         """
         depth, size, length = len(prefix), self.pair.vocab_size, self.pair.draft_length
-        wanted = self.pair.target_path_probs(depth)[context_number(prefix, size)]
-        up = 1 if self.prefix_law(depth)[context_number(prefix, size)] > wanted else -1
+        number = context_number(prefix, size)
+        wanted = self.pair.numbers.target_path_probs[depth][number]
+        up = 1 if self.deviations(depth)[number] > 0 else -1
         problem = Problem(self.verifier, self.pair, self.process)
-        enumerated, as_multisets, _ = _tuples_to_enumerate(problem)
+        enumerated, as_multisets = _tuples_to_enumerate(problem)
         evaluator = Evaluator.of(problem, enumerated)
         best: tuple[Any, Any, Any] | None = None
-        for leaves, probs in enumerated.tuples(self.pair, 10_000, as_multisets):
+        for leaves, probs in enumerated.enumerate(self.pair, 10_000, as_multisets):
             given = _starts_with(evaluator, leaves, prefix)
             terms = up * probs * (given - wanted)
             worst = int(np.argmax(terms))
             if best is None or terms[worst] > best[0]:
                 best = terms[worst], leaves[worst], given[worst]
         assert best is not None  # a process draws something
-        return tuple(path_to(int(number), length, size) for number in best[1]), best[2]
+        return tuple(path_to(int(leaf), length, size) for leaf in best[1]), plain_number(best[2])
 
     @cached_property
     def total_variation(self) -> Number:
@@ -305,7 +299,6 @@ def output_law(
     drafts: int | DraftProcess = 1,
     *,
     max_tuples: int = DEFAULT_MAX_TUPLES,
-    chunk_entries: int = 4_000_000,
     tolerance: float = 1e-9,
     progress: Callable[[int, int], None] | None = None,
 ) -> OutputLaw:
@@ -318,15 +311,13 @@ def output_law(
         pair: the enumerated models.
         drafts: K, for paths drafted i.i.d., or another draft process.
         max_tuples: the largest number of tuples of drafted paths that is enumerated.
-        chunk_entries: how many row entries are held at a time.
         tolerance: how far a conditional law in float64 may be from non-negative and sum 1.
         progress: called with (tuples done, tuples in all).
 
     Raises:
         InvalidInputError: the verifier is not valid for the draft process or the pair.
         EnumerationTooLargeError: more tuples than ``max_tuples``.
-        InvalidOutcomeError: the verifier returned something that is not a conditional law, or a flag that it
-            declares is false.
+        InvalidOutcomeError: the verifier returned something that is not a conditional law.
 
     Example:
         >>> from spectheory import instances
@@ -335,23 +326,20 @@ def output_law(
         [Fraction(0, 1) Fraction(1, 3)]
     """
     max_tuples, tolerance = check_count("max_tuples", max_tuples), check_tolerance("tolerance", tolerance)
-    return law_of(resolve(verifier, pair, drafts), max_tuples, chunk_entries, tolerance, progress)
+    return law_of(resolve(verifier, pair, drafts), max_tuples, tolerance, progress)
 
 
 def law_of(
     problem: Problem,
     max_tuples: int = DEFAULT_MAX_TUPLES,
-    chunk_entries: int = 4_000_000,
     tolerance: float = 1e-9,
     progress: Callable[[int, int], None] | None = None,
     epsilon: float = FLOAT64,
 ) -> OutputLaw:
     """``output_law`` of a problem that is resolved; ``epsilon`` is that of the numbers of the verifier."""
     pair = problem.pair
-    enumerated, as_multisets, assumed = _tuples_to_enumerate(problem)
-    count = enumerated.count_tuples(problem.pair, as_multisets)
-    of_user = isinstance(problem.verifier, UserVerifier)  # whose declarations are checked on whole tuples
-    num_drafts = (problem.process if of_user else enumerated).num_drafts
+    enumerated, as_multisets = _tuples_to_enumerate(problem)
+    count, num_drafts = enumerated.count_tuples(pair, as_multisets), enumerated.num_drafts
     if count > max_tuples or num_drafts > MAX_ENUMERATED_DRAFTS:
         how_many = "more than 10^300" if count == inf else count
         raise EnumerationTooLargeError(
@@ -359,19 +347,18 @@ def law_of(
             f"draft length {pair.draft_length}) exceed max_tuples = {max_tuples}; "
             "use fewer drafts, a shorter draft length, restrict() to fewer tokens, or `spectheory simulate`"
         )
-    size = max(1, chunk_entries // (enumerated.num_drafts * (pair.draft_length + 1) * pair.vocab_size))
+    size = max(1, CHUNK_ENTRIES // (enumerated.num_drafts * (pair.draft_length + 1) * pair.vocab_size))
+    of_user = isinstance(problem.verifier, UserVerifier)
     if of_user:
         check_function_of_inputs(problem, tolerance)
-        if assumed:
-            check_declarations(problem, tolerance)
-    chunks = enumerated.tuples(problem.pair, size, as_multisets)
+    chunks = enumerated.enumerate(problem.pair, size, as_multisets)
     if progress is not None:
         chunks = _counted(chunks, int(count), progress)
     evaluator = Evaluator.of(problem, enumerated)
     if not of_user and _is_mixture_over_paths(evaluator, problem, int(count), tolerance):
         chunks = _selected_paths(evaluator, chunks)
     summed, undefined = _sum_outcomes(evaluator, problem.pair, chunks, tolerance, epsilon)
-    return OutputLaw(*problem, summed, undefined, assumed)
+    return OutputLaw(*problem, summed, undefined)
 
 
 def _counted(
@@ -385,21 +372,17 @@ def _counted(
     progress(done, total)
 
 
-def _tuples_to_enumerate(problem: Problem) -> tuple[DraftProcess, bool, str]:
-    """(the process to enumerate, whether as multisets, the flags that this relies on).
+def _tuples_to_enumerate(problem: Problem) -> tuple[DraftProcess, bool]:
+    """The process to enumerate, and whether as multisets.
 
-    For a verifier of one path the first path is enough, and for an exchangeable one multisets are.  A user's
-    flags are used for i.i.d. drafts only, and where there are too many tuples to enumerate all.
+    For a verifier of the package that looks at one path the first path is enough, and for an exchangeable one
+    multisets are.  Of a user's verifier all tuples are enumerated.
     """
-    verifier, pair, process = problem
-    flags = ("single_path", "exchangeable")
-    declared = [flag for flag in flags if getattr(verifier, flag) and process.num_drafts > 1]
-    of_user = isinstance(verifier, UserVerifier)
-    if of_user and not (isinstance(process, Iid) and process.count_tuples(pair) > MAX_TUPLES_WITHOUT_TRUST):
-        declared = []
-    enumerated = process.first_path() if "single_path" in declared else process
-    as_multisets = "exchangeable" in declared and isinstance(enumerated, Iid)
-    return enumerated, as_multisets, " and ".join(declared) if of_user else ""
+    verifier, _, process = problem
+    if isinstance(verifier, UserVerifier):
+        return process, False
+    enumerated = process.first_path() if verifier.single_path else process
+    return enumerated, verifier.exchangeable and enumerated.num_drafts > 1 and isinstance(enumerated, Iid)
 
 
 def _sum_outcomes(
@@ -424,14 +407,13 @@ def _sum_outcomes(
         with np.errstate(divide="ignore"):  # drafts whose probability underflows move nothing
             slack = np.maximum(tolerance, ROUNDING * epsilon / probs.astype(float))
         outcome, tuples = evaluator.evaluate(leaves, slack)
-        weights = flint_if_exact(probs)
         for depth in range(length + 1):
             for path_index, stop in _stops_at(outcome.stop_probs[:, :, depth]):
                 rows = outcome.correction(path_index, np.full(len(leaves), depth))
                 made = np.flatnonzero(stop != 0)
                 rows, stop = rows[made], stop[made]
                 check_correction_rows(evaluator.verifier, rows, stop, size, slack[made])
-                mass = weights[made] * stop
+                mass = probs[made] * stop
                 empty = (rows == 0).all(axis=1)
                 if empty.any():
                     undefined = undefined + mass[empty].sum()
@@ -475,7 +457,7 @@ def _is_mixture_over_paths(evaluator: Evaluator, problem: Problem, count: int, t
         return False
     weights = np.arange(1, len(leaves) + 1)
     probs = [problem.pair.numbers.target_path_probs[0] * int(n) / int(weights.sum()) for n in weights]
-    sample = DraftTuples(leaves, fractions_if_exact(np.concatenate(probs)))
+    sample = DraftTuples(leaves, np.concatenate(probs))
     both = [
         _sum_outcomes(evaluator, problem.pair, chunks, tolerance)[0]
         for chunks in ([sample], _selected_paths(evaluator, [sample]))
@@ -492,10 +474,10 @@ def _selected_paths(evaluator: Evaluator, chunks: Iterable[DraftTuples]) -> Iter
     for leaves, probs in chunks:
         chances = selection.path_chances(*evaluator.tuples(leaves)[1:])
         tuples, paths = np.nonzero(chances != 0)
-        np.add.at(selected, leaves[tuples, paths], flint_if_exact(probs)[tuples] * chances[tuples, paths])
+        np.add.at(selected, leaves[tuples, paths], probs[tuples] * chances[tuples, paths])
     made = np.flatnonzero(selected != 0)
     copies = np.repeat(made[:, None], leaves.shape[1], axis=1)
-    yield DraftTuples(copies, fractions_if_exact(selected[made]))
+    yield DraftTuples(copies, selected[made])
 
 
 def _starts_with(evaluator: Evaluator, leaves: np.ndarray, prefix: Context) -> np.ndarray:
@@ -518,4 +500,4 @@ def _starts_with(evaluator: Evaluator, leaves: np.ndarray, prefix: Context) -> n
                 # The row at a stop of probability 0 may be anything.
                 stop[made] = stop[made] * rows[made, prefix[stop_length]] * rest
             total = total + stop
-    return fractions_if_exact(total)
+    return total

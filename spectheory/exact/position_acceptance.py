@@ -12,7 +12,7 @@ from spectheory.foundation.documents import both, count_text, number_text, to_js
 from spectheory.foundation.errors import EnumerationTooLargeError
 from spectheory.foundation.exact_numbers import Number, plain_number
 from spectheory.foundation.results import Result, Templates, no_verdict
-from spectheory.foundation.validation import check_num_drafts
+from spectheory.foundation.validation import check_count
 from spectheory.optima.one_position.min_cut import optimal_acceptance
 from spectheory.pairs.pair import ModelPair
 from spectheory.verification.algorithms.position_by_position.kseq import kseq_rule
@@ -94,12 +94,12 @@ class Acceptance(Result):
         }
 
 
-def acceptance(target_probs: Sequence[Any], draft_probs: Sequence[Any], num_drafts: int) -> Acceptance:
+def acceptance(target_probs: Sequence[Any], draft_probs: Sequence[Any], drafts: int = 1) -> Acceptance:
     """Compute optimal acceptance with its cut, K-SEQ, multi-round rejection and bounds at one position.
 
     Args:
         target_probs, draft_probs: one probability per token, all exact (strings) or all float.
-        num_drafts: K.
+        drafts: K, drawn independently.
 
     Raises:
         InvalidInputError: a row is not a distribution, the rows have different lengths, or K < 1.
@@ -109,7 +109,7 @@ def acceptance(target_probs: Sequence[Any], draft_probs: Sequence[Any], num_draf
         >>> print(found.optimal, found.multi_round, round(found.kseq, 6))
         8/9 7/9 0.81142
     """
-    num_drafts = check_num_drafts(num_drafts)
+    num_drafts = check_count("drafts", drafts)
     pair = ModelPair.context_free_pair(target_probs, draft_probs, draft_length=1)
     if pair.is_exact and num_drafts > MAX_EXACT_POWER:
         raise EnumerationTooLargeError(

@@ -1,4 +1,4 @@
-"""A verifier in float64, float32 and torch, as ``simulate`` and ``generate`` run it, on an enumerated pair.
+"""A verifier in float64, float32 and torch, as ``simulate`` and ``decode`` run it, on an enumerated pair.
 
 The law of an exact pair is computed in rationals, by a verifier that was bound to the pair.  The rerun takes
 the same verifier without the pair and gives it arrays of floats.

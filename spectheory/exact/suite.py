@@ -41,7 +41,6 @@ from spectheory.foundation.results import Result, Templates, no_verdict
 from spectheory.foundation.scope import SCOPE_FACTS, Scope
 from spectheory.foundation.validation import check_count, unknown_name
 from spectheory.pairs.drafts import (
-    ALL_PROCESSES,
     ConfidenceTree,
     DraftProcess,
     HubTree,
@@ -52,6 +51,7 @@ from spectheory.pairs.drafts import (
     TopTree,
     WithoutReplacement,
 )
+from spectheory.pairs.drafts.process import ALL_PROCESSES
 from spectheory.pairs.pair import ModelPair
 from spectheory.verification.defective import defects
 from spectheory.verification.resolve import find_verifier
@@ -248,7 +248,6 @@ class SuiteCertificate(Result):
         **SCOPE_FACTS,
         "random pairs": "{random_pairs}",
         "every pair of": "{proved}",
-        "taken at its word": "{assumed}",
         "smallest failure": "{smallest_failure}",
         "counterexample": "{in_words}",
     }
@@ -391,8 +390,7 @@ class _Run:
         self.raised: list[tuple[SuiteCase, RaisesError]] = []
         self.refused: dict[str, str] = {}
         self.left_out: Counter[tuple[str, str]] = Counter()
-        self.assumed: dict[str, None] = {}
-        self.names: dict[str, None] = {}
+        self.not_looked_at: dict[str, None] = {}
 
     @property
     def failed(self) -> bool:
@@ -411,9 +409,8 @@ class _Run:
                 return
             raise
         self.judged.append(case)
-        self.names[found.verifier] = None
         self.verdicts.append(CaseVerdict.of(case, found))
-        self.assumed |= dict.fromkeys(found.scope.assumed)
+        self.not_looked_at |= dict.fromkeys(found.scope.refused)
         if not found.is_valid and self.counterexample is None:
             self.counterexample = found
         if isinstance(found, FailedCertificate):
@@ -457,9 +454,8 @@ class _Run:
         names = {str(case) for case in drawn}
         random = [verdict.is_lossless for verdict in self.verdicts if verdict.case in names]
         failed = [verdict for verdict in self.reruns if verdict.case in names and not verdict.is_lossless]
-        name = f"{self.verifier.name} (bound to {len(self.names)} verifiers)"
         return SuiteCertificate(
-            next(iter(self.names)) if len(self.names) == 1 else name,
+            self.verifier.name,
             self.verifier.source,
             tuple(self.verdicts),
             tuple(self.reruns),
@@ -492,8 +488,7 @@ class _Run:
             or tolerance_text(0, 0),
             shapes,
             tuple(sorted({_without_number(case.process) for case in self.judged})),
-            tuple(refused),
-            tuple(self.assumed),
+            (*refused, *self.not_looked_at),
         )
 
 

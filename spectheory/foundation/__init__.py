@@ -1,1 +1,5 @@
 """Errors, checks of arguments, numbers, arrays and results: what every room stands on."""
+
+import lazy_loader
+
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

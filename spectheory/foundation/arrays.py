@@ -8,13 +8,7 @@ Exact arrays stay exact by construction: zeros and ones are made *from* an entry
 (``x - x``), so they have its type and never decay to machine numbers.
 """
 
-import math
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
-from contextvars import ContextVar
-from fractions import Fraction
-from functools import cache, lru_cache
-from importlib.util import find_spec
+from functools import lru_cache
 from types import ModuleType
 from typing import Any
 
@@ -25,6 +19,8 @@ from flint import fmpq
 from spectheory.foundation.errors import InvalidInputError
 from spectheory.foundation.exact_numbers import is_exact, to_flint, to_fraction
 from spectheory.foundation.formal_number import FormalNumber
+from spectheory.foundation.kernels import choice
+from spectheory.foundation.kernels.choice import on_host as on_host
 
 MOST_EXACT_DRAFTS = 10**6
 """Beyond it the power of a rational fills the memory."""
@@ -35,20 +31,6 @@ Array = Any
 def _formal_entry(array: Array) -> FormalNumber | None:
     entry = array.flat[0] if is_exact(array) and array.size else None
     return entry if issubclass(type(entry), FormalNumber) else None  # isinstance asks it for its class
-
-
-_QUIET = ContextVar("quiet", default=False)
-
-
-@contextmanager
-def quiet_floats() -> Iterator[None]:
-    """Floats overflow and are divided by 0 without a warning, which is faster said once than always."""
-    before = _QUIET.set(True)
-    try:
-        with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
-            yield
-    finally:
-        _QUIET.reset(before)
 
 
 def _holds_floats(array: Array) -> bool:
@@ -69,65 +51,15 @@ def namespace(*arrays: Array) -> ModuleType:
     return _NAMESPACES[kind]
 
 
-def on_host(array: Array) -> bool:
-    """Whether the host can look at a number of it: no accelerator is waited for, and nothing is compiled."""
-    return not is_torch_array(array) or (array.device.type == "cpu" and not _compiling())
-
-
-def _compiling() -> bool:
-    import torch
-
-    return torch.compiler.is_compiling()
-
-
-_NUMBERS = frozenset({Fraction, fmpq, int, float, *np.sctypeDict.values()} - {np.bool_})
-
-
-def holds_formal_numbers(array: Array) -> bool:
-    """Whether an entry stands for its values on many pairs at once, as in a proof."""
-    return is_exact(array) and any(issubclass(kind, FormalNumber) for kind in set(map(type, array.flat)))
-
-
-def holds_numbers(array: Array) -> bool:
-    """Whether the entries are real numbers, not truth values: floats, integers, or objects that are all
-    rationals or floats.  A subclass of these may compute as it likes, and is not one of them."""
-    if is_exact(array):
-        kinds = set(map(type, array.flat))
-        return all(kind in _NUMBERS or issubclass(kind, FormalNumber) for kind in kinds)
-    xp = namespace(array)
-    return bool(xp.isdtype(array.dtype, ("real floating", "integral")))
-
-
 def like_rows(table: np.ndarray, rows: Array) -> Array:
     """A table of an enumerated pair in the arithmetic, precision and device of ``rows``."""
     if not is_exact(rows):
-        return on_device_of(rows, table.astype(float), rows.dtype)
+        return choice.on_device_of(rows, table.astype(float), rows.dtype)
     if not is_exact(table):
         raise InvalidInputError(
             "a verifier bound to a float64 pair was given exact rows; bind it to the exact pair"
         )
     return to_flint(table) if type(rows.ravel()[0]) is fmpq else table
-
-
-def on_device_of(like: Array, table: np.ndarray, dtype: Any = None) -> Array:
-    """A table of numpy as an array beside ``like``.
-
-    To a CUDA device a small one goes once: the host would wait for every copy.
-    """
-    if is_torch_array(like) and like.device.type == "cuda" and table.size <= SMALL_TABLE and not _compiling():
-        return _kept_on_device(table.tobytes(), table.dtype.str, table.shape, dtype, like.device).clone()
-    return namespace(like).asarray(table, dtype=dtype, device=like.device)
-
-
-SMALL_TABLE = 1 << 12
-"""How many entries of a table are kept on a device."""
-
-
-@lru_cache(maxsize=256)
-def _kept_on_device(entries: bytes, kind: str, shape: tuple[int, ...], dtype: Any, device: Any) -> Array:
-    import torch
-
-    return torch.tensor(np.frombuffer(entries, kind).reshape(shape), dtype=dtype, device=device)
 
 
 def like_entries(value: Any, array: Array) -> Array:
@@ -202,14 +134,6 @@ def add_scaled(array: Array, scale: Array, other: Array) -> Array:
     return array + scale * other
 
 
-def write_product(room: Array, one: Array, other: Array) -> None:
-    """room[...] = one * other, written once; torch compiles no writing into part of an array."""
-    if on_host(room) or not _compiling():
-        namespace(room).multiply(one, other, out=room)
-    else:
-        room.copy_(one * other)
-
-
 def quotients(numerator: Array, denominator: Array) -> Array:
     """numerator / denominator; where that is 0 what floats have, ±∞ or no number, and 0 for rationals."""
     if is_exact(denominator):
@@ -220,29 +144,25 @@ def quotients(numerator: Array, denominator: Array) -> Array:
         return numerator / denominator
 
 
-def residual_mass(rows: Array, other: Array, scale: Array) -> Array:
-    """sum_x max(rows(x) - scale other(x), 0).  [..., V], [..., V], [...] -> [...]
+def residual_mass(
+    rows: Array, other: Array, scale: Array | None = None, other_scale: Array | None = None
+) -> Array:
+    """sum_x max(scale rows(x) - other_scale other(x), 0), a scale that is not given being 1.
+
+    [..., V], [..., V], [...], [...] -> [...]
 
     Many long torch rows on the host are read once; elsewhere one torch kernel multiplies and subtracts.
     """
-    if numbers_beside(rows, scale):
-        return _row_kernels().masses(rows, other, None, scale)
-    if _mass_kernel_fits(rows, other, scale):
-        return _row_kernels().residual_mass(rows, other, None, scale)
-    if is_torch_array(rows):
-        return _row_sums(rows.addcmul(scale[..., None], other, value=-1).clamp_min_(0))
-    return namespace(rows).sum(residual_rows(rows, other, other_scale=scale), axis=-1)
-
-
-def scaled_residual_mass(scale: Array, rows: Array, other: Array) -> Array:
-    """sum_x max(scale rows(x) - other(x), 0).  [...], [..., V], [..., V] -> [...]"""
-    if numbers_beside(rows, scale):
-        return _row_kernels().masses(rows, other, scale, None)
-    if _mass_kernel_fits(rows, other, scale):
-        return _row_kernels().residual_mass(rows, other, scale, None)
-    if is_torch_array(rows):
-        return -_row_sums(other.addcmul(scale[..., None], rows, value=-1).clamp_max_(0))
-    return namespace(rows).sum(residual_rows(rows, other, scale), axis=-1)
+    scales = [array for array in (scale, other_scale) if array is not None]
+    if scales and choice.numbers_beside(rows, scales[0]):
+        return choice.row_kernels().masses(rows, other, scale, other_scale)
+    if choice.sums_by_kernel(rows, other, *scales):
+        return choice.row_kernels().residual_mass(rows, other, scale, other_scale)
+    if not is_torch_array(rows) or len(scales) != 1:
+        return namespace(rows).sum(residual_rows(rows, other, scale, other_scale), axis=-1)
+    if scale is None:
+        return _row_sums(rows.addcmul(scales[0][..., None], other, value=-1).clamp_min_(0))
+    return -_row_sums(other.addcmul(scale[..., None], rows, value=-1).clamp_max_(0))
 
 
 def residual_rows(
@@ -257,119 +177,6 @@ def residual_rows(
     return positive_part(left - right)
 
 
-def numbers_beside(rows: Array, numbers: Array) -> bool:
-    """Whether rows are torch's and the numbers that go with them numpy's, as in ``on_numbers_of_host``."""
-    return isinstance(numbers, np.ndarray) and is_torch_array(rows)
-
-
-def rows_for_loops(*rows: Array) -> bool:
-    """Whether the loops of ``row_kernels`` can read all of them: long rows of plain tensors of the host.
-
-    Nothing follows what is computed from them: no derivative, no counter of operators, no compiler.
-    """
-    if not is_torch_array(rows[0]) or not on_host(rows[0]) or rows[0].shape[-1] < 2 * BLOCK:
-        return False
-    from torch.utils._python_dispatch import is_in_torch_dispatch_mode
-
-    return not is_in_torch_dispatch_mode() and are_plain(rows, rows)
-
-
-def plain_on_host(*arrays: Array) -> bool:
-    """Whether they are torch tensors of one kind of floats that numpy can see, and nothing follows them."""
-    if not is_torch_array(arrays[0]) or not on_host(arrays[0]) or arrays[0].itemsize == 2:
-        return False
-    from torch.utils._python_dispatch import is_in_torch_dispatch_mode
-
-    return not is_in_torch_dispatch_mode() and are_plain([], arrays)
-
-
-def are_plain(rows: Sequence[Array], given: Sequence[Array]) -> bool:
-    """Whether a kernel can read these tensors: of one kind of floats, without derivatives."""
-    import torch
-    from torch.autograd.forward_ad import unpack_dual
-
-    first = given[0]
-    return (
-        first.dtype in (torch.float32, torch.float64, torch.float16, torch.bfloat16)
-        and all(type(array) is torch.Tensor and array.dtype is first.dtype for array in given)
-        and all(array.stride(-1) == 1 and array.shape[-1] == first.shape[-1] for array in rows)
-        and not any(array.requires_grad or unpack_dual(array).tangent is not None for array in given)
-    )
-
-
-def on_device_with_kernels(*given: Array) -> bool:
-    """Whether a Triton kernel can read these tensors: of one kind of floats, on a CUDA device."""
-    first = given[0]
-    if not is_torch_array(first) or on_host(first) or _compiling():
-        return False
-    return _kernels_work_on(first.device, first.dtype) and are_plain((), given)
-
-
-@cache
-def _kernels_work_on(device: Any, dtype: Any) -> bool:
-    if device.type != "cuda" or find_spec("triton") is None:
-        return False
-    from spectheory.foundation.kernels import triton_rows
-
-    return triton_rows.work_on(device, dtype)
-
-
-WORTH_A_LOOP: float = 1 << 17
-"""How many entries pay for the call of a loop of ``row_kernels`` instead of a few operators."""
-
-DRAW_WORTH_A_LOOP = 1 / 256
-"""The same, as a share of it, where the loop takes the place of the thirty operators of a draw."""
-
-
-SORT_WORTH_A_LOOP = 1 / 32
-"""The same, where the loop takes the place of a sort by comparisons."""
-
-
-def use_row_kernel(
-    rows: Sequence[Array],
-    per_row: Sequence[Array | None] = (),
-    num_entries: float | None = None,
-    on_device: bool = True,
-) -> bool:
-    """Whether an operator of ``row_kernels`` applies: a loop to long rows of torch in the memory of the
-    host, a Triton kernel to any rows on a CUDA device.
-
-    They have no derivatives.  The choice depends on the number of entries, so the last bits of a sum may
-    depend on the size of a batch.
-
-    Args:
-        rows: [..., V], the entries of a row side by side in memory.
-        per_row: numbers that go with them, or ``None``.
-        num_entries: how many are read of each; by default all of the first.
-        on_device: whether there is a kernel for a device too.
-    """
-    first = rows[0]
-    if not is_torch_array(first) or _compiling():
-        return False
-    if on_host(first):
-        many = (first.numel() if num_entries is None else num_entries) >= WORTH_A_LOOP
-        if first.shape[-1] < 2 * BLOCK or not many:
-            return False
-    elif not (on_device and _kernels_work_on(first.device, first.dtype)):
-        return False
-    return are_plain(rows, [*rows, *(array for array in per_row if array is not None)])
-
-
-def _mass_kernel_fits(rows: Array, other: Array, scale: Array) -> bool:
-    fits = rows.shape == other.shape and scale.shape == rows.shape[:-1]
-    return fits and use_row_kernel((rows, other), (scale,))
-
-
-def _row_kernels() -> ModuleType:
-    from spectheory.foundation.kernels import row_kernels
-
-    return row_kernels
-
-
-BLOCK = 256
-"""How many entries of a long row are summed to one number first."""
-
-
 def block_sums(rows: Array, dtype: Any = None) -> Array:
     """Sums of ``BLOCK`` neighbouring entries of each row, the last of them maybe of fewer.
 
@@ -378,11 +185,11 @@ def block_sums(rows: Array, dtype: Any = None) -> Array:
         dtype: of the sums.
 
     Returns:
-        [..., V / BLOCK, rounded up].
+        [..., V / choice.BLOCK, rounded up].
     """
     xp = namespace(rows)
-    blocks, rest = rows.shape[-1] // BLOCK, rows.shape[-1] % BLOCK
-    whole = rows[..., : blocks * BLOCK].reshape((*rows.shape[:-1], blocks, BLOCK))
+    blocks, rest = rows.shape[-1] // choice.BLOCK, rows.shape[-1] % choice.BLOCK
+    whole = rows[..., : blocks * choice.BLOCK].reshape((*rows.shape[:-1], blocks, choice.BLOCK))
     sums = xp.sum(whole, axis=-1, dtype=dtype)
     if not rest:
         return sums
@@ -391,7 +198,7 @@ def block_sums(rows: Array, dtype: Any = None) -> Array:
 
 def _row_sums(rows: Array) -> Array:
     """Row sums on torch; compiled code sums blocks first, because one long chain costs more."""
-    if _compiling() and rows.shape[-1] >= BLOCK:
+    if choice.compiling() and rows.shape[-1] >= choice.BLOCK:
         rows = block_sums(rows)
     return rows.sum(-1)
 
@@ -409,7 +216,7 @@ def divide_or_zero(numerator: Array, denominator: Array) -> Array:
             else np.broadcast(numerator, denominator).shape
         )
         room = np.zeros(shape, np.result_type(numerator, denominator))
-        if _QUIET.get():
+        if choice.is_quiet():
             return np.divide(numerator, denominator, out=room, where=denominator != 0)
         with np.errstate(over="ignore", invalid="ignore"):
             return np.divide(numerator, denominator, out=room, where=denominator != 0)
@@ -423,16 +230,6 @@ def divide_or_zero(numerator: Array, denominator: Array) -> Array:
         denominator = np.where(empty, _zero(denominator) + 1, denominator)
     with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
         return zero_where(empty, numerator / denominator)
-
-
-def missing_share(part: Array, whole: Array) -> Array:
-    """max(1 - part / whole, 0), and a number in [0, 1] where the whole is 0.
-
-    On torch two kernels: one divides and subtracts, the other turns 0/0 into 0.
-    """
-    if is_torch_array(whole):
-        return whole.new_ones(()).addcdiv(part, whole, value=-1).fmax(whole.new_zeros(()))
-    return positive_part(1 - divide_or_zero(part, whole))
 
 
 def normalise(rows: Array) -> Array:
@@ -516,23 +313,10 @@ def first_true(condition: Array) -> Array:
     return np.argmax(condition, axis=-1)
 
 
-def where_true(condition: Array, most: int) -> tuple[Array, ...]:
-    """An index of the entries that are true, of which the last axis has at most ``most`` in a row.
-
-    On an accelerator, so that nothing waits for it, the index has ``most`` entries of every row: the true
-    ones first, and others behind them.
-    """
-    xp = namespace(condition)
-    if on_host(condition):
-        return tuple(xp.nonzero(condition))
-    chosen = sort(xp.astype(~condition, xp.int8))[1][..., :most]
-    return _several(chosen)
-
-
 def take_along(array: Array, order: Array) -> Array:
     """array[..., order]: M entries of the last axis.  [..., N], [..., M] -> [..., M]"""
-    if numbers_beside(array, order):
-        return _row_kernels().entries(array[..., None, :].expand(*order.shape, array.shape[-1]), order)
+    if choice.numbers_beside(array, order):
+        return choice.row_kernels().entries(array[..., None, :].expand(*order.shape, array.shape[-1]), order)
     if is_torch_array(array):
         return array.gather(-1, order)  # the array API's function copies the order to read negative entries
     if array.shape[:-1] != order.shape[:-1]:
@@ -544,21 +328,6 @@ def take_along(array: Array, order: Array) -> Array:
 def _leading_indices(shape: tuple[int, ...]) -> list[np.ndarray]:
     """The index of ``np.take_along_axis`` but for its last axis; to make it takes longer than to use it."""
     return list(np.ogrid[tuple(slice(size) for size in shape)][:-1])
-
-
-def sums_by_number(values: Array, numbers: Array, count: int) -> Array:
-    """The sums of the float values with each of the numbers 0..count-1.  [..., N], [..., N] -> [..., count]
-
-    In a fixed order on every device: on CUDA scattered sums come as they come, indexed sums do not.
-    """
-    shape = (*values.shape[:-1], count)
-    if is_torch_array(values) and on_host(values):
-        return values.new_zeros(shape).scatter_add_(-1, numbers, values)
-    if is_torch_array(values):
-        rows = batch_indices(numbers)[:-1]
-        return values.new_zeros(shape).index_put_((*rows, numbers), values, accumulate=True)
-    first = np.arange(0, math.prod(shape), count).reshape((*shape[:-1], 1))
-    return np.bincount((first + numbers).ravel(), values.ravel(), math.prod(shape)).reshape(shape)
 
 
 def running_minimum(array: Array) -> Array:
@@ -579,8 +348,8 @@ def put_along(values: Array, order: Array) -> Array:
 
 def sort(keys: Array) -> tuple[Array, Array]:
     """(the sorted keys, their former places), stable.  [..., N]"""
-    if use_row_kernel((keys,), num_entries=math.prod(keys.shape) / SORT_WORTH_A_LOOP, on_device=False):
-        return _row_kernels().sort(keys)
+    if choice.sorts_by_loop(keys):
+        return choice.row_kernels().sort(keys)
     if is_torch_array(keys):
         return keys.sort(dim=-1, stable=True)
     order = np.argsort(keys, axis=-1, stable=True)
@@ -589,34 +358,14 @@ def sort(keys: Array) -> tuple[Array, Array]:
 
 def take_token(rows: Array, tokens: Array) -> Array:
     """rows[..., tokens]: one entry of the last axis per batch element.  [..., V], [...] -> [...]"""
-    if numbers_beside(rows, tokens):
-        return _row_kernels().entries(rows, tokens)
+    if choice.numbers_beside(rows, tokens):
+        return choice.row_kernels().entries(rows, tokens)
     return take_along(rows, tokens[..., None])[..., 0]
 
 
 def take_row(rows: Array, index: Array) -> Array:
     """rows[..., index, :]: one row per batch element.  [..., N, V], [...] -> [..., V]"""
     return rows[(*batch_indices(index), index)]
-
-
-def is_one_number(index: Array) -> bool:
-    """Whether it is one number, and the host can look at it."""
-    return math.prod(index.shape) == 1 and on_host(index)
-
-
-def take_block(rows: Array, number: Array) -> Array:
-    """The entries that a number of ``block_sums`` is the sum of, and zeros beyond the end of the row.
-
-    [..., V], [...] -> [..., BLOCK]; of one row nothing is copied, and nothing stands beyond its end.
-    """
-    if is_one_number(number):
-        start = number.item() * BLOCK
-        return rows[..., start : start + BLOCK]
-    xp, size = namespace(rows), rows.shape[-1]
-    entries = number[..., None] * BLOCK + xp.arange(BLOCK, device=rows.device)
-    if size % BLOCK == 0:
-        return take_along(rows, entries)
-    return zero_where(entries >= size, take_along(rows, xp.clip(entries, None, size - 1)))
 
 
 def batch_indices(index: Array) -> list[Array]:

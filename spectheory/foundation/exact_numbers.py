@@ -5,7 +5,10 @@ from fractions import Fraction
 from typing import Any
 
 import numpy as np
+from array_api_compat import array_namespace
 from flint import fmpq
+
+from spectheory.foundation.formal_number import FormalNumber
 
 Number = Fraction | float
 """One number of a result: a Fraction for exact pairs, a float for others."""
@@ -117,3 +120,21 @@ def balanced_sum(array: np.ndarray) -> Any:
         pairs = terms[: len(terms) // 2 * 2]
         terms = np.concatenate([pairs[0::2] + pairs[1::2], terms[len(pairs) :]])
     return terms[0]
+
+
+_NUMBERS = frozenset({Fraction, fmpq, int, float, *np.sctypeDict.values()} - {np.bool_})
+
+
+def holds_formal_numbers(array: Any) -> bool:
+    """Whether an entry stands for its values on many pairs at once, as in a proof."""
+    return is_exact(array) and any(issubclass(kind, FormalNumber) for kind in set(map(type, array.flat)))
+
+
+def holds_numbers(array: Any) -> bool:
+    """Whether the entries are real numbers, not truth values: floats, integers, or objects that are all
+    rationals or floats.  A subclass of these may compute as it likes, and is not one of them."""
+    if is_exact(array):
+        kinds = set(map(type, array.flat))
+        return all(kind in _NUMBERS or issubclass(kind, FormalNumber) for kind in kinds)
+    xp = array_namespace(array)
+    return bool(xp.isdtype(array.dtype, ("real floating", "integral")))

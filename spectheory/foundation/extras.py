@@ -2,7 +2,9 @@
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from importlib import import_module
 from importlib.util import find_spec
+from types import MappingProxyType
 from typing import Any
 
 import lazy_loader
@@ -61,12 +63,22 @@ def has_extra(extra: str) -> bool:
         return False
 
 
-def attach_room(name: str, file: str) -> tuple[Callable[[str], Any], Callable[[], list[str]], list[str]]:
-    """``lazy_loader.attach_stub`` for a room that needs optional libraries."""
-    find, names, public = lazy_loader.attach_stub(name, file)
+def attach_room(
+    name: str, file: str, elsewhere: Mapping[str, str] = MappingProxyType({})
+) -> tuple[Callable[[str], Any], Callable[[], list[str]], list[str]]:
+    """``lazy_loader.attach_stub`` for a room that needs optional libraries.
+
+    Args:
+        name, file: of the room.
+        elsewhere: its names that are defined in another room, each with its module.
+    """
+    find, _, own = lazy_loader.attach_stub(name, file)
+    public = sorted([*own, *elsewhere])
 
     def found(wanted: str) -> Any:
         with installed():
+            if wanted in elsewhere:
+                return getattr(import_module(elsewhere[wanted]), wanted)
             return find(wanted)
 
-    return found, names, public
+    return found, public.copy, public

@@ -26,7 +26,6 @@ class Scope:
         shapes: (V, L, K) of every pair and draft process that was asked about, without repetition.
         processes: how the paths of one call were drafted; of a tree its name, a colon and its shape.
         refused: what was refused or left out; the text up to a colon is a short name of it.
-        assumed: what was taken at its word.
     """
 
     arithmetic: str
@@ -34,7 +33,6 @@ class Scope:
     shapes: tuple[tuple[int, int, int], ...]
     processes: tuple[str, ...]
     refused: tuple[str, ...] = ()
-    assumed: tuple[str, ...] = ()
 
     def shapes_text(self) -> str:
         """The shapes, ranges of V and L with the same numbers of paths together.
@@ -79,11 +77,10 @@ class Scope:
         )
 
     def in_words(self) -> str:
-        """The shapes, and what was refused, left out or taken at its word."""
+        """The shapes, and what was refused or left out."""
         names = dict.fromkeys(text.partition(":")[0] for text in self.refused)
         refused = f"; refused or left out: {', '.join(names)}" if names else ""
-        assumed = f"; taken at its word: {', '.join(self.assumed)}" if self.assumed else ""
-        return f"(V, L, K) = {self.shapes_text()}{refused}{assumed}"
+        return f"(V, L, K) = {self.shapes_text()}{refused}"
 
     def shown(self) -> dict[str, Any]:
         """The fields of a table."""

@@ -6,4 +6,7 @@ the package needs torch or transformers to be installed (``pip install ".[models
 
 from spectheory.foundation.extras import attach_room
 
-__getattr__, __dir__, __all__ = attach_room(__name__, __file__)
+# The hook for transformers runs the decoding loop, and decoding imports models: it is found on first use.
+ABOVE = {"custom_generate": "spectheory.decoding.huggingface"}
+
+__getattr__, __dir__, __all__ = attach_room(__name__, __file__, elsewhere=ABOVE)

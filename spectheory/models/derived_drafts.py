@@ -5,21 +5,18 @@ model that it is made of.  p(· | x) is the law of that model after a text x of 
 
 - ``first_layers``: the final norm and the output layer on what the first layers give.
 - ``last_tokens``: p(· | the last w tokens of x), which are read as a text of w tokens.
-- ``few_tokens``: p(· | x) conditioned on a set of tokens, as with an output layer on a reduced vocabulary.
-- ``prompt_lookup``: all mass on the token that followed the last tokens of x where they stood before.
-- ``prompt_ngrams``: all tokens that followed them, by how often they did.
+- ``prompt_lookup``: all mass on the token that followed the last tokens of x where they stood before, or all
+  tokens that followed them, by how often they did.
 """
 
 from __future__ import annotations
 
 import copy
-from collections.abc import Sequence
 from typing import Any
 
 import torch
 from torch import Tensor
 
-from spectheory.foundation.documents import json_sha256
 from spectheory.foundation.errors import InvalidInputError
 from spectheory.foundation.extras import installed
 from spectheory.foundation.validation import check_count
@@ -45,6 +42,7 @@ def first_layers(model: Any, count: int) -> Any:
     total = model.config.get_text_config().num_hidden_layers
     found = shared_copy(model)
     keep_layers(found.config, count)
+    found.config.derived = [f"{count}-layers"]
     lists = [part for part in found.base_model.children() if isinstance(part, torch.nn.ModuleList)]
     lists = [part for part in lists if len(part) == total]
     if len(lists) != 1:
@@ -76,34 +74,8 @@ def last_tokens(model: Any, width: int) -> Any:
     return _LastTokens(model, check_count("width", width))
 
 
-def few_tokens(model: Any, token_ids: int | Sequence[int]) -> Any:
-    """The model on a reduced vocabulary, as EAGLE-3 and FR-Spec draft.
-
-    Args:
-        model: a causal language model of transformers.
-        token_ids: the tokens that are kept, or how many of the first ids.  The ids of a byte-pair encoding
-            are in the order of its merges, so that the first ones are common.
-
-    Raises:
-        InvalidInputError: no tokens are kept, or an id is unknown or twice there.
-
-    Example:
-        >>> from transformers import LlamaConfig, LlamaForCausalLM
-        >>> sizes = {"vocab_size": 8, "hidden_size": 8, "intermediate_size": 8, "num_attention_heads": 2}
-        >>> model = LlamaForCausalLM(LlamaConfig(**sizes, num_hidden_layers=2)).eval()
-        >>> few_tokens(model, [3, 5])(torch.tensor([[1, 2]])).logits[0, -1].isfinite().nonzero()[:, 0]
-        tensor([3, 5])
-    """
-    found, size = shared_copy(model), model.config.get_text_config().vocab_size
-    kept = torch.zeros(size, dtype=torch.bool, device=model.device)
-    kept[list(_ids(token_ids, size))] = True
-    found.register_forward_hook(_KeepTokens(kept))
-    found.config = tokens_config(model.config, token_ids)
-    return found
-
-
-def prompt_lookup(model: Any, longest: int) -> Any:
-    """Prompt look-up: the draft repeats what followed the last tokens of the text, deterministically.
+def prompt_lookup(model: Any, longest: int, every_place: bool = False) -> Any:
+    """Prompt look-up: the draft repeats what followed the last tokens of the text.
 
     The last n tokens of the text are searched for in the text before, for n = ``longest`` .. 1.  Of the first
     n that is found the latest place counts, and the token behind it has probability 1.  Where not even the
@@ -112,6 +84,8 @@ def prompt_lookup(model: Any, longest: int) -> Any:
     Args:
         model: gives vocabulary, device and number type; it is never called.
         longest: the most tokens that are compared.
+        every_place: all places of that n count.  A token has a probability in proportion to the number of
+            places that it stands behind, so that a ``ConfidenceTree`` of this draft is a list of n-grams.
 
     Raises:
         InvalidInputError: ``longest`` is not a whole number of at least 1.
@@ -123,49 +97,13 @@ def prompt_lookup(model: Any, longest: int) -> Any:
         >>> prompt_lookup(model, 2)(torch.tensor([[6, 1, 4, 2, 1, 6, 1]])).logits[0, -1].argmax()
         tensor(4)
     """
-    return _PromptLookup(model, check_count("longest", longest))
-
-
-def prompt_ngrams(model: Any, longest: int) -> Any:
-    """Prompt look-up of several continuations: every token that followed the last tokens of the text before.
-
-    The comparison is that of ``prompt_lookup``.  All places of the first n that is found count: a token has a
-    probability in proportion to the number of places that it stands behind.  A ``ConfidenceTree`` of this
-    draft is a list of n-grams.
-
-    Args:
-        model, longest: as in ``prompt_lookup``.
-
-    Raises:
-        InvalidInputError: as in ``prompt_lookup``.
-
-    Example:
-        >>> from transformers import LlamaConfig, LlamaForCausalLM
-        >>> sizes = {"vocab_size": 8, "hidden_size": 8, "intermediate_size": 8, "num_attention_heads": 2}
-        >>> model = LlamaForCausalLM(LlamaConfig(**sizes, num_hidden_layers=2)).eval()
-        >>> prompt_ngrams(model, 2)(torch.tensor([[6, 1, 4, 6, 1, 5, 6, 1]])).logits[0, -1].softmax(-1)
-        tensor([0.0000, 0.0000, 0.0000, 0.0000, 0.5000, 0.5000, 0.0000, 0.0000])
-    """
-    return _PromptLookup(model, check_count("longest", longest), every_place=True)
-
-
-def layers_config(config: Any, count: int) -> Any:
-    """The configuration of ``first_layers``."""
-    found = copy.deepcopy(config)
-    keep_layers(found, count)
-    return found
-
-
-def tokens_config(config: Any, token_ids: int | Sequence[int]) -> Any:
-    """The configuration of ``few_tokens``."""
-    ids = _ids(token_ids, config.get_text_config().vocab_size)
-    return derived_config(config, f"vocab-{len(ids)} {json_sha256(list(ids))}")
+    return _PromptLookup(model, check_count("longest", longest), every_place)
 
 
 def derived_config(config: Any, part: str) -> Any:
     """The configuration with the name of a draft that is made of its model, for the identity of runs."""
     found = copy.deepcopy(config)
-    found.derived = [*getattr(config, "derived", []), part]
+    found.derived = [part]
     return found
 
 
@@ -178,40 +116,12 @@ def keep_layers(config: Any, count: int) -> None:
     text.num_hidden_layers = count
     if getattr(text, "layer_types", None) is not None:
         text.layer_types = text.layer_types[:count]
-    config.derived = [*getattr(config, "derived", []), f"{count}-layers"]
 
 
 def shared_copy(model: Any) -> Any:
     """A copy of a model with the same weights in memory, whose parts can be left out or hooked."""
     tensors = (*model.parameters(), *model.buffers())
     return copy.deepcopy(model, {id(tensor): tensor for tensor in tensors})
-
-
-def _ids(token_ids: int | Sequence[int], vocab_size: int) -> Sequence[int]:
-    ids = (
-        range(min(token_ids, vocab_size + 1))
-        if isinstance(token_ids, int)
-        else [int(token) for token in token_ids]
-    )
-    if not ids or len(set(ids)) < len(ids) or not (min(ids) >= 0 and max(ids) < vocab_size):
-        raise InvalidInputError(
-            f"a draft on few tokens needs different ids in 0..{vocab_size - 1}, at least one; "
-            f"got {token_ids if isinstance(token_ids, int) else f'{len(ids)} ids'}"
-        )
-    return ids
-
-
-class _KeepTokens:
-    """A hook on a model's call: the logits of all other tokens are -infinity."""
-
-    def __init__(self, kept: Tensor) -> None:
-        self._kept = kept
-
-    def __call__(self, model: Any, arguments: Any, output: Any) -> Any:
-        # A padded output layer has more entries than the configuration says.
-        padded = torch.nn.functional.pad(self._kept, (0, output.logits.shape[-1] - len(self._kept)))
-        output.logits = output.logits.masked_fill(~padded, -torch.inf)
-        return output
 
 
 class _Rereading(torch.nn.Module):
@@ -261,7 +171,7 @@ class _LastTokens(_Rereading):
 
 
 class _PromptLookup(_Rereading):
-    def __init__(self, model: Any, longest: int, every_place: bool = False) -> None:
+    def __init__(self, model: Any, longest: int, every_place: bool) -> None:
         super().__init__(model, f"{'ngram' if every_place else 'lookup'}-{longest}")
         like = next(model.parameters())
         self.place = torch.nn.Parameter(torch.zeros(1, dtype=like.dtype, device=like.device), False)

@@ -11,7 +11,7 @@ and the drafted ones behind it, over those of the draw before, so that one prefi
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from math import prod
 
 import numpy as np
@@ -25,24 +25,18 @@ from spectheory.models.growing_texts import Texts
 from spectheory.models.language_model import LanguageModelPair, encode_prompts
 from spectheory.models.prompts import Prompt
 from spectheory.models.reading import CachedReading, Reading, ReadingPerPath, RecomputedReading
-from spectheory.models.restriction import Restriction, restrict_rows
+from spectheory.models.restricting import Restriction, restrict_rows
 from spectheory.models.sampling import (
     PLAIN_SAMPLING,
     LogitsCheck,
     SamplingOptions,
-    most_likely,
     refuse_logits,
     scaled_logits,
 )
 from spectheory.pairs.contexts import first_path_with_prefix
-from spectheory.pairs.drafts import (
-    ConfidenceTree,
-    DistinctTree,
-    DraftProcess,
-    HubTree,
-    PerPath,
-    RankedTree,
-)
+from spectheory.pairs.drafts import ConfidenceTree, DraftProcess, HubTree, PerPath
+from spectheory.pairs.drafts.deterministic import RankedTree
+from spectheory.pairs.drafts.without_replacement import DistinctTree
 from spectheory.verification.outcome import sample_rows
 
 ScoreProcessors = Callable[[Texts, Tensor, Tensor], Tensor]
@@ -143,7 +137,7 @@ def prefill(pair: LanguageModelPair, prompts: Sequence[Prompt]) -> PrefilledProm
 def prefill_texts(pair: LanguageModelPair, texts: Texts) -> PrefilledPrompts:
     """Read texts that are on the models' device already."""
     readings: list[Reading] = [
-        (CachedReading if cached else RecomputedReading).of(model, texts)
+        (CachedReading if cached else RecomputedReading)(model, texts)
         for cached, model in zip(pair.cached, (pair.target_model, *pair.drafts), strict=True)
     ]
     target, *drafts = readings
@@ -186,7 +180,7 @@ def draft_and_score(
     pair = prefilled.pair
     process = pair.draft_process(drafts)
     draft_length = check_draft_length("draft_length", draft_length)
-    draws = process.draws(draft_length)
+    process.draws(draft_length)  # refuses a tree of another length
     pair.check_length(prefilled.texts.width, draft_length)
     if restriction is not None:
         restriction.check(pair.vocab_size, prefilled.num_prompts)
@@ -195,73 +189,103 @@ def draft_and_score(
                 "several draft models name several sets of most likely tokens at one context; restrict to "
                 "fixed tokens"
             )
-    check = LogitsCheck()
+    rows = _Rows(prefilled, options, restriction, processors)
+    if isinstance(process, RankedTree | ConfidenceTree):
+        process.check_size(rows.width, draft_length)
     if isinstance(process, ConfidenceTree):
-        process.check_size(restriction.num_tokens if restriction else pair.vocab_size, draft_length)
-        paths, token_ids, draft_rows, candidates = _confidence_tree(
-            prefilled, process, draft_length, options, restriction, processors, check
-        )
+        drafted = _confidence_tree(rows, process, draft_length)
     else:
-        paths, token_ids, draft_rows, candidates = _draft(
-            prefilled, process, draws, generator, options, restriction, processors, check
-        )
+        drafted = _draft(rows, process, draft_length, generator)
     lap("draft")
-    target_rows = _score(prefilled, paths, token_ids, candidates, options, processors, check)
+    paths, token_ids, draft_rows, candidates = drafted
+    target_rows = _score(rows, paths, token_ids, candidates)
     lap("target")
-    failed = check.failed(target_rows)
+    failed = rows.check.failed(target_rows)
     if wait:
         refuse_logits(bool(failed))
     return DraftedBatch(paths, target_rows, draft_rows, token_ids, candidates, None if wait else failed)
 
 
-def most_likely_at_prompts(prefilled: PrefilledPrompts, num_tokens: int) -> Restriction:
-    """The fixed restriction of each prompt: the m most likely tokens of the target after it."""
-    Restriction.per_context(num_tokens).check(prefilled.pair.vocab_size, prefilled.num_prompts)
-    paths = prefilled.texts.token_ids.new_zeros((prefilled.num_prompts, 1, 0))
-    logits = prefilled.pair.logits(prefilled.target.follow(prefilled.texts, paths, first=0))
-    return Restriction.fixed(*most_likely(logits[:, 0, 0], num_tokens).tolist())
+@dataclass(frozen=True, eq=False)
+class _Rows:
+    """From scores of either model to its rows: processors, then sampling options, on all tokens or on few.
+
+    Attributes:
+        check: whether all logits so far had a finite maximum.
+    """
+
+    prefilled: PrefilledPrompts
+    options: SamplingOptions
+    restriction: Restriction | None
+    processors: ScoreProcessors | None
+    check: LogitsCheck = field(default_factory=LogitsCheck)
+
+    @property
+    def width(self) -> int:
+        """N, how many tokens a row has."""
+        return self.prefilled.pair.vocab_size if self.restriction is None else self.restriction.num_tokens
+
+    def logits(self, scores: Tensor, token_ids: Tensor) -> Tensor:
+        """What a model says behind the longest n prefixes of paths, as logits.
+
+        Args:
+            scores: [B, K, n, vocabulary of the model].
+            token_ids: [B, K, d].
+
+        Returns:
+            [B, K, n, V].
+        """
+        logits = self.prefilled.pair.logits(scores)
+        if self.processors is None:
+            return logits
+        levels = enumerate(logits.unbind(2), start=1 + token_ids.shape[2] - logits.shape[2])
+        texts = self.prefilled.texts
+        return torch.stack([self.processors(texts, token_ids[:, :, :i], level) for i, level in levels], dim=2)
+
+    def candidates(self, logits: Tensor) -> Tensor | None:
+        """The tokens that are left behind each context, [B, ..., m]; None for all."""
+        return None if self.restriction is None else self.restriction.candidates(logits)
+
+    def of(self, logits: Tensor, allowed: Tensor | None, side: str) -> Tensor:
+        """Probabilities of all tokens, or of the allowed ones alone.  [..., V] -> [..., N]"""
+        scaled = scaled_logits(logits, self.options, dtype=self.prefilled.pair.probs_dtype, check=self.check)
+        return torch.softmax(scaled, dim=-1) if allowed is None else restrict_rows(scaled, allowed, side)
 
 
-def _draft(
-    prefilled: PrefilledPrompts,
-    process: DraftProcess,
-    draws: np.ndarray,
-    generator: torch.Generator,
-    options: SamplingOptions,
-    restriction: Restriction | None,
-    processors: ScoreProcessors | None,
-    check: LogitsCheck,
-) -> tuple[Tensor, Tensor, Tensor, Tensor | None]:
-    pair, B, (K, draft_length) = prefilled.pair, prefilled.num_prompts, draws.shape
-    paths = token_ids = torch.zeros((B, K, 0), dtype=torch.int64, device=pair.device)
-    draft_rows, candidates, ranks = [], [], None
+Drafted = tuple[Tensor, Tensor, Tensor, Tensor | None]
+"""Paths, token ids, draft rows and candidates of a ``DraftedBatch``."""
+
+
+def _draft(rows: _Rows, process: DraftProcess, draft_length: int, generator: torch.Generator) -> Drafted:
+    """K paths drawn token by token, each from the row that is reported."""
+    prefilled, draws, ranks = rows.prefilled, process.draws(draft_length), None
+    B, device = prefilled.num_prompts, prefilled.pair.device
+    paths = token_ids = torch.zeros((B, len(draws), 0), dtype=torch.int64, device=device)
+    draft_rows, candidates = [], []
     if isinstance(process, RankedTree):
-        of_rows = pair.vocab_size if restriction is None else restriction.num_tokens
-        process.check_size(of_rows, draft_length)
-        ranks = torch.as_tensor(process.ranks(draft_length), device=pair.device)
+        ranks = torch.as_tensor(process.ranks(draft_length), device=device)
     # Per context the draft also names the tokens at depth L, where it does not draft.
-    extra = 1 if restriction is not None and restriction.is_per_context else 0
+    extra = 1 if rows.restriction is not None and rows.restriction.is_per_context else 0
     for depth in range(draft_length + extra):
-        logits = pair.logits(prefilled.draft.follow(prefilled.texts, token_ids, first=depth))[:, :, 0]
-        if processors is not None:
-            logits = processors(prefilled.texts, token_ids, logits)
-        allowed = None
-        if restriction is not None:
-            allowed = _share(restriction.candidates(logits), paths)
+        scores = prefilled.draft.follow(prefilled.texts, token_ids, first=depth)
+        logits = rows.logits(scores, token_ids)[:, :, 0]
+        allowed = rows.candidates(logits)
+        if allowed is not None:
+            allowed = _share(allowed, paths)
             candidates.append(allowed)
         if depth == draft_length:
             break
-        rows = _rows(pair, logits, allowed, options, check, "draft")
+        row = rows.of(logits, allowed, "draft")
         if not isinstance(process, PerPath):
-            rows = _share(rows, paths)  # before sampling: a token is drawn from the row that is reported
+            row = _share(row, paths)  # before sampling: a token is drawn from the row that is reported
         if ranks is not None:
-            numbers = rows.topk(int(ranks.max()) + 1).indices.gather(
+            numbers = row.topk(int(ranks.max()) + 1).indices.gather(
                 -1, ranks[:, depth].clamp(min=0).expand(B, -1)[..., None]
             )[..., 0]
-            rows = _point_masses(rows, numbers)
+            row = _point_masses(row, numbers)
         else:
-            numbers = _draw(rows, process, draws[:, depth], paths, generator)
-        draft_rows.append(rows)
+            numbers = _draw(row, process, draws[:, depth], paths, generator)
+        draft_rows.append(row)
         paths = torch.cat([paths, numbers[..., None]], dim=-1)
         if allowed is None:
             token_ids = paths
@@ -269,44 +293,22 @@ def _draft(
             token_ids = torch.cat([token_ids, allowed.gather(-1, numbers[..., None])], dim=-1)
     if ranks is not None:
         paths = torch.where(ranks >= 0, paths, -1)
-    if restriction is None:
+    if not candidates:
         return paths, token_ids, torch.stack(draft_rows, dim=2), None
     if not extra:
         candidates.append(candidates[-1])  # a fixed set is the same at depth L
     return paths, token_ids, torch.stack(draft_rows, dim=2), torch.stack(candidates, dim=2)
 
 
-def _score(
-    prefilled: PrefilledPrompts,
-    paths: Tensor,
-    token_ids: Tensor,
-    candidates: Tensor | None,
-    options: SamplingOptions,
-    processors: ScoreProcessors | None,
-    check: LogitsCheck,
-) -> Tensor:
+def _score(rows: _Rows, paths: Tensor, token_ids: Tensor, candidates: Tensor | None) -> Tensor:
     """The target's rows at all L+1 positions of all paths, from one forward call.  [B, K, L+1, N]"""
-    pair = prefilled.pair
-    logits = _at_prefixes(prefilled, prefilled.target, token_ids, processors)
+    prefilled = rows.prefilled
+    logits = rows.logits(prefilled.target.follow(prefilled.texts, token_ids, first=0), token_ids)
     if candidates is None:
-        rows = _rows(pair, logits, None, options, check, "target")
-    else:  # one depth at a time, so that few full rows are alive
-        pieces = zip(logits.unbind(2), candidates.unbind(2), strict=True)
-        rows = torch.stack([_rows(pair, *piece, options, check, "target") for piece in pieces], dim=2)
-    return _share(rows, paths)
-
-
-def _at_prefixes(
-    prefilled: PrefilledPrompts, reading: Reading, token_ids: Tensor, processors: ScoreProcessors | None
-) -> Tensor:
-    """The logits of a model behind all prefixes of the paths, [B, K, L+1, V]."""
-    logits = prefilled.pair.logits(reading.follow(prefilled.texts, token_ids, first=0))
-    if processors is None:
-        return logits
-    levels = enumerate(logits.unbind(2))
-    return torch.stack(
-        [processors(prefilled.texts, token_ids[:, :, :i], level) for i, level in levels], dim=2
-    )
+        return _share(rows.of(logits, None, "target"), paths)
+    # One depth at a time, so that few full rows are alive.
+    levels = zip(logits.unbind(2), candidates.unbind(2), strict=True)
+    return _share(torch.stack([rows.of(*level, "target") for level in levels], dim=2), paths)
 
 
 def _draw(
@@ -357,27 +359,19 @@ def _point_masses(rows: Tensor, tokens: Tensor) -> Tensor:
     return torch.zeros_like(rows).scatter(-1, tokens.clamp(min=0)[..., None], mass[..., None])
 
 
-def _confidence_tree(
-    prefilled: PrefilledPrompts,
-    process: ConfidenceTree,
-    draft_length: int,
-    options: SamplingOptions,
-    restriction: Restriction | None,
-    processors: ScoreProcessors | None,
-    check: LogitsCheck,
-) -> tuple[Tensor, Tensor, Tensor, Tensor | None]:
+def _confidence_tree(rows: _Rows, process: ConfidenceTree, draft_length: int) -> Drafted:
     """The paths to the likeliest nodes, [B, K, L], -1 behind their ends; the rows are point masses."""
-    pair = prefilled.pair
-    paths = likeliest_nodes(prefilled, process, draft_length, options, restriction, processors, check)
-    token_ids, candidates, size = paths.clamp(min=0), None, pair.vocab_size
-    if restriction is not None:
-        candidates = restriction.candidates(_at_prefixes(prefilled, prefilled.draft, token_ids, processors))
-        candidates, size = _share(candidates, paths), restriction.num_tokens
+    prefilled, pair = rows.prefilled, rows.prefilled.pair
+    paths = likeliest_nodes(prefilled, process, draft_length, rows=rows)
+    token_ids, candidates = paths.clamp(min=0), None
+    if rows.restriction is not None:
+        scores = prefilled.draft.follow(prefilled.texts, token_ids, first=0)
+        candidates = _share(rows.restriction.candidates(rows.logits(scores, token_ids)), paths)
         places = (candidates[:, :, :draft_length] == token_ids[..., None]).to(torch.int64).argmax(dim=-1)
         paths = torch.where(paths < 0, paths, places)
     prefilled.draft.forget_drafts()
     like = torch.zeros((), dtype=pair.probs_dtype, device=pair.device)
-    return paths, token_ids, _point_masses(like.expand(*paths.shape, size), paths), candidates
+    return paths, token_ids, _point_masses(like.expand(*paths.shape, rows.width), paths), candidates
 
 
 @torch.no_grad()
@@ -386,9 +380,8 @@ def likeliest_nodes(
     process: ConfidenceTree,
     draft_length: int,
     options: SamplingOptions = PLAIN_SAMPLING,
-    restriction: Restriction | None = None,
-    processors: ScoreProcessors | None = None,
-    check: LogitsCheck | None = None,
+    *,
+    rows: _Rows | None = None,
 ) -> Tensor:
     """The nodes of a tree of the draft model by their confidence, as paths; no row of the target is needed.
 
@@ -396,20 +389,23 @@ def likeliest_nodes(
     order, so that of equally likely nodes a parent comes before its children.  So the first n' < n nodes are
     those of a smaller tree with the same beam.
 
+    Args:
+        prefilled, draft_length, options: as in ``draft_and_score``.
+        rows: of a draw that has them; None: those of all tokens with the options.
+
     Returns:
         [B, n, L] token ids, -1 behind the end of a path.
     """
-    pair, texts, check = prefilled.pair, prefilled.texts, check or LogitsCheck()
+    pair, rows = prefilled.pair, rows or _Rows(prefilled, options, None, None)
     expanded = torch.zeros((prefilled.num_prompts, 1, 0), dtype=torch.int64, device=pair.device)
     log_probs = torch.zeros((prefilled.num_prompts, 1), dtype=pair.probs_dtype, device=pair.device)
     nodes, confidences = [], []
     for depth in range(draft_length):
-        logits = pair.logits(prefilled.draft.follow(texts, expanded, first=0))[:, :, -1]
-        if processors is not None:
-            logits = processors(texts, expanded, logits)
-        allowed = None if restriction is None else restriction.candidates(logits)
-        rows = _rows(pair, logits, allowed, options, check, "draft")
-        probs, tokens = rows.topk(min(process.width, rows.shape[-1]))
+        scores = prefilled.draft.follow(prefilled.texts, expanded, first=0)[:, :, -1:]
+        logits = rows.logits(scores, expanded)[:, :, 0]
+        allowed = rows.candidates(logits)
+        row = rows.of(logits, allowed, "draft")
+        probs, tokens = row.topk(min(process.width, row.shape[-1]))
         if allowed is not None:
             tokens = allowed.gather(-1, tokens)
         log_probs = (log_probs[..., None] + probs.log()).flatten(1)
@@ -429,19 +425,6 @@ def likeliest_nodes(
 def _likeliest(log_probs: Tensor, number: int) -> Tensor:
     """The places of the largest numbers, in order; of equal ones the first.  [B, n] -> [B, number]"""
     return log_probs.sort(dim=1, descending=True, stable=True).indices[:, :number]
-
-
-def _rows(
-    pair: LanguageModelPair,
-    logits: Tensor,
-    allowed: Tensor | None,
-    options: SamplingOptions,
-    check: LogitsCheck,
-    side: str,
-) -> Tensor:
-    """Probabilities of all tokens, or of the allowed ones alone.  [..., V] -> [..., N]"""
-    scaled = scaled_logits(logits, options, dtype=pair.probs_dtype, check=check)
-    return torch.softmax(scaled, dim=-1) if allowed is None else restrict_rows(scaled, allowed, side)
 
 
 def _share(values: Tensor, paths: Tensor) -> Tensor:

@@ -53,6 +53,11 @@ class Texts:
         """Tokens per text, [B]."""
         return self.ends - self.starts
 
+    def first(self, count: int) -> Tensor:
+        """The first tokens of each text, [B, count]; behind a shorter text they mean nothing."""
+        columns = self.starts[:, None] + torch.arange(count, device=self.starts.device)
+        return self.token_ids.gather(1, columns.clamp(max=self.token_ids.shape[1] - 1))
+
     def last(self, count: int) -> Tensor:
         """The last tokens of each text, [B, count]; before a shorter text they mean nothing."""
         columns = self.ends[:, None] + torch.arange(-count, 0, device=self.ends.device)

@@ -57,8 +57,3 @@ def fetched_folder(name: str) -> Path:
             f"the model {name!r} is not fetched; with a network, run: spectheory models fetch {name}"
         )
     return folder
-
-
-def known_name(folder: Path) -> str | None:
-    """The name of the known model in a folder; None for any other folder."""
-    return next((name for name in KNOWN_MODELS if folder == model_folder(name)), None)

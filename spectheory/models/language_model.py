@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import math
-from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import torch
 
 from spectheory.foundation.documents import count_text
 from spectheory.foundation.errors import InvalidInputError
-from spectheory.foundation.validation import check_count, in_one_line
+from spectheory.foundation.validation import check_count, in_one_line, is_number
 from spectheory.models.device import resolve_device, resolve_dtype
 from spectheory.models.draft_names import DerivedDraft, find_draft
 from spectheory.models.loading import (
@@ -26,7 +25,10 @@ from spectheory.models.loading import (
 )
 from spectheory.models.probing import check_causal, reads_on_from_cache
 from spectheory.models.prompts import Prompt, check_text, naming
-from spectheory.pairs.drafts import ALL_PROCESSES, DraftProcess, PerPath, UserProcess, draft_process
+from spectheory.pairs.drafts import DraftProcess, PerPath
+from spectheory.pairs.drafts.iid import draft_process
+from spectheory.pairs.drafts.process import ALL_PROCESSES
+from spectheory.pairs.drafts.users import UserProcess
 
 MAX_NUM_DRAFTS = 10_000
 """The most paths drafted by language models; each has L + 1 rows of the vocabulary."""
@@ -59,24 +61,48 @@ def draft_process_of_models(drafts: int | DraftProcess, models: tuple[Any, ...])
     return found
 
 
-class _Texts(ABC):
+class _Texts:
     """The part of a pair that needs a tokenizer and configurations, but no weights."""
 
     tokenizer: Any
     vocab_size: int
     device: torch.device
     configs: Any
+    drafts: tuple[Any, ...]
     probs_dtype: torch.dtype
+    temperature: float
 
     @property
-    @abstractmethod
     def max_positions(self) -> int | None:
-        """The longest text both models take, in tokens; None when neither states a limit."""
+        """The longest text that all models take, in tokens; None when none states a limit."""
+        return longest_text(*self.configs)
 
-    @property
-    @abstractmethod
-    def drafts(self) -> tuple[Any, ...]:
-        """The draft models, or where they are: one for all paths, or one for each."""
+    def tempered(self, temperature: float) -> Self:
+        """The pair at a temperature T: each row is softmax(logits / T), of target and draft alike.
+
+        With p a row of this pair, the row of the result is p(t)^(1/T) / sum over s of p(s)^(1/T).  So
+        ``pair.tempered(2).tempered(3)`` has the rows of ``pair.tempered(6)``.  ``restrict``, ``decode`` and
+        ``simulate`` then take the tempered models for the models; a temperature in ``SamplingOptions``
+        comes on top.
+
+        Args:
+            temperature: T, above 0; greedy decoding, T = 0, is ``SamplingOptions(temperature=0)``.
+
+        Raises:
+            InvalidInputError: T is not a finite number above 0.
+
+        Example:
+            >>> pair = LanguageModelPair.load("bundled", "bundled", device="cpu").tempered(2)
+            >>> (pair.logits(torch.zeros(pair.vocab_size)) == 0).all(), pair.temperature
+            (tensor(True), 2.0)
+        """
+        if not is_number(temperature) or temperature <= 0:
+            raise InvalidInputError(
+                f"the temperature of a pair must be a number above 0, got {temperature!r}; greedy decoding "
+                "is SamplingOptions(temperature=0)"
+            )
+        changed: Any = replace(self, temperature=self.temperature * float(temperature))  # type: ignore[type-var]
+        return changed
 
     def __repr__(self) -> str:
         target, *drafts = (config.name_or_path or config.model_type for config in self.configs)
@@ -149,22 +175,21 @@ class UnloadedPair(_Texts):
     """Two causal language models of which tokenizer and configurations are read, and no weights.
 
     Attributes:
-        target, draft: where the models are; of several draft models the first.
-        configs: of target and draft, and of the other draft models.
-        device, weights_dtype, probs_dtype: where they will be, with weights and probabilities of which type.
-        vocab_size: V, the number of token ids all models score.
-        other_drafts: where the draft models of all paths but the first are, if they have their own.
+        target, drafts: where the models are; one draft for all paths, or one for each.
+        configs: of target and drafts.
+        tokenizer, device, vocab_size, probs_dtype, temperature: as in ``LanguageModelPair``.
+        weights_dtype: the number type that the weights will have.
     """
 
     target: ModelSource
-    draft: ModelSource | DerivedDraft
+    drafts: tuple[ModelSource | DerivedDraft, ...]
     configs: tuple[Any, ...]
     tokenizer: Any
     device: torch.device
     weights_dtype: str | torch.dtype
     probs_dtype: torch.dtype
     vocab_size: int
-    other_drafts: tuple[ModelSource | DerivedDraft, ...] = ()
+    temperature: float = 1.0
 
     @staticmethod
     def find(
@@ -183,24 +208,12 @@ class UnloadedPair(_Texts):
         where = resolve_device(device)
         weights = resolve_dtype(dtype, where)
         _check_probs_dtype(probs_dtype)
-        first, *others = _as_list(draft)
         found_target = find_model("target", target)
-        sources = found_target, find_draft(first, found_target)
-        others = [find_draft(other, found_target) for other in others]
-        configs = tuple(source.config() for source in (*sources, *others))
-        found = find_tokenizer(tokenizer, (*sources, *others))
+        drafts = tuple(find_draft(name, found_target) for name in _as_list(draft))
+        configs = tuple(source.config() for source in (found_target, *drafts))
+        found = find_tokenizer(tokenizer, (found_target, *drafts))
         size = shared_vocab_size(found, *configs)
-        return UnloadedPair(
-            *sources, configs, found, where, weights, probs_dtype, size, other_drafts=tuple(others)
-        )
-
-    @property
-    def drafts(self) -> tuple[ModelSource | DerivedDraft, ...]:
-        return (self.draft, *self.other_drafts)
-
-    @property
-    def max_positions(self) -> int | None:
-        return longest_text(*self.configs)
+        return UnloadedPair(found_target, drafts, configs, found, where, weights, probs_dtype, size)
 
     def loaded(self) -> LanguageModelPair:
         """The pair with its weights.
@@ -208,17 +221,14 @@ class UnloadedPair(_Texts):
         Raises:
             InvalidInputError: weights cannot be loaded, or a model looks ahead.
         """
-        target = self._checked(self.target)
-        draft, *others = (self._checked(source, target) for source in self.drafts)
+        target = self.target.model(self.device, self.weights_dtype)
+        check_causal("target", target, self.vocab_size)
+        drafts = tuple(draft.model(self.device, self.weights_dtype, target) for draft in self.drafts)
+        for draft in drafts:
+            check_causal("draft", draft, self.vocab_size)
         return LanguageModelPair(
-            target, draft, self.tokenizer, self.device, self.vocab_size, self.probs_dtype, tuple(others)
+            target, drafts, self.tokenizer, self.device, self.vocab_size, self.probs_dtype, self.temperature
         )
-
-    def _checked(self, source: ModelSource | DerivedDraft, target: Any = None) -> Any:
-        placed = self.device, self.weights_dtype
-        model = source.model(target, *placed) if isinstance(source, DerivedDraft) else source.model(*placed)
-        check_causal(source.side, model, self.vocab_size)
-        return model
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -227,21 +237,21 @@ class LanguageModelPair(_Texts):
 
     Attributes:
         target_model: the model to be reproduced (the paper's p), in evaluation mode.
-        draft_model: the model that drafts (the paper's q), in evaluation mode; of several the first.
+        drafts: the models that draft (the paper's q), in evaluation mode: one for all paths, or one for each.
         tokenizer: the one tokenizer of all; None if prompts are token ids only.
         device: where the models are.
         vocab_size: V, the number of token ids all models score.
         probs_dtype: the number type of all probabilities, float64 or float32.
-        other_drafts: the models that draft all paths but the first, if they have their own.
+        temperature: logits of both models are divided by it, see ``tempered``.
     """
 
     target_model: Any
-    draft_model: Any
+    drafts: tuple[Any, ...]
     tokenizer: Any
     device: torch.device
     vocab_size: int
     probs_dtype: torch.dtype = torch.float64
-    other_drafts: tuple[Any, ...] = ()
+    temperature: float = 1.0
 
     def __post_init__(self) -> None:
         _check_probs_dtype(self.probs_dtype)
@@ -259,7 +269,7 @@ class LanguageModelPair(_Texts):
         """Load a pair in Hugging Face format.
 
         Args:
-            target: a local folder, a hub name, or ``"bundled"`` for the model shipped here.
+            target: a local folder, a GGUF file, a hub name, or ``"bundled"`` for the model shipped here.
             draft: likewise, over the target's tokens, or made of a model, as ``"target:20-layers"``
                 (``draft_names.find_draft``); or several, from each of which one path is drafted.
             device: ``auto`` (CUDA when there is one), ``cpu``, ``cuda`` or ``cuda:N``.
@@ -292,7 +302,8 @@ class LanguageModelPair(_Texts):
 
         Args:
             target_model, draft_model: causal language models in Hugging Face format; a list of draft models
-                drafts one path from each.
+                drafts one path from each.  A draft may also be named as in ``load``, so that
+                ``"target:20-layers"`` is made of ``target_model``.
             tokenizer: of all; None for prompts of token ids only.
             probs_dtype: as in ``load``.
 
@@ -301,7 +312,12 @@ class LanguageModelPair(_Texts):
                 no draft model.
             TokenizerMismatchError: a model does not score every token of the tokenizer.
         """
-        drafts = _as_list(draft_model)
+        source = ModelSource("target", target_model.config.name_or_path, "", local=True)
+        placed = target_model.device, target_model.dtype
+        drafts = tuple(
+            find_draft(draft, source).model(*placed, target_model) if isinstance(draft, str) else draft
+            for draft in _as_list(draft_model)
+        )
         size = shared_vocab_size(tokenizer, target_model.config, *(draft.config for draft in drafts))
         for side, model in (("target", target_model), *(("draft", draft) for draft in drafts)):
             if model.device != target_model.device:
@@ -311,18 +327,16 @@ class LanguageModelPair(_Texts):
             if model.training:
                 raise InvalidInputError(f"the {side} model is in training; call its eval() first")
             check_causal(side, model, size)
-        first, *others = drafts
-        return LanguageModelPair(
-            target_model, first, tokenizer, target_model.device, size, probs_dtype, tuple(others)
-        )
+        return LanguageModelPair(target_model, drafts, tokenizer, target_model.device, size, probs_dtype)
 
     def loaded(self) -> LanguageModelPair:
         """The pair itself; see ``UnloadedPair``."""
         return self
 
     @property
-    def drafts(self) -> tuple[Any, ...]:
-        return (self.draft_model, *self.other_drafts)
+    def draft_model(self) -> Any:
+        """The draft model; of several the first."""
+        return self.drafts[0]
 
     @property
     def weights_dtype(self) -> torch.dtype:
@@ -332,10 +346,6 @@ class LanguageModelPair(_Texts):
     def configs(self) -> tuple[Any, ...]:
         """The configurations of the target and of all draft models."""
         return tuple(model.config for model in (self.target_model, *self.drafts))
-
-    @cached_property
-    def max_positions(self) -> int | None:
-        return longest_text(*self.configs)
 
     @cached_property
     def cached(self) -> tuple[bool, ...]:
@@ -358,6 +368,8 @@ class LanguageModelPair(_Texts):
         """A model's scores as the logits of V tokens, in float32 or better.  [..., vocabulary] -> [..., V]"""
         scores = scores[..., : self.vocab_size]
         scores = scores.to(torch.promote_types(scores.dtype, torch.float32))
+        if self.temperature != 1:  # in the type of the probabilities, so that nothing is rounded before them
+            scores = scores.to(self.probs_dtype) / self.temperature
         return scores if self.without_token is None else scores.index_fill(-1, self.without_token, -math.inf)
 
     @property

@@ -34,8 +34,8 @@ class ModelSource:
         side: ``"target"`` or ``"draft"``; names the model in errors.
         name: as it was given.
         location: the folder or hub name for the loader.
-        local: no hub is to be asked: a folder, or the hub cannot be reached.
-        unreachable: why the hub could not be asked, if so.
+        local: no hub is to be asked: a folder, or the hub does not answer with the model.
+        not_on_hub: what the hub said instead, or why it could not be asked.
         gguf_file: the GGUF file in the folder that holds everything, if one does.
     """
 
@@ -43,23 +43,11 @@ class ModelSource:
     name: str
     location: str
     local: bool
-    unreachable: str = ""
+    not_on_hub: str = ""
     gguf_file: str | None = None
 
     def config(self) -> Any:
-        """The model's configuration; refused unless it is of a causal language model."""
-        config = self._read("model", import_transformers().AutoConfig)
-        kind = ""
-        if getattr(config, "is_encoder_decoder", False):
-            kind = "an encoder-decoder"
-        elif config.architectures and not any(map(_is_causal, config.architectures)):
-            kind = f"a {config.architectures[0]}"
-        if kind:
-            raise InvalidInputError(
-                f"the {self.side} model {self.name!r} is {kind}, which does not score the next token after a "
-                "text; expected a causal language model"
-            )
-        return config
+        return self._read("model", import_transformers().AutoConfig)
 
     def has_tokenizer(self) -> bool:
         """Whether any file of a tokenizer lies beside the model."""
@@ -78,8 +66,8 @@ class ModelSource:
     def tokenizer(self) -> Any:
         return self._read("tokenizer", import_transformers().AutoTokenizer)
 
-    def model(self, device: torch.device, dtype: str | torch.dtype) -> Any:
-        """The causal language model in evaluation mode on ``device``."""
+    def model(self, device: torch.device, dtype: str | torch.dtype, target: Any = None) -> Any:
+        """The causal language model in evaluation mode on ``device``; it needs no loaded target."""
         kind = import_transformers().AutoModelForCausalLM
         model, report = self._read("model", kind, dtype=dtype, output_loading_info=True)
         if report["missing_keys"]:
@@ -110,11 +98,11 @@ class ModelSource:
         except Exception as error:  # whatever the loader raises becomes one line that names the model
             noun = what if self.side == what else f"{self.side} {what}"
             described = f"the {noun} {self.name!r} could not be loaded"
-            if self.unreachable:
+            if self.not_on_hub:
                 near = nearest_name(self.name, [*KNOWN_MODELS, BUNDLED])
                 raise InvalidInputError(
-                    f"{described}: there is no such folder, the cache does not have it, and the hub cannot "
-                    f"be asked ({self.unreachable}){near and ';'}{near}"
+                    f"{described}: there is no such folder, the cache does not have it, and the hub does not "
+                    f"give it ({self.not_on_hub}){near and ';'}{near}"
                 ) from None
             lines = str(error).strip().splitlines() or ["no further message"]
             raise InvalidInputError(
@@ -131,40 +119,22 @@ def find_model(side: str, name: str | Path) -> ModelSource:
             model that was fetched.
     """
     shown = str(name)
-    if not shown.strip():
-        raise InvalidInputError(
-            f'the {side} has no name; give a folder, a hub name such as "gpt2", or "bundled"'
-        )
     if name in KNOWN_MODELS:
-        return ModelSource(side, shown, str(fetched_folder(str(name))), local=True)
-    folder = BUNDLED_FOLDER / side if name == BUNDLED else Path(name).expanduser()
-    if folder.is_dir():
-        if not (folder / "config.json").is_file():
-            raise InvalidInputError(
-                f"the {side} {shown!r} is a folder without config.json; "
-                "expected a model saved with save_pretrained"
-            )
-        return ModelSource(side, shown, str(folder), local=True)
-    if name == BUNDLED:
-        raise InvalidInputError(
-            f"the bundled {side} model is not installed at {folder}; reinstall spectheory, "
-            "or train it with scripts/train_bundled_pair.py"
-        )
-    if folder.is_file():
-        if folder.suffix == GGUF_SUFFIX:
-            return ModelSource(side, shown, str(folder.parent), local=True, gguf_file=folder.name)
-        raise InvalidInputError(
-            f"the {side} {shown!r} is a file; expected the folder of a model saved with save_pretrained, or "
-            f"a file that ends in {GGUF_SUFFIX}"
-        )
-    if isinstance(name, Path) or _looks_local(name):
-        raise InvalidInputError(
-            f"the {side} folder {shown!r} does not exist; give the folder of a model saved with "
-            'save_pretrained, a hub name such as "gpt2", or "bundled"'
-        )
-    if shown.endswith(GGUF_SUFFIX):
-        raise InvalidInputError(f"the {side} file {shown!r} does not exist")
-    return _on_the_hub(side, name)
+        return ModelSource(side, shown, str(fetched_folder(shown)), local=True)
+    place = BUNDLED_FOLDER / side if name == BUNDLED else Path(name).expanduser()
+    if shown.strip() and (place / "config.json").is_file():
+        return ModelSource(side, shown, str(place), local=True)
+    if place.suffix == GGUF_SUFFIX and place.is_file():
+        return ModelSource(side, shown, str(place.parent), local=True, gguf_file=place.name)
+    if isinstance(name, str) and name != BUNDLED and not place.exists() and not _looks_local(name):
+        return _on_the_hub(side, name)
+    found = (
+        "has no config.json" if place.is_dir() else "is another file" if place.exists() else "does not exist"
+    )
+    raise InvalidInputError(
+        f"the {side} {shown!r} {found}; give a folder that save_pretrained wrote, a file that ends in "
+        f'{GGUF_SUFFIX}, a hub name such as "gpt2", or "bundled"'
+    )
 
 
 def find_tokenizer(name: str | Path | None, sources: Sequence[Any]) -> Any:
@@ -257,39 +227,22 @@ def longest_text(*configs: Any) -> int | None:
     return min((limit for limit in limits if limit is not None), default=None)
 
 
-def _is_causal(architecture: str) -> bool:
-    """By the name of its class; a model that lies about it is found out when it is loaded."""
-    with installed():
-        from transformers.models.auto.modeling_auto import MODEL_FOR_CAUSAL_LM_MAPPING_NAMES as KNOWN
-    return architecture in KNOWN.values() or architecture.endswith(("ForCausalLM", "LMHeadModel"))
-
-
 def _on_the_hub(side: str, name: str) -> ModelSource:
-    """A hub name: asked for once, with a time limit; without an answer the cache must have it."""
+    """A hub name, asked for once, where the loader tries again for half a minute."""
     import_transformers()  # brings huggingface_hub
     from huggingface_hub import HfApi
-    from huggingface_hub.errors import HfHubHTTPError, HFValidationError
 
     try:
         HfApi().model_info(name, timeout=HUB_TIMEOUT)
-    except (HfHubHTTPError, HFValidationError) as error:
-        status = getattr(getattr(error, "response", None), "status_code", None)
-        if status is not None and status not in (401, 403, 404):  # the hub itself is in trouble
-            return ModelSource(side, name, name, local=True, unreachable=f"it answers {status}")
-        raise InvalidInputError(
-            f"the {side} {name!r} is neither a folder here nor a model on the hub that you may read; give "
-            'the folder of a model saved with save_pretrained, a hub name such as "gpt2", or "bundled"'
-        ) from None
-    except (
-        Exception
-    ) as error:  # no network, or offline mode: libraries of several generations raise their own
+    except Exception as error:  # no network, offline mode, or no such model: its libraries raise their own
         reason = (str(error).splitlines() or [""])[0]
-        return ModelSource(side, name, name, local=True, unreachable=f"{type(error).__name__}: {reason}")
+        return ModelSource(side, name, name, local=True, not_on_hub=f"{type(error).__name__}: {reason}")
     return ModelSource(side, name, name, local=False)
 
 
 def _looks_local(name: str) -> bool:
     """Whether the name can only be a path, so that no hub is asked: hub names are NAME or OWNER/NAME."""
-    if not name or name.startswith((".", "~", os.sep)) or "\\" in name or name.endswith("/"):
+    starts, ends = (".", "~", os.sep), ("/", GGUF_SUFFIX)
+    if not name.strip() or name.startswith(starts) or name.endswith(ends) or "\\" in name:
         return True
     return name.count("/") > 1 or ("/" in name and Path(name).parent.is_dir())

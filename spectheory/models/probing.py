@@ -1,4 +1,4 @@
-"""Probes of a loaded model: does it look ahead, and is its cache right?"""
+"""Two checks of a loaded model: it does not look ahead, and its rows with a cache are those without."""
 
 import warnings
 from typing import Any
@@ -16,56 +16,39 @@ ROUNDING = {torch.float64: 1e-3, torch.float32: 1e-3, torch.bfloat16: 0.1, torch
 
 def check_causal(side: str, model: Any, vocab_size: int) -> None:
     """Refuse a model whose rows change with tokens that come later: it scores no next tokens."""
-    text = _tokens(model, vocab_size)
-    other = text.clone()
-    other[3:] = text[:-3]
+    name, text = _name(side, model), _tokens(model, vocab_size)
+    other = torch.cat([text[:3], text[:3]])
     try:
-        rows, changed = (_rows(run_model(model, ids[None], keep=len(ids)))[0, :3] for ids in (text, other))
+        rows = [run_model(model, ids[None], keep=6)[0, :3] for ids in (text, other)]
     except Exception as error:  # the model takes something other than a text
-        raise InvalidInputError(
-            f"the {side} model {_name(model)!r} cannot score a text ({type(error).__name__}: {error}); "
-            "expected a causal language model"
-        ) from error
-    if not _close(model, rows, changed):
-        raise InvalidInputError(
-            f"the {side} model {_name(model)!r} looks ahead: its rows change with tokens that come later; "
-            "expected a causal language model"
-        )
+        problem = f"cannot score a text ({type(error).__name__}: {error})"
+        raise InvalidInputError(f"{name} {problem}; expected a causal language model") from error
+    if not _close(model, *rows):
+        problem = "looks ahead: its rows change with tokens that come later"
+        raise InvalidInputError(f"{name} {problem}; expected a causal language model")
 
 
 def reads_on_from_cache(side: str, model: Any, vocab_size: int) -> bool:
-    """Whether reading on from a cache gives the rows of full texts.
-
-    Two texts of different lengths are read as prompts are.  Two paths behind each are read at once and token
-    by token.  Then one of them is accepted, by more tokens in one text than in the other, and both texts are
-    read on.  A model that keeps no cache, keeps one that cannot be used so, or gives other rows with it, is
-    read without one, and a ``SlowReadingNotice`` says so.
-    """
+    """Whether rows with a cache are those without: two paths are drafted behind each of two texts, one is
+    accepted, and two are drafted again.  If not, a ``SlowReadingNotice`` says that texts are read whole."""
     if getattr(model, "reads_anew", False):
         return False
-    tokens = _tokens(model, vocab_size)
-
-    def rows(kind: Any) -> Tensor:
-        texts = Texts.of([tokens[:3].tolist(), tokens[2:3].tolist()], tokens.device)
-        paths = torch.stack([tokens[[3, 4]], tokens[[5, 3]]]).expand(2, 2, 2)
-        reading, found = kind.of(model, texts), []
-        for _ in range(2):
-            found += [reading.follow(texts, paths, first=0)]
-            found += [reading.follow(texts, paths[:, :, :depth], first=depth) for depth in range(2)]
+    tokens, found = _tokens(model, vocab_size), []
+    try:
+        for kind in (RecomputedReading, CachedReading):
+            texts = Texts.of([tokens[:3].tolist(), tokens[2:3].tolist()], tokens.device)
+            reading, paths = kind(model, texts), torch.stack([tokens[[3, 4]], tokens[[5, 3]]]).expand(2, 2, 2)
+            rows = [reading.follow(texts, paths[:, :, :1], first=0), reading.follow(texts, paths, first=2)]
             reading.accept(texts, torch.tensor([1, 0], device=tokens.device), draft_length=2)
             texts.append(tokens[[5, 3, 1]].expand(2, 3), torch.tensor([3, 1], device=tokens.device))
-            paths = paths.flip(1)
-        return _rows(torch.cat(found, dim=2))
-
-    try:
-        cached = rows(CachedReading)
+            found.append(torch.cat([*rows, reading.follow(texts, paths, first=0)], dim=2))
     except Exception:  # whatever it is that the model keeps: it cannot be used like a cache
-        cached = None
-    if cached is not None and _close(model, cached, rows(RecomputedReading)):
+        del found[1:]
+    if len(found) == 2 and _close(model, *found):
         return True
     warnings.warn(
-        f"the {side} model {_name(model)!r} cannot read on from a cache; it reads the whole text for every "
-        "token, which gives the same numbers and takes longer",
+        f"{_name(side, model)} cannot read on from a cache; it reads the whole text for every token, which "
+        "gives the same numbers and takes longer",
         SlowReadingNotice,
         stacklevel=2,
     )
@@ -77,15 +60,11 @@ def _tokens(model: Any, vocab_size: int) -> Tensor:
     return (torch.arange(1, 7) * vocab_size // 7).to(next(model.parameters()).device)
 
 
-def _rows(logits: Tensor) -> Tensor:
-    return torch.softmax(logits.double(), dim=-1)
-
-
-def _close(model: Any, rows: Tensor, others: Tensor) -> bool:
+def _close(model: Any, logits: Tensor, others: Tensor) -> bool:
     """Whether no two rows are further apart, in total variation, than rounding takes them."""
-    tolerance = ROUNDING.get(next(model.parameters()).dtype, 0.1)
-    return bool(((rows - others).abs().sum(dim=-1) / 2 <= tolerance).all())
+    gap = torch.softmax(logits.double(), dim=-1) - torch.softmax(others.double(), dim=-1)
+    return bool((gap.abs().sum(dim=-1) / 2 <= ROUNDING.get(next(model.parameters()).dtype, 0.1)).all())
 
 
-def _name(model: Any) -> str:
-    return getattr(model.config, "_name_or_path", "") or type(model).__name__
+def _name(side: str, model: Any) -> str:
+    return f"the {side} model {getattr(model.config, '_name_or_path', '') or type(model).__name__!r}"

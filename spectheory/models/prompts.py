@@ -1,8 +1,7 @@
 """Prompts: the bundled ones, a user's file, and their token ids, checked before weights are loaded."""
 
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
-from json import JSONDecodeError
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -38,7 +37,20 @@ def read_prompts(path: str | Path) -> list[Prompt]:
     Raises:
         InvalidInputError: the file cannot be read, has no prompts, or a prompt is not as expected.
     """
-    prompts = [_prompt(where, entry) for where, entry in read_entries(path)]
+    path = Path(path)
+    try:
+        content = path.read_text(encoding="utf-8-sig")
+    except OSError as error:
+        raise InvalidInputError(f"cannot read the prompts {path}: {error.strerror}") from None
+    except UnicodeDecodeError:
+        raise InvalidInputError(f"cannot read the prompts {path}: expected text in UTF-8") from None
+    lines = [(f"{path} line {number}", line) for number, line in enumerate(content.split("\n"), start=1)]
+    entries: list[tuple[str, Any]] = [
+        (where, line.removesuffix("\r")) for where, line in lines if line.strip()
+    ]
+    if content.lstrip().startswith(("{", "[", '"')):
+        entries = _json_entries(path, content, entries)
+    prompts = [_prompt(where, entry) for where, entry in entries]
     if not prompts:
         raise InvalidInputError(
             f"{path} has no prompts; expected one per line, or JSON Lines, or a JSON array"
@@ -49,26 +61,6 @@ def read_prompts(path: str | Path) -> list[Prompt]:
                 raise InvalidInputError("it is empty; give at least one character to continue from")
             check_text(prompt)
     return prompts
-
-
-def read_entries(path: str | Path) -> list[tuple[str, Any]]:
-    """The lines or JSON values of a file of prompts, and where each stands; as yet they may be anything.
-
-    Raises:
-        InvalidInputError: the file cannot be read, or begins as JSON and is none.
-    """
-    path = Path(path)
-    try:
-        content = path.read_text(encoding="utf-8-sig")
-    except OSError as error:
-        raise InvalidInputError(f"cannot read the prompts {path}: {error.strerror}") from None
-    except UnicodeDecodeError:
-        raise InvalidInputError(f"cannot read the prompts {path}: expected text in UTF-8") from None
-    start = content.lstrip()[:1]
-    if start and start in '{["':
-        return _json_entries(path, content)
-    lines = enumerate(content.split("\n"), start=1)
-    return [(f"{path} line {number}", line.removesuffix("\r")) for number, line in lines if line.strip()]
 
 
 @contextmanager
@@ -100,32 +92,19 @@ def check_text(prompt: Prompt) -> None:
             raise InvalidInputError(f"character {place} is {kind}, which is not text; take it out")
 
 
-def _json_entries(path: Path, content: str) -> list[tuple[str, Any]]:
+def _json_entries(path: Path, content: str, lines: list[tuple[str, str]]) -> list[tuple[str, Any]]:
     """Those of a JSON array, or of JSON Lines; an array of numbers is one prompt's token ids."""
-    try:
+    with suppress(ValueError, RecursionError):  # then it can be JSON Lines only
         whole = parse_json(content)
-    except RecursionError:
-        raise InvalidInputError(f"{path} is nested too deeply to be a list of prompts") from None
-    except JSONDecodeError:
-        whole = None
-    except ValueError as error:
-        raise InvalidInputError(f"{path}: {error}") from None
-    if isinstance(whole, list) and not _are_token_ids(whole):
-        return [(f"{path} entry {number}", entry) for number, entry in enumerate(whole, start=1)]
-    entries = []
-    for number, line in enumerate(content.split("\n"), start=1):
-        if line.strip():
-            try:
-                entry = parse_json(line)
-            except (JSONDecodeError, RecursionError) as error:
-                raise InvalidInputError(
-                    f"{path} begins as JSON, but line {number} is not JSON ({error}); expected JSON Lines or "
-                    "one array, and a text that begins with {, [ or a quotation mark written as a JSON string"
-                ) from None
-            except ValueError as error:
-                raise InvalidInputError(f"{path} line {number}: {error}") from None
-            entries.append((f"{path} line {number}", entry))
-    return entries
+        if isinstance(whole, list) and not _are_token_ids(whole):
+            return [(f"{path} entry {number}", entry) for number, entry in enumerate(whole, start=1)]
+    try:
+        return [(where, parse_json(line)) for where, line in lines]
+    except (ValueError, RecursionError) as error:
+        raise InvalidInputError(
+            f"{path} begins as JSON, and is neither JSON Lines nor one array ({error}); write a text that "
+            "begins with {, [ or a quotation mark as a JSON string"
+        ) from None
 
 
 def _prompt(where: str, entry: Any) -> Prompt:

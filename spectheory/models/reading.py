@@ -1,6 +1,6 @@
 """A model that reads texts and drafted paths behind them: with a cache, or everything anew at each call.
 
-    reading = CachedReading.of(model, texts)      the texts without their last tokens
+    reading = CachedReading(model, texts)         the texts without their last tokens
     logits = reading.follow(texts, paths, first)  behind the drafted prefixes of ``first`` and more tokens
     reading.accept(texts, path_index, L)          before an accepted prefix of one path is appended
 
@@ -12,6 +12,7 @@ of a text is neither repeated nor copied for its paths.
 from __future__ import annotations
 
 import inspect
+import math
 import warnings
 from collections.abc import Callable, Sequence
 from functools import lru_cache
@@ -58,64 +59,80 @@ class Reading(Protocol):
 
 
 class CachedReading:
-    """Reading with a cache.  A drafted token is read once, and stays if it is accepted.
+    """Reading with the cache of transformers.  A drafted token is read once, and stays if it is accepted.
+
+    A cached token of a text has the slot of its position.  After these slots a call appends the last tokens
+    of the texts, as far as they are unread, and then the drafted tokens, depth by depth.  An acceptance moves
+    those that stay to the slots of their positions.  Slots beyond the end of a shorter text are not seen.
 
     A layer that attends to a sliding window is read like any other while all of a text lies in the window.
     Beyond it the texts are read anew at every call.
     """
 
-    def __init__(self, model: Any) -> None:
-        from spectheory.models.caches import SlotCache, narrowest_window  # brings transformers
+    def __init__(self, model: Any, texts: Texts) -> None:
+        from transformers import DynamicCache
 
         self._model, self._window = model, narrowest_window(model)
-        self._cache: SlotCache | None = SlotCache()
-        # How many of the last tokens of a text are not yet read; how many paths were, and how deep.
-        self._unread, self._num_drafts, self._depth = 1, 1, 0
-        self._combs: dict[tuple[int, int, int], _Comb] = {}
-
-    @staticmethod
-    def of(model: Any, texts: Texts) -> CachedReading:
-        reading = CachedReading(model)
-        if texts.width > 1 and reading._reaches(texts.width):
-            reading._read(texts, texts.token_ids[:, : texts.width - 1], 1 - texts.width, -1, keep=1)
-        return reading
+        # Made without the configuration, by which a sliding layer would drop what a rolled back text needs.
+        self._cache: Any = DynamicCache()
+        # Slots of cached tokens; how many last tokens of a text are unread; of the paths that were read since
+        # the last acceptance the number and the depth, -1 before the first call.
+        self._slots, self._unread, self._num_drafts, self._depth = texts.width - 1, 1, 1, -1
+        self._combs: dict[tuple[int, ...], _Comb] = {}
+        if self._slots > 0 and self._reaches(texts.width):
+            run_model(model, texts.first(self._slots), keep=1, cache=self._cache)
 
     def follow(self, texts: Texts, paths: Tensor, first: int) -> Tensor:
         if not self._reaches(texts.width + paths.shape[2]):
-            return RecomputedReading(self._model).follow(texts, paths, first)
-        self._num_drafts, self._depth = paths.shape[1:]
+            return RecomputedReading(self._model, texts).follow(texts, paths, first)
         drafted = paths[:, :, max(first - 1, 0) :].transpose(1, 2)  # [B, depths, K]
+        self._num_drafts, self._depth = paths.shape[1:]
         if first > 0:
-            logits = self._read(texts, drafted.flatten(1), first, self._depth, keep=drafted[0].numel())
+            logits = self._read(texts, drafted.flatten(1), keep=drafted[0].numel())
             return logits.unflatten(1, drafted.shape[1:]).transpose(1, 2)
-        tokens = torch.cat([texts.last(self._unread), drafted.flatten(1)], dim=1)
-        keep = 1 + drafted[0].numel()
-        logits = self._read(texts, tokens, 1 - self._unread, self._depth, keep)
+        self._slots = max(min(self._slots, texts.width - self._unread), 0)
+        self._change(lambda array: array[:, :, : self._slots])
+        tokens, keep = (
+            torch.cat([texts.last(self._unread), drafted.flatten(1)], dim=1),
+            1 + drafted[0].numel(),
+        )
+        logits = self._read(texts, tokens, keep)
         if self._num_drafts == 1:
             return logits[:, None]
-        places = 1 + torch.arange(keep - 1, device=tokens.device).reshape(drafted.shape[1:])
+        places = 1 + torch.arange(keep - 1, device=paths.device).reshape(drafted.shape[1:])
         places = torch.nn.functional.pad(places, (0, 0, 1, 0)).T  # [K, d+1], 0 is that of the last token
         return logits.index_select(1, places.flatten()).unflatten(1, places.shape)
 
     def accept(self, texts: Texts, path_index: Tensor | None, draft_length: int) -> None:
         if self._cache is None:
             return
-        if path_index is None:
-            self._unread = 1 + draft_length
+        if self._depth < 0:
+            self._unread += draft_length + 1
             return
+        lengths = texts.lengths[:, None]
+        kept, read = (0 if path_index is None else self._depth), self._slots + self._unread
+        position = torch.arange(read + kept, device=lengths.device)
+        slots = torch.where(position < lengths - self._unread, position, position - lengths + read)
+        if path_index is not None:
+            drafted = read + (position - lengths) * self._num_drafts + path_index[:, None]
+            slots = torch.where(position < lengths, slots, drafted)
+        slots = slots.clamp(max=read + self._depth * self._num_drafts - 1)
+        self._change(lambda array: at_slots(array, slots))
         # The correction token is unread in any case, an accepted one if none of its depth was read.
-        self._unread = 1 + draft_length - self._depth
-        if self._num_drafts > 1 and self._depth > 0:
-            ends, depths = texts.ends[:, None], torch.arange(self._depth, device=texts.ends.device)
-            drafted = ends + depths * self._num_drafts + path_index[:, None]
-            self._cache.move(drafted, ends + depths)
+        self._slots, self._unread, self._depth = read + kept, 1 + draft_length - kept, -1
 
     def forget_drafts(self) -> None:
-        self._depth = 0
+        self._depth = min(self._depth, 0)
 
     def select(self, rows: Tensor) -> None:
         if self._cache is not None:
-            self._cache.select(rows)
+            self._cache.batch_select_indices(rows)
+
+    def _change(self, change: Callable[[Tensor], Tensor]) -> None:
+        """Change keys and values of every layer, [B, heads, slots, size of a head]."""
+        for layer in self._cache.layers:
+            if layer.is_initialized:
+                layer.keys, layer.values = change(layer.keys), change(layer.values)
 
     def _reaches(self, length: int) -> bool:
         """Whether texts of this length can be read with the cache; it is given up when they cannot."""
@@ -130,61 +147,50 @@ class CachedReading:
             )
         return self._cache is not None
 
-    def _read(self, texts: Texts, tokens: Tensor, first: int, last: int, keep: int) -> Tensor:
-        """Read the tokens at depths ``first``..``last``, [B, n]; a token of a text has a depth up to 0.
-
-        Depth 0 is the last token of a text.  At each depth above it there are K tokens.
-        """
-        assert self._cache is not None
-        wanted = first, last, self._num_drafts
+    def _read(self, texts: Texts, tokens: Tensor, keep: int) -> Tensor:
+        """Read the last n of the unread and drafted tokens, [B, n]; the logits behind ``keep`` of them."""
+        new, lengths = tokens.shape[1], texts.lengths[:, None]
+        wanted = new, self._unread, self._num_drafts, self._depth
         if wanted not in self._combs:
             self._combs[wanted] = _Comb.of(*wanted, tokens.device)
         comb = self._combs[wanted]
-        ends, starts = texts.ends[:, None], texts.starts[:, None]
-        slots = (ends + comb.behind).clamp(min=0)
-        self._cache.slots, self._cache.width = slots, texts.width + max(last, 0) * self._num_drafts
-        # [B, n, width]: a token sees its text up to itself, and its own path up to itself.  Padding sees
-        # itself, so that its softmax is not 0/0; it is seen by no token.
-        slot = torch.arange(self._cache.width, device=tokens.device)
-        sees = (slot >= torch.minimum(starts, slots)[..., None]) & (slot <= slots[..., None])
-        if self._num_drafts > 1 and last > 0:
-            path = torch.where(slot < ends, -1, (slot - ends) % self._num_drafts)[:, None]
-            sees &= (path < 0) | (path == comb.path[:, None])
+        positions = lengths - 1 + comb.depth  # below 0 before a text that is shorter than the unread tokens
+        is_token = positions >= 0
+        # [B, n, slots]: what is not a token of a text sees its like, so that its softmax is not 0/0.
+        cached = torch.arange(self._slots, device=tokens.device) < lengths - self._unread
+        sees = comb.sees & (is_token[:, None] | ~is_token[:, -new:, None])
+        sees = torch.cat([cached[:, None].expand(-1, new, -1), sees], dim=2)
         dtype = self._model.dtype
         nothing = torch.zeros((), dtype=dtype, device=tokens.device)
-        mask = torch.where(sees, nothing, torch.finfo(dtype).min)
         return run_model(
             self._model,
             tokens,
             keep=keep,
-            attention_mask=mask[:, None],
-            position_ids=(ends - starts - 1 + comb.depth).clamp(min=0),
+            attention_mask=torch.where(sees, nothing, torch.finfo(dtype).min)[:, None],
+            position_ids=positions[:, -new:].clamp(min=0),
             cache=self._cache,
         )
 
 
 class _Comb(NamedTuple):
-    """The tokens that one call of the model reads, [n] each, whatever the texts are.
+    """The unread tokens of a text and the drafted ones behind it, of which a call reads the last n.
 
     Attributes:
-        depth: 0 is the last token of a text; at each depth above it there are K tokens.
-        path: of a drafted token.
-        behind: its slot, counted from the end of its text; the last token of a text has -1.
+        depth: of each; 0 is the last token of the text, and at each depth above it there are K tokens.
+        sees: [n, unread + drafted], which of these a token may see: the text, and its own path.
     """
 
     depth: Tensor
-    path: Tensor
-    behind: Tensor
+    sees: Tensor
 
     @staticmethod
-    def of(first: int, last: int, num_drafts: int, device: torch.device) -> _Comb:
-        """The tokens at depths ``first``..``last``."""
-        text = torch.arange(min(first, 1), min(last, 0) + 1, device=device)
-        drafted = torch.arange(max(first, 1), max(last, 0) + 1, device=device)
-        depth = torch.cat([text, drafted.repeat_interleave(num_drafts)])
-        path = torch.arange(num_drafts, device=device).repeat(len(drafted))
-        path = torch.cat([torch.zeros_like(text), path])
-        return _Comb(depth, path, torch.where(depth > 0, (depth - 1) * num_drafts + path, depth - 1))
+    def of(new: int, unread: int, num_drafts: int, depth: int, device: torch.device) -> _Comb:
+        drafted = torch.arange(1, depth + 1, device=device).repeat_interleave(num_drafts)
+        depths = torch.cat([torch.arange(1 - unread, 1, device=device), drafted])
+        path = torch.arange(num_drafts, device=device).repeat(depth)
+        path = torch.cat([torch.full((unread,), -1, device=device), path])
+        own = (path < 0) | (path == path[-new:, None])
+        return _Comb(depths, own & (depths <= depths[-new:, None]))
 
 
 class RecomputedReading:
@@ -193,12 +199,8 @@ class RecomputedReading:
     Slower, and right for every causal model, whatever it keeps between tokens.
     """
 
-    def __init__(self, model: Any) -> None:
+    def __init__(self, model: Any, texts: Texts) -> None:
         self._model = model
-
-    @staticmethod
-    def of(model: Any, texts: Texts) -> RecomputedReading:
-        return RecomputedReading(model)
 
     def follow(self, texts: Texts, paths: Tensor, first: int) -> Tensor:
         num_drafts, depth = paths.shape[1:]
@@ -246,6 +248,22 @@ class ReadingPerPath:
     def select(self, rows: Tensor) -> None:
         for reading in self._readings:
             reading.select(rows)
+
+
+def at_slots(array: Tensor, slots: Tensor) -> Tensor:
+    """The entries of each text's slots.  [B, heads, n, size of a head], [B, m] -> [B, heads, m, size]"""
+    # Whole entries are copied by index_select: on a CPU this takes a twentieth of the time of a gather.
+    starts = torch.arange(array.shape[0] * array.shape[1], device=array.device) * array.shape[2]
+    places = starts.reshape(*array.shape[:2], 1) + slots[:, None]
+    return array.flatten(0, 2).index_select(0, places.flatten()).unflatten(0, places.shape)
+
+
+def narrowest_window(model: Any) -> float:
+    """How many tokens a text may have for every layer to attend to all of it; infinity without a limit."""
+    from transformers import DynamicCache
+
+    layers: Any = DynamicCache(config=model.config).layers
+    return min((layer.sliding_window for layer in layers if layer.is_sliding), default=math.inf)
 
 
 @torch.no_grad()

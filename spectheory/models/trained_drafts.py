@@ -15,7 +15,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from spectheory.models.derived_drafts import derived_config, keep_layers, shared_copy
+from spectheory.models.derived_drafts import keep_layers, shared_copy
 
 WEIGHTS, PROJECTION = "weights.safetensors", "projection"
 
@@ -53,7 +53,7 @@ def trained_draft(model: Any, folder: Path) -> Any:
 
     Args:
         model: the target, a causal language model of transformers with its layers in ``layers``.
-        folder: what ``save_trained_draft`` has written.
+        folder: what ``scripts/train_draft.py`` has written.
 
     Returns:
         A model in the form of transformers.  The logits of tokens that it does not draft are -infinity.
@@ -72,6 +72,7 @@ def trained_draft(model: Any, folder: Path) -> Any:
     count = 1 + max(int(name.split(".")[1]) for name in stored if name.startswith("layers."))
     found = shared_copy(model)
     keep_layers(found.config, count)
+    found.config.derived = [folder.name]
     del found.base_model.layers[count:]
     found.load_state_dict(own, strict=False, assign=True)  # the parameters of the copy alone
     rows = model.get_output_embeddings().weight[tokens] @ projection
@@ -79,35 +80,6 @@ def trained_draft(model: Any, folder: Path) -> Any:
         _FewRows(rows, bias.to(rows), tokens.to(model.device), model.config.vocab_size)
     )
     return found.requires_grad_(False).eval()
-
-
-def trained_config(config: Any, name: str) -> Any:
-    """The configuration of a shipped draft from that of its target."""
-    found = derived_config(config, name)
-    keep_layers(found, TRAINED_DRAFTS[name].num_layers)
-    return found
-
-
-def save_trained_draft(folder: Path, own: Mapping[str, Tensor], bias: Tensor, tokens: Tensor) -> None:
-    """Write what was trained.
-
-    Args:
-        own: parameters of layers and final norm by their names below the base model, as
-            ``"layers.0.mlp.up_proj.weight"``; and ``PROJECTION``, square, behind the norm.
-        bias, tokens: [n], of the output layer, and the ids of its tokens.
-    """
-    from safetensors.torch import save_file
-
-    stored = {"tokens": tokens.to(torch.int32), "bias": bias.half()}
-    for name, value in own.items():
-        if value.dim() < 2:
-            stored[name] = value.half()
-            continue
-        scale = (value.abs().amax(1) / 127).clamp(min=1e-7).half()
-        stored[f"{name}.scale"] = scale
-        stored[name] = (value / scale.float()[:, None]).round().clamp(-127, 127).to(torch.int8)
-    folder.mkdir(parents=True, exist_ok=True)
-    save_file({name: value.contiguous() for name, value in stored.items()}, folder / WEIGHTS)
 
 
 class _FewRows(torch.nn.Module):

@@ -5,9 +5,10 @@ from typing import Any
 import numpy as np
 
 from spectheory.foundation.errors import EnumerationTooLargeError
-from spectheory.optima.one_position.optimal_transport import MAX_VARIABLES, coupling_repair, marginal_blocks
+from spectheory.optima.one_position.optimal_transport import MAX_VARIABLES, coupling_repair
+from spectheory.optima.solving.builder import ProgramBuilder
 from spectheory.optima.solving.exact_solver import solve_in_its_arithmetic
-from spectheory.optima.solving.linear_program import LinearProgram, ones
+from spectheory.optima.solving.linear_program import LinearProgram
 from spectheory.optima.solving.solution import Solution
 from spectheory.pairs.contexts import prefix_of_leaf
 from spectheory.pairs.pair import ModelPair
@@ -50,23 +51,17 @@ def block_transport_program(pair: ModelPair, max_variables: int = MAX_VARIABLES)
         )
     paths = [pair.context(L, number) for number in range(V**L)]
     numbers = np.arange(V**L)
-    reward = np.zeros((V**L, V**L), dtype=int)
+    common = np.zeros((V**L, V**L), dtype=int)
     for depth in range(1, L + 1):
         prefix = prefix_of_leaf(numbers, depth, L, V)
-        reward += prefix[:, None] == prefix
-    draft_probs, target_probs = pair.draft_path_probs(L), pair.target_path_probs(L)
-    names = ("draft marginal", "target marginal")
-    rows, columns = marginal_blocks(draft_probs, target_probs, names, "block2024 Eq. 41-42")
-    return LinearProgram(
-        name="block transport LP",
-        source="block2024 Eq. 40",
-        direction="max",
-        variables=tuple((x, y) for x in paths for y in paths),
-        objective=ones(reward.size, pair.is_exact) * reward.ravel(),
-        blocks=(rows, columns),
-        box=1.0,
-        repair=coupling_repair(draft_probs, target_probs),
-    )
+        common += prefix[:, None] == prefix
+    q, p = pair.draft_path_probs(L), pair.target_path_probs(L)
+    model = ProgramBuilder("block transport LP", "block2024 Eq. 40")
+    plan = model.variables([(x, y) for x in paths for y in paths]).reshape(V**L, V**L)
+    model.maximise((plan * common).sum())
+    model.add("draft marginal", plan.sum(axis=1) == q, "block2024 Eq. 41")
+    model.add("target marginal", plan.sum(axis=0) == p, "block2024 Eq. 42")
+    return model.program(box=1.0, repair=coupling_repair(q, p))
 
 
 def block_transport_optimum(pair: ModelPair, max_variables: int = MAX_VARIABLES) -> Solution:

@@ -1,4 +1,4 @@
-"""Blocks that several programs share: node budgets on the tree of contexts, and the chain of node masses.
+"""The program over node budgets on the tree of contexts, which several files state.
 
 The nodes a ∈ V^{≤L} are numbered breadth first (``contexts.py``).
 """
@@ -14,16 +14,6 @@ from spectheory.pairs.contexts import all_contexts, parent_nodes, split_by_depth
 from spectheory.pairs.pair import ModelPair
 
 PREFIX_MATCHING = "prefix matching"
-
-
-def mass_chain(pair: ModelPair, name: str, equation: str) -> ConstraintBlock:
-    """x(a, t) - p(t | a) x(a) ≤ 0, one row per node but the root; the nodes are the first variables."""
-    parents = parent_nodes(pair.vocab_size, pair.draft_length)
-    row = np.arange(len(parents))
-    one = ones(len(parents), pair.is_exact)
-    conditionals = np.concatenate([rows.ravel() for rows in pair.target[:-1]])
-    terms = (row, row + 1, one), (row, parents, -conditionals)
-    return ConstraintBlock.of_terms(name, equation, "<=", one - one, *terms)
 
 
 def budget_program(

@@ -18,6 +18,7 @@ from spectheory.pairs.pair import ModelPair
 
 AT_ONCE = 8
 """Antichains added at a time."""
+# Rounds stop by themselves when no antichain is violated; this ends a cycle by rounding.
 MAX_ROUNDS = 500
 MAX_NODES = 600
 """Of the tree of contexts; exact programs take seconds there."""

@@ -8,14 +8,17 @@ import numpy as np
 from spectheory.foundation.errors import InvalidInputError
 from spectheory.optima.budgets import PREFIX_MATCHING
 from spectheory.optima.multi_path import antichains, hit_probs
+from spectheory.optima.solving.builder import ProgramBuilder
 from spectheory.optima.solving.exact_solver import solve_in_its_arithmetic
-from spectheory.optima.solving.linear_program import ConstraintBlock, LinearProgram, ones
+from spectheory.optima.solving.linear_program import LinearProgram
 from spectheory.optima.solving.solution import Solution
-from spectheory.pairs.contexts import all_contexts, count_nodes, parent_nodes, prefix_of_leaf
-from spectheory.pairs.drafts import DraftProcess, draft_process
+from spectheory.pairs.contexts import all_contexts, parent_nodes
+from spectheory.pairs.drafts import DraftProcess
+from spectheory.pairs.drafts.iid import draft_process
 from spectheory.pairs.pair import ModelPair
 from spectheory.pairs.rows import parse_entry
 
+# The program also has a variable per output and per completed path, so it is solved for fewer antichains.
 MAX_ANTICHAINS = 1_000
 SOURCE = "theory.md Statement 5.22"
 
@@ -56,28 +59,23 @@ def lossy_program(
     """
     budget = _budget(total_variation, pair.is_exact)
     pair, process = pair.normalised(), draft_process(drafts).normalised()
-    variables = all_contexts(pair.vocab_size, pair.draft_length + 1)[1:]
-    count, paths = len(variables), np.arange(pair.vocab_size ** (pair.draft_length + 1))
-    one, none = ones(count, pair.is_exact), ones(len(paths), pair.is_exact) * 0
-    members = antichains(pair.vocab_size, pair.draft_length, max_antichains)[1:]
+    V, L = pair.vocab_size, pair.draft_length
+    members = antichains(V, L, max_antichains)[1:]
+    outputs = all_contexts(V, L + 1)[1:]
+    model = ProgramBuilder("lossy multi-path LP", SOURCE)
+    R = model.variables(outputs)
+    e = model.variables([("excess", path) for path in range(V ** (L + 1))])
+    levels = np.split(R, np.cumsum([V**depth for depth in range(1, L + 1)]))
+    completed: Any = levels[0]
+    for rows, longer in zip(pair.target[1:], levels[1:], strict=True):
+        completed = np.repeat(completed, V) * rows.ravel() + longer
+    model.maximise((R * [len(context) for context in outputs]).sum())
+    model.add("law", R.sum() == 1, "greedy2026 Lemma A.5")
+    model.add("excess", completed - e <= pair.target_path_probs(L + 1), SOURCE)
+    model.add("total variation", e.sum() <= budget, SOURCE)
     limits = hit_probs(pair, members, process)
-    zero, columns = np.zeros(count, dtype=int), np.arange(count)
-    return LinearProgram(
-        name="lossy multi-path LP",
-        source=SOURCE,
-        direction="max",
-        variables=(*variables, *(("excess", int(path)) for path in paths)),
-        objective=np.concatenate([one * [len(context) for context in variables], none]),
-        blocks=(
-            ConstraintBlock("law", "greedy2026 Lemma A.5", "==", zero, columns, one, one[:1]),
-            _target_matching(pair, count + paths),
-            ConstraintBlock(
-                "total variation", SOURCE, "<=", 0 * paths, count + paths, none + 1, one[:1] * budget
-            ),
-            _prefix_matching(pair, members, limits),
-        ),
-        box=1.0,
-    )
+    model.add(PREFIX_MATCHING, _below(members, V, L) @ R <= limits, "greedy2026 Eq. 39")
+    return model.program(box=1.0)
 
 
 def lossy_optimum(
@@ -122,28 +120,9 @@ def _budget(total_variation: Any, exact: bool) -> Any:
     return value if exact else float(value)
 
 
-def _target_matching(pair: ModelPair, excess: np.ndarray) -> ConstraintBlock:
-    """Σ_i R(c_{1:i}) p(c_{i+1:} | c_{1:i}) - e(c) ≤ p(c), one row per path of V^{L+1}."""
-    V, L = pair.vocab_size, pair.draft_length
-    path = np.arange(V ** (L + 1))
-    terms = [(path, excess, -ones(len(path), pair.is_exact))]
-    continuation = ones(len(path), pair.is_exact)  # p(a_{length+1:L+1} | a_{1:length})
-    for length in reversed(range(1, L + 2)):
-        prefix = prefix_of_leaf(path, length, L + 1, V)
-        present = continuation != 0
-        column = count_nodes(V, length - 1) - 1 + prefix  # the root is not a variable
-        terms.append((path[present], column[present], continuation[present]))
-        continuation = continuation * pair.target[length - 1].ravel()[prefix]
-    rhs = pair.target_path_probs(L + 1)
-    return ConstraintBlock.of_terms("excess", SOURCE, "<=", rhs, *terms)
-
-
-def _prefix_matching(pair: ModelPair, members: np.ndarray, limits: np.ndarray) -> ConstraintBlock:
-    """(39): all output sequences strictly below a member of the antichain."""
-    V = pair.vocab_size
-    below = np.zeros((len(members), 1 + V * members.shape[1]), dtype=bool)
-    for child, parent in enumerate(parent_nodes(V, pair.draft_length + 1), start=1):
+def _below(members: np.ndarray, vocab_size: int, draft_length: int) -> np.ndarray:
+    """Mask of the outputs strictly below a member of each antichain, [sets, outputs]."""
+    below = np.zeros((len(members), 1 + vocab_size * members.shape[1]), dtype=bool)
+    for child, parent in enumerate(parent_nodes(vocab_size, draft_length + 1), start=1):
         below[:, child] = members[:, parent] | below[:, parent]
-    rows, columns = np.nonzero(below[:, 1:])
-    one = ones(len(rows), pair.is_exact)
-    return ConstraintBlock(PREFIX_MATCHING, "greedy2026 Eq. 39", "<=", rows, columns, one, limits)
+    return below[:, 1:]

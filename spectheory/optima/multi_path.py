@@ -18,10 +18,13 @@ from spectheory.optima.solving.float_solver import solve
 from spectheory.optima.solving.linear_program import LinearProgram
 from spectheory.optima.solving.solution import Solution
 from spectheory.pairs.contexts import Context, all_contexts, count_nodes, split_by_depth
-from spectheory.pairs.drafts import DraftProcess, Iid, draft_process
+from spectheory.pairs.drafts import DraftProcess, Iid
+from spectheory.pairs.drafts.iid import draft_process
 from spectheory.pairs.pair import ModelPair
 
+# The list of members is a dense array of booleans, antichains times contexts.
 MAX_ANTICHAINS = 100_000
+"""The most antichains that are listed."""
 MAX_LISTED_ANTICHAINS = 2_000
 """The most antichains whose probability is computed one after the other."""
 LONG_COUNT = 10_000

@@ -15,12 +15,14 @@ import numpy as np
 
 from spectheory.foundation.errors import EnumerationTooLargeError, InvalidInputError
 from spectheory.foundation.validation import check_num_drafts
+from spectheory.optima.solving.builder import ProgramBuilder
 from spectheory.optima.solving.exact_solver import solve_in_its_arithmetic
-from spectheory.optima.solving.linear_program import ConstraintBlock, LinearProgram, ones
+from spectheory.optima.solving.linear_program import LinearProgram
 from spectheory.optima.solving.solution import Solution
 from spectheory.pairs.contexts import Context, context_number, count_orders, numbered_context
 from spectheory.pairs.pair import ModelPair, check_pair
 
+# An exact solution takes minutes there, and the variables grow with V^(L K).
 MAX_VARIABLES = 20_000
 
 
@@ -56,52 +58,39 @@ def on_path_program(pairs: Sequence[ModelPair], num_drafts: int) -> LinearProgra
     size, length, exact = _common_shape(pairs)
     if comb(size**length + num_drafts - 1, num_drafts) * size > MAX_VARIABLES:
         raise _too_large(pairs, num_drafts)
+    model = ProgramBuilder("on-path LP", "theory.md Statement 5.17")
+    kind, num_paths = object if exact else float, size ** (length + 1)
     seen: dict[Any, int] = {}
-    columns: dict[Any, int] = {}
-    gains: list[Any] = []
-    completions: list[tuple[int, int, Any]] = []
-    for which, pair in enumerate(pairs):
+    laws: dict[Any, Any] = {}
+    efficiency: Any = 0
+    completed, count = [], 0
+    for pair in pairs:
         leaf_probs, rows_along = pair.draft_path_probs(length), _rows_along(pair)
+        paths = np.zeros(num_paths, dtype=kind)
         for leaves in combinations_with_replacement(range(size**length), num_drafts):
             prob = prod(leaf_probs[leaf] for leaf in leaves) * count_orders(leaves)
             if not prob > 0:
                 continue
             drafts = tuple(numbered_context(leaf, length, size) for leaf in leaves)
-            rows = tuple(rows_along[leaf] for leaf in leaves)
-            law = drafts, seen.setdefault(rows, len(seen))
-            for output in _outputs(drafts, size):
-                column = columns.setdefault((*law, output), len(columns))
-                if column == len(gains):
-                    gains.append(prob * 0)
-                gains[column] += prob * len(output)
+            outputs = list(_outputs(drafts, size))
+            law = drafts, seen.setdefault(tuple(rows_along[leaf] for leaf in leaves), len(seen))
+            if law not in laws:
+                count += len(outputs)
+                if count > MAX_VARIABLES:
+                    raise _too_large(pairs, num_drafts)
+                laws[law] = model.variables([(*law, output) for output in outputs])
+            shares = np.zeros((num_paths, len(outputs)), dtype=kind)
+            for column, output in enumerate(outputs):
                 for path, share in _completed(pair, output):
-                    completions.append((which * size ** (length + 1) + path, column, prob * share))
-            if len(columns) > MAX_VARIABLES:
-                raise _too_large(pairs, num_drafts)
-    kind = object if exact else float
-    laws = {law: number for number, law in enumerate(dict.fromkeys(name[:2] for name in columns))}
-    one = ones(len(columns), exact)
-    target, column_of, shares = zip(*completions, strict=True)
-    return LinearProgram(
-        name="on-path LP",
-        source="theory.md Statement 5.17",
-        direction="max",
-        variables=tuple(columns),
-        objective=np.array(gains, dtype=kind),
-        blocks=(
-            ConstraintBlock(
-                "conditional laws", "theory.md Statement 5.17", "==",
-                np.array([laws[name[:2]] for name in columns]), np.arange(len(columns)),
-                one, one[: len(laws)],
-            ),
-            ConstraintBlock(
-                "lossless on every pair", "theory.md Statement 1.1", "==",
-                np.array(target), np.array(column_of), np.array(shares, dtype=kind),
-                np.concatenate([pair.target_path_probs(length + 1) for pair in pairs]),
-            ),
-        ),
-        box=1.0,
-    )  # fmt: skip
+                    shares[path, column] = share
+            efficiency = efficiency + prob * (laws[law] * list(map(len, outputs))).sum()
+            paths = paths + prob * (shares @ laws[law])
+        completed.append(paths)
+    target = np.concatenate([pair.target_path_probs(length + 1) for pair in pairs])
+    model.maximise(efficiency)
+    model.add("conditional laws", np.stack([k.sum() for k in laws.values()]) == 1, "theory.md Statement 5.17")
+    model.add("lossless on every pair", np.concatenate(completed) == target, "theory.md Statement 1.1")
+    return model.program(box=1.0)
 
 
 def on_path_optimum(pairs: Sequence[ModelPair], num_drafts: int) -> Solution:

@@ -1,13 +1,15 @@
 """The best block efficiency of any valid verifier on a pair."""
 
+from collections.abc import Callable
 from dataclasses import replace
+from typing import Any, NamedTuple, cast
 
 from spectheory.foundation.errors import EnumerationTooLargeError, SolverError
-from spectheory.optima.context_free.merged_weights import ContextFreeOptimum, context_free_path_optimum
+from spectheory.optima.context_free.merged_weights import context_free_path_optimum
 from spectheory.optima.context_free.promises import context_free_interval
 from spectheory.optima.deterministic_drafts import deterministic_optimum
 from spectheory.optima.drafted_trees import tree_optimum
-from spectheory.optima.interval.interval import OptimumInterval, Progress, multi_path_interval
+from spectheory.optima.interval.interval import Progress, multi_path_interval
 from spectheory.optima.multi_path import (
     MAX_ANTICHAINS,
     MAX_LISTED_ANTICHAINS,
@@ -15,8 +17,9 @@ from spectheory.optima.multi_path import (
     multi_path_optimum,
 )
 from spectheory.optima.single_path import single_path_optimum
-from spectheory.optima.solving.solution import Solution
-from spectheory.pairs.drafts import Deterministic, DraftProcess, Iid, draft_process
+from spectheory.optima.solving.solution import Optimum, Solution
+from spectheory.pairs.drafts import Deterministic, DraftProcess, Iid
+from spectheory.pairs.drafts.iid import draft_process
 from spectheory.pairs.drafts.trees import Tree
 from spectheory.pairs.pair import ModelPair, check_pair
 
@@ -24,6 +27,16 @@ MAX_EXACT_DRAFTS = 1_000
 """Beyond this the optimum is an interval: the rationals of the exact program would have too many digits."""
 MAX_LEAVES_OF_SYMMETRIC_TREES = 400_000
 """Beyond this the contexts of a context-free pair that have equal weights are merged."""
+
+
+class _Question(NamedTuple):
+    """The arguments of ``optimum``; ``limits`` are those of ``multi_path_interval``."""
+
+    pair: ModelPair
+    process: DraftProcess
+    max_antichains: int
+    max_nodes: int | None
+    limits: dict[str, Any]
 
 
 def optimum(
@@ -35,7 +48,7 @@ def optimum(
     relative_gap: float = 1e-6,
     time_limit: float | None = None,
     progress: Progress | None = None,
-) -> Solution | ContextFreeOptimum | OptimumInterval:
+) -> Optimum:
     """The largest block efficiency E[τ+1] of any valid verifier, with its proof.
 
     Source: greedy2026 Theorem 3.3 for one path, Theorem 4.3 for several.  It is exact for exact pairs where
@@ -53,9 +66,8 @@ def optimum(
         relative_gap, time_limit, progress: of ``multi_path_interval``, where it is used.
 
     Returns:
-        A ``Solution`` or ``ContextFreeOptimum``, which are optimal, or an interval.  All have ``value`` and
-        ``value_float`` (tokens per target call), ``lower``, ``upper``, ``method``, ``status`` and
-        ``to_document()``.  All numbers are at most L + 1 and depend on the pair and the process only.
+        The optimum in tokens per target call, at most L + 1; it depends on the pair and the process only.
+        With its proof it is a ``Solution`` or a ``CertifiedInterval``.
 
     Raises:
         InvalidInputError: ``drafts`` is neither a whole number of at least 1 nor a draft process.
@@ -68,45 +80,75 @@ def optimum(
         >>> print(best.value, best.method)
         20/9 single-path LP
     """
+    limits = {"relative_gap": relative_gap, "time_limit": time_limit, "progress": progress}
     pair, process = check_pair(pair).normalised(), draft_process(drafts).normalised()
+    asked = _Question(pair, process, max_antichains, max_nodes, limits)
+    solve = next(solve for applies, solve in PROGRAMS if applies(asked))
     try:
-        if process.num_drafts > MAX_EXACT_DRAFTS:
-            raise EnumerationTooLargeError(
-                f"the K-th powers of {process.num_drafts} drafts are too long for rationals, the limit is "
-                f"{MAX_EXACT_DRAFTS}"
-            )
-        if process == Iid(1):
-            found = single_path_optimum(pair, max_nodes)
-        elif isinstance(process, Deterministic):
-            found = deterministic_optimum(pair, process)
-        elif (
-            isinstance(process, Tree) and pair.is_exact and _has_more_antichains(pair, MAX_LISTED_ANTICHAINS)
-        ):
-            found = tree_optimum(pair, process)
-        else:
-            found = multi_path_optimum(pair, process, max_antichains)
-        return _at_most(found, pair.draft_length + 1)
+        return _at_most(solve(asked), pair.draft_length + 1)
     except (EnumerationTooLargeError, SolverError):
         # Too many antichains or nodes to state the program, or HiGHS's dual misses its value by more than
-        # the tolerance, as it can for probabilities near 1e-7.  For i.i.d. drafts the interval needs neither.
+        # the tolerance, as it can for probabilities near 1e-7.  A search needs neither.
         if not isinstance(process, Iid) or max_nodes is not None:
             raise
-    if pair.context_free:
-        if process.num_drafts == 1:
-            return context_free_path_optimum(pair)
-        if pair.vocab_size**pair.draft_length > MAX_LEAVES_OF_SYMMETRIC_TREES:
-            return context_free_interval(
-                pair, process.num_drafts, relative_gap=relative_gap, time_limit=time_limit, progress=progress
-            )
-    return multi_path_interval(
-        pair, process.num_drafts, relative_gap=relative_gap, time_limit=time_limit, progress=progress
+    search = next(search for applies, search in SEARCHES if applies(asked))
+    return search(asked)
+
+
+def _refuse_long_powers(asked: _Question) -> Solution:
+    raise EnumerationTooLargeError(
+        f"the K-th powers of {asked.process.num_drafts} drafts are too long for rationals, the limit is "
+        f"{MAX_EXACT_DRAFTS}"
     )
 
 
-def _has_more_antichains(pair: ModelPair, most: int) -> bool:
-    """Whether the tree has more than ``most``; their number has about V^L digits."""
-    depths = range(1, pair.draft_length + 1)
-    return any(count_antichains(pair.vocab_size, depth) > most for depth in depths)
+def _is_large_tree(asked: _Question) -> bool:
+    """True if the paths branch as a tree of an exact pair with more antichains than are listed."""
+    pair, depths = asked.pair, range(1, asked.pair.draft_length + 1)
+    # From the root down: the number of antichains has about V^L digits.
+    return (
+        isinstance(asked.process, Tree)
+        and pair.is_exact
+        and any(count_antichains(pair.vocab_size, depth) > MAX_LISTED_ANTICHAINS for depth in depths)
+    )
+
+
+PROGRAMS: tuple[tuple[Callable[[_Question], bool], Callable[[_Question], Solution]], ...] = (
+    (lambda asked: asked.process.num_drafts > MAX_EXACT_DRAFTS, _refuse_long_powers),
+    (
+        lambda asked: asked.process == Iid(1),
+        lambda asked: single_path_optimum(asked.pair, asked.max_nodes),
+    ),
+    (
+        lambda asked: isinstance(asked.process, Deterministic),
+        lambda asked: deterministic_optimum(asked.pair, cast(Deterministic, asked.process)),
+    ),
+    (_is_large_tree, lambda asked: tree_optimum(asked.pair, cast(Tree, asked.process))),
+    (
+        lambda asked: True,
+        lambda asked: multi_path_optimum(asked.pair, asked.process, asked.max_antichains),
+    ),
+)
+"""(whether it applies, solve): the first that applies states the program."""
+
+SEARCHES: tuple[tuple[Callable[[_Question], bool], Callable[[_Question], Optimum]], ...] = (
+    (
+        lambda asked: asked.pair.context_free and asked.process.num_drafts == 1,
+        lambda asked: context_free_path_optimum(asked.pair),
+    ),
+    (
+        lambda asked: (
+            asked.pair.context_free
+            and asked.pair.vocab_size**asked.pair.draft_length > MAX_LEAVES_OF_SYMMETRIC_TREES
+        ),
+        lambda asked: context_free_interval(asked.pair, asked.process.num_drafts, **asked.limits),
+    ),
+    (
+        lambda asked: True,
+        lambda asked: multi_path_interval(asked.pair, asked.process.num_drafts, **asked.limits),
+    ),
+)
+"""(whether it applies, solve): for i.i.d. drafts the first that applies answers if no program does."""
 
 
 def _at_most(solution: Solution, length: int) -> Solution:

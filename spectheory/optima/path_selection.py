@@ -15,14 +15,14 @@ from spectheory.foundation.validation import check_count, check_num_drafts
 from spectheory.optima.bounds.level_sets import LevelSets
 from spectheory.optima.bounds.skewed_draft import SkewedDraft, grown_law, is_skewed_draft
 from spectheory.optima.bounds.tolerances import ROW_TOLERANCE, rounding_allowance
-from spectheory.optima.budgets import mass_chain
+from spectheory.optima.solving.builder import ProgramBuilder
 from spectheory.optima.solving.exact_basis import as_objects
 from spectheory.optima.solving.exact_solver import exact_solution, solve_exact_after
 from spectheory.optima.solving.float_solver import solve
-from spectheory.optima.solving.linear_program import ConstraintBlock, LinearProgram, Repair, ones
+from spectheory.optima.solving.linear_program import LinearProgram, Repair
 from spectheory.optima.solving.simplex import Simplex
 from spectheory.optima.solving.solution import Solution
-from spectheory.pairs.contexts import all_contexts, count_nodes, leaves_below, prefix_of_leaf
+from spectheory.pairs.contexts import all_contexts, count_nodes, leaves_below, parent_nodes
 from spectheory.pairs.pair import ModelPair
 
 LEAF_SETS = "skewed draft"
@@ -70,28 +70,22 @@ def path_selection_program(
     V, L = pair.vocab_size, pair.draft_length
     nodes, leaves = count_nodes(V, L), V**L
     sets = _all_leaf_sets(leaves) if leaf_sets is None else [sorted(members) for members in leaf_sets]
-    one = ones(nodes, pair.is_exact)
-    zero, all_leaves = np.zeros(leaves, dtype=int), nodes + np.arange(leaves)
-    node_names = all_contexts(V, L)
+    members = np.zeros((len(sets), leaves), dtype=bool)
+    for number, leaf_set in enumerate(sets):
+        members[number, list(leaf_set)] = True
+    q, contexts = pair.draft_path_probs(L), all_contexts(V, L)
+    conditionals = np.concatenate([rows.ravel() for rows in pair.target[:-1]])
+    model = ProgramBuilder("path-selection LP", "greedy2026 Theorem 4.6")
+    x = model.variables([("x", context) for context in contexts])
+    r = model.variables([("r", context) for context in contexts[nodes - leaves :]])
+    below = np.concatenate([r.reshape(V**depth, -1).sum(axis=1) for depth in range(L + 1)])
+    model.maximise(x.sum())
+    model.add("within the draft", x <= below, "greedy2026 Eqs. 13, 16")
+    model.add("chain of minima", x[1:] <= conditionals * x[parent_nodes(V, L)], "greedy2026 Eqs. 16, 87")
+    model.add("total", r.sum() == 1, "greedy2026 Eq. 13")
+    model.add(LEAF_SETS, members @ r <= hit_probability(members @ q, num_drafts), "greedy2026 Eq. 17")
     repair: Repair = partial(_feasible_point, pair=pair, num_drafts=num_drafts)
-    return LinearProgram(
-        name="path-selection LP",
-        source="greedy2026 Theorem 4.6",
-        direction="max",
-        variables=(
-            *(("x", context) for context in node_names),
-            *(("r", context) for context in node_names[nodes - leaves :]),
-        ),
-        objective=np.concatenate([one, one[:leaves] - one[:leaves]]),
-        blocks=(
-            _within_draft(pair),
-            mass_chain(pair, "chain of minima", "greedy2026 Eqs. 16, 87"),
-            ConstraintBlock("total", "greedy2026 Eq. 13", "==", zero, all_leaves, one[:leaves], one[:1]),
-            _leaf_set_block(pair, num_drafts, sets),
-        ),
-        box=1.0,
-        repair=repair,
-    )
+    return model.program(box=1.0, repair=repair)
 
 
 @dataclass(frozen=True, eq=False)
@@ -276,30 +270,6 @@ def _starting_sets(pair: ModelPair) -> list[LeafSet]:
         for number in range(V**depth)
     }
     return sorted(below, key=lambda members: (len(members), min(members)))
-
-
-def _within_draft(pair: ModelPair) -> ConstraintBlock:
-    """x(a) - Σ_{b below a} r(b) ≤ 0."""
-    V, L, exact = pair.vocab_size, pair.draft_length, pair.is_exact
-    nodes, leaves = count_nodes(V, L), np.arange(V**L)
-    one, leaf_one = ones(nodes, exact), ones(len(leaves), exact)
-    terms = [(np.arange(nodes), np.arange(nodes), one)]
-    for depth in range(L + 1):
-        ancestors = count_nodes(V, depth) - V**depth + prefix_of_leaf(leaves, depth, L, V)
-        terms.append((ancestors, nodes + leaves, -leaf_one))
-    return ConstraintBlock.of_terms("within the draft", "greedy2026 Eqs. 13, 16", "<=", one - one, *terms)
-
-
-def _leaf_set_block(pair: ModelPair, num_drafts: int, sets: list[Any]) -> ConstraintBlock:
-    """Σ_{b∈S} r(b) ≤ f(q(S))."""
-    nodes = count_nodes(pair.vocab_size, pair.draft_length)
-    probs = pair.draft_path_probs(pair.draft_length)
-    masses = np.empty(len(sets), dtype=probs.dtype)
-    masses[:] = [probs[list(members)].sum() for members in sets]
-    rows = np.repeat(np.arange(len(sets)), [len(members) for members in sets])
-    columns = nodes + np.array([leaf for members in sets for leaf in members], dtype=int)
-    one, limits = ones(len(rows), pair.is_exact), hit_probability(masses, num_drafts)
-    return ConstraintBlock(LEAF_SETS, "greedy2026 Eq. 17", "<=", rows, columns, one, limits)
 
 
 def _feasible_point(

@@ -14,7 +14,9 @@ from spectheory.optima.solving.solution import Solution
 from spectheory.pairs.contexts import count_nodes
 from spectheory.pairs.pair import ModelPair
 
+# The closed form holds some ten arrays of rationals per node; beyond, the interval is certified in floats.
 MAX_NODES = 100_000
+"""The most contexts of the tree."""
 
 
 def single_path_program(pair: ModelPair) -> LinearProgram:

@@ -39,7 +39,7 @@ class Transport:
 
     @property
     def is_feasible(self) -> bool:
-        """Whether there is a coupling."""
+        """True if there is a coupling."""
         return self.coupling is not None
 
 

@@ -25,7 +25,9 @@ from spectheory.foundation.validation import check_count
 from spectheory.pairs.pair import ModelPair, check_pair
 from spectheory.pairs.rows import parse_probs
 
+# The time grows with the square of the nodes and with the children of a node.
 MAX_NODES = 128
+"""The most nodes of a shape."""
 MAX_RANK_PATHS = 20_000
 """The most nodes whose masses are computed one by one, on a pair whose rows depend on the context."""
 MAX_STATES = 20_000

@@ -21,7 +21,6 @@ class ExtendedPair:
         draft_length: L of every call; by default that of the pair.
         memory: on how many last tokens the rows depend (0: none; 1: a Markov chain).  By default 0 for
             context-free models, otherwise the pair is not continued.
-        other_drafts: further draft models, of the shape of the pair's, continued like it.
 
     Raises:
         InvalidInputError: the rows depend on more than ``memory`` tokens, or the pair is too short for it.
@@ -40,15 +39,13 @@ class ExtendedPair:
         pair: ModelPair,
         draft_length: int | None = None,
         memory: int | None = None,
-        other_drafts: Sequence[ModelPair] = (),
     ) -> None:
         self.pair = pair
         default = pair.draft_length if draft_length is None else draft_length
         self.draft_length = check_count("draft_length", default)
-        context_free = all(model.context_free for model in (pair, *other_drafts))
-        self.memory = 0 if memory is None and context_free else memory
+        self.memory = 0 if memory is None and pair.context_free else memory
         if self.memory is not None:
-            _check_memory(pair, self.memory, other_drafts)
+            _check_memory(pair, self.memory)
 
     def check_depth(self, needed: int, fewer: str = "iterations") -> None:
         """Refuse a pair that has no rows for texts of ``needed`` tokens."""
@@ -79,16 +76,14 @@ class ExtendedPair:
         return text if self.memory is None else text[len(text) - min(self.memory, len(text)) :]
 
 
-def _check_memory(pair: ModelPair, memory: int, other_drafts: Sequence[ModelPair]) -> None:
+def _check_memory(pair: ModelPair, memory: int) -> None:
     memory = check_count("memory", memory, at_least=0)
     if pair.draft_length <= memory:
         raise InvalidInputError(
             f"memory={memory} needs the draft rows after {memory} tokens, a pair of draft length at least "
             f"{memory + 1}; this one has {pair.draft_length}"
         )
-    sides = [("target", pair.target), ("draft", pair.draft)]
-    sides += [(f"draft model {number}", model.draft) for number, model in enumerate(other_drafts)]
-    for side, levels in sides:
+    for side, levels in (("target", pair.target), ("draft", pair.draft)):
         for depth in range(memory + 1, len(levels)):
             suffixes = np.arange(pair.vocab_size**depth) % pair.vocab_size**memory
             different = np.flatnonzero((levels[depth] != levels[memory][suffixes]).any(axis=1))

@@ -1,11 +1,8 @@
-from .cost import predicted_speed_up as predicted_speed_up
 from .estimates import Estimate as Estimate
-from .planning import Budget as Budget
+from .measuring import CallSeconds as CallSeconds
 from .planning import Plan as Plan
-from .planning import PlanSettings as PlanSettings
+from .planning import Planned as Planned
 from .planning import plan as plan
-from .planning import plan_pair as plan_pair
-from .planning import plan_profile as plan_profile
 from .runs import Simulation as Simulation
 from .runs import simulate as simulate
 from .settings import SimulationSettings as SimulationSettings

@@ -29,7 +29,7 @@ class CommonTextSource(LanguageModelSource):
 
     def open_batch(self, batch: int) -> Draw:
         """Its draws go on along a text, and begin the next text once it is as long as was asked for."""
-        from spectheory.models import draft_and_score
+        from spectheory.models.drafting import draft_and_score
 
         length, options = self.draft_length, self.settings.sampling
         written, texts = 0, TargetTexts(self, batch)
@@ -72,7 +72,7 @@ class TargetTexts:
         self.begin()
 
     def begin(self) -> None:
-        from spectheory.models import prefill
+        from spectheory.models.drafting import prefill
 
         self.prefilled = prefill(self._source.pair, self._source.prompts_of(self._batch))
         self._first = self.prefilled.texts.ends * 0

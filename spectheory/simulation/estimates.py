@@ -268,17 +268,25 @@ def _token_range(total: Tally) -> tuple[float, float]:
     return 1.0, float(total.length_probs.shape[-1])
 
 
-def paired_gain(tallies: Sequence[Tally], others: Sequence[Tally], confidence: float) -> Mean:
+def paired_gain(
+    tallies: Sequence[Tally], others: Sequence[Tally], confidence: float, factor: float = 1.0
+) -> Mean:
     """How many more tokens per call one verifier earns than another, by Rao-Blackwell, paired by prompt.
 
-    The difference R - R' of two means over all calls.  Its residuals are those of ``clustered`` for both,
+    The difference f R - R' of two means over all calls.  Its residuals are those of ``clustered`` for both,
 
-        r_s = (S_s - R n_s) / sum n - (S'_s - R' n'_s) / sum n',
+        r_s = f (S_s - R n_s) / sum n - (S'_s - R' n'_s) / sum n',
 
     so that randomness which both share, of prompts, texts and drafts, cancels.  A draw of the difference lies
-    in [-L, L]; the interval is that of ``intervals.py`` with the variance n / (n - 1) sum_s r_s^2 over n
-    prompts, with an event of one call, and Student's t.  As for texts, its coverage tends to the confidence
-    as the number of prompts grows, and prompts of a kind that is not among them are not allowed for.
+    in [f - L' - 1, f (L + 1) - 1]; the interval is that of ``intervals.py`` with the variance
+    n / (n - 1) sum_s r_s^2 over n prompts, with an event of one call, and Student's t.  As for texts, its
+    coverage tends to the confidence as the number of prompts grows, and prompts of a kind that is not among
+    them are not allowed for.
+
+    Args:
+        tallies, others: of the two, by prompt.
+        confidence: level of the interval.
+        factor: f, how many calls of the other verifier cost as much as one of the first.
 
     Example:
         >>> def calls(*tokens):  # two calls of each of two prompts
@@ -293,11 +301,12 @@ def paired_gain(tallies: Sequence[Tally], others: Sequence[Tally], confidence: f
     calls, other_calls = total.draws, other.draws
     mean, residuals = _residuals(total.expected, calls)
     other_mean, other_residuals = _residuals(other.expected, other_calls)
-    count, most = len(calls), total.length_probs.shape[-1] - 1
-    gain, error = mean - other_mean, _clustered_error(residuals - other_residuals)
+    (_, most), (_, other_most) = _token_range(total), _token_range(other)
+    gain, error = factor * mean - other_mean, _clustered_error(factor * residuals - other_residuals)
     ends = bounded_mean_interval(
-        gain, error, None, total.expected / calls - other.expected / other_calls, calls,
-        1 / min(calls.sum(), other_calls.sum()), (-most, most), confidence, degrees_of_freedom=count - 1,
+        gain, error, None, factor * total.expected / calls - other.expected / other_calls, calls,
+        1 / min(calls.sum(), other_calls.sum()), (factor - other_most, factor * most - 1),
+        confidence, degrees_of_freedom=max(len(calls) - 1, 1),
     )  # fmt: skip
     return Mean(gain, error, ends)
 

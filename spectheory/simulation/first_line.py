@@ -22,7 +22,8 @@ from spectheory.verification.user import UserVerifier
 from spectheory.verification.verifier import Verifier
 
 if TYPE_CHECKING:
-    from spectheory.models import LanguageModelPair, UnloadedPair
+    from spectheory.models import LanguageModelPair
+    from spectheory.models.language_model import UnloadedPair
 
 WEIGHTS = (".safetensors", ".bin", ".gguf")
 """Endings of files that transformers reads weights from."""
@@ -76,6 +77,7 @@ def of_models(pair: LanguageModelPair | UnloadedPair) -> dict[str, Any]:
         "device_type": pair.device.type,
         "weights": str(weights).removeprefix("torch."),
         "probabilities": str(pair.probs_dtype).removeprefix("torch."),
+        "temperature": pair.temperature,
     }
 
 

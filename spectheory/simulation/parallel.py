@@ -146,7 +146,7 @@ def _do(packed: bytes, task: Task) -> dict[str, Tally]:
     if threading.current_thread() is threading.main_thread():
         signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the process that has the results
         _end_with_parent()
-    from spectheory.models import cpu_threads
+    from spectheory.models.device import cpu_threads
 
     work = _unpacked(packed)
     with nullcontext() if work.threads is None else cpu_threads(work.threads):

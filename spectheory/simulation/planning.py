@@ -1,17 +1,19 @@
-"""plan(): which drafts and which verifier earn the most tokens per unit of cost, within a budget of rows.
+"""plan(): which drafts and which verifier to take, within a budget of target rows, and how fast they are.
 
-On an enumerated pair every candidate has its exact value.  For an acceptance profile the best shape of a tree
-is found by dynamic programming (``optima.tree_shapes``).  On language models the candidates race: each
-decodes texts behind the first half of the prompts, and the few best decode texts behind the second half.
-Only these texts are reported.  The intervals of all that decode them hold together, so that the choice does
-not spoil that of the chosen one.
+On an enumerated pair every candidate has its exact value.  On language models the costs of calls are measured
+here, and every candidate decodes texts behind one half of the prompts, which chooses (``choosing.py``).  The
+choice and the next best ones decode texts behind the other half, and their costs are measured again.  Only
+these numbers are reported, so that the choice does not make them too good.
 """
 
 from __future__ import annotations
 
+import inspect
+import platform
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
-from functools import partial
+from dataclasses import dataclass
+from fractions import Fraction
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 from spectheory.exact.law import output_law
@@ -19,81 +21,54 @@ from spectheory.foundation.documents import both, count_text
 from spectheory.foundation.errors import EnumerationTooLargeError, InvalidInputError
 from spectheory.foundation.exact_numbers import Number, float_tolerance
 from spectheory.foundation.results import Result, Table, Templates, no_verdict
-from spectheory.foundation.settings import Progress, Settings, setting, shows_settings
-from spectheory.foundation.validation import check_confidence, check_count, check_draft_length
-from spectheory.optima.interval.interval import OptimumInterval
+from spectheory.foundation.settings import Progress
+from spectheory.foundation.validation import check_count, check_draft_length
 from spectheory.optima.pair_optimum import optimum
-from spectheory.optima.tree_shapes import best_shapes, profile_levels, ranked_acceptance
-from spectheory.pairs.drafts import (
-    ANY_PROCESS,
-    ConfidenceTree,
-    Deterministic,
-    DraftProcess,
-    Iid,
-    PrefixTree,
-    ShapedTree,
-    WithoutReplacement,
-)
-from spectheory.pairs.pair import ModelPair, check_pair
-from spectheory.simulation.cost import predicted_speed_up
-from spectheory.simulation.runs import looked_up, said_to_be_lossless, simulate
+from spectheory.pairs.pair import ModelPair
+from spectheory.simulation.candidates import PLAIN, Candidate, candidates_of_models, candidates_of_pair
+from spectheory.simulation.choosing import Interval, by_speed, choose, report
+from spectheory.simulation.cost import check_cost
+from spectheory.simulation.finished_lines import open_lines
+from spectheory.simulation.first_line import first_line
+from spectheory.simulation.measuring import CallSeconds, Units, call_seconds, halves, measured_on
+from spectheory.simulation.runs import looked_up, said_to_be_lossless
+from spectheory.simulation.settings import Jobs, SimulationSettings
 from spectheory.verification.verifier import Verifier
 
 if TYPE_CHECKING:
-    from spectheory.models import LanguageModelPair, SamplingOptions, UnloadedPair
+    from spectheory.models import LanguageModelPair, SamplingOptions
+    from spectheory.models.language_model import UnloadedPair
 
 VERIFIERS = ("block", "scored_multipath", "traversal", "multi_round_without_replacement", "naive_sampling")
 """Verifiers that are tried: the best known of every draft process."""
 OF_PAIRS = (*VERIFIERS, "conditional_transport")
 """On enumerated pairs: the last one plans on the CPU, too slowly for texts."""
+DRAFT_COST, ROW_COST = 0.15, 0.01
+"""Costs on an enumerated pair unless they are given: those of SmolLM2 with its draft model on an H200
+(benchmarks/results/nvidia-h200.md), because tables of numbers have no time of their own."""
 MAX_TUPLES = 2_000
-"""The largest enumeration of one candidate on an enumerated pair."""
-FEWEST_PLANNED = 8
-"""Half of them race, and an interval over texts needs a few."""
-MOST_PATHS = 64
-NOTHING_FITS = "no verifier takes drafts that fit the budget"
+"""The largest enumeration of one candidate on an enumerated pair: a plan has hundreds of candidates."""
+REPORTED = 3
+"""Candidates that are decoded again.  More would widen all intervals, which hold together."""
 TOLERANCE = 1e-9
 """The total variation that counts as zero in float64."""
+SAME_SPEED = 1e-12
+"""Exact speeds that differ relatively by less than this are tied: they are computed in float64."""
 
 
-class Budget(NamedTuple):
-    """What may be spent, and what it costs.
-
-    Attributes:
-        target_rows: the most drafted tokens that a call of the target scores.
-        cost_ratio, row_cost: c and r of ``predicted_speed_up``.
-        draft_length: the largest L.
-    """
-
-    target_rows: int
-    cost_ratio: float = 0.0
-    row_cost: float = 0.0
-    draft_length: int = 8
-
-    def checked(self) -> Budget:
-        """The same budget.
-
-        Raises:
-            InvalidInputError: a number is out of range.
-        """
-        check_count("target_rows", self.target_rows)
-        check_draft_length("draft_length", self.draft_length)
-        predicted_speed_up(1.0, self.draft_length, self.cost_ratio, self.target_rows, self.row_cost)
-        return self
-
-
-@dataclass(frozen=True)
-class Choice:
+class Planned(NamedTuple):
     """Drafts with a verifier, and what they earn.
 
     Attributes:
-        verifier: its name; None for an acceptance profile, which is that of a verifier already.
-        drafts: the process as ``--tree`` takes it, or ``iid:K``.
+        verifier: its name; None for plain decoding.
+        drafts: the process as ``drafts`` takes it, such as ``iid:2``; ``none`` for plain decoding.
         num_drafts, draft_length: K and L.
-        target_rows: drafted tokens that the target scores.
+        target_rows: drafted tokens that a call of the target scores.
         block_efficiency: tokens per target call.
-        speed_up: tokens per unit of cost, one unit being a call of the target that scores no drafts.
-        interval, speed_up_interval: of an estimate; None for an exact value.
+        cost: of a call with its drafts, in calls of the target that score no drafts.
+        speed_up: predicted, in times plain decoding: tokens over cost.
+        tied: whether the spread does not support that it is slower than the fastest.
+        interval, cost_interval, speed_up_interval: of an estimate; None for exact values.
     """
 
     verifier: str | None
@@ -102,65 +77,51 @@ class Choice:
     draft_length: int
     target_rows: int
     block_efficiency: Number
+    cost: float
     speed_up: float
-    interval: tuple[float, float] | None = None
-    speed_up_interval: tuple[float, float] | None = None
+    tied: bool
+    interval: Interval | None = None
+    cost_interval: Interval | None = None
+    speed_up_interval: Interval | None = None
 
-
-class Candidate(NamedTuple):
-    """A verifier with a draft process that it takes."""
-
-    verifier: Verifier
-    process: DraftProcess
-    draft_length: int
-
-    @property
-    def target_rows(self) -> int:
-        """The drafted tokens, where equal tokens of different draws count each."""
-        if isinstance(self.process, (ConfidenceTree, ShapedTree)):
-            return self.process.num_nodes
-        return int(self.process.draws(self.draft_length).sum())
-
-    def choice(self, budget: Budget, value: Number, interval: tuple[float, float] | None = None) -> Choice:
-        def speed_up(tokens: Number) -> float:
-            costs = budget.cost_ratio, self.target_rows, budget.row_cost
-            return predicted_speed_up(float(tokens), self.draft_length, *costs)
-
-        return Choice(
-            self.verifier.name, self.process.text, self.process.num_drafts, self.draft_length,
-            self.target_rows, value, speed_up(value),
-            interval, interval and (speed_up(interval[0]), speed_up(interval[1])),
-        )  # fmt: skip
+    def __bool__(self) -> bool:
+        raise no_verdict(self, ".speed_up")
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Plan(Result):
-    """The drafts and verifiers that were tried, the best first.
+    """What to take, and the candidates beside it.
 
     Attributes:
-        choices: at least one.
-        budget: what was asked for.
-        tried: how many candidates were looked at.
+        choices: the recommendation first, then the others, the fastest first.
+        target_rows, draft_length: the most rows and the largest L that were asked for.
+        costs: ``measured`` here, ``given``, or ``assumed``.
+        tried: how many candidates were compared, plain decoding among them.
+        num_tied: how many of them are tied with the fastest one, itself included.
         skipped: how many candidates were too large to enumerate.
-        optimum: the largest block efficiency of any valid verifier on the drafts of the best choice; None
+        optimum: the largest block efficiency of any valid verifier on the drafts of the recommendation; None
             where it is not known.
         confidence: of all intervals together; None for exact values.
         left_out: the names of verifiers of which one call is not lossless on the pair; they are not chosen.
         unknown: the names of verifiers of which nobody has said whether they are lossless, or that say they
             are not; on language models this cannot be computed.
+        calls: seconds of calls by number of rows, where they were measured.
+        device: where they were measured.
     """
 
-    choices: Sequence[Choice]
-    budget: Budget
+    choices: Sequence[Planned]
+    target_rows: int
+    draft_length: int
+    costs: str
     tried: int
+    num_tied: int
     skipped: int = 0
     optimum: Number | None = None
     confidence: float | None = None
     left_out: Sequence[str] = ()
     unknown: Sequence[str] = ()
-
-    def __bool__(self) -> bool:
-        raise no_verdict(self, ".best")
+    calls: Sequence[CallSeconds] = ()
+    device: str | None = None
 
     columns: ClassVar[Templates] = {
         "verifier": "{verifier}",
@@ -168,355 +129,335 @@ class Plan(Result):
         "L": "{draft_length}",
         "rows": "{target_rows}",
         "tokens per call": "{tokens}",
-        "per unit of cost": "{earned}",
+        "cost of a call": "{cost_text}",
+        "times plain decoding": "{speed_text}",
+        "tied": "{tied}",
     }
 
+    def __bool__(self) -> bool:
+        raise no_verdict(self, ".best")
+
     @property
-    def best(self) -> Choice:
+    def best(self) -> Planned:
+        """The recommendation."""
         return self.choices[0]
+
+    @property
+    def tokens_per_second(self) -> float | None:
+        """What the recommendation is predicted to decode; None where no seconds were measured."""
+        return self.best.speed_up / self.calls[0].target if self.calls else None
 
     def headline(self) -> str:
         best = self.best
-        by = f"{best.verifier} on " if best.verifier else ""
-        said = " (not known to be lossless)" if best.verifier in self.unknown else ""
-        earned = f"{best.speed_up:.4f} tokens per unit of cost"
-        return f"{by}{best.drafts}, L = {best.draft_length}: {earned}{said}"
+        if best.verifier is None:
+            said = "decode without drafts: none are shown to be faster"
+        else:
+            said = f"take {best.verifier} with {best.drafts}, L = {best.draft_length}"
+            said += f": {_estimated(best.speed_up, best.speed_up_interval, 2)} times plain decoding"
+        if self.tokens_per_second is not None:
+            said += f", {self.tokens_per_second:.3g} tokens per second"
+        if self.num_tied > 1:
+            said += f"; {self.num_tied - 1} tied, of no fewer rows"
+        return said + (" (not known to be lossless)" if best.verifier in self.unknown else "")
 
     def to_document(self) -> dict[str, Any]:
         """The JSON object of ``spectheory plan --json``."""
+        limit: dict[str, Any] = {"optimum": None, "optimum_float": None}
         return {
-            "budget": self.budget._asdict(),
-            "tried": self.tried,
-            "skipped": self.skipped,
+            "recommendation": self.headline(),
+            "choices": self.rows(),
+            "tokens_per_second": self.tokens_per_second,
             "confidence": self.confidence,
+            "target_rows": self.target_rows,
+            "draft_length": self.draft_length,
+            "tried": self.tried,
+            "num_tied": self.num_tied,
+            "skipped": self.skipped,
             "left_out": list(self.left_out),
             "unknown": list(self.unknown),
-            **(
-                {"optimum": None, "optimum_float": None}
-                if self.optimum is None
-                else both("optimum", self.optimum)
-            ),
-            "choices": self.rows(),
+            "costs": self.costs,
+            "device": self.device,
+            "calls": [entry._asdict() for entry in self.calls],
+            **(limit if self.optimum is None else both("optimum", self.optimum)),
         }
 
     def rows(self) -> list[dict[str, Any]]:
         """One flat row per choice."""
-        return [vars(choice) | both("block_efficiency", choice.block_efficiency) for choice in self.choices]
+        return [entry._asdict() | both("block_efficiency", entry.block_efficiency) for entry in self.choices]
 
     def tables(self) -> list[Table]:
-        shown = []
-        for choice in self.choices:
-            tokens: Any = choice.block_efficiency
-            earned = f"{choice.speed_up:.4f}"
-            if choice.interval and choice.speed_up_interval:
-                tokens = "{:.4f} ({:.4f} to {:.4f})".format(float(tokens), *choice.interval)
-                earned += " ({:.4f} to {:.4f})".format(*choice.speed_up_interval)
-            shown.append(vars(choice) | {"tokens": tokens, "earned": earned})
-        budget = self.budget
-        note = f"{count_text(self.tried, 'candidate')} tried"
-        note += f", {self.skipped} too large to enumerate" if self.skipped else ""
+        shown = [
+            entry._asdict()
+            | {
+                "verifier": entry.verifier or "none",
+                "tokens": _estimated(entry.block_efficiency, entry.interval),
+                "cost_text": _estimated(entry.cost, entry.cost_interval),
+                "speed_text": _estimated(entry.speed_up, entry.speed_up_interval),
+                "tied": "yes" if entry.tied else "",
+            }
+            for entry in self.choices
+        ]
+        title = f"at most {count_text(self.target_rows, 'drafted token')} per call, costs {self.costs}"
+        found = [Table(title, shown, self.columns, "; ".join(self._notes()))]
+        if self.calls:
+            columns = {
+                "rows": "{target_rows}",
+                "a call of the target": "{target}",
+                "a drafted token": "{draft}",
+            }
+            rows = [
+                {
+                    "target_rows": entry.target_rows,
+                    "target": _milliseconds(entry.target, entry.target_range),
+                    "draft": "" if entry.draft is None else _milliseconds(entry.draft, entry.draft_range),
+                }
+                for entry in self.calls
+            ]
+            note = "medians, and the middle 90 % of the rounds; one text at a time"
+            found.append(Table(f"milliseconds on {self.device}", rows, columns, note))
+        return found
+
+    def _notes(self) -> Iterator[str]:
+        yield f"{count_text(self.tried, 'candidate')} compared, {self.num_tied} tied with the fastest"
+        if self.skipped:
+            yield f"{self.skipped} too large to enumerate"
         if self.left_out:
-            note += f"; left out, because one call is not lossless on this pair: {', '.join(self.left_out)}"
-        note += f"; not known to be lossless: {', '.join(self.unknown)}" if self.unknown else ""
+            yield f"left out, because one call is not lossless on this pair: {', '.join(self.left_out)}"
+        if self.unknown:
+            yield f"not known to be lossless: {', '.join(self.unknown)}"
         if self.confidence is not None:
-            note += f"; all intervals together hold with {100 * self.confidence:g} % confidence"
+            yield f"all intervals together hold with {100 * self.confidence:g} % confidence"
         if self.optimum is not None:
-            note += f"; on the drafts of the first line no verifier earns more than {float(self.optimum):.6f}"
-        title = (
-            f"at most {budget.target_rows} drafted tokens per call, a call of the draft at "
-            f"{budget.cost_ratio:g} and a drafted token at {budget.row_cost:g} of a target call"
-        )
-        named = any(choice.verifier for choice in self.choices)  # a profile has none
-        columns = {label: text for label, text in self.columns.items() if named or label != "verifier"}
-        return [Table(title, shown, columns, note)]
+            limit = f"{float(self.optimum):.6f} tokens per call"
+            yield f"on the drafts of the first line no verifier earns more than {limit}"
+        yield "verification is not counted"
 
 
-def plan_pair(
-    pair: ModelPair, budget: Budget, verifiers: Sequence[str | Any] = OF_PAIRS, *, most: int = 8
+def plan(
+    pair: ModelPair | LanguageModelPair | UnloadedPair,
+    prompts: Sequence[str | Sequence[int]] | None = None,
+    verifiers: Sequence[str | Any] | None = None,
+    *,
+    target_rows: int = 16,
+    draft_length: int = 8,
+    draft_cost: float | None = None,
+    row_cost: float | None = None,
+    max_new_tokens: int = 32,
+    options: SamplingOptions | None = None,
+    max_prompt_tokens: int | None = None,
+    confidence: float = 0.95,
+    seed: int = 0,
+    jobs: Jobs = None,
+    checkpoint: str | Path | None = None,
+    progress: Progress | None = None,
 ) -> Plan:
-    """The drafts and the verifier that earn the most per unit of cost on an enumerated pair, exactly.
+    """Recommend drafts and a verifier, and predict how much faster they are than plain decoding.
 
-    Candidates are i.i.d. paths, prefix trees and trees without replacement of all widths, the best fixed
-    shapes of likeliest tokens (``best_shapes``) and confidence trees, each with the verifiers that take it.
+    On an enumerated pair all values are exact.  On language models the costs of calls are measured here,
+    unless they are given.  The candidates decode texts behind half of the prompts, which chooses; the choice
+    and the next best ones decode texts behind the other half, and these numbers are reported.
 
     Args:
-        pair: the models; L is at most its draft length.
-        budget: rows and costs.
-        verifiers: names, or objects with ``outcome``.
-        most: how many choices are kept.
+        pair: The models, enumerated or language models.
+        prompts: Texts or token ids, of which at least 8 differ; an enumerated pair has none.
+        verifiers: Names, ``package.module:attribute``, or objects with ``outcome``.  Default: the best known.
+        target_rows: The most drafted tokens that a call of the target scores, N.
+        draft_length: The longest path, L; on an enumerated pair at most its draft length.
+        draft_cost: The time of a drafted token over that of a call of the target that scores no drafts.
+            Default: measured; on an enumerated pair 0.15.
+        row_cost: The time that one more drafted token adds to a call of the target, in the same unit.
+            Default: measured; on an enumerated pair 0.01.
+        max_new_tokens: Tokens of every text.
+        options: ``SamplingOptions``: temperature, top-k and top-p of both models.
+        max_prompt_tokens: Keep at most the last N tokens of every prompt.
+        confidence: Level of all intervals together, and that the fastest candidate is among the tied ones.
+        seed: The same seed decodes the same texts.
+        jobs: Number of processes that decode, or ``auto``; times are measured in one.
+        checkpoint: Keep finished measurements in this file; the same plan, started again, goes on from it.
+        progress: Called with (measurements done, measurements in all).
+
+    Returns:
+        The plan; ``.best`` is the recommendation.
 
     Raises:
-        InvalidInputError: a number is out of range, or no verifier takes any of the drafts.
+        InvalidInputError: an argument is out of range or does not fit the pair, there are too few prompts, no
+            verifier takes any of the drafts, or the checkpoint belongs to another plan.
+        InvalidOutcomeError: an answer of a verifier is not a law.
 
     Example:
         >>> from spectheory import instances
-        >>> found = plan_pair(instances.two_token(2), Budget(4, cost_ratio=0.1), ["greedy_multipath"])
+        >>> found = plan(instances.two_token(2), verifiers=["greedy_multipath"], target_rows=4)
         >>> print(found.best.verifier, found.best.drafts, found.best.block_efficiency, found.optimum)
         greedy_multipath iid:2 212/81 212/81
     """
-    check_pair(pair)
-    budget, given = budget.checked(), looked_up(verifiers)
-    found, skipped, left_out = [], 0, dict[str, None]()
-    for length in range(1, min(pair.draft_length, budget.draft_length) + 1):
-        part = pair.truncate(length)
-        for candidate in _candidates(given, _processes(part, budget.target_rows), length):
-            try:
-                law = output_law(candidate.verifier, part, candidate.process, max_tuples=MAX_TUPLES)
-            except EnumerationTooLargeError:
-                skipped += 1
-                continue
-            if law.total_variation > float_tolerance(law.pair, TOLERANCE):
-                left_out[candidate.verifier.name] = None
-                continue
-            found.append((candidate.choice(budget, law.block_efficiency), candidate))
-    if left_out:
-        found = [entry for entry in found if entry[1].verifier.name not in left_out]
+    rows = check_count("target_rows", target_rows)
+    length = check_draft_length("draft_length", draft_length)
+    costs = _given_costs(draft_cost, row_cost)
+    if isinstance(pair, ModelPair):
+        asked = dict(locals())
+        for name, default in _OF_MODELS.items():
+            if asked[name] != default:
+                raise InvalidInputError(
+                    f"{name} is an argument of language models, and the pair is enumerated; leave it out"
+                )
+        return _plan_exactly(
+            pair, looked_up(OF_PAIRS if verifiers is None else verifiers), rows, length, costs
+        )
+    from spectheory.models.language_model import check_models
+
+    check_models(pair)
+    settings = SimulationSettings(
+        draft_length=length, max_new_tokens=check_count("max_new_tokens", max_new_tokens), options=options,
+        max_prompt_tokens=max_prompt_tokens, confidence=confidence, seed=seed, jobs=jobs,
+        checkpoint=checkpoint, progress=progress,
+    )  # fmt: skip
+    given = looked_up(VERIFIERS if verifiers is None else verifiers)
+    return _plan_measured(pair, prompts, given, rows, costs, settings)
+
+
+_OF_MODELS = {
+    name: parameter.default
+    for name, parameter in inspect.signature(plan).parameters.items()
+    if parameter.default is not inspect.Parameter.empty
+    and name not in ("verifiers", "target_rows", "draft_length", "draft_cost", "row_cost")
+}
+"""Arguments that mean nothing on an enumerated pair, with their defaults."""
+
+
+def _given_costs(draft_cost: Any, row_cost: Any) -> tuple[float, float] | None:
+    if draft_cost is row_cost is None:
+        return None
+    if draft_cost is None or row_cost is None:
+        missing = "draft_cost" if draft_cost is None else "row_cost"
+        raise InvalidInputError(
+            f"{missing} was not given, and the other cost was; give both, or neither to have them measured"
+        )
+    return check_cost("draft_cost", draft_cost), check_cost("row_cost", row_cost)
+
+
+def _plan_exactly(
+    pair: ModelPair,
+    verifiers: Sequence[Verifier],
+    rows: int,
+    length: int,
+    given: tuple[float, float] | None,
+) -> Plan:
+    costs = given or (DRAFT_COST, ROW_COST)
+    found: list[tuple[Candidate, Number]] = []
+    skipped, left_out = 0, dict[str, None]()
+    for part, candidate in candidates_of_pair(pair, verifiers, rows, length):
+        assert candidate.verifier is not None
+        assert candidate.process is not None
+        try:
+            law = output_law(candidate.verifier, part, candidate.process, max_tuples=MAX_TUPLES)
+        except EnumerationTooLargeError:
+            skipped += 1
+            continue
+        if law.total_variation > float_tolerance(law.pair, TOLERANCE):
+            left_out[candidate.verifier.name] = None
+            continue
+        found.append((candidate, law.block_efficiency))
+    found = [entry for entry in found if entry[0].name not in left_out]
     if not found and left_out:
         raise InvalidInputError(
             f"one call is not lossless on this pair: {', '.join(left_out)}; certify says where"
         )
     if not found:
-        raise InvalidInputError(f"{NOTHING_FITS}; name others, or raise the budget")
-    found.sort(key=lambda entry: -entry[0].speed_up)
-    best = found[0][1]
-    try:
-        limit = optimum(pair.truncate(best.draft_length), best.process)
-        ceiling = limit.upper if isinstance(limit, OptimumInterval) else limit.value
-    except EnumerationTooLargeError:
-        ceiling = None
-    kept = [choice for choice, _ in found[:most]]
-    return Plan(kept, budget, len(found), skipped, ceiling, left_out=tuple(left_out))
-
-
-def plan_profile(profile: Sequence[Any], budget: Budget) -> Plan:
-    """The best shapes of trees for an acceptance profile, one for every length, the best first.
-
-    Args:
-        profile: a_j, the probability that the j-th child of a node is accepted, the same at every node;
-            texts are exact.
-        budget: rows and costs.
-
-    Raises:
-        InvalidInputError: not probabilities with a sum of at most 1, or a number out of range.
-
-    Example:
-        >>> found = plan_profile(["3/5", "3/10"], Budget(target_rows=4, cost_ratio=0.1, draft_length=3))
-        >>> found.best.drafts, str(found.best.block_efficiency), round(found.best.speed_up, 4)
-        ('shaped_tree:2,1,1', '61/25', 2.0333)
-    """
-    budget = budget.checked()
-    choices = []
-    for length in range(1, budget.draft_length + 1):
-        shapes = best_shapes(profile_levels(profile, length), budget.target_rows)
-        of_length = []
-        for best in shapes:
-            if not best.children:
-                raise InvalidInputError("the profile accepts nothing, so that no drafts pay")
-            process = ShapedTree(best.children)
-            if process.depth == length:
-                rows = process.num_nodes
-                earned = predicted_speed_up(
-                    float(best.value), length, budget.cost_ratio, rows, budget.row_cost
-                )
-                of_length.append(
-                    Choice(None, process.text, process.num_drafts, length, rows, best.value, earned)
-                )
-        if of_length:
-            choices.append(max(of_length, key=lambda choice: choice.speed_up))
-    choices.sort(key=lambda choice: -choice.speed_up)
-    return Plan(choices, budget, budget.draft_length * budget.target_rows)
-
-
-@dataclass(frozen=True, kw_only=True)
-class PlanSettings(Settings):
-    """The settings of ``plan``.
-
-    Attributes:
-        finalists: Choices that are confirmed, m.
-        max_new_tokens: Tokens of every text.
-        options: ``SamplingOptions``: temperature, top-k and top-p of both models.
-        seed: Of the race; the finalists have another one.
-        confidence: Level of all intervals together, c.
-        max_prompt_tokens: Keep at most the last N tokens of every prompt.
-        progress: Called with (runs done, runs in all).
-    """
-
-    finalists: int = setting(3, "--finalists", metavar="M")
-    max_new_tokens: int = setting(32, "--tokens", "-n", metavar="N")
-    options: SamplingOptions | None = None
-    seed: int = setting(0, "--seed")
-    confidence: float = setting(0.95, "--confidence")
-    max_prompt_tokens: int | None = setting(None, "--max-prompt-tokens", metavar="N")
-    progress: Progress | None = None
-
-    def __post_init__(self) -> None:
-        self._check(check_count, "finalists", "max_new_tokens", "max_prompt_tokens")
-        self._check(partial(check_count, at_least=0), "seed")
-        self._check(lambda name, value: check_confidence(value, name), "confidence")
-
-
-@shows_settings(PlanSettings)
-def plan(
-    pair: LanguageModelPair | UnloadedPair,
-    prompts: Sequence[str | Sequence[int]],
-    budget: Budget,
-    verifiers: Sequence[str | Any] = VERIFIERS,
-    settings: PlanSettings | None = None,
-    **changes: Any,
-) -> Plan:
-    """The drafts and the verifier that earn the most per unit of cost on language models, estimated.
-
-    1. Every candidate decodes texts behind each other prompt: i.i.d. paths, paths with distinct first tokens
-       and confidence trees, with 1, 2, 4, .. paths or nodes and lengths 1, 2, 3, 4, 6, 8, ..
-    2. The finalists, those that earn the most per unit of cost, decode texts behind the other prompts.
-    3. The best of these in the mean of both runs is the choice.  Its numbers are those of the second run.
-       With m finalists the intervals have the confidence 1 - (1 - c) / m each, so that all of them hold
-       together with confidence c, whichever is chosen.
-
-    Args:
-        pair: the models.
-        prompts: texts or token ids, at least 8.
-        budget: rows and costs.
-        verifiers: names, or objects with ``outcome``.
-        settings: where to start from; None: the defaults.
-        changes: settings by keyword, as in ``PlanSettings``, which describes each.
-
-    Raises:
-        InvalidInputError: a number is out of range, there are too few prompts, or no verifier takes any of
-            the drafts.
-    """
-    settings = replace(settings or PlanSettings(), **changes)
-    budget = budget.checked()
-    from spectheory.models import encode_prompts
-
-    halves: tuple[list[list[int]], ...] = [], []
-    numbers = dict[tuple[int, ...], int]()  # of different prompts; equal ones stay in one half
-    for ids in encode_prompts(pair, prompts, 0, settings.max_prompt_tokens, settings.max_new_tokens):
-        numbers.setdefault(tuple(ids), len(numbers))
-        halves[numbers[tuple(ids)] % 2].append(ids)
-    if len(numbers) < FEWEST_PLANNED:
-        raise InvalidInputError(
-            f"a plan needs at least {FEWEST_PLANNED} different prompts, got {len(numbers)}"
-        )
-    loaded = pair.loaded()
-    candidates = candidates_of_models(budget, verifiers)
-    finalists, done = min(settings.finalists, len(candidates)), 0
-    common = {name: getattr(settings, name) for name in ("max_new_tokens", "options", "max_prompt_tokens")}
-
-    def run(
-        asked: Sequence[Candidate], first: int, seed: int, level: float
-    ) -> list[tuple[Choice, Candidate]]:
-        nonlocal done
-        found = []
-        for candidate in asked:
-            (estimate,) = simulate(
-                loaded, halves[first], [candidate.verifier], drafts=candidate.process,
-                draft_length=candidate.draft_length, seed=seed, confidence=level, **common,
-            ).estimates  # fmt: skip
-            found.append((candidate.choice(budget, estimate.block_efficiency, estimate.interval), candidate))
-            done += 1
-            if settings.progress:
-                settings.progress(done, len(candidates) + finalists)
-        return found
-
-    raced = sorted(
-        run(candidates, 0, settings.seed, settings.confidence), key=lambda entry: -entry[0].speed_up
-    )[:finalists]
-    level = 1 - (1 - settings.confidence) / finalists
-    again = run([candidate for _, candidate in raced], 1, settings.seed + 1, level)
-    both_runs = sorted(zip(raced, again, strict=True), key=lambda runs: -sum(run[0].speed_up for run in runs))
-    kept, names = (
-        [choice for _, (choice, _) in both_runs],
-        {one.verifier.name: one.verifier for one in candidates},
+        raise _nothing_fits()
+    found.insert(0, (PLAIN, Fraction(1)))
+    speeds = [float(value) / candidate.cost(*costs) for candidate, value in found]
+    fastest = max(speeds)
+    tied = [speed >= fastest * (1 - SAME_SPEED) for speed in speeds]
+    order = sorted(
+        range(len(found)), key=lambda n: (not tied[n], found[n][0].target_rows if tied[n] else -speeds[n])
     )
-    unknown = [name for name, verifier in names.items() if not said_to_be_lossless(verifier)]
-    return Plan(kept, budget, len(candidates), confidence=settings.confidence, unknown=unknown)
-
-
-def candidates_of_models(budget: Budget, verifiers: Sequence[str | Any] = VERIFIERS) -> list[Candidate]:
-    """What ``plan`` tries on language models, the shortest drafts first."""
-    given = looked_up(verifiers)
-    found = [
-        candidate
-        for length in _spread(min(budget.draft_length, budget.target_rows), (1, 2, 3))
-        for candidate in _candidates(given, _samples(budget.target_rows, length), length)
+    choices = [
+        _planned(candidate, value, candidate.cost(*costs), speeds[number], tied[number])
+        for number in order
+        for candidate, value in [found[number]]
     ]
-    if not found:
-        raise InvalidInputError(f"{NOTHING_FITS}; name others, or raise the budget")
-    return found
+    return Plan(
+        choices, rows, length, "given" if given else "assumed", len(found), sum(tied), skipped,
+        _ceiling(pair, found[order[0]][0]), left_out=tuple(left_out),
+    )  # fmt: skip
 
 
-def _candidates(
-    verifiers: Sequence[Verifier], processes: Iterator[DraftProcess], draft_length: int
-) -> Iterator[Candidate]:
-    """Every process with the verifiers that take it; sampled drafts not with one that takes any drafts.
-
-    One path is verified by verifiers of one path alone, if there are some.
-    """
-    of_one_path = [verifier for verifier in verifiers if verifier.single_path]
-    for process in processes:
-        for verifier in of_one_path or verifiers if process == Iid(1) else verifiers:
-            if verifier.single_path and process != Iid(1):
-                continue
-            if process.name not in verifier.draft_processes or draft_length > (
-                verifier.max_draft_length or draft_length
-            ):
-                continue
-            if verifier.draft_processes is ANY_PROCESS and not isinstance(process, Deterministic):
-                continue
-            yield Candidate(verifier, process, draft_length)
-
-
-def _processes(pair: ModelPair, rows: int) -> Iterator[DraftProcess]:
-    """All drafts of an enumerated pair within a number of rows."""
-    length = pair.draft_length
-    for drafts in range(1, min(rows // length, MOST_PATHS) + 1):
-        yield Iid(drafts)
-    for widths in _widths(rows, length):
-        for process in (PrefixTree(widths), WithoutReplacement(widths)):
-            branches = (
-                set(widths[1:]) != {1} and length > 1 if process.name == "prefix_tree" else max(widths) > 1
-            )
-            if branches and process.fits(pair):
-                yield process
-    yield from dict.fromkeys(_shaped(pair, rows))
-    for number in range(1, rows + 1):
-        if (tree := ConfidenceTree(number)).fits(pair):
-            yield tree
-
-
-def _shaped(pair: ModelPair, rows: int) -> Iterator[ShapedTree]:
+def _ceiling(pair: ModelPair, candidate: Candidate) -> Number | None:
+    """The most that any verifier earns on the drafts of a candidate."""
+    if candidate.process is None:
+        return None
     try:
-        found = best_shapes(ranked_acceptance(pair, ShapedTree.name, min(rows, pair.vocab_size)), rows)
+        limit = optimum(pair.truncate(candidate.draft_length), candidate.process)
     except EnumerationTooLargeError:
-        return
-    for value in found:
-        if value.children and (tree := ShapedTree(value.children)).depth == pair.draft_length:
-            yield tree
+        return None
+    return limit.upper if limit.is_interval else limit.value
 
 
-def _samples(rows: int, length: int) -> Iterator[DraftProcess]:
-    for drafts in _spread(rows // length, (1, 2)):
-        yield Iid(drafts)
-        if drafts > 1:
-            yield WithoutReplacement((drafts, *[1] * (length - 1)))
-    for nodes in _spread(rows, (1, 2)):
-        if nodes >= length:
-            yield ConfidenceTree(nodes)
+def _planned(candidate: Candidate, *numbers: Any) -> Planned:
+    return Planned(
+        candidate.name, candidate.drafts, candidate.num_drafts, candidate.draft_length,
+        candidate.target_rows, *numbers,
+    )  # fmt: skip
 
 
-def _spread(most: int, start: Sequence[int]) -> list[int]:
-    """Numbers up to ``most``: those to start with, then each twice the last but one or the last."""
-    found = list(start)
-    while found[-1] < most:
-        found.append(2 * found[1 - len(start)])
-    return sorted({number for number in found if number < most} | ({most} if most else set()))
+def _nothing_fits() -> InvalidInputError:
+    return InvalidInputError("no verifier takes drafts of so few rows; name others, or raise target_rows")
 
 
-def _widths(rows: int, length: int) -> Iterator[tuple[int, ...]]:
-    if not length:
-        yield ()
-        return
-    for width in range(1, rows // length + 1):
-        for below in _widths(rows // width - 1, length - 1):
-            yield width, *below
+def _plan_measured(
+    pair: LanguageModelPair | UnloadedPair,
+    prompts: Any,
+    verifiers: Sequence[Verifier],
+    rows: int,
+    costs: tuple[float, float] | None,
+    settings: SimulationSettings,
+) -> Plan:
+    from spectheory.models.language_model import encode_prompts
+
+    encoded = encode_prompts(
+        pair, prompts, settings.draft_length, settings.max_prompt_tokens, settings.max_new_tokens or 0
+    )
+    chooses, reports = halves(encoded, settings.seed)
+    candidates = candidates_of_models(verifiers, rows, settings.draft_length)
+    if candidates == [PLAIN]:
+        raise _nothing_fits()
+    arguments = settings.record() | {"target_rows": rows, "costs": costs}
+    if costs is None:  # seconds of one machine are not those of another
+        arguments["machine"] = platform.node()
+    first = {}
+    if settings.checkpoint is not None:
+        processes = [candidate.process for candidate in candidates if candidate.process is not None]
+        first = first_line(pair, encoded, verifiers, arguments, processes)
+    shown = min(REPORTED, len(candidates))
+    with open_lines(settings.checkpoint, first) as kept:
+        units = Units(kept, len(candidates) + shown + (2 if costs is None else 0), settings.progress)
+        with measured_on(pair, units, settings, costs) as measured:
+            trials, seconds = measured.trials(candidates, chooses, settings.seed)
+            choice = choose(trials, settings.confidence)
+            kept_candidates = list(dict.fromkeys([choice.chosen, *by_speed(trials)]))[:shown]
+            again, more = measured.trials(
+                [candidates[number] for number in kept_candidates], reports, settings.seed + 1
+            )
+    found = zip(kept_candidates, again, report(again, settings.confidence), strict=True)
+    choices = [
+        _planned(candidates[n], trial.tokens, trial.cost, trial.speed_up, n in choice.tied, *intervals)
+        for n, trial, intervals in found
+    ]
+    return Plan(
+        choices, rows, settings.draft_length, "measured" if costs is None else "given", len(candidates),
+        len(choice.tied), confidence=settings.confidence,
+        unknown=[entry.name for entry in verifiers if not said_to_be_lossless(entry)],
+        calls=call_seconds([*seconds, *more]), device=str(pair.device) if costs is None else None,
+    )  # fmt: skip
+
+
+def _estimated(value: Number, interval: Interval | None, digits: int = 3) -> Any:
+    """A number with its interval, for people; an exact rational as it is."""
+    if interval is None or interval[0] == interval[1]:
+        return f"{value:.{digits}f}" if isinstance(value, float) else value
+    low, high = interval
+    return f"{float(value):.{digits}f} ({low:.{digits}f} to {high:.{digits}f})"
+
+
+def _milliseconds(seconds: float, middle: Interval | None) -> str:
+    return _estimated(1e3 * seconds, None if middle is None else (1e3 * middle[0], 1e3 * middle[1]), 2)

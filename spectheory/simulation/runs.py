@@ -29,12 +29,14 @@ from typing import TYPE_CHECKING, Any, ParamSpec, Protocol, cast
 
 from spectheory.foundation.documents import count_text
 from spectheory.foundation.errors import InvalidInputError
+from spectheory.foundation.extras import installed
 from spectheory.foundation.results import Result, Row, Table, no_verdict
 from spectheory.foundation.settings import shows_settings
-from spectheory.pairs.drafts import SAMPLED_PROCESSES, DraftProcess, draft_process
+from spectheory.pairs.drafts import DraftProcess
+from spectheory.pairs.drafts.iid import draft_process
+from spectheory.pairs.drafts.process import SAMPLED_PROCESSES
 from spectheory.pairs.pair import ModelPair
 from spectheory.simulation.common_texts import CommonTextSource
-from spectheory.simulation.cost import predicted_speed_up
 from spectheory.simulation.estimates import (
     Estimate,
     Tally,
@@ -58,8 +60,8 @@ from spectheory.verification.verifier import Verifier
 _log = logging.getLogger(__name__)
 
 if TYPE_CHECKING:
-    from spectheory.decoding import Speed
-    from spectheory.models import LanguageModelPair, UnloadedPair
+    from spectheory.models import LanguageModelPair
+    from spectheory.models.language_model import UnloadedPair
 
 P = ParamSpec("P")
 VERIFIERS = ("token", "block")
@@ -82,17 +84,12 @@ class Simulation(Result):
     Attributes:
         estimates: one per verifier, in the order asked for.
         settings: the record of the settings, and of the models and prompts.
-        interrupted: stopped by Ctrl-C; the estimates cover the prompts that were finished, and nothing was
-            timed.
-        speeds: how fast each was on the first batch of prompts, one per estimate; none if not asked for.
-        cost_ratio: the time of a call of the draft over that of a call of the target; it predicts speed-ups.
+        interrupted: stopped by Ctrl-C; the estimates cover the prompts that were finished.
     """
 
     estimates: list[Estimate]
     settings: dict[str, Any]
     interrupted: bool = False
-    speeds: Sequence[Speed] = ()
-    cost_ratio: float | None = None
 
     def __bool__(self) -> bool:
         raise no_verdict(self, ".estimates")
@@ -100,26 +97,7 @@ class Simulation(Result):
     def to_document(self) -> dict[str, Any]:
         """The JSON object of ``spectheory simulate --json``."""
         estimates = [entry.to_document() for entry in self.estimates]
-        for entry, speed in zip(estimates, self.speeds, strict=False):
-            entry["speed"] = speed.to_document()
-        document = {**self.settings, "interrupted": self.interrupted, "estimates": estimates}
-        if self.cost_ratio is None:
-            return document
-        for entry, (value, low, high) in zip(estimates, self.speed_ups(self.cost_ratio), strict=True):
-            entry |= {"speed_up": value, "speed_up_interval": [low, high]}
-        return document | {"cost_ratio": self.cost_ratio}
-
-    def speed_ups(self, cost_ratio: float) -> list[tuple[float, float, float]]:
-        """The speed-up that every estimate predicts, and the ends of its interval (``predicted_speed_up``).
-
-        Args:
-            cost_ratio: the time of a call of the draft over that of a call of the target.
-        """
-        factor = predicted_speed_up(1.0, self.settings["draft_length"], cost_ratio)
-        return [
-            (factor * entry.block_efficiency, factor * entry.interval[0], factor * entry.interval[1])
-            for entry in self.estimates
-        ]
+        return {**self.settings, "interrupted": self.interrupted, "estimates": estimates}
 
     def headline(self) -> str:
         names = ", ".join(dict.fromkeys(entry.verifier for entry in self.estimates))
@@ -155,16 +133,10 @@ class Simulation(Result):
             for row, entry in zip(rows, self.estimates, strict=True):
                 low, high = entry.ceiling_interval or (None, None)
                 row |= {"ceiling": entry.ceiling, "ceiling_low": low, "ceiling_high": high}
-        for row, speed in zip(rows, self.speeds, strict=False):
-            row |= {"tokens_per_second": speed.tokens_per_second, "measured_speed_up": speed.speed_up}
-            row |= {f"{part}_share": share for part, share in speed.shares.items()}
-        if self.cost_ratio is not None:
-            for row, (value, low, high) in zip(rows, self.speed_ups(self.cost_ratio), strict=True):
-                row |= {"speed_up": value, "speed_up_low": low, "speed_up_high": high}
         return rows
 
     def tables(self) -> list[Table]:
-        """The estimates; ceilings, predicted speed-ups and times where they are known."""
+        """The estimates, and ceilings where they are known."""
         settings, rows = self.settings, self.rows()
         level = f"{100 * settings['confidence']:g}%"
         for row in rows:
@@ -174,51 +146,7 @@ class Simulation(Result):
         if limited:
             title = "the most that any rule could earn at the positions met"
             tables.append(self._by_drafts(title, limited, "ceiling", level))
-        if self.cost_ratio is not None:
-            title = "predicted speed-up over plain decoding, a draft call at "
-            title += f"{self.cost_ratio:g} of a target call"
-            tables.append(self._by_drafts(title, rows, "speed_up", level))
-        if self.speeds:
-            columns = {
-                "verifier": "{name}",
-                "K": "{num_drafts}",
-                "tokens per second": "{tokens_per_second:.0f}",
-                "times plain": "{measured_speed_up:.2f}",
-                **{part: f"{{{part}_share:.0%}}" for part in self.speeds[0].seconds},
-            }
-            plain = self.speeds[0].plain_tokens / self.speeds[0].plain_seconds
-            title = f"time on {settings['device']}, plain decoding {plain:.0f} tokens per second"
-            tables.append(Table(title, rows, columns))
         return tables
-
-    def one_table(self) -> Table:
-        """All that the tables say but the times: a row per verifier and K.
-
-        Example:
-            >>> from spectheory import instances
-            >>> simulate(instances.two_token(2)).one_table().labels()
-            ['verifier', 'K', 'tokens per call']
-        """
-        settings, rows = self.settings, self.rows()
-        labels = {
-            "block_efficiency": "tokens per call", "gain": f"gain over {settings.get('against')}",
-            "ceiling": "ceiling", "speed_up": "speed-up",
-        }  # fmt: skip
-        kinds = [kind for kind in labels if any(row.get(kind) is not None for row in rows)]
-        for row in rows:
-            row["name"] = row["verifier"] + (" *" if row["lossless"] is False else "")
-            for kind in kinds:
-                missing = row[kind] is None
-                row[f"{kind}_text"] = "" if missing else _WITH_INTERVAL[kind].format_map(row)
-            row |= _in_latex(row, kinds)
-        first, level = {"verifier": "{name}", "K": "{num_drafts}"}, f"{100 * settings['confidence']:g}%"
-        shown, latex = (
-            first | {labels[kind]: f"{{{kind}_{form}}}" for kind in kinds} for form in ("text", "in_latex")
-        )
-        title, star = self.headline(), "* not lossless on its own"
-        star = f"\n{star}" if any(row["lossless"] is False for row in rows) else ""
-        in_latex = Table(title, rows, latex, f"± the larger half of the {level} interval{star}")
-        return Table(title, rows, shown, f"with {level} intervals{star}", latex=in_latex)
 
     def _estimates(self, rows: list[dict[str, Any]], level: str) -> list[Table]:
         """Block efficiency and gains, of one K in one table; the title has the size of the run."""
@@ -284,7 +212,6 @@ _WITH_INTERVAL = {
     "block_efficiency": "{block_efficiency:.3f} ({low:.3f} to {high:.3f})",
     "gain": "{gain:+.3f} ({gain_low:+.3f} to {gain_high:+.3f})",
     "ceiling": "{ceiling:.3f} ({ceiling_low:.3f} to {ceiling_high:.3f})",
-    "speed_up": "{speed_up:.3f} ({speed_up_low:.3f} to {speed_up_high:.3f})",
 }
 """A number with its interval, by its field."""
 
@@ -393,7 +320,8 @@ def _of_language_models(
     given: Sequence[Verifier],
     settings: SimulationSettings,
 ) -> Simulation:
-    from spectheory.models import check_models
+    with installed():
+        from spectheory.models.language_model import check_models
 
     check_models(pair)
     record = settings.record()
@@ -415,7 +343,7 @@ def _of_language_models(
     with (
         open_lines(settings.checkpoint, first) as kept,
         on_cluster(settings.cluster),
-        _threads(source.pair, settings.threads) as threads,
+        model_threads(source.pair, settings.threads) as threads,
     ):
         document["threads"] = threads
         run = _Run(Work(source, streams, threads), kept, settings.width, settings.gain_width, against)
@@ -424,14 +352,7 @@ def _of_language_models(
             document["against"] = against
         if settings.whole_texts:
             document["prompts_used"] = sum(source.strata_per_batch[: run.used])
-        found = run.simulation(document)
-        if isinstance(source, TextSource) and settings.with_time:
-            timed = [(stream.given, stream.process) for stream in streams.values()]
-            try:
-                found = replace(found, speeds=() if found.interrupted else source.speeds(timed))
-            except KeyboardInterrupt:
-                found = replace(found, interrupted=True)
-        return found
+        return run.simulation(document)
 
 
 def streams_of(
@@ -595,11 +516,11 @@ def said_to_be_lossless(verifier: Verifier) -> bool | None:
 
 
 @contextmanager
-def _threads(pair: LanguageModelPair, threads: int | None) -> Iterator[int | None]:
+def model_threads(pair: LanguageModelPair, threads: int | None) -> Iterator[int | None]:
     """Run on so many CPU threads, and say how many; None on another device."""
     import torch
 
-    from spectheory.models import cpu_threads
+    from spectheory.models.device import cpu_threads
 
     if pair.device.type != "cpu":
         yield None

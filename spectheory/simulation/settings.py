@@ -21,7 +21,8 @@ from spectheory.foundation.validation import (
     check_positive,
     check_tolerance,
 )
-from spectheory.pairs.drafts import DraftProcess, Iid, draft_process
+from spectheory.pairs.drafts import DraftProcess, Iid
+from spectheory.pairs.drafts.iid import draft_process
 from spectheory.simulation.finished_lines import check_place
 
 if TYPE_CHECKING:
@@ -151,8 +152,6 @@ class SimulationSettings(DrawSettings):
             block if it is among them, else the first one.
         with_ceilings: With whole texts, for position-by-position verifiers: estimate the most that any rule
             could earn at the positions met.
-        with_time: With whole texts: decode the first batch of prompts once more, with every verifier and
-            without drafts, and report the speed and the share of each part.
         width: With whole texts: stop, after a whole batch and at least 16 prompts, as soon as every interval
             is at most so wide, from lower to upper end.
         gain_width: With whole texts: stop, likewise, as soon as the interval of every gain is at most so
@@ -176,7 +175,6 @@ class SimulationSettings(DrawSettings):
     common_texts: bool = setting(False, "--common-texts", texts_only=True)
     against: str | None = setting(None, "--against", metavar="NAME", record=None)
     with_ceilings: bool = setting(False, "--ceilings", texts_only=True)
-    with_time: bool = setting(False, "--time", texts_only=True, record=None)
     width: float | None = setting(None, "--width", metavar="W", texts_only=True)
     gain_width: float | None = setting(None, "--gain-width", metavar="W", texts_only=True)
     options: SamplingOptions | None = setting(None, record=None)
@@ -200,12 +198,11 @@ class SimulationSettings(DrawSettings):
         self._check(lambda name, path: check_place(path), "checkpoint")
         self._check(partial(check_kind, kind="SamplingOptions"), "options")
         self._check(partial(check_kind, kind="Restriction"), "restriction")
-        for name in ("with_ceilings", "with_time"):
-            if self.common_texts and getattr(self, name):
-                raise InvalidInputError(
-                    f"{name} was asked for with common_texts, and is of texts that a verifier writes; leave "
-                    "one of the two out"
-                )
+        if self.common_texts and self.with_ceilings:
+            raise InvalidInputError(
+                "with_ceilings was asked for with common_texts, and is of texts that a verifier writes; "
+                "leave one of the two out"
+            )
         for entry in fields(self):
             asked = getattr(self, entry.name) not in (None, False)
             if entry.metadata.get("texts_only") and asked and not self.whole_texts:

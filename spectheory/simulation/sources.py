@@ -18,7 +18,8 @@ from spectheory.simulation.protocol import DraftedPaths, Draw, Source, Stream
 from spectheory.verification.outcome import sample_rows
 
 if TYPE_CHECKING:
-    from spectheory.models import LanguageModelPair, Restriction, UnloadedPair
+    from spectheory.models import LanguageModelPair, Restriction
+    from spectheory.models.language_model import UnloadedPair
     from spectheory.simulation.settings import DrawSettings, SimulationSettings
 
 
@@ -57,7 +58,7 @@ class LanguageModelSource(SharedDraws):
         process: DraftProcess,
         settings: SimulationSettings,
     ) -> None:
-        from spectheory.models import encode_prompts
+        from spectheory.models.language_model import encode_prompts
 
         self.settings = replace(settings, progress=None)
         self.draft_length = settings.draft_length
@@ -101,7 +102,7 @@ class LanguageModelSource(SharedDraws):
         return [min(size, count - first) for first in range(0, count, size)]
 
     def open_batch(self, batch: int) -> Draw:
-        from spectheory.models import draft_and_score, prefill
+        from spectheory.models.drafting import draft_and_score, prefill
 
         prefilled = prefill(self.pair, self.prompts_of(batch))
         restriction = self._restriction_of(batch)
@@ -141,7 +142,7 @@ class LanguageModelSource(SharedDraws):
         return self.pair.generator(seed)
 
     def place(self, batch: int, stratum: int) -> str:
-        from spectheory.models import prompt_name
+        from spectheory.models.prompts import prompt_name
 
         number = batch * self.settings.batch_size + stratum
         return f"after {prompt_name(number + 1, self.prompts[number])}"

@@ -6,12 +6,13 @@ context draw the same drafts (``CommonRandomNumbers``).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from spectheory.pairs.drafts import DistinctTree, DraftProcess
+from spectheory.pairs.drafts import DraftProcess
+from spectheory.pairs.drafts.without_replacement import DistinctTree
 from spectheory.simulation.ceilings import ceilings, has_ceiling
 from spectheory.simulation.estimates import Tally
 from spectheory.simulation.protocol import Stream
@@ -20,7 +21,7 @@ from spectheory.verification.law_errors import FAULTS, law_errors, refuse_errors
 from spectheory.verification.verifier import Verifier
 
 if TYPE_CHECKING:
-    from spectheory.decoding import Iteration, Speed
+    from spectheory.decoding import Iteration
 
 
 class TextSource(LanguageModelSource):
@@ -40,7 +41,7 @@ class TextSource(LanguageModelSource):
 
     def _tally(self, verifier: Verifier, process: DraftProcess, batch: int) -> Tally:
         from spectheory.decoding import Stopping, decoding_iterations, end_of_sequence
-        from spectheory.models import prefill
+        from spectheory.models.drafting import prefill
         from spectheory.simulation.common_random_numbers import CommonRandomNumbers
 
         settings, tolerance = self.settings, self.settings.tolerance
@@ -72,22 +73,6 @@ class TextSource(LanguageModelSource):
         assert tolerance is not None
         refuse_errors(verifier, errors, tolerance, lambda stratum: self.place(batch, stratum))
         return tally
-
-    def speeds(self, wanted: Sequence[tuple[Verifier, DraftProcess]]) -> list[Speed]:
-        """How fast each decodes the first batch of prompts, beside one plain decoding."""
-        from spectheory.decoding import plain_decoding, timed_decode
-
-        prompts, settings = self.prompts_of(0), self.settings
-        asked: dict[str, Any] = {
-            "max_new_tokens": self.max_new_tokens, "options": settings.sampling,
-            "batch_size": settings.batch_size,
-        }  # fmt: skip
-        plain = plain_decoding(self.pair, prompts, **asked)
-        asked |= {"draft_length": self.draft_length, "seed": settings.seed, "plain": plain}
-        return [
-            timed_decode(self.pair, prompts, verifier, drafts=process, **asked)[1]
-            for verifier, process in wanted
-        ]
 
 
 def _ceilings(call: Iteration, verifier: Verifier) -> np.ndarray:

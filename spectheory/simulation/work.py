@@ -71,7 +71,7 @@ def _memory(strata: int) -> Iterator[None]:
     except Exception as error:
         out_of_memory = isinstance(error, MemoryError)
         if "torch" in sys.modules:
-            from spectheory.models import is_out_of_memory
+            from spectheory.models.device import is_out_of_memory
 
             out_of_memory = is_out_of_memory(error)
         if not out_of_memory:

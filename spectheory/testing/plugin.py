@@ -62,8 +62,7 @@ class SuiteItem(pytest.Item):
         names = [text.partition(" on ")[0] for text in scope.refused]
         refused = f"; refused: {', '.join(names)}" if names else ""
         judged = self.config.stash.setdefault(_JUDGED, {})
-        assumed = f"; taken at its word: {', '.join(scope.assumed)}" if scope.assumed else ""
-        words = f"{scope.arithmetic}, tolerance {scope.tolerance}{refused}{assumed}"
+        words = f"{scope.arithmetic}, tolerance {scope.tolerance}{refused}"
         judged[words.replace(" (1)", "")] = None
 
     def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], *_: Any) -> str:

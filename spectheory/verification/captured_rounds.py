@@ -13,8 +13,9 @@ from contextlib import contextmanager
 from copy import copy
 from typing import Any, NamedTuple
 
-from spectheory.foundation.arrays import Array, are_plain
+from spectheory.foundation.arrays import Array
 from spectheory.foundation.errors import NoKernelsNotice
+from spectheory.foundation.kernels import choice
 from spectheory.verification.compilation import Compiled
 from spectheory.verification.outcome import Outcome, Sample, uniform_numbers
 from spectheory.verification.user import UserVerifier
@@ -30,7 +31,7 @@ MOST_KEPT = 32
 
 
 class Memory:
-    """What the graphs of a device share: the arrays they read, and the memory of what lies between.
+    """Memory that the graphs of a device share: the arrays that they read, and all that lies between.
 
     Attributes:
         rounds: how many rounds were begun; the results of one are there until the next one begins.
@@ -123,7 +124,7 @@ class CapturedRounds:
         self._is_refused = False
 
     def outcome(self, *given: Array) -> Outcome:
-        """As of the verifier, on paths, target rows and draft rows."""
+        """The verifier's outcome on paths, target rows and draft rows."""
         count = len(given[0])
         size = 1 << (count - 1).bit_length() if 0 < count <= PADDED_UP_TO else count
         kind = (size, *((tuple(array.shape[1:]), array.dtype, array.device) for array in given))
@@ -226,7 +227,7 @@ def captured_outcome(verifier: Verifier, *given: Array) -> Outcome:
     """
     device = getattr(given[1], "device", None)
     as_it_is = isinstance(verifier, UserVerifier | Compiled)
-    if getattr(device, "type", None) != "cuda" or as_it_is or not are_plain(given[1:], given[1:]):
+    if getattr(device, "type", None) != "cuda" or as_it_is or not choice.are_plain(given[1:], given[1:]):
         return verifier.outcome(*given)
     import torch
 

@@ -14,47 +14,18 @@ from spectheory.foundation.errors import InvalidOutcomeError
 from spectheory.pairs.drafts import DraftProcess
 from spectheory.pairs.pair import ModelPair
 from spectheory.verification.outcome import NO_MASS, Outcome, Sample, uniform_numbers
-from spectheory.verification.resolve import find_verifier
-from spectheory.verification.user import UserVerifier
+from spectheory.verification.user import UserVerifier, as_verifier
 from spectheory.verification.verifier import Verifier
 
 _DECLARED = tuple(Verifier.__annotations__)
 
 
-def compiled(verifier: str | Any, **options: Any) -> Verifier:
-    """The verifier with its torch code compiled by ``torch.compile``, for every place that takes a verifier.
-
-    Outcome and sample are one graph, without breaks: rows are read once, and no intermediate array is
-    written.  It runs when the outcome is used, not before.  The laws are those of the verifier itself up to
-    rounding, and so are the samples of a seed.  Numpy arrays and rationals go to the verifier as it is.
-
-    The first call compiles, which takes from seconds to a minute, the second size of the batch once more, and
-    later ones do not.  The backend "inductor", the default, needs a C++ compiler on the CPU and Triton on a
-    GPU.  torch refuses ``scored_multipath`` and verifiers that enumerate the vocabulary.
-
-    Args:
-        verifier: a name, ``"package.module:attribute"``, or any object with ``outcome``.
-        options: of ``torch.compile``, such as ``backend`` or ``mode``.
-
-    Raises:
-        UnknownNameError: there is no verifier of that name.
-
-    Example:
-        >>> import torch
-        >>> paths = torch.tensor([[[0, 1]]])
-        >>> rows = torch.full((1, 1, 3, 2), 0.5, dtype=torch.float64)
-        >>> block = compiled("block", backend="eager")
-        >>> block.outcome(paths, rows, rows[:, :, :2]).expected_tokens()
-        tensor([3.], dtype=torch.float64)
-    """
-    return _compiled(find_verifier(verifier), options)
-
-
-def _compiled(verifier: Verifier, options: dict[str, Any]) -> Verifier:
-    """A user's object is compiled as it is, and the answers of its graphs are checked like its own."""
-    if isinstance(verifier, UserVerifier):
-        return UserVerifier(Compiled(verifier, verifier.user_object, options))
-    return Compiled(verifier, verifier, options)
+def compiled(verifier: Verifier, options: dict[str, Any]) -> Verifier:
+    """``Verifier.compiled``; a user's object is compiled as it is, and its answers are still checked."""
+    found = as_verifier(verifier)
+    if isinstance(found, UserVerifier):
+        return UserVerifier(Compiled(found, found.user_object, options))
+    return Compiled(found, found, options)
 
 
 class Compiled(Verifier):
@@ -66,7 +37,7 @@ class Compiled(Verifier):
             setattr(self, attribute, getattr(verifier, attribute))
 
     def bind(self, process: DraftProcess, pair: ModelPair | None = None) -> Verifier:
-        return _compiled(self.verifier.bind(process, pair), self.options)
+        return compiled(self.verifier.bind(process, pair), self.options)
 
     def outcome(self, paths: Array, target_rows: Array, draft_rows: Array) -> Outcome:
         given = (paths, target_rows, draft_rows)

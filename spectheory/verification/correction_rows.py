@@ -3,17 +3,8 @@
 import math
 from typing import NamedTuple
 
-from spectheory.foundation.arrays import (
-    Array,
-    batch_indices,
-    is_one_number,
-    namespace,
-    numbers_beside,
-    on_host,
-    residual_rows,
-    use_row_kernel,
-    zeros_like,
-)
+from spectheory.foundation.arrays import Array, batch_indices, namespace, on_host, residual_rows, zeros_like
+from spectheory.foundation.kernels import choice
 
 
 class CorrectionRows(NamedTuple):
@@ -60,7 +51,7 @@ class CorrectionRows(NamedTuple):
             array([[0.25, 0.  ],
                    [0.5 , 0.5 ]])
         """
-        if numbers_beside(self.target_rows, self.length):
+        if choice.numbers_beside(self.target_rows, self.length):
             from spectheory.foundation.kernels.row_kernels import residuals
 
             return residuals(*self, scale, draft_scale)
@@ -71,14 +62,14 @@ class CorrectionRows(NamedTuple):
         return residual_rows(self.target_row, self.draft_row, scale, draft_scale)
 
     def _kernel_fits(self, *scales: Array | None) -> bool:
-        """Whether a row kernel applies: one stop per batch element; a single stop needs views only."""
+        """True if a row kernel applies: one stop per batch element; a single stop needs views only."""
         *batch, paths, depths, size = self.target_rows.shape
         per_stop = [array for array in (self.path_index, self.length, *scales) if array is not None]
         return (
-            not is_one_number(self.length)
+            not choice.is_one_number(self.length)
             and tuple(self.draft_rows.shape) == (*batch, paths, depths - 1, size)
             and all(tuple(array.shape) == tuple(batch) for array in per_stop)
-            and use_row_kernel((self.target_rows, self.draft_rows), scales, math.prod(batch) * size)
+            and choice.use_row_kernel((self.target_rows, self.draft_rows), scales, math.prod(batch) * size)
         )
 
 
@@ -87,7 +78,7 @@ def take_stop_row(rows: Array, path_index: Array, length: Array) -> Array:
 
     [..., K, N, V], [...], [...] -> [..., V]; only these rows are copied, and a single row is a view.
     """
-    if is_one_number(length):
+    if choice.is_one_number(length):
         return rows[..., path_index.item(), length.item(), :]
     return rows[(*batch_indices(path_index), path_index, length)]
 
@@ -99,7 +90,7 @@ def take_draft_row(draft_rows: Array, path_index: Array, length: Array) -> Array
     for the token after a fully accepted path.  [..., K, L, V], [...], [...] -> [..., V], which may be a view.
     """
     last, xp = draft_rows.shape[-2] - 1, namespace(draft_rows)
-    if is_one_number(length):
+    if choice.is_one_number(length):
         if length.item() <= last:
             return take_stop_row(draft_rows, path_index, length)
         row = draft_rows[..., 0, 0, :]

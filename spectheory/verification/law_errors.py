@@ -1,12 +1,13 @@
-"""Whether the answers that were drawn from are laws: the errors of a batch of outcomes.
+"""Errors of a batch of outcomes: distances of the answers that were drawn from to distributions.
 
 Errors stay on the device until somebody asks, so that the check waits for nothing.
 """
 
 from collections.abc import Callable
 
-from spectheory.foundation.arrays import Array, namespace, plain_on_host, quiet_floats, zero_where
+from spectheory.foundation.arrays import Array, namespace, zero_where
 from spectheory.foundation.errors import InvalidOutcomeError
+from spectheory.foundation.kernels import choice
 from spectheory.verification.outcome import Outcome, Sample, Stop, correction_deviation, stop_deviation
 from spectheory.verification.verifier import Verifier
 
@@ -23,7 +24,7 @@ NO_LAW = "; its correction is 0/0 there, which certify counts as undefined outpu
 
 
 def law_errors(outcome: Outcome, stop: Stop, paths: Array, drawn: Sample | None = None) -> Array:
-    """How far answers are from laws, one line per entry of ``FAULTS``, in probability.  [..] -> [4, ..]
+    """The distances of answers from laws, one line per entry of ``FAULTS``, in probability.  [..] -> [4, ..]
 
     Args:
         outcome: of N tuples of drafted paths.
@@ -34,9 +35,9 @@ def law_errors(outcome: Outcome, stop: Stop, paths: Array, drawn: Sample | None 
     """
     rows, prob, stop_probs = outcome.checkable_rows(stop, drawn), stop.prob, outcome.stop_probs
     found = None if drawn is None or rows is not drawn.weights else drawn.sums_and_lowest
-    if plain_on_host(rows, prob, stop_probs):  # few numbers: numpy takes half the time of torch
+    if choice.plain_on_host(rows, prob, stop_probs):  # few numbers: numpy takes half the time of torch
         prob, stop_probs, paths = prob.numpy(), stop_probs.numpy(), paths.numpy()
-    with quiet_floats():
+    with choice.quiet_floats():
         corrections, empty = correction_deviation(rows, prob, outcome.rows_are_weights, found)
         stops = stop_deviation(stop_probs)
         behind = abs(zero_where(paths >= 0, stop_probs[..., 1:])).sum((-2, -1))

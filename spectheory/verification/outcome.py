@@ -6,34 +6,28 @@ of a decoding loop all follow from it.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import wraps
 from typing import Any, NamedTuple
 
 import numpy as np
-from array_api_compat import is_torch_array
 
-from spectheory.foundation import arrays
 from spectheory.foundation.arrays import (
     Array,
-    block_sums,
-    first_true,
     namespace,
     normalise,
     on_host,
     ones_like,
     positive_part,
-    quotients,
-    take_along,
-    take_block,
     take_path,
     take_row,
     take_token,
     zero_where,
 )
 from spectheory.foundation.errors import InvalidOutcomeError
+from spectheory.foundation.kernels import choice
+from spectheory.foundation.row_draws import draw
 
 
 @dataclass(frozen=True)
@@ -102,7 +96,7 @@ class Outcome:
             return self._sample_on_host(self.weights, generator)
         path_index, length, number, stop_mass = self._drawn_stop(generator)
         rows = (self.weights or self.correction)(path_index, length)
-        token, mass = _draw(rows, generator)
+        token, mass = draw(rows, uniform_numbers(generator, rows))
         _refuse_rows_without_mass(namespace(mass).minimum(stop_mass, mass))
         # From the number, since the correction may be a user's and write into its arguments.
         lengths = self.stop_probs.shape[-1]
@@ -112,7 +106,9 @@ class Outcome:
         import torch
 
         def drawn(rows: Array) -> tuple[Array, Array, tuple[Array, Array]]:
-            return _row_kernels().draws(rows, uniform_numbers(generator, rows).numpy()[..., 0], arrays.BLOCK)
+            return choice.row_kernels().draws(
+                rows, uniform_numbers(generator, rows).numpy()[..., 0], choice.BLOCK
+            )
 
         stops = self._flat_stop_probs
         number, stop_mass, _ = drawn(stops.float() if stops.itemsize == 2 else stops)
@@ -157,7 +153,8 @@ class Outcome:
     def _drawn_stop(self, generator: Any) -> tuple[Array, Array, Array, Array]:
         """(path, length, number among all stops, mass of all stops)."""
         lengths = self.stop_probs.shape[-1]
-        number, mass = _draw(self._flat_stop_probs, generator)
+        stops = self._flat_stop_probs
+        number, mass = draw(stops, uniform_numbers(generator, stops))
         return number // lengths, number % lengths, number, mass
 
     @property
@@ -197,30 +194,24 @@ def on_numbers_of_host(outcome: Callable[..., Outcome]) -> Callable[..., Outcome
     torch takes several times as long as numpy for an operation on a few numbers, and a round has a hundred.
     So the method is given paths of numpy beside rows of torch.  It must read rows only through the operators
     that take both: ``take_token``, ``take_along``, the residual masses and ``CorrectionRows.residual``.  Rows
-    that these loops do not take (``arrays.rows_for_loops``) reach it with paths of torch.  So do the rows of
+    that these loops do not take (``choice.rows_for_loops``) reach it with paths of torch.  So do the rows of
     a subclass in another module, which may read them as it likes.
     """
 
     @wraps(outcome)
     def method(self: Any, paths: Array, target_rows: Array, draft_rows: Array) -> Outcome:
         fits = type(self).__module__ == outcome.__module__ and paths.ndim > 2
-        if not fits or not arrays.rows_for_loops(target_rows, draft_rows):
+        if not fits or not choice.rows_for_loops(target_rows, draft_rows):
             return outcome(self, paths, target_rows, draft_rows)
         import torch
 
-        with arrays.quiet_floats():
+        with choice.quiet_floats():
             found = outcome(self, paths.numpy(), target_rows, draft_rows)
         stop_probs = torch.from_numpy(found.stop_probs).to(target_rows.dtype)
         weights = found.weights or found.correction
         return Outcome.from_weights(stop_probs, WeightsOnHost(weights, target_rows.dtype))
 
     return method
-
-
-def _row_kernels() -> Any:
-    from spectheory.foundation.kernels import row_kernels
-
-    return row_kernels
 
 
 @dataclass(frozen=True)
@@ -265,7 +256,7 @@ def sample_rows(rows: Array, generator: Any) -> Array:
     Raises:
         InvalidOutcomeError: a row has no mass.
     """
-    number, mass = _draw(rows, generator)
+    number, mass = draw(rows, uniform_numbers(generator, rows))
     _refuse_rows_without_mass(mass)
     return number
 
@@ -282,69 +273,6 @@ def _refuse_rows_without_mass(mass: Array) -> None:
 
 
 NO_MASS = "cannot sample from a row without mass"
-
-
-def _draw(rows: Array, generator: Any) -> tuple[Array, Array]:
-    """(an index per row, the row's mass); see ``sample_rows``.
-
-    One uniform number decides.  Of a long row it finds a block first, and what the block leaves of it, an
-    entry there: the row is read once, and nothing of its length is written.  Entries below zero are never
-    drawn; of a long row they count in the sums of their blocks.
-    """
-    xp = namespace(rows)
-    uniform = uniform_numbers(generator, rows)
-    if is_torch_array(rows) and rows.itemsize == 2 and on_host(rows):  # sums of these are slow
-        rows = rows.float()
-    if uniform.shape[:-1] == rows.shape[:-1] and arrays.use_row_kernel(
-        (rows,), num_entries=math.prod(rows.shape) / arrays.DRAW_WORTH_A_LOOP
-    ):
-        from spectheory.foundation.kernels import row_kernels
-
-        return row_kernels.draw(rows, uniform[..., 0].detach(), arrays.BLOCK)
-    if rows.shape[-1] < 2 * arrays.BLOCK:
-        return _search(xp.astype(rows, xp.float64), uniform)[:2]
-    sums = block_sums(rows, xp.float64)
-    block, total, share = _search(sums, uniform)
-    number = block[..., None]
-    left = _left(uniform, take_along(share, number), quotients(take_along(sums, number), total[..., None]))
-    taken = take_block(rows, block)
-    return block * arrays.BLOCK + _search(xp.astype(taken, xp.float64), left)[0], total
-
-
-def _search(weights: Array, uniform: Array) -> tuple[Array, Array, Array]:
-    """(the entry where the cumulative share of the total first exceeds u, the total, the shares).
-
-    Entries below zero count as zero.
-    """
-    weights = positive_part(weights)
-    cumulative = weights.cumsum(-1)
-    if is_torch_array(weights) and on_host(weights):
-        # A processor adds from left to right: an entry without mass repeats its neighbour exactly.
-        import torch
-
-        total = cumulative[..., -1]
-        share = cumulative / total[..., None]
-        number = torch.searchsorted(share.contiguous(), uniform.contiguous(), right=True)[..., 0]
-        return number.clamp_max_(weights.shape[-1] - 1), total, share
-    # A parallel cumulative sum may differ in the last bits even across a zero, so entries without
-    # mass are masked rather than trusted to repeat their neighbour.
-    cumulative = zero_where(weights == 0, cumulative)
-    total = namespace(weights).max(cumulative, axis=-1)
-    # The share, not u * total: that product can round to 0 or to the total itself.
-    share = quotients(cumulative, total[..., None])
-    return first_true(share > uniform), total, share
-
-
-def _left(uniform: Array, share: Array, own: Array) -> Array:
-    """The rest of u after an entry is drawn: uniform on [0, 1) given the entry.
-
-    Args:
-        uniform: u, [..., 1].
-        share: of the entries up to and with the one that is drawn, [..., 1]; it exceeds u.
-        own: the share of the one that is drawn, [..., 1].
-    """
-    # Below 1, because two floats differ by 2^-53 of the larger one at least; rounding can carry it below 0.
-    return positive_part(1 - quotients(share - uniform, own))
 
 
 def uniform_numbers(generator: Any, like: Array, out: Array | None = None) -> Array:
@@ -418,7 +346,7 @@ def correction_deviation(
         The deviation, and whether all entries of a row are zero, bool [...].
     """
     total, lowest = sums_and_lowest(rows) if found is None else found
-    if arrays.numbers_beside(total, probs):
+    if choice.numbers_beside(total, probs):
         total, lowest = total.numpy(), lowest.numpy()
     xp = namespace(probs)
     total, lowest = xp.asarray(total), xp.asarray(lowest)
@@ -431,6 +359,6 @@ def correction_deviation(
 
 def sums_and_lowest(rows: Array) -> tuple[Array, Array]:
     """The sum of every row, and its smallest entry; 0 may stand for one above.  [..., V] -> [...], [...]"""
-    if arrays.rows_for_loops(rows) and rows.itemsize > 2:
-        return tuple(_row_kernels().sums_and_lowest(rows))
+    if choice.rows_for_loops(rows) and rows.itemsize > 2:
+        return tuple(choice.row_kernels().sums_and_lowest(rows))
     return rows.sum(-1), namespace(rows).min(rows, axis=-1)

@@ -8,7 +8,8 @@ from typing import Any, NamedTuple
 
 from spectheory.foundation.errors import InvalidOutcomeError, UnknownNameError
 from spectheory.foundation.validation import nearest_name, unknown_name
-from spectheory.pairs.drafts import DraftProcess, draft_process
+from spectheory.pairs.drafts import DraftProcess
+from spectheory.pairs.drafts.iid import draft_process
 from spectheory.pairs.pair import ModelPair, check_pair
 from spectheory.verification.algorithms import verifiers
 from spectheory.verification.user import as_verifier, users_code

@@ -38,7 +38,7 @@ class RunsOnTuples(ABC):
 
 
 class SamplerGenerator(np.random.Generator):
-    """What a sampler draws from: numpy's generator, with ``choices`` of Python's ``random`` too."""
+    """The generator that a sampler draws from: numpy's, with ``choices`` of Python's ``random`` too."""
 
     choices = random.Random.choices
 
@@ -94,7 +94,7 @@ def outcome_or_run(
 
 
 def runs_a_sampler(verifier: Verifier) -> bool:
-    """Whether it is a user's sampler, which ``black_box`` made a verifier."""
+    """True if the verifier is a user's sampler, which ``from_sampler`` made a verifier."""
     return isinstance(getattr(verifier, "user_object", None), RunsOnTuples)
 
 

@@ -22,8 +22,6 @@ from flint import fmpq
 
 from spectheory.foundation.arrays import (
     Array,
-    holds_formal_numbers,
-    holds_numbers,
     namespace,
     on_host,
     take_path,
@@ -32,12 +30,15 @@ from spectheory.foundation.arrays import (
 from spectheory.foundation.errors import InvalidInputError, InvalidOutcomeError, NotJudgedError, text_of
 from spectheory.foundation.exact_numbers import (
     fractions_if_exact,
+    holds_formal_numbers,
+    holds_numbers,
     is_exact,
     to_flint,
     without_whole_floats,
 )
 from spectheory.foundation.validation import check_count
-from spectheory.pairs.drafts import ALL_PROCESSES, ANY_PROCESS, SAMPLED_PROCESSES, DraftProcess
+from spectheory.pairs.drafts import DraftProcess
+from spectheory.pairs.drafts.process import ALL_PROCESSES, ANY_PROCESS, SAMPLED_PROCESSES
 from spectheory.pairs.pair import ModelPair
 from spectheory.verification.outcome import Outcome
 from spectheory.verification.verifier import TreeVerifier, Verifier, is_registered
@@ -157,7 +158,7 @@ class UserVerifier(Verifier):
         return [_Lent(name, array, self._lent(array)) for name, array in arrays.items()]
 
     def _called(self, what: str, function: Callable[..., Any], given: list[_Lent], *others: Any) -> Any:
-        """What user code returns, given arrays that it must not write into."""
+        """Call user code with arrays that it must not write into."""
         with users_code(f"{what} of verifier {self.name!r}", function):
             try:
                 found = function(*(one.theirs for one in given), *others)
@@ -255,8 +256,8 @@ class UserVerifier(Verifier):
             ) from None
 
     def _place(self, returned_by: Callable[..., Any]) -> str:
-        """Where the user's function begins that an answer is from; ``outcome`` for one of the package."""
-        own = getattr(self.user_object, "function", None)  # of ``per_sample``
+        """The place where the user's function begins that an answer is from; else that of ``outcome``."""
+        own = getattr(self.user_object, "function", None)  # of ``from_loop``
         for function in (returned_by, own, self.user_object.outcome):
             place = defined_at(function)
             if place and not place.startswith(f" ({PACKAGE}"):
@@ -290,7 +291,7 @@ def as_verifier(candidate: Any) -> Verifier:
         raise InvalidInputError(
             f"{candidate!r} is not a verifier; expected an object with "
             "outcome(paths, target_rows, draft_rows) -> Outcome"
-            + (", and black_box or per_sample makes one of a function" if is_function else "")
+            + (", and from_sampler or from_loop makes one of a function" if is_function else "")
         )
     return UserVerifier(candidate)
 

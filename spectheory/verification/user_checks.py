@@ -1,23 +1,19 @@
-"""Check that a user's verifier is a function of its inputs, and that its flags are true.
+"""Check that a user's verifier is a function of its inputs.
 
 Each check evaluates the verifier on a sample of drafted tuples, and names the fault in one line.
 """
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from itertools import zip_longest
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from spectheory.foundation.arrays import Array, first_true, namespace, take_token, zeros_like
-from spectheory.foundation.errors import InvalidInputError, InvalidOutcomeError, NotJudgedError
+from spectheory.foundation.errors import InvalidInputError, InvalidOutcomeError
 from spectheory.foundation.exact_numbers import flint_if_exact, float_tolerance, is_exact
-from spectheory.pairs.contexts import numbered_context
-from spectheory.pairs.drafts import DraftProcess
-from spectheory.pairs.pair import ModelPair
 from spectheory.verification.evaluator import Evaluator, check_correction_rows, check_stop_probs
 from spectheory.verification.outcome import Outcome
 from spectheory.verification.resolve import Problem
@@ -33,8 +29,6 @@ BESIDE_OTHERS = 8
 """So many tuples are asked about beside the same drafts of another model."""
 ROUNDING = 64
 """Units in the last place of 1 that rounding may add to the probability of an output."""
-TupleLaw = dict[tuple[int, int, int], Any]
-"""(depth, number of the prefix, correction token) -> probability, given one tuple of drafts."""
 
 
 def check_function_of_inputs(problem: Problem, tolerance: float) -> None:
@@ -128,42 +122,6 @@ def first_failure(
     return None
 
 
-def check_declarations(problem: Problem, tolerance: float) -> None:
-    """Refuse a verifier whose ``single_path`` or ``exchangeable`` a sample of tuples contradicts.
-
-    Raises:
-        NotJudgedError: the text names the declaration and the drafts that contradict it.
-    """
-    verifier, pair, process = problem
-    leaves = sampled_leaves(problem)
-
-    def laws(process: DraftProcess, leaves: np.ndarray) -> list[TupleLaw]:
-        return _laws(Evaluator.of(problem, process), leaves, tolerance)
-
-    whole = laws(process, leaves)
-
-    def check(declared: str, others: list[TupleLaw], found: Callable[[int], str]) -> None:
-        number = _first_difference(whole, others, float_tolerance(pair, tolerance))
-        if number is not None:
-            raise NotJudgedError(
-                f"verifier {verifier.name!r} declares {declared} = True, but its law for the drafts "
-                f"{_paths(pair, leaves[number])} {found(number)}; leave the declaration out"
-            )
-
-    if verifier.single_path:
-        alone = laws(process.first_path(), leaves[:, :1])
-        check("single_path", alone, lambda number: "is not its law for the first of them alone")
-    if verifier.exchangeable:
-        rng = np.random.default_rng(2)
-        orders = rng.permuted(np.tile(np.arange(process.num_drafts), (len(leaves), 1)), axis=1)
-        permuted = laws(process, np.take_along_axis(leaves, orders, axis=1))
-        check(
-            "exchangeable",
-            permuted,
-            lambda number: f"changes when they come in the order {orders[number].tolist()}",
-        )
-
-
 def sampled_leaves(problem: Problem, samples: int = SAMPLED_TUPLES) -> np.ndarray:
     """Leaf numbers of tuples that can be drafted, [N, K]: all of them if there are at most ``samples``.
 
@@ -172,9 +130,9 @@ def sampled_leaves(problem: Problem, samples: int = SAMPLED_TUPLES) -> np.ndarra
     """
     _, pair, process = problem
     if process.name != "iid" or process.count_tuples(pair) <= samples:
-        return next(process.tuples(pair, samples)).leaves
+        return next(process.enumerate(pair, samples)).leaves
     rng = np.random.default_rng(0)
-    support = np.flatnonzero(pair.draft_path_probs(pair.draft_length) > 0)
+    support = np.flatnonzero(pair.numbers.draft_path_probs[pair.draft_length] > 0)
     free = rng.choice(support, (samples - samples // 2, process.num_drafts))
     handful = rng.choice(support, (samples // 2, 2))
     picked = rng.integers(0, 2, (samples // 2, process.num_drafts))
@@ -194,7 +152,7 @@ class _Answer(NamedTuple):
 
 
 def _slack(batch: Sequence[Array], tolerance: float, of_pair: bool) -> Array:
-    """By how much an answer may miss a law given each tuple of drafts, [N]; more for rare ones of a pair.
+    """The error of a law that is allowed given each tuple of drafts, [N]; more for rare ones of a pair.
 
     Given drafts of probability P an error e moves the output by e P.  On texts of models all drafts are rare,
     and nothing is allowed for.
@@ -268,7 +226,7 @@ def _made_stops(outcome: Outcome) -> Iterator[tuple[Array, Array]]:
 
 
 def _differs(one: _Answer, other: _Answer, tuples: Any, tolerance: float) -> Array:
-    """Which of the given tuples of the first answer differ from the other answer, bool [N of other]."""
+    """Mask of the given tuples of the first answer that differ from the other answer, bool [N of other]."""
     slack = float_tolerance(one.stop_probs, tolerance)
     # Written so that NaN, which fails every comparison, counts as a difference.
     same = [
@@ -276,26 +234,3 @@ def _differs(one: _Answer, other: _Answer, tuples: Any, tolerance: float) -> Arr
         for mine, theirs in zip(one, other, strict=True)
     ]
     return ~(same[0] & same[1])
-
-
-def _laws(evaluator: Evaluator, leaves: np.ndarray, tolerance: float) -> list[TupleLaw]:
-    """The law of the output given each tuple of drafts, whichever path a shared prefix is credited to."""
-    tuples = evaluator.tuples(leaves)
-    (answer,) = _answers(evaluator.verifier, [tuples[1:]], tolerance, of_pair=True)
-    laws: list[TupleLaw] = [defaultdict(lambda: evaluator.zero) for _ in leaves]
-    for number, path_index, length in np.argwhere(answer.stop_probs != 0).tolist():
-        prefix = int(tuples.prefixes[number, path_index, length])
-        for token, prob in enumerate(answer.joint[number, path_index, length]):
-            laws[number][length, prefix, token] += prob
-    return laws
-
-
-def _first_difference(laws: list[TupleLaw], others: list[TupleLaw], tolerance: float) -> int | None:
-    for number, (law, other) in enumerate(zip(laws, others, strict=True)):
-        if any(abs(law[key] - other[key]) > tolerance for key in (*law, *other)):
-            return number
-    return None
-
-
-def _paths(pair: ModelPair, leaves: np.ndarray) -> list[tuple[int, ...]]:
-    return [numbered_context(int(leaf), pair.draft_length, pair.vocab_size) for leaf in leaves]

@@ -10,11 +10,12 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Iterator, Mapping
 from copy import copy
 from importlib import import_module
-from typing import ClassVar, Self
+from typing import Any, ClassVar, Self
 
-from spectheory.foundation.arrays import Array, namespace, on_device_of
+from spectheory.foundation.arrays import Array, namespace
 from spectheory.foundation.documents import count_text
 from spectheory.foundation.errors import InvalidInputError
+from spectheory.foundation.kernels import choice
 from spectheory.foundation.validation import unknown_name
 from spectheory.pairs.drafts import DraftProcess
 from spectheory.pairs.pair import ModelPair
@@ -89,6 +90,33 @@ class Verifier(ABC):
             The ``Outcome``, with the leading axes of ``paths``.
         """
 
+    def compiled(self, **options: Any) -> Verifier:
+        """The verifier with its torch code compiled by ``torch.compile``.
+
+        Outcome and sample are one graph, without breaks: rows are read once, and no intermediate array is
+        written.  It runs when the outcome is used, not before.  The laws are those of the verifier itself up
+        to rounding, and so are the samples of a seed.  Numpy arrays and rationals go to the verifier itself.
+
+        The first call compiles, which takes from seconds to a minute, the second size of the batch once more,
+        and later ones do not.  The backend "inductor", the default, needs a C++ compiler on the CPU and
+        Triton on a GPU.  torch refuses ``scored_multipath`` and verifiers that enumerate the vocabulary.
+
+        Args:
+            options: of ``torch.compile``, such as ``backend`` or ``mode``.
+
+        Example:
+            >>> import torch
+            >>> from spectheory import verifiers
+            >>> paths = torch.tensor([[[0, 1]]])
+            >>> rows = torch.full((1, 1, 3, 2), 0.5, dtype=torch.float64)
+            >>> block = verifiers["block"].compiled(backend="eager")
+            >>> block.outcome(paths, rows, rows[:, :, :2]).expected_tokens()
+            tensor([3.], dtype=torch.float64)
+        """
+        # By name, as the registries do: the module holds a subclass of this class.
+        compilation = import_module("spectheory.verification.compilation")
+        return compilation.compiled(self, options)
+
     def check_draft_length(self, draft_length: int) -> None:
         """Refuse drafted paths that are longer than the algorithm takes."""
         if self.max_draft_length is not None and draft_length > self.max_draft_length:
@@ -117,7 +145,7 @@ class TreeVerifier(Verifier):
         return configured
 
     def draws(self, paths: Array) -> Array:
-        """Whether path k draws its own token at depth i, [K, L]; all do where no process was bound."""
+        """Mask of the tokens that a path draws itself, [K, L]; all where no process was bound."""
         num_drafts, length = paths.shape[-2:]
         xp = namespace(paths)
         if self._process is None:
@@ -128,7 +156,7 @@ class TreeVerifier(Verifier):
                 f"verifier {self.name!r} was set up for {self._process}, which draws "
                 f"{self._process.num_drafts} paths, but got {num_drafts}; set it up with bind"
             )
-        return on_device_of(paths, draws)
+        return choice.on_device_of(paths, draws)
 
 
 _REGISTERED: set[str] = set()
@@ -136,7 +164,7 @@ _REGISTERED: set[str] = set()
 
 
 def is_registered(name: str) -> bool:
-    """Whether a verifier of the package has this name."""
+    """True if a verifier of the package has this name."""
     return name in _REGISTERED
 
 

@@ -110,7 +110,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
         "acceptance --target 1/3,2/3 --draft 2/3,1/3 -k 50001",
         "the powers of 50001 drafts are too long for rationals",
     ),
-    "acceptance drafts": ("acceptance --target 1/3,2/3 --draft 1/2,1/2 -k 0", "num_drafts"),
+    "acceptance drafts": ("acceptance --target 1/3,2/3 --draft 1/2,1/2 -k 0", "drafts must be"),
     "command unknown": ("certfy pair.json", "No such command 'certfy'"),
     "simulate verifiers empty": ("simulate -v ,", "names no verifier beside a comma"),
     "simulate seed text": ("simulate --seed x", "'x' is not a valid integer"),

@@ -21,7 +21,6 @@ KEYED_BY_DATA = {"first_token_law", "refused", "counts", "pair"}
 PART_OF = {"audit": "certify"}
 """The command whose results are part of the results of another."""
 
-TIMED = ["--tokens", "4", "--time"]
 ONE_CALL = ["--num-drafts", "1", "--one-call"]
 ONE_PAIR = ["--pair", "ONE_TOKEN"]
 ONE_TOKEN = ["ONE_TOKEN", "--num-drafts", "2", "--verifier"]
@@ -43,10 +42,13 @@ RUNS: dict[str, list[list[str]]] = {
     ],
     "optimum": [["ONE_TOKEN"], ["ONE_TOKEN", "--calls", "1"]],
     "acceptance": [["--target", "1/3,2/3", "--draft", "2/3,1/3"]],
-    "plan": [["ONE_TOKEN", "--budget", "2"], ["--profile", "1/2,1/4", "--budget", "2"]],
-    "generate": [["MODELS", "PROMPTS", "--max-new-tokens", "4", "--time"]],
+    "plan": [
+        ["ONE_TOKEN", "--target-rows", "2"],
+        ["MODELS", "EIGHT_PROMPTS", "-n", "1", "-l", "1", "-v", "block", "--max-new-tokens", "2"],
+    ],
+    "decode": [["MODELS", "PROMPTS", "--max-new-tokens", "4", "--time"]],
     "simulate": [
-        ["MODELS", "PROMPTS", *TIMED, "--num-drafts", "1,2", "--ceilings", "--cost-ratio", "0.1"],
+        ["MODELS", "PROMPTS", "--tokens", "4", "--num-drafts", "1,2", "--ceilings"],
         ["MODELS", "PROMPTS", *ONE_CALL],
         ["MODELS", "PROMPTS", "--tokens", "2", "--common-texts", "--num-drafts", "1"],
     ],
@@ -109,6 +111,9 @@ def places(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[str]]:
     prompts = folder / "prompts.txt"
     prompts.write_text("import os\nfor index in\n", encoding="utf-8")
     asked = ["--prompts", str(prompts)]
+    eight = folder / "eight.txt"
+    eight.write_text("\n".join(f"import {letter}" for letter in "abcdefgh"), encoding="utf-8")
+    files["EIGHT_PROMPTS"] = ["--prompts", str(eight)]
     files["STORED"] = [str(stored / "token_V2_L1_K1_all.proof")]
     return files | {"ONE_TOKEN": [pair], "MODELS": models, "PROMPTS": asked}
 

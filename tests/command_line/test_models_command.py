@@ -6,7 +6,7 @@ import pytest
 
 from cli_support import run_error, run_json
 from spectheory.command_line.main import main
-from spectheory.models import model_folder
+from spectheory.models.known_models import model_folder
 
 
 def test_the_list_says_what_is_here(

@@ -1,4 +1,4 @@
-"""How simulate and generate end when they are stopped or the disk is full, and what is printed by then."""
+"""How simulate and decode end when they are stopped or the disk is full, and what is printed by then."""
 
 import itertools
 import json
@@ -63,26 +63,6 @@ def test_simulate_interrupted(
     assert resumed == run_json(capsys, *arguments)
 
 
-@STOPS
-def test_times_that_are_interrupted(
-    capsys: pytest.CaptureFixture[str],
-    tiny_models: list[str],
-    monkeypatch: pytest.MonkeyPatch,
-    stop: signal.Signals,
-    code: int,
-) -> None:
-    """The estimates are those of a run without times."""
-    from spectheory.simulation.text_source import TextSource
-
-    arguments = ["simulate", *tiny_models, "-v", "token", "-k", "1", "-l", "2", "--tokens", "2", "-j", "1"]
-    whole = run_json(capsys, *arguments)
-    stop_at(monkeypatch, TextSource, "speeds", 0, stop)
-    assert main([*arguments, "--time", "--json"]) == code
-    captured = capsys.readouterr()
-    assert captured.err.startswith("error: interrupted; the estimates rest on the ")
-    assert json.loads(captured.out).items() >= (whole | {"interrupted": True}).items()
-
-
 def test_an_interrupt_before_a_run_goes_on(
     capsys: pytest.CaptureFixture[str],
     tiny_models: list[str],
@@ -96,7 +76,7 @@ def test_an_interrupt_before_a_run_goes_on(
     arguments = one_call(tiny_models, "-v", "token")
     run_json(capsys, *arguments, "--checkpoint", file)
     for given, note in (((), ""), (("--checkpoint", file), f"; 1 finished lines are kept in {file}")):
-        stop_at(monkeypatch, runs, "_threads", 0, signal.SIGINT)
+        stop_at(monkeypatch, runs, "model_threads", 0, signal.SIGINT)
         assert main([*arguments, *given]) == 130
         assert capsys.readouterr().err == f"\nerror: interrupted before anything was finished{note}\n"
 
@@ -114,7 +94,7 @@ def test_texts_that_are_interrupted(
     """The texts of finished batches are printed: the first of three, or all where plain decoding is left."""
     from spectheory.decoding import decoded_texts, speed
 
-    arguments = ["generate", *tiny_models, "--draft-length", "2", "-n", "3", "--batch-size", "1"]
+    arguments = ["decode", *tiny_models, "--draft-length", "2", "-n", "3", "--batch-size", "1"]
     whole = run_json(capsys, *arguments)
     if timed:
         stop_at(monkeypatch, speed, "plain_decoding", 0, stop)
@@ -132,7 +112,7 @@ def test_texts_that_are_interrupted_at_once(
     from spectheory.decoding import decoded_texts
 
     stop_at(monkeypatch, decoded_texts, "prefill", 0, signal.SIGINT)
-    assert main(["generate", *tiny_models, "-n", "3"]) == 130
+    assert main(["decode", *tiny_models, "-n", "3"]) == 130
     assert capsys.readouterr() == ("", "\nerror: interrupted before anything was finished\n")
 
 

@@ -29,7 +29,7 @@ COMMANDS = {
     "acceptance --target 1/3,2/3 --draft 2/3,1/3": 0,
     "verifiers --json": 0,
     SIMULATE: 0,
-    f"generate {MODELS} -n 2": 0,
+    f"decode {MODELS} -n 2": 0,
     f"restrict {MODELS} -m 2": 0,
     f"{AUDIT} spectheory.auditing.subjects.specimens:greedy_acceptance": 1,
     f"{AUDIT} not_followed_here:sampler --sarif": 4,
@@ -65,7 +65,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-SLOW = tuple(command for command in COMMANDS if command.startswith(("audit", "simulate", "generate")))
+SLOW = tuple(command for command in COMMANDS if command.startswith(("audit", "simulate", "decode")))
 
 
 @first_is_quick(

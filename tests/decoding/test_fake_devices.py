@@ -39,8 +39,9 @@ class Model:
     def __init__(self):
         self.embedding = torch.empty((V, 4), device="fakegpu")
 
-    def forward(self, input_ids, attention_mask, position_ids, cache, use_cache):
-        read = self.embedding[input_ids][:, None] + position_ids[:, None, :, None]
+    def forward(self, input_ids, cache, use_cache, attention_mask=0, position_ids=None):
+        positions = 0 if position_ids is None else position_ids[:, None, :, None]
+        read = self.embedding[input_ids][:, None] + positions
         keys, values = cache.update(read, read, 0)
         seen = torch.softmax(read @ keys.mT + attention_mask, dim=-1) @ values
         return CausalLMOutputWithPast(logits=seen[:, 0] @ self.embedding.T)
@@ -77,7 +78,7 @@ def looked(verifier):
     num_drafts, calls = (1 if verifier.single_path else 2), 0
     looks.clear()
     with FakeTensorMode():
-        pair = LanguageModelPair(Model(), Model(), None, torch.device("fakegpu"), V)
+        pair = LanguageModelPair(Model(), (Model(),), None, torch.device("fakegpu"), V)
         pair.__dict__["cached"] = (True, True)
         ids, starts = (torch.empty(s, dtype=torch.int64, device="fakegpu") for s in ((4, 5), (4,)))
         process = Iid(num_drafts)

@@ -1,4 +1,4 @@
-"""``model.generate(custom_generate=spectheory.generate, ..)``: greedy by the token, sampling by the law."""
+"""``model.generate(custom_generate=..)``: greedy by the token, sampling by the law."""
 
 from types import SimpleNamespace
 from typing import Any
@@ -7,13 +7,12 @@ import numpy as np
 import pytest
 import torch
 
-import spectheory
 from decoding_support import PROMPTS, p_value, target_law, tiny_pair
 from deep import first_is_quick
 from later import Later
 from spectheory.decoding import LogitsProcessors
 from spectheory.foundation.errors import InvalidInputError
-from spectheory.models import LanguageModelPair, SamplingOptions, bundled_prompts
+from spectheory.models import LanguageModelPair, SamplingOptions, bundled_prompts, custom_generate
 from spectheory.pairs.drafts import Iid
 from spectheory.verification.outcome import Outcome
 from spectheory.verification.resolve import find_verifier
@@ -61,7 +60,7 @@ def test_greedy_texts_are_those_of_transformers(
     for verifier in verifiers:
         both = [pair.draft_model, pair.target_model]
         found = pair.target_model.generate(
-            **asked, custom_generate=spectheory.generate, verifier=verifier,
+            **asked, custom_generate=custom_generate, verifier=verifier,
             draft_model=both if verifier == "multi_round" else pair.draft_model,
             drafts=1 if verifier == "block" else 2,
         )  # fmt: skip
@@ -81,7 +80,10 @@ def test_stop_strings_are_a_criterion(pair: LanguageModelPair) -> None:
     wanted = pair.target_model.generate(**asked, stop_strings=[stop], tokenizer=pair.tokenizer)
     criteria = transformers.StoppingCriteriaList([transformers.StopStringCriteria(pair.tokenizer, [stop])])
     found = pair.target_model.generate(
-        **asked, stopping_criteria=criteria, custom_generate=spectheory.generate, draft_model=pair.draft_model
+        **asked,
+        stopping_criteria=criteria,
+        custom_generate=custom_generate,
+        draft_model=pair.draft_model,
     )
     assert torch.equal(found, wanted)
     assert found.shape[1] < plain.shape[1]
@@ -94,7 +96,7 @@ def test_sampled_texts_follow_the_law() -> None:
     torch.manual_seed(0)
     inputs = padded([list(prompt) for prompt in PROMPTS] * 1_000)
     found = tiny.target_model.generate(
-        **inputs, custom_generate=spectheory.generate, draft_model=tiny.draft_model, verifier="spectr",
+        **inputs, custom_generate=custom_generate, draft_model=tiny.draft_model, verifier="spectr",
         drafts=2, draft_length=2, do_sample=True, temperature=0.7, top_k=2, max_new_tokens=4,
         pad_token_id=0, eos_token_id=None,
     )  # fmt: skip
@@ -121,7 +123,7 @@ def test_tokens_are_streamed_as_they_come(
     )
     theirs = capsys.readouterr().out
     found = pair.target_model.generate(
-        **asked, custom_generate=spectheory.generate, draft_model=pair.draft_model,
+        **asked, custom_generate=custom_generate, draft_model=pair.draft_model,
         text_streamer=transformers.TextStreamer(pair.tokenizer, skip_prompt=skip_prompt),
     )  # fmt: skip
     assert capsys.readouterr().out == theirs
@@ -156,7 +158,10 @@ def test_what_is_not_done_is_refused(pair: LanguageModelPair, settings: dict[str
     asked: dict[str, Any] = {"input_ids": torch.tensor([[1, 2, 3]]), "max_new_tokens": 3, **settings}
     with pytest.raises(InvalidInputError, match=words):
         pair.target_model.generate(
-            **asked, pad_token_id=0, custom_generate=spectheory.generate, draft_model=pair.draft_model
+            **asked,
+            pad_token_id=0,
+            custom_generate=custom_generate,
+            draft_model=pair.draft_model,
         )
 
 
@@ -181,7 +186,7 @@ def test_what_the_loop_is_given_and_what_is_made_of_its_calls(monkeypatch: pytes
 
     def generated(config: Any, processors: Any = (), **settings: Any) -> Any:
         criteria = transformers.StoppingCriteriaList([generation.MaxLengthCriteria(9)])
-        return huggingface.generate(
+        return huggingface.custom_generate(
             tiny.target_model, **inputs, draft_model=tiny.draft_model, generation_config=config,
             stopping_criteria=criteria, logits_processor=processors, **settings,
         )  # fmt: skip

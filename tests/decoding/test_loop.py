@@ -19,8 +19,8 @@ from decoding_support import PROMPTS, decoded_counts, losslessness, tiny_llama, 
 from deep import first_is_quick
 from spectheory.decoding import Stopping, loop
 from spectheory.foundation.errors import ComputationError, InvalidInputError
-from spectheory.models import LanguageModelPair, PrefilledPrompts, SamplingOptions, prefill
-from spectheory.models.caches import SlotCache
+from spectheory.models import LanguageModelPair, SamplingOptions, reading
+from spectheory.models.drafting import PrefilledPrompts, prefill
 from spectheory.models.growing_texts import Texts
 from spectheory.models.reading import CachedReading
 from spectheory.pairs.drafts import DraftProcess, Iid, PrefixTree, WithoutReplacement
@@ -172,7 +172,7 @@ def test_logits_without_a_maximum_end_the_loop(
 
 def stale_cache_row(monkeypatch: pytest.MonkeyPatch) -> None:
     """The keys and values of the accepted path are not put where its tokens are."""
-    monkeypatch.setattr(SlotCache, "move", lambda *_: None)
+    monkeypatch.setattr(reading, "at_slots", lambda array, slots: array[:, :, : slots.shape[1]])
 
 
 def bonus_of_another_row(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -8,7 +8,7 @@ import torch
 from spectheory import instances
 from spectheory.decoding.modified_targets import Modifications
 from spectheory.exact.iteration import modified_pair
-from spectheory.models import DraftedBatch
+from spectheory.models.drafting import DraftedBatch
 from spectheory.pairs.contexts import context_number
 from spectheory.pairs.pair import ModelPair
 from spectheory.verification.algorithms.one_path.greedy_block import GreedyBlock

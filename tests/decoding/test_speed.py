@@ -7,9 +7,9 @@ import pytest
 import torch
 
 from decoding_support import PROMPTS, tiny_pair
-from spectheory.decoding import Speed, call_costs, decode, plain_decoding, timed_decode
+from scripts import load
+from spectheory.decoding import Speed, decode, plain_decoding, timed_decode
 from spectheory.models import LanguageModelPair, SamplingOptions
-from spectheory.simulation import predicted_speed_up, simulate
 
 
 @pytest.fixture(scope="module")
@@ -80,18 +80,6 @@ def test_plain_decoding_counts_tokens_up_to_the_end(
     assert torch.equal(torch.get_rng_state(), state)
 
 
-def test_simulate_takes_the_time(pair: LanguageModelPair) -> None:
-    settings: dict[str, Any] = {"drafts": [1, 2], "draft_length": 2, "max_new_tokens": 6}
-    timed = simulate(pair, list(PROMPTS), ["block", "spectr"], with_time=True, **settings)
-    plain = simulate(pair, list(PROMPTS), ["block", "spectr"], **settings)
-    assert timed.estimates == plain.estimates
-    assert [speed.tokens for speed in timed.speeds] == [24] * 3
-    entry, row = timed.to_document()["estimates"][2], timed.rows()[2]
-    per_second = timed.speeds[2].tokens_per_second
-    assert entry["speed"]["tokens_per_second"] == row["tokens_per_second"] == per_second
-    assert "speed" not in plain.to_document()["estimates"][0]
-
-
 def test_the_costs_of_calls(monkeypatch: pytest.MonkeyPatch) -> None:
     """The clock goes on with the models alone: by a time per call, and by one per token that is read."""
     pair, passed = tiny_pair(), [0.0]
@@ -102,10 +90,11 @@ def test_the_costs_of_calls(monkeypatch: pytest.MonkeyPatch) -> None:
 
         model.register_forward_pre_hook(goes_on, with_kwargs=True)
     monkeypatch.setattr("spectheory.decoding.speed.time", SimpleNamespace(perf_counter=lambda: passed[0]))
+    call_costs = load("benchmarks", "call_costs").call_costs
     costs = call_costs(pair, PROMPTS[0], 3, 2)
     assert costs == (101.0, 10.0, 107.0)
     assert costs.cost_ratio(2) == 5 / 101
     assert costs.row_cost(6) == 1 / 101
-    expected = predicted_speed_up(2.5, 2, costs.cost_ratio(2), 6, costs.row_cost(6))
-    assert costs.speed_up(2.5) == pytest.approx(expected, rel=1e-14)
+    cost = 1 + 2 * costs.cost_ratio(2) + 6 * costs.row_cost(6)
+    assert costs.speed_up(2.5) == pytest.approx(2.5 / cost, rel=1e-14)
     assert call_costs(pair, PROMPTS[0], 1, 2) == (101.0, 10.0, 103.0)

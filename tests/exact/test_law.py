@@ -186,11 +186,13 @@ def test_exchangeable_partner_spectr_depends_on_the_order_of_the_drafts(
 
 
 @first_is_quick("name", GENERAL)
-def test_chunks_do_not_change_the_law(name: str) -> None:
+def test_chunks_do_not_change_the_law(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     for case in (*random_cases(3, 2, 2, 1), *random_cases(2, 2, 3, 2)):
         whole = output_law(name, case.pair, case.num_drafts)
         for chunk_entries in (1, 100):
-            pieces = output_law(name, case.pair, case.num_drafts, chunk_entries=chunk_entries)
+            with monkeypatch.context() as patch:
+                patch.setattr(law_module, "CHUNK_ENTRIES", chunk_entries)
+                pieces = output_law(name, case.pair, case.num_drafts)
             assert_same_law(pieces, whole, 0.0 if verifiers[name].exact else 1e-14)
 
 

@@ -129,7 +129,6 @@ def test_float_laws_are_judged_path_by_path(verifier: Any, pair: ModelPair) -> N
     found = certify(verifier, pair)
     assert 0 < found.total_variation < 1e-9
     assert not found.is_valid
-    assert found.worst_path is not None
     assert found.counterexample is not None
     assert certify("token", pair).is_valid
 

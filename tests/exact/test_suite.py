@@ -29,14 +29,8 @@ from spectheory.exact.suite import (
 from spectheory.foundation.arrays import namespace
 from spectheory.foundation.errors import EnumerationTooLargeError, InvalidInputError, NotJudgedError
 from spectheory.pairs.contexts import numbered_context
-from spectheory.pairs.drafts import (
-    ALL_PROCESSES,
-    DraftProcess,
-    Iid,
-    PrefixTree,
-    ShapedTree,
-    WithoutReplacement,
-)
+from spectheory.pairs.drafts import DraftProcess, Iid, PrefixTree, ShapedTree, WithoutReplacement
+from spectheory.pairs.drafts.process import ALL_PROCESSES
 from spectheory.testing import assert_lossless
 from spectheory.verification.algorithms import verifiers
 from spectheory.verification.defective import defects

@@ -1,15 +1,21 @@
 """One function, one meaning: rationals of both kinds, float64 and torch, against plain loops."""
 
+import inspect
+import re
 from fractions import Fraction
+from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
 
+import spectheory
 from array_kinds import KINDS, assert_is, objects
 from spectheory.foundation import arrays
-from spectheory.foundation.arrays import on_device_of
 from spectheory.foundation.errors import InvalidInputError
+from spectheory.foundation.exact_numbers import holds_numbers
+from spectheory.foundation.kernels import choice
+from spectheory.foundation.row_draws import take_block
 
 F = Fraction
 TABLE = [[F(1, 3), F(0), F(-1, 6)], [F(2), F(1, 7), F(5, 6)]]
@@ -46,9 +52,9 @@ def test_elementwise(kind: str) -> None:
 def test_a_table_lies_beside_the_array() -> None:
     """On its device, and of the type that is asked for."""
     for device in ("cpu", "meta"):
-        found = on_device_of(torch.empty(1, device=device), np.arange(3), torch.float32)
+        found = choice.on_device_of(torch.empty(1, device=device), np.arange(3), torch.float32)
         assert (found.device.type, found.dtype) == (device, torch.float32)
-    assert on_device_of(np.zeros(1), np.arange(3), np.float32).dtype == np.float32
+    assert choice.on_device_of(np.zeros(1), np.arange(3), np.float32).dtype == np.float32
 
 
 def test_quotients_where_nothing_is_divided_by() -> None:
@@ -108,23 +114,6 @@ def test_taking_paths_rows_and_tokens(kind: str) -> None:
     assert taken != table[:, 0].tolist()
 
 
-@pytest.mark.parametrize("kind", ["float64", "torch"])
-@pytest.mark.parametrize("host", [True, False])
-def test_where_true(kind: str, host: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Every true entry once; without a look at one, two places of every row, the true ones in front."""
-    table = [[False, True, True], [False, False, False], [False, False, True]]
-    condition = torch.tensor(table) if kind == "torch" else np.array(table)
-    monkeypatch.setattr(arrays, "on_host", lambda array: host)
-    found = [
-        tuple(place)
-        for place in zip(
-            *(np.ravel(i) for i in np.broadcast_arrays(*arrays.where_true(condition, 2))), strict=True
-        )
-    ]
-    expected = [(0, 1), (0, 2), (2, 2)] if host else [(0, 1), (0, 2), (1, 0), (1, 1), (2, 2), (2, 0)]
-    assert found == expected
-
-
 def test_the_host_looks_at_its_own_numbers_only() -> None:
     """Not at those of a device, nor while a function is compiled."""
     assert arrays.on_host(np.ones(1))
@@ -141,9 +130,9 @@ def test_what_is_a_number_beside_which_rows() -> None:
     for rows in (np.ones(3), torch.ones(3)):
         same = arrays.like_rows(halves, rows)
         assert (type(same), same.dtype, same.tolist()) == (type(rows), rows.dtype, [0.5, 0.5])
-    assert arrays.holds_numbers(objects([F(1), 2, 0.5]))
-    assert not arrays.holds_numbers(objects([F(1), True]))
-    assert not arrays.holds_numbers(np.array([True]))
+    assert holds_numbers(objects([F(1), 2, 0.5]))
+    assert not holds_numbers(objects([F(1), True]))
+    assert not holds_numbers(np.array([True]))
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -154,7 +143,7 @@ def test_the_mass_of_a_residual(kind: str) -> None:
         sum(max(w * p - q, F(0)) for p, q in zip(row, drafted, strict=True))
         for w, row, drafted in zip(weights, rows, other, strict=True)
     ]
-    found = arrays.scaled_residual_mass(*(KINDS[kind](table) for table in (weights, rows, other)))
+    found = arrays.residual_mass(*(KINDS[kind](table) for table in (rows, other, weights)))
     assert_is(found, expected, kind)
 
 
@@ -162,7 +151,7 @@ def test_the_mass_of_a_residual(kind: str) -> None:
 @pytest.mark.parametrize("size", [4, 5, 9])
 def test_blocks_of_a_row(kind: str, size: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Sums of neighbours and the entries behind one of them, whole blocks or not, one row or several."""
-    monkeypatch.setattr(arrays, "BLOCK", 2)
+    monkeypatch.setattr(choice, "BLOCK", 2)
     table = [[F(x + 10 * row) for x in range(1, size + 1)] for row in range(3)]
     blocks = [[row[i : i + 2] for i in range(0, size, 2)] for row in table]
     rows = KINDS[kind](table)
@@ -170,44 +159,36 @@ def test_blocks_of_a_row(kind: str, size: int, monkeypatch: pytest.MonkeyPatch) 
     last = [(size - 1) // 2, 1, 0]
     numbers = torch.tensor(last) if kind == "torch" else np.array(last)
     entries = [[*blocks[row][number], F(0)][:2] for row, number in enumerate(last)]
-    assert_is(arrays.take_block(rows, numbers), entries, kind)
-    assert_is(arrays.take_block(rows[:1], numbers[:1]), [blocks[0][last[0]]], kind)
+    assert_is(take_block(rows, numbers), entries, kind)
+    assert_is(take_block(rows[:1], numbers[:1]), [blocks[0][last[0]]], kind)
 
 
 def test_compiled_sums_go_block_by_block(monkeypatch: pytest.MonkeyPatch) -> None:
     rng = np.random.default_rng(5)
     rows, other, scale = (torch.tensor(rng.random(shape)) for shape in ((3, 1000), (3, 1000), (3,)))
-    plain = arrays.residual_mass(rows, other, scale), arrays.scaled_residual_mass(scale, rows, other)
+    plain = arrays.residual_mass(rows, other, other_scale=scale), arrays.residual_mass(rows, other, scale)
     summed, block_sums = [], arrays.block_sums
-    monkeypatch.setattr(arrays, "_compiling", lambda: True)
+    monkeypatch.setattr(choice, "compiling", lambda: True)
     monkeypatch.setattr(arrays, "block_sums", lambda rows: summed.append(block_sums(rows)) or summed[-1])
-    compiled = arrays.residual_mass(rows, other, scale), arrays.scaled_residual_mass(scale, rows, other)
+    compiled = arrays.residual_mass(rows, other, other_scale=scale), arrays.residual_mass(rows, other, scale)
     for one, other_one in zip(compiled, plain, strict=True):
         np.testing.assert_allclose(one, other_one, rtol=1e-14)
     assert [sums.shape for sums in summed] == [(3, 4), (3, 4)]
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_missing_share(kind: str) -> None:
-    """max(1 - part/whole, 0), by the kernels of torch as by the formula; a number where the whole is 0."""
-    part, whole = [[F(1, 3), F(3), F(0), F(1, 5)]], [[F(1, 2), F(1), F(2), F(1, 5)]]
-    found = arrays.missing_share(KINDS[kind](part), KINDS[kind](whole))
-    assert_is(found, [[F(1, 3), F(0), F(1), F(0)]], kind)
-    empty = arrays.missing_share(KINDS[kind]([[F(0), F(1, 2)]]), KINDS[kind]([[F(0), F(0)]]))
-    assert all(0 <= value <= 1 for value in empty.ravel().tolist())
-
-
-@pytest.mark.parametrize("host", [True, False])
-@pytest.mark.parametrize("kind", ["float64", "torch"])
-def test_sums_by_number(kind: str, host: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Row by row: what has the same number is added up, by either kernel of torch as by numpy's."""
-    monkeypatch.setattr(arrays, "on_host", lambda array: host)
-    values, numbers = KINDS[kind](TABLE), np.array([[1, 1, 0], [2, 0, 2]])
-    found = arrays.sums_by_number(values, torch.from_numpy(numbers) if kind == "torch" else numbers, 4)
-    assert_is(found, [[F(-1, 6), F(1, 3), F(0), F(0)], [F(1, 7), F(0), F(17, 6), F(0)]], kind)
-
-
-@pytest.mark.parametrize("kind", KINDS)
 def test_running_minimum(kind: str) -> None:
     expected = [[F(1, 3), F(0), F(-1, 6)], [F(2), F(1, 7), F(1, 7)]]
     assert_is(arrays.running_minimum(KINDS[kind](TABLE)), expected, kind)
+
+
+def test_every_function_is_on_the_page() -> None:
+    """All public functions, at most 30 of them, and no others."""
+    page = (Path(__file__).parents[2] / "docs" / "arrays.md").read_text(encoding="utf-8")
+    homes = arrays.__name__, choice.__name__
+    functions = [value for value in vars(arrays).values() if inspect.isfunction(value)]
+    public = {each.__name__ for each in functions if each.__module__ in homes and each.__name__[0] != "_"}
+    rows = [line for line in page.splitlines() if line.startswith("| `")]
+    assert {name for line in rows for name in re.findall(r"`(\w+)\(", line)} == public
+    assert len(public) <= 30
+    assert spectheory.arrays is arrays

@@ -32,7 +32,7 @@ THEORY: list[tuple[list[str], dict[str, object]]] = [
 ]
 
 
-HELP: list[list[str]] = [[], ["certify"], ["simulate"], ["generate"]]
+HELP: list[list[str]] = [[], ["certify"], ["simulate"], ["decode"]]
 
 
 def test_theory_and_help_need_no_extra(tmp_path: Path) -> None:
@@ -63,7 +63,7 @@ def test_theory_and_help_need_no_extra(tmp_path: Path) -> None:
                 (["audit", "history", "vllm"], "torch", MODELS),
                 (["models", "list"], "torch", MODELS),
                 (["plan", "--budget", "2"], "torch", MODELS),
-                (["generate"], "torch", MODELS),
+                (["decode"], "torch", MODELS),
                 (["restrict"], "torch", MODELS),
             ],
         ),
@@ -83,7 +83,7 @@ def test_a_missing_library_in_python() -> None:
     cases = {
         "from spectheory.models import LanguageModelPair": "torch",
         "import spectheory; spectheory.models.restrict": "torch",
-        "from spectheory.optima import transport_feasibility as t; t([1], [1], [(0, 0)])": "networkx",
+        "from spectheory.optima import transport as t; t.largest_coupling([1], [1], [(0, 0)])": "networkx",
         "import spectheory; spectheory.simulate(None, ['x'], ['token'])": "torch",
         "from spectheory import audit": "torch",
         "from spectheory.testing import assert_sampler_lossless as a; a(print)": "torch",
@@ -106,9 +106,9 @@ def test_a_missing_library_in_python() -> None:
 
 STAR = """
 from spectheory import *
-assert certify("token", instances.two_token(2)).is_valid and not {"audit", "decode", "generate"} & set(dir())
+assert certify("token", instances.two_token(2)).is_valid and not {"audit", "decode"} & set(dir())
 import spectheory
-assert {"audit", "decode", "generate"} < set(dir(spectheory))
+assert {"audit", "decode"} < set(dir(spectheory))
 """
 
 
@@ -116,7 +116,7 @@ def test_all_names_at_once() -> None:
     """Those that need an extra are left out where it is missing; the partner: with it they are there."""
     without = run_python(STAR, without=EXTRA_OF)
     assert (without.returncode, without.stderr) == (0, "")
-    assert {"audit", "decode", "generate", "certify"} < set(spectheory.__all__)
+    assert {"audit", "decode", "certify"} < set(spectheory.__all__)
 
 
 def test_blocker_partner_only_the_named_libraries_are_missing() -> None:

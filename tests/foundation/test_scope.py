@@ -1,4 +1,4 @@
-"""The words of a scope say what was refused and what was taken at its word, and only where there is some."""
+"""The words of a scope say what was refused or left out, and only where there is some."""
 
 from spectheory.foundation.scope import Scope
 
@@ -6,9 +6,7 @@ from spectheory.foundation.scope import Scope
 def test_words_and_document() -> None:
     asked = Scope("exact", "none", ((2, 1, 1), (2, 1, 2)), ("iid",))
     assert asked.in_words() == "(V, L, K) = (2, 1, 1-2)"
-    limited = Scope("exact", "none", ((2, 1, 1),), ("iid",), ("torch: no", "torch: off"), ("order",))
-    assert limited.in_words() == (
-        "(V, L, K) = (2, 1, 1); refused or left out: torch; taken at its word: order"
-    )
+    limited = Scope("exact", "none", ((2, 1, 1),), ("iid",), ("torch: no", "torch: off"))
+    assert limited.in_words() == "(V, L, K) = (2, 1, 1); refused or left out: torch"
     assert limited.to_document()["refused"] == ["torch: no", "torch: off"]
     assert asked.to_document()["shapes_text"] == "(2, 1, 1-2)"

@@ -10,7 +10,7 @@ import pytest
 
 from models_support import save_pair
 from montecarlo_support import run
-from spectheory import instances, optimal_acceptance
+from spectheory import instances
 from spectheory.foundation.errors import InvalidInputError, InvalidPairError
 from spectheory.foundation.validation import (
     check_confidence,
@@ -19,14 +19,9 @@ from spectheory.foundation.validation import (
     check_tolerance,
     is_number,
 )
-from spectheory.models import (
-    LanguageModelPair,
-    Restriction,
-    SamplingOptions,
-    draft_and_score,
-    prefill,
-    restrict,
-)
+from spectheory.models import LanguageModelPair, Restriction, SamplingOptions, restrict
+from spectheory.models.drafting import draft_and_score, prefill
+from spectheory.optima import optimal_acceptance
 from spectheory.pairs.pair import ModelPair
 from spectheory.simulation import simulate
 

@@ -13,17 +13,10 @@ from deep import first_is_quick
 from models_support import PROMPTS, full_row
 from spectheory.decoding import decode
 from spectheory.foundation.errors import InvalidInputError
-from spectheory.models import (
-    LanguageModelPair,
-    SamplingOptions,
-    UnloadedPair,
-    draft_and_score,
-    few_tokens,
-    first_layers,
-    last_tokens,
-    prefill,
-    prompt_lookup,
-)
+from spectheory.models import LanguageModelPair, SamplingOptions
+from spectheory.models.derived_drafts import first_layers, last_tokens, prompt_lookup
+from spectheory.models.drafting import draft_and_score, prefill
+from spectheory.models.language_model import UnloadedPair
 from spectheory.models.sampling import scaled_logits
 
 OPTIONS = SamplingOptions(temperature=0.8)
@@ -39,12 +32,6 @@ def first_layers_row(model: Any, text: list[int], count: int) -> torch.Tensor:
 
 def last_tokens_row(model: Any, text: list[int], width: int) -> torch.Tensor:
     return full_row(model, text[-width:], OPTIONS)
-
-
-def few_tokens_row(model: Any, text: list[int], count: int) -> torch.Tensor:
-    row = full_row(model, text, OPTIONS)
-    row[count:] = 0
-    return row / row.sum()
 
 
 def looked_up(text: list[int], longest: int) -> int:
@@ -75,7 +62,6 @@ def prompt_ngrams_row(model: Any, text: list[int], longest: int) -> torch.Tensor
 CASES = {
     "target:1-layers": (first_layers_row, 1, 2),
     "target:last-3": (last_tokens_row, 3, 4),
-    "target:vocab-40": (few_tokens_row, 40, 41),
     "prompt:lookup-2": (prompt_lookup_row, 2, 1),
     "prompt:ngram-2": (prompt_ngrams_row, 2, 1),
 }
@@ -107,7 +93,7 @@ def test_rows_are_those_of_the_stated_law(
     pair = LanguageModelPair.load(folders[family][0], name, device="cpu")
     assert largest_gap(pair, route, number) < 1e-5
     assert largest_gap(pair, route, other) > 1e-3
-    assert pair.cached == (True, name in ("target:1-layers", "target:vocab-40"))
+    assert pair.cached == (True, name == "target:1-layers")
 
 
 @given(st.lists(st.integers(0, 2), min_size=1, max_size=12), st.integers(1, 4))
@@ -130,7 +116,7 @@ def test_partner_a_longer_comparison_finds_another_token() -> None:
 def test_weights_are_shared_and_the_target_is_left_as_it_was(pair: LanguageModelPair) -> None:
     target = pair.target_model
     before, layers = full_row(target, [5, 9, 7], OPTIONS), target.config.num_hidden_layers
-    drafts = [first_layers(target, 1), few_tokens(target, [3, 8]), last_tokens(target, 2)]
+    drafts = [first_layers(target, 1), last_tokens(target, 2)]
     for draft in drafts:
         own = {weights.data_ptr() for weights in draft.parameters()}
         assert own <= {weights.data_ptr() for weights in target.parameters()}
@@ -139,21 +125,21 @@ def test_weights_are_shared_and_the_target_is_left_as_it_was(pair: LanguageModel
     assert not hasattr(target.config, "derived")
     both = LanguageModelPair.of(target, drafts, pair.tokenizer)
     assert both.num_parameters == sum(weights.numel() for weights in target.parameters())
-    assert len({json.dumps(config.to_dict()) for config in both.configs}) == 4
+    assert len({json.dumps(config.to_dict()) for config in both.configs}) == 3
 
 
-def test_parts_follow_one_another(folders: dict[str, tuple[Path, Path]], tmp_path: Path) -> None:
-    """Fewer tokens of the last tokens of a model of its own, read from a file of ids."""
-    file = tmp_path / "ids.json"
-    file.write_text(json.dumps([5, 9, 100]))
+def test_drafts_of_models_in_memory_and_of_other_models(folders: dict[str, tuple[Path, Path]]) -> None:
+    """A name in ``of`` is made of the target; a folder before the colon is another model's."""
     target, draft = folders["llama"]
-    pair = LanguageModelPair.load(target, f"{draft}:last-2,vocab={file}", device="cpu")
-    alone = LanguageModelPair.load(target, draft, device="cpu").draft_model
-    batch = draft_and_score(prefill(pair, [[7, 3, 70, 6]]), 1, 1, pair.generator(0))
-    row = full_row(alone, [70, 6], SamplingOptions())
-    expected = torch.zeros_like(row)
-    expected[[5, 9, 100]] = row[[5, 9, 100]] / row[[5, 9, 100]].sum()
-    torch.testing.assert_close(batch.draft_rows[0, 0, 0], expected, atol=1e-6, rtol=0)
+    loaded = LanguageModelPair.load(target, [f"{draft}:last-2", "target:last-2"], device="cpu")
+    alone = LanguageModelPair.load(target, draft, device="cpu")
+    memory = LanguageModelPair.of(alone.target_model, [f"{draft}:last-2", "target:last-2"], alone.tokenizer)
+    for pair in (loaded, memory):
+        batch = draft_and_score(prefill(pair, [[7, 3, 70, 6]]), 2, 1, pair.generator(0))
+        for path, model in enumerate((alone.draft_model, alone.target_model)):
+            expected = full_row(model, [70, 6], SamplingOptions())
+            torch.testing.assert_close(batch.draft_rows[0, path, 0], expected, atol=1e-6, rtol=0)
+        assert (batch.draft_rows[0, 0] - batch.draft_rows[0, 1]).abs().max() > 1e-3
 
 
 def test_greedy_texts_are_those_of_the_target(folders: dict[str, tuple[Path, Path]]) -> None:
@@ -175,18 +161,14 @@ def test_greedy_texts_are_those_of_the_target(folders: dict[str, tuple[Path, Pat
         ("target:2-layers", "has 2 layers, got 2 for its draft"),
         ("target:0-layers", "'0-layers' is of nothing; give a number"),
         ("target:last-0", "'last-0' is of nothing"),
-        ("target:vocab-281", r"different ids in 0\.\.279, at least one; got 281"),
-        ("target:vocab-99999999999999", r"at least one; got 99999999999999"),
-        ("target:vocab=none.json", r"cannot read the token ids none\.json"),
-        ("target:half", "the draft 'target:half' is not known; expected MODEL:PART"),
+        ("target:half", "the draft 'target:half' is not known; expected MODEL:N-layers, MODEL:last-N"),
+        ("target:vocab-9", "the draft 'target:vocab-9' is not known"),
         ("prompt:last-3", "the draft 'prompt:last-3' is not known"),
         ("target:lookup-3", "the draft 'target:lookup-3' is not known"),
         ("target:last-3,lookup-3", "the draft 'target:last-3,lookup-3' is not known"),
-        ("prompt:lookup-3,vocab-9", "the draft 'prompt:lookup-3,vocab-9' is not known"),
     ],
 )
 def test_names_that_are_refused(name: str, words: str, folders: dict[str, tuple[Path, Path]]) -> None:
-    """Before weights are loaded, but for a width of zero."""
     with pytest.raises(InvalidInputError, match=words):
         UnloadedPair.find(folders["llama"][0], name, device="cpu").loaded()
 

@@ -9,14 +9,8 @@ import torch
 from later import Later
 from models_support import PROMPTS, full_row, largest_difference
 from spectheory.foundation.errors import InvalidInputError
-from spectheory.models import (
-    LanguageModelPair,
-    Restriction,
-    SamplingOptions,
-    draft_and_score,
-    prefill,
-)
-from spectheory.models.drafting import _share
+from spectheory.models import LanguageModelPair, Restriction, SamplingOptions
+from spectheory.models.drafting import _share, draft_and_score, prefill
 from spectheory.models.reading import run_model
 from spectheory.pairs.drafts import HubTree, Iid, PrefixTree, WithoutReplacement
 

@@ -14,7 +14,8 @@ from gguf_files import write_gguf
 from later import Later
 from spectheory.foundation import wheels
 from spectheory.foundation.errors import InvalidInputError, MissingDependencyError, UnknownNameError
-from spectheory.models import LanguageModelPair, fetch_model, known_models
+from spectheory.models import LanguageModelPair, known_models
+from spectheory.models.fetching import fetch_model
 from spectheory.models.known_models import KNOWN_MODELS, KnownModel, model_folder
 from spectheory.models.loading import find_model
 

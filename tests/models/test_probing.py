@@ -46,9 +46,7 @@ def test_a_model_in_memory_that_looks_ahead_is_refused() -> None:
     assert LanguageModelPair.of(right, right).vocab_size == 280
 
 
-def forgetful_read(
-    reading: CachedReading, texts: Texts, tokens: torch.Tensor, first: int, last: int, keep: int
-) -> torch.Tensor:
+def forgetful_read(reading: CachedReading, texts: Texts, tokens: torch.Tensor, keep: int) -> torch.Tensor:
     """Nothing is kept of what was read: the tokens of a call see one another only."""
     return run_model(reading._model, tokens, keep=keep)
 

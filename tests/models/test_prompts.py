@@ -9,7 +9,8 @@ import pytest
 import torch
 
 from spectheory.foundation.errors import InvalidInputError
-from spectheory.models import LanguageModelPair, UnloadedPair, bundled_prompts, encode_prompts, read_prompts
+from spectheory.models import LanguageModelPair, bundled_prompts, read_prompts
+from spectheory.models.language_model import UnloadedPair, encode_prompts
 from spectheory.models.loading import ModelSource
 from spectheory.models.prompts import prompt_name
 from spectheory.simulation import simulate
@@ -41,10 +42,10 @@ def test_read_prompts(tmp_path: Path, name: str, content: str, expected: list[ob
         (b"", "no prompts"),
         (b" \n\n", "no prompts"),
         (b"[]", "no prompts"),
-        (b'{"text": "a"}\n{oops', "line 2 is not JSON"),
-        (b"[import this", "line 1 is not JSON"),
-        (b'{"text": "a"}\n{"text": "a", "text": "b"}', "line 2: the key 'text' stands twice"),
-        (b'[{"text": "a", "text": "b"}]', "prompts: the key 'text' stands twice"),
+        (b'{"text": "a"}\n{oops', "is neither JSON Lines nor one array"),
+        (b"[import this", "is neither JSON Lines nor one array"),
+        (b'{"text": "a"}\n{"text": "a", "text": "b"}', "the key 'text' stands twice"),
+        (b'[{"text": "a", "text": "b"}]', "the key 'text' stands twice"),
         (b'{"source": "a"}', r"line 1 has no prompt.*token ids\.$"),
         (b'{"texts": "a"}', r"line 1 has no prompt.*\. Of 'texts': did you mean 'text'\?"),
         (b'["a", 1.5]', "entry 2 has no prompt"),
@@ -53,7 +54,7 @@ def test_read_prompts(tmp_path: Path, name: str, content: str, expected: list[ob
         (b"\xff\xfe\xff", "expected text in UTF-8"),
         (b"good\nnot \x00 good", r"prompt 2 \('not \\x00 good'\): character 4 is NUL"),
         (rb'["good", "half \ud800"]', r"prompt 2 .*: character 5 is half of a surrogate pair, U\+D800"),
-        (b"[" * 10**5, "nested too deeply|is not JSON"),
+        (b"[" * 10**5, "is neither JSON Lines nor one array"),
     ],
 )
 def test_bad_prompt_files_are_refused(tmp_path: Path, content: bytes | None, words: str) -> None:
@@ -110,7 +111,7 @@ def test_long_prompts_can_be_cut(pair: LanguageModelPair) -> None:
 
 def test_the_bundled_pair(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr("spectheory.models.loading.BUNDLED_FOLDER", tmp_path)
-    with pytest.raises(InvalidInputError, match="bundled target model is not installed"):
+    with pytest.raises(InvalidInputError, match="the target 'bundled' does not exist"):
         LanguageModelPair.load("bundled", "bundled")
     monkeypatch.undo()
     pair = LanguageModelPair.load("bundled", "bundled", device="cpu")

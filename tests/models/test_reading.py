@@ -1,8 +1,10 @@
 """Models that keep no cache, a strange one or a short one: the rows are those of full passes."""
 
+import math
 import warnings
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -12,11 +14,10 @@ from families import family_pair
 from later import Later
 from models_support import PROMPTS, full_row, largest_difference, save_pair, save_tokenizer
 from spectheory.foundation.errors import InvalidInputError, Notice
-from spectheory.models import LanguageModelPair, SamplingOptions, UnloadedPair, draft_and_score, prefill
-from spectheory.models.caches import SlotCache
+from spectheory.models import LanguageModelPair, SamplingOptions, reading
+from spectheory.models.drafting import draft_and_score, prefill
 from spectheory.models.growing_texts import Texts
-from spectheory.models.loading import ModelSource
-from spectheory.models.reading import CachedReading, RecomputedReading
+from spectheory.models.reading import CachedReading, RecomputedReading, narrowest_window
 from spectheory.simulation import simulate
 
 transformers = Later("transformers")
@@ -109,7 +110,7 @@ def test_texts_that_grow_along_accepted_paths(pair: LanguageModelPair, num_draft
     it is by a draft model."""
     generator, worst = torch.Generator().manual_seed(0), 0.0
     texts = Texts.of([pair.encode(prompt) for prompt in PROMPTS], pair.device)
-    reading, anew = CachedReading.of(pair.target_model, texts), RecomputedReading(pair.target_model)
+    reading, anew = CachedReading(pair.target_model, texts), RecomputedReading(pair.target_model, texts)
     for number in range(5):
         shape = (texts.num_texts, num_drafts, 3)
         paths = torch.randint(pair.vocab_size, shape, generator=generator)
@@ -137,7 +138,7 @@ def test_partner_a_wrong_roll_back_is_seen(
     pair: LanguageModelPair, monkeypatch: pytest.MonkeyPatch, mistake: str
 ) -> None:
     if mistake == "nothing is moved":
-        monkeypatch.setattr(SlotCache, "move", lambda *_: None)
+        monkeypatch.setattr(reading, "at_slots", lambda array, slots: array[:, :, : slots.shape[1]])
     else:
         right = CachedReading.accept
 
@@ -151,21 +152,31 @@ def test_partner_a_wrong_roll_back_is_seen(
 
 @pytest.mark.parametrize(
     ("build", "words"),
+    [(bert, "looks ahead"), (t5, r"could not be loaded \(ValueError: Unrecognized configuration class")],
+)
+def test_other_kinds_of_models_are_refused(
+    tmp_path: Path, build: Callable[[], torch.nn.Module], words: str
+) -> None:
+    """By what they do, or by the loader; the partner of either is loaded."""
+    folder = save(tmp_path / "other", build())
+    target, draft = save_pair(tmp_path, "llama")
+    with pytest.raises(InvalidInputError, match=f"the draft model .* {words}"):
+        LanguageModelPair.load(target, folder, device="cpu")
+    with pytest.raises(InvalidInputError, match=f"the target model .* {words}"):
+        LanguageModelPair.load(folder, target, device="cpu")
+    LanguageModelPair.load(target, draft, device="cpu")
+
+
+@pytest.mark.parametrize(
+    ("kind", "settings", "window"),
     [
-        (bert, "is a BertForMaskedLM, which does not score the next token"),
-        (t5, "is an encoder-decoder, which does not score the next token"),
+        ("LlamaConfig", {"num_hidden_layers": 2}, math.inf),
+        ("MistralConfig", {"num_hidden_layers": 2, "sliding_window": 7}, 7),
+        ("Qwen2Config", {"num_hidden_layers": 2, "sliding_window": 7}, math.inf),
+        ("Gemma3TextConfig", {"num_hidden_layers": 6, "sliding_window": 5}, 5),
     ],
 )
-def test_other_kinds_of_models_are_refused_before_weights_are_loaded(
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    build: Callable[[], torch.nn.Module],
-    words: str,
-) -> None:
-    monkeypatch.setattr(ModelSource, "model", lambda *_: pytest.fail("weights are loaded"))
-    folder = save(tmp_path / "other", build())
-    target, _ = save_pair(tmp_path, "llama")
-    with pytest.raises(InvalidInputError, match=f"the draft model .* {words}"):
-        UnloadedPair.find(target, folder, device="cpu")
-    with pytest.raises(InvalidInputError, match=f"the target model .* {words}"):
-        UnloadedPair.find(folder, target, device="cpu")
+def test_the_narrowest_window_of_a_model(kind: str, settings: dict[str, int], window: float) -> None:
+    """Qwen2 has a window in its configuration that it does not use."""
+    config = getattr(transformers, kind)(**settings)
+    assert narrowest_window(SimpleNamespace(config=config)) == window

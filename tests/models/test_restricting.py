@@ -5,15 +5,8 @@ import pytest
 
 from models_support import PROMPTS, full_row
 from spectheory.foundation.errors import EnumerationTooLargeError, InvalidInputError
-from spectheory.models import (
-    LanguageModelPair,
-    Restriction,
-    SamplingOptions,
-    draft_and_score,
-    most_likely_at_prompts,
-    prefill,
-    restrict,
-)
+from spectheory.models import LanguageModelPair, Restriction, SamplingOptions, restrict
+from spectheory.models.drafting import draft_and_score, prefill
 
 
 def rows_by_hand(
@@ -61,7 +54,7 @@ def test_drafting_under_a_restriction_agrees_with_the_enumeration(pair: Language
     prefilled = prefill(pair, PROMPTS)
     restriction = {
         "per context": Restriction.per_context(4),
-        "per prompt": most_likely_at_prompts(prefilled, 4),
+        "per prompt": Restriction.at_prompts(pair, PROMPTS, 4),
         "one set": Restriction.fixed([9, 40, 3, 100]),
     }[kind]
     batch = draft_and_score(prefilled, 3, 2, pair.generator(4), restriction=restriction)
@@ -86,7 +79,7 @@ def test_drafting_under_a_restriction_agrees_with_the_enumeration(pair: Language
 
 
 def test_restrict_picks_the_set_drafting_picks(pair: LanguageModelPair) -> None:
-    restriction = most_likely_at_prompts(prefill(pair, PROMPTS), 4)
+    restriction = Restriction.at_prompts(pair, PROMPTS, 4)
     assert restriction.token_sets is not None
     for prompt, ids in zip(PROMPTS, restriction.token_sets, strict=True):
         given = restrict(pair, prompt, Restriction.fixed(ids), 1)

@@ -7,6 +7,7 @@ import torch
 from safetensors.torch import load_file, save_file
 
 from later import Later
+from scripts import load
 from spectheory.models.draft_names import find_draft
 from spectheory.models.loading import ModelSource
 from spectheory.models.probing import reads_on_from_cache
@@ -14,8 +15,6 @@ from spectheory.models.trained_drafts import (
     PROJECTION,
     TRAINED_DRAFTS,
     WEIGHTS,
-    save_trained_draft,
-    trained_config,
     trained_draft,
 )
 
@@ -39,13 +38,23 @@ def tiny(layers: int, seed: int) -> torch.nn.Module:
     return transformers.LlamaForCausalLM(config).eval().requires_grad_(False)
 
 
+def tiny_like_smollm2() -> torch.nn.Module:
+    """Random weights of SmolLM2's shape, in three layers."""
+    torch.manual_seed(0)
+    config = transformers.LlamaConfig(
+        vocab_size=49152, hidden_size=576, intermediate_size=1536, num_attention_heads=9,
+        num_key_value_heads=3, num_hidden_layers=3, tie_word_embeddings=True,
+    )  # fmt: skip
+    return transformers.LlamaForCausalLM(config).eval()
+
+
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
     """A draft of two layers, with the weights of another model."""
     model = tiny(2, seed=5).model
     own = {name: value for name, value in model.named_parameters() if "embed" not in name}
     own[PROJECTION] = torch.randn(16, 16, generator=torch.Generator().manual_seed(7))
-    save_trained_draft(tmp_path, own, torch.linspace(-1, 1, len(KEPT)), KEPT)
+    load("scripts", "train_draft").save_trained_draft(tmp_path, own, torch.linspace(-1, 1, len(KEPT)), KEPT)
     return tmp_path
 
 
@@ -108,18 +117,15 @@ def test_the_name_of_the_shipped_draft(tmp_path: Path) -> None:
     found = find_draft("smollm2-draft", target)
     assert found.of_target
     assert found.base is target
-    config = trained_config(tiny(3, seed=1).config, "smollm2-draft")
-    assert (config.num_hidden_layers, config.derived) == (2, ["smollm2-draft", "2-layers"])
+    tiny(3, seed=1).save_pretrained(tmp_path)
+    config = found.config()
+    assert (config.num_hidden_layers, config.derived) == (2, ["smollm2_draft"])
+    assert found.make(tiny_like_smollm2()).config.derived == config.derived
 
 
 def test_the_shipped_draft_on_a_target_of_its_shape() -> None:
     """On random weights of SmolLM2's shape it drafts 8192 tokens; its card names license and model."""
-    torch.manual_seed(0)
-    config = transformers.LlamaConfig(
-        vocab_size=49152, hidden_size=576, intermediate_size=1536, num_attention_heads=9,
-        num_key_value_heads=3, num_hidden_layers=3, tie_word_embeddings=True,
-    )  # fmt: skip
-    draft = trained_draft(transformers.LlamaForCausalLM(config).eval(), SHIPPED.folder)
+    draft = trained_draft(tiny_like_smollm2(), SHIPPED.folder)
     assert len(draft.model.layers) == SHIPPED.num_layers
     finite = draft(input_ids=TEXT).logits[0].isfinite().sum(-1)
     assert finite.tolist() == [8192] * TEXT.shape[1]

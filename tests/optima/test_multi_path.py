@@ -17,7 +17,6 @@ from program_support import (
 from spectheory.foundation.errors import InfeasiblePointError
 from spectheory.optima import (
     antichains,
-    count_antichains,
     multi_path_optimum,
     multi_path_program,
     optimal_scores,
@@ -26,6 +25,7 @@ from spectheory.optima import (
     single_path_program,
 )
 from spectheory.optima.bounds import upper_bound
+from spectheory.optima.multi_path import count_antichains
 from spectheory.pairs.pair import ModelPair
 
 

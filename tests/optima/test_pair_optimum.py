@@ -12,7 +12,6 @@ from spectheory.exact.iteration import expected_calls
 from spectheory.exact.law import output_law
 from spectheory.foundation.errors import EnumerationTooLargeError, InvalidInputError, SolverError
 from spectheory.optima import (
-    CertifiedInterval,
     Solution,
     antichains,
     fewest_calls,
@@ -24,6 +23,9 @@ from spectheory.optima import (
     optimum,
     single_path_optimum,
 )
+from spectheory.optima.context_free.merged_weights import context_free_path_optimum
+from spectheory.optima.interval.interval import CertifiedInterval
+from spectheory.optima.solving.solution import Optimum
 from spectheory.pairs.drafts import Iid, PerPath, PrefixTree
 from spectheory.pairs.pair import ModelPair
 from spectheory.simulation import simulate
@@ -80,7 +82,7 @@ def test_one_path_on_a_large_tree() -> None:
     assert best.lower <= output_law("block", pair).block_efficiency <= best.upper
 
 
-def facts(best: Solution | CertifiedInterval) -> tuple[object, ...]:
+def facts(best: Optimum) -> tuple[object, ...]:
     return best.value, best.lower, best.upper, best.method, best.status
 
 
@@ -134,6 +136,20 @@ def test_one_path_from_another_model_has_the_optimum_of_that_model() -> None:
     assert best == single_path_optimum(other).value
     assert best != single_path_optimum(pair).value
     assert optimum(pair, drafts=PerPath((pair,))).value == single_path_optimum(pair).value
+
+
+def test_one_class_answers() -> None:
+    """Whatever found it, an optimum has a gap: 0, below the tolerance, or between the bounds."""
+    pair = ModelPair.context_free_pair(*TWO_TOKENS, 2)
+    exact, merged = optimum(pair, 2), context_free_path_optimum(pair)
+    rounded, interval = optimum(pair.to_float(), 2), optimum(pair, 1_001)
+    assert (exact.gap, merged.gap) == (0, 0)
+    assert 0 <= rounded.gap < 1e-9
+    assert interval.gap == interval.upper - interval.lower > 0
+    for found in (exact, merged, rounded, interval):
+        assert isinstance(found, Optimum)
+        assert found.is_interval == (found is interval)
+        assert found.lower <= found.value <= found.upper
 
 
 def test_limits_are_handed_on() -> None:

@@ -15,9 +15,10 @@ from deep import first_is_quick
 from gguf_files import write_gguf
 from models_support import save_model, save_pair, save_tokenizer
 from montecarlo_support import PROMPTS, run
-from spectheory import per_sample
+from spectheory import from_loop
 from spectheory.foundation.errors import InvalidInputError
-from spectheory.models import LanguageModelPair, Restriction, SamplingOptions, UnloadedPair
+from spectheory.models import LanguageModelPair, Restriction, SamplingOptions
+from spectheory.models.language_model import UnloadedPair
 from spectheory.simulation import simulate
 from spectheory.simulation.first_line import first_line
 from spectheory.verification.algorithms.one_path.token import Token
@@ -182,7 +183,7 @@ def test_functions_that_a_verifier_holds_count(
         (tmp_path / "users_loop.py").write_text(f"def loop(*given):\n    return given {text}\n")
         monkeypatch.delitem(sys.modules, "users_loop", raising=False)
         loop = importlib.import_module("users_loop").loop
-        lines.append(line_of(models, [as_verifier(per_sample(loop))]))
+        lines.append(line_of(models, [as_verifier(from_loop(loop))]))
     assert lines[0] == lines[1] != lines[2]
     assert len(lines[0]["code"]["loop"]["sources"]) == 1
     assert line_of(models, [find_verifier("token")])["code"]["token"]["sources"] == []

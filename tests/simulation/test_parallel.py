@@ -19,7 +19,7 @@ from fresh_interpreter import forks
 from later import Later
 from models_support import save_pair
 from spectheory.foundation.errors import InvalidInputError, InvalidOutcomeError
-from spectheory.models import UnloadedPair
+from spectheory.models.language_model import UnloadedPair
 from spectheory.simulation import Simulation, parallel, simulate
 from spectheory.simulation.parallel import processes
 

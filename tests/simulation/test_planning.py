@@ -1,36 +1,47 @@
-"""Plans: exact values of enumerated pairs, shapes of profiles, and the race on language models."""
+"""Plans: exact values of enumerated pairs, and measurements on language models of known laws."""
 
 from dataclasses import replace
-from fractions import Fraction
-from math import prod
+from pathlib import Path
 from typing import Any
 
+import cloudpickle
+import numpy as np
 import pytest
+import torch
 
-from spectheory import certify, instances, optimum
+from decoding_support import saved_pair, tiny_llama, tiny_pair
+from spectheory import certify, instances, optimum, plan
 from spectheory.exact.law import output_law
 from spectheory.foundation.errors import InvalidInputError
-from spectheory.models import LanguageModelPair, bundled_prompts
+from spectheory.models import LanguageModelPair
 from spectheory.pairs.drafts import ConfidenceTree, Iid, PrefixTree, ShapedTree, WithoutReplacement
 from spectheory.pairs.pair import ModelPair
-from spectheory.simulation import (
-    Budget,
-    plan,
-    plan_pair,
-    plan_profile,
-    planning,
-    predicted_speed_up,
-    simulate,
+from spectheory.simulation import Plan, measuring, planning, simulate
+from spectheory.simulation.candidates import (
+    PLAIN,
+    Candidate,
+    _spread,
+    _widths,
+    candidates_of_models,
 )
-from spectheory.simulation.planning import Candidate, _spread, _widths, candidates_of_models
+from spectheory.simulation.estimates import Tally
+from spectheory.simulation.measuring import halves
+from spectheory.simulation.runs import looked_up
+from spectheory.simulation.settings import SimulationSettings
+from spectheory.simulation.work import Task
 from spectheory.verification.algorithms import verifiers
 from spectheory.verification.outcome import Outcome
+
+TARGET = ["1/2", "3/10", "1/5"]
+"""The row of a model that reads nothing, so that the exact plan of the pair is that of the models."""
+PROMPTS = [[a, b, c] for a in range(3) for b in range(3) for c in range(3)]
+COSTS: dict[str, Any] = {"draft_cost": 0.1, "row_cost": 0.05}
 
 
 def test_a_plan_of_a_pair_is_the_best_of_all_it_tried() -> None:
     """Against a list of candidates that is written down here, each with its exact law."""
-    pair, budget = instances.two_token(2), Budget(4, cost_ratio=0.1, row_cost=0.05)
-    asked = [("block", Iid(1), length, length) for length in (1, 2)]
+    pair = instances.two_token(2)
+    asked: list[Any] = [("block", Iid(1), length, length) for length in (1, 2)]
     asked += [("greedy_multipath", Iid(drafts), 1, drafts) for drafts in (2, 3, 4)]
     asked += [("greedy_multipath", Iid(2), 2, 4)]
     asked += [("naive_sampling", ConfidenceTree(nodes), 1, nodes) for nodes in (1, 2)]
@@ -43,48 +54,55 @@ def test_a_plan_of_a_pair_is_the_best_of_all_it_tried() -> None:
         / (1 + 0.1 * length + 0.05 * rows)
         for name, process, length, rows in asked
     ]
-    found = plan_pair(pair, budget, ["block", "greedy_multipath", "naive_sampling"])
+    names = ["block", "greedy_multipath", "naive_sampling"]
+    found = plan(pair, verifiers=names, target_rows=4, **COSTS)
     assert found.best.speed_up == pytest.approx(max(values))
     assert found.best.speed_up > min(values)
-    assert [choice.speed_up for choice in found.choices] == sorted(
-        (choice.speed_up for choice in found.choices), reverse=True
-    )
+    others = [entry.speed_up for entry in found.choices if not entry.tied]
+    assert others == sorted(others, reverse=True)
     process = asked[values.index(max(values))][1]
     assert found.optimum == optimum(pair.truncate(found.best.draft_length), process).value
+    assert (found.costs, found.confidence, found.tokens_per_second) == ("given", None, None)
+
+
+def test_exact_ties_go_to_fewer_rows() -> None:
+    """Equal models accept every draft, and rows are free: more paths earn what one earns."""
+    pair = ModelPair.context_free_pair(["1/2", "1/2"], ["1/2", "1/2"], 1)
+    found = plan(pair, verifiers=["multi_round"], target_rows=3, draft_cost=0.1, row_cost=0.0)
+    assert [(entry.target_rows, entry.tied) for entry in found.choices] == [
+        (1, True), (2, True), (3, True), (0, False)
+    ]  # fmt: skip
+    assert found.num_tied == 3
+    assert "2 tied, of no fewer rows" in found.headline()
+
+
+def test_costs_decide_and_are_never_zero_by_default() -> None:
+    """Without costs long drafts win, with dear rows one token, and with dearer ones no drafts."""
+    pair = instances.random_float(1, 2, 3, 0.5)
+    free, dear, dearest = (
+        plan(pair, verifiers=["block"], target_rows=6, draft_cost=0.0, row_cost=cost)
+        for cost in (0.0, 0.3, 9.0)
+    )
+    assert (free.best.draft_length, dear.best.target_rows, dearest.best.drafts) == (3, 1, "none")
+    assert free.best.block_efficiency > dear.best.block_efficiency
+    assert dearest.best.speed_up == 1
+    assert dearest.headline().startswith("decode without drafts")
+    default = plan(pair, verifiers=["block"], target_rows=6)
+    again = plan(pair, verifiers=["block"], target_rows=6, draft_cost=0.15, row_cost=0.01)
+    assert [entry.speed_up for entry in default.choices] == [entry.speed_up for entry in again.choices]
+    assert (default.costs, again.costs) == ("assumed", "given")
 
 
 def test_candidates_that_are_too_large_are_counted(monkeypatch: pytest.MonkeyPatch) -> None:
     """With at most four tuples only one path of two tokens, or two drafts of one, are enumerated."""
-    pair, names = instances.two_token(2), ["greedy_multipath"]
-    whole = plan_pair(pair, Budget(4), names)
+    asked: dict[str, Any] = {"verifiers": ["greedy_multipath"], "target_rows": 4}
+    whole = plan(instances.two_token(2), **asked)
     monkeypatch.setattr(planning, "MAX_TUPLES", 4)
-    part = plan_pair(pair, Budget(4), names)
+    part = plan(instances.two_token(2), **asked)
     assert whole.skipped == 0
     assert "too large" not in whole.tables()[-1].note
     assert part.skipped == part.to_document()["skipped"] == whole.tried - part.tried > 0
     assert f"{part.skipped} too large to enumerate" in part.tables()[-1].note
-
-
-def test_costs_decide() -> None:
-    """Without costs long drafts win, and with dear rows none of them does."""
-    pair = instances.random_float(1, 2, 3, 0.5)
-    free, dear = (plan_pair(pair, Budget(6, 0.0, cost), ["block"]) for cost in (0.0, 1.0))
-    assert (free.best.draft_length, dear.best.target_rows) == (3, 1)
-    assert free.best.block_efficiency > dear.best.block_efficiency
-
-
-def test_a_plan_of_a_profile_is_a_tree() -> None:
-    budget = Budget(6, cost_ratio=0.05, row_cost=0.01, draft_length=4)
-    found = plan_profile(["3/5", "1/5", "1/10"], budget)
-    best = found.best
-    name, _, shape = best.drafts.partition(":")
-    tree = ShapedTree(tuple(map(int, shape.split(","))))
-    assert name == "shaped_tree"
-    masses = (Fraction(3, 5), Fraction(1, 5), Fraction(1, 10))
-    assert best.block_efficiency == 1 + sum(prod(masses[rank] for rank in node) for node in tree.nodes)
-    assert best.speed_up == predicted_speed_up(float(best.block_efficiency), tree.depth, 0.05, 6, 0.01)
-    assert {choice.draft_length for choice in found.choices} == {1, 2, 3, 4}
-    assert found.to_document()["choices"][0]["block_efficiency"] == str(best.block_efficiency)
 
 
 def test_rows_are_the_drafted_tokens() -> None:
@@ -99,57 +117,257 @@ def test_rows_are_the_drafted_tokens() -> None:
 
 
 def test_every_candidate_is_within_the_budget() -> None:
-    found = candidates_of_models(Budget(8, draft_length=4))
+    plain, *found = candidates_of_models(looked_up(planning.VERIFIERS), 8, 4)
+    assert (plain, PLAIN.target_rows, PLAIN.cost(0.1, 0.2)) == (PLAIN, 0, 1)
     assert max(candidate.target_rows for candidate in found) == 8
-    kinds = {(candidate.verifier.name, candidate.process.name) for candidate in found}
+    kinds = {(candidate.name, candidate.process and candidate.process.name) for candidate in found}
     assert kinds == {
         ("block", "iid"), ("scored_multipath", "iid"), ("traversal", "iid"),
         ("multi_round_without_replacement", "without_replacement"), ("naive_sampling", "confidence_tree"),
     }  # fmt: skip
-    with pytest.raises(InvalidInputError, match="no verifier takes drafts that fit the budget"):
-        candidates_of_models(Budget(1), ["multi_round_without_replacement"])
 
 
-def test_a_plan_of_models_is_found_again_by_simulate() -> None:
-    """The finalists' estimates are those of ``simulate`` behind the other half of the prompts."""
-    pair = LanguageModelPair.load("bundled", "bundled", device="cpu")
-    prompts, calls = bundled_prompts()[:8], []
-    budget = Budget(2, cost_ratio=0.1, row_cost=0.05, draft_length=2)
+def reads_nothing(row: list[str]) -> Any:
+    """A Llama with the same next row behind every text."""
+    model = tiny_llama(0, len(row))
+    pair = ModelPair.context_free_pair(row, row, 1).to_float()
+    with torch.no_grad():
+        for name, weights in model.named_parameters():
+            weights.fill_(0.0 if name.endswith(("o_proj.weight", "down_proj.weight")) else 1.0)
+        hidden = model.model(torch.zeros((1, 1), dtype=torch.long))[0][0, 0]
+        model.lm_head.weight.zero_()
+        model.lm_head.weight[:, 0] = torch.log(torch.tensor(pair.target[0][0])) / hidden[0]
+    return model
+
+
+@pytest.mark.parametrize(
+    ("draft", "draft_cost", "row_cost", "chosen"),
+    [
+        (["1/10", "1/5", "7/10"], 0.01, 0.0, (4, 2)),
+        (["1/5", "1/2", "3/10"], 0.01, 0.15, (2, 2)),
+        (["1/5", "1/2", "3/10"], 2.0, 0.1, (0, 0)),
+    ],
+)
+def test_models_of_a_known_pair_get_its_exact_plan(
+    draft: list[str], draft_cost: float, row_cost: float, chosen: tuple[int, int]
+) -> None:
+    """The same choice, and intervals that have the exact numbers.  Other costs: another choice."""
+    torch.set_num_threads(1)
+    models = LanguageModelPair.of(reads_nothing(TARGET), reads_nothing(draft))
+    pair, names = ModelPair.context_free_pair(TARGET, draft, 2), ["block", "greedy_multipath"]
+    asked: dict[str, Any] = {"target_rows": 4, "draft_length": 2}
+    asked |= {"draft_cost": draft_cost, "row_cost": row_cost}
+    exact = plan(pair, verifiers=names, **asked)
+    found = plan(models, PROMPTS, names, max_new_tokens=32, **asked)
+    assert named(found.best) == named(exact.best)
+    assert (found.best.target_rows, found.best.draft_length) == chosen
+    numbers = {named(entry): entry for entry in exact.choices}
+    assert len(found.choices) == 3
+    for entry in found.choices:
+        of_pair = numbers[named(entry)]
+        assert entry.interval
+        assert entry.interval[0] <= of_pair.block_efficiency <= entry.interval[1]
+        assert entry.cost_interval == pytest.approx((of_pair.cost, of_pair.cost))
+        assert entry.speed_up_interval
+        assert entry.speed_up_interval[0] <= of_pair.speed_up <= entry.speed_up_interval[1]
+
+
+def named(entry: Any) -> tuple[Any, ...]:
+    return entry.verifier, entry.drafts, entry.draft_length
+
+
+def drawn(mean: float, spread: float, *numbers: int) -> Tally:
+    """40 calls behind each of so many prompts, with a mean of their own each."""
+    draw, prompts = np.random.default_rng(numbers), numbers[0]
+    tally = Tally.zeros(prompts, 4)
+    tally.counted_lengths[:, 0] = 40
+    tally.expected[:] = 40 * (mean + spread * draw.standard_normal(prompts))
+    return tally
+
+
+def noisy(self: measuring.Texts, task: Any, step: Any) -> dict[str, Tally]:
+    """All drafts earn 2 tokens, with the same noise for a candidate behind the same prompts."""
+    candidate = self.candidates[task.batch]
+    if candidate == PLAIN:
+        return {"": drawn(1.0, 0.0, len(self.prompts))}
+    words = str((candidate.name, candidate.drafts, candidate.draft_length)).encode()
+    return {"": drawn(2.0, 0.3, len(self.prompts), *words, *np.array(self.prompts).ravel().tolist())}
+
+
+@pytest.mark.parametrize("same_half", [False, True])
+def test_what_is_reported_did_not_choose(monkeypatch: pytest.MonkeyPatch, same_half: bool) -> None:
+    """The leader does not seem to earn more than 2.  The partner: it does where the same half reports it."""
+    monkeypatch.setattr(measuring.Texts, "do", noisy)
+    if same_half:
+        monkeypatch.setattr(planning, "halves", lambda *asked: (halves(*asked)[0],) * 2)
+    pair, errors = tiny_pair(), []
+    for seed in range(40):
+        found = plan(
+            pair, PROMPTS, ["block", "greedy_multipath"], target_rows=6, draft_length=3, seed=seed,
+            draft_cost=0.0, row_cost=0.0,
+        )  # fmt: skip
+        errors.append(float(found.choices[1].block_efficiency) - 2.0)
+    assert found.best.target_rows == 1  # all are tied
+    assert (np.mean(errors) > 4 * 0.3 / (13 * 40) ** 0.5) == same_half
+
+
+@pytest.mark.parametrize("together", [True, False])
+def test_the_intervals_of_a_plan_hold_together(monkeypatch: pytest.MonkeyPatch, together: bool) -> None:
+    """In at least 80 % of plans.  The partner: with the level of each candidate alone they do not."""
+    monkeypatch.setattr(measuring.Texts, "do", noisy)
+    monkeypatch.setattr(planning, "REPORTED", 6)
+    if not together:
+        report = planning.report
+        monkeypatch.setattr(
+            planning, "report", lambda trials, level: [report([one], level)[0] for one in trials]
+        )
+    pair, held = tiny_pair(), 0
+    for seed in range(100):
+        found = plan(
+            pair, PROMPTS, ["block", "greedy_multipath"], target_rows=6, draft_length=3, seed=seed,
+            confidence=0.8, draft_cost=0.0, row_cost=0.0,
+        )  # fmt: skip
+        ends = [entry.speed_up_interval for entry in found.choices if entry.verifier]
+        held += all(low <= 2.0 <= high for low, high in filter(None, ends))
+    assert (held >= 73) == together  # 0.8 x 100, less 1.8 standard deviations
+
+
+class Clock:
+    """Seconds that pass with the calls of the models alone: so many per call, and so many per token read."""
+
+    def __init__(self, pair: LanguageModelPair, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.now = 0.0
+        for model, call, token in ((pair.target_model, 100.0, 1.0), (pair.draft_model, 5.0, 0.0)):
+
+            def goes_on(_: Any, args: Any, named: Any, call: float = call, token: float = token) -> None:
+                read = named.get("input_ids", args[0] if args else None)
+                self.now += call + token * read.shape[1]
+
+            model.register_forward_pre_hook(goes_on, with_kwargs=True)
+        monkeypatch.setattr("spectheory.decoding.speed.time.perf_counter", lambda: self.now)
+
+
+def test_measured_costs_are_those_of_the_clock(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A plain call takes 101 seconds, a drafted token 5, and a row one more: as in ``test_speed``."""
+    pair = tiny_pair()
+    Clock(pair, monkeypatch)
+    monkeypatch.setattr("spectheory.simulation.cost.MOST_ROUNDS", 0)
+    asked: dict[str, Any] = {"verifiers": ["block", "greedy_multipath"], "target_rows": 2, "draft_length": 2}
+    measured = plan(pair, PROMPTS, max_new_tokens=4, **asked)
+    given = plan(pair, PROMPTS, max_new_tokens=4, draft_cost=5 / 101, row_cost=1 / 101, **asked)
+    assert [named(entry) for entry in measured.choices] == [named(entry) for entry in given.choices]
+    for one, other in zip(measured.choices, given.choices, strict=True):
+        assert one.cost == pytest.approx(other.cost)
+        assert one.interval == pytest.approx(other.interval)
+    assert [entry.target_rows for entry in measured.calls] == [0, 1, 2]
+    assert [entry.target for entry in measured.calls] == pytest.approx([101, 102, 103])
+    assert [entry.draft for entry in measured.calls] == [None, *[pytest.approx(5)] * 2]
+    assert measured.tokens_per_second == pytest.approx(measured.best.speed_up / 101)
+    assert (given.calls, given.tokens_per_second, measured.device) == ([], None, "cpu")
+    assert f"{measured.tokens_per_second:.3g} tokens per second" in measured.headline()
+
+
+def test_estimates_are_found_again_by_simulate() -> None:
+    """Behind the half that did not choose, and with other random numbers."""
+    pair, calls = tiny_pair(), []
     found = plan(
-        pair, prompts, budget, ["block", "naive_sampling"], finalists=2, max_new_tokens=4,
-        progress=lambda done, total: calls.append((done, total)),
+        pair, PROMPTS, ["block", "naive_sampling"], target_rows=2, draft_length=2, max_new_tokens=6, seed=3,
+        progress=lambda done, total: calls.append((done, total)), **COSTS,
     )  # fmt: skip
-    assert calls == [(number, 7) for number in range(1, 8)]
-    assert (found.tried, len(found.choices), found.confidence) == (5, 2, 0.95)
-    best = found.best
-    process = Iid(1) if best.drafts == "iid:1" else ConfidenceTree(int(best.drafts.partition(":")[2]))
-    asked = {"drafts": process, "draft_length": best.draft_length, "max_new_tokens": 4, "confidence": 0.975}
-    (again,) = simulate(pair, prompts[1::2], [best.verifier], seed=1, **asked).estimates
-    assert best.block_efficiency == again.block_efficiency
-    assert best.interval == pytest.approx(again.interval)
-    (other,) = simulate(pair, prompts[::2], [best.verifier], seed=1, **asked).estimates
-    assert other.block_efficiency != best.block_efficiency
+    assert calls == [(number, 9) for number in range(1, 10)]
+    assert (found.tried, len(found.choices), found.confidence) == (6, 3, 0.95)
+    first, second = halves(PROMPTS, 3)
+    assert sorted(first + second) == sorted(PROMPTS)
+    assert (len(first), len(second)) == (14, 13)
+    entry = next(one for one in found.choices if one.verifier)
+    process = Iid(1) if entry.drafts == "iid:1" else ConfidenceTree(int(entry.drafts.partition(":")[2]))
+    asked: dict[str, Any] = {"drafts": process, "draft_length": entry.draft_length, "max_new_tokens": 6}
+    (again,) = simulate(pair, second, [entry.verifier], seed=4, confidence=1 - 0.05 / 3, **asked).estimates
+    assert entry.block_efficiency == again.block_efficiency
+    assert entry.interval == pytest.approx(again.interval)
+    (other,) = simulate(pair, first, [entry.verifier], seed=3, **asked).estimates
+    assert other.block_efficiency != entry.block_efficiency
     assert "95 % confidence" in found.tables()[0].note
 
 
+def test_equal_prompts_are_in_one_half() -> None:
+    first, second = halves(PROMPTS * 2, 0)
+    assert not {*map(tuple, first)} & {*map(tuple, second)}
+    assert len(first) + len(second) == 2 * len(PROMPTS)
+
+
+@pytest.mark.filterwarnings("ignore::spectheory.foundation.errors.UnfinishedLineNotice")
+def test_a_plan_goes_on_from_its_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """After any line, also an incomplete one, the result and the bytes are those of an unbroken plan."""
+    pair, timed = saved_pair(tmp_path), []
+
+    def calls(loaded: Any, prompts: Any, shapes: Any, options: Any, fewest: int) -> np.ndarray:
+        timed.append(len(prompts))
+        return np.array([[[1.0, len(prompts) / 100, 1.0]] * len(shapes)] * fewest)
+
+    monkeypatch.setattr(measuring, "time_calls", calls)
+
+    def planned(file: Path, **changes: Any) -> Plan:
+        asked = {"target_rows": 4, "draft_length": 2, "max_new_tokens": 4, "checkpoint": file} | changes
+        return plan(pair, PROMPTS, ["block"], **asked)
+
+    whole = planned(tmp_path / "whole")
+    lines = (tmp_path / "whole").read_bytes().splitlines(keepends=True)
+    assert len(lines) == 1 + (1 + 3) + (1 + 3)
+    for kept in range(len(lines)):
+        file = tmp_path / f"broken {kept}"
+        file.write_bytes(b"".join(lines[: kept + 1]) + b"".join(lines[kept + 1 : kept + 2])[:9])
+        timed.clear()
+        assert planned(file) == whole
+        assert timed == ([14, 13] if kept < 1 else [13] if kept < 5 else [])
+        assert file.read_bytes() == b"".join(lines)
+
+    def stop(done: int, total: int) -> None:
+        if done == 6:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        planned(tmp_path / "interrupted", progress=stop)
+    assert (tmp_path / "interrupted").read_bytes() == b"".join(lines[:7])
+    for change, field in (({"seed": 1}, "seed"), ({"draft_cost": 0.1, "row_cost": 0.1}, "costs")):
+        with pytest.raises(InvalidInputError, match=f"different in {field}"):
+            planned(file, **change)
+
+
+def test_another_process_decodes_the_same_texts() -> None:
+    """The work of a task goes there without the weights that are loaded here."""
+    settings = SimulationSettings(max_new_tokens=4)
+    candidates = [Candidate(verifiers["block"], Iid(1), 1)]
+    texts = measuring.Texts(tiny_pair(), candidates, PROMPTS, settings, 1)
+    texts.loaded = texts.pair.loaded()
+    found = texts.do(Task(0, ()), lambda draws: None)[""]
+    there = cloudpickle.loads(cloudpickle.dumps(texts))
+    assert "loaded" in vars(texts)
+    assert "loaded" not in vars(there)
+    assert there.do(Task(0, ()), lambda draws: None)[""].to_document() == found.to_document()
+
+
 def test_what_is_refused() -> None:
-    pair, budget = instances.two_token(2), Budget(4)
+    pair = instances.two_token(2)
     for wrong, match in (
-        ({"target_rows": 0}, "target_rows"), ({"cost_ratio": -1}, "cost_ratio"),
-        ({"row_cost": "1"}, "row_cost"), ({"draft_length": 0}, "draft_length"),
+        ({"target_rows": 0}, "target_rows"), ({"draft_length": 0}, "draft_length"),
+        ({"draft_cost": -1, "row_cost": 0}, "draft_cost must be a number of at least 0"),
+        ({"draft_cost": 0, "row_cost": "1"}, "row_cost must be a number of at least 0"),
+        ({"draft_cost": 0.1}, "row_cost was not given, and the other cost was"),
+        ({"seed": 1}, "seed is an argument of language models"),
+        ({"prompts": ["x"]}, "prompts is an argument of language models"),
     ):  # fmt: skip
+        arguments: dict[str, Any] = {"target_rows": 4, **wrong}
         with pytest.raises(InvalidInputError, match=match):
-            plan_pair(pair, budget._replace(**wrong))
-    with pytest.raises(InvalidInputError, match="no verifier takes"):
-        plan_pair(pair, Budget(1), ["multi_round_without_replacement"])
-    with pytest.raises(InvalidInputError, match="the profile accepts nothing"):
-        plan_profile(["0"], budget)
-    assert (
-        plan_pair(instances.disjoint_supports(2), budget, ["block", "naive_sampling"]).best.draft_length == 1
-    )
-    models = LanguageModelPair.load("bundled", "bundled", device="cpu")
+            plan(pair, **arguments)
+    with pytest.raises(InvalidInputError, match="no verifier takes drafts of so few rows"):
+        plan(pair, verifiers=["multi_round_without_replacement"], target_rows=1)
+    with pytest.raises(InvalidInputError, match="no verifier takes drafts of so few rows"):
+        plan(tiny_pair(), PROMPTS, ["multi_round_without_replacement"], target_rows=1)
     with pytest.raises(InvalidInputError, match="at least 8 different prompts, got 2"):
-        plan(models, bundled_prompts()[:2] * 4, budget)
+        plan(tiny_pair(), PROMPTS[:2] * 4)
+    with pytest.raises(InvalidInputError, match="max_new_tokens must be"):
+        plan(tiny_pair(), PROMPTS, max_new_tokens=0)
 
 
 class AlwaysAccepts:
@@ -163,25 +381,25 @@ class AlwaysAccepts:
 
 def test_a_verifier_that_is_not_lossless_is_no_choice() -> None:
     """It would earn the most: more than any lossless one can."""
-    pair, budget = instances.two_token(1), Budget(2)
-    found = plan_pair(pair, budget, ["block", AlwaysAccepts()])
+    pair = instances.two_token(1)
+    found = plan(pair, verifiers=["block", AlwaysAccepts()], target_rows=2)
     assert (found.best.verifier, tuple(found.left_out)) == ("block", ("always_accepts",))
     assert "left out, because one call is not lossless on this pair: always_accepts" in found.tables()[0].note
     assert found.to_document()["left_out"] == ["always_accepts"]
     with pytest.raises(InvalidInputError, match="one call is not lossless on this pair: always_accepts"):
-        plan_pair(pair, budget, [AlwaysAccepts()])
+        plan(pair, verifiers=[AlwaysAccepts()], target_rows=2)
 
 
 def test_an_estimate_says_what_it_does_not_know() -> None:
-    found = replace(plan_pair(instances.two_token(1), Budget(1), ["block"]), unknown=["block"])
-    assert found.headline().endswith("tokens per unit of cost (not known to be lossless)")
+    found = replace(plan(instances.two_token(1), verifiers=["block"], target_rows=1), unknown=["block"])
+    assert found.headline().endswith("times plain decoding (not known to be lossless)")
     assert "not known to be lossless: block" in found.tables()[0].note
 
 
 def test_the_limit_of_a_plan_is_an_upper_end() -> None:
     """On this pair only an interval is known, and greedy multi-path lies inside of it."""
     pair = ModelPair.context_free_pair(["1/10", "9/10"], ["2/5", "3/5"], 4)
-    found = plan_pair(pair, Budget(8), ["greedy_multipath"])
+    found = plan(pair, verifiers=["greedy_multipath"], target_rows=8, draft_cost=0.0, row_cost=0.0)
     assert found.optimum is not None
     assert found.optimum >= found.best.block_efficiency
     certificate = certify("greedy_multipath", pair, 2)

@@ -13,7 +13,7 @@ from decoding_support import tiny_pair
 from later import Later
 from montecarlo_support import NAMES, PROMPTS, run
 from snapshots import numbers, shape
-from spectheory import black_box, certify, decode, instances
+from spectheory import certify, decode, from_sampler, instances
 from spectheory.exact.law import output_law
 from spectheory.foundation.documents import to_json
 from spectheory.foundation.errors import InvalidInputError, InvalidOutcomeError
@@ -27,7 +27,7 @@ from spectheory.pairs.drafts import (
     WithoutReplacement,
 )
 from spectheory.simulation import simulate
-from spectheory.simulation.runs import _threads
+from spectheory.simulation.runs import model_threads
 from user_samplers import token_sampler
 
 transformers = Later("transformers")
@@ -280,10 +280,10 @@ def test_large_models_take_all_threads(models: LanguageModelPair, monkeypatch: p
     before = torch.get_num_threads()
     torch.set_num_threads(2)
     try:
-        with _threads(models, None) as small, _threads(models, 3) as given:
+        with model_threads(models, None) as small, model_threads(models, 3) as given:
             assert (small, given) == (1, 3)
         monkeypatch.setattr("spectheory.simulation.runs.SMALL_MODELS", 0)
-        with _threads(models, None) as large:
+        with model_threads(models, None) as large:
             assert large == torch.get_num_threads() == 2
     finally:
         torch.set_num_threads(before)
@@ -340,7 +340,7 @@ ON_MODELS: dict[str, tuple[list[Any], dict[str, Any]]] = {
         TEXTS | {"drafts": WithoutReplacement((2, 1))},
     ),
     "greedy block": (["greedy_block"], TEXTS),
-    "a sampler": ([black_box(token_sampler, exact=False)], TEXTS | {"samples": 1}),
+    "a sampler": ([from_sampler(token_sampler, exact=False)], TEXTS | {"samples": 1}),
 }
 ON_TABLES: dict[str, dict[str, Any]] = {
     "two drafts": {"drafts": 2, "samples": 20},

@@ -78,11 +78,11 @@ def test_the_record_is_what_determines_the_numbers() -> None:
     }  # fmt: skip
     left_out = {
         "drafts", "samples", "options", "progress", "against", "threads", "checkpoint", "jobs",
-        "max_new_tokens", "common_texts", "with_ceilings", "with_time", "width", "gain_width",
+        "max_new_tokens", "common_texts", "with_ceilings", "width", "gain_width",
     }  # fmt: skip
     assert expected.items() <= found.items()
     assert found.keys().isdisjoint(left_out)
-    texts = SimulationSettings(max_new_tokens=9, with_time=True).record()
+    texts = SimulationSettings(max_new_tokens=9).record()
     assert texts.keys() - found.keys() == {"max_new_tokens", "width", "gain_width"}
     assert texts["samples_per_prompt"] == 1
     assert SimulationSettings(max_new_tokens=9, with_ceilings=True).record()["with_ceilings"] is True
@@ -98,7 +98,7 @@ def test_drafts_are_numbers_or_a_process() -> None:
             SimulationSettings(drafts=wrong)  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize("name", ["common_texts", "gain_width", "with_ceilings", "with_time", "width"])
+@pytest.mark.parametrize("name", ["common_texts", "gain_width", "with_ceilings", "width"])
 def test_settings_of_whole_texts_need_whole_texts(name: str) -> None:
     SimulationSettings(max_new_tokens=4, **{name: 1})
     with pytest.raises(InvalidInputError, match=f"{name} was asked for without whole texts"):

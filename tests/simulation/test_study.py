@@ -12,8 +12,8 @@ import torch
 from models_support import PROMPTS as TEXTS
 from models_support import save_pair
 from scripts import load
-from spectheory.decoding import CallCosts
-from spectheory.models import LanguageModelPair, draft_and_score, likeliest_nodes, prefill
+from spectheory.models import LanguageModelPair
+from spectheory.models.drafting import draft_and_score, likeliest_nodes, prefill
 from spectheory.models.sampling import SamplingOptions
 from spectheory.pairs.drafts import ConfidenceTree
 from spectheory.simulation.estimates import Tally
@@ -25,6 +25,8 @@ def script() -> ModuleType:
     """Loaded by the first test that needs it: it draws with matplotlib."""
     return load("benchmarks", "study")
 
+
+CallCosts = load("benchmarks", "call_costs").CallCosts
 
 PROMPTS = [
     ("a", "import os"), ("b", "import re"), ("a", "def main("), ("b", "def other("),
@@ -179,7 +181,7 @@ def test_measured_costs_are_in_the_rows(
     """A call with N nodes takes 1 + N/8 seconds, and drafting one; without costs nothing is said."""
     asked = study(folders)
 
-    def costs(pair: Any, prompt: Any, process: Any, length: int, options: Any) -> CallCosts:
+    def costs(pair: Any, prompt: Any, process: Any, length: int, options: Any) -> Any:
         assert (length, options) == (2, OPTIONS)
         nodes = process.num_nodes if isinstance(process, ConfidenceTree) else int(process.draws(length).sum())
         return CallCosts(1.0, 1.0, 1 + nodes / 8)

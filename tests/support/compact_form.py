@@ -6,10 +6,8 @@ from typing import Any
 import numpy as np
 
 from spectheory.foundation.arrays import hit_probability
-from spectheory.optima import ConstraintBlock, LinearProgram
+from spectheory.optima import LinearProgram, ProgramBuilder
 from spectheory.optima.bounds.context_tree import node_probs
-from spectheory.optima.budgets import mass_chain
-from spectheory.optima.solving.linear_program import ones
 from spectheory.pairs.contexts import count_nodes, parent_nodes
 from spectheory.pairs.pair import ModelPair
 
@@ -25,34 +23,16 @@ def compact_form_program(pair: ModelPair, num_drafts: int, points: Sequence[Any]
     values, slopes = hit_probability(u, num_drafts), num_drafts * (1 - u) ** (num_drafts - 1)
     if side == "inner":
         slopes, u, values = np.diff(values) / np.diff(u), u[:-1], values[:-1]
-    V, nodes, lines = pair.vocab_size, count_nodes(pair.vocab_size, pair.draft_length), len(slopes)
-    inner, (line, node) = count_nodes(V, pair.draft_length - 1), np.divmod(np.arange(lines * nodes), nodes)
-    column, child, row = nodes + np.arange(lines * nodes), node > 0, np.arange(lines * nodes)
-    parents = line[child] * inner + parent_nodes(V, pair.draft_length)[node[child] - 1]
-    one, first = ones(lines * nodes, pair.is_exact), np.zeros(1, dtype=int)
-
-    def block(name: str, sense: Any, rhs: np.ndarray, *terms: Any) -> ConstraintBlock:
-        return ConstraintBlock.of_terms(name, "theory.md §5", sense, rhs, *terms)
-
-    below = (np.arange(lines * inner), column[node < inner], one[: lines * inner])
-    return LinearProgram(
-        name=f"compact form, {side}",
-        source="theory.md §5",
-        direction="max",
-        variables=tuple(range(nodes * (lines + 1))),
-        objective=np.concatenate([one[:nodes], one - one]),
-        blocks=(
-            block("root", "==", one[:1], (first, first, one[:1])),
-            mass_chain(pair, "target matching", "greedy2026 Eq. 11"),
-            block(
-                "one node",
-                ">=",
-                -slopes[line] * node_probs(pair)[1][node],
-                (row, column, one),
-                (row, node, -one),
-            ),
-            block("below", ">=", below[2] - below[2], below, (parents, column[child], -one[child])),
-            block("line", "<=", values - slopes * u, (np.arange(lines), column[node == 0], one[:lines])),
-        ),
-        box=1.0,
-    )
+    V, L = pair.vocab_size, pair.draft_length
+    nodes, inner, lines = count_nodes(V, L), count_nodes(V, L - 1), len(slopes)
+    conditionals = np.concatenate([rows.ravel() for rows in pair.target[:-1]])
+    model = ProgramBuilder(f"compact form, {side}", "theory.md §5")
+    x = model.variables([("x", node) for node in range(nodes)])
+    W = model.variables([("W", *place) for place in np.ndindex(lines, nodes)]).reshape(lines, nodes)
+    model.maximise(x.sum())
+    model.add("root", x[0] == 1)
+    model.add("target matching", x[1:] <= conditionals * x[parent_nodes(V, L)])
+    model.add("one node", x - slopes[:, None] * node_probs(pair)[1] <= W)
+    model.add("below", W[:, :inner] >= W[:, 1:].reshape(lines, inner, V).sum(axis=2))
+    model.add("line", W[:, 0] <= values - slopes * u)
+    return model.program(box=1.0)

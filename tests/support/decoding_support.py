@@ -10,7 +10,8 @@ import torch
 
 from later import Later
 from spectheory.decoding import LogitsProcessors, Stopping, decoding_iterations
-from spectheory.models import LanguageModelPair, SamplingOptions, prefill
+from spectheory.models import LanguageModelPair, SamplingOptions
+from spectheory.models.drafting import prefill
 from spectheory.models.sampling import scaled_logits
 from spectheory.pairs.drafts import DraftProcess, Iid
 from spectheory.verification.resolve import find_verifier

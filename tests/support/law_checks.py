@@ -5,7 +5,8 @@ from itertools import product
 import numpy as np
 
 from spectheory.exact.law import OutputLaw, law_of
-from spectheory.pairs.drafts import DraftProcess, draft_process
+from spectheory.pairs.drafts import DraftProcess
+from spectheory.pairs.drafts.iid import draft_process
 from spectheory.pairs.pair import ModelPair
 from spectheory.verification.resolve import Problem, in_arithmetic_of
 from spectheory.verification.verifier import Verifier

@@ -8,7 +8,8 @@ import torch
 
 from later import Later
 from scripts import load
-from spectheory.models import DraftedBatch, LanguageModelPair, SamplingOptions
+from spectheory.models import LanguageModelPair, SamplingOptions
+from spectheory.models.drafting import DraftedBatch
 from spectheory.models.sampling import scaled_logits
 
 transformers = Later("transformers")

@@ -15,7 +15,8 @@ import pytest
 from spectheory import instances
 from spectheory.exact.law import OutputLaw, output_law
 from spectheory.optima import optimum
-from spectheory.pairs.drafts import ANY_PROCESS, DraftProcess, Iid
+from spectheory.pairs.drafts import DraftProcess, Iid
+from spectheory.pairs.drafts.process import ANY_PROCESS
 from spectheory.pairs.pair import ModelPair
 from spectheory.verification.algorithms import verifiers
 

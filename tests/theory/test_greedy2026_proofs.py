@@ -9,8 +9,9 @@ import numpy as np
 from counted import counted
 from spectheory import instances, output_law, verifiers
 from spectheory.exact.law import OutputLaw
-from spectheory.optima import antichains, transport_feasibility
+from spectheory.optima import antichains
 from spectheory.optima.bounds import is_skewed_draft
+from spectheory.optima.transport import transport_feasibility
 from spectheory.pairs.contexts import context_number, numbered_context
 from spectheory.pairs.drafts import Iid
 from spectheory.pairs.instances import random_rational

@@ -9,8 +9,9 @@ import numpy as np
 
 from counted import counted
 from counted_numbers import Counted, rows
-from spectheory import defects, instances, optimal_acceptance, output_law
-from spectheory.optima import optimal_acceptance_curve, otm_optimum, otm_program, uniform_acceptance
+from spectheory import defects, instances, output_law
+from spectheory.optima import optimal_acceptance, optimal_acceptance_curve, otm_optimum, otm_program
+from spectheory.optima.one_position.closed_forms import uniform_acceptance
 from spectheory.pairs.instances import random_rational
 from spectheory.pairs.pair import ModelPair
 from spectheory.verification.algorithms.position_by_position.kseq import KSeq, kseq_rule, kseq_rule_at

@@ -8,8 +8,9 @@ import numpy as np
 
 from counted import counted
 from counted_numbers import operations_of
-from spectheory import instances, optimal_acceptance, output_law
+from spectheory import instances, output_law
 from spectheory.exact.iteration import first_tokens_law
+from spectheory.optima import optimal_acceptance
 from spectheory.pairs.instances import random_rational
 from spectheory.pairs.pair import ModelPair
 from spectheory.verification.algorithms.position_by_position.kseq import kseq_rule_at

@@ -11,7 +11,7 @@ import pytest
 import torch
 
 from deep import first_is_quick
-from spectheory import compiled, instances
+from spectheory import instances
 from spectheory.exact.law import output_law
 from spectheory.foundation.errors import InvalidOutcomeError
 from spectheory.verification import compilation
@@ -69,7 +69,7 @@ def test_partner_a_look_at_a_number_breaks_the_graph() -> None:
     with pytest.raises(Exception, match="data-dependent"):
         torch.compile(one_round(Looks()), backend="eager", fullgraph=True)(UNIFORM, *given)
     with pytest.raises(Exception, match="data-dependent"):
-        compiled(Looks(), backend="eager").outcome(*given)
+        Looks().compiled(backend="eager").outcome(*given)
     with pytest.raises(Exception, match="data-dependent"):
         Compiled(Looks(), Looks(), {"backend": "eager"}).outcome(*given).sample(list(UNIFORM))
 
@@ -79,14 +79,14 @@ def test_any_number_of_verifiers_are_compiled() -> None:
     given = on_device(GIVEN, "cpu")
     with patch.object(torch._dynamo.config, "recompile_limit", 1):
         for _ in range(3):
-            compiled("token", backend="eager").outcome(*given).length_probs()
+            verifiers["token"].compiled(backend="eager").outcome(*given).length_probs()
 
 
 def test_warnings_are_looked_after_once_per_kind_of_rows() -> None:
     """A round that was traced already does not change the filters; rows of another kind are traced anew."""
     given, verifier, generator = (
         on_device(GIVEN, "cpu"),
-        compiled("token", backend="eager"),
+        verifiers["token"].compiled(backend="eager"),
         torch.Generator(),
     )
     with patch.object(compilation, "filterwarnings", wraps=filterwarnings) as filters:
@@ -97,14 +97,15 @@ def test_warnings_are_looked_after_once_per_kind_of_rows() -> None:
 
 def assert_same(name: str, backend: str, tolerance: float) -> None:
     given = on_device(GIVEN, "cpu")
-    found, expected = compiled(name, backend=backend).outcome(*given), verifiers[name].outcome(*given)
+    compiled = verifiers[name].compiled(backend=backend)
+    found, expected = compiled.outcome(*given), verifiers[name].outcome(*given)
     for stops_are_there in (False, True):
         assert ("stop_probs" in vars(found)) == stops_are_there
         one, other = (outcome.sample(torch.Generator().manual_seed(2)) for outcome in (found, expected))
         for field in ("path_index", "length", "token"):
             assert torch.equal(getattr(one, field), getattr(other, field))
     torch.testing.assert_close(found.stop_probs, expected.stop_probs, rtol=0, atol=tolerance)
-    again = compiled(name, backend=backend).outcome(*given)
+    again = verifiers[name].compiled(backend=backend).outcome(*given)
     torch.testing.assert_close(again.stop_probs, found.stop_probs, rtol=0, atol=tolerance)
     rows = [outcome.correction(one.path_index, one.length) for outcome in (found, expected)]
     torch.testing.assert_close(*rows, rtol=0, atol=tolerance)
@@ -126,7 +127,7 @@ def test_inductor_gives_the_same() -> None:
 
 def test_rows_behind_drafts_of_several_lengths() -> None:
     """After a second length the compiler takes lengths for unknown numbers."""
-    verifier = compiled("token", backend="eager")
+    verifier = verifiers["token"].compiled(backend="eager")
     for length in (1, 2, 3):
         given = on_device(drafted(instances.random_float(7, 3, length), 1, batch=5, seed=1), "cpu")
         stop = torch.zeros(5, dtype=torch.int64), torch.arange(5) % (length + 1)
@@ -136,14 +137,14 @@ def test_rows_behind_drafts_of_several_lengths() -> None:
 
 def test_what_is_declared_and_what_is_not_torch_goes_through() -> None:
     """Attributes and bind; on numpy and rationals it is the verifier itself, law and all."""
-    wrapped = compiled("greedy_block")
+    wrapped = verifiers["greedy_block"].compiled()
     assert (wrapped.name, wrapped.single_path, wrapped.lossless) == ("greedy_block", True, False)
     pair = instances.two_token(2)
     assert (
-        output_law(compiled("spectr"), pair, 2).block_efficiency
+        output_law(verifiers["spectr"].compiled(), pair, 2).block_efficiency
         == output_law("spectr", pair, 2).block_efficiency
     )
-    assert output_law(compiled("block"), pair, 1).block_efficiency.numerator == 20
+    assert output_law(verifiers["block"].compiled(), pair, 1).block_efficiency.numerator == 20
     np.testing.assert_array_equal(
         wrapped.outcome(*GIVEN).stop_probs, verifiers["greedy_block"].outcome(*GIVEN).stop_probs
     )
@@ -160,7 +161,7 @@ def test_a_row_without_mass_is_refused_from_a_graph_too() -> None:
     """The same error as without one, of a user's own object, whose rows are checked too."""
     given = on_device(GIVEN, "cpu")
     own = WithoutMass()
-    for verifier in (compiled(own, backend="eager"), Compiled(own, own, {"backend": "eager"})):
+    for verifier in (own.compiled(backend="eager"), Compiled(own, own, {"backend": "eager"})):
         outcome = verifier.outcome(*given)
         with pytest.raises(InvalidOutcomeError, match="without mass"):
             outcome.sample(torch.Generator().manual_seed(1))

@@ -13,8 +13,10 @@ from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
 from spectheory import instances
-from spectheory.foundation import arrays
+from spectheory.foundation import row_draws
 from spectheory.foundation.errors import InvalidOutcomeError
+from spectheory.foundation.kernels import choice
+from spectheory.foundation.row_draws import draw
 from spectheory.verification import outcome as outcomes
 from spectheory.verification.algorithms import verifiers
 from spectheory.verification.law_errors import law_errors
@@ -134,18 +136,18 @@ def test_exact_outcomes_can_be_sampled() -> None:
         assert int(sample.token) == 1 - int(sample.length)
 
 
-BLOCKS = st.sampled_from([arrays.BLOCK, 2, 3])
+BLOCKS = st.sampled_from([choice.BLOCK, 2, 3])
 """Short rows are searched at once, others by blocks, the last of which may be short."""
 KINDS = st.sampled_from(["numpy", "torch", "torch elsewhere"])
 """Torch on the host is searched by its own kernel, on an accelerator as numpy is."""
 
 
 def drawn_by(uniform: float, row: np.ndarray, kind: str, block: int) -> int:
-    with patch.object(arrays, "BLOCK", block), ExitStack() as here:
+    with patch.object(choice, "BLOCK", block), ExitStack() as here:
         if kind == "numpy":
             return int(sample_rows(row, FixedUniform(uniform)))
         if kind == "torch elsewhere":
-            for module in (arrays, outcomes):
+            for module in (choice, row_draws, outcomes):
                 here.enter_context(patch.object(module, "on_host", lambda array: False))
         return int(
             sample_rows(torch.tensor(row), lambda shape: torch.full(shape, uniform, dtype=torch.float64))
@@ -201,8 +203,8 @@ def test_torch_draws_what_numpy_draws() -> None:
     rows = np.where(rng.random((300, 1000)) < 0.3, 0, rng.random((300, 1000))) ** 8
     rows[::2, ::100] = -0.5
     numbers = rng.random((300, 1))
-    entries, mass = outcomes._draw(rows, lambda shape: numbers)
-    on_torch, mass_on_torch = outcomes._draw(torch.tensor(rows), lambda shape: torch.tensor(numbers))
+    entries, mass = draw(rows, numbers)
+    on_torch, mass_on_torch = draw(torch.tensor(rows), torch.tensor(numbers))
     assert on_torch.tolist() == entries.tolist()
     np.testing.assert_allclose(mass_on_torch, mass, rtol=1e-13)
     rows[7] = 0
@@ -306,9 +308,9 @@ def test_what_sums_to_less_than_one_is_drawn_in_proportion() -> None:
 def test_the_blocks_of_a_long_row_change_nothing() -> None:
     """The same uniform number finds the same entry, block by block or in one sum; the mass is the same."""
     rows = np.random.default_rng(3).random((200, 1000)) ** 8
-    one, other = (np.random.default_rng(4) for _ in range(2))
-    with patch.object(arrays, "BLOCK", 10_000):
-        at_once = outcomes._draw(rows, one)
-    by_blocks = outcomes._draw(rows, other)
+    uniform = np.random.default_rng(4).random((200, 1))
+    with patch.object(choice, "BLOCK", 10_000):
+        at_once = draw(rows, uniform)
+    by_blocks = draw(rows, uniform)
     assert (at_once[0] == by_blocks[0]).all()
     np.testing.assert_allclose(at_once[1], by_blocks[1], rtol=1e-13)

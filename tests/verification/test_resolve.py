@@ -35,7 +35,7 @@ MODULES = {
     "nothing": ("Own = 3\n", "3 is not a verifier; expected .* -> Outcome$"),
     "function": (
         "def Own(*_):\n    return [0]\n",
-        "not a verifier; .* and black_box or per_sample makes one",
+        "not a verifier; .* and from_sampler or from_loop makes one",
     ),
     "missing": ("x = 1\n", "no attribute of module 'missing' is called 'Own'; there is none"),
 }

@@ -8,13 +8,12 @@ import numpy as np
 import pytest
 import torch
 
-import spectheory
 from decoding_support import PROMPTS, losslessness, tiny_pair
 from deep import first_is_quick
-from spectheory import black_box, instances, output_law, per_sample
+from spectheory import from_loop, from_sampler, instances, output_law, verifiers
 from spectheory.decoding import decode
 from spectheory.foundation.errors import InvalidOutcomeError
-from spectheory.models import SamplingOptions
+from spectheory.models import SamplingOptions, custom_generate
 from spectheory.pairs.drafts import Iid
 from spectheory.simulation import simulate
 from user_samplers import forgets_the_residual, token_sampler
@@ -33,7 +32,7 @@ def token_by_token(paths: Any, target_rows: Any, draft_rows: Any) -> Any:
     return stops, rows
 
 
-@first_is_quick("verifier", [black_box(token_sampler), per_sample(token_by_token)])
+@first_is_quick("verifier", [from_sampler(token_sampler), from_loop(token_by_token)])
 @pytest.mark.parametrize("probs_dtype", [torch.float64, torch.float32])
 def test_texts_follow_the_target(verifier: Any, probs_dtype: torch.dtype) -> None:
     """600 texts behind each prompt (fixed seed), in either precision of the rows."""
@@ -42,10 +41,10 @@ def test_texts_follow_the_target(verifier: Any, probs_dtype: torch.dtype) -> Non
 
 
 def test_partner_a_wrong_sampler_is_refused_by_its_texts() -> None:
-    assert losslessness(tiny_pair(), black_box(forgets_the_residual), 600, Iid(1), seed=5) < 1e-6
+    assert losslessness(tiny_pair(), from_sampler(forgets_the_residual), 600, Iid(1), seed=5) < 1e-6
 
 
-@first_is_quick("verifier", [black_box(token_sampler), per_sample(token_by_token)])
+@first_is_quick("verifier", [from_sampler(token_sampler), from_loop(token_by_token)])
 def test_every_door(verifier: Any) -> None:
     """simulate, over calls and whole texts, decode and transformers: greedy texts are the target's."""
     pair, greedy = tiny_pair(), SamplingOptions(temperature=0)
@@ -54,7 +53,7 @@ def test_every_door(verifier: Any) -> None:
     assert [text.token_ids for text in found] == wanted
     ids = torch.tensor([PROMPTS[2]])
     row = pair.target_model.generate(
-        ids, custom_generate=spectheory.generate, draft_model=pair.draft_model, verifier=verifier,
+        ids, custom_generate=custom_generate, draft_model=pair.draft_model, verifier=verifier,
         max_new_tokens=5, do_sample=False, pad_token_id=0, attention_mask=torch.ones_like(ids),
     )  # fmt: skip
     assert row[0, ids.shape[1] :].tolist() == wanted[2]
@@ -68,7 +67,7 @@ def test_every_door(verifier: Any) -> None:
 def test_the_estimate_is_that_of_the_law() -> None:
     """On an enumerated pair: the exact value lies within 4.5 standard errors, that of block does not."""
     pair = instances.two_token(4)
-    estimate = simulate(pair, verifiers=[black_box(token_sampler)], samples=6_000, seed=1).estimates[0]
+    estimate = simulate(pair, verifiers=[from_sampler(token_sampler)], samples=6_000, seed=1).estimates[0]
     exact, other = (float(output_law(name, pair).block_efficiency) for name in ("token", "block"))
     assert abs(estimate.block_efficiency - exact) < 4.5 * estimate.standard_error
     assert abs(estimate.block_efficiency - other) > 4.5 * estimate.standard_error
@@ -105,7 +104,7 @@ def test_what_is_refused(sampler: Any, says: str | None) -> None:
 
     def run(sampler: Any) -> Any:
         asked: dict[str, Any] = {"draft_length": 2, "samples": 4, "jobs": 1}
-        return simulate(tiny_pair(), PROMPTS, [black_box(sampler, name="own")], **asked).estimates[0].counted
+        return simulate(tiny_pair(), PROMPTS, [from_sampler(sampler, "own")], **asked).estimates[0].counted
 
     if says is None:
         assert 1 <= run(sampler) <= 3
@@ -121,7 +120,7 @@ class TwoLaws:
     name = "two_laws"
 
     def outcome(self, *arrays: Any) -> Any:
-        return spectheory.verifiers["token"].outcome(*arrays)
+        return verifiers["token"].outcome(*arrays)
 
     def run_on_tuple(self, paths: Any, target_rows: Any, draft_rows: Any, generator: Any) -> Any:
         raise AssertionError("its outcome is what is judged, and so what is drawn from")

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from spectheory import Outcome, black_box, certify, defects, instances, per_sample, verifiers
+from spectheory import Outcome, certify, defects, from_loop, from_sampler, instances, verifiers
 from spectheory.exact.rounded import DoesNotRunError, certify_rounded
 from spectheory.exact.suite import certify_suite, suite_for
 from spectheory.foundation.errors import InvalidInputError
@@ -60,9 +60,9 @@ def test_the_suite_names_what_bind_returned() -> None:
 # --------------------------------------------------------------------------------------- samplers
 
 
-def test_only_a_black_box_runs_a_sampler() -> None:
-    assert runs_a_sampler(as_verifier(black_box(token_sampler)))
-    assert not runs_a_sampler(as_verifier(per_sample(one_tuple)))
+def test_only_from_sampler_runs_a_sampler() -> None:
+    assert runs_a_sampler(as_verifier(from_sampler(token_sampler)))
+    assert not runs_a_sampler(as_verifier(from_loop(one_tuple)))
     assert not runs_a_sampler(verifiers["token"])
 
 
@@ -78,7 +78,7 @@ def catches(paths: Any, target_rows: Any, draft_rows: Any, generator: Any) -> An
 @pytest.mark.parametrize("exact", [True, False])
 def test_a_refusal_stands_even_if_it_is_caught(exact: bool) -> None:
     with pytest.raises(InvalidInputError, match="turned into a float before it is compared"):
-        certify(black_box(catches, exact=exact), PAIR)
+        certify(from_sampler(catches, exact=exact), PAIR)
 
 
 # ---------------------------------------------------------------------------------------- floats
@@ -136,7 +136,7 @@ def one_tuple(paths: Any, target_rows: Any, draft_rows: Any) -> Any:
 
 @pytest.mark.parametrize("arithmetic", ["float64", "float32", "torch float32"])
 def test_functions_of_one_tuple_run_in_floats(arithmetic: str) -> None:
-    verifier = as_verifier(per_sample(one_tuple))
+    verifier = as_verifier(from_loop(one_tuple))
     assert certify_rounded(verifier, PAIR, Iid(1), arithmetic).is_valid
 
 

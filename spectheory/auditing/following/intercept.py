@@ -54,14 +54,14 @@ from spectheory.auditing.following.random_tensor import (
 )
 from spectheory.auditing.following.triton_kernels import followed
 from spectheory.auditing.tape.atoms import uniform_number, whole_number
-from spectheory.auditing.tape.coins import Coin, CoinGenerator
+from spectheory.auditing.tape.coins import CoinGenerator, UniformDraw
 from spectheory.auditing.tape.decisions import (
     HiddenRandomnessError,
     NotEnumerableError,
     Tape,
     unswallowed,
 )
-from spectheory.auditing.tape.races import Clock, Exponential, UndefinedDrawError
+from spectheory.auditing.tape.races import Exponential, ExponentialDraw, UndefinedDrawError
 from spectheory.foundation.errors import LONGEST_TEXT, InvalidInputError, InvalidOutcomeError, text_of
 from spectheory.foundation.exact_numbers import exact_number
 from spectheory.verification.user import users_line
@@ -219,7 +219,7 @@ def _unknown_to_others() -> Iterator[None]:
 
 
 _SCRIPT = "operation failed in the TorchScript interpreter"
-_OUR_CLASSES = re.compile(r"\b(RandomTensor|RandomArray|Coin|Clock|Pick)\b")
+_OUR_CLASSES = re.compile(r"\b(RandomTensor|RandomArray|UniformDraw|ExponentialDraw|ArgmaxWinner)\b")
 
 
 def _states(generators: Sequence[Any]) -> list[Any]:
@@ -362,7 +362,7 @@ def _described(name: str, result: Any) -> str:
     first = result.numbers.flat[0] if isinstance(result, RandomTensor) and result.numbers.size else None
     if first is None:
         return f"{name}: with probabilities proportional to the floats it is given"
-    if isinstance(first, Clock):
+    if isinstance(first, ExponentialDraw):
         return f"{name}: exponential, as real numbers"
     return f"{name}: {first.sources[0].grid.name}"
 
@@ -403,7 +403,7 @@ def _exponential(tape: Tape, func: Any, drawn: torch.Tensor, args: Any, kwargs: 
             "race of real numbers; draw them in float32"
         )
     rate = exact_number(args[1] if len(args) > 1 else kwargs.get("lambd", 1.0))
-    return _place(drawn, _numbers(tape, drawn, lambda: Clock(Exponential(tape), rate)), func)
+    return _place(drawn, _numbers(tape, drawn, lambda: ExponentialDraw(Exponential(tape), rate)), func)
 
 
 def _weight(func: Any, weight: Any) -> Fraction:
@@ -586,7 +586,7 @@ def _not_compiled(callback: Any) -> Any:
 def _float(*args: Any) -> Any:
     """``float``, which leaves a random number as it is."""
     number = args[0].item() if args and isinstance(args[0], RandomTensor) else args and args[0]
-    return number if isinstance(number, (RandomTensor, Coin)) else float(*args)
+    return number if isinstance(number, (RandomTensor, UniformDraw)) else float(*args)
 
 
 @contextmanager

@@ -15,7 +15,7 @@ import torch
 from spectheory.auditing.following.random_array import DerivedSeed, LaterLanes, random_array, settled
 from spectheory.auditing.tape.atoms import UNIFORM, Grid, Number, Source
 from spectheory.auditing.tape.decisions import NotEnumerableError, Tape
-from spectheory.auditing.tape.races import Clock, Exponential
+from spectheory.auditing.tape.races import Exponential, ExponentialDraw
 
 INTERPRETER = "triton.runtime.interpreter"
 
@@ -166,8 +166,8 @@ def gumbel_noise(uniform: Any, log_complement: Any) -> tuple[Callable[..., Any],
             return uniform(seed, counter, lanes)
         name = uniform.__name__
 
-        def make(tape: Tape) -> Clock:
-            return Clock(Exponential(tape))
+        def make(tape: Tape) -> ExponentialDraw:
+            return ExponentialDraw(Exponential(tape))
 
         law = "uniform in the unit interval, as real numbers"
         return _CURRENT[-1].block(name, law, make, seed, counter, lanes)

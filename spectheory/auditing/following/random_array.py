@@ -1,8 +1,8 @@
 """Numpy arrays with random numbers that are not drawn, as Triton's interpreter handles them.
 
 A ``RandomArray`` is an ordinary array with some random lanes.  Their memory is meaningless: each represents a
-``Number``, a ``Clock``, a ``Pick``, the ``Lead`` of a race or a ``DerivedSeed``.  ``random_tensor`` is its
-torch partner.
+``Number``, an ``ExponentialDraw``, an ``ArgmaxWinner``, the ``WinningValue`` of a race or a ``DerivedSeed``.
+``random_tensor`` is its torch partner.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ from spectheory.auditing.tape.atoms import Number, clocks_of_row, followed_on
 from spectheory.auditing.tape.decisions import NotEnumerableError
 from spectheory.auditing.tape.races import (
     WINNER_EXPECTED,
-    Clock,
-    Pick,
+    ArgmaxWinner,
+    ExponentialDraw,
     Race,
     clock_after,
     lower_end,
@@ -27,7 +27,7 @@ from spectheory.auditing.tape.races import (
 
 
 @dataclass(frozen=True, eq=False)
-class Lead:
+class WinningValue:
     """The value that wins a race, known only to exceed ``low``: 0, or -inf where logarithms race."""
 
     race: Race
@@ -87,7 +87,7 @@ class RandomArray(np.ndarray):
 
         def converted(lane: int) -> Any:
             value = lanes[lane]
-            if isinstance(value, Clock) and kind not in (np.float32, np.float64):
+            if isinstance(value, ExponentialDraw) and kind not in (np.float32, np.float64):
                 raise only_a_race(f"a conversion to {kind}")
             return value.mapped(kind.type) if isinstance(value, Number) else value
 
@@ -127,7 +127,7 @@ def random_array(memory: np.ndarray, lanes: Mapping[int, Any]) -> Any:
 def settled(array: np.ndarray) -> np.ndarray:
     memory = _memory(array).copy()
     for lane, value in _lanes(array).items():
-        if not isinstance(value, Pick):
+        if not isinstance(value, ArgmaxWinner):
             raise NotEnumerableError("the sampler uses a random number where a number is needed at once")
         memory.flat[lane] = value.decide()
     return memory
@@ -200,25 +200,25 @@ def _compare_all(
         result.flat[lane] = _compared(ufunc, entries)
 
 
-_KINDS = (Number, Clock, Pick, Lead)
+_KINDS = (Number, ExponentialDraw, ArgmaxWinner, WinningValue)
 
 
 def _compared(ufunc: np.ufunc, entries: Sequence[Any]) -> bool:
     _refuse_seeds(ufunc, entries)
     first, second = entries
-    if isinstance(first, Lead) and first is second:
+    if isinstance(first, WinningValue) and first is second:
         return bool(ufunc(1, 1))
     if (
-        isinstance(first, Lead)
+        isinstance(first, WinningValue)
         and not isinstance(second, _KINDS)
         and (second < first.low or second == -np.inf)
     ):
         return bool(ufunc(1, second))
-    if any(isinstance(entry, (Clock, Lead)) for entry in entries):
+    if any(isinstance(entry, (ExponentialDraw, WinningValue)) for entry in entries):
         raise NotEnumerableError(f"the sampler compares an exponential random number; {WINNER_EXPECTED}")
-    if isinstance(first, Pick):
+    if isinstance(first, ArgmaxWinner):
         return first.fulfils(lambda value: bool(ufunc(value, _known(second))))
-    if isinstance(second, Pick):
+    if isinstance(second, ArgmaxWinner):
         return second.fulfils(lambda value: bool(ufunc(_known(first), value)))
     if ufunc in (np.equal, np.not_equal):
         equal = _number(np.less_equal, entries).decide() and not _number(np.less, entries).decide()
@@ -227,7 +227,7 @@ def _compared(ufunc: np.ufunc, entries: Sequence[Any]) -> bool:
 
 
 def _known(entry: Any) -> Any:
-    return entry.decide() if isinstance(entry, Pick) else entry
+    return entry.decide() if isinstance(entry, ArgmaxWinner) else entry
 
 
 def _refuse_seeds(ufunc: np.ufunc, entries: Sequence[Any]) -> None:
@@ -239,16 +239,16 @@ def _refuse_seeds(ufunc: np.ufunc, entries: Sequence[Any]) -> None:
 
 def _combined(ufunc: np.ufunc, entries: Sequence[Any]) -> Any:
     _refuse_seeds(ufunc, entries)
-    if any(isinstance(entry, Clock) for entry in entries):
+    if any(isinstance(entry, ExponentialDraw) for entry in entries):
         return clock_after(ufunc.__name__, *entries)
-    if any(isinstance(entry, Pick) for entry in entries):
-        (pick,) = [entry for entry in entries if isinstance(entry, Pick)]
+    if any(isinstance(entry, ArgmaxWinner) for entry in entries):
+        (pick,) = [entry for entry in entries if isinstance(entry, ArgmaxWinner)]
 
         def function(lane: int) -> int:
             return int(ufunc(*(pick.function(lane) if entry is pick else entry for entry in entries)))
 
-        return Pick(pick.race, function)
-    if ufunc in _MONOTONE and not any(isinstance(entry, Lead) for entry in entries):
+        return ArgmaxWinner(pick.race, function)
+    if ufunc in _MONOTONE and not any(isinstance(entry, WinningValue) for entry in entries):
         number = _number(ufunc, entries)
         if ufunc in (np.maximum, np.fmax):
             (*_, low) = [None, *(float(entry) for entry in entries if not isinstance(entry, Number))]
@@ -306,7 +306,7 @@ def _winning_lane(largest: bool) -> Callable[..., Any]:
         if array.size == 1:
             return np.zeros((), np.int32)
         race, lanes = _race(array, largest, keepdims)
-        return random_array(np.zeros((), np.int32), {0: Pick(race, lanes.__getitem__)})
+        return random_array(np.zeros((), np.int32), {0: ArgmaxWinner(race, lanes.__getitem__)})
 
     return winning_lane
 
@@ -319,7 +319,7 @@ def _winning_value(largest: bool) -> Callable[..., Any]:
         low = lower_end(race.clocks)
         if not any(clock.rate for clock in race.clocks):
             return np.full((), low, array.dtype)
-        return random_array(np.ones((), array.dtype), {0: Lead(race, low)})
+        return random_array(np.ones((), array.dtype), {0: WinningValue(race, low)})
 
     return winning_value
 

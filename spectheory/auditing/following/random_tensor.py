@@ -20,8 +20,8 @@ from spectheory.auditing.following.memory import check_name, claim, release
 from spectheory.auditing.tape.atoms import WHOLE, Number, as_clock, clocks_of_row, followed_on
 from spectheory.auditing.tape.decisions import NotEnumerableError
 from spectheory.auditing.tape.races import (
-    Clock,
-    Pick,
+    ArgmaxWinner,
+    ExponentialDraw,
     Race,
     are_equal,
     clock_after,
@@ -36,8 +36,8 @@ class RandomTensor(torch.Tensor):
     """A tensor of random numbers that are not drawn; the memory of a random entry is meaningless.
 
     Attributes:
-        numbers: an object array of the tensor's shape: ``Number``, ``Clock``, ``Pick`` or Python number.
-            Where torch would share the memory of two tensors, both have views of one array.
+        numbers: an object array of the tensor's shape: ``Number``, ``ExponentialDraw``, ``ArgmaxWinner`` or
+            Python number.  Where torch would share the memory of two tensors, both have views of one array.
         is_python: whether the tensor represents a Python number, which does not change the dtype of others.
         relatives: these tensors by their ids; ``None`` where there is no other.
     """
@@ -69,7 +69,7 @@ def become_random(tensor: torch.Tensor, numbers: np.ndarray) -> Any:
     _numbers_to_change(tensor)[...] = numbers
     for relative in list((vars(tensor).get("relatives") or {0: tensor}).values()):
         if not _has_random(relative):
-            settle(relative)
+            branch_on_values(relative)
         elif type(relative) is not RandomTensor:
             claim(relative)
             relative.__class__ = RandomTensor
@@ -163,7 +163,7 @@ def _apply(func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     if name == "__repr__":
         raise NotEnumerableError("the sampler writes random numbers as text, which is not followed")
     if name in _STRUCTURE.split():
-        _settle_those(_flat(args[1:]), lambda index: _is_picked(index) or _is_whole(index))
+        _branch_on_those(_flat(args[1:]), lambda index: _is_picked(index) or _is_whole(index))
         is_random = isinstance(args[0], RandomTensor) or _random(_flat(args[1:]))
         return _rearranged(func, args, kwargs) if is_random else func(*args, **kwargs)
     if name in _JOINS.split():
@@ -179,11 +179,11 @@ def _apply(func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         return _stored(*args)
     if name.endswith("_") and not name.startswith("_") and callable(getattr(torch.Tensor, name[:-1], None)):
         return _in_place(args[0], getattr(torch.Tensor, name[:-1])(*args, **kwargs))
-    if _settle_those([*args, *kwargs.values()], _is_picked):
+    if _branch_on_those([*args, *kwargs.values()], _is_picked):
         return func(*args, **kwargs)
     if name in ("item", "tolist") and len(args) == 1:
         return _python_numbers(args[0].reshape(()) if name == "item" else args[0])
-    if any(isinstance(number, Clock) for random in _random(args) for number in random.numbers.flat):
+    if any(isinstance(number, ExponentialDraw) for random in _random(args) for number in random.numbers.flat):
         return _on_clocks(name, func, args, kwargs)
     if name in _CLOCK_OPERATIONS or name in _OTHER_MONOTONE.split():
         return random_tensor(*_entrywise(func, args, kwargs, _combining(func, args, kwargs)))
@@ -203,7 +203,7 @@ def _apply(func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         return _remainders(func, *args)
     if name == "__int__" and args[0].numel() == 1:
         return args[0].numbers.flat[0].mapped(int).value()
-    if _settle_those([*args, *kwargs.values()], _is_whole):
+    if _branch_on_those([*args, *kwargs.values()], _is_whole):
         return func(*args, **kwargs)
     if name in ("argmax", "argmin"):
         raise only_a_race(name, "random")
@@ -231,7 +231,7 @@ def _flat(args: Sequence[Any]) -> list[Any]:
 
 
 def _is_picked(random: RandomTensor) -> bool:
-    return any(isinstance(number, Pick) for number in random.numbers.flat)
+    return any(isinstance(number, ArgmaxWinner) for number in random.numbers.flat)
 
 
 def _is_whole(random: RandomTensor) -> bool:
@@ -242,11 +242,11 @@ def _all_whole(random: RandomTensor) -> bool:
     return all(isinstance(number, Number) and number.form == WHOLE for number in random.numbers.flat)
 
 
-def settle(random: RandomTensor) -> None:
-    """Run the races of a tensor, and branch on its whole numbers; it becomes an ordinary tensor."""
+def branch_on_values(random: RandomTensor) -> None:
+    """Run the races of a tensor and branch on its integers; it becomes an ordinary tensor."""
     values = [
         number.decide()
-        if isinstance(number, Pick)
+        if isinstance(number, ArgmaxWinner)
         else number.value()
         if isinstance(number, Number)
         else number
@@ -258,17 +258,17 @@ def settle(random: RandomTensor) -> None:
     plain.copy_(torch.tensor(values, dtype=plain.dtype).reshape(plain.shape))
 
 
-def _settle_those(args: Sequence[Any], which: Callable[[RandomTensor], bool]) -> bool:
+def _branch_on_those(args: Sequence[Any], which: Callable[[RandomTensor], bool]) -> bool:
     found = [random for random in _random(args) if which(random)]
     for random in found:
-        settle(random)
+        branch_on_values(random)
     return bool(found)
 
 
 def _chosen(condition: torch.Tensor, first: Any, second: Any) -> torch.Tensor:
     """``torch.where``, entry by entry; no race is run but those of the condition."""
     if isinstance(condition, RandomTensor):
-        settle(condition)
+        branch_on_values(condition)
     dtype = torch.where(condition, _stand_in(first), _stand_in(second)).dtype
     parts = [_entries(part, dtype) for part in (first, second)]
     return _settled_if_known(random_tensor(np.where(condition.numpy(), *parts), dtype))
@@ -319,7 +319,7 @@ def _remainders(func: Any, random: Any, divisor: Any) -> torch.Tensor:
 
 def _stored(target: torch.Tensor, key: Any, value: Any) -> None:
     """``target[key] = value``; the target becomes random where the value is."""
-    _settle_those(_flat([key]), lambda index: _is_picked(index) or _is_whole(index))
+    _branch_on_those(_flat([key]), lambda index: _is_picked(index) or _is_whole(index))
     if _random(_flat([key])):
         raise NotEnumerableError("the sampler uses random numbers as an index of __setitem__")
     numbers, values = _entries(target), _entries(value, _dtype(target))
@@ -344,7 +344,7 @@ def _entries(part: Any, dtype: torch.dtype | None = None) -> np.ndarray:
 def _settled_if_known(random: RandomTensor) -> torch.Tensor:
     """An ordinary tensor where no entry is random."""
     if not _has_random(random):
-        settle(random)
+        branch_on_values(random)
     return random
 
 
@@ -569,7 +569,7 @@ def _on_clocks(name: str, func: Any, args: tuple[Any, ...], kwargs: dict[str, An
     kinds = [_kind_of(arg, _all_python(args)) for arg in args]
 
     def combine(entries: Sequence[Any], dtype: torch.dtype) -> Any:
-        if not any(isinstance(entry, (Number, Clock)) for entry in entries):  # a row that is not random
+        if not any(isinstance(entry, (Number, ExponentialDraw)) for entry in entries):  # an ordinary row
             known = func(*(kind(entry) for kind, entry in zip(kinds, entries, strict=True)))
             return known.reshape(()).item()
         if any(isinstance(entry, Number) for entry in entries):
@@ -610,10 +610,10 @@ def _is_alone(random: torch.Tensor, dim: int | None = None, keepdim: bool = Fals
 def _winner(row: list[Any], largest: bool) -> Any:
     if len(row) == 1:
         return 0
-    if not any(isinstance(entry, (Clock, Number, Pick)) for entry in row):
+    if not any(isinstance(entry, (ExponentialDraw, Number, ArgmaxWinner)) for entry in row):
         known = torch.tensor(row, dtype=torch.float64)
         return int(known.argmax() if largest else known.argmin())
-    return Pick(Race(clocks_of_row(row, largest), largest))
+    return ArgmaxWinner(Race(clocks_of_row(row, largest), largest))
 
 
 def _is_race(random: Any) -> bool:

@@ -24,10 +24,7 @@ KINDS: Mapping[str, tuple[str, ...]] = {
     "path_batch": (RAGGED, "num_drafts"),
 }
 """Signature -> the kinds of batches, beside those of equal lengths."""
-JOINT_LAWS = (
-    "requests are independent also in batches whose joint law was not computed: it was computed for some "
-    "batches of two requests, and for a few of three or four"
-)
+JOINT_LAWS = "joint laws of some batches of two requests, and of a few of three or four"
 
 
 def _sixteenths(*rows: tuple[int, ...]) -> torch.Tensor:

@@ -23,12 +23,12 @@ from spectheory.foundation.documents import count_text
 
 TOLERANCE = Fraction(1, 10**6)
 """A total variation that rounding can cause: tensors of other shapes are summed in another order."""
-MOST_OUTCOMES, MOST_BESIDE_CERTAIN = 200, 20
-"""The most outputs of three requests or four of a relaxation; fewer where a neighbour should be certain.
+MOST_OUTCOMES, MOST_BESIDE_CERTAIN = 200, 10
+"""The most outputs of a batch of a relaxation; fewer where a request should be certain.
 
 Without one the four requests of the battery whose joint law is followed have 135, and one random request 7
-beside certain ones, 9 of several paths.  A relaxation may leave no neighbour certain, as rates that do not
-depend on rows do; then all requests are random, and four have thousands.
+beside certain ones, 9 of several paths.  A relaxation may leave no request certain, as rates that do not
+depend on rows do; then all are random, a greedy one too, and four have thousands.
 """
 
 
@@ -107,11 +107,11 @@ class _Judge:
             self._alone[key] = self.law([request])
         return self._alone[key]
 
-    def has_many_outcomes(self, rows: Sequence[Any]) -> bool:
-        """Whether three requests or more of a relaxation have so many outputs that they are left out."""
-        if self.sampler.relaxation is None or len(rows) < 3:
+    def has_many_outcomes(self, kind: str, rows: Sequence[Any]) -> bool:
+        """Whether requests of a relaxation have so many outputs together that they are left out."""
+        if self.sampler.relaxation is None or (len(rows) < 3 and kind != GREEDY):
             return False
-        is_beside_certain = any(bool((row[1].amax(-1) == 1).all()) for row in rows)
+        is_beside_certain = kind == GREEDY or any(bool((row[1].amax(-1) == 1).all()) for row in rows)
         most = MOST_BESIDE_CERTAIN if is_beside_certain else MOST_OUTCOMES
         return prod(len(self.law_alone(row).masses) for row in rows) > most
 
@@ -187,7 +187,7 @@ def audit_batches(sampler: Shipped, *, stop_at_first: bool = False) -> tuple[str
                 break
             if kind == GREEDY and judge.ignores_greedy(rows):
                 continue
-            if judge.has_many_outcomes(rows):
+            if judge.has_many_outcomes(kind, rows):
                 left_out += 1
                 continue
             together, is_mixed = judge.law(rows), len({row[0].shape for row in rows}) > 1
@@ -211,9 +211,7 @@ def audit_batches(sampler: Shipped, *, stop_at_first: bool = False) -> tuple[str
     if seen and GREEDY not in seen and any(kind == GREEDY for kind, _ in batches) and not judge.worst:
         journal.refused.append("greedy requests: the sampler does not tell them from others")
     if left_out and not judge.worst:
-        journal.refused.append(
-            f"batches of three or four requests that have too many outputs together: {left_out} of them"
-        )
+        journal.refused.append(f"batches of requests that have too many outputs together: {left_out} of them")
     if judge.unknown and not judge.worst:
         raise NotEnumerableError(
             "random numbers are combined, and the laws of requests in batches are known to "

@@ -64,10 +64,7 @@ def _ending_alike() -> ModelPair:
 
 SIDE_BY_SIDE = _beside_certain_ones()
 REJECTED, ACCEPTED, OPEN, ALSO_OPEN = (0, 1, 2), (0, 2), (1,), (2,)
-JOINT = (
-    "tokens of requests side by side are independent of each other also where they were not followed "
-    "together: all branches of two requests were, in one round and in one case of two rounds"
-)
+JOINT = "all branches of two requests side by side, in one round and, of one drafted token, in two rounds"
 OF_REQUESTS: Mapping[str, Mapping[str, Any]] = {
     "one round of two requests": {"pair": random_dyadic(1, 2, 2), "requests": 2, "times": 1},
     "two rounds of two requests": {
@@ -79,8 +76,13 @@ OF_REQUESTS: Mapping[str, Mapping[str, Any]] = {
             (REJECTED, ALSO_OPEN),
             (ALSO_OPEN, ACCEPTED),
             (ACCEPTED, OPEN),
-            (OPEN, ALSO_OPEN),
         ),
+    },
+    "two rounds of two requests that are both open": {
+        "pair": random_dyadic(1, 2, 1),
+        "requests": 2,
+        "times": 2,
+        "behind": (((0, 0), (1,)), ((1, 0), (1, 1))),
     },
     "two rounds of three requests": {
         "pair": SIDE_BY_SIDE,

@@ -45,7 +45,7 @@ class Drafted(Shipped):
 
     def __init__(self, sampler: Shipped, generator_of: Callable[[ModelPair], Generator]) -> None:
         super().__init__(sampler.sampler, sampler.signature_name, sampler.name, provenance=sampler.provenance)
-        self.note, self.assumed = sampler.note, sampler.assumed
+        self.note, self.is_of_another_file = sampler.note, sampler.is_of_another_file
         self.generator_of = generator_of
 
     def prepared(self, pair: ModelPair) -> tuple[Shipped, ModelPair]:

@@ -439,10 +439,7 @@ def subject_of_release(name: str, release: Release) -> Shipped:
         tested = ", ".join(dict.fromkeys(each[:10] for each in subject.tested.values()))
         moved = f", and no tested release has it in {code.file}" if code.is_elsewhere else ""
         sampler.note = f"this file is not one that the adapter was tested with ({tested}){moved}"
-        sampler.assumed = (
-            f"an adapter that was tested with {release.package} {tested} fits this file",
-            "nothing replaces the function on import of the library, except statements listed as left out",
-        )
+        sampler.is_of_another_file = True
     if subject.drafter is not None:
         drafter = codes[1]
         if not is_round:

@@ -16,9 +16,7 @@ from spectheory.auditing.following.isolation import replaced
 from spectheory.auditing.following.triton_kernels import interpreting
 from spectheory.auditing.subjects.drafting_rounds import as_shipped
 from spectheory.auditing.subjects.shipped import Provenance, Shipped
-from spectheory.foundation import arrays
-from spectheory.foundation.kernels import row_kernels
-from spectheory.verification import correction_rows
+from spectheory.foundation.kernels import choice, row_kernels
 from spectheory.verification.algorithms import verifiers
 
 OURS = "ours"
@@ -82,9 +80,9 @@ def as_on_a_device(kernels: ModuleType, note: Callable[[str], Any] = lambda name
         return on_device and is_torch_array(rows[0])
 
     found = [(row_kernels, name, launched(name)) for name in ("residual_mass", "residual_at_stops", "draw")]
-    found += [(module, "use_row_kernel", use_kernel) for module in (arrays, correction_rows)]
-    found += [(correction_rows, "is_one_number", lambda index: False)]
-    found += [(arrays, "rows_for_loops", lambda *rows: False)]
+    found += [(choice, "use_row_kernel", use_kernel)]
+    found += [(choice, "is_one_number", lambda index: False)]
+    found += [(choice, "rows_for_loops", lambda *rows: False)]
     with replaced(found):
         yield
 

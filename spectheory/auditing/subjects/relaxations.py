@@ -5,12 +5,12 @@ from fractions import Fraction
 
 import numpy as np
 
-from spectheory.auditing.subjects.sampler_verifiers import PerSample
+from spectheory.auditing.subjects.sampler_verifiers import TupleVerifier
 from spectheory.foundation.arrays import Array, like_rows, take_token
 from spectheory.foundation.errors import InvalidInputError
 from spectheory.foundation.exact_numbers import fractions_if_exact
 from spectheory.pairs.contexts import credit_to_first
-from spectheory.pairs.drafts import ALL_PROCESSES
+from spectheory.pairs.drafts.process import ALL_PROCESSES
 from spectheory.pairs.pair import ModelPair
 from spectheory.verification.algorithms.one_path.first_path import first_path_only
 from spectheory.verification.algorithms.one_path.token import Token
@@ -182,7 +182,7 @@ class _Typical(Verifier):
         self.threshold, self.alpha = threshold, alpha
 
     def outcome(self, paths: Array, target_rows: Array, draft_rows: Array) -> Outcome:
-        return PerSample(self._law, self.name).outcome(paths, target_rows, draft_rows)
+        return TupleVerifier(self._law, self.name).outcome(paths, target_rows, draft_rows)
 
     def _law(
         self, paths: np.ndarray, target_rows: np.ndarray, draft_rows: np.ndarray

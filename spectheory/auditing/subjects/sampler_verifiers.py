@@ -10,7 +10,7 @@
 ...             return [*tokens, generator.choice(len(residual), p=[r / sum(residual) for r in residual])]
 ...         tokens.append(token)
 ...     return [*tokens, generator.choice(len(target_rows[0][-1]), p=target_rows[0][-1])]
->>> certificate = certify(black_box(accept_or_resample), instances.two_token(2))
+>>> certificate = certify(from_sampler(accept_or_resample), instances.two_token(2))
 >>> print(certificate.is_valid, certificate.block_efficiency)
 True 19/9
 """
@@ -39,8 +39,8 @@ Sampler = Callable[[np.ndarray, np.ndarray, np.ndarray, Any], Sequence[int]]
 """(paths [K, L], target_rows [K, L+1, V], draft_rows [K, L, V], generator) -> tokens, the correction last."""
 
 
-class PerSample:
-    """A verifier from a function of one tuple of drafts; see ``per_sample``.
+class TupleVerifier:
+    """A verifier from a function of one tuple of drafts; see ``from_loop``.
 
     Attributes:
         function: the user's.
@@ -78,7 +78,7 @@ class PerSample:
         return self.function(paths, target_rows, draft_rows)
 
 
-def per_sample(function: OneTuple, name: str | None = None) -> PerSample:
+def from_loop(function: OneTuple, name: str | None = None) -> TupleVerifier:
     """Build a verifier from a function of one tuple of drafts, in numpy or plain Python.
 
     Args:
@@ -96,15 +96,15 @@ def per_sample(function: OneTuple, name: str | None = None) -> PerSample:
         ...     stops[0, 0] += 1
         ...     return stops, target_rows
         >>> from spectheory import certify, instances
-        >>> certificate = certify(per_sample(always_reject), instances.two_token(2))
+        >>> certificate = certify(from_loop(always_reject), instances.two_token(2))
         >>> print(certificate.verifier, certificate.is_valid, certificate.block_efficiency)
         always_reject True 1
     """
-    return PerSample(function, name or str(getattr(function, "__name__", "per_sample")))
+    return TupleVerifier(function, name or str(getattr(function, "__name__", "from_loop")))
 
 
-class BlackBox(PerSample, RunsOnTuples):
-    """A verifier from a sampler whose every run is followed; see ``black_box``."""
+class SamplerVerifier(TupleVerifier, RunsOnTuples):
+    """A verifier from a sampler whose every run is followed; see ``from_sampler``."""
 
     def __init__(self, sampler: Sampler, name: str, max_runs: int, exact: bool = True) -> None:
         super().__init__(sampler, name)
@@ -137,7 +137,7 @@ class BlackBox(PerSample, RunsOnTuples):
             if tape.rounded is not None and is_exact(target_rows):
                 raise OtherArithmeticError(
                     f"sampler {self.name!r} computes with floats, such as {tape.rounded!r}, on exact rows: "
-                    "rounding would count as its defect; use black_box(sampler, exact=False), or compute "
+                    "rounding would count as its defect; use from_sampler(sampler, exact=False), or compute "
                     f"with the entries it is given{defined_at(self.sampler)}"
                 )
             return tokens
@@ -190,9 +190,9 @@ class BlackBox(PerSample, RunsOnTuples):
         )
 
 
-def black_box(
+def from_sampler(
     sampler: Sampler, name: str | None = None, max_runs: int = MAX_RUNS, exact: bool = True
-) -> BlackBox:
+) -> SamplerVerifier:
     """Build a verifier from a sampler: its exact law, by following every case of its random numbers.
 
     Args:
@@ -211,5 +211,5 @@ def black_box(
         InvalidOutcomeError: it returns something other than an accepted prefix and a correction token, or
             uses rounded floats on exact rows.
     """
-    name = name or str(getattr(sampler, "__name__", "black_box"))
-    return BlackBox(sampler, name, check_count("max_runs", max_runs), exact)
+    name = name or str(getattr(sampler, "__name__", "from_sampler"))
+    return SamplerVerifier(sampler, name, check_count("max_runs", max_runs), exact)

@@ -22,7 +22,7 @@ import torch
 
 from spectheory.auditing.following.intercept import GLOBAL_SEED, Journal, intercepted, names_for_float
 from spectheory.auditing.subjects.relaxations import Relaxation
-from spectheory.auditing.subjects.sampler_verifiers import BlackBox
+from spectheory.auditing.subjects.sampler_verifiers import SamplerVerifier
 from spectheory.auditing.subjects.signatures import (
     SEED,
     SIGNATURES,
@@ -49,7 +49,8 @@ from spectheory.foundation.arrays import like_rows
 from spectheory.foundation.errors import InvalidInputError, InvalidOutcomeError
 from spectheory.foundation.exact_numbers import fractions_if_exact
 from spectheory.pairs.contexts import prefix_numbers, rows_along
-from spectheory.pairs.drafts import SAMPLED_PROCESSES, DraftProcess, WithoutReplacement
+from spectheory.pairs.drafts import DraftProcess, WithoutReplacement
+from spectheory.pairs.drafts.process import SAMPLED_PROCESSES
 from spectheory.pairs.pair import ModelPair
 from spectheory.verification.user import users_code
 from spectheory.verification.verifier import Verifier
@@ -121,7 +122,7 @@ def _distributions(path: tuple[str, ...]) -> Mapping[str, list[str]]:
     return packages_distributions()
 
 
-class Shipped(BlackBox, Verifier):
+class Shipped(SamplerVerifier, Verifier):
     """A shipped sampler with its random numbers replaced.
 
     Args:
@@ -146,7 +147,7 @@ class Shipped(BlackBox, Verifier):
         reasons: why runs had no valid output, since it was last cleared.
         note: a remark for readers of the certificate.
         left_out: what of its library can matter and was not executed, in words.
-        assumed: what is taken at its word of this sampler, beyond what every audit assumes.
+        is_of_another_file: whether its adapter was tested with other files only.
         seed: added to the seeds of generators, which must not matter.
         reported: the draft rows by depth that the sampler is given, where they differ from the drafts' law.
         undecided: the largest probability, given any drafts, of runs that took the answer of a box; it bounds
@@ -218,14 +219,14 @@ class Shipped(BlackBox, Verifier):
         self.undecided = Fraction(0)
         self.note = ""
         self.left_out: tuple[str, ...] = ()
-        self.assumed: tuple[str, ...] = ()
+        self.is_of_another_file = False
         self.reported: tuple[np.ndarray, ...] | None = None
         self._laws: dict[Any, tuple[Mapping[Tokens, Fraction], Fraction]] = {}
 
     @property
     def words(self) -> str:
         """What fails where a call fails: an adapter that does not fit a file is not the sampler's fault."""
-        doubt = ", or its adapter, which was tested with another file," if self.assumed else ""
+        doubt = ", or its adapter, which was tested with another file," if self.is_of_another_file else ""
         return f"sampler {self.name!r}{doubt}"
 
     def prepared(self, pair: ModelPair) -> tuple[Shipped, ModelPair]:
@@ -323,7 +324,7 @@ class Shipped(BlackBox, Verifier):
         return tuple(map(self.tokens, returned))
 
     def _law(self, paths: np.ndarray, target_rows: np.ndarray, draft_rows: np.ndarray) -> tuple[Any, Any]:
-        """As for a black box; a run without output is a stop whose correction row has no mass."""
+        """As for a user's sampler; a run without output is a stop whose correction row has no mass."""
         masses = dict(self.law_given(paths, target_rows, draft_rows))
         undefined = masses.pop((), 0)
         stops, rows = self._stops_and_rows(masses, paths, fractions_if_exact(target_rows))

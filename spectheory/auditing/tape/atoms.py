@@ -33,9 +33,9 @@ from torch.utils._python_dispatch import _disable_current_modes
 from spectheory.auditing.tape.decisions import Interval, NotEnumerableError, Tape
 from spectheory.auditing.tape.races import (
     WINNER_EXPECTED,
-    Clock,
+    ArgmaxWinner,
     Exponential,
-    Pick,
+    ExponentialDraw,
     clock_after,
     lower_end,
     only_a_race,
@@ -189,7 +189,7 @@ class Number:
     function: Callable[..., Any]
     form: str = ""
     is_complement: bool = False
-    clock: Callable[[], Clock] | None = None
+    clock: Callable[[], ExponentialDraw] | None = None
 
     @staticmethod
     def combined(name: str, entries: Sequence[Any], function: Callable[..., Any]) -> Number:
@@ -214,9 +214,9 @@ class Number:
     def mapped(self, function: Callable[[Any], Any]) -> Number:
         return Number(self.sources, lambda *values: function(self.function(*values)))
 
-    def minus_logarithm(self) -> Clock:
+    def minus_logarithm(self) -> ExponentialDraw:
         """The logarithm of a uniform number: minus an exponential one."""
-        return Clock(self.sources[0].minus_logarithm(self.is_complement), negative=True)
+        return ExponentialDraw(self.sources[0].minus_logarithm(self.is_complement), negative=True)
 
     def value(self) -> int:
         """The value of a function with whole values, on which the run branches."""
@@ -324,28 +324,28 @@ def _too_deep() -> NotEnumerableError:
     )
 
 
-def clocks_of_row(row: Sequence[Any], largest: bool) -> list[Clock]:
+def clocks_of_row(row: Sequence[Any], largest: bool) -> list[ExponentialDraw]:
     """The clocks that race in a row; an ordinary number that cannot win becomes one of rate 0.
 
     Raises:
         NotEnumerableError: another number may win, or is random and no clock.
     """
     clocks = list(map(as_clock, row))
-    known = [clock for clock in clocks if isinstance(clock, Clock)]
+    known = [clock for clock in clocks if isinstance(clock, ExponentialDraw)]
     if not known:
         raise only_a_race("argmax" if largest else "argmin", "random")
     last = lower_end(known) if largest else math.inf
     # Where no clock wins, all are equal to ``last``, and the first entry is taken.
     may_be_less = largest and (
-        any(clock.rate for clock in known) or isinstance(clocks[0], Clock) or clocks[0] == last
+        any(clock.rate for clock in known) or isinstance(clocks[0], ExponentialDraw) or clocks[0] == last
     )
-    for entry in {entry for entry in clocks if not isinstance(entry, Clock)}:
-        if isinstance(entry, (Number, Pick)) or not (entry == last or (may_be_less and entry < last)):
+    for entry in {entry for entry in clocks if not isinstance(entry, ExponentialDraw)}:
+        if isinstance(entry, (Number, ArgmaxWinner)) or not (entry == last or (may_be_less and entry < last)):
             raise NotEnumerableError(
                 f"the sampler runs a race of random numbers with other numbers; {WINNER_EXPECTED}"
             )
     never = replace(known[0], source=Exponential(known[0].source.tape), rate=Fraction(0))
-    return [entry if isinstance(entry, Clock) else never for entry in clocks]
+    return [entry if isinstance(entry, ExponentialDraw) else never for entry in clocks]
 
 
 def uniform_number(tape: Tape, dtype: torch.dtype) -> Number:
@@ -406,7 +406,7 @@ def followed_on(name: str, entries: Sequence[Any], number: Number, bounds: Seque
     if clock is None:
         return number
 
-    def after() -> Clock:
+    def after() -> ExponentialDraw:
         made = clock()
         is_small = shift is not None and 0 <= shift * made.rate <= LARGEST_SHIFT
         if (is_small or (low is not None and high is None and _is_rarely_below(made, low))) and made.is_plain:
@@ -416,6 +416,6 @@ def followed_on(name: str, entries: Sequence[Any], number: Number, bounds: Seque
     return replace(number, clock=after)
 
 
-def _is_rarely_below(clock: Clock, low: float) -> bool:
+def _is_rarely_below(clock: ExponentialDraw, low: float) -> bool:
     """Whether a clock is below a bound with a probability of at most ``LARGEST_SHIFT``."""
     return low * clock.rate <= (math.log(LARGEST_SHIFT) if clock.negative else LARGEST_SHIFT)

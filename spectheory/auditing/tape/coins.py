@@ -38,7 +38,7 @@ class _Uniform(Interval):
         return cut >= self.high or (cut > self.low and super().is_below(cut))
 
 
-class Coin:
+class UniformDraw:
     """scale * u + shift, where u is uniform on [0, 1) and not drawn.
 
     A coin can be compared with numbers, and added to, multiplied and divided by numbers.  It equals a given
@@ -87,7 +87,7 @@ class Coin:
         return False if self == other else self >= other
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Coin) and self._key == other._key
+        return isinstance(other, UniformDraw) and self._key == other._key
 
     def __hash__(self) -> int:
         return hash(self._key)
@@ -98,7 +98,11 @@ class Coin:
 
     def __add__(self, other: Any) -> Any:
         number = _exact(other, "added to", self._uniform.tape)
-        return NotImplemented if number is None else Coin(self._uniform, self._scale, self._shift + number)
+        return (
+            NotImplemented
+            if number is None
+            else UniformDraw(self._uniform, self._scale, self._shift + number)
+        )
 
     __radd__ = __add__
 
@@ -106,7 +110,9 @@ class Coin:
         number = _exact(other, "multiplied by", self._uniform.tape)
         if number is None:
             return NotImplemented
-        return Coin(self._uniform, self._scale * number, self._shift * number) if number else Fraction(0)
+        return (
+            UniformDraw(self._uniform, self._scale * number, self._shift * number) if number else Fraction(0)
+        )
 
     __rmul__ = __mul__
 
@@ -172,7 +178,7 @@ class CoinGenerator:
         return coins
 
     def _coin(self) -> Any:
-        return self.tape.number(lambda: Coin(_Uniform(self.tape)))
+        return self.tape.number(lambda: UniformDraw(_Uniform(self.tape)))
 
     def uniform(self, low: Any = 0, high: Any = 1, size: Any = None) -> Any:
         """Uniform numbers on [low, high)."""
@@ -284,7 +290,7 @@ def _sum_tolerance(p: Any) -> float:
 
 def _exact(value: Any, what: str, tape: Tape) -> Fraction | None:
     """A number at its exact value, noted on the tape if it was rounded; ``None`` for another object."""
-    if isinstance(value, Coin) or hasattr(value, "numbers"):  # of torch
+    if isinstance(value, UniformDraw) or hasattr(value, "numbers"):  # of torch
         raise NotEnumerableError(f"a random number is {what} another one, which has no finite cases")
     if hasattr(value, "new_tensor"):
         if value.numel() > 1:

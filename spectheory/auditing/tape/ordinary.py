@@ -5,7 +5,7 @@ from itertools import chain
 from typing import Any
 
 from spectheory.auditing.tape.atoms import Number, Source
-from spectheory.auditing.tape.coins import Coin
+from spectheory.auditing.tape.coins import UniformDraw
 from spectheory.auditing.tape.decisions import OrdinaryNumbers, Tape
 from spectheory.auditing.tape.races import Exponential
 
@@ -19,7 +19,7 @@ def ordinary_numbers(tape: Tape) -> OrdinaryNumbers:
 
 
 def _value(number: Any) -> float:
-    if isinstance(number, Coin):
+    if isinstance(number, UniformDraw):
         return number.ordinary()
     if isinstance(number, Number):
         return float(number.at([_atom(number.sources[0])]))

@@ -44,7 +44,7 @@ class Exponential:
 
 
 @dataclass(frozen=True, eq=False)
-class Clock:
+class ExponentialDraw:
     """An exponential random number of a rate, its inverse, or a logarithm; only races are followed.
 
     Attributes:
@@ -70,30 +70,30 @@ class Clock:
         """Whether it is an exponential number of a rate, or minus one."""
         return not self.inverse and not self.logarithm
 
-    def inverted(self) -> Clock:
+    def inverted(self) -> ExponentialDraw:
         return replace(self._plain("divides by"), inverse=not self.inverse)
 
-    def times(self, weight: Fraction) -> Clock:
+    def times(self, weight: Fraction) -> ExponentialDraw:
         """The clock times a weight w: an exponential number of rate r becomes one of rate r / w."""
         if weight in (1, -1):
             return self if weight == 1 else self.negated()
         return self._plain("multiplies")._scaled(weight, self.inverse)
 
-    def over(self, weight: Fraction) -> Clock:
+    def over(self, weight: Fraction) -> ExponentialDraw:
         return self._plain("divides")._scaled(weight, not self.inverse)
 
-    def negated(self) -> Clock:
+    def negated(self) -> ExponentialDraw:
         """Minus the clock; minus a logarithm is the logarithm of the inverse."""
         if self.logarithm:
             return replace(self, inverse=not self.inverse)
         return replace(self, negative=not self.negative)
 
-    def log(self) -> Clock:
+    def log(self) -> ExponentialDraw:
         if self.negative:
             raise NotEnumerableError("the sampler takes the logarithm of a negative random number")
         return replace(self._plain("takes the logarithm of"), logarithm=True)
 
-    def plus(self, number: float) -> Clock:
+    def plus(self, number: float) -> ExponentialDraw:
         """A logarithm plus x: the logarithm of e^x times the number, where e^x is rounded to float64."""
         if not self.logarithm:
             raise NotEnumerableError(
@@ -106,28 +106,28 @@ class Clock:
         underflows = not weight and number > -math.inf
         return replace(self._scaled(weight, self.inverse), underflowed=self.underflowed or underflows)
 
-    def _plain(self, does: str) -> Clock:
+    def _plain(self, does: str) -> ExponentialDraw:
         if self.logarithm:
             raise NotEnumerableError(f"the sampler {does} the logarithm of an exponential random number")
         return self
 
-    def _scaled(self, weight: Fraction, rate_grows: bool) -> Clock:
+    def _scaled(self, weight: Fraction, rate_grows: bool) -> ExponentialDraw:
         if not rate_grows and weight <= 0:
             raise NotEnumerableError(f"the sampler scales an exponential random number by {weight}")
         return replace(self, rate=self.rate * weight if rate_grows else self.rate / weight)
 
 
-_UNARY: dict[str, Callable[[Clock], Clock]] = {
-    "reciprocal": Clock.inverted,
-    "log": Clock.log,
-    "negative": Clock.negated,
+_UNARY: dict[str, Callable[[ExponentialDraw], ExponentialDraw]] = {
+    "reciprocal": ExponentialDraw.inverted,
+    "log": ExponentialDraw.log,
+    "negative": ExponentialDraw.negated,
 }
 
 
 _BINARY = ("add", "subtract", "multiply", "divide")
 
 
-def clock_after(operation: str, *entries: Any) -> Clock:
+def clock_after(operation: str, *entries: Any) -> ExponentialDraw:
     """The clock that an elementwise operation makes of a clock and, where it is binary, a number.
 
     Args:
@@ -140,7 +140,7 @@ def clock_after(operation: str, *entries: Any) -> Clock:
     """
     if len(entries) == 1 and operation in _UNARY:
         return _UNARY[operation](*entries)
-    clocks = [entry for entry in entries if isinstance(entry, Clock)]
+    clocks = [entry for entry in entries if isinstance(entry, ExponentialDraw)]
     if len(clocks) == 2:
         raise NotEnumerableError(f"the sampler applies {operation} to two exponential random numbers")
     if len(entries) == 2 and clocks and operation in _BINARY:
@@ -159,7 +159,7 @@ def clock_after(operation: str, *entries: Any) -> Clock:
 
 def value_of(entry: Any) -> float | None:
     """The value of an ordinary number or of a clock; ``None`` if it is random."""
-    if not isinstance(entry, Clock):
+    if not isinstance(entry, ExponentialDraw):
         return float(entry)
     if entry.logarithm and entry.rate < 0:
         return math.nan
@@ -175,7 +175,7 @@ def are_equal(first: Any, second: Any) -> bool:
     Raises:
         NotEnumerableError: both were made of one random number, and rounding decides.
     """
-    sources = [entry.source for entry in (first, second) if isinstance(entry, Clock)]
+    sources = [entry.source for entry in (first, second) if isinstance(entry, ExponentialDraw)]
     if first is not second and len(sources) == 2 and sources[0] is sources[1]:
         raise NotEnumerableError(
             "the sampler asks whether an exponential random number equals itself after other arithmetic, "
@@ -184,7 +184,7 @@ def are_equal(first: Any, second: Any) -> bool:
     return first is second
 
 
-def lower_end(clocks: Iterable[Clock]) -> float:
+def lower_end(clocks: Iterable[ExponentialDraw]) -> float:
     """What all of them exceed: the lower end of positive numbers, or of logarithms."""
     return -math.inf if any(clock.logarithm or clock.negative for clock in clocks) else 0.0
 
@@ -220,7 +220,7 @@ class Race:
         is_last: whether a race with one of its numbers was run after it.
     """
 
-    clocks: Sequence[Clock]
+    clocks: Sequence[ExponentialDraw]
     largest: bool
     found: int | None = None
     is_last: bool = True
@@ -323,7 +323,7 @@ def _shares_after(
 
 
 @dataclass(frozen=True, eq=False)
-class Pick:
+class ArgmaxWinner:
     """A whole number that depends on the winner of a race."""
 
     race: Race

@@ -3,7 +3,7 @@
 The verdicts are the first five constants of this module.
 """
 
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, fields
 from fractions import Fraction
 from typing import Any, ClassVar
 
@@ -23,6 +23,7 @@ LOSSLESS = (EXACT, ARITHMETIC)
 BOUNDARY = "boundary"
 """The kind of a finding that is not part of a verdict."""
 
+# What every audit rests on; docs/audits.md lists it.
 ASSUMPTIONS = (
     "elementwise functions are monotone in each random number, as their rounding is; two points inside "
     "every cell of a comparison were probed",
@@ -199,7 +200,6 @@ class AuditCertificate(Result):
         "random numbers": "{primitives}",
         "stand-in": "{stand_ins}",
         "probed": "{probes}",
-        "taken at its word": "{assumed}",
     }
     columns: ClassVar[Templates] = {
         "sampler": "{sampler}",
@@ -217,7 +217,7 @@ class AuditCertificate(Result):
         where = f"{count_text(len(self.cases), 'case')} in float32"
         if self.batches:
             where += f" and in batches ({self.batches_text()})"
-        return f"{self.sampler}: {self.verdict} on {where}, {replace(self.scope, assumed=()).in_words()}"
+        return f"{self.sampler}: {self.verdict} on {where}, {self.scope.in_words()}"
 
     def batches_text(self) -> str:
         """The kinds of batches, and the shapes of their requests; "" without batches."""

@@ -6,11 +6,12 @@ from fractions import Fraction
 
 import numpy as np
 
-from spectheory.auditing.subjects.sampler_verifiers import BlackBox, Sampler
+from spectheory.auditing.subjects.sampler_verifiers import Sampler, SamplerVerifier
 from spectheory.foundation.errors import EnumerationTooLargeError, InvalidInputError
 from spectheory.foundation.validation import check_confidence, check_count
 from spectheory.pairs.contexts import context_number, prefix_numbers, rows_along
-from spectheory.pairs.drafts import DraftProcess, draft_process
+from spectheory.pairs.drafts import DraftProcess
+from spectheory.pairs.drafts.iid import draft_process
 from spectheory.pairs.pair import ModelPair, check_pair
 from spectheory.verification.user import users_code
 
@@ -62,7 +63,7 @@ def sampled_verdict(
     it does not, it states how large a defect it would have found.
 
     Args:
-        sampler: as in ``black_box``; it is given a ``numpy.random.Generator``.
+        sampler: as in ``from_sampler``; it is given a ``numpy.random.Generator``.
         pair: the models; their float64 rows are used.
         drafts: K, for paths drafted i.i.d., or another draft process.
         samples: the number of outputs drawn.
@@ -105,7 +106,7 @@ def sampled_verdict(
         )
     drafters = [process.drafter(pair, path).draft for path in range(process.num_drafts)]
     drawn = rng.choice(len(tuples.leaves), samples, p=tuples.probs / tuples.probs.sum())
-    box = BlackBox(sampler, getattr(sampler, "__name__", "sampler"), 1)
+    box = SamplerVerifier(sampler, getattr(sampler, "__name__", "sampler"), 1)
     size, length = pair.vocab_size, pair.draft_length
     counts = np.zeros(size ** (length + 1))
     for leaves in tuples.leaves[drawn]:

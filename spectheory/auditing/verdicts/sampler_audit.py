@@ -22,7 +22,6 @@ from spectheory.auditing.tape.atoms import PROBES
 from spectheory.auditing.tape.decisions import HiddenRandomnessError, NotEnumerableError
 from spectheory.auditing.verdicts.audit_certificate import (
     ARITHMETIC,
-    ASSUMPTIONS,
     BOUNDARY,
     DEFECT,
     EXACT,
@@ -56,7 +55,7 @@ MAX_RUNS_OF_SEEDS = 100
 GREEDY_OF_A_RELAXATION = (
     "whether greedy requests get the likeliest tokens: a relaxation states no law for them"
 )
-GREEDY_TIES = "rows of greedy requests have one likeliest token: ties are not compared"
+GREEDY_TIES = "greedy requests whose rows have one likeliest token, no ties"
 MAX_LEAVES = 16
 """The optimum, as a second proof, is computed on pairs of at most 16 drafted paths."""
 
@@ -238,7 +237,7 @@ class _Found:
             provenance=sampler.provenance,
             primitives=tuple(sorted(journal.primitives)),
             findings=tuple(sorted(journal.findings | _boundary(cases))),
-            scope=self.scope(batches),
+            scope=self.scope(),
             batches=batches,
             stand_ins=sampler.stand_ins,
             seeds=sampler.seeds,
@@ -246,13 +245,14 @@ class _Found:
                 f"inside of every cell of a comparison, at {' and '.join(map(str, PROBES))} of it",
                 f"{journal.repeated} of {journal.runs} runs were made twice, with the same numbers",
                 f"{journal.pairs_of_calls} runs of two calls in a row",
+                *((GREEDY_TIES,) if "greedy" in batches else ()),
+                *self._joint_laws(),
             ),
             note=sampler.note,
         )
 
-    def scope(self, batches: tuple[str, ...]) -> Scope:
+    def scope(self) -> Scope:
         bound = max((case.bound for case in self.cases), default=Fraction(0))
-        of_ties = (GREEDY_TIES,) if "greedy" in batches else ()
         return Scope(
             arithmetic="the sampler's own, on rows of float32; its law in rationals",
             tolerance="rounding to float32, a total variation of 4 (L+1) (Λ+V+8) 2^-24, here up to "
@@ -267,7 +267,6 @@ class _Found:
                 *self.sampler.journal.refused,
                 *dict.fromkeys(map(str, self.refused)),
             ),
-            assumed=(*self.sampler.assumed, *ASSUMPTIONS, *of_ties, *self._joint_laws()),
         )
 
     def _joint_laws(self) -> tuple[str, ...]:

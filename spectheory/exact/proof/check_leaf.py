@@ -19,6 +19,7 @@ from spectheory.exact.proof.check_numbers import (
     reject,
 )
 from spectheory.pairs.drafts import DraftProcess
+from spectheory.pairs.pair import PairNumbers
 from spectheory.verification.user import UserVerifier
 from spectheory.verification.verifier import Verifier
 
@@ -71,11 +72,9 @@ class _View(NamedTuple):
     vocab_size: int
     draft_length: int
 
-    def draft_path_probs(self, depth: int) -> np.ndarray:
-        probs = self.draft[0][:1, 0] * 0 + 1
-        for level in self.draft[:depth]:
-            probs = (probs[:, None] * level).ravel()
-        return probs
+    @property
+    def numbers(self) -> PairNumbers:
+        return PairNumbers(tuple(self.target), tuple(self.draft))
 
 
 class Law(NamedTuple):
@@ -110,7 +109,7 @@ def law_at_leaf(
         again = np.frompyfunc(lambda entry: Quotient(answers.of_drafts, *entry.parts), 1, 1)
         drawn = {letter: list(map(again, levels[letter])) for letter in levels}
     view = _View(drawn["p"], drawn["q"], size, length)
-    chunks = list(process.tuples(view, 1 << 20))  # type: ignore[arg-type]
+    chunks = list(process.enumerate(view, 1 << 20))  # type: ignore[arg-type]
     leaves = np.concatenate([chunk.leaves for chunk in chunks])
     zero = answers.quotient(answers.ring.constant(0))
     nothing = answers.of_drafts.quotient(answers.ring.constant(0))

@@ -28,7 +28,7 @@ from spectheory.exact.proof.rational_functions import (
 )
 from spectheory.foundation.errors import InvalidInputError
 from spectheory.pairs.contexts import Context, all_contexts, context_number
-from spectheory.pairs.pair import ModelPair
+from spectheory.pairs.pair import ModelPair, PairNumbers
 
 MAX_FACES, MAX_NUMBERS = 100_000, 128
 Support = tuple[int, ...]
@@ -202,6 +202,11 @@ class FormalPair:
                 levels.append(numbers)
             setattr(view, side, levels)
         return view
+
+    @property
+    def numbers(self) -> PairNumbers:
+        """What a draft process reads of the rows of ``rows_in``."""
+        return PairNumbers(tuple(self.target), tuple(self.draft))
 
     def draft_path_probs(self, depth: int) -> np.ndarray:
         """q(a) of every path of a depth, as ``ModelPair``'s, of the rows of ``rows_in``."""

@@ -31,7 +31,8 @@ from spectheory.exact.proof.verdict import PROVED, REFUTED, TRUSTED, UNDECIDED, 
 from spectheory.exact.proof.verifier_code import code_digest
 from spectheory.foundation.errors import InvalidInputError, InvalidOutcomeError
 from spectheory.foundation.validation import check_count, check_positive
-from spectheory.pairs.drafts import DraftProcess, Iid, PrefixTree, WithoutReplacement, draft_process
+from spectheory.pairs.drafts import DraftProcess, Iid, PrefixTree, WithoutReplacement
+from spectheory.pairs.drafts.iid import draft_process
 from spectheory.pairs.pair import ModelPair
 from spectheory.verification.resolve import find_verifier
 from spectheory.verification.sampler_runs import RunsOnTuples

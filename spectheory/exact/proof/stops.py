@@ -121,7 +121,7 @@ def formal_stops(
     """
     rows = pair.rows_in(run)
     drawn = rows if drafting is None else pair.rows_in(drafting)
-    chunks = list(process.tuples(drawn, 1 << 20))  # type: ignore[arg-type]
+    chunks = list(process.enumerate(drawn, 1 << 20))  # type: ignore[arg-type]
     leaves = np.concatenate([chunk.leaves for chunk in chunks])
     weights = np.concatenate([chunk.probs for chunk in chunks])
     evaluator = Evaluator(fresh(verifier), tuple(rows.target), [tuple(rows.draft)] * process.num_drafts)

@@ -1,11 +1,7 @@
 """Loops over numbers that are compiled when they are first called, by numba."""
 
-import os
-import stat
-import tempfile
 from collections.abc import Callable
 from hashlib import sha256
-from pathlib import Path
 from typing import Any
 
 import numba
@@ -19,8 +15,8 @@ def compiled_loop(
 ) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """Compile a function of arrays and numbers.
 
-    The compiled code is cached on disk for the next process where possible, and releases the interpreter's
-    lock.  A division by zero gives ±∞ or NaN, as in numpy.
+    The compiled code is cached on disk for the next process where possible (``NUMBA_CACHE_DIR`` names another
+    folder), and releases the interpreter's lock.  A division by zero gives ±∞ or NaN, as in numpy.
 
     Args:
         signatures: of the arguments, in numba's words; then it is compiled at once, and else for each kind of
@@ -52,36 +48,16 @@ def compiled_loop(
     if signatures:
         options["signature_or_function"] = list(signatures)
     njit: Any = numba.njit
-    config: Any = numba.config
 
     def decorate(function: Callable[..., Any]) -> Callable[..., Any]:
         function.__qualname__ = f"{function.__qualname__}_{chosen}"
         if part_of_others:
             return njit(**options)(function)
-        usual = config.CACHE_DIR
-        for folder in (lambda: usual, _temporary_folder):  # first that of the package or of the user
-            try:
-                config.CACHE_DIR = folder()
-                return njit(cache=True, **options)(function)
-            except RuntimeError as error:  # it cannot be written to, or the function is not in a file
-                if "cannot cache" not in str(error):
-                    raise
-            finally:
-                config.CACHE_DIR = usual
+        try:
+            return njit(cache=True, **options)(function)
+        except RuntimeError as error:  # no folder can be written to, or the function is not in a file
+            if "cannot cache" not in str(error):
+                raise
         return njit(**options)(function)
 
     return decorate
-
-
-def _temporary_folder() -> str:
-    """A folder for temporary files that this user alone can read and write to; "" if there is none."""
-    if not hasattr(os, "getuid"):  # where there are no such rights, compiled code is not kept
-        return ""
-    try:
-        folder = Path(tempfile.gettempdir()) / f"spectheory-{os.getuid()}"
-        folder.mkdir(mode=0o700, exist_ok=True)
-        found = folder.lstat()
-    except OSError:
-        return ""
-    is_private = stat.S_ISDIR(found.st_mode) and found.st_uid == os.getuid() and not found.st_mode & 0o077
-    return str(folder) if is_private and os.access(folder, os.W_OK) else ""

@@ -20,10 +20,10 @@ from spectheory.foundation.arrays import (
     hit_probability,
     namespace,
     normalise,
+    on_host,
     ones_like,
     power_sum,
     take_token,
-    write_product,
     zeros_like,
 )
 from spectheory.foundation.errors import InvalidInputError
@@ -34,6 +34,7 @@ from spectheory.foundation.exact_numbers import (
     fractions_if_exact,
     plain_number,
 )
+from spectheory.foundation.kernels import choice
 from spectheory.foundation.validation import check_num_drafts
 from spectheory.optima.bounds.context_tree import (
     Levels,
@@ -275,15 +276,23 @@ def skewed_draft_rows(
         here = share + (1 - share) * power_sum(below_path + path_prob, below_path, num_drafts)
         # λ and 1-λ over g(U, B): one rank of numbers instead of a row that is divided
         parts = divide_or_zero(share, here)[..., None], divide_or_zero(1 - share, here)[..., None]
-        write_product(skewed[..., depth, :], row, add_scaled(*parts, powers))
+        _write_product(skewed[..., depth, :], row, add_scaled(*parts, powers))
         token = path[..., depth]
         below_path = take_token(below, token)
         path_prob = path_prob * take_token(row, token)
     return skewed
 
 
+def _write_product(room: Array, one: Array, other: Array) -> None:
+    """room[...] = one * other, written once; torch compiles no writing into part of an array."""
+    if on_host(room) or not choice.compiling():
+        namespace(room).multiply(one, other, out=room)
+    else:
+        room.copy_(one * other)
+
+
 class Membership(NamedTuple):
-    """Whether a law is a skewed draft, with the proof when it is not.
+    """The answer to whether a law is a skewed draft, with the proof where it is not.
 
     Attributes:
         is_member: whether r(S) ≤ f(q(S)) for every set S of leaves.
@@ -302,7 +311,7 @@ def is_skewed_draft(
     num_drafts: int,
     tolerance: float = FEASIBILITY_TOLERANCE,
 ) -> Membership:
-    """Whether some path-selection rule over K i.i.d. drafts selects with this law.
+    """Decide whether some path-selection rule over K i.i.d. drafts selects with this law.
 
     Source: greedy2026 Lemma 4.5, r(S) ≤ f(q(S)) for all sets S of leaves, f(u) = 1 - (1 - u)^K
     (Eq. 15 prints r(a_{1:L}) in the sum; it is r(a_{1:i})).  The level sets of r/q decide

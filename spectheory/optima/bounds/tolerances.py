@@ -6,6 +6,7 @@ Tolerances are for float64.  Exact numbers are held to 0.
 import math
 from fractions import Fraction
 
+# The distance from 1 to the next float64.
 MACHINE_EPSILON = 2.0**-52
 
 FEASIBILITY_TOLERANCE = 1e-9

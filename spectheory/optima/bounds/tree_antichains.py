@@ -47,7 +47,7 @@ class Candidates(NamedTuple):
         return Candidates(*(part[kept] for part in self))
 
     def _is_below(self, first: int, middle: int, last: int) -> bool:
-        """Whether the middle point is not above the line between the others."""
+        """True if the middle point is not above the line between the others."""
         steps = [
             (self.missed[a] - self.missed[b], self.mass[b] - self.mass[a])
             for a, b in ((first, middle), (middle, last))

@@ -1,47 +1,21 @@
 """The optimum of one drafted path on a context-free pair, without the tree of its contexts."""
 
-from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
 from spectheory.foundation.errors import CertificationError, EnumerationTooLargeError, InvalidInputError
-from spectheory.foundation.exact_numbers import Number, to_flint
+from spectheory.foundation.exact_numbers import to_flint
 from spectheory.foundation.validation import check_count
 from spectheory.optima.bounds.tolerances import outward
 from spectheory.optima.context_free.ratios import Ratios
-from spectheory.optima.solving.solution import Bracketed
+from spectheory.optima.solving.solution import Optimum
 from spectheory.pairs.pair import ModelPair, check_pair
 
 MAX_STATES = 1_000_000
 """The most different weights of one depth."""
 
 
-@dataclass(frozen=True, eq=False, repr=False)
-class ContextFreeOptimum(Bracketed):
-    """The optimum of one path, from both sides.
-
-    Attributes:
-        program, method, status: in words.
-        value: the optimum: a Fraction for an exact pair, else a float.
-        lower, upper: the nearest floats around it.
-        states: how many weights block verification meets at depth L.
-    """
-
-    program: str
-    method: str
-    value: Number
-    lower: float
-    upper: float
-    states: int
-    status: str = "optimal"
-
-    @property
-    def reached(self) -> bool:
-        """Always true: no gap was asked for."""
-        return True
-
-
-def context_free_path_optimum(pair: ModelPair, draft_length: int | None = None) -> ContextFreeOptimum:
+def context_free_path_optimum(pair: ModelPair, draft_length: int | None = None) -> Optimum:
     """The largest block efficiency E[τ+1] of any valid verifier of one path on a context-free pair.
 
     Source: theory.md Statements 4.2 and 5.33.  Block verification attains it, and after a prefix it depends
@@ -89,13 +63,13 @@ def context_free_path_optimum(pair: ModelPair, draft_length: int | None = None) 
         raise CertificationError(f"block verification accepts {accepted}, its slacks prove {bound}")
     value = Fraction(int(accepted.p), int(accepted.q))
     lower, upper = outward(value)
-    return ContextFreeOptimum(
+    return Optimum(
         program="single-path program of a context-free pair",
         method="block verification by weights",
         value=value if pair.is_exact else lower,
         lower=lower,
         upper=upper,
-        states=len(levels[-1]),
+        gap=value - value,
     )
 
 

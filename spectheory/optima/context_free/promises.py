@@ -11,7 +11,6 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
@@ -21,7 +20,8 @@ from spectheory.foundation.errors import InvalidInputError, SolverError
 from spectheory.foundation.validation import check_count, check_num_drafts, check_positive
 from spectheory.optima.bounds.tolerances import rounding_allowance
 from spectheory.optima.context_free.ratios import Ratios
-from spectheory.optima.interval.interval import OptimumInterval, Progress
+from spectheory.optima.interval.interval import Progress
+from spectheory.optima.solving.solution import Optimum
 from spectheory.pairs.pair import ModelPair, check_pair
 
 _log = logging.getLogger(__name__)
@@ -86,14 +86,6 @@ class Policy(NamedTuple):
     law: np.ndarray
 
 
-@dataclass(frozen=True, eq=False, repr=False)
-class ContextFreeInterval(OptimumInterval):
-    """A certified interval around the optimum of a context-free pair.
-
-    ``segments`` is the number of promises of the last grid.
-    """
-
-
 def context_free_interval(
     pair: ModelPair,
     num_drafts: int,
@@ -102,7 +94,7 @@ def context_free_interval(
     relative_gap: float = 1e-4,
     time_limit: float | None = None,
     progress: Progress | None = None,
-) -> ContextFreeInterval:
+) -> Optimum:
     """The largest block efficiency of any valid verifier of K i.i.d. paths on a context-free pair.
 
     Source: theory.md Statement 5.33, a dynamic program for the program of greedy2026 Theorem 4.3.  No array
@@ -161,15 +153,15 @@ def context_free_interval(
         status = "time limit"
     except KeyboardInterrupt:
         status = "interrupted"
-    return ContextFreeInterval(
+    return Optimum(
         program="multi-path program of a context-free pair",
         method="dynamic programs over promises and scores",
         status="optimal" if search.reached else status,
+        value=search.lower,
         lower=search.lower,
         upper=search.upper,
-        rounds=search.rounds,
-        segments=search.segments,
-        seconds=time.monotonic() - started,
+        gap=search.upper - search.lower,
+        is_interval=True,
     )
 
 

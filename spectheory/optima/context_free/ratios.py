@@ -24,7 +24,7 @@ class Ratios(NamedTuple):
 
     @staticmethod
     def of(pair: ModelPair) -> Ratios:
-        """Those of a context-free pair, in the rationals that its entries are, with rows of sum 1."""
+        """The ratios of a context-free pair, in the rationals that its entries are, with rows of sum 1."""
         target, draft = ([_rational(entry) for entry in levels[0][0]] for levels in (pair.target, pair.draft))
         sums = sum(target), sum(draft)
         if not all(sums):

@@ -31,7 +31,7 @@ from spectheory.optima.bounds.lower_bounds import CertifiedLowerBound, certified
 from spectheory.optima.interval.breakpoints import chord_errors, first_breakpoints, refined_breakpoints
 from spectheory.optima.interval.live_tree import LiveTree
 from spectheory.optima.one_position.ranking_plan import optimal_skewed_row
-from spectheory.optima.solving.solution import Bracketed
+from spectheory.optima.solving.solution import Optimum
 from spectheory.pairs.pair import ModelPair
 
 if TYPE_CHECKING:
@@ -39,6 +39,7 @@ if TYPE_CHECKING:
 
 _log = logging.getLogger(__name__)
 
+# Few enough for a cheap first stage; every later stage adds breakpoints where the error of the chords is.
 FIRST_SEGMENTS = 24
 MAY_MISS, SHALL_MISS = 0.5, 0.4
 """Breakpoints are added if the error of the chords is above the first share of the gap asked for, until it is
@@ -54,63 +55,23 @@ Progress = Callable[[int, float, float], None]
 """Called after every round with (round, lower, upper)."""
 
 
-@dataclass(frozen=True, eq=False, repr=False)
-class OptimumInterval(Bracketed):
-    """A certified interval around an optimum.
-
-    Attributes:
-        program: the program's name.
-        method: how the interval was found, in words.
-        status: ``"optimal"`` if the requested gap was reached, else ``"time limit"``, ``"interrupted"``, or
-            ``"stalled"`` when float64 or the size limit allows no further progress.  The interval is
-            certified in every case.
-        lower, upper: the ends.
-        rounds: steps taken.
-        segments: chords in the last piecewise linear stand-in of f.
-        seconds: wall-clock time.
-    """
-
-    program: str
-    method: str
-    status: str
-    lower: float
-    upper: float
-    rounds: int
-    segments: int
-    seconds: float
-
-    @property
-    def value(self) -> float:
-        """The lower end, which a verifier attains."""
-        return self.lower
-
-    @property
-    def gap(self) -> float:
-        """upper - lower, tokens per target call."""
-        return self.upper - self.lower
-
-    @property
-    def relative_gap(self) -> float:
-        """The gap in units of ``lower``."""
-        return self.gap / self.lower
-
-    @property
-    def reached(self) -> bool:
-        """Whether the gap asked for was reached."""
-        return self.status == "optimal"
-
-
-@dataclass(frozen=True, eq=False, repr=False)
-class CertifiedInterval(OptimumInterval):
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
+class CertifiedInterval(Optimum):
     """A certified interval around the multi-path optimum, with the points that prove both ends.
 
     Attributes:
+        rounds: steps taken.
+        segments: chords in the last piecewise linear stand-in of f.
+        seconds: wall-clock time.
         skewed_draft: r, a feasible leaf law, [V^L]: ``certified_lower_bound`` accepts it, and it attains
             ``lower``.
         node_masses: x(a) = D(a) p(a) by depth.
         scores, slacks: y and z by depth: ``certified_upper_bound`` accepts them.
     """
 
+    rounds: int
+    segments: int
+    seconds: float
     skewed_draft: np.ndarray
     node_masses: Levels
     scores: Levels
@@ -248,12 +209,16 @@ def multi_path_interval(
         status = "optimal" if best.gap <= relative_gap * best.below.value else "time limit"
     except KeyboardInterrupt:
         status = "interrupted"
+    lower, upper = best.below.value, min(best.above.value, best.tree.draft_length + 1.0)
     return CertifiedInterval(
         program="multi-path program, chord form",
         method="interior point with adaptive chords",
         status=status,
-        lower=best.below.value,
-        upper=min(best.above.value, best.tree.draft_length + 1.0),
+        value=lower,
+        lower=lower,
+        upper=upper,
+        gap=upper - lower,
+        is_interval=True,
         rounds=best.rounds,
         segments=best.segments,
         seconds=time.monotonic() - started,

@@ -97,7 +97,7 @@ class LiveTree:
         return len(self.parent)
 
     def nodes_at(self, depth: int) -> slice:
-        """Where the nodes of a depth ≥ 1 stand in an array [n]."""
+        """The places of the nodes of a depth ≥ 1 in an array [n]."""
         return slice(self.depth_ends[depth - 1] - 1, self.depth_ends[depth] - 1)
 
     def gather(self, levels: Levels) -> np.ndarray:

@@ -30,7 +30,7 @@ class Edges(NamedTuple):
 
 
 class BlockRows(NamedTuple):
-    """Where a block of nodes stands in C and X, [m] each.
+    """The places of a block of nodes in C and X, [m] each.
 
     Attributes:
         nodes: in an array [n], children after their parents.

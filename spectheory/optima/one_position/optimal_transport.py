@@ -15,10 +15,12 @@ from spectheory.optima.one_position.min_cut import (
     check_draft_law,
     check_single_rows,
 )
+from spectheory.optima.solving.builder import ProgramBuilder
 from spectheory.optima.solving.exact_solver import solve_in_its_arithmetic
-from spectheory.optima.solving.linear_program import ConstraintBlock, LinearProgram, Repair, ones
+from spectheory.optima.solving.linear_program import LinearProgram, Repair
 from spectheory.optima.solving.solution import Solution
 
+# Stating and solving the plan takes seconds there; the min cut needs no plan and has no limit.
 MAX_VARIABLES = 20_000
 
 
@@ -123,36 +125,14 @@ def _check_count(vocab_size: int, tuples: int, num_drafts: int, max_variables: i
 
 
 def _program(target: np.ndarray, drafts: list[tuple[int, ...]], draft_probs: np.ndarray) -> LinearProgram:
-    V, exact = len(target), target.dtype == object
-    variables = tuple((x, y) for x in drafts for y in range(V))
-    one = ones(len(variables), exact)
-    rejected = np.array([y not in x for x, y in variables])
-    return LinearProgram(
-        name="optimal transport LP",
-        source="spectr2023 Eq. 4",
-        direction="min",
-        variables=variables,
-        objective=np.where(rejected, one, one - one),
-        blocks=marginal_blocks(
-            draft_probs, target, ("draft marginal", "target marginal"), "spectr2023 Eq. 4"
-        ),
-        box=1.0,
-        repair=coupling_repair(draft_probs, target),
-    )
-
-
-def marginal_blocks(
-    row_law: np.ndarray, column_law: np.ndarray, names: tuple[str, str], equation: str
-) -> tuple[ConstraintBlock, ConstraintBlock]:
-    """Σ_y π(x, y) = row_law(x) and Σ_x π(x, y) = column_law(y); π(x, y) is variable x V + y."""
-    number = np.arange(len(row_law) * len(column_law))
-    one = ones(len(number), row_law.dtype == object)
-
-    def marginal(name: str, rows: np.ndarray, rhs: np.ndarray) -> ConstraintBlock:
-        return ConstraintBlock(name, equation, "==", rows, number, one, rhs)
-
-    of_rows = marginal(names[0], number // len(column_law), row_law)
-    return of_rows, marginal(names[1], number % len(column_law), column_law)
+    V = len(target)
+    rejected = np.array([[y not in x for y in range(V)] for x in drafts])
+    model = ProgramBuilder("optimal transport LP", "spectr2023 Eq. 4")
+    plan = model.variables([(x, y) for x in drafts for y in range(V)]).reshape(len(drafts), V)
+    model.minimise((plan * rejected).sum())
+    model.add("draft marginal", plan.sum(axis=1) == draft_probs, "spectr2023 Eq. 4")
+    model.add("target marginal", plan.sum(axis=0) == target, "spectr2023 Eq. 4")
+    return model.program(box=1.0, repair=coupling_repair(draft_probs, target))
 
 
 def coupling_repair(row_law: np.ndarray, column_law: np.ndarray) -> Repair:

@@ -15,6 +15,7 @@ from spectheory.foundation.validation import check_num_drafts
 from spectheory.optima.one_position.min_cut import check_single_rows
 from spectheory.pairs.contexts import count_orders
 
+# The subsets are listed one after the other, which takes about a second there.
 MAX_TERMS = 200_000
 
 

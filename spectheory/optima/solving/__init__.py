@@ -1,1 +1,1 @@
-"""How a program is stated, solved and certified, in floats and in rationals."""
+"""State, solve and certify a program, in floats and in rationals."""

@@ -196,7 +196,7 @@ class LinearProgram:
 
     @property
     def is_exact(self) -> bool:
-        """Whether the entries are exact rationals."""
+        """True if the entries are exact rationals."""
         return self.objective.dtype == object
 
     @property

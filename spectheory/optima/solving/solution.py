@@ -1,7 +1,7 @@
 """Solution of a linear program, and an independent check of it."""
 
 from collections.abc import Hashable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
@@ -13,18 +13,45 @@ from spectheory.foundation.results import Result, Templates, no_verdict
 from spectheory.optima.solving.linear_program import LinearProgram
 
 
-class Bracketed(Result):
-    """An optimum between two certified floats: a ``Solution`` or an interval."""
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
+class Optimum(Result):
+    """An optimum between two certified floats; ``Solution`` and ``CertifiedInterval`` add its proof.
+
+    Attributes:
+        program: the program's name.
+        method: how the value was found, in words.
+        value: the optimum, a Fraction (exact) or a float; of an interval the lower end, which a verifier
+            attains.
+        lower, upper: floats that certify the optimum from both sides; infinite where the program
+            gives no means to certify that side.
+        gap: |primal objective - dual objective|, 0 when exact; of an interval upper - lower.
+        status: ``"optimal"`` if the requested gap was reached, else ``"time limit"``, ``"interrupted"``, or
+            ``"stalled"`` when float64 or the size limit allows no further progress.  The bounds are
+            certified in every case.
+        is_interval: whether only the two bounds are known.
+    """
 
     program: str
-    value: Any
+    method: str
+    value: Number
     lower: float
     upper: float
-    method: str
-    status: str
+    gap: Number
+    status: str = "optimal"
+    is_interval: bool = False
 
     def __bool__(self) -> bool:
         raise no_verdict(self, ".value")
+
+    @property
+    def reached(self) -> bool:
+        """True if the gap asked for was reached."""
+        return self.status == "optimal"
+
+    @property
+    def relative_gap(self) -> float:
+        """The gap in units of ``lower``."""
+        return float(self.gap) / self.lower
 
     facts: ClassVar[Templates] = {
         "block efficiency": "{value} tokens per target call",
@@ -63,44 +90,25 @@ class Bracketed(Result):
         }
 
 
-@dataclass(frozen=True, eq=False, repr=False)
-class Solution(Bracketed):
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
+class Solution(Optimum):
     """An optimal solution with its proof.
 
     Attributes:
-        program: the program's name.
-        method: how the value was found, in words.
-        value: the optimum, a Fraction (exact) or a float.
         primal: value of every variable, by its label.
         dual: multipliers, one array per block.  A multiplier is the rate at which the optimum
             grows with the right-hand side: for a maximum it is ≥ 0 on ``<=`` rows.
-        gap: |primal objective - dual objective|; 0 when exact.
         arithmetic: ``"exact"`` or ``"float64"``.
-        lower, upper: floats that certify the optimum from both sides; infinite where the program
-            gives no means to certify that side.
     """
 
-    program: str
-    method: str
-    value: Number
     primal: Mapping[Hashable, Any]
     dual: Mapping[str, np.ndarray]
-    gap: Number
     arithmetic: str
-    lower: float
-    upper: float
-
-    status: str = field(default="optimal", init=False)
-
-    @property
-    def reached(self) -> bool:
-        """Always true: no gap was asked for."""
-        return True
 
 
 @dataclass(frozen=True)
 class OptimalityResiduals:
-    """How far a primal and a dual point are from proving each other optimal (each ≥ 0, 0 is exact).
+    """Distances of a primal and a dual point from proving each other optimal (each ≥ 0, 0 is exact).
 
     Attributes:
         primal: largest violation of a constraint or of a variable's sign.

@@ -13,12 +13,12 @@ import numpy as np
 from spectheory.foundation.errors import InvalidInputError
 from spectheory.foundation.validation import check_count, check_num_drafts
 from spectheory.pairs.contexts import Context, context_number, path_number
-from spectheory.pairs.drafts.process import DraftProcess, DraftTuples
+from spectheory.pairs.drafts.process import DraftTuples, OwnProcess
 from spectheory.pairs.drafts.trees import Widths
 from spectheory.pairs.pair import ModelPair
 
 
-class Deterministic(DraftProcess):
+class Deterministic(OwnProcess):
     """Drafts that the draft model determines.
 
     The row that a token comes from is the point mass on it, not the draft model's row: a verifier that
@@ -32,9 +32,9 @@ class Deterministic(DraftProcess):
     def count_tuples(self, pair: ModelPair, as_multisets: bool = False) -> int:
         return 1
 
-    def tuples(self, pair: ModelPair, size: int = 1, as_multisets: bool = False) -> Iterator[DraftTuples]:
+    def enumerate(self, pair: ModelPair, size: int = 1, as_multisets: bool = False) -> Iterator[DraftTuples]:
         numbers = [path_number(path, pair.draft_length, pair.vocab_size) for path in self.paths(pair)]
-        yield DraftTuples(np.array([numbers]), pair.draft[0][:1, 0] * 0 + 1)
+        yield DraftTuples(np.array([numbers]), pair.numbers.draft[0][:1, 0] * 0 + 1)
 
     def drafter(self, pair: ModelPair, path_index: int) -> ModelPair:
         """The target with the point masses that draft this path; elsewhere on the first token."""

@@ -16,14 +16,14 @@ class HubTree(DistinctTree):
     """A node has its likeliest token, its hub, and another one below it (SpecHub, arXiv 2411.05289).
 
     The first is drawn from the draft row.  If it is not the hub, the second is the hub; otherwise the second
-    is drawn from the row without the hub.  ``optima.hub_plan`` has the largest acceptance at one position.
+    is drawn from the row without the hub.  ``optima.one_position.hub_drafts`` has the largest acceptance.
 
     Attributes:
         widths: 1 or 2 at every depth.  A node with one next token draws it from the draft row.
 
     Example:
         >>> from spectheory import ModelPair, optimum
-        >>> from spectheory.optima import hub_plan
+        >>> from spectheory.optima.one_position.hub_drafts import hub_plan
         >>> rows = ["1/2", "1/3", "1/6"], ["1/6", "1/3", "1/2"]
         >>> pair = ModelPair.context_free_pair(*rows, 1)
         >>> print(optimum(pair, HubTree((2,))).value, hub_plan(*rows).acceptance)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from fractions import Fraction
 from itertools import combinations_with_replacement, islice
 from math import comb, inf, log10
 from typing import ClassVar
@@ -13,16 +12,15 @@ import numpy as np
 
 from spectheory.foundation.arrays import hit_probability
 from spectheory.foundation.errors import InvalidInputError
-from spectheory.foundation.exact_numbers import to_flint, to_fractions
 from spectheory.foundation.validation import check_num_drafts, is_whole
 from spectheory.pairs.contexts import count_orders
-from spectheory.pairs.drafts.process import DraftProcess, DraftTuples, path_hits
+from spectheory.pairs.drafts.process import DraftProcess, DraftTuples, OwnProcess, path_hits
 from spectheory.pairs.drafts.users import UserProcess, is_of_the_package
 from spectheory.pairs.pair import ModelPair
 
 
 @dataclass(frozen=True)
-class Iid(DraftProcess):
+class Iid(OwnProcess):
     """K paths drawn independently from the draft model (spectr2023 Eq. 7).
 
     Example:
@@ -54,16 +52,13 @@ class Iid(DraftProcess):
     def first_path(self) -> Iid:
         return Iid(1)
 
-    def tuples(self, pair: ModelPair, size: int, as_multisets: bool = False) -> Iterator[DraftTuples]:
-        path_probs = pair.draft_path_probs(pair.draft_length)
-        is_rational = type(path_probs[0]) is Fraction  # neither a float nor a function of a proof
-        path_probs = to_flint(path_probs) if is_rational else path_probs
+    def enumerate(self, pair: ModelPair, size: int, as_multisets: bool = False) -> Iterator[DraftTuples]:
+        path_probs = pair.numbers.draft_path_probs[pair.draft_length]
         support = np.flatnonzero(path_probs > 0)
         chunks = _multisets if as_multisets else _all_tuples
         for positions, orders in chunks(len(support), self.num_drafts, size):
             leaves = support[positions]
-            probs = path_probs[leaves].prod(axis=1) * orders.astype(path_probs.dtype)
-            yield DraftTuples(leaves, to_fractions(probs) if is_rational else probs)
+            yield DraftTuples(leaves, path_probs[leaves].prod(axis=1) * orders.astype(path_probs.dtype))
 
     def _hits(self, pair: ModelPair, members: np.ndarray) -> np.ndarray:
         return hit_probability(path_hits(pair, members), self.num_drafts)

@@ -11,12 +11,12 @@ import numpy as np
 
 from spectheory.foundation.errors import InvalidInputError
 from spectheory.foundation.validation import check_num_drafts
-from spectheory.pairs.drafts.process import DraftProcess, DraftTuples, path_hits
+from spectheory.pairs.drafts.process import DraftTuples, OwnProcess, path_hits
 from spectheory.pairs.pair import ModelPair
 
 
 @dataclass(frozen=True)
-class PerPath(DraftProcess):
+class PerPath(OwnProcess):
     """K independent paths, each from its own draft model (spectr2023, footnote 8).
 
     Attributes:
@@ -69,10 +69,14 @@ class PerPath(DraftProcess):
         return PerPath(self.models[:1])
 
     def count_tuples(self, pair: ModelPair, as_multisets: bool = False) -> int:
-        return prod(int((model.draft_path_probs(pair.draft_length) > 0).sum()) for model in self.models)
+        return prod(int((probs > 0).sum()) for probs in self._leaf_probs(pair))
 
-    def tuples(self, pair: ModelPair, size: int, as_multisets: bool = False) -> Iterator[DraftTuples]:
-        probs = [model.draft_path_probs(pair.draft_length) for model in self.models]
+    def _leaf_probs(self, pair: ModelPair) -> list[np.ndarray]:
+        """The probability of every path of L tokens, by model."""
+        return [model.numbers.draft_path_probs[pair.draft_length] for model in self.models]
+
+    def enumerate(self, pair: ModelPair, size: int, as_multisets: bool = False) -> Iterator[DraftTuples]:
+        probs = self._leaf_probs(pair)
         supports = [np.flatnonzero(path_probs > 0) for path_probs in probs]
         for start in range(0, self.count_tuples(pair), size):
             rest = np.arange(start, min(start + size, self.count_tuples(pair)))

@@ -73,11 +73,16 @@ class DraftProcess(ABC):
 
         A whole number; infinity stands for more than 10^300.  By default the tuples are listed.
         """
-        return sum(len(chunk.probs) for chunk in self.tuples(pair, COUNTED_AT_ONCE))
+        return sum(len(chunk.probs) for chunk in self.enumerate(pair, COUNTED_AT_ONCE))
 
     @abstractmethod
     def tuples(self, pair: ModelPair, size: int, as_multisets: bool = False) -> Iterator[DraftTuples]:
         """All K-tuples of positive probability, at most about ``size`` at a time."""
+
+    def enumerate(self, pair: ModelPair, size: int, as_multisets: bool = False) -> Iterator[DraftTuples]:
+        """``tuples`` in the numbers to compute with, those of ``pair.numbers``."""
+        for leaves, probs in self.tuples(pair, size, as_multisets):
+            yield DraftTuples(leaves, flint_if_exact(probs))
 
     def _hits(self, pair: ModelPair, members: np.ndarray) -> np.ndarray:
         """``hit_probabilities`` in the numbers to compute with; by default from a list of the tuples."""
@@ -85,9 +90,8 @@ class DraftProcess(ABC):
         first = [count_nodes(size, depth - 1) for depth in range(length + 1)]
         one = pair.numbers.draft_path_probs[0][:1]
         total = np.repeat(one - one, len(members))
-        for leaves, probs in self.tuples(pair, COUNTED_AT_ONCE):
+        for leaves, weights in self.enumerate(pair, COUNTED_AT_ONCE):
             prefixes, lengths = paths_to(leaves, length, size)
-            weights = flint_if_exact(probs)
             for number, member in enumerate(members):
                 on_path = member[prefixes + first] & (np.arange(length + 1) <= lengths[..., None])
                 total[number] = total[number] + weights[on_path.any(axis=(1, 2))].sum()
@@ -154,6 +158,18 @@ class DraftProcess(ABC):
     def draws(self, draft_length: int) -> np.ndarray:
         """Whether path k draws its own token at depth i, or repeats an earlier path's.  [K, L]"""
         return np.ones((self.num_drafts, draft_length), dtype=bool)
+
+
+class OwnProcess(DraftProcess):
+    """A process of the package: it enumerates in the numbers to compute with."""
+
+    @abstractmethod
+    def enumerate(self, pair: ModelPair, size: int, as_multisets: bool = False) -> Iterator[DraftTuples]:
+        """All K-tuples of positive probability, from ``pair.numbers``."""
+
+    def tuples(self, pair: ModelPair, size: int, as_multisets: bool = False) -> Iterator[DraftTuples]:
+        for leaves, probs in self.enumerate(pair, size, as_multisets):
+            yield DraftTuples(leaves, fractions_if_exact(probs))
 
 
 def path_hits(pair: ModelPair, members: np.ndarray) -> np.ndarray:

@@ -13,14 +13,14 @@ from spectheory.foundation.errors import EnumerationTooLargeError, InvalidInputE
 from spectheory.foundation.validation import check_count
 from spectheory.pairs.contexts import Context, split_by_depth
 from spectheory.pairs.drafts.iid import Iid
-from spectheory.pairs.drafts.process import DraftProcess, DraftTuples
+from spectheory.pairs.drafts.process import DraftTuples, OwnProcess
 from spectheory.pairs.pair import ModelPair
 
 MAX_PATHS_OF_A_TREE = 100_000
 
 
 @dataclass(frozen=True)
-class Widths(DraftProcess):
+class Widths(OwnProcess):
     """Every node at depth i has ``widths[i]`` next tokens; K = product."""
 
     widths: tuple[int, ...]
@@ -74,26 +74,28 @@ class Tree(Widths):
     def count_tuples(self, pair: ModelPair, as_multisets: bool = False) -> int:
         counts = np.ones(pair.vocab_size**pair.draft_length, dtype=object)
         for depth in reversed(range(pair.draft_length)):
-            children = counts.reshape(-1, pair.vocab_size) * (pair.draft[depth] > 0)
+            rows = pair.numbers.draft[depth]
+            children = counts.reshape(-1, pair.vocab_size) * (rows > 0)
             counts = np.array(
                 [
                     self._count_children(row, list(below), self.widths[depth])
-                    for row, below in zip(pair.draft[depth], children, strict=True)
+                    for row, below in zip(rows, children, strict=True)
                 ]
             )
         return int(counts[0])
 
-    def tuples(self, pair: ModelPair, size: int, as_multisets: bool = False) -> Iterator[DraftTuples]:
+    def enumerate(self, pair: ModelPair, size: int, as_multisets: bool = False) -> Iterator[DraftTuples]:
         leaves, probs = self._below(pair, 0, 0)
         for start in range(0, len(leaves), size):
             yield DraftTuples(leaves[start : start + size], probs[start : start + size])
 
     def _below(self, pair: ModelPair, depth: int, number: int) -> tuple[np.ndarray, np.ndarray]:
         """All ways to draw the subtree below one node: (leaves [N, leaves below], probs [N])."""
-        one = pair.draft[0][:1, 0] * 0 + 1
+        draft = pair.numbers.draft
+        one = draft[0][:1, 0] * 0 + 1
         if depth == pair.draft_length:
             return np.array([[number]]), one
-        row = pair.draft[depth][number]
+        row = draft[depth][number]
         below = {
             int(token): self._below(pair, depth + 1, number * pair.vocab_size + int(token))
             for token in np.flatnonzero(row > 0)

@@ -10,16 +10,22 @@ from typing import Any
 import numpy as np
 
 from spectheory.foundation.errors import InvalidInputError
-from spectheory.foundation.exact_numbers import SUM_TOLERANCE, float_tolerance, is_exact, to_fractions
+from spectheory.foundation.exact_numbers import SUM_TOLERANCE, float_tolerance, is_exact, to_flint
 from spectheory.foundation.validation import check_num_drafts
 from spectheory.pairs.contexts import count_nodes
-from spectheory.pairs.drafts.process import ALL_PROCESSES, COUNTED_AT_ONCE, DraftProcess, DraftTuples
+from spectheory.pairs.drafts.process import (
+    ALL_PROCESSES,
+    COUNTED_AT_ONCE,
+    DraftProcess,
+    DraftTuples,
+    OwnProcess,
+)
 from spectheory.pairs.pair import ModelPair
 
 PACKAGE = __name__.rpartition(".")[0]
 
 
-class UserProcess(DraftProcess):
+class UserProcess(OwnProcess):
     """The law that a user's process lists: listed once for a pair, checked, and kept.
 
     Args:
@@ -52,7 +58,7 @@ class UserProcess(DraftProcess):
     def count_tuples(self, pair: ModelPair, as_multisets: bool = False) -> int:
         return len(self._of(pair).probs)
 
-    def tuples(self, pair: ModelPair, size: int, as_multisets: bool = False) -> Iterator[DraftTuples]:
+    def enumerate(self, pair: ModelPair, size: int, as_multisets: bool = False) -> Iterator[DraftTuples]:
         leaves, probs = self._of(pair)
         for start in range(0, len(probs), size):
             yield DraftTuples(leaves[start : start + size], probs[start : start + size])
@@ -76,7 +82,7 @@ class UserProcess(DraftProcess):
             ]
             leaves, probs = map(np.concatenate, zip(*chunks, strict=True))
             exact = is_exact(probs) and probs.ndim == 1
-            return DraftTuples(leaves, to_fractions(probs) if exact else probs)
+            return DraftTuples(leaves, to_flint(probs) if exact else probs)
 
         leaves, probs = self._asked("tuples", listed)
         nodes, most = count_nodes(pair.vocab_size, pair.draft_length), pair.vocab_size**pair.draft_length

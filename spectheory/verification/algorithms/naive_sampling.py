@@ -14,7 +14,7 @@ from spectheory.foundation.arrays import (
     zeros_like,
 )
 from spectheory.pairs.contexts import is_first_with_prefix, shared_prefixes
-from spectheory.pairs.drafts import ANY_PROCESS
+from spectheory.pairs.drafts.process import ANY_PROCESS
 from spectheory.verification.correction_rows import take_stop_row
 from spectheory.verification.outcome import Outcome
 from spectheory.verification.verifier import Verifier

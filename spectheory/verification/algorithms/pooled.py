@@ -28,8 +28,9 @@ Event = tuple[Context, ...]
 """The K drafted nodes of depth L-1, sorted."""
 MAX_VOCAB_SIZE = 8
 """The program of a node has a row for every set of tokens."""
+# A law asks for the families of one part of the drafts after the other; more would hold memory for nothing.
 MAX_FAMILIES = 64
-"""Kept at a time."""
+"""The most families that are kept at a time."""
 SLACK = 1e-12
 """In floating point, how much of the service of the base may be lost to rounding."""
 
@@ -71,7 +72,7 @@ class Pooled(Recoupled):
         >>> scored = verifiers["scored_multipath"]
         >>> for verifier in (scored, Recoupled(scored), Pooled(scored)):
         ...     certificate = certify(verifier, pair, 2)
-        ...     print(certificate.is_valid, f"{certificate.gap_float:.5f}")
+        ...     print(certificate.is_valid, f"{certificate.gap:.5f}")
         True 0.04008
         True 0.01250
         True 0.00000
@@ -183,7 +184,7 @@ class Family:
         limits = np.stack([self.score_limits(event, node, tops) for event in events])
 
         def served(masses: np.ndarray) -> Any:
-            """What can be served with the scores of the base, a minimum cut for every event."""
+            """The service with the scores of the base, a minimum cut for every event."""
             return (probs * (limits + (masses[:, None] * ~sets).sum(axis=-1)).min(axis=-1)).sum()
 
         tops, floor = tops.astype(float), served(own)
@@ -235,7 +236,7 @@ class Family:
         return event.count(node) * winning_masses(cells, one)[:, 1::2].sum(axis=-1)
 
     def imagined_limits(self, event: Event, node: Context, tops: np.ndarray) -> np.ndarray:
-        """How much more can be served given E if the drafts at a hit a set of these masses.  [N] -> [S, N]
+        """The gain in service given E if the drafts at a hit a set of these masses.  [N] -> [S, N]
 
         The other nodes have imagined rows and output what the base does: a minimum cut over their level sets.
         """

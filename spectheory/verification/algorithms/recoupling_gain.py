@@ -1,4 +1,4 @@
-"""What recoupling adds to scored selection on given drafts, at any vocabulary."""
+"""The gain of recoupling over scored selection on given drafts, at any vocabulary."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from spectheory.verification.algorithms.path_selection.scored import ScoredSelec
 def recoupling_gain(
     verifier: ScoredSelection, paths: np.ndarray, target_rows: np.ndarray, draft_rows: np.ndarray
 ) -> float:
-    """By how many tokens ``Recoupled(verifier)`` is ahead of ``verifier``, given D', all but the last tokens.
+    """The tokens that ``Recoupled(verifier)`` gains over ``verifier``, given D', all but the last tokens.
 
     Source: theory.md Statement 5.24.  Let a be the node of path k at depth L-1.  Given D', scored selection
     accepts a leaf with

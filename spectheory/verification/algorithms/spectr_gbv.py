@@ -3,11 +3,12 @@
 from collections.abc import Sequence
 from typing import Any, ClassVar
 
+from array_api_compat import is_torch_array
+
 from spectheory.foundation.arrays import (
     Array,
     at_most_one,
     divide_or_zero,
-    missing_share,
     namespace,
     ones_like,
     positive_part,
@@ -189,3 +190,13 @@ def _stop_probs(accept: Array) -> Array:
         gained = xp.concat([zero[..., :1], gained], axis=-1)
         by_path = [by_path[0] + gained, *by_path[1:]] if k == 0 else [*by_path, gained]
     return xp.stack(by_path, axis=-2)
+
+
+def missing_share(part: Array, whole: Array) -> Array:
+    """max(1 - part / whole, 0), and a number in [0, 1] where the whole is 0.
+
+    On torch two kernels: one divides and subtracts, the other turns 0/0 into 0.
+    """
+    if is_torch_array(whole):
+        return whole.new_ones(()).addcdiv(part, whole, value=-1).fmax(whole.new_zeros(()))
+    return positive_part(1 - divide_or_zero(part, whole))

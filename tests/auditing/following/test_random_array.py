@@ -13,7 +13,7 @@ from spectheory.auditing.following.random_array import LaterLanes, RandomArray, 
 from spectheory.auditing.following.random_tensor import RandomTensor
 from spectheory.auditing.tape.atoms import uniform_number
 from spectheory.auditing.tape.decisions import NotEnumerableError, Tape, all_runs
-from spectheory.auditing.tape.races import Clock, Exponential, Pick, Race
+from spectheory.auditing.tape.races import ArgmaxWinner, Exponential, ExponentialDraw, Race
 
 
 def uniform(lanes: int = 1) -> RandomArray:
@@ -123,7 +123,9 @@ def test_sums_of_logits_and_gumbel_numbers() -> None:
 def test_a_winner_is_settled_only_where_it_matters() -> None:
     """A comparison that holds for all lanes asks nobody."""
     tape = Tape([])
-    pick = Pick(Race([Clock(Exponential(tape), inverse=True) for _ in range(2)], largest=True))
+    pick = ArgmaxWinner(
+        Race([ExponentialDraw(Exponential(tape), inverse=True) for _ in range(2)], largest=True)
+    )
     lane = random_array(np.zeros((), np.int32), {0: pick})
     assert not bool(lane > np.int32(1))
     assert tape.made == []

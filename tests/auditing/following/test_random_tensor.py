@@ -10,7 +10,7 @@ import torch
 
 from audit_support import assert_drawn_from, law
 from deep import first_is_quick
-from spectheory.auditing.following.random_array import DerivedSeed, Lead
+from spectheory.auditing.following.random_array import DerivedSeed, WinningValue
 from spectheory.auditing.following.random_tensor import RandomTensor, become_random
 from spectheory.auditing.tape.decisions import NotEnumerableError
 from spectheory.auditing.tape.races import Race
@@ -396,7 +396,7 @@ def test_rounding_is_no_equality() -> None:
 
 def test_what_kernels_leave_in_memory_stays_random() -> None:
     """The value that wins a race, and a derived seed; a tensor of ordinary numbers is settled."""
-    kinds = [Lead(Race((), largest=True)), DerivedSeed(("seed",))]
+    kinds = [WinningValue(Race((), largest=True)), DerivedSeed(("seed",))]
     found = become_random(torch.empty(2), np.array(kinds, dtype=object))
     assert type(found) is RandomTensor
     assert list(found.numbers) == kinds

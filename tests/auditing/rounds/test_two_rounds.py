@@ -217,21 +217,20 @@ SHOWN_BY: dict[str, tuple[str, Any]] = {
     "text_of_the_longest": ("two rounds of two requests", (ACCEPTED, OPEN)),
     "target_of_the_first_from_the_third_on": ("two rounds of three requests", (REJECTED, ACCEPTED, OPEN)),
     "caches_of_a_place": ("a new first request beside another", (REJECTED, ACCEPTED)),
+    "coins_of_the_second_round": ("two rounds of two requests that are both open", ((0, 0), (1,))),
 }
 """Batch of rounds -> one case that shows its mistake."""
-JOINTLY = "coins_of_the_second_round"
-"""Shown only where both requests have open decisions."""
 
 
-@pytest.mark.parametrize("name", [*SHOWN_BY, pytest.param(JOINTLY, marks=pytest.mark.deep)])
+@pytest.mark.parametrize("name", SHOWN_BY)
 def test_requests_of_other_texts_and_rows(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Alone every request is right, and beside one of the same text."""
-    words, texts = SHOWN_BY.get(name, ("two rounds of two requests", (OPEN, ALSO_OPEN)))
+    words, texts = SHOWN_BY[name]
     case: dict[str, Any] = {words: {**OF_REQUESTS[words], "behind": (texts,)}}
     monkeypatch.setattr(sampler_audit, "OF_REQUESTS", case)
     found = audit(partial(BATCHES[name], bad=True), {"one": CERTAIN}, signature="round_batch")
     assert not found.is_lossless
-    assert JOINT in found.scope.assumed
+    assert JOINT in found.probes
     if name in ("draft_of_a_neighbour", "caches_of_a_place"):
         assert audit(partial(BATCHES[name], bad=False), {"one": CERTAIN}, signature="round_batch").is_lossless
 

@@ -8,7 +8,7 @@ import pytest
 
 from deep import first_is_quick
 from law_checks import assert_same_law
-from spectheory import black_box, certify, instances, output_law, per_sample
+from spectheory import certify, from_loop, from_sampler, instances, output_law
 from spectheory.exact.suite import standard_suite
 from spectheory.foundation.errors import InvalidOutcomeError
 from spectheory.testing import assert_lossless
@@ -41,13 +41,13 @@ def recursive_sampler(paths: Any, target_rows: Any, draft_rows: Any, generator: 
 
 
 @first_is_quick("pair", PAIRS, ids=["sticky_chain", "partial_overlap", "random"])
-def test_black_boxes_have_the_law_of_the_published_ones(pair: Any) -> None:
+def test_samplers_have_the_law_of_the_published_ones(pair: Any) -> None:
     """Every run followed, in rationals: the same output law, mass for mass."""
-    assert_same_law(output_law(black_box(token_sampler), pair), output_law("token", pair))
+    assert_same_law(output_law(from_sampler(token_sampler), pair), output_law("token", pair))
     for num_drafts in (1, 2):
-        found = output_law(black_box(recursive_sampler), pair, num_drafts)
+        found = output_law(from_sampler(recursive_sampler), pair, num_drafts)
         assert_same_law(found, output_law("multi_round", pair, num_drafts))
-    in_float = output_law(black_box(token_sampler), pair.to_float())
+    in_float = output_law(from_sampler(token_sampler), pair.to_float())
     assert_same_law(in_float, output_law("token", pair.to_float()), 1e-15)
 
 
@@ -77,22 +77,22 @@ def marks_its_rows(paths: Any, target_rows: Any, draft_rows: Any, generator: Any
 def test_every_run_has_rows_of_its_own() -> None:
     """What a run writes is not found by the next, which made the wrong one lossless and refused the right."""
     for pair in (instances.two_token(1), instances.two_residual_tokens(1)):
-        assert certify(black_box(computes_in_place), pair).is_valid
-        assert not certify(black_box(marks_its_rows), pair).is_valid
+        assert certify(from_sampler(computes_in_place), pair).is_valid
+        assert not certify(from_sampler(marks_its_rows), pair).is_valid
 
 
 @pytest.mark.deep
-def test_black_boxes_pass_or_fail_the_suite() -> None:
+def test_samplers_pass_or_fail_the_suite() -> None:
     """A sampler is certified like any verifier; the wrong one with its drafts."""
     small = [case for case in standard_suite() if case.process.count_tuples(case.pair) <= 9]
-    assert assert_lossless(black_box(token_sampler, name="mine"), small).verifier == "mine"
-    wrong = certify(black_box(forgets_the_residual), instances.two_token(1))
+    assert assert_lossless(from_sampler(token_sampler, name="mine"), small).verifier == "mine"
+    wrong = certify(from_sampler(forgets_the_residual), instances.two_token(1))
     assert wrong.total_variation == Fraction(1, 9)
     with pytest.raises(AssertionError, match="forgets_the_residual is not lossless"):
-        assert_lossless(black_box(forgets_the_residual), small)
+        assert_lossless(from_sampler(forgets_the_residual), small)
 
 
-def test_per_sample_is_the_loop_it_replaces() -> None:
+def test_from_loop_is_the_loop_it_replaces() -> None:
     """A function of one tuple of drafts against the batched verifier."""
 
     def block(paths: Any, target_rows: Any, draft_rows: Any) -> Any:
@@ -120,8 +120,8 @@ def test_per_sample_is_the_loop_it_replaces() -> None:
         return [stops[::-1]] + [zeros] * (len(paths) - 1), [rows[::-1]] * len(paths)
 
     for pair in PAIRS:
-        assert_same_law(output_law(per_sample(block), pair, 2), output_law("block", pair, 2))
-    assert per_sample(block, name="mine").name == "mine"
+        assert_same_law(output_law(from_loop(block), pair, 2), output_law("block", pair, 2))
+    assert from_loop(block, name="mine").name == "mine"
 
 
 @pytest.mark.parametrize(
@@ -137,10 +137,10 @@ def test_outputs_that_are_none(tokens: list[int], says: str) -> None:
     """Too short, too long, unknown tokens, an accepted prefix that was not drafted."""
     pair = instances.two_token(2).truncate(2)
     with pytest.raises(InvalidOutcomeError, match=says):
-        certify(black_box(lambda paths, target, draft, generator: tokens, name="none"), pair)
+        certify(from_sampler(lambda paths, target, draft, generator: tokens, name="none"), pair)
 
 
 @pytest.mark.parametrize("returned", [None, 3, ["a"], [0.5]])
 def test_samplers_that_return_no_tokens(returned: Any) -> None:
     with pytest.raises(InvalidOutcomeError, match="expected token ids"):
-        certify(black_box(lambda *_: returned), instances.two_token(1))
+        certify(from_sampler(lambda *_: returned), instances.two_token(1))

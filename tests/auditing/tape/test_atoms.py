@@ -10,7 +10,13 @@ import torch
 from audit_support import assert_drawn_from, law
 from spectheory.auditing.tape.atoms import GRIDS, Number, clocks_of_row, uniform_number
 from spectheory.auditing.tape.decisions import HiddenRandomnessError, NotEnumerableError, Tape, all_runs
-from spectheory.auditing.tape.races import Clock, Exponential, Pick, Race, UndefinedDrawError
+from spectheory.auditing.tape.races import (
+    ArgmaxWinner,
+    Exponential,
+    ExponentialDraw,
+    Race,
+    UndefinedDrawError,
+)
 
 
 @pytest.mark.parametrize("dtype", GRIDS, ids=str)
@@ -87,9 +93,9 @@ def test_the_first_of_exponential_numbers() -> None:
     """Proportional to the rates; each runs two races, and the last of them is not asked for."""
     rates = [Fraction(1, 2), Fraction(0), Fraction(3, 2)]
     tape = Tape([])
-    clocks = [Clock(Exponential(tape), rate, inverse=True) for rate in rates]
+    clocks = [ExponentialDraw(Exponential(tape), rate, inverse=True) for rate in rates]
     race = Race(clocks, largest=True)
-    assert (Pick(race, lambda lane: lane + 7).decide(), race.winner()) == (7, 0)
+    assert (ArgmaxWinner(race, lambda lane: lane + 7).decide(), race.winner()) == (7, 0)
     assert [branch.shares for branch in tape.made] == [(Fraction(1, 4), 0, Fraction(3, 4))]
     assert Race(clocks, largest=True).winner() == 0
     assert tape.made[-1].shares == (1, 0, 0)
@@ -98,13 +104,13 @@ def test_the_first_of_exponential_numbers() -> None:
     with pytest.raises(NotEnumerableError, match="the last of"):
         Race(clocks, largest=False).winner()
     with pytest.raises(UndefinedDrawError, match="with a negative weight"):
-        Race([Clock(Exponential(tape), Fraction(-1))], largest=False).winner()
+        Race([ExponentialDraw(Exponential(tape), Fraction(-1))], largest=False).winner()
 
 
 def test_ordinary_numbers_in_a_race_cannot_win() -> None:
     """Below 0 beside values that are 0 one might come first by its place: that is refused."""
     tape = Tape([])
-    running, standing = (Clock(Exponential(tape), Fraction(rate), inverse=True) for rate in (2, 0))
+    running, standing = (ExponentialDraw(Exponential(tape), Fraction(rate), inverse=True) for rate in (2, 0))
     clocks = clocks_of_row([-1.0, running, 0.0], largest=True)
     assert [clock.rate for clock in clocks] == [0, 2, 0]
     assert Race(clocks, largest=True).candidates == [1]
@@ -135,7 +141,8 @@ def test_two_races_with_the_same_numbers(first: tuple[int, ...], second: tuple[i
     def both(tape: Tape) -> tuple[int, ...]:
         sources = [Exponential(tape) for _ in first]
         races = [
-            [Clock(s, Fraction(r)) for s, r in zip(sources, rates, strict=True)] for rates in (first, second)
+            [ExponentialDraw(s, Fraction(r)) for s, r in zip(sources, rates, strict=True)]
+            for rates in (first, second)
         ]
         return tuple(Race(clocks, largest=False).winner() for clocks in races)
 
@@ -161,7 +168,7 @@ def test_a_race_after_a_second_race_is_refused() -> None:
     """Also where it has no number of the second one: that has told something of the first one's numbers."""
 
     def winner(*sources: Exponential) -> int:
-        return Race([Clock(source) for source in sources], largest=False).winner()
+        return Race([ExponentialDraw(source) for source in sources], largest=False).winner()
 
     tape = Tape([])
     one, two, three, four = (Exponential(tape) for _ in range(4))
@@ -182,10 +189,15 @@ def test_clocks_of_one_number_come_in_the_order_of_their_rates() -> None:
     """Noise that all tokens share decides nothing: the largest weight wins, the first of equal ones."""
     tape = Tape([])
     source, other = Exponential(tape), Exponential(tape)
-    assert Race([Clock(source, Fraction(r)) for r in (1, 3, 3)], largest=False).winner() == 1
+    assert Race([ExponentialDraw(source, Fraction(r)) for r in (1, 3, 3)], largest=False).winner() == 1
     assert [branch.shares for branch in tape.made] == [(0, 1, 0)]
     Race(
-        [Clock(other), Clock(Exponential(tape), Fraction(2)), Clock(other, Fraction(4))], largest=False
+        [
+            ExponentialDraw(other),
+            ExponentialDraw(Exponential(tape), Fraction(2)),
+            ExponentialDraw(other, Fraction(4)),
+        ],
+        largest=False,
     ).winner()
     assert tape.made[-1].shares == (0, Fraction(1, 3), Fraction(2, 3))
 
@@ -193,14 +205,14 @@ def test_clocks_of_one_number_come_in_the_order_of_their_rates() -> None:
 def test_a_race_of_zeros_is_won_by_the_first() -> None:
     """As ``argmax`` of equal values says; no number is drawn."""
     tape = Tape([])
-    clocks = [Clock(Exponential(tape), Fraction(0), inverse=True) for _ in range(3)]
+    clocks = [ExponentialDraw(Exponential(tape), Fraction(0), inverse=True) for _ in range(3)]
     assert Race(clocks, largest=True).winner() == int((torch.zeros(3) / torch.rand(3)).argmax()) == 0
     assert tape.made == []
 
 
 def test_scaling_a_clock_scales_its_rate() -> None:
     """E / w and w / E have the rate w, E w and E^-1 / w the rate 1 / w; nothing is divided by zero."""
-    clock, three = Clock(Exponential(Tape([]))), Fraction(3)
+    clock, three = ExponentialDraw(Exponential(Tape([]))), Fraction(3)
     assert [clock.over(three).rate, clock.inverted().times(three).rate] == [3, 3]
     assert [clock.times(three).rate, clock.inverted().over(three).rate] == [1 / three, 1 / three]
     with pytest.raises(NotEnumerableError, match="scales an exponential random number by 0"):

@@ -11,9 +11,10 @@ from torch._subclasses.fake_tensor import FakeTensorMode
 
 from deep import first_is_quick
 from spectheory.foundation import arrays
-from spectheory.foundation.kernels import row_kernels
+from spectheory.foundation.kernels import choice, row_kernels
+from spectheory.foundation.row_draws import draw
 from spectheory.verification.correction_rows import CorrectionRows
-from spectheory.verification.outcome import _draw, sample_rows
+from spectheory.verification.outcome import sample_rows
 
 SIZES = (512, 1_023, 1_024, 1_025, 3_000)
 DTYPES = (torch.float32, torch.float64)
@@ -126,14 +127,14 @@ def test_draws(size: int, dtype: torch.dtype, monkeypatch: pytest.MonkeyPatch) -
     rows[0, 2, size // 2] = math.nan
     uniform = torch.rand(7, 30, 1, generator=rng, dtype=torch.float64)
     uniform[1:3, :, 0] = torch.tensor([0.0, 1 - 2**-53], dtype=torch.float64)[:, None]
-    monkeypatch.setattr(arrays, "WORTH_A_LOOP", math.inf)
-    numbers, masses = _draw(rows, [uniform])
-    found, found_masses = row_kernels.draw(rows, uniform[..., 0], arrays.BLOCK)
+    monkeypatch.setattr(choice, "WORTH_A_LOOP", math.inf)
+    numbers, masses = draw(rows, uniform)
+    found, found_masses = row_kernels.draw(rows, uniform[..., 0], choice.BLOCK)
     np.testing.assert_allclose(found_masses, masses, rtol=1e-14, atol=0)
     drawn = masses > 0
     assert drawn.sum() > 200 or size < 10
     assert torch.equal(found[drawn], numbers[drawn])
-    others, _ = row_kernels.draw(rows, uniform.flip(0)[..., 0], arrays.BLOCK)
+    others, _ = row_kernels.draw(rows, uniform.flip(0)[..., 0], choice.BLOCK)
     assert not torch.equal(others[drawn], numbers[drawn]) or size == 1
 
 
@@ -144,7 +145,7 @@ def test_sums_and_lowest(size: int, dtype: torch.dtype) -> None:
     rows = rows_of(1, 6, size, dtype=dtype)
     rows[1, size // 2], rows[1, -1], rows[2, 0], rows[3, -1], rows[4] = -2, -3, math.nan, math.inf, 0
     half = np.full(6, 0.5)
-    for sums, lowest in (row_kernels.sums_and_lowest(rows), row_kernels.draws(rows, half, arrays.BLOCK)[2]):
+    for sums, lowest in (row_kernels.sums_and_lowest(rows), row_kernels.draws(rows, half, choice.BLOCK)[2]):
         np.testing.assert_allclose(sums, rows.double().sum(-1), rtol=1e-14)
         assert lowest.tolist() == [0, -3, 0, 0, 0, 0]
 
@@ -155,11 +156,11 @@ def test_draws_from_half_precision(size: int, dtype: torch.dtype) -> None:
     """By the entries, and not by their bits as whole numbers."""
     rows = rows_of(1, 40, size).softmax(-1).to(dtype)
     uniform = torch.linspace(0, 1 - 2**-53, 40, dtype=torch.float64)
-    found, masses = row_kernels.draw(rows, uniform, arrays.BLOCK)
-    expected, expected_masses = row_kernels.draw(rows.float(), uniform, arrays.BLOCK)
+    found, masses = row_kernels.draw(rows, uniform, choice.BLOCK)
+    expected, expected_masses = row_kernels.draw(rows.float(), uniform, choice.BLOCK)
     assert torch.equal(found, expected)
     assert torch.equal(masses, expected_masses)
-    as_bits, _ = row_kernels.draw(rows.view(torch.int16).float(), uniform, arrays.BLOCK)
+    as_bits, _ = row_kernels.draw(rows.view(torch.int16).float(), uniform, choice.BLOCK)
     assert not torch.equal(as_bits, expected)  # the partner
 
 
@@ -219,10 +220,10 @@ def test_the_sort_of_arrays(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_a_number_at_the_end_of_a_block() -> None:
     """Rounding carries what is left of it below 0, where the first entry would be drawn, mass or not."""
-    rows = (1_000 * rows_of(1, 100, 2 * arrays.BLOCK)).floor()  # whole numbers: their sums are exact
-    rows[:, arrays.BLOCK] = 0
-    numbers, _ = row_kernels.draw(rows, rows[:, : arrays.BLOCK].sum(-1) / rows.sum(-1), arrays.BLOCK)
-    assert set(numbers.tolist()) == {arrays.BLOCK + 1}
+    rows = (1_000 * rows_of(1, 100, 2 * choice.BLOCK)).floor()  # whole numbers: their sums are exact
+    rows[:, choice.BLOCK] = 0
+    numbers, _ = row_kernels.draw(rows, rows[:, : choice.BLOCK].sum(-1) / rows.sum(-1), choice.BLOCK)
+    assert set(numbers.tolist()) == {choice.BLOCK + 1}
 
 
 def test_draws_follow_the_row() -> None:
@@ -230,7 +231,7 @@ def test_draws_follow_the_row() -> None:
     row = rows_of(5, 700)
     row[rows_of(6, 700) < 0.5] = 0
     grid = (torch.arange(200_000, dtype=torch.float64) + 0.5) / 200_000
-    numbers, _ = row_kernels.draw(row.expand(200_000, 700), grid, arrays.BLOCK)
+    numbers, _ = row_kernels.draw(row.expand(200_000, 700), grid, choice.BLOCK)
     shares = numbers.bincount(minlength=700) / 200_000
     np.testing.assert_allclose(shares, row / row.sum(), atol=2 / 200_000, rtol=0)
     assert not shares[row == 0].any()
@@ -253,8 +254,8 @@ def test_draws_follow_the_row() -> None:
 def test_what_takes_the_other_way(change: Callable[[Any], Any]) -> None:
     """Only many floats of plain tensors, in long rows and side by side, are read by the loops."""
     rows = rows_of(1, 4, 150_000, dtype=torch.float32)
-    assert arrays.use_row_kernel((rows,))
-    assert not arrays.use_row_kernel((change(rows),))
+    assert choice.use_row_kernel((rows,))
+    assert not choice.use_row_kernel((change(rows),))
 
 
 @pytest.mark.parametrize(
@@ -284,9 +285,9 @@ def test_what_does_not_belong_together(other: Any, scale: Any, monkeypatch: pyte
     """What torch would broadcast or convert goes through torch: no loop reads on."""
     rows = rows_of(1, 4, 40_000)
     scale = torch.ones(4, dtype=torch.float64) if scale is None else scale
-    found = arrays.residual_mass(rows, other, scale)
-    monkeypatch.setattr(arrays, "WORTH_A_LOOP", math.inf)
-    torch.testing.assert_close(found, arrays.residual_mass(rows, other, scale), rtol=1e-6, atol=0)
+    found = arrays.residual_mass(rows, other, other_scale=scale)
+    monkeypatch.setattr(choice, "WORTH_A_LOOP", math.inf)
+    torch.testing.assert_close(found, arrays.residual_mass(rows, other, other_scale=scale), rtol=1e-6, atol=0)
 
 
 @pytest.mark.parametrize("change", ["vocabulary", "paths", "depths", "one stop too few", "two scales"])
@@ -309,7 +310,7 @@ def test_operators_refuse_what_does_not_fit(change: str) -> None:
     with pytest.raises(ValueError, match="expected"):
         row_kernels.residual_mass(target, target[..., :1, :], None, None)
     with pytest.raises(ValueError, match="expected"):
-        row_kernels.draw(target, torch.tensor([0.5], dtype=torch.float64), arrays.BLOCK)
+        row_kernels.draw(target, torch.tensor([0.5], dtype=torch.float64), choice.BLOCK)
     with pytest.raises(ValueError, match="side by side"):
         row_kernels.residual_mass(target.mT, target.mT, None, None)
 
@@ -329,14 +330,14 @@ def test_derivatives_are_those_of_the_formula(monkeypatch: pytest.MonkeyPatch) -
     rows, other, scale = rows_of(1, 4, 40_000), rows_of(2, 4, 40_000), rows_of(3, 4)
 
     def mass(factor: torch.Tensor) -> torch.Tensor:
-        return arrays.scaled_residual_mass(factor, rows, other)
+        return arrays.residual_mass(rows, other, factor)
 
     def found() -> list[torch.Tensor]:
         forwards = torch.func.jvp(mass, (scale,), (torch.ones_like(scale),))[1]
         return [forwards, torch.func.grad(lambda factor: mass(factor).sum())(scale)]
 
     here = found()
-    monkeypatch.setattr(arrays, "WORTH_A_LOOP", math.inf)
+    monkeypatch.setattr(choice, "WORTH_A_LOOP", math.inf)
     for one, other_way in zip(here, found(), strict=True):
         assert bool((one > 100).all())
         torch.testing.assert_close(one, other_way, rtol=1e-12, atol=0)
@@ -346,12 +347,12 @@ def test_both_ways_are_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
     target, draft, scale = rows_of(1, 3, 2, 3, 50_000), rows_of(2, 3, 2, 2, 50_000), rows_of(3, 3)
     stops = CorrectionRows(target, draft, torch.tensor([0, 1, 1]), torch.tensor([0, 2, 1]))
     rows, factors = target[..., 1:, :], scale[:, None, None].expand(3, 2, 2)
-    assert arrays.use_row_kernel((rows, draft), (factors,))
+    assert choice.use_row_kernel((rows, draft), (factors,))
 
     def found() -> list[torch.Tensor]:
         return [
+            arrays.residual_mass(rows, draft, other_scale=factors),
             arrays.residual_mass(rows, draft, factors),
-            arrays.scaled_residual_mass(factors, rows, draft),
             stops.residual(),
             stops.residual(scale, scale),
             stops.residual(scale[:1], scale),
@@ -361,7 +362,7 @@ def test_both_ways_are_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
         ]
 
     one_reading = found()
-    monkeypatch.setattr(arrays, "WORTH_A_LOOP", math.inf)
+    monkeypatch.setattr(choice, "WORTH_A_LOOP", math.inf)
     monkeypatch.delattr(row_kernels, "draw")
     monkeypatch.delattr(row_kernels, "residual_mass")
     monkeypatch.delattr(row_kernels, "residual_at_stops")

@@ -8,7 +8,8 @@ import sympy
 
 from spectheory import instances
 from spectheory.foundation.errors import InvalidInputError
-from spectheory.optima import bernoulli_acceptance, otm_optimum, uniform_acceptance
+from spectheory.optima import otm_optimum
+from spectheory.optima.one_position.closed_forms import bernoulli_acceptance, uniform_acceptance
 
 b, c = sympy.symbols("b c", nonnegative=True)
 r, K = sympy.Symbol("r", positive=True), sympy.Symbol("K", integer=True, positive=True)

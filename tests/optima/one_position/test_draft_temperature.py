@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 from spectheory.foundation.errors import InvalidInputError
-from spectheory.optima import acceptance_at_temperature, optimal_acceptance
+from spectheory.optima import optimal_acceptance
+from spectheory.optima.one_position.draft_temperature import acceptance_at_temperature
 
 
 def test_the_slope_is_that_of_the_value() -> None:

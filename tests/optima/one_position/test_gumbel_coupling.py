@@ -8,7 +8,8 @@ import pytest
 
 from later import Later
 from spectheory.foundation.errors import EnumerationTooLargeError, InvalidInputError
-from spectheory.optima import gumbel_acceptance, optimal_acceptance
+from spectheory.optima import optimal_acceptance
+from spectheory.optima.one_position.gumbel_coupling import gumbel_acceptance
 from spectheory.pairs.instances import random_rational
 
 integrate = Later("scipy.integrate")

@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 
 from spectheory.foundation.errors import InvalidInputError
-from spectheory.optima import hub_plan, min_cut_of_law, otm_optimum
+from spectheory.optima import min_cut_of_law, otm_optimum
+from spectheory.optima.one_position.hub_drafts import hub_plan
 from spectheory.pairs.instances import random_rational
 
 

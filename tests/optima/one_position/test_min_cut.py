@@ -13,7 +13,8 @@ from later import Later
 from program_support import THREE_TOKENS, TWO_TOKENS
 from spectheory import acceptance, instances
 from spectheory.foundation.errors import InvalidInputError
-from spectheory.optima import bernoulli_acceptance, optimal_acceptance, uniform_acceptance
+from spectheory.optima import optimal_acceptance
+from spectheory.optima.one_position.closed_forms import bernoulli_acceptance, uniform_acceptance
 from spectheory.optima.one_position.min_cut import min_cut_of_law, optimal_acceptance_curve
 
 sympy = Later("sympy")

@@ -16,10 +16,9 @@ from spectheory.optima import (
     multi_path_program,
     single_path_optimum,
     solve_exact,
-    solve_exact_by_rows,
 )
 from spectheory.optima.path_selection import path_selection_program
-from spectheory.optima.solving.exact_solver import exact_solution, solve_exact_after
+from spectheory.optima.solving.exact_solver import exact_solution, solve_exact_after, solve_exact_by_rows
 from spectheory.optima.solving.simplex import Simplex
 from spectheory.pairs.pair import ModelPair
 

@@ -12,15 +12,8 @@ import pytest
 from later import Later
 from program_support import PAIRS, toy
 from spectheory.foundation.errors import SolverError
-from spectheory.optima import (
-    certified_bounds,
-    check_solution,
-    multi_path_optimum,
-    multi_path_program,
-    solve,
-    solve_exact,
-)
-from spectheory.optima.solving.float_solver import UNKNOWN_STATUS, _run
+from spectheory.optima import check_solution, multi_path_optimum, multi_path_program, solve, solve_exact
+from spectheory.optima.solving.float_solver import UNKNOWN_STATUS, _run, certified_bounds
 from spectheory.optima.solving.linear_program import CvxpyProgram
 from spectheory.pairs.pair import ModelPair
 

@@ -13,10 +13,10 @@ from spectheory.optima import (
     Solution,
     check_solution,
     multi_path_program,
-    optimality_residuals,
     single_path_optimum,
     single_path_program,
 )
+from spectheory.optima.solving.solution import optimality_residuals
 from spectheory.pairs.pair import ModelPair
 
 

@@ -212,10 +212,9 @@ def test_a_process_of_ones_own() -> None:
     assert optimum(pair, same).value == optimum(pair, 2).value
     ours, iid = (output_law("naive_sampling", pair, drafts) for drafts in (same, 2))
     assert ours.block_efficiency == iid.block_efficiency
-    certificate, iid_certificate = (certify("naive_sampling", pair, drafts) for drafts in (same, 2))
+    certificate = certify("naive_sampling", pair, same)
     assert certificate.optimum == optimum(pair, 2).value
-    assert "listed drafts, whose law is taken at its word" in certificate.headline()
-    assert "at its word" not in iid_certificate.headline()
+    assert "listed drafts" in certificate.headline()
     half = Fraction(1, 2)
     for wrong, said in (
         ({(0, 1): half}, "sum 1/2; expected sum 1"),
@@ -288,7 +287,7 @@ def test_rows_behind_the_end_of_a_path_say_nothing() -> None:
     """They are those of no prefix, so that a verifier that reads them is not lossless."""
     pair = instances.sticky_chain(2)
     shown = Evaluator.of(resolve("naive_sampling", pair, ConfidenceTree(4)), ConfidenceTree(4)).tuples(
-        next(ConfidenceTree(4).tuples(pair)).leaves
+        next(ConfidenceTree(4).tuples(pair, 1)).leaves
     )
     half = (pair.numbers.target[0][0, 0] * 0 + 1) / 2
     for path, lengths in enumerate(map(len, ConfidenceTree(4).paths(pair))):

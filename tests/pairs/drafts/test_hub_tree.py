@@ -11,9 +11,9 @@ import torch
 from decoding_support import tiny_pair
 from spectheory import certify, instances, optimum, prove
 from spectheory.foundation.errors import InvalidInputError
-from spectheory.models import draft_and_score, prefill
-from spectheory.optima import hub_plan
+from spectheory.models.drafting import draft_and_score, prefill
 from spectheory.optima.multi_path import antichains
+from spectheory.optima.one_position.hub_drafts import hub_plan
 from spectheory.pairs.drafts import DraftProcess, HubTree, WithoutReplacement
 from spectheory.pairs.pair import ModelPair
 from spectheory.verification.algorithms import verifiers

@@ -9,7 +9,8 @@ from deep import first_is_quick
 from law_checks import assert_same_law
 from spectheory import certify, instances
 from spectheory.exact.law import OutputLaw, output_law
-from spectheory.optima import block_transport_value, optimal_acceptance, optimum
+from spectheory.optima import optimal_acceptance, optimum
+from spectheory.optima.block_transport import block_transport_value
 from spectheory.pairs.drafts import DraftProcess, Iid, WithoutReplacement
 from spectheory.verification.algorithms import verifiers
 from table import (

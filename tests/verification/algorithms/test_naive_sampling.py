@@ -67,7 +67,7 @@ def test_rows_of_torch_have_the_same_law() -> None:
     """And tokens behind the end of a path are never indexed with."""
     pair, process = instances.random_rational(7, 3, 2, zero_probability=0).to_float(), ConfidenceTree(6)
     problem = resolve("naive_sampling", pair, process)
-    (chunk,) = process.tuples(pair)
+    (chunk,) = process.tuples(pair, 1)
     tuples = Evaluator.of(problem, process).tuples(chunk.leaves)
     assert (tuples.tokens == -1).any()
     ours = problem.verifier.outcome(*tuples[1:])

@@ -8,8 +8,7 @@ import pytest
 import torch
 
 from deep import first_is_quick
-from spectheory.foundation import arrays
-from spectheory.foundation.kernels import row_kernels
+from spectheory.foundation.kernels import choice, row_kernels
 from spectheory.pairs.drafts import Iid
 from spectheory.verification.algorithms import verifiers
 from spectheory.verification.algorithms.one_path.token import Token
@@ -58,7 +57,7 @@ def test_laws_and_samples_are_those_of_torch_alone(
     numbers = found()
     assert {"entries", "residuals", "draws"} <= set(called)
     called.clear()
-    monkeypatch.setattr(arrays, "rows_for_loops", lambda *rows: False)
+    monkeypatch.setattr(choice, "rows_for_loops", lambda *rows: False)
     alone = found()
     assert not {"entries", "residuals"} & set(called)  # a draw is the same loop
     for one, other in zip(numbers, alone, strict=True):
@@ -93,9 +92,9 @@ def test_rows_that_the_loops_do_not_take(
 ) -> None:
     """They go as before, with derivatives; and so do subclasses."""
     paths, *rows = drafted(1, torch.float64)
-    assert arrays.rows_for_loops(*rows)
+    assert choice.rows_for_loops(*rows)
     changed = [change(row) for row in rows]
-    assert not arrays.rows_for_loops(*changed)
+    assert not choice.rows_for_loops(*changed)
     monkeypatch.setattr(row_kernels, "entries", None)
     paths = paths.numpy() if isinstance(changed[0], np.ndarray) else paths
     found = verifiers["block"].outcome(paths, *changed)

@@ -71,16 +71,16 @@ def test_lossless_and_never_below_scored_selection() -> None:
 
 
 @pytest.mark.deep
-@pytest.mark.parametrize("first", range(18, 618, 50))
+@pytest.mark.parametrize("first", range(18, 118, 50))
 def test_lossless_on_many_pairs(first: int) -> None:
-    """600 pairs, V = 2 to 4, K = 1 to 4, L = 1 to 3."""
+    """100 pairs, V = 2 to 4, K = 1 to 4, L = 1 to 3."""
     assert check_laws(POOLED, range(first, first + 50), LARGER) > 5
 
 
 @pytest.mark.deep
-@pytest.mark.parametrize("first", range(0, 2000, 100))
+@pytest.mark.parametrize("first", range(0, 2000, 1000))
 def test_never_below_scored_selection_on_many_pairs(first: int) -> None:
-    """L = 2: 1 000 pairs of rationals with zeros and ties, and 1 000 of floats."""
+    """L = 2: 100 pairs of rationals with zeros and ties, and 100 of floats."""
     exact = first < 1000
     gain = smallest_gain(POOLED, range(first, first + 100), exact)
     print("smallest gain", gain)

@@ -59,9 +59,9 @@ def test_lossless_and_never_below_its_base() -> None:
 
 
 @pytest.mark.deep
-@pytest.mark.parametrize("first", range(36, 2236, 100))
+@pytest.mark.parametrize("first", range(36, 336, 100))
 def test_lossless_and_never_below_its_base_on_many_pairs(first: int) -> None:
-    """2 200 pairs, those with V = 3 and 4, L = 2, K = 2 and 3 among them."""
+    """300 pairs, those with V = 3 and 4, L = 2, K = 2 and 3 among them."""
     assert check(first, 100, (*SHAPES, (4, 2, 2), (3, 2, 2), (3, 2, 3))) > 20
 
 
@@ -127,15 +127,15 @@ PER_PATH = ("multi_round", "naive_sampling")
 
 @first_is_quick("name", PER_PATH)
 def test_one_model_per_path(name: str) -> None:
-    check_models_per_path(name, 2, 2, 2, range(1, 9))
+    check_models_per_path(name, 2, 2, 2, range(1, 4))
 
 
 @pytest.mark.deep
 @pytest.mark.parametrize("shape", [(2, 2, 2), (2, 2, 3), (3, 1, 2), (3, 1, 3), (3, 2, 2), (4, 1, 2)])
 @pytest.mark.parametrize("name", PER_PATH)
 def test_one_model_per_path_on_many_pairs(name: str, shape: tuple[int, int, int]) -> None:
-    """480 laws in all."""
-    check_models_per_path(name, *shape, range(9, 49))
+    """120 laws in all."""
+    check_models_per_path(name, *shape, range(9, 19))
 
 
 def test_trees_are_refused() -> None:
@@ -185,7 +185,7 @@ def test_float_and_torch_agree_with_rationals(device: str, number: int) -> None:
 
 def test_the_order_of_the_paths_does_not_matter() -> None:
     """With an exchangeable base multisets are enumerated; all tuples give the same law."""
-    for number in (1, 2, 5):
+    for number in (1, 5):
         pair, verifier = numbered_pair(number, 3, 2), Recoupled(verifiers["greedy_multipath"])
         law = output_law(verifier, pair, 2)
         verifier.exchangeable = False  # type: ignore[misc]

@@ -30,8 +30,15 @@ def mean_gain(verifier: ScoredMultipath, pair: ModelPair, num_drafts: int) -> fl
     return total
 
 
-@pytest.mark.parametrize("verifier", [SCORED, GROUPED], ids=["every token", "grouped"])
-@pytest.mark.parametrize(("size", "length", "num_drafts"), [(4, 1, 3), (3, 2, 2), (4, 2, 3), (2, 3, 2)])
+@pytest.mark.parametrize(
+    ("verifier", "size", "length", "num_drafts"),
+    [
+        (SCORED, 3, 2, 2),
+        (SCORED, 2, 3, 2),
+        (GROUPED, 4, 1, 3),
+        pytest.param(GROUPED, 4, 2, 3, marks=pytest.mark.deep),
+    ],
+)
 def test_the_mean_is_the_difference_of_the_block_efficiencies(
     verifier: ScoredMultipath, size: int, length: int, num_drafts: int
 ) -> None:
@@ -42,7 +49,7 @@ def test_the_mean_is_the_difference_of_the_block_efficiencies(
 
 
 def test_zeros_of_both_models() -> None:
-    for seed in range(4):
+    for seed in range(2):
         pair = instances.random_rational([98, seed], 3, 2, zero_probability=0.4).to_float()
         values = [float(output_law(it, pair, 2).block_efficiency) for it in (SCORED, Recoupled(SCORED))]
         assert mean_gain(SCORED, pair, 2) == pytest.approx(values[1] - values[0], abs=1e-12)

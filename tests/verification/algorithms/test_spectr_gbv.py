@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from array_kinds import KINDS, assert_is
 from reference import (
     Law,
     Path,
@@ -24,7 +25,11 @@ from spectheory import certify, instances, output_law
 from spectheory.exact.iteration import completed_law, modified_pair
 from spectheory.pairs.pair import ModelPair
 from spectheory.verification.algorithms.one_path.greedy_block import GreedyBlock
-from spectheory.verification.algorithms.spectr_gbv import SpecTrGbv, conditionally_independent_bound
+from spectheory.verification.algorithms.spectr_gbv import (
+    SpecTrGbv,
+    conditionally_independent_bound,
+    missing_share,
+)
 from table import groups, small_cases
 from torch_support import drafted
 
@@ -277,3 +282,18 @@ def test_rounding_makes_no_negative_probability(num_drafts: int) -> None:
     target = rng.dirichlet(np.full(3, 0.1), size=(4_000, 1, 4)).repeat(num_drafts, axis=1)
     paths = rng.integers(0, 3, size=(4_000, 1, 3)).repeat(num_drafts, axis=1)
     assert SpecTrGbv().outcome(paths, target, target[:, :, :3]).stop_probs.min() >= 0
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_missing_share(kind: str) -> None:
+    """max(1 - part/whole, 0), by the kernels of torch as by the formula; a number where the whole is 0."""
+    part, whole = (
+        [[Fraction(1, 3), Fraction(3), Fraction(0), Fraction(1, 5)]],
+        [[Fraction(1, 2), Fraction(1), Fraction(2), Fraction(1, 5)]],
+    )
+    found = missing_share(KINDS[kind](part), KINDS[kind](whole))
+    assert_is(found, [[Fraction(1, 3), Fraction(0), Fraction(1), Fraction(0)]], kind)
+    empty = missing_share(
+        KINDS[kind]([[Fraction(0), Fraction(1, 2)]]), KINDS[kind]([[Fraction(0), Fraction(0)]])
+    )
+    assert all(0 <= value <= 1 for value in empty.ravel().tolist())

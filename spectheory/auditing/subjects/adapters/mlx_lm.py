@@ -17,7 +17,7 @@ from spectheory.auditing.subjects.adapters.answers import counted
 from spectheory.auditing.subjects.library_code import Code
 from spectheory.auditing.subjects.one_module import Given
 from spectheory.auditing.subjects.reached_code import Function
-from spectheory.auditing.tape.coins import Coin
+from spectheory.auditing.tape.coins import UniformDraw
 from spectheory.auditing.tape.races import UndefinedDrawError
 
 FUNCTION = Function(
@@ -173,7 +173,7 @@ def dspark_mlx(code: Code) -> Callable[..., Any]:
 def mtplx(code: Code) -> Callable[..., Any]:
     """A sampler of the signature "sampler", of one path: a call per position, then a draw from the target."""
     (module,) = (each for each in code.modules.values() if hasattr(each, code.function.__name__))
-    vars(module)["float"] = lambda value: value if isinstance(value, Coin) else float(value)
+    vars(module)["float"] = lambda value: value if isinstance(value, UniformDraw) else float(value)
 
     def sampler(
         paths: torch.Tensor, target_rows: torch.Tensor, draft_rows: torch.Tensor, generator: Any

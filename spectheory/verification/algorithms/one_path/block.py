@@ -9,7 +9,7 @@ from spectheory.foundation.arrays import (
     namespace,
     ones_like,
     prefix_products,
-    scaled_residual_mass,
+    residual_mass,
     take_token,
     zeros_like,
 )
@@ -72,7 +72,7 @@ class Block(OnePath):
 
         [..., L+1], [..., L+1, V], [..., L, V] -> [..., L]
         """
-        masses = scaled_residual_mass(weights[..., 1:-1], target_rows[..., 1:-1, :], draft_rows[..., 1:, :])
+        masses = residual_mass(target_rows[..., 1:-1, :], draft_rows[..., 1:, :], weights[..., 1:-1])
         return namespace(weights).concat([zeros_like(weights[..., :1]), masses], axis=-1)
 
     def acceptance(self, weights: Array, residual_mass: Array) -> Array:

@@ -4,7 +4,7 @@ from collections.abc import Collection
 from typing import ClassVar
 
 from spectheory.foundation.arrays import Array, divide_or_zero, namespace, take_token, zeros_like
-from spectheory.pairs.drafts import SAMPLED_PROCESSES
+from spectheory.pairs.drafts.process import SAMPLED_PROCESSES
 from spectheory.verification.verifier import Verifier
 
 

@@ -39,7 +39,7 @@ def cut_and_tilt(node: ScoreNode, levels: Tensor, smallest: float) -> Tensor:
 
 
 def fits(node: ScoreNode) -> bool:
-    """Whether there are few enough tokens and cells, and the kernel works on the device."""
+    """True if there are few enough tokens and cells, and the kernel works on the device."""
     tokens, cells = _rooms(*node.pieces.shape[-2:])
     return tokens * cells <= MOST_ENTRIES and _works_on(node.pieces.device)
 

@@ -171,7 +171,7 @@ def _best_share(target_row: Array, draft_row: Array, powers: Array) -> Array:
     slopes = slope - xp.cumulative_sum(take_along(fall, order), axis=-1)
 
     def place_of(goes_on: Callable[[Array], Array]) -> Array:
-        """Where h first has a slope that does not go on: at 0, a λ_x, or 1."""
+        """The first place where h has a slope that does not go on: 0, a λ_x, or 1."""
         turns = sum(xp.sum(goes_on(some), axis=-1, dtype=xp.int64) for some in (slope, slopes))
         place = take_token(turn, xp.clip(turns - 1, 0, size - 1))
         place = xp.where(turns == 0, zeros_like(place), place)

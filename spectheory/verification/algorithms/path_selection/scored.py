@@ -14,11 +14,11 @@ from spectheory.foundation.arrays import (
     namespace,
     ones_like,
     power_sum,
-    rows_for_loops,
     take_along,
     zeros_like,
 )
 from spectheory.foundation.exact_numbers import flint_if_exact, fractions_if_exact, is_exact
+from spectheory.foundation.kernels import choice
 from spectheory.foundation.unique_rows import unique_row_indices
 from spectheory.foundation.validation import check_num_drafts
 from spectheory.optima.bounds.skewed_draft import SkewedDraft
@@ -54,7 +54,7 @@ class ScoreState(NamedTuple):
 
 
 class ScoreSplit(NamedTuple):
-    """How the law of the score is split among the next tokens: Σ_x q(x|a) μ_{ax} = μ_a.
+    """The split of the law of the score among the next tokens: Σ_x q(x|a) μ_{ax} = μ_a.
 
     The tokens share G laws.  A token has the law of row ``row`` of the plan, or of that row with share
     1 - ``next_share`` and of the next row with the rest.
@@ -133,6 +133,7 @@ class ScoredSelection(PathSelection):
         *batch, num_drafts, length = paths.shape
         if num_drafts == 1:  # φ = 1: whatever its score, the one path is selected, and has the law of a draft
             return SelectedPaths(paths[..., 0] * 0, ones_like(draft_rows[..., 0, 0]), target_rows, draft_rows)
+        target_rows, draft_rows = at_least_single(target_rows), at_least_single(draft_rows)
         # One row of numbers per drafted path
         tokens = paths.reshape((-1, length))
         targets, drafts = (rows.reshape((-1, *rows.shape[-2:])) for rows in (target_rows, draft_rows))
@@ -148,7 +149,8 @@ class ScoredSelection(PathSelection):
         self, tokens: Array, target_rows: Array, draft_rows: Array, num_drafts: int
     ) -> ScoreState:
         """The states behind n prefixes, one each of K drafted paths.  [n, l], [n, ≥l, V], [n, ≥l, V]"""
-        state, which, _ = self._along(tokens, target_rows, draft_rows, num_drafts)
+        rows = at_least_single(target_rows), at_least_single(draft_rows)
+        state, which, _ = self._along(tokens, *rows, num_drafts)
         return ScoreState(*(array[which] for array in state))
 
     def _along(
@@ -223,8 +225,16 @@ def _behind(
 
 
 def has_loops(*rows: Array) -> bool:
-    """Whether rows [n, V] are read by compiled loops: long ones on the host, in single or double."""
-    return rows_for_loops(*rows) and rows[0].itemsize > 2 and rows[0].ndim == 2
+    """True if compiled loops read rows [n, V]: long ones on the host."""
+    return choice.rows_for_loops(*rows) and rows[0].ndim == 2
+
+
+def at_least_single(rows: Array) -> Array:
+    """Half precision as single, other rows as they are.
+
+    The cast reads the rows once.  The operators that would take half precision go over them ten times.
+    """
+    return rows.float() if is_torch_array(rows) and rows.itemsize == 2 else rows
 
 
 def in_double(array: Array) -> Array:

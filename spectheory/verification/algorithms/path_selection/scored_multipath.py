@@ -1,5 +1,6 @@
 """Scored multi-path selection: keep all drafted paths in the race, and decide where the models disagree."""
 
+import math
 from fractions import Fraction
 from typing import ClassVar
 
@@ -8,19 +9,18 @@ from array_api_compat import is_torch_array
 
 from spectheory.foundation.arrays import (
     Array,
+    batch_indices,
     divide_or_zero,
     like_rows,
     namespace,
-    on_device_with_kernels,
+    on_host,
     ones_like,
-    plain_on_host,
-    quiet_floats,
     quotients,
-    sums_by_number,
     take_along,
     zeros_like,
 )
 from spectheory.foundation.exact_numbers import is_exact
+from spectheory.foundation.kernels import choice
 from spectheory.foundation.validation import check_count
 from spectheory.optima.bounds.level_sets import SortedByRatio
 from spectheory.verification.algorithms.path_selection.score_couplings import (
@@ -133,17 +133,21 @@ class ScoredMultipath(ScoredSelection):
 
     def _plan(self, state: ScoreState, draft_masses: Array, demands: Array) -> Array:
         given = draft_masses, demands, state.masses, state.win_rates
-        if not self._rules_are_ours or not plain_on_host(*given):
+        if not self._rules_are_ours or not choice.plain_on_host(*given):
             node = ScoreNode.of(*given)
             levels = self.levels(node)
-            if self.coupling is tilted_cuts and levels.ndim == 2 and on_device_with_kernels(levels, *node):
+            if (
+                self.coupling is tilted_cuts
+                and levels.ndim == 2
+                and choice.on_device_with_kernels(levels, *node)
+            ):
                 from spectheory.verification.algorithms.path_selection import coupling_kernel
 
                 if coupling_kernel.fits(node):
                     return coupling_kernel.cut_and_tilt(node, levels, RESOLUTION)
             return self.coupling(node, levels)
         # Few numbers per context: numpy takes half the time of torch.
-        with quiet_floats():
+        with choice.quiet_floats():
             node = ScoreNode.of(*(array.numpy() for array in given))
             levels = self.levels(node)
             if self.coupling is not tilted_cuts or levels.ndim != 2:
@@ -154,7 +158,7 @@ class ScoredMultipath(ScoredSelection):
 
     @property
     def _rules_are_ours(self) -> bool:
-        """Whether both rules are this package's, which take arrays of every kind."""
+        """True if both rules are this package's, which take arrays of every kind."""
         return all(
             getattr(rule, "__module__", type(rule).__module__).startswith(__package__)
             for rule in (self.levels, self.coupling)
@@ -170,12 +174,8 @@ class ScoredMultipath(ScoredSelection):
 
 
 def _read_once(*rows: Array) -> bool:
-    return has_loops(*rows) or (
-        is_torch_array(rows[0])
-        and rows[0].ndim == 2
-        and rows[0].itemsize > 2
-        and on_device_with_kernels(*rows)
-    )
+    on_device = is_torch_array(rows[0]) and rows[0].ndim == 2 and choice.on_device_with_kernels(*rows)
+    return has_loops(*rows) or on_device
 
 
 def between(knots: Array, demands: Array) -> tuple[Array, Array]:
@@ -196,3 +196,18 @@ def hat_masses(draft_row: Array, lower: Array, upper_share: Array, num_knots: in
     below, above = (sums_by_number(part, lower, num_knots - 1) for part in (draft_row - above, above))
     nothing = zeros_like(below[..., :1])
     return xp.concat([below, nothing], axis=-1) + xp.concat([nothing, above], axis=-1)
+
+
+def sums_by_number(values: Array, numbers: Array, count: int) -> Array:
+    """The sums of the float values with each of the numbers 0..count-1.  [..., N], [..., N] -> [..., count]
+
+    In a fixed order on every device: on CUDA scattered sums come as they come, indexed sums do not.
+    """
+    shape = (*values.shape[:-1], count)
+    if is_torch_array(values) and on_host(values):
+        return values.new_zeros(shape).scatter_add_(-1, numbers, values)
+    if is_torch_array(values):
+        rows = batch_indices(numbers)[:-1]
+        return values.new_zeros(shape).index_put_((*rows, numbers), values, accumulate=True)
+    first = np.arange(0, math.prod(shape), count).reshape((*shape[:-1], 1))
+    return np.bincount((first + numbers).ravel(), values.ravel(), math.prod(shape)).reshape(shape)

@@ -118,7 +118,7 @@ def rejections_of_one_row(position: Position) -> DraftSelection:
         if number < num_drafts - 1:
             own = position.context_of(number)
             rows = position.target_rows[..., own, :], position.draft_rows[..., own, :]
-            mass = xp.where(is_draft, residual_mass(*rows, shift[..., own])[..., None], mass)
+            mass = xp.where(is_draft, residual_mass(*rows, other_scale=shift[..., own])[..., None], mass)
     return DraftSelection(*one_after_the_other(xp.stack(accepted, axis=-1)), shift)
 
 

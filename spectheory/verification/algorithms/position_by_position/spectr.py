@@ -2,7 +2,15 @@
 
 from typing import ClassVar
 
-from spectheory.foundation.arrays import Array, first_true, namespace, take_along, where_true
+from spectheory.foundation.arrays import (
+    Array,
+    batch_indices,
+    first_true,
+    namespace,
+    on_host,
+    sort,
+    take_along,
+)
 from spectheory.verification.algorithms.position_by_position.kseq import (
     best_division_factor,
     residual_at_root,
@@ -79,3 +87,16 @@ class SpecTr(PositionByPosition):
         counts = xp.astype(xp.clip(drafts[own], 1, None), factors.dtype)
         factors[own] = best_division_factor(position.target_rows[own], position.draft_rows[own], counts)
         return xp.where(meets, take_along(factors, first), xp.ones_like(factors))
+
+
+def where_true(condition: Array, most: int) -> tuple[Array, ...]:
+    """An index of the entries that are true, of which the last axis has at most ``most`` in a row.
+
+    On an accelerator, so that nothing waits for it, the index has ``most`` entries of every row: the true
+    ones first, and others behind them.
+    """
+    xp = namespace(condition)
+    if on_host(condition):
+        return tuple(xp.nonzero(condition))
+    chosen = sort(xp.astype(~condition, xp.int8))[1][..., :most]
+    return (*(batch[..., None] for batch in batch_indices(chosen[..., 0])), chosen)

@@ -15,7 +15,7 @@ from deep import first_is_quick
 from spectheory import certify, instances
 from spectheory.auditing.subjects.adapters import mlx_lm
 from spectheory.auditing.subjects.libraries import SUBJECTS, load_subject
-from spectheory.auditing.tape.coins import Coin
+from spectheory.auditing.tape.coins import UniformDraw
 from spectheory.auditing.tape.races import UndefinedDrawError
 
 MODULE = """
@@ -221,7 +221,7 @@ def test_what_a_function_of_one_position_is_given(accepted: int) -> None:
         assert values["draft_q"].dtype == np.float64
     as_float: Any = module.float  # type: ignore[attr-defined]
     assert repr(as_float(1)) == "1.0"
-    coin = object.__new__(Coin)
+    coin = object.__new__(UniformDraw)
     assert as_float(coin) is coin
 
 

@@ -16,12 +16,12 @@ from score_rules import node_of, nodes
 from spectheory.auditing.following.triton_kernels import interpreting
 from spectheory.auditing.subjects.own_rounds import interpreted_kernels
 from spectheory.foundation.errors import NoKernelsNotice
+from spectheory.foundation.kernels import choice
 from spectheory.verification.algorithms import path_selection
 from spectheory.verification.algorithms.path_selection import (
     coupling_kernel,
     coupling_loops,
     score_couplings,
-    scored_multipath,
 )
 from spectheory.verification.algorithms.path_selection.score_couplings import (
     RESOLUTION,
@@ -151,8 +151,8 @@ def test_a_verifier_computes_with_the_kernel_as_without(monkeypatch: pytest.Monk
 
     seen = SimpleNamespace(fits=kernel.fits, cut_and_tilt=cut_and_tilt)
     monkeypatch.setattr(path_selection, "coupling_kernel", seen)
-    monkeypatch.setattr(scored_multipath, "on_device_with_kernels", lambda *given: True)
-    monkeypatch.setattr(scored_multipath, "plain_on_host", lambda *given: False)
+    monkeypatch.setattr(choice, "on_device_with_kernels", lambda *given: True)
+    monkeypatch.setattr(choice, "plain_on_host", lambda *given: False)
     with interpreting():
         found = ScoredMultipath().outcome(*given).stop_probs
         monkeypatch.setattr(kernel, "cut_and_tilt", lambda *given: torch.ones(1, 2, 2))

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 import torch
 
+from array_kinds import KINDS, assert_is
 from deep import first_is_quick
 from law_checks import budget_masses, trusted_law
 from rankings import some_cases
@@ -246,3 +247,39 @@ def test_loops_over_long_rows_are_the_same_verifier(
         )
         assert torch.equal(sample.token, drawn[0].token)
     assert torch.equal(outcomes[2].stop_probs, outcomes[0].stop_probs)
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
+def test_half_precision_is_cast_once(dtype: torch.dtype, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The outcome and the states are those of the same rows in single; without the cast they differ."""
+    paths, *rows = drafted_from_a_table(1, 5, 700, 3, 4, num_tokens=3)
+    half = [array.to(dtype) for array in rows]
+    single = ScoredMultipath().outcome(paths, *(array.float() for array in half))
+    found = ScoredMultipath().outcome(paths, *half)
+    assert torch.equal(found.stop_probs, single.stop_probs)
+    drawn = [outcome.sample(torch.Generator().manual_seed(1)).token for outcome in (found, single)]
+    assert torch.equal(*drawn)
+    monkeypatch.setattr(scored, "at_least_single", lambda rows: rows)
+    monkeypatch.setattr(scored, "has_loops", lambda *rows: False)  # they read single and double only
+    monkeypatch.setattr(scored_multipath, "has_loops", lambda *rows: False)
+    assert not torch.equal(ScoredMultipath().outcome(paths, *half).stop_probs.float(), single.stop_probs)
+
+
+@pytest.mark.parametrize("host", [True, False])
+@pytest.mark.parametrize("kind", ["float64", "torch"])
+def test_sums_by_number(kind: str, host: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Row by row: what has the same number is added up, by either kernel of torch as by numpy's."""
+    monkeypatch.setattr(scored_multipath, "on_host", lambda array: host)
+    table = [[Fraction(1, 3), Fraction(0), Fraction(-1, 6)], [Fraction(2), Fraction(1, 7), Fraction(5, 6)]]
+    values, numbers = KINDS[kind](table), np.array([[1, 1, 0], [2, 0, 2]])
+    found = scored_multipath.sums_by_number(
+        values, torch.from_numpy(numbers) if kind == "torch" else numbers, 4
+    )
+    assert_is(
+        found,
+        [
+            [Fraction(-1, 6), Fraction(1, 3), Fraction(0), Fraction(0)],
+            [Fraction(1, 7), Fraction(0), Fraction(17, 6), Fraction(0)],
+        ],
+        kind,
+    )

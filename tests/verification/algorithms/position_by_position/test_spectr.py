@@ -2,13 +2,14 @@
 
 import numpy as np
 import pytest
+import torch
 
 from edge_pairs import edge_pairs, random_pairs
 from law_checks import assert_same_law
 from spectheory import instances
 from spectheory.exact.law import output_law
-from spectheory.foundation import arrays
 from spectheory.pairs.drafts import Iid, PrefixTree
+from spectheory.verification.algorithms.position_by_position import spectr
 from spectheory.verification.algorithms.position_by_position.kseq import KSeq
 from spectheory.verification.algorithms.position_by_position.spectr import SpecTr
 from torch_support import drafted, on_device
@@ -27,12 +28,27 @@ def test_an_accelerator_is_not_asked_where_drafts_meet(monkeypatch: pytest.Monke
     pair = instances.random_float(5, 3, 4)
     given = on_device(drafted(pair, 5, batch=200, seed=8), "cpu")
     expected = SpecTr().outcome(*given).stop_probs
-    monkeypatch.setattr(arrays, "on_host", lambda array: False)
+    monkeypatch.setattr(spectr, "on_host", lambda array: False)
     found = SpecTr().outcome(*given).stop_probs
     np.testing.assert_allclose(found, expected, rtol=0, atol=1e-14)
     # The partner: with one place per depth the second meeting of a depth is missed.
-    own = arrays.where_true
-    monkeypatch.setattr(
-        "spectheory.verification.algorithms.position_by_position.spectr.where_true", lambda c, n: own(c, 1)
-    )
+    own = spectr.where_true
+    monkeypatch.setattr(spectr, "where_true", lambda c, n: own(c, 1))
     assert abs(SpecTr().outcome(*given).stop_probs - expected).max() > 0.01
+
+
+@pytest.mark.parametrize("kind", ["float64", "torch"])
+@pytest.mark.parametrize("host", [True, False])
+def test_where_true(kind: str, host: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every true entry once; without a look at one, two places of every row, the true ones in front."""
+    table = [[False, True, True], [False, False, False], [False, False, True]]
+    condition = torch.tensor(table) if kind == "torch" else np.array(table)
+    monkeypatch.setattr(spectr, "on_host", lambda array: host)
+    found = [
+        tuple(place)
+        for place in zip(
+            *(np.ravel(i) for i in np.broadcast_arrays(*spectr.where_true(condition, 2))), strict=True
+        )
+    ]
+    expected = [(0, 1), (0, 2), (2, 2)] if host else [(0, 1), (0, 2), (1, 0), (1, 1), (2, 2), (2, 0)]
+    assert found == expected

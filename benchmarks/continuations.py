@@ -10,7 +10,8 @@ from spectheory.verification.outcome import sample_rows
 if TYPE_CHECKING:
     from torch import Generator
 
-    from spectheory.models import DraftedBatch, PrefilledPrompts, SamplingOptions
+    from spectheory.models import SamplingOptions
+    from spectheory.models.drafting import DraftedBatch, PrefilledPrompts
 
 
 def continued(
@@ -25,7 +26,8 @@ def continued(
     """
     import torch
 
-    from spectheory.models import SamplingOptions, scaled_logits
+    from spectheory.models import SamplingOptions
+    from spectheory.models.sampling import scaled_logits
 
     pair, texts, options = prefilled.pair, prefilled.texts, options or SamplingOptions()
     size, number, length, vocab = batch.draft_rows.shape

@@ -1,0 +1,238 @@
+"""A linear program written constraint by constraint, as a paper displays it."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from spectheory.foundation.errors import InvalidInputError
+from spectheory.foundation.exact_numbers import to_fractions
+from spectheory.optima.solving.linear_program import (
+    ConstraintBlock,
+    Direction,
+    LinearProgram,
+    Repair,
+    Sense,
+)
+
+
+class ProgramBuilder:
+    """A linear program over x ≥ 0, to which variables, an objective and named constraints are added.
+
+    The program is exact if every number in it is an integer or a Fraction; with any float it is in float64.
+
+    Args:
+        name: the program in words, for error messages.
+        source: paper and theorem.
+
+    Example:
+        The best block efficiency with one drafted path (greedy2026 Theorem 3.3), on two tokens and L = 1:
+
+        >>> from fractions import Fraction
+        >>> p = np.array([1, Fraction(1, 3), Fraction(2, 3)])
+        >>> q = np.array([1, Fraction(2, 3), Fraction(1, 3)])
+        >>> model = ProgramBuilder("single-path LP", "greedy2026 Theorem 3.3")
+        >>> D = model.variables([(), (0,), (1,)])
+        >>> model.maximise(sum(D * p))
+        >>> model.add("root budget", D[0] == 1)
+        >>> model.add("monotone budgets", D[0] >= D[1:])
+        >>> model.add("prefix matching", D * p <= q)
+        >>> from spectheory.optima import solve_exact
+        >>> print(solve_exact(model.program()).value)
+        5/3
+    """
+
+    def __init__(self, name: str, source: str = "-") -> None:
+        self.name, self.source = name, source
+        self._variables: dict[Hashable, int] = {}
+        self._direction: Direction = "max"
+        self._objective: Any = None
+        self._constraints: dict[str, tuple[str, Constraint]] = {}
+
+    def variables(self, labels: Sequence[Hashable]) -> Expressions:
+        """New variables, each at least 0: an array of linear expressions, one per label.
+
+        Arrays of expressions add, broadcast, reshape, sum and are indexed as numpy's, and ``matrix @`` takes
+        a matrix of numbers.
+
+        Raises:
+            InvalidInputError: a label that the program has.
+        """
+        first = len(self._variables)
+        for label in labels:
+            if label in self._variables:
+                raise InvalidInputError(f"{self.name}: two variables are labelled {label!r}")
+            self._variables[label] = len(self._variables)
+        made = np.empty(len(labels), dtype=object)
+        made[:] = [_Linear({first + number: 1}, 0) for number in range(len(labels))]
+        return made.view(Expressions)
+
+    def maximise(self, objective: Expressions) -> None:
+        """State the objective, one linear expression."""
+        self._direction, self._objective = "max", objective
+
+    def minimise(self, objective: Expressions) -> None:
+        """State the objective, one linear expression."""
+        self._direction, self._objective = "min", objective
+
+    def add(self, name: str, constraint: Constraint, equation: str = "-") -> None:
+        """Add a displayed constraint: one row for every entry of the arrays that are compared.
+
+        Args:
+            name: the constraint in words; the key of its dual multipliers.
+            constraint: a comparison of expressions by ``<=``, ``>=`` or ``==``.
+            equation: its source, for example ``"greedy2026 Eq. 9"``.
+
+        Raises:
+            InvalidInputError: a name that is taken, or something other than a comparison of expressions.
+        """
+        if not isinstance(constraint, Constraint):
+            raise InvalidInputError(
+                f"{self.name}: constraint {name!r} is {constraint!r}; compare expressions in the program's "
+                "variables by <=, >= or =="
+            )
+        if name in self._constraints:
+            raise InvalidInputError(f"{self.name}: two constraints are named {name!r}")
+        self._constraints[name] = equation, constraint
+
+    def program(self, box: float | None = None, repair: Repair | None = None) -> LinearProgram:
+        """The program as stated so far.
+
+        Args:
+            box, repair: of ``LinearProgram``; certified bounds of float solutions need them.
+
+        Raises:
+            InvalidInputError: the objective is missing, or is not one linear expression without a constant.
+        """
+        cost = _flat(self._objective)
+        if len(cost) != 1 or not isinstance(cost[0], _Linear) or cost[0].constant:
+            raise InvalidInputError(
+                f"{self.name}: expected one linear expression without a constant as the objective, got "
+                f"{self._objective!r}; give it to maximise or minimise"
+            )
+        rows = {name: _flat(rule.difference) for name, (_, rule) in self._constraints.items()}
+        numbers = [
+            number
+            for row in (*cost, *(row for part in rows.values() for row in part))
+            for number in (*row.terms.values(), row.constant)
+        ]
+        is_exact = not any(isinstance(number, (float, np.floating)) for number in numbers)
+        count = len(self._variables)
+        blocks = []
+        for name, (equation, rule) in self._constraints.items():
+            terms = [(i, j, a) for i, row in enumerate(rows[name]) for j, a in row.terms.items() if a]
+            i, j, a = zip(*terms, strict=True) if terms else ((), (), ())
+            indices = np.array(i, dtype=int), np.array(j, dtype=int)
+            rhs = _array([-row.constant for row in rows[name]], is_exact)
+            blocks.append(ConstraintBlock(name, equation, rule.sense, *indices, _array(a, is_exact), rhs))
+        return LinearProgram(
+            name=self.name,
+            source=self.source,
+            direction=self._direction,
+            variables=tuple(self._variables),
+            objective=_array([cost[0].terms.get(j, 0) for j in range(count)], is_exact),
+            blocks=tuple(blocks),
+            box=box,
+            repair=repair,
+        )
+
+
+class Expressions(np.ndarray):
+    """An array of linear expressions; comparing it with ``<=``, ``>=`` or ``==`` makes a ``Constraint``."""
+
+    __array_priority__ = 1.0  # above numpy's own, so that ``concatenate`` and ``stack`` make Expressions
+
+    def __getitem__(self, key: Any) -> Any:
+        found = super().__getitem__(key)
+        return found if isinstance(found, Expressions) else np.array(found, dtype=object).view(Expressions)
+
+    def __rmatmul__(self, matrix: Any) -> Any:
+        entries = self.view(np.ndarray)
+        # numpy's product would add a term for every zero of the matrix
+        parts = [_Linear({}, 0, tuple(entries[row != 0] * row[row != 0])) for row in np.asarray(matrix)]
+        found = np.empty(len(parts), dtype=object)
+        found[:] = parts
+        return found.view(Expressions)
+
+    def __le__(self, other: Any) -> Any:
+        return Constraint(self - other, "<=")
+
+    def __ge__(self, other: Any) -> Any:
+        return Constraint(self - other, ">=")
+
+    def __eq__(self, other: Any) -> Any:
+        return Constraint(self - other, "==")
+
+    __hash__ = None
+
+
+class Constraint(NamedTuple):
+    """Comparisons of linear expressions with 0, all of one sense."""
+
+    difference: Any
+    sense: Sense
+
+    def __bool__(self) -> bool:
+        raise InvalidInputError(
+            "a constraint is neither true nor false; a chain a <= b <= c is two constraints, add each"
+        )
+
+
+class _Linear:
+    """Σ_j a_j x_j + b with terms {j: a_j}, plus further expressions that are not added up yet."""
+
+    def __init__(self, terms: Mapping[int, Any], constant: Any, plus: tuple[_Linear, ...] = ()) -> None:
+        self.terms, self.constant, self.plus = terms, constant, plus
+
+    def added_up(self) -> _Linear:
+        """The same expression without further ones."""
+        if not self.plus:
+            return self
+        terms, constant, left = dict[int, Any](), 0, [self]
+        while left:
+            part = left.pop()
+            left += reversed(part.plus)
+            constant = constant + part.constant
+            for number, coefficient in part.terms.items():
+                terms[number] = terms.get(number, 0) + coefficient
+        return _Linear(terms, constant)
+
+    def __add__(self, other: Any) -> _Linear:
+        # A sum of n expressions copies none of them, so its time grows with n and not with n².
+        return _Linear({}, 0, (self, other if isinstance(other, _Linear) else _Linear({}, other)))
+
+    __radd__ = __add__
+
+    def __sub__(self, other: Any) -> _Linear:
+        return self + other * -1
+
+    def __rsub__(self, other: Any) -> _Linear:
+        return self * -1 + other
+
+    def __neg__(self) -> _Linear:
+        return self * -1
+
+    def __mul__(self, factor: Any) -> _Linear:
+        if isinstance(factor, _Linear):
+            raise InvalidInputError("a product of two expressions is not linear")
+        own = self.added_up()
+        terms = {number: factor * coefficient for number, coefficient in own.terms.items()} if factor else {}
+        return _Linear(terms, factor * own.constant)
+
+    __rmul__ = __mul__
+
+    def __repr__(self) -> str:
+        return f"a linear expression in {len(self.added_up().terms)} variables"
+
+
+def _flat(expressions: Any) -> list[Any]:
+    array = np.asarray(expressions, dtype=object).view(np.ndarray).ravel()
+    return [entry.added_up() if isinstance(entry, _Linear) else entry for entry in array]
+
+
+def _array(numbers: Sequence[Any], is_exact: bool) -> np.ndarray:
+    found = np.empty(len(numbers), dtype=object)
+    found[:] = numbers
+    return to_fractions(found) if is_exact else found.astype(float)
