@@ -33,7 +33,7 @@ def token_by_token(paths: Any, target_rows: Any, draft_rows: Any) -> Any:
 
 
 @first_is_quick("verifier", [from_sampler(token_sampler), from_loop(token_by_token)])
-@pytest.mark.parametrize("probs_dtype", [torch.float64, torch.float32])
+@first_is_quick("probs_dtype", [torch.float32, torch.float64])
 def test_texts_follow_the_target(verifier: Any, probs_dtype: torch.dtype) -> None:
     """600 texts behind each prompt (fixed seed), in either precision of the rows."""
     pair = replace(tiny_pair(), probs_dtype=probs_dtype)
