@@ -87,6 +87,7 @@ lint: setup
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/lint-imports
+	$(BIN)/python scripts/lint_pages.py
 
 types: setup
 	$(BIN)/mypy

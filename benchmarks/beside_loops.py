@@ -15,7 +15,6 @@ they differ.  At the end stand exponents in V, K and the number of texts, fitted
 - ``select``: the 50 most likely tokens, and the order of all as for top-p, by torch's stable sort and by
   ``most_likely``, beside a copy
 - ``exact law``: of a path selection, from all tuples and from every path once
-- ``check``: a round of one path whose answer is checked to be a law (``law_checks.py``), beside the round
 - ``laws``: exact laws, optima, and what a new process pays first (``laws_and_optima.py``)
 - ``jobs``: ``simulate`` with jobs "auto" and with one, on work of 0.2 s: wall time
 
@@ -39,9 +38,7 @@ import laws_and_optima
 import numpy as np
 import torch
 from timing import argument_parser, exit_status, machine, median_seconds, write
-from verifiers import Shape
 
-import law_checks
 from spectheory import instances, output_law
 from spectheory.exact import law
 from spectheory.foundation.kernels import choice
@@ -366,8 +363,6 @@ GOALS = (
     ("scored_multipath, 8 texts", "copy", "73 to 100", "15", ("scored: scored_multipath", "32000 × 8 × 4")),
     ("block in bfloat16", "float32", "2", "1", ("half: block", "32000 × 8 × 1")),
     ("greedy_multipath in bfloat16", "float32", "2", "1", ("half: greedy_multipath", "32000 × 8 × 4")),
-    ("token with its law checked, K = 1", "the round", "2.58 to 2.76", "1.1", ("check: token", "sampled")),
-    ("the same over whole texts", "the round", "", "1.1", ("check: token", "whole texts")),
     ("law of greedy_multipath", "memo", "58 to 110", "3", ("greedy law", "V = 3, L = 4, K = 2")),
     ("law of block", "walk", "1.7 to 6.3", "1.5", ("law", "V = 4, L = 5")),
     ("certify of block", "walk", "4 to 12", "3", ("certify", "V = 4, L = 5")),
@@ -421,12 +416,6 @@ def main() -> int:
     numbers = {
         (row["what"], row["shape"]): row["after_to_beside"] for row in found if "after_to_beside" in row
     }
-    if "check".startswith(asked):
-        shape = Shape(32_000, 4, 1, 8)
-        for entry in law_checks.measure(shape, "float32", "cpu", given.repeats, 0):
-            numbers["check: " + entry["verifier"], "sampled"] = entry["checked_to_sampled"]
-            numbers["check: " + entry["verifier"], "whole texts"] = entry["both_to_sampled"]
-            print("check:", entry)
     if "laws".startswith(asked):
         document["laws"] = list(laws_and_optima.rows(given.repeats, complaints))
         document["exponents"] += laws_and_optima.exponents(document["laws"])

@@ -38,10 +38,9 @@ from typing import Any
 import click
 import numpy as np
 import torch
-from bytes import counted
 from call_costs import call_costs
-from smollm2_laws import CorrectsFromTarget
 from timing import exit_status, median_seconds, write
+from torch.utils._python_dispatch import TorchDispatchMode
 from verifiers import NOT_RUN, Shape, described_machine, drafted, finished, one_round, runnable
 from verifiers import measure as measure_rounds
 
@@ -55,6 +54,7 @@ from spectheory.auditing.subjects.own_rounds import interpreted_kernels  # noqa:
 from spectheory.decoding.speed import plain_decoding, timed_decode  # noqa: E402
 from spectheory.exact.rounded import DoesNotRunError, certify_rounded  # noqa: E402
 from spectheory.exact.suite import standard_suite  # noqa: E402
+from spectheory.foundation.arrays import Array, take_path, take_row  # noqa: E402
 from spectheory.foundation.kernels import knot_kernels, row_kernels, triton_knots, triton_rows  # noqa: E402
 from spectheory.models import LanguageModelPair, bundled_prompts  # noqa: E402
 from spectheory.models.known_models import model_folder  # noqa: E402
@@ -68,6 +68,17 @@ from spectheory.verification.captured_rounds import CapturedOutcome, captured_ou
 from spectheory.verification.outcome import Outcome, Sample  # noqa: E402
 from spectheory.verification.resolve import find_verifier  # noqa: E402
 from spectheory.verification.verifier import Verifier  # noqa: E402
+
+
+class CorrectsFromTarget:
+    """Not lossless: ``token`` with its correction token from the target's row, not from the residual."""
+
+    name = "corrects_from_target"
+
+    def outcome(self, paths: Array, target_rows: Array, draft_rows: Array) -> Outcome:
+        found = verifiers["token"].outcome(paths, target_rows, draft_rows)
+        return Outcome(found.stop_probs, lambda path, length: take_row(take_path(target_rows, path), length))
+
 
 WRONG = CorrectsFromTarget()
 SHARES = {
@@ -229,7 +240,7 @@ def rounds(device: str, ends: float) -> Iterator[dict[str, Any]]:
 
             timed = {name: row[name] for name in ("verifier", "seconds", "time_over_copy", "peak_over_input")}
             waits = waits_for_device(run) if device == "cuda" else None
-            row = timed | {"batch": batch, "waits": waits, "operators": counted(run).launches}
+            row = timed | {"batch": batch, "waits": waits, "operators": operators_of(run)}
             if device == "cuda":
                 row |= replayed(verifier, placed[distinct], row["seconds"] / row["time_over_copy"])
             yield row
@@ -250,9 +261,26 @@ def replayed(verifier: Verifier, given: Any, copy_seconds: float) -> dict[str, A
     same = all(torch.equal(getattr(drawn, name), getattr(found, name)) for name in fields)
     return {
         "from_a_graph": isinstance(outcome, CapturedOutcome), "replay_over_copy": seconds / copy_seconds,
-        "replay_operators": counted(run).launches, "replay_waits": waits_for_device(run),
+        "replay_operators": operators_of(run), "replay_waits": waits_for_device(run),
         "same": same and torch.equal(outcome.stop_probs, eager.stop_probs),
     }  # fmt: skip
+
+
+class Operators(TorchDispatchMode):
+    """Counts the operators that torch starts inside the ``with`` block, but for views and empty tensors."""
+
+    count = 0
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        self.count += not func.is_view and "empty" not in func.overloadpacket.__name__
+        return func(*args, **(kwargs or {}))
+
+
+def operators_of(run: Callable[[], Any]) -> int:
+    """How many operators torch starts in a run."""
+    with Operators() as counter:
+        run()
+    return counter.count
 
 
 def waits_for_device(run: Callable[[], Any]) -> int:

@@ -8,7 +8,6 @@ import pytest
 from hypothesis import settings
 
 from shared import scope_of
-from shares import thin
 
 # A thread of torch that waits for another one sleeps: one that spins takes a core from the other tests.
 os.environ.setdefault("OMP_WAIT_POLICY", "passive")
@@ -16,11 +15,6 @@ os.environ.setdefault("OMP_WAIT_POLICY", "passive")
 # The same examples in every run: a failure is a failure everywhere, not only on one machine.
 settings.register_profile("fixed", derandomize=True, deadline=None, max_examples=60, database=None)
 settings.load_profile("fixed")
-
-
-@pytest.hookimpl(tryfirst=True)
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    thin(items)
 
 
 def pytest_collection_finish() -> None:

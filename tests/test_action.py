@@ -145,18 +145,6 @@ def test_a_base_that_is_not_there_stops_the_action(tmp_path: Path) -> None:
     assert "HEAD^1" in done.stderr
 
 
-def test_the_workflow_of_the_page_fits_the_action() -> None:
-    """Its inputs are those of the action; it can only read, and no expression stands in a script."""
-    text = PAGE.partition("`.github/workflows/samplers.yml`")[2].partition("```yaml\n")[2].partition("```")[0]
-    workflow = yaml.safe_load(text)
-    assert workflow[True] == "pull_request"  # YAML reads the key "on" as true
-    assert workflow["permissions"] == {"contents": "read"}
-    *_, step = workflow["jobs"]["samplers"]["steps"]
-    required = {name for name, told in ACTION["inputs"].items() if told.get("required")}
-    assert required <= step["with"].keys() <= ACTION["inputs"].keys()
-    assert all("${{" not in each["run"] for each in ACTION["runs"]["steps"])
-
-
 @pytest.mark.parametrize(
     ("sampler", "failed"), [(SAMPLER, 0), pytest.param(WRONG, 1, marks=pytest.mark.deep)]
 )

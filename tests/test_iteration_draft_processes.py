@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from deep import first_is_quick
 from drawn_trees import acted_out, drawn_trees, multi_round_rule, without_replacement_rule
 from reference import Law
 from spectheory import instances, output_law
@@ -41,7 +42,7 @@ TREES: dict[str, tuple[str, Any, bool]] = {
 }
 
 
-@pytest.mark.parametrize("case", TREES)
+@first_is_quick("case", TREES)
 def test_law_of_decoded_tokens_on_trees(case: str) -> None:
     """The law of N(i) against plain recursion: context-free, Markov and deep pairs; not that of i.i.d.
 
@@ -82,7 +83,7 @@ ITERATED: list[tuple[ModelPair, dict[str, Any]]] = [
 ]
 
 
-@pytest.mark.parametrize("case", [*TREES, "otm", "spectr"])
+@first_is_quick("case", [*TREES, "otm", "spectr"])
 def test_lossless_over_iterations_on_trees(case: str) -> None:
     """The first tokens of two and three iterations are p_m; exactly, but for spectr's division factor."""
     name, drafts = TREES[case][:2] if case in TREES else (case, PrefixTree((2, 1)))

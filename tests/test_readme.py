@@ -6,17 +6,13 @@ comment, or below the block in a ``text`` block.  In console blocks ``...`` stan
 line ``...`` for any number of lines, and ``echo $?`` is answered by the status of the command before it.
 """
 
-import pkgutil
 import re
 import sys
-import tomllib
 from pathlib import Path
 from typing import NamedTuple
 
 import pytest
 
-from scripts import load
-from spectheory import verifiers
 from spectheory.command_line.main import main
 
 ROOT = Path(__file__).parent.parent
@@ -137,72 +133,3 @@ def test_blocks_partner_wrong_pages_are_caught(
     """A wrong, a missing and an additional output; an exception; a wrong status; a block not found."""
     with pytest.raises((AssertionError, ValueError)):
         run_page(page, tmp_path, capsys, monkeypatch)
-
-
-@pytest.mark.parametrize("path", [*PAGES, ROOT / "benchmarks/README.md"], ids=lambda path: path.stem)
-def test_links_lead_somewhere(path: Path) -> None:
-    page = path.read_text(encoding="utf-8")
-    headings = re.findall(r"^#+ (.*)$", page, flags=re.MULTILINE)
-    anchors = {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
-    for link in re.findall(r"\]\(([^)]+)\)", page):
-        file, _, anchor = link.partition("#")
-        if file and "://" not in file:
-            assert (path.parent / file).exists(), link
-        elif not file:
-            assert anchor in anchors, link
-
-
-@pytest.mark.parametrize("path", PAGES, ids=lambda path: path.stem)
-def test_names_of_the_package_exist(path: Path) -> None:
-    """Of modules, classes and functions in backquotes; the partner does not."""
-    for name in re.findall(r"`(spectheory(?:\.\w+)+)", path.read_text(encoding="utf-8")):
-        pkgutil.resolve_name(name)
-    with pytest.raises(AttributeError):
-        pkgutil.resolve_name("spectheory.no_such_name")
-
-
-TABLE = load("scripts", "readme_table")
-
-
-def test_table_of_verifiers_is_the_registry() -> None:
-    page = PAGES[0].read_text(encoding="utf-8")
-    assert TABLE.with_table(page) == page, "run: python scripts/readme_table.py"
-    rows = [TABLE.row(*entry) for entry in verifiers.items()]
-    assert "".join(rows) in page
-    for wrong in (page.replace(rows[1], ""), page.replace(rows[-1], rows[-1] + rows[0])):
-        assert wrong != page
-        assert TABLE.with_table(wrong) == page
-
-
-def test_table_of_papers_is_the_bibliography() -> None:
-    """Key, title, first author and arXiv number as in docs/references.bib."""
-    page = PAGES[0].read_text(encoding="utf-8")
-    references = (ROOT / "docs" / "references.bib").read_text(encoding="utf-8")
-    rows = re.findall(
-        r"^\| (\w+\d{4}) \| ([^|]+) \| ([^|]+) \| \[([\d.]+)\]\((\S+)\) \|", page, flags=re.MULTILINE
-    )
-    assert [row[0] for row in rows] == ["spectr2023", "block2024", "greedy2026", "spectrgbv2026"]
-    for key, title, authors, number, link in rows:
-        entry = references.split(f"{{{key},")[1].split("\n}")[0]
-        assert title in entry.replace("{", "").replace("}", "")
-        assert authors.split(",")[0].split(" ")[0] in entry
-        assert f"eprint    = {{{number}}}" in entry
-        assert link == f"https://arxiv.org/abs/{number}"
-
-
-def test_make_targets_and_extras_exist() -> None:
-    """Named targets exist; every extra for users is named, with packages that it installs."""
-    page = PAGES[0].read_text(encoding="utf-8")
-    targets = re.findall(r"^make (\w+)", page, flags=re.MULTILINE)
-    assert {"reproduce", "test"} <= set(targets)
-    makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
-    assert all(re.search(rf"^{target}:", makefile, flags=re.MULTILINE) for target in targets)
-    extras = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"][
-        "optional-dependencies"
-    ]
-    named = dict(re.findall(r'pip install "\.\[(\w+)\]" +# (.*)$', page, flags=re.MULTILINE))
-    assert named.keys() == extras.keys() - {"docs", "dev"}
-    for extra, about in named.items():
-        required = {re.split(r"[>=;]", requirement)[0] for requirement in extras[extra]}
-        assert set(about.rpartition("(")[2].rstrip(")").split(", ")) <= required
-        assert ("[models]" in about) == ("spectheory[models]" in required)

@@ -17,6 +17,7 @@ import torch
 from tqdm import std, tqdm  # type: ignore[import-untyped]
 
 from audit_support import law
+from deep import first_is_quick
 from spectheory import audit, certify, from_sampler, instances, prove
 from spectheory.auditing.tape.decisions import NotEnumerableError
 from spectheory.foundation.errors import InvalidInputError
@@ -144,7 +145,7 @@ RIGHT_AND_WRONG: dict[str, tuple[Any, Any]] = {
 }
 
 
-@pytest.mark.parametrize("name", RIGHT_AND_WRONG)
+@first_is_quick("name", RIGHT_AND_WRONG, quick=2)
 def test_an_honest_sampler_is_lossless_and_a_wrong_one_a_defect(
     name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -249,7 +250,7 @@ def test_a_key_made_of_the_seed_is_not_decided() -> None:
     assert audit(from_a_seed("constant", uses_the_seed=False), thirds, num_drafts=1).is_defective
 
 
-@pytest.mark.parametrize(
+@first_is_quick(
     "drawn",
     [
         lambda row: (row / torch.empty(len(row)).exponential_()).argmin(),
@@ -272,7 +273,7 @@ def test_the_right_race_is_lossless() -> None:
     assert audit(sampler(coin, raced), PAIRS, num_drafts=1).is_lossless
 
 
-@pytest.mark.parametrize(
+@first_is_quick(
     ("module", "name"),
     [
         (np.random, "random"), (np.random, "choice"), (np.random, "beta"), (np.random, "seed"),

@@ -1,8 +1,10 @@
-"""docs/security.md: what runs code and what never does; every statement has a partner with the danger."""
+"""docs/security.md: what runs code and what never does; every statement has a partner with the danger.
+
+That the package reads no pickle and runs no text is checked by the linter.
+"""
 
 import json
 import pickle
-import re
 import threading
 from pathlib import Path
 from typing import Any
@@ -18,10 +20,6 @@ from spectheory.command_line.main import main
 
 ROOT = Path(__file__).parent.parent
 PACKAGE = Path(spectheory.__file__).parent
-READS_CODE = re.compile(
-    r"pickle\.load\b|Unpickler|joblib\.load|torch\.load|np\.load\b|allow_pickle|yaml\.(unsafe_)?load|marshal\."
-    r"|shelve|trust_remote_code|\beval\(|\bexec\(|shell=True|os\.system\("
-)
 
 
 class Trap:
@@ -34,16 +32,6 @@ class Trap:
         return Path.touch, (self.path,)
 
 
-def test_no_file_is_read_with_pickle_and_no_text_is_run() -> None:
-    """By the source; words in backquotes are of people, and so are the events that an audit refuses."""
-    for path in PACKAGE.rglob("*.py"):
-        for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
-            code = re.sub(r"`[^`]*`|#.*|\.eval\(|its eval\(", "", line)
-            assert not READS_CODE.search(code), f"{path.relative_to(PACKAGE)}:{number}: {line.strip()}"
-    for danger in ("pickle.load(file)", "torch.load(path)", "kind(trust_remote_code=True)", "exec(text)"):
-        assert READS_CODE.search(danger)
-
-
 def test_weights_beside_a_model_do_not_run(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     target, draft = save_pair(tmp_path, "llama")
     sprung = tmp_path / "sprung"
@@ -51,12 +39,7 @@ def test_weights_beside_a_model_do_not_run(tmp_path: Path, capsys: pytest.Captur
     (target / "model.safetensors").unlink()
     torch.save(weights, target / "pytorch_model.bin")
     capsys.readouterr()
-    asked = [
-        str(target),
-        str(draft),
-        "--prompt",
-        "import os",
-    ]
+    asked = [str(target), str(draft), "--prompt", "import os"]
     assert "could not be loaded" in run_error(capsys, "restrict", *asked)
     assert not sprung.exists()
     torch.load(target / "pytorch_model.bin", weights_only=False)
@@ -73,17 +56,8 @@ def test_code_beside_a_model_does_not_run(tmp_path: Path, capsys: pytest.Capture
         changed = json.dumps(config | {"auto_map": auto, "model_type": kind})
         (target / "config.json").write_text(changed, encoding="utf-8")
         capsys.readouterr()
-        main(
-            [
-                "restrict",
-                str(target),
-                str(draft),
-                "--prompt",
-                "import os",
-                "--device",
-                "cpu",
-            ]
-        )
+        asked = [str(target), str(draft), "--prompt", "import os"]
+        main(["restrict", *asked])
         assert not sprung.exists()
     exec((target / "modeling_trap.py").read_text(encoding="utf-8"))
     assert sprung.exists()
@@ -125,16 +99,3 @@ def test_a_second_audit_in_the_process_is_refused_in_one_line(
         goes_on.set()
         other.join()
     assert run_json(capsys, *asked)["verdict"] == "lossless up to arithmetic"
-
-
-def test_the_action_and_its_examples_have_no_rights() -> None:
-    for path in (ROOT / "action.yml", ROOT / "docs" / "auditing.md"):
-        text = path.read_text(encoding="utf-8")
-        assert "on: pull_request_target" not in text
-        assert not re.search(r"secrets\.[A-Z]|contents: write", text)
-    blocks = re.findall(
-        r"```yaml\n(.*?)```", (ROOT / "docs" / "auditing.md").read_text(encoding="utf-8"), re.DOTALL
-    )
-    workflows = [block for block in blocks if "on: pull_request" in block]
-    assert workflows
-    assert all("contents: read" in block for block in workflows)

@@ -1,15 +1,8 @@
-"""What a person sees in a terminal: the first ten minutes, and every command while a user's code runs.
-
-The screens of the first ten minutes lie beside this file.  After an intended change of what commands print,
-``PYTHONPATH=.:tests/support python tests/test_terminal.py`` writes them again; look at each that changed.
-"""
+"""What a person sees in a terminal: every command while a user's code runs."""
 
 import json
 import re
-import shlex
-from collections.abc import Iterator
 from pathlib import Path
-from tempfile import TemporaryDirectory
 
 import pytest
 
@@ -83,21 +76,13 @@ WITHOUT_EITHER = {"acceptance", "verifiers", "restrict", "models"}
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("terminal")
-    write_files(folder, SLOW)
+    (folder / "pair.json").write_text(json.dumps(TWO_TOKEN), encoding="utf-8")
+    waiting = OWN_VERIFIER.replace(WAITS, WAITS + "        wait()\n")
+    (folder / "my_verifiers.py").write_text(SLOW + waiting, encoding="utf-8")
+    (folder / "my_sampler.py").write_text(SAMPLER.replace("WAIT", SLOW), encoding="utf-8")
     instances.random_float(1, 2, 15, agreement=0.3).save(folder / "LARGE")
     (folder / "PROMPTS").write_text("import os\ndef main(argument):\n", encoding="utf-8")
     return folder
-
-
-def write_files(folder: Path, wait: str) -> None:
-    """A pair and a user's code, as in the README and the pages."""
-    (folder / "pair.json").write_text(json.dumps(TWO_TOKEN), encoding="utf-8")
-    waiting = OWN_VERIFIER.replace(WAITS, WAITS + "        wait()\n") if wait else OWN_VERIFIER
-    (folder / "my_verifiers.py").write_text(wait + waiting, encoding="utf-8")
-    sampler = (
-        SAMPLER.replace("WAIT", wait) if wait else SAMPLER.replace("WAIT", "").replace("    wait()\n", "")
-    )
-    (folder / "my_sampler.py").write_text(sampler, encoding="utf-8")
 
 
 def test_every_command_is_played() -> None:
@@ -161,59 +146,3 @@ def test_partner_a_terminal_refuses_what_it_does_not_know() -> None:
     assert Screen(9, 2, "1\r\n2\r\n3").shown() == "2\n3\n"
     with pytest.raises(AssertionError, match="does not know"):
         Screen(9, 4, "\x1b[2J")
-
-
-FIRST_TEN_MINUTES = (
-    "",
-    "certify --help",
-    "certify pair.json --verifier block",
-    "certfy pair.json --verifier block",
-    "certify pairs.json --verifier block",
-    "certify pair.json",
-    "certify pair.json --verifier blok",
-    "verifiers",
-    "optimum pair.json --drafts 2",
-    "acceptance 1/3,2/3 2/3,1/3",
-    "certify pair.json --verifier my_verifier:ForgotTheResidual",
-    "certify pair.json --verifier my_verifiers:ForgotTheResidual",
-    "certify pair.json --verifier my_verifiers:FirstToken",
-    "audit --help",
-    "audit my_sampler:verify",
-    "audit my_sampler:verify --as coins",
-    "audit my_sampler:verify --as sampler --drafts 1 --pair pair.json",
-    "simulate --help",
-)
-SIZES = {80: 24, 140: 40}
-SCREENS = Path(__file__).parent
-
-
-def first_ten_minutes(folder: Path, columns: int) -> Iterator[tuple[str, Played]]:
-    write_files(folder, "")
-    for command in FIRST_TEN_MINUTES:
-        yield command, play(shlex.split(command), folder, columns, SIZES[columns])
-
-
-def recorded(command: str, played: Played) -> str:
-    """What is compared: the command, its status, and the screen without times and versions."""
-    screen = re.sub(r"\b\d+\.\d+ s\b", "… s", played.screen.shown())
-    return f"$ spectheory {command}\n{screen}[{played.code}]\n\n"
-
-
-@pytest.mark.parametrize("columns", [80, pytest.param(140, marks=pytest.mark.deep)])
-def test_the_first_ten_minutes(columns: int, tmp_path: Path) -> None:
-    screens = ""
-    for command, played in first_ten_minutes(tmp_path, columns):
-        check_screen(played)
-        screens += recorded(command, played)
-    assert screens == (SCREENS / f"first_ten_minutes_{columns}.txt").read_text(encoding="utf-8")
-
-
-def main() -> None:
-    for columns in SIZES:
-        with TemporaryDirectory() as folder:
-            text = "".join(recorded(*each) for each in first_ten_minutes(Path(folder), columns))
-            (SCREENS / f"first_ten_minutes_{columns}.txt").write_text(text, encoding="utf-8")
-
-
-if __name__ == "__main__":
-    main()

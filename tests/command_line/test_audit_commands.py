@@ -10,6 +10,7 @@ import pytest
 
 from audited import CACHE, FLAT, fetched, released
 from cli_support import run_error, run_json, write_pair
+from deep import first_is_quick
 from spectheory import auditing
 from spectheory.auditing.subjects import libraries, specimens
 from spectheory.auditing.subjects.libraries import SUBJECTS
@@ -36,7 +37,7 @@ def test_a_right_and_a_wrong_function(capsys: pytest.CaptureFixture[str], tmp_pa
     assert "its law is not the target's" in capsys.readouterr().out
 
 
-@pytest.mark.parametrize("failure", [InvalidInputError("it cannot be called"), KeyboardInterrupt()])
+@first_is_quick("failure", [InvalidInputError("it cannot be called"), KeyboardInterrupt()])
 def test_a_sampler_that_fails_costs_only_its_own_audit(
     failure: BaseException,
     capsys: pytest.CaptureFixture[str],
@@ -64,6 +65,7 @@ def test_a_sampler_that_fails_costs_only_its_own_audit(
     assert capsys.readouterr().out == ""
 
 
+@pytest.mark.deep
 def test_several_samplers(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     pair = str(write_pair(tmp_path, draft_length=1))
     names = ["audit", "transformers", "transformers-ensemble", "--pair", pair]
@@ -209,6 +211,7 @@ def test_findings_in_sarif(capsys: pytest.CaptureFixture[str], tmp_path: Path) -
     assert lines[place["region"]["startLine"] - 1].startswith("def greedy_acceptance(")
 
 
+@pytest.mark.deep
 def test_the_workflow_of_the_documentation_runs(
     capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -226,7 +229,7 @@ def test_the_workflow_of_the_documentation_runs(
     sys.modules.pop("my_sampler")
 
 
-@pytest.mark.parametrize(("noise", "status"), [("noise", 1), ("torch.empty_like(row).exponential_()", 0)])
+@first_is_quick(("noise", "status"), [("noise", 1), ("torch.empty_like(row).exponential_()", 0)])
 def test_the_round_of_the_documentation(
     noise: str, status: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -243,6 +246,7 @@ def test_the_round_of_the_documentation(
     sys.modules.pop("my_round")
 
 
+@pytest.mark.deep
 def test_batches_of_a_function(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     """All kinds are asked by default."""
     pair = str(write_pair(tmp_path, draft_length=1))

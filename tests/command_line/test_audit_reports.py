@@ -2,16 +2,16 @@
 
 import datetime
 import json
-import re
 from dataclasses import replace
 from fractions import Fraction
 from importlib.metadata import version
-from pathlib import Path
 from xml.etree import ElementTree
+
+import pytest
 
 from scripts import load
 from spectheory import audit, instances
-from spectheory.auditing.subjects.libraries import SUBJECTS, load_subject
+from spectheory.auditing.subjects.libraries import load_subject
 from spectheory.auditing.subjects.shipped import Provenance, Shipped
 from spectheory.auditing.subjects.specimens import SPECIMENS, batch_token_verification, token_verification
 from spectheory.auditing.verdicts.audit_certificate import NOT_DECIDED, AuditCertificate
@@ -22,6 +22,7 @@ PAGES = load("scripts", "audit_page")
 PAIRS = {"thirds": instances.two_token(1), "forbidden token": instances.bernoulli("1/2", "1")}
 
 
+@pytest.mark.deep
 def test_the_page() -> None:
     """A row and folded details each, the date, the hash and what is assumed."""
     audits = [
@@ -51,45 +52,6 @@ def test_details_that_samplers_of_a_file_share_are_said_once() -> None:
     assert f"| `transformers-ensemble` | {release} | token, ensemble | equals" in text
     assert "\n- `transformers-ensemble`: stated: tokens at drafted positions" in text
     assert "\n- `transformers`: boundary: a forbidden token" in text
-
-
-def test_the_page_of_the_documentation_is_one_that_was_written() -> None:
-    """Its prose is the generator's, and no sampler is missing."""
-    text = (Path(__file__).parents[2] / "docs" / "audits.md").read_text(encoding="utf-8")
-    (date,) = map(datetime.date.fromisoformat, re.findall(r"\d{4}-\d\d-\d\d", text))
-    assert re.findall(r"^\| `([a-z0-9-]+)`", text, re.MULTILINE) == list(SUBJECTS)
-    written = PAGES.page([PAGES.entry(audit(Shipped(token_verification, "sampler"), PAIRS))], date)
-    of_the_sampler = ("- asked", "- random numbers", "- probed", "sha256", "<summary>")
-    prose = [
-        line
-        for line in written.splitlines()
-        if "token_verification" not in line and not line.startswith(of_the_sampler)
-    ]
-    assert len(prose) > 40
-    assert set(prose) <= set(text.splitlines())
-
-
-def test_first_bad_and_first_good_are_those_of_the_page_by_release() -> None:
-    """A line of that page has the releases of a verdict; a defect with no good release later is left out."""
-    text = (Path(__file__).parents[2] / "docs" / "audits_by_release.md").read_text(encoding="utf-8")
-    verdicts: dict[str, dict[tuple[int, ...], tuple[str, str]]] = {}
-    for name, releases, verdict in re.findall(
-        r"^\| `([\w-]+)` \| ([\d., ]+) \| ([\w ]+) \|", text, re.MULTILINE
-    ):
-        for release in releases.split(", "):
-            number = tuple(map(int, release.split(".")))
-            verdicts.setdefault(name, {})[number] = (release, verdict)
-    found = {}
-    for name, of_release in verdicts.items():
-        wrong = [number for number, (_, verdict) in of_release.items() if verdict == "defect"]
-        good = [
-            number
-            for number, (_, verdict) in of_release.items()
-            if wrong and number > max(wrong) and verdict not in ("defect", "not decided", "not audited")
-        ]
-        if good:
-            found[name] = (of_release[min(wrong)][0], of_release[min(good)][0])
-    assert found == PAGES.BAD
 
 
 def test_sarif_names_rule_level_and_place() -> None:
@@ -194,26 +156,6 @@ def test_the_scope_is_in_every_form() -> None:
         )
 
 
-SEEN = (
-    "the completed output starts with 'A' with probability 2/9; the target gives 1/3. Most to blame are the "
-)
-SEEN += "drafts ('B'): given them the probability is 0"
-SAID = {
-    "verdict": "defect",
-    "code": "their 1.0 their/file.py, sha256 0123456789abcdef",
-    "note": "a note",
-    "stated law": "a law",
-    "counterexample": SEEN,
-    "asked": "2 cases with (V, L, K) = (2, 1, 1)",
-    "drafts": "one path, two",
-    "batches": "ragged, greedy; up to 4 requests, V = 3, L = 0 to 3",
-    "refused or left out": "trees: no; more: no",
-    "arithmetic": "rationals",
-    "tolerance": "none",
-}
-"""What is said of a certificate with an entry everywhere, beside its reasons."""
-
-
 def with_everything() -> AuditCertificate:
     """A defect on one pair, products of random numbers there, and three paths on another one."""
     wrong = audit(SPECIMENS["greedy_acceptance"][0], {"thirds": instances.two_token(1)}, num_drafts=[1])
@@ -231,102 +173,6 @@ def with_everything() -> AuditCertificate:
         provenance=Provenance("their", "1.0", "their/file.py", "0123456789abcdef01", 7),
         primitives=("rand",), stand_ins=("coins",),
     )  # fmt: skip
-
-
-def test_pages_and_tables_in_full() -> None:
-    found = with_everything()
-    code = {"package": "their", "file": "their/file.py", "sha256": "0123456789abcdef01"}
-    said = PAGES.entry(found)
-    assert said.pop("details") == [
-        "no law", "no good", "boundary: rare", "a note", f"counterexample: {SEEN}", "stated: a law",
-        "asked: 2 cases with (V, L, K) = (2, 1, 1)", "refused or left out: trees: no",
-        "refused or left out: more: no",
-        "batches: ragged, greedy; up to 4 requests, V = 3, L = 0 to 3", "random numbers: rand",
-        "stand-in: coins", "seen by a χ² test with 1.2e+04 samples", "probed: steps",
-    ]  # fmt: skip
-    cells = ["`their-block`", "their 1.0", "block", "defect", "1-3", "no", "≥ 0.0833", "1/3"]
-    assert said == {"sampler": "their-block", "verdict": "defect", "cells": cells, **code}
-    assert PAGES.entry(replace(found, sampler="eagle"))["cells"][2:6] == ["token", "defect", "1-3", "yes"]
-    assert markdown([replace(found, sampler="their-block==1.0"), found]).split("\n") == [
-        "### Audit of samplers",
-        "",
-        "2 × defect",
-        "",
-        "| sampler | verdict | asked (V, L, K) | because |",
-        "| --- | --- | --- | --- |",
-        *["| `their-block` | defect | (2, 1, 1) | no law; no good; boundary: rare |"] * 2,
-        *[
-            line
-            for name in ("their-block==1.0", "their-block")
-            for line in (
-                "", f"<details><summary><code>{name}</code></summary>", "",
-                *(f"- {label}: {text}" for label, text in SAID.items()), "", "</details>",
-            )
-        ],
-        "",
-    ]  # fmt: skip
-
-
-def test_documents_for_tools_in_full() -> None:
-    found = with_everything()
-    (run,) = sarif([found])["runs"]
-    scope = {
-        "arithmetic": "rationals", "tolerance": "none", "shapes": [[2, 1, 1]],
-        "processes": ["one path", "two"], "refused": ["trees: no", "more: no"],
-    }  # fmt: skip
-    place = {"artifactLocation": {"uri": "their/file.py"}, "region": {"startLine": 7}}
-    assert run["results"] == [
-        {
-            "ruleId": rule,
-            "level": level,
-            "message": {"text": f"their-block: {text}"},
-            "locations": [{"physicalLocation": place}],
-            "properties": {"scope": scope, "shapes": "(2, 1, 1)"},
-            "partialFingerprints": {"sampler/v1": "their-block 0123456789abcdef01"},
-        }
-        for rule, level, text in (
-            ("defect", "error", "no law"), ("defect", "error", "no good"), ("boundary", "warning", "rare"),
-        )
-    ]  # fmt: skip
-    assert run["tool"]["driver"] == {
-        "version": version("spectheory"),
-        "name": "spectheory",
-        "rules": [
-            {"id": name, "shortDescription": {"text": f"What is said of a sampler: {text}."}}
-            for name, text in (
-                ("defect", "defect"), ("not-decided", "not decided"), ("boundary", "boundary"),
-            )
-        ],
-    }  # fmt: skip
-    assert run["properties"] == {
-        "verdicts": [{"sampler": "their-block", "verdict": found.headline(), "scope": scope}]
-    }
-    declaration, *lines = junit([found]).split("\n")
-    of_sampler = 'classname="their-block" file="their/file.py"'
-    assert declaration.startswith("<?xml version='1.0' encoding=")
-    assert lines == [
-        '<testsuites name="spectheory audit">',
-        '  <testsuite name="their-block" tests="5" skipped="2" failures="2" errors="0">',
-        "    <properties>",
-        *(f'      <property name="{label}" value="{text}" />' for label, text in SAID.items()),
-        "    </properties>",
-        f'    <testcase name="thirds" {of_sampler}>',
-        '      <failure message="total variation 0.0833" />',
-        "    </testcase>",
-        f'    <testcase name="other with 3 paths" {of_sampler} />',
-        f'    <testcase name="trees: no" {of_sampler}>',
-        '      <skipped message="not audited" />',
-        "    </testcase>",
-        f'    <testcase name="more: no" {of_sampler}>',
-        '      <skipped message="not audited" />',
-        "    </testcase>",
-        f'    <testcase name="verdict" {of_sampler}>',
-        '      <failure message="no law; no good" />',
-        "    </testcase>",
-        "  </testsuite>",
-        "</testsuites>",
-        "",
-    ]
 
 
 def test_what_is_said_of_a_certificate_without_entries() -> None:

@@ -2,15 +2,16 @@
 
 import re
 from collections.abc import Iterator
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
 import click
 import jsonschema
 import pytest
-import transformers
 
 from cli_support import check_schema, run_json, write_pair
+from deep import first_is_quick
 from spectheory.command_line.main import group, main
 from spectheory.exact import proof, suite
 
@@ -55,7 +56,7 @@ RUNS: dict[str, list[list[str]]] = {
     "restrict": [["MODELS", "--prompt", "import os", "--out", "RESTRICTED"]],
     "audit": [
         ["transformers", *ONE_PAIR],
-        ["transformers", "transformers", *ONE_PAIR, "--against", transformers.__version__],
+        ["transformers", "transformers", *ONE_PAIR, "--against", version("transformers")],
     ],
 }
 
@@ -120,7 +121,7 @@ def places(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[str]]:
     return files | {"ONE_TOKEN": [pair], "MODELS": models, "PROMPTS": asked}
 
 
-@pytest.mark.parametrize("command", group.commands)
+@first_is_quick("command", sorted(group.commands), quick=2)
 def test_everything_printed_is_defined(
     command: str,
     places: dict[str, list[str]],
@@ -130,6 +131,7 @@ def test_everything_printed_is_defined(
     """Every field and column has a definition, and every field that is defined is printed."""
     few = [case for case in suite.standard_suite() if case.name == "two_token-L1"]
     monkeypatch.setattr(suite, "standard_suite", lambda *_: few)
+    monkeypatch.setattr("spectheory.simulation.cost.MEASURING_SECONDS", 0.0)
     capsys.readouterr()  # saving a model shows a progress bar
     found, shown = set(), set()
     for run in RUNS[command]:

@@ -11,10 +11,11 @@ from typing import Any
 import pytest
 
 from cli_support import one_call, run_error, run_json
+from deep import first_is_quick
 from spectheory.command_line import model_commands
 from spectheory.command_line.main import main
 
-STOPS = pytest.mark.parametrize(("stop", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+STOPS = first_is_quick(("stop", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
 
 
 @pytest.fixture(autouse=True)
@@ -82,7 +83,7 @@ def test_an_interrupt_before_a_run_goes_on(
 
 
 @STOPS
-@pytest.mark.parametrize("timed", [False, True])
+@first_is_quick("timed", [False, True])
 def test_texts_that_are_interrupted(
     capsys: pytest.CaptureFixture[str],
     tiny_models: list[str],

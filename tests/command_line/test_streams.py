@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from cli_support import write_pair
+from deep import first_is_quick
 from spectheory import instances
 from spectheory.command_line.main import main
 from spectheory.command_line.streams import pipes_that_may_close
@@ -67,7 +68,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 SLOW = tuple(command for command in COMMANDS if command.startswith(("audit", "simulate", "decode")))
 
 
-@pytest.mark.parametrize(
+@first_is_quick(
     ("command", "ends"),
     [
         *((command, command not in SLOW) for command in COMMANDS),
@@ -107,7 +108,7 @@ def test_what_was_printed_before_stands_first(monkeypatch: pytest.MonkeyPatch) -
     assert pipe.getvalue().split() == [b"before", b"within", b"after"]
 
 
-@pytest.mark.parametrize("unbuffered", ["", "1"])
+@first_is_quick("unbuffered", ["", "1"])
 def test_processes(pair_file: str, unbuffered: str) -> None:
     """The exit status of ``python -m spectheory``, which the interpreter changes where a last flush fails."""
     command = [sys.executable, "-m", "spectheory", "certify", pair_file, "-v", DEFECT]

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from cli_support import OWN_VERIFIER, run_json, write_pair
+from deep import first_is_quick
 from spectheory import instances
 from spectheory.command_line.main import main
 from spectheory.verification.algorithms import verifiers
@@ -164,7 +165,7 @@ def test_verifiers_are_listed(capsys: pytest.CaptureFixture[str]) -> None:
     assert "multi_round_without_replacement" in capsys.readouterr().out
 
 
-@pytest.mark.parametrize(
+@first_is_quick(
     ("arguments", "key"),
     [
         (["certify", "PAIR", "-v", "token"], None),

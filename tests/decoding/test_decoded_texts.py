@@ -5,9 +5,10 @@ from typing import Any
 
 import pytest
 import torch
-from transformers import MinLengthLogitsProcessor, RepetitionPenaltyLogitsProcessor
 
+from deep import first_is_quick
 from families import FAMILIES, family_pair
+from later import Later
 from spectheory.decoding import DecodedText, decode
 from spectheory.decoding.stopping import END_OF_SEQUENCE, STOP_STRING
 from spectheory.foundation.errors import InvalidInputError, InvalidOutcomeError, Notice
@@ -15,6 +16,8 @@ from spectheory.models import LanguageModelPair, SamplingOptions, bundled_prompt
 from spectheory.pairs.drafts import PrefixTree, ShapedTree, WithoutReplacement
 from spectheory.verification.outcome import Outcome
 from spectheory.verification.resolve import find_verifier
+
+transformers = Later("transformers")
 
 GREEDY = SamplingOptions(temperature=0)
 PROMPTS = [[5], [7, 3, 9, 4, 11, 2, 8], [1, 30, 22]]
@@ -40,7 +43,7 @@ def alone(model: Any, prompt: list[int], max_new_tokens: int, **settings: Any) -
     return found[0, len(prompt) :].tolist()
 
 
-@pytest.mark.parametrize("family", FAMILIES)
+@first_is_quick("family", FAMILIES)
 def test_greedy_texts_of_every_family(family: str) -> None:
     """Three prompts of unequal lengths in one batch, one path and three, with a cache or without."""
     torch.set_num_threads(1)
@@ -61,7 +64,7 @@ def test_greedy_texts_of_every_family(family: str) -> None:
     assert max(accepted) > 0
 
 
-@pytest.mark.parametrize("verifier", VERIFIERS)
+@first_is_quick("verifier", VERIFIERS)
 def test_greedy_texts_of_every_verifier(bundled: LanguageModelPair, verifier: str) -> None:
     prompts = [bundled.encode(text)[: 4 + 5 * n] for n, text in enumerate(bundled_prompts()[:2])]
     texts = decode(bundled, prompts, verifier, drafts=2, draft_length=4, max_new_tokens=10, options=GREEDY)
@@ -72,7 +75,10 @@ def test_processors_hold_for_both_models(bundled: LanguageModelPair) -> None:
     """A penalty on repetition and a shortest length, whose rows depend on whole texts; the texts without
     them differ."""
     prompts = [bundled.encode(text)[: 4 + 5 * n] for n, text in enumerate(bundled_prompts()[:3])]
-    processors = [RepetitionPenaltyLogitsProcessor(1.6), MinLengthLogitsProcessor(10, 0)]
+    processors = [
+        transformers.RepetitionPenaltyLogitsProcessor(1.6),
+        transformers.MinLengthLogitsProcessor(10, 0),
+    ]
     texts = decode(
         bundled, prompts, "block", draft_length=4, max_new_tokens=20, options=GREEDY, processors=processors
     )
@@ -173,7 +179,7 @@ class NotALaw:
         return Outcome(stops, rows_at)
 
 
-@pytest.mark.parametrize(
+@first_is_quick(
     ("fault", "words"),
     [
         ("stops", "stop probabilities that are not a law, behind text [12] of its batch: off by 0.5"),

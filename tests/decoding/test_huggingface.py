@@ -6,23 +6,20 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from transformers import StoppingCriteria, StoppingCriteriaList, StopStringCriteria, TextStreamer
-from transformers.generation import (
-    EosTokenCriteria,
-    GenerateDecoderOnlyOutput,
-    GenerationConfig,
-    LogitsProcessorList,
-    MaxLengthCriteria,
-    TopKLogitsWarper,
-)
 
 from decoding_support import PROMPTS, p_value, target_law, tiny_pair
-from spectheory.decoding import LogitsProcessors, huggingface
+from deep import first_is_quick
+from later import Later
+from spectheory.decoding import LogitsProcessors
 from spectheory.foundation.errors import InvalidInputError
 from spectheory.models import LanguageModelPair, SamplingOptions, bundled_prompts, custom_generate
 from spectheory.pairs.drafts import Iid
 from spectheory.verification.outcome import Outcome
 from spectheory.verification.resolve import find_verifier
+
+generation = Later("transformers.generation")
+huggingface = Later("spectheory.decoding.huggingface")
+transformers = Later("transformers")
 
 
 @pytest.fixture(scope="module")
@@ -38,20 +35,18 @@ def padded(texts: list[list[int]]) -> dict[str, torch.Tensor]:
     return {"input_ids": ids, "attention_mask": mask}
 
 
-class Twice(StoppingCriteria):
-    """A user's own: a text ends when a token is written twice in a row."""
-
-    def __call__(self, input_ids: torch.Tensor, scores: Any, **_: Any) -> torch.Tensor:
-        return input_ids[:, -1] == input_ids[:, -2]
+def twice(input_ids: torch.Tensor, scores: Any, **_: Any) -> torch.Tensor:
+    """A user's own criterion: a text ends when a token is written twice in a row."""
+    return input_ids[:, -1] == input_ids[:, -2]
 
 
-@pytest.mark.parametrize(
+@first_is_quick(
     ("settings", "verifiers"),
     [
         ({}, ("block", "greedy_multipath", "multi_round")),
         ({"repetition_penalty": 1.4, "min_new_tokens": 5, "no_repeat_ngram_size": 3}, ("greedy_multipath",)),
         ({"eos_token_id": [199, 14]}, ("block",)),
-        ({"stopping_criteria": StoppingCriteriaList([Twice()])}, ("multi_round",)),
+        ({"stopping_criteria": [twice]}, ("multi_round",)),
         ({"return_dict_in_generate": True}, ("block",)),
     ],
 )
@@ -70,7 +65,7 @@ def test_greedy_texts_are_those_of_transformers(
             drafts=1 if verifier == "block" else 2,
         )  # fmt: skip
         if "return_dict_in_generate" in settings:
-            assert isinstance(found, GenerateDecoderOnlyOutput)
+            assert isinstance(found, generation.GenerateDecoderOnlyOutput)
             assert torch.equal(found.sequences, wanted.sequences)
         else:
             assert torch.equal(found, wanted)
@@ -83,7 +78,7 @@ def test_stop_strings_are_a_criterion(pair: LanguageModelPair) -> None:
     plain = pair.target_model.generate(**asked)
     stop = pair.decode(plain[0, -8:-6].tolist())
     wanted = pair.target_model.generate(**asked, stop_strings=[stop], tokenizer=pair.tokenizer)
-    criteria = StoppingCriteriaList([StopStringCriteria(pair.tokenizer, [stop])])
+    criteria = transformers.StoppingCriteriaList([transformers.StopStringCriteria(pair.tokenizer, [stop])])
     found = pair.target_model.generate(
         **asked,
         stopping_criteria=criteria,
@@ -116,18 +111,20 @@ def test_sampled_texts_follow_the_law() -> None:
     assert p_value(counts, laws[1]) < 1e-6
 
 
-@pytest.mark.parametrize("skip_prompt", [True, False])
+@first_is_quick("skip_prompt", [True, False])
 def test_tokens_are_streamed_as_they_come(
     pair: LanguageModelPair, capsys: pytest.CaptureFixture[str], skip_prompt: bool
 ) -> None:
     """What transformers streams of the same greedy text, with the prompt and without."""
     inputs = padded([pair.encode(bundled_prompts()[0])])
     asked: dict[str, Any] = {**inputs, "max_new_tokens": 12, "do_sample": False, "pad_token_id": 0}
-    pair.target_model.generate(**asked, streamer=TextStreamer(pair.tokenizer, skip_prompt=skip_prompt))
+    pair.target_model.generate(
+        **asked, streamer=transformers.TextStreamer(pair.tokenizer, skip_prompt=skip_prompt)
+    )
     theirs = capsys.readouterr().out
     found = pair.target_model.generate(
         **asked, custom_generate=custom_generate, draft_model=pair.draft_model,
-        text_streamer=TextStreamer(pair.tokenizer, skip_prompt=skip_prompt),
+        text_streamer=transformers.TextStreamer(pair.tokenizer, skip_prompt=skip_prompt),
     )  # fmt: skip
     assert capsys.readouterr().out == theirs
     assert theirs.rstrip("\n").endswith(pair.decode(found[0, -12:].tolist()).rstrip("\n"))
@@ -176,14 +173,19 @@ def test_what_the_loop_is_given_and_what_is_made_of_its_calls(monkeypatch: pytes
         SimpleNamespace(numbers=[1], tokens=[[1, 2]]),
     ]
     asked, checked = list[Any](), list[Any]()
-    monkeypatch.setattr(huggingface, "decoding_iterations", lambda *given: asked.append(given) or iter(calls))
-    monkeypatch.setattr(huggingface, "prefill_texts", lambda *given: given)
-    monkeypatch.setattr(huggingface, "refuse_wrong_laws", lambda *given: checked.append(given))
+    monkeypatch.setattr(
+        "spectheory.decoding.huggingface.decoding_iterations",
+        lambda *given: asked.append(given) or iter(calls),
+    )
+    monkeypatch.setattr("spectheory.decoding.huggingface.prefill_texts", lambda *given: given)
+    monkeypatch.setattr(
+        "spectheory.decoding.huggingface.refuse_wrong_laws", lambda *given: checked.append(given)
+    )
     inputs = padded([[2], [1, 0]])
-    processors = LogitsProcessorList([TopKLogitsWarper(2)])
+    processors = generation.LogitsProcessorList([generation.TopKLogitsWarper(2)])
 
-    def generated(config: GenerationConfig, processors: Any = LogitsProcessorList(), **settings: Any) -> Any:  # noqa: B008
-        criteria = StoppingCriteriaList([MaxLengthCriteria(9)])
+    def generated(config: Any, processors: Any = (), **settings: Any) -> Any:
+        criteria = transformers.StoppingCriteriaList([generation.MaxLengthCriteria(9)])
         return huggingface.custom_generate(
             tiny.target_model, **inputs, draft_model=tiny.draft_model, generation_config=config,
             stopping_criteria=criteria, logits_processor=processors, **settings,
@@ -193,7 +195,7 @@ def test_what_the_loop_is_given_and_what_is_made_of_its_calls(monkeypatch: pytes
     seed = int(torch.empty((), dtype=torch.int64).random_())
     torch.manual_seed(3)
     settings = {"verifier": "spectr", "drafts": 2, "draft_length": 4}
-    found = generated(GenerationConfig(do_sample=True, pad_token_id=7), processors, **settings)
+    found = generated(generation.GenerationConfig(do_sample=True, pad_token_id=7), processors, **settings)
     assert found.tolist() == [[0, 2, 2, 1, 7], [1, 0, 0, 1, 2]]
     (pair, texts), bound, process, draft_length, stopping, generator, options, processing = asked.pop()
     assert (pair.target_model, pair.draft_model) == (tiny.target_model, tiny.draft_model)
@@ -203,7 +205,7 @@ def test_what_the_loop_is_given_and_what_is_made_of_its_calls(monkeypatch: pytes
     assert (options, processing) == (SamplingOptions(temperature=1), LogitsProcessors(processors, 2))
     assert checked == [(bound, call) for call in calls]
 
-    config = GenerationConfig(do_sample=False, pad_token_id=None, return_dict_in_generate=True)
+    config = generation.GenerationConfig(do_sample=False, pad_token_id=None, return_dict_in_generate=True)
     assert generated(config).sequences.tolist() == [[0, 2, 2, 1, 0], [1, 0, 0, 1, 2]]
     _, bound, process, draft_length, _, generator, options, processing = asked.pop()
     assert (bound.name, process, draft_length) == ("block", Iid(1), 5)
@@ -232,13 +234,18 @@ def test_stops_are_those_of_the_criteria() -> None:
     def ends(answer: Any) -> Any:
         return lambda text, scores: seen.append((text.tolist(), scores)) or answer
 
-    known = [MaxLengthCriteria(9), MaxLengthCriteria(7), EosTokenCriteria([1, 2]), EosTokenCriteria(3)]
-    found = huggingface._stopping(StoppingCriteriaList(known), prompts)
+    known = [
+        generation.MaxLengthCriteria(9),
+        generation.MaxLengthCriteria(7),
+        generation.EosTokenCriteria([1, 2]),
+        generation.EosTokenCriteria(3),
+    ]
+    found = huggingface._stopping(transformers.StoppingCriteriaList(known), prompts)
     assert (found.max_new_tokens, found.end_of_sequence, found.criterion) == (5, {1, 2, 3}, None)
     never, partly, always = torch.tensor([False]), torch.tensor([True, False]), True
     for others, is_end in (([never], False), ([never, partly], False), ([never, always], True)):
         seen.clear()
-        criteria = StoppingCriteriaList([*known, *map(ends, others)])
+        criteria = transformers.StoppingCriteriaList([*known, *map(ends, others)])
         criterion: Any = huggingface._stopping(criteria, prompts).criterion
         assert criterion(1, [0, 4]) is is_end
         assert seen == [([[7, 8, 0, 4]], None)] * len(others)

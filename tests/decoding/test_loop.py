@@ -16,6 +16,7 @@ import pytest
 import torch
 
 from decoding_support import PROMPTS, decoded_counts, losslessness, tiny_llama, tiny_pair
+from deep import first_is_quick
 from spectheory.decoding import Stopping, loop
 from spectheory.foundation.errors import ComputationError, InvalidInputError
 from spectheory.models import LanguageModelPair, SamplingOptions, reading
@@ -41,7 +42,7 @@ def pair() -> LanguageModelPair:
     return pair
 
 
-@pytest.mark.parametrize(
+@first_is_quick(
     ("verifier", "process"),
     [
         ("block", Iid(1)),
@@ -108,7 +109,7 @@ def test_draft_models_read_the_accepted_path_whosever_it_was(
     assert not torch.allclose(found[1], wanted[1], atol=1e-3)
 
 
-@pytest.mark.parametrize(
+@first_is_quick(
     "verifier",
     [
         "draft_bonus",
@@ -121,7 +122,7 @@ def test_partner_wrong_verifiers_do_not(pair: LanguageModelPair, verifier: str) 
     assert losslessness(pair, defects[verifier], RUNS) < LEVEL
 
 
-@pytest.mark.parametrize(("verifier", "num_drafts"), [("greedy_block", 1), ("spectr", 2)])
+@first_is_quick(("verifier", "num_drafts"), [("greedy_block", 1), ("spectr", 2)])
 def test_a_text_does_not_depend_on_its_batch(pair: LanguageModelPair, verifier: str, num_drafts: int) -> None:
     """Token for token, drawn with the same numbers alone and beside texts that end before it."""
     prompts, process = list(PROMPTS) * 2, Iid(num_drafts)
@@ -199,7 +200,7 @@ def no_modification(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(loop.Modifications, "after", lambda self, *_: self)
 
 
-@pytest.mark.parametrize(
+@first_is_quick(
     ("mistake", "verifier"),
     [
         (stale_cache_row, "greedy_multipath"),

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 import reference
+from deep import first_is_quick
 from law_checks import assert_same_law
 from spectheory import certify, instances, optimum
 from spectheory.exact.certificate import AntichainViolation
@@ -132,7 +133,7 @@ def test_a_float_optimum_is_never_below_a_valid_verifier() -> None:
 
 
 @pytest.mark.parametrize(("verifier", "name"), [(UserToken(), "token"), (UserBlock(), "block")])
-@pytest.mark.parametrize("group", ["partial_overlap", "equal_models", "random-V3-L2-K2"])
+@first_is_quick("group", ["partial_overlap", "equal_models", "random-V3-L2-K2"])
 def test_users_verifiers_have_the_law_of_the_built_in_ones(group: str, verifier: Any, name: str) -> None:
     for case in groups()[group][:4]:
         assert_same_law(output_law(verifier, case.pair, 2), output_law(name, case.pair, 2))

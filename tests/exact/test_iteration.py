@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from deep import first_is_quick
 from reference import Law, Path, block_law, draft_row, normalised, target_row, token_law
 from spectheory import instances, output_law
 from spectheory.exact.iteration import (
@@ -163,7 +164,7 @@ def test_context_free_pairs_convolve() -> None:
     assert expected_decoded_tokens("block", pair, 10)[9] == 10 * output_law("block", pair).block_efficiency
 
 
-@pytest.mark.parametrize("verifier", ["token", "block", GreedyBlock()], ids=str)
+@first_is_quick("verifier", ["token", "block", GreedyBlock()], ids=str)
 def test_markov_memory_agrees_with_deep_pairs(verifier: Any) -> None:
     """sticky_chain continued by its last token, against the same chain enumerated deep enough."""
     continued = decoded_tokens_law(verifier, instances.sticky_chain(2), 3, memory=1)

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import reference
+from deep import first_is_quick
 from drawn_trees import acted_out, drawn_paths, given_paths, kseq_rule_by_hand
 from law_checks import assert_same_law, budget_masses, trusted_law
 from spectheory import instances
@@ -184,7 +185,7 @@ def test_exchangeable_partner_spectr_depends_on_the_order_of_the_drafts(
     assert np.abs(in_order - swapped[::-1]).max() > 0.01
 
 
-@pytest.mark.parametrize("name", GENERAL)
+@first_is_quick("name", GENERAL)
 def test_chunks_do_not_change_the_law(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     for case in (*random_cases(3, 2, 2, 1), *random_cases(2, 2, 3, 2)):
         whole = output_law(name, case.pair, case.num_drafts)

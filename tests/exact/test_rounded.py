@@ -7,6 +7,7 @@ import pytest
 import torch
 
 from corner_verifiers import EXCLUDED, WRONG_SOMEWHERE, Corner, OnlyOnPairs, Truncated, WrongWhere, small
+from deep import first_is_quick
 from spectheory import ModelPair, Outcome, certify, instances, verifiers
 from spectheory.exact.rounded import ARITHMETICS, DoesNotRunError, certify_rounded
 from spectheory.exact.suite import RandomPairs, SuiteCase, SuiteCertificate, certify_suite, standard_suite
@@ -24,7 +25,7 @@ def is_caught(verifier: Any, cases: list[SuiteCase]) -> bool:
     return not found.is_lossless
 
 
-@pytest.mark.parametrize(
+@first_is_quick(
     "name",
     [
         pytest.param(name, marks=pytest.mark.deep) if name.startswith("(V, L, K)") else name
@@ -40,7 +41,7 @@ def test_verifiers_that_are_wrong_somewhere_are_caught(name: str) -> None:
     assert not is_caught(WrongWhere("honest", lambda corner: False), [smallest])
 
 
-@pytest.mark.parametrize("name", EXCLUDED)
+@first_is_quick("name", EXCLUDED)
 def test_what_was_not_asked_is_excluded_by_words(name: str) -> None:
     where, words = EXCLUDED[name]
     found = certify_suite(WrongWhere(name, where), quick=True)

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from deep import first_is_quick
 from defect_table import PAIRS, matrix
 from snapshots import digest
 from spectheory import instances, output_law
@@ -45,7 +46,7 @@ LOSSLESS = [name for name, verifier in verifiers.items() if verifier.lossless]
 
 
 @pytest.mark.parametrize("half", [0, 12])
-@pytest.mark.parametrize("name", LOSSLESS)
+@first_is_quick("name", LOSSLESS)
 def test_every_lossless_verifier_is_cleared(name: str, half: int) -> None:
     """Exactly for the exact ones, under every draft process it is meant for, and again in floats.
 
@@ -65,7 +66,7 @@ def test_every_lossless_verifier_is_cleared(name: str, half: int) -> None:
         assert f"float64 {WITHIN}" in found.headline()
 
 
-@pytest.mark.parametrize("name", [*defects, *(name for name in verifiers if name not in LOSSLESS)])
+@first_is_quick("name", [*defects, *(name for name in verifiers if name not in LOSSLESS)])
 def test_every_wrong_verifier_is_flagged(name: str) -> None:
     """Also the one that is lossless on the pair of the README, and those that need a tree to show."""
     verifier = defects[name] if name in defects else verifiers[name]
@@ -159,7 +160,7 @@ def test_the_suite_has_every_small_tree() -> None:
         assert widths <= wanted
 
 
-@pytest.mark.parametrize(
+@first_is_quick(
     "process",
     [
         PrefixTree((1, 2, 1)), ShapedTree((2, 0, 1)), WithoutReplacement((1, 2, 1)),

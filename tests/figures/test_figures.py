@@ -12,7 +12,6 @@ from figures.results import Checks, Findings, Result, ResultTable, result
 from spectheory.foundation.errors import InvalidInputError
 
 FIGURES = Path(__file__).parents[2] / "figures"
-MOST_LINES = 200
 
 
 @pytest.mark.deep
@@ -42,13 +41,6 @@ def test_the_committed_file_is_the_figure_with_its_defaults(name: str) -> None:
     assert Findings.from_document(document).passed
     for ending in ("pdf", "png"):
         assert (FIGURES / f"{name}.{ending}").exists() == (shown.draw is not None)
-
-
-@pytest.mark.parametrize("name", NAMES)
-def test_a_script_is_short_and_runs_itself(name: str) -> None:
-    lines = (FIGURES / f"{name}.py").read_text(encoding="utf-8").splitlines()
-    assert len(lines) <= MOST_LINES
-    assert lines[-2:] == ['if __name__ == "__main__":', f"    {name}.main()"]
 
 
 def test_the_same_numbers_give_the_same_bytes(tmp_path: Path) -> None:

@@ -20,13 +20,10 @@ def test_what_is_written_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 
 
 @pytest.mark.parametrize("path", sorted(measured.FOLDER.glob("*.json")), ids=lambda path: path.stem)
-def test_every_measurement_names_a_script_that_exists(path: Path) -> None:
-    """Or a command of the package, and its machine; all rows have as many entries as columns."""
+def test_every_measurement_names_its_command_and_machine(path: Path) -> None:
+    """All rows have as many entries as columns."""
     found = measurement(path.stem)
-    words = found.command.split()
-    scripts = [word for word in words if word.endswith(".py")]
-    assert all((Path(__file__).parents[2] / script).exists() for script in scripts)
-    assert scripts or words[:2] == ["spectheory", "simulate"]
+    assert found.command
     assert found.machine
     assert found.rows
     assert {len(row) for row in found.rows} == {len(found.columns)}

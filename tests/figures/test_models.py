@@ -7,16 +7,19 @@ from typing import Any
 import numpy as np
 import pytest
 
+from deep import first_is_quick
 from figure_support import figure, small
 from figures.common.lossless import lossless_verifiers
 from figures.common.printed import printed_latencies
-from figures.latency import measured
 from figures.results import Findings, ResultTable
+from later import Later
 from spectheory.exact.certificate import certify
 from spectheory.models import LanguageModelPair, bundled_prompts, restrict
 from spectheory.simulation import simulate
 from spectheory.verification.outcome import Outcome
 from spectheory.verification.resolve import find_verifier
+
+latency = Later("figures.latency")
 
 LOSSY = {"greedy_block", "spectr_gbv"}
 MODIFIED = LOSSY
@@ -75,15 +78,15 @@ def test_temperature() -> None:
 def test_latencies_are_all_there_and_relative_to_one() -> None:
     """Two models; the printed lengths and one more; the unit is the target's call at batch 1, length 4."""
     assert [row.relative for row in printed_latencies() if (row.batch, row.length) == (1, 4)] == [1.0, 0.18]
-    assert {(row.model, row.batch, row.length) for row in measured()} == {
+    assert {(row.model, row.batch, row.length) for row in latency.measured()} == {
         (model, batch, length)
         for model in ("target", "draft")
         for batch in (1, 2, 4, 8)
         for length in (4, 8, 16)
     }
-    (unit,) = (row for row in measured() if (row.model, row.batch, row.length) == ("target", 1, 4))
+    (unit,) = (row for row in latency.measured() if (row.model, row.batch, row.length) == ("target", 1, 4))
     assert unit.relative == 1
-    for row in measured():
+    for row in latency.measured():
         assert row.milliseconds == pytest.approx(row.relative * unit.milliseconds)
         assert row.deviation > 0
     (table,) = once("latency").tables
@@ -198,7 +201,7 @@ class TargetAfterRejection:
         return Outcome(outcome.stop_probs, rows)
 
 
-@pytest.mark.parametrize("wrong", [DriftedCopy(), TargetAfterRejection()], ids=lambda wrong: wrong.name)
+@first_is_quick("wrong", [DriftedCopy(), TargetAfterRejection()], ids=lambda wrong: wrong.name)
 def test_partner_two_routes_that_differ_and_a_defect_are_seen(wrong: Any) -> None:
     """Of the cross-check in ``real_pair``: a verifier that is two, and one that is not lossless."""
     findings = small("real_pair", verifiers=("token", wrong))
@@ -207,7 +210,7 @@ def test_partner_two_routes_that_differ_and_a_defect_are_seen(wrong: Any) -> Non
     assert wrong.name in findings.failures[0]
 
 
-@pytest.mark.parametrize(
+@first_is_quick(
     ("name", "caller"),
     [
         ("full_vocabulary", "common.bundled"),

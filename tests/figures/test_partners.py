@@ -3,13 +3,14 @@
 from collections.abc import Callable
 from dataclasses import replace
 from fractions import Fraction
+from importlib import import_module
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
+from deep import first_is_quick
 from figure_support import NAMES, Changed, Lie, after, assert_seen, instead, small, told, told_of
-from figures import printed_gains
 from figures.common.random_cells import Cell
 from figures.results import Checks, Findings, ResultTable
 from spectheory.optima.bounds.rankings import global_order
@@ -244,7 +245,7 @@ LIES: list[tuple[str, str, Lie, list[str]]] = [
 """Figure, what it calls, the lie it is told, and the claims that then must fail."""
 
 
-@pytest.mark.parametrize(
+@first_is_quick(
     ("name", "called", "lie", "claims"),
     [pytest.param(*lie, marks=[pytest.mark.deep] * (place % 2)) for place, lie in enumerate(LIES)],
 )
@@ -271,13 +272,14 @@ def test_a_pair_on_which_greedy_multipath_grows() -> None:
     assert any(text.startswith("it does not always grow") for text in failures)
 
 
-@pytest.mark.parametrize(
+@first_is_quick(
     ("verifier", "factor", "claims"),
     [("spectr", 0.5, ["the printed order"]), ("block", 0.9, ["the printed order", "block is above token"])],
 )
 def test_lower_printed_numbers_are_seen(
     monkeypatch: pytest.MonkeyPatch, verifier: str, factor: float, claims: list[str]
 ) -> None:
+    printed_gains = import_module("figures.printed_gains")
     given = printed_gains.gains_over_token
 
     def lie(original: Any) -> Any:
@@ -297,8 +299,7 @@ def test_gains_that_do_not_grow_and_a_low_block_are_seen(monkeypatch: pytest.Mon
     """Block below token here; gains that are the same at every length."""
     low, high = ({"block_efficiency": 2.0, "low": 1.0, "high": 3.0, "gain_high": x} for x in (-1, 1))
     monkeypatch.setattr(
-        printed_gains,
-        "_estimates",
+        "figures.printed_gains._estimates",
         lambda shapes, *_, **__: {s: low if s[3] == "block" else high for s in shapes},
     )
     lie = after(

@@ -2,13 +2,13 @@
 
 from contextlib import suppress
 from fractions import Fraction
+from importlib import import_module
 from itertools import pairwise
 
 import pytest
 
 from figure_support import small, small_once
 from figures.common.lossless import OPTIMAL, efficiencies, lossless_verifiers
-from figures.prefix_trees import shapes
 from spectheory.exact.law import output_law
 from spectheory.foundation.errors import InvalidInputError
 from spectheory.pairs.instances import random_float, sticky_chain, two_token
@@ -26,6 +26,7 @@ def test_prefix_trees() -> None:
         assert row["optimum"] == F(2350, 729)  # theory.md §5
         same = output_law(row["verifier"], two_token(3).to_float(), 2).block_efficiency
         assert row["block_efficiency"] == pytest.approx(float(same), abs=1e-12)
+    shapes = import_module("figures.prefix_trees").shapes
     assert len(shapes(4, 3)) == 6
     assert shapes(3, 2) == [(1, 3), (3, 1)]
 

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 import spectheory
+from deep import first_is_quick
 from fresh_interpreter import run_commands, run_python
 from spectheory import instances
 from spectheory.foundation.errors import InvalidInputError, MissingDependencyError
@@ -50,7 +51,7 @@ def test_theory_and_help_need_no_extra(tmp_path: Path) -> None:
     assert all("Usage: spectheory" in done.out for done in found[-len(HELP) :])
 
 
-@pytest.mark.parametrize(
+@first_is_quick(
     ("without", "cases"),
     [
         (
@@ -61,7 +62,7 @@ def test_theory_and_help_need_no_extra(tmp_path: Path) -> None:
                 (["audit", "vllm"], "torch", MODELS),
                 (["audit", "history", "vllm"], "torch", MODELS),
                 (["models", "list"], "torch", MODELS),
-                (["plan", "--budget", "2"], "torch", MODELS),
+                (["plan", "--target-rows", "2"], "torch", MODELS),
                 (["decode"], "torch", MODELS),
                 (["restrict"], "torch", MODELS),
             ],

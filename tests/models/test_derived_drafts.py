@@ -9,6 +9,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
+from deep import first_is_quick
 from models_support import PROMPTS, full_row
 from spectheory.decoding import decode
 from spectheory.foundation.errors import InvalidInputError
@@ -82,7 +83,7 @@ def largest_gap(pair: LanguageModelPair, route: Any, number: int) -> float:
     return max(gaps)
 
 
-@pytest.mark.parametrize("name", CASES)
+@first_is_quick("name", CASES)
 @pytest.mark.parametrize("family", ["llama", "gpt2"])
 def test_rows_are_those_of_the_stated_law(
     name: str, family: str, folders: dict[str, tuple[Path, Path]]

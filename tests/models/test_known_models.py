@@ -9,15 +9,17 @@ from typing import Any
 
 import pytest
 import torch
-from transformers import AutoModelForCausalLM
 
 from gguf_files import write_gguf
+from later import Later
 from spectheory.foundation import wheels
 from spectheory.foundation.errors import InvalidInputError, MissingDependencyError, UnknownNameError
 from spectheory.models import LanguageModelPair, known_models
 from spectheory.models.fetching import fetch_model
 from spectheory.models.known_models import KNOWN_MODELS, KnownModel, model_folder
 from spectheory.models.loading import find_model
+
+transformers = Later("transformers")
 
 Folders = dict[str, tuple[Path, Path]]
 INSIDE = "tiny/tiny.gguf"
@@ -27,7 +29,7 @@ INSIDE = "tiny/tiny.gguf"
 def gguf_file(folders: Folders, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The tiny Llama target as a GGUF file."""
     folder, file = folders["llama"][0], tmp_path_factory.mktemp("gguf") / "tiny.gguf"
-    write_gguf(file, AutoModelForCausalLM.from_pretrained(folder), folder / "tokenizer.json")
+    write_gguf(file, transformers.AutoModelForCausalLM.from_pretrained(folder), folder / "tokenizer.json")
     return file
 
 

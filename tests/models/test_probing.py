@@ -5,24 +5,26 @@ from pathlib import Path
 
 import pytest
 import torch
-from transformers import BertConfig, BertLMHeadModel
 
 from decoding_support import tiny_llama
+from later import Later
 from models_support import save_model, save_pair, save_tokenizer
 from spectheory.foundation.errors import InvalidInputError, Notice
 from spectheory.models import LanguageModelPair
 from spectheory.models.growing_texts import Texts
 from spectheory.models.reading import CachedReading, run_model
 
+transformers = Later("transformers")
+
 
 def loaded(folder: Path, is_decoder: bool) -> LanguageModelPair:
     """BERT with a head for language modelling as the target: causal as a decoder only."""
     torch.manual_seed(3)
-    config = BertConfig(
+    config = transformers.BertConfig(
         hidden_size=32, num_hidden_layers=1, num_attention_heads=2, intermediate_size=64, vocab_size=280,
         initializer_range=0.15, bos_token_id=0, eos_token_id=0, pad_token_id=0, is_decoder=is_decoder,
     )  # fmt: skip
-    BertLMHeadModel(config).save_pretrained(folder / "target")
+    transformers.BertLMHeadModel(config).save_pretrained(folder / "target")
     save_model(folder / "draft", "llama", seed=2, layers=1)
     for side in ("target", "draft"):
         save_tokenizer(folder / side)
@@ -31,12 +33,12 @@ def loaded(folder: Path, is_decoder: bool) -> LanguageModelPair:
 
 def test_a_model_in_memory_that_looks_ahead_is_refused() -> None:
     """On either side; the partner does not."""
-    config = BertConfig(
+    config = transformers.BertConfig(
         hidden_size=32, num_hidden_layers=1, num_attention_heads=2, intermediate_size=64, vocab_size=280,
         initializer_range=0.15, bos_token_id=0, eos_token_id=0, pad_token_id=0, is_decoder=False,
     )  # fmt: skip
     torch.manual_seed(3)
-    ahead = BertLMHeadModel(config).eval()
+    ahead = transformers.BertLMHeadModel(config).eval()
     right = tiny_llama(5, 280)
     for models, side in (((ahead, right), "target"), ((right, ahead), "draft")):
         with pytest.raises(InvalidInputError, match=rf"the {side} model .* looks ahead"):

@@ -9,19 +9,9 @@ from typing import Any
 
 import pytest
 import torch
-from transformers import (
-    BertConfig,
-    BertForMaskedLM,
-    Gemma3TextConfig,
-    LlamaConfig,
-    MistralConfig,
-    PreTrainedModel,
-    Qwen2Config,
-    T5Config,
-    T5ForConditionalGeneration,
-)
 
 from families import family_pair
+from later import Later
 from models_support import PROMPTS, full_row, largest_difference, save_pair, save_tokenizer
 from spectheory.foundation.errors import InvalidInputError, Notice
 from spectheory.models import LanguageModelPair, SamplingOptions, reading
@@ -30,27 +20,29 @@ from spectheory.models.growing_texts import Texts
 from spectheory.models.reading import CachedReading, RecomputedReading, narrowest_window
 from spectheory.simulation import simulate
 
+transformers = Later("transformers")
+
 IDS = {"vocab_size": 280, "bos_token_id": 0, "eos_token_id": 0, "pad_token_id": 0}
 
 
-def bert(kind: type[PreTrainedModel] = BertForMaskedLM, **options: Any) -> PreTrainedModel:
-    return kind(
-        BertConfig(
+def bert(kind: str = "BertForMaskedLM", **options: Any) -> torch.nn.Module:
+    return getattr(transformers, kind)(
+        transformers.BertConfig(
             hidden_size=32, num_hidden_layers=1, num_attention_heads=2, intermediate_size=64,
             initializer_range=0.15, **IDS, **options,
         )
     )  # fmt: skip
 
 
-def t5() -> PreTrainedModel:
-    return T5ForConditionalGeneration(
-        T5Config(
+def t5() -> torch.nn.Module:
+    return transformers.T5ForConditionalGeneration(
+        transformers.T5Config(
             vocab_size=280, d_model=32, d_kv=16, d_ff=64, num_layers=1, num_heads=2, decoder_start_token_id=0
         )
     )
 
 
-def save(folder: Path, model: PreTrainedModel) -> Path:
+def save(folder: Path, model: torch.nn.Module) -> Path:
     model.save_pretrained(folder)
     save_tokenizer(folder)
     return folder
@@ -163,7 +155,7 @@ def test_partner_a_wrong_roll_back_is_seen(
     [(bert, "looks ahead"), (t5, r"could not be loaded \(ValueError: Unrecognized configuration class")],
 )
 def test_other_kinds_of_models_are_refused(
-    tmp_path: Path, build: Callable[[], PreTrainedModel], words: str
+    tmp_path: Path, build: Callable[[], torch.nn.Module], words: str
 ) -> None:
     """By what they do, or by the loader; the partner of either is loaded."""
     folder = save(tmp_path / "other", build())
@@ -176,14 +168,15 @@ def test_other_kinds_of_models_are_refused(
 
 
 @pytest.mark.parametrize(
-    ("config", "window"),
+    ("kind", "settings", "window"),
     [
-        (LlamaConfig(num_hidden_layers=2), math.inf),
-        (MistralConfig(num_hidden_layers=2, sliding_window=7), 7),
-        (Qwen2Config(num_hidden_layers=2, sliding_window=7), math.inf),
-        (Gemma3TextConfig(num_hidden_layers=6, sliding_window=5), 5),
+        ("LlamaConfig", {"num_hidden_layers": 2}, math.inf),
+        ("MistralConfig", {"num_hidden_layers": 2, "sliding_window": 7}, 7),
+        ("Qwen2Config", {"num_hidden_layers": 2, "sliding_window": 7}, math.inf),
+        ("Gemma3TextConfig", {"num_hidden_layers": 6, "sliding_window": 5}, 5),
     ],
 )
-def test_the_narrowest_window_of_a_model(config: Any, window: float) -> None:
+def test_the_narrowest_window_of_a_model(kind: str, settings: dict[str, int], window: float) -> None:
     """Qwen2 has a window in its configuration that it does not use."""
+    config = getattr(transformers, kind)(**settings)
     assert narrowest_window(SimpleNamespace(config=config)) == window

@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 import torch
 from safetensors.torch import load_file, save_file
-from transformers import LlamaConfig, LlamaForCausalLM
 
+from later import Later
 from scripts import load
 from spectheory.models.draft_names import find_draft
 from spectheory.models.loading import ModelSource
@@ -18,32 +18,34 @@ from spectheory.models.trained_drafts import (
     trained_draft,
 )
 
+transformers = Later("transformers")
+
 SIZES = {"vocab_size": 12, "hidden_size": 16, "intermediate_size": 24, "num_attention_heads": 4}
 KEPT = torch.tensor([1, 4, 5, 9])
 TEXT = torch.tensor([[3, 1, 4, 1, 5, 9, 2, 6]])
 SHIPPED = TRAINED_DRAFTS["smollm2-draft"]
 
 
-def tiny(layers: int, seed: int) -> LlamaForCausalLM:
+def tiny(layers: int, seed: int) -> torch.nn.Module:
     torch.manual_seed(seed)
-    config = LlamaConfig(
+    config = transformers.LlamaConfig(
         **SIZES,
         num_key_value_heads=2,
         num_hidden_layers=layers,
         tie_word_embeddings=True,
         initializer_range=0.4,
     )
-    return LlamaForCausalLM(config).eval().requires_grad_(False)
+    return transformers.LlamaForCausalLM(config).eval().requires_grad_(False)
 
 
-def tiny_like_smollm2() -> LlamaForCausalLM:
+def tiny_like_smollm2() -> torch.nn.Module:
     """Random weights of SmolLM2's shape, in three layers."""
     torch.manual_seed(0)
-    config = LlamaConfig(
+    config = transformers.LlamaConfig(
         vocab_size=49152, hidden_size=576, intermediate_size=1536, num_attention_heads=9,
         num_key_value_heads=3, num_hidden_layers=3, tie_word_embeddings=True,
     )  # fmt: skip
-    return LlamaForCausalLM(config).eval()
+    return transformers.LlamaForCausalLM(config).eval()
 
 
 @pytest.fixture
@@ -56,7 +58,7 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def second_route(target: LlamaForCausalLM, folder: Path) -> torch.Tensor:
+def second_route(target: torch.nn.Module, folder: Path) -> torch.Tensor:
     """The rows of a model of two layers that is built from the file, [1, 8, 4]."""
     stored = load_file(folder / WEIGHTS)
     model = tiny(2, seed=6)

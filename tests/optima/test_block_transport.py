@@ -4,8 +4,8 @@ from fractions import Fraction
 
 import pytest
 
+from deep import first_is_quick
 from program_support import ALL_PAIRS, assert_solved
-from shares import shares
 from spectheory import instances
 from spectheory.optima import single_path_optimum
 from spectheory.optima.block_transport import (
@@ -24,7 +24,7 @@ def test_block_transport_two_tokens(draft_length: int, value: str) -> None:
         assert block_transport_optimum(pair).value == Fraction(value)
 
 
-@shares(range(3), quick=1)
+@first_is_quick("first", range(3))
 def test_block_transport_is_its_closed_form(first: int) -> None:
     """max E[β] = Σ_ℓ Σ_a min{p(a), q(a)} (block2024 Lemma 10 and Theorem 3)."""
     for pair in ALL_PAIRS[first::3]:

@@ -6,9 +6,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from scipy.optimize import linprog
-from scipy.sparse import coo_array
 
+from later import Later
 from spectheory import ModelPair, output_law
 from spectheory.exact.iteration import decoded_tokens_law, expected_decoded_tokens
 from spectheory.foundation.errors import InvalidInputError
@@ -22,6 +21,9 @@ from spectheory.pairs.instances import (
     sticky_chain,
     two_token,
 )
+
+optimize = Later("scipy.optimize")
+sparse = Later("scipy.sparse")
 
 ONE = Fraction(1)
 Context = tuple[int, ...]
@@ -88,11 +90,13 @@ class Unrolled:
         for sense, entries in self.entries.items():
             row, column, value = np.array(entries or [(0, 0, 0.0)]).T
             shape = max(1, self.counts[sense]), total
-            matrices[sense] = coo_array((value, (row.astype(int), column.astype(int))), shape=shape).tocsr()
+            matrices[sense] = sparse.coo_array(
+                (value, (row.astype(int), column.astype(int))), shape=shape
+            ).tocsr()
         costs = [-self.gain[column] for column in range(total)]
         bounds = [(1, 1) if key == (0, (), ()) else (0, None) for key in self.columns]
         limits = {sense: np.zeros(matrix.shape[0]) for sense, matrix in matrices.items()}
-        found = linprog(costs, matrices["<="], limits["<="], matrices["=="], limits["=="], bounds)
+        found = optimize.linprog(costs, matrices["<="], limits["<="], matrices["=="], limits["=="], bounds)
         assert found.status == 0, found.message
         return -float(found.fun)
 

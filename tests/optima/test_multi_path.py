@@ -5,6 +5,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
+from deep import first_is_quick
 from program_support import (
     DUAL_PAIRS,
     PAIRS,
@@ -13,7 +14,6 @@ from program_support import (
     assert_solved,
     block_verification_value,
 )
-from shares import shares
 from spectheory.foundation.errors import InfeasiblePointError
 from spectheory.optima import (
     antichains,
@@ -37,8 +37,8 @@ def test_multi_path_two_tokens(draft_length: int, value: str) -> None:
     assert solution.method == "multi-path antichain LP"
 
 
-@shares(range(2), quick=1)
-@pytest.mark.parametrize("shape", range(len(SHAPES)))
+@first_is_quick("first", range(2))
+@first_is_quick("shape", range(len(SHAPES)))
 def test_random_pairs(shape: int, first: int) -> None:
     """Exact = float, KKT holds and a perturbed dual does not, single path = block verification."""
     for number in range(shape + first * len(SHAPES), len(PAIRS), 2 * len(SHAPES)):
@@ -54,7 +54,7 @@ def test_random_pairs(shape: int, first: int) -> None:
         assert num_drafts > 1 or several.value == one.value
 
 
-@shares(range(3), quick=1)
+@first_is_quick("first", range(3))
 def test_the_optimal_scores_prove_the_optimum(first: int) -> None:
     """Strong duality: E[max_k c(X^(k))] is the optimum, for one path and for several; partner: lower scores
     at the root are refused, higher ones elsewhere bound no closer."""

@@ -8,7 +8,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 import reference
-from shares import shares
+from deep import first_is_quick
 from spectheory import instances
 from spectheory.foundation.errors import EnumerationTooLargeError, InvalidInputError
 from spectheory.optima.bounds.skewed_draft import SkewedDraft
@@ -33,7 +33,7 @@ def tree_rankings(pair: ModelPair) -> list[list[tuple[int, ...]]]:
     return below(())
 
 
-@shares(range(0, 201, 67), quick=2)
+@first_is_quick("first", range(0, 201, 67), quick=2)
 def test_exhaustive_search_against_plain_enumeration(first: int) -> None:
     """Best and worst over all Π V! rankings, each evaluated from its leaf law alone: 201 pairs."""
     for seed in range(first, first + 67):

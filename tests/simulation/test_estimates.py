@@ -5,8 +5,8 @@ from statistics import NormalDist
 
 import numpy as np
 import pytest
-from scipy.stats import t as student_t
 
+from later import Later
 from spectheory import instances
 from spectheory.simulation import simulate
 from spectheory.simulation.estimates import (
@@ -19,6 +19,8 @@ from spectheory.simulation.estimates import (
     stratified,
 )
 from spectheory.simulation.runs import FEWEST_PROMPTS
+
+stats = Later("scipy.stats")
 
 
 def test_a_higher_confidence_has_a_wider_interval() -> None:
@@ -67,7 +69,7 @@ def simulated_coverage(prompts: int, repetitions: int = 2_000) -> tuple[dict[str
         tally.add_calls(stratum, means, lengths, np.ones((len(stratum), 5)) / 5)
         found = estimate_over_texts(("block", True, 1), [tally], 0.9)
         away, error = abs(found.block_efficiency - 2.5), found.standard_error
-        t_width = student_t.ppf(0.95, prompts - 1) * error
+        t_width = stats.t.ppf(0.95, prompts - 1) * error
         inside["found"] += found.interval[0] < 2.5 < found.interval[1]
         inside["t"] += away < t_width
         inside["normal"] += away < NormalDist().inv_cdf(0.95) * error
@@ -203,7 +205,7 @@ def test_two_prompts_leave_one_degree_of_freedom() -> None:
             np.repeat([0, 1], 200), np.repeat(means, 200), np.zeros(400, dtype=int), np.ones((400, 4)) / 4
         )
     gain = paired_gain(tallies[:1], tallies[1:], 0.95)
-    assert gain.interval[1] - gain.value == pytest.approx(student_t(1).ppf(0.975) * gain.error, rel=0.02)
+    assert gain.interval[1] - gain.value == pytest.approx(stats.t(1).ppf(0.975) * gain.error, rel=0.02)
 
 
 def test_calls_of_one_prompt_are_one_cluster() -> None:

@@ -6,6 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from deep import first_is_quick
 from montecarlo_support import run
 from spectheory.foundation.errors import InvalidInputError, Notice
 from spectheory.models import LanguageModelPair
@@ -23,6 +24,7 @@ def written(models: LanguageModelPair, tmp_path_factory: pytest.TempPathFactory)
     return lines
 
 
+@pytest.mark.deep
 def test_a_stopped_run_goes_on_from_its_checkpoint(models: LanguageModelPair, tmp_path: Path) -> None:
     """Ctrl-C in the second prompt: the first is kept, and going on gives what an unbroken run gives."""
     whole = run(models)
@@ -68,8 +70,8 @@ def test_an_exception_keeps_what_is_finished_and_says_so(models: LanguageModelPa
     assert run(models, state) == run(models)
 
 
-@pytest.mark.parametrize("kept", [0.0, 0.01, 0.5, 0.99])
-@pytest.mark.parametrize("whole", [0, 1, 3])
+@first_is_quick("kept", [0.0, 0.01, 0.5, 0.99])
+@first_is_quick("whole", [0, 1, 3])
 def test_a_torn_last_line_is_cut_off(
     models: LanguageModelPair, written: list[bytes], tmp_path: Path, whole: int, kept: float
 ) -> None:

@@ -11,6 +11,7 @@ import pytest
 import torch
 
 from decoding_support import tiny_pair
+from deep import first_is_quick
 from gguf_files import write_gguf
 from models_support import save_model, save_pair, save_tokenizer
 from montecarlo_support import PROMPTS, run
@@ -57,7 +58,7 @@ def one_layer_more(folder: Path) -> None:
     save_model(folder, "llama", seed=1, layers=3)
 
 
-@pytest.mark.parametrize(
+@first_is_quick(
     ("change", "words"), [(retrained, "target weights"), (one_layer_more, "target configuration")]
 )
 def test_another_model_in_the_same_folder(
@@ -81,7 +82,7 @@ def test_a_copy_of_the_folder_is_told_by_its_name(folders: tuple[Path, Path], tm
     run(load(folders), state)  # the partner
 
 
-@pytest.mark.parametrize(
+@first_is_quick(
     ("changes", "words"),
     [
         ({"seed": 5}, r"seed \(4 there, 5 here\)"),

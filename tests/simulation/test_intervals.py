@@ -5,9 +5,8 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from scipy.special import bdtr, ndtri, pdtr
-from scipy.stats import t as student_t
 
+from later import Later
 from spectheory import certify
 from spectheory.pairs.pair import ModelPair
 from spectheory.simulation import simulate
@@ -22,7 +21,10 @@ from spectheory.simulation.estimates import (
 )
 from spectheory.simulation.intervals import _LARGE_SHAPE, _reach, bounded_mean_interval
 
-Z = float(ndtri(0.975))
+special = Later("scipy.special")
+stats = Later("scipy.stats")
+
+Z = float(special.ndtri(0.975))
 
 
 def of_one_stratum(
@@ -83,10 +85,10 @@ def test_draws_at_the_ends_contain_clopper_and_pearson(count: int, confidence: f
         mirrored = of_one_stratum(4 - values, (1, 3), confidence)
         assert (4 - mirrored[1], 4 - mirrored[0]) == pytest.approx((low, high))
         assert low <= values.mean() <= high
-        assert high == 3 or bdtr(at_the_end, count, (high - 1) / 2) <= tail
+        assert high == 3 or special.bdtr(at_the_end, count, (high - 1) / 2) <= tail
         mean, error = stratified(values.sum(keepdims=True), (values**2).sum(keepdims=True), count)
-        normal = min((mean - float(ndtri(tail)) * error - 1) / 2, 1.0)
-        worst = max(worst, float(bdtr(at_the_end, count, normal)))
+        normal = min((mean - float(special.ndtri(tail)) * error - 1) / 2, 1.0)
+        worst = max(worst, float(special.bdtr(at_the_end, count, normal)))
     assert worst == 1  # no draw at the end: the normal interval has width zero
 
 
@@ -204,9 +206,9 @@ def test_rare_events_have_the_exact_poisson_limits() -> None:
             mean, error, third, np.array([mean]), np.array([count]), 1 / count, (1, 2), 0.95
         )
         most, fewest = (2 - low) * count, (2 - high) * count
-        assert pdtr(events, most) == pytest.approx(0.025, rel=1e-4)
+        assert special.pdtr(events, most) == pytest.approx(0.025, rel=1e-4)
         if events:
-            assert 1 - pdtr(events - 1, fewest) == pytest.approx(0.025, rel=1e-3)
+            assert 1 - special.pdtr(events - 1, fewest) == pytest.approx(0.025, rel=1e-3)
         else:
             assert fewest == 0
 
@@ -242,7 +244,7 @@ def test_two_prompts_stay_within_the_possible() -> None:
         assert 1 <= low <= found.block_efficiency <= high <= draft_length + 1
         assert low < high
         mean, error = clustered(sums, calls)
-        reach = student_t.ppf(0.975, 1) * error
+        reach = stats.t.ppf(0.975, 1) * error
         outside += mean - reach < 1 or mean + reach > draft_length + 1
     assert outside > 100
 

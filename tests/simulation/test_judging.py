@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 import torch
 
+from deep import first_is_quick
 from montecarlo_support import PROMPTS, run
 from spectheory import instances
 from spectheory.decoding import decode
@@ -83,7 +84,7 @@ def test_what_is_no_law_is_refused_on_an_enumerated_pair(number: int) -> None:
     assert same.estimates[0].block_efficiency == same.estimates[1].block_efficiency
 
 
-@pytest.mark.parametrize("number", range(len(NOT_LAWS)))
+@first_is_quick("number", range(len(NOT_LAWS)))
 def test_what_is_no_law_is_refused_on_language_models(models: LanguageModelPair, number: int) -> None:
     """At the second prompt of a batch of two, which is named."""
     change, fault = NOT_LAWS[number]

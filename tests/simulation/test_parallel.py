@@ -11,18 +11,20 @@ from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
-import dask
 import joblib
 import pytest
-from distributed import Client, LocalCluster
 from joblib.externals import loky
 
 from fresh_interpreter import forks
+from later import Later
 from models_support import save_pair
 from spectheory.foundation.errors import InvalidInputError, InvalidOutcomeError
 from spectheory.models.language_model import UnloadedPair
 from spectheory.simulation import Simulation, parallel, simulate
 from spectheory.simulation.parallel import processes
+
+dask = Later("dask")
+distributed = Later("distributed")
 
 PROMPTS = [f"import module{number}" for number in range(6)]
 
@@ -63,10 +65,12 @@ def whole(pair: UnloadedPair, tmp_path_factory: pytest.TempPathFactory) -> tuple
 
 
 @pytest.fixture(scope="module")
-def cluster(workers_are_forks: None) -> Iterator[Client]:
+def cluster(workers_are_forks: None) -> Iterator[Any]:
     with (
-        LocalCluster(n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None) as local,
-        Client(local) as client,
+        distributed.LocalCluster(
+            n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None
+        ) as local,
+        distributed.Client(local) as client,
     ):
         yield client
 
@@ -87,7 +91,7 @@ def test_two_processes(pair: UnloadedPair, whole: tuple[Simulation, bytes], tmp_
 
 
 def test_a_dask_cluster_of_two_workers(
-    pair: UnloadedPair, whole: tuple[Simulation, bytes], cluster: Client, tmp_path: Path
+    pair: UnloadedPair, whole: tuple[Simulation, bytes], cluster: Any, tmp_path: Path
 ) -> None:
     """The tasks are done there and not here, whether a run or joblib's configuration names it."""
     assert cluster.scheduler is not None
@@ -103,7 +107,7 @@ def test_a_dask_cluster_of_two_workers(
 
 
 def test_a_cluster_whose_worker_dies(
-    pair: UnloadedPair, whole: tuple[Simulation, bytes], cluster: Client, tmp_path: Path
+    pair: UnloadedPair, whole: tuple[Simulation, bytes], cluster: Any, tmp_path: Path
 ) -> None:
     """Another worker does the task; the file has the bytes of one process."""
     before, killed = cluster.run(os.getpid), list[int]()

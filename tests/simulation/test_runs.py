@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from transformers import GPT2Config, GPT2LMHeadModel
 
 from decoding_support import PROMPTS as SHORT
 from decoding_support import tiny_pair
+from later import Later
 from montecarlo_support import NAMES, PROMPTS, run
 from snapshots import numbers, shape
 from spectheory import certify, decode, from_sampler, instances
@@ -29,6 +29,8 @@ from spectheory.pairs.drafts import (
 from spectheory.simulation import simulate
 from spectheory.simulation.runs import model_threads
 from user_samplers import token_sampler
+
+transformers = Later("transformers")
 
 
 @pytest.mark.parametrize("build", [instances.two_token, instances.sticky_chain, instances.partial_overlap])
@@ -152,6 +154,7 @@ TREES = {
 }
 
 
+@pytest.mark.deep
 @pytest.mark.parametrize("name", TREES)
 def test_trees_of_drafts_agree_with_their_enumeration(models: LanguageModelPair, name: str) -> None:
     """The exact law of a restricted pair on a tree; the widths the other way round earn something else."""
@@ -175,10 +178,10 @@ def five_tokens() -> LanguageModelPair:
     made = []
     for seed in (1, 2):
         torch.manual_seed(seed)
-        config = GPT2Config(
+        config = transformers.GPT2Config(
             vocab_size=5, n_positions=64, n_embd=16, n_layer=1, n_head=2, initializer_range=0.4
         )
-        made.append(GPT2LMHeadModel(config).eval())
+        made.append(transformers.GPT2LMHeadModel(config).eval())
     return LanguageModelPair.of(*made)
 
 

@@ -1,6 +1,8 @@
 """The study at equal numbers of target rows (``benchmarks/study.py``): what it sums, and what it keeps."""
 
+from functools import cache
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -17,7 +19,14 @@ from spectheory.pairs.drafts import ConfidenceTree
 from spectheory.simulation.estimates import Tally
 from spectheory.verification.algorithms import verifiers
 
-script, CallCosts = load("benchmarks", "study"), load("benchmarks", "call_costs").CallCosts
+
+@cache
+def script() -> ModuleType:
+    """Loaded by the first test that needs it: it draws with matplotlib."""
+    return load("benchmarks", "study")
+
+
+CallCosts = load("benchmarks", "call_costs").CallCosts
 
 PROMPTS = [
     ("a", "import os"), ("b", "import re"), ("a", "def main("), ("b", "def other("),
@@ -38,11 +47,11 @@ def folders(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
 def study(folders: tuple[Path, Path], *drafts: str) -> Any:
     names = drafts or (str(folders[1]),)
     pairs = {name: LanguageModelPair.load(folders[0], name, device="cpu") for name in names}
-    return script.Study(pairs, PROMPTS, **SMALL)
+    return script().Study(pairs, PROMPTS, **SMALL)
 
 
 def rows_of(asked: Any) -> list[dict[str, Any]]:
-    return list(script.rows(asked, [asked.sums(batch) for batch in range(len(asked.batches))], {}))
+    return list(script().rows(asked, [asked.sums(batch) for batch in range(len(asked.batches))], {}))
 
 
 @pytest.fixture(scope="module")
@@ -57,14 +66,14 @@ def test_nodes_of_a_tree_earn_what_naive_sampling_earns(folders: tuple[Path, Pat
     prefilled = prefill(pair, TEXTS)
     paths = likeliest_nodes(prefilled, ConfidenceTree(12, 3), 3, OPTIONS)
     prefilled.draft.forget_drafts()
-    values = 1 + script.node_probs(prefilled, paths, OPTIONS).cumsum(-1)
+    values = 1 + script().node_probs(prefilled, paths, OPTIONS).cumsum(-1)
     process = ConfidenceTree(nodes, 3)
     drafted = draft_and_score(prefilled, process, 3, pair.generator(0), OPTIONS)
     arrays = drafted.paths, drafted.target_rows, drafted.draft_rows
     earned = verifiers["naive_sampling"].bind(process, None).outcome(*arrays).expected_tokens()
     torch.testing.assert_close(values[:, nodes - 1], earned, rtol=1e-5, atol=1e-5)
     # The partner: the least likely first.
-    wrong = 1 + script.node_probs(prefilled, paths.flip(1), OPTIONS).cumsum(-1)
+    wrong = 1 + script().node_probs(prefilled, paths.flip(1), OPTIONS).cumsum(-1)
     assert nodes == 12 or not torch.allclose(wrong[:, nodes - 1], earned, rtol=1e-3)
 
 
@@ -73,7 +82,7 @@ def test_a_draft_that_is_the_target(folders: tuple[Path, Path], monkeypatch: pyt
 
     The partner is ``greedy_multipath``, which loses with several paths here (figure ``greedy_falls``).
     """
-    monkeypatch.setattr(script, "CAPS", (2.0,))
+    monkeypatch.setattr(script(), "CAPS", (2.0,))
     found = rows_of(study(folders, str(folders[0])))
     rows = [row for row in found if row["drafts"] == "independent"]
     assert {row["verifier"] for row in rows} >= {"block", "traversal", "scored_multipath"}
@@ -107,10 +116,10 @@ def test_more_nodes_earn_more(folders: tuple[Path, Path]) -> None:
 def test_a_batch_that_is_kept_is_read_back(folders: tuple[Path, Path], tmp_path: Path) -> None:
     """With the same sums; another seed has others."""
     asked = study(folders)
-    computed, first = asked.sums(0), script.kept(asked, 0, tmp_path)
+    computed, first = asked.sums(0), script().kept(asked, 0, tmp_path)
     asked.seed = 1
-    read, other = script.kept(asked, 0, tmp_path), asked.sums(0)
-    key = script.Key(str(folders[1]), "independent", "block", 2)
+    read, other = script().kept(asked, 0, tmp_path), asked.sums(0)
+    key = script().Key(str(folders[1]), "independent", "block", 2)
     for sums in (first, read):
         assert list(sums) == asked.keys
         assert all((sums[one].expected == computed[one].expected).all() for one in asked.keys)
@@ -127,16 +136,16 @@ def tally(*sums: float) -> list[Tally]:
 
 def test_a_cap_is_chosen_on_the_other_half() -> None:
     """The first candidate is least on the first half, so that the second half is judged by it."""
-    found = script.least_of_halves([tally(1.0, 1.0, 3.0, 3.0), tally(2.0, 2.0, 2.0, 2.0)])
+    found = script().least_of_halves([tally(1.0, 1.0, 3.0, 3.0), tally(2.0, 2.0, 2.0, 2.0)])
     assert [part.expected.tolist() for part in found] == [[2.0, 2.0], [3.0, 3.0]]
 
 
 def test_prompts_of_the_study() -> None:
     """As many of every domain, all different."""
-    prompts = script.study_prompts(first=32)
+    prompts = script().study_prompts(first=32)
     assert [domain for domain, _ in prompts[:3]] == ["prose", "code", "chat"]
     assert len({text for _, text in prompts}) == len(prompts) == 96
-    assert len(script.study_prompts()) == 48
+    assert len(script().study_prompts()) == 48
 
 
 @pytest.mark.parametrize(
@@ -150,7 +159,7 @@ def test_prompts_of_the_study() -> None:
     ],
 )  # fmt: skip
 def test_what_is_drafted_within_a_budget(name: str, length: int, drafted: list[int]) -> None:
-    asked = script.Study({}, [], draft_length=length)
+    asked = script().Study({}, [], draft_length=length)
     assert [asked.drafted(name, nodes) for nodes in asked.nodes] == drafted
 
 
@@ -177,10 +186,10 @@ def test_measured_costs_are_in_the_rows(
         nodes = process.num_nodes if isinstance(process, ConfidenceTree) else int(process.draws(length).sum())
         return CallCosts(1.0, 1.0, 1 + nodes / 8)
 
-    monkeypatch.setattr(script, "call_costs", costs)
+    monkeypatch.setattr(script(), "call_costs", costs)
     measured = asked.costs()
     assert len(measured) == 16
-    found = script.rows(asked, [asked.sums(batch) for batch in range(len(asked.batches))], measured)
+    found = script().rows(asked, [asked.sums(batch) for batch in range(len(asked.batches))], measured)
     for row in found:
         assert (row["cost_ratio"], row["row_cost"]) == (0.5, 0.125)
         assert row["speed_up"] == row["block_efficiency"] / (

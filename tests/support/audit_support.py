@@ -7,10 +7,12 @@ from functools import cache
 from typing import Any
 
 import torch
-from scipy.stats import chisquare
 
+from later import Later
 from spectheory.auditing.following.intercept import Journal, intercepted
 from spectheory.auditing.tape.decisions import Tape, all_runs
+
+stats = Later("scipy.stats")
 
 READ_AGAIN = "randomness: rand reads random numbers that rand has used in the call before"
 SAID_OF = {
@@ -66,4 +68,4 @@ def assert_drawn_from(function: Callable[[], Any], expected: dict[Any, Fraction]
     probs = [*likely.values(), rest]
     if rest * draws < 1:
         observed, probs = observed[:-1], [prob / sum(likely.values()) for prob in probs[:-1]]
-    assert chisquare(observed, [sum(observed) * prob for prob in probs]).pvalue > 1e-4
+    assert stats.chisquare(observed, [sum(observed) * prob for prob in probs]).pvalue > 1e-4

@@ -5,9 +5,12 @@ from contextlib import contextmanager
 from typing import Any
 
 import torch
-import triton
-from triton.backends.compiler import GPUTarget
-from triton.compiler import ASTSource
+
+from later import Later
+
+triton = Later("triton")
+compiler = Later("triton.compiler")
+backends = Later("triton.backends.compiler")
 
 POINTERS = {
     torch.float64: "*fp64", torch.float32: "*fp32", torch.float16: "*fp16", torch.bfloat16: "*bf16",
@@ -31,8 +34,8 @@ class _Compiles:
                     signature[parameter.name] = POINTERS[value.dtype]
                 else:
                     signature[parameter.name] = "fp32" if isinstance(value, float) else "i32"
-            source = ASTSource(fn=self.kernel, signature=signature, constexprs=constants)
-            triton.compile(source, target=GPUTarget("cuda", self.capability, 32), options=options)
+            source = compiler.ASTSource(fn=self.kernel, signature=signature, constexprs=constants)
+            triton.compile(source, target=backends.GPUTarget("cuda", self.capability, 32), options=options)
             self.compiled.append(self.kernel.__name__)
 
         return launch

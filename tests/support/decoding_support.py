@@ -7,9 +7,8 @@ from typing import Any
 
 import numpy as np
 import torch
-from scipy.stats import chi2
-from transformers import LlamaConfig, LlamaForCausalLM
 
+from later import Later
 from spectheory.decoding import LogitsProcessors, Stopping, decoding_iterations
 from spectheory.models import LanguageModelPair, SamplingOptions
 from spectheory.models.drafting import prefill
@@ -17,20 +16,23 @@ from spectheory.models.sampling import scaled_logits
 from spectheory.pairs.drafts import DraftProcess, Iid
 from spectheory.verification.resolve import find_verifier
 
+stats = Later("scipy.stats")
+transformers = Later("transformers")
+
 PROMPTS = ([1], [0, 2], [2, 1, 0, 0, 1], [1, 1, 2, 0, 2, 2, 0])
 """Four lengths, so that the rows of a batch begin at four places and go on at their own pace."""
 NUM_TOKENS = 6
 
 
-def tiny_llama(seed: int, vocab_size: int = 3) -> LlamaForCausalLM:
+def tiny_llama(seed: int, vocab_size: int = 3) -> torch.nn.Module:
     """A random model in float64 whose rows are uneven and depend on the whole text."""
     torch.manual_seed(seed)
-    config = LlamaConfig(
+    config = transformers.LlamaConfig(
         vocab_size=vocab_size, hidden_size=8, intermediate_size=8, num_hidden_layers=1,
         num_attention_heads=2, num_key_value_heads=1, max_position_embeddings=64, initializer_range=0.6,
         bos_token_id=None, eos_token_id=None,
     )  # fmt: skip
-    return LlamaForCausalLM(config).double().eval()
+    return transformers.LlamaForCausalLM(config).double().eval()
 
 
 def tiny_pair(vocab_size: int = 3) -> LanguageModelPair:
@@ -108,7 +110,7 @@ def p_value(counts: np.ndarray, laws: np.ndarray) -> float:
         found, wanted = found[wanted > 0], wanted[wanted > 0]
         statistic += ((found - wanted) ** 2 / wanted).sum()
         freedom += len(wanted) - 1
-    return float(chi2.sf(statistic, freedom))
+    return float(stats.chi2.sf(statistic, freedom))
 
 
 def losslessness(

@@ -10,10 +10,11 @@ from itertools import permutations, product
 from math import prod
 from typing import Any
 
-from scipy.optimize import brentq
-
+from later import Later
 from reference import Law, Path, draft_row, normalised, target_row, without_zeros
 from spectheory.pairs.pair import ModelPair
+
+optimize = Later("scipy.optimize")
 
 
 class Draw:
@@ -144,7 +145,7 @@ def bracketed_root(target: list[float], draft: list[float], num_drafts: int) -> 
     beta_at_one = sum(map(min, target, draft))
     if num_drafts == 1 or beta_at_one == 0 or excess(1.0) <= 1e-15:
         return 1.0
-    return float(brentq(excess, 1.0, float(num_drafts), xtol=1e-15, rtol=1e-15))
+    return float(optimize.brentq(excess, 1.0, float(num_drafts), xtol=1e-15, rtol=1e-15))
 
 
 def assert_close(found: Law, expected: Law, tolerance: float = 1e-12) -> None:

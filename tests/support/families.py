@@ -4,27 +4,11 @@ from collections.abc import Callable
 from typing import Any
 
 import torch
-from transformers import (
-    Gemma2Config,
-    Gemma2ForCausalLM,
-    GemmaConfig,
-    GemmaForCausalLM,
-    GPT2Config,
-    GPT2LMHeadModel,
-    LlamaConfig,
-    LlamaForCausalLM,
-    MambaConfig,
-    MambaForCausalLM,
-    MistralConfig,
-    MistralForCausalLM,
-    OPTConfig,
-    OPTForCausalLM,
-    PreTrainedModel,
-    Qwen2Config,
-    Qwen2ForCausalLM,
-)
 
+from later import Later
 from spectheory.models import LanguageModelPair
+
+models = Later("transformers")
 
 VOCAB_SIZE = 48
 IDS: dict[str, Any] = {
@@ -34,20 +18,28 @@ COMMON: dict[str, Any] = {
     **IDS, "hidden_size": 16, "intermediate_size": 32, "num_hidden_layers": 2, "num_attention_heads": 2,
     "num_key_value_heads": 1, "head_dim": 8, "max_position_embeddings": 96,
 }  # fmt: skip
-FAMILIES: dict[str, Callable[[], PreTrainedModel]] = {
-    "llama": lambda: LlamaForCausalLM(LlamaConfig(**COMMON)),
-    "gpt2": lambda: GPT2LMHeadModel(GPT2Config(n_embd=16, n_layer=2, n_head=2, n_positions=96, **IDS)),
-    "opt": lambda: OPTForCausalLM(
-        OPTConfig(
+FAMILIES: dict[str, Callable[[], torch.nn.Module]] = {
+    "llama": lambda: models.LlamaForCausalLM(models.LlamaConfig(**COMMON)),
+    "gpt2": lambda: models.GPT2LMHeadModel(
+        models.GPT2Config(n_embd=16, n_layer=2, n_head=2, n_positions=96, **IDS)
+    ),
+    "opt": lambda: models.OPTForCausalLM(
+        models.OPTConfig(
             hidden_size=16, ffn_dim=32, num_hidden_layers=2, num_attention_heads=2, word_embed_proj_dim=16,
             max_position_embeddings=96, **IDS,
         )
     ),
-    "qwen2": lambda: Qwen2ForCausalLM(Qwen2Config(**COMMON)),
-    "gemma": lambda: GemmaForCausalLM(GemmaConfig(**COMMON)),
-    "gemma2, sliding and full": lambda: Gemma2ForCausalLM(Gemma2Config(sliding_window=20, **COMMON)),
-    "mistral, sliding": lambda: MistralForCausalLM(MistralConfig(sliding_window=12, **COMMON)),
-    "mamba": lambda: MambaForCausalLM(MambaConfig(hidden_size=16, state_size=4, num_hidden_layers=2, **IDS)),
+    "qwen2": lambda: models.Qwen2ForCausalLM(models.Qwen2Config(**COMMON)),
+    "gemma": lambda: models.GemmaForCausalLM(models.GemmaConfig(**COMMON)),
+    "gemma2, sliding and full": lambda: models.Gemma2ForCausalLM(
+        models.Gemma2Config(sliding_window=20, **COMMON)
+    ),
+    "mistral, sliding": lambda: models.MistralForCausalLM(
+        models.MistralConfig(sliding_window=12, **COMMON)
+    ),
+    "mamba": lambda: models.MambaForCausalLM(
+        models.MambaConfig(hidden_size=16, state_size=4, num_hidden_layers=2, **IDS)
+    ),
 }  # fmt: skip
 
 

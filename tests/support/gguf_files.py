@@ -4,8 +4,11 @@ import json
 from pathlib import Path
 from typing import Any
 
-import gguf
 import numpy as np
+
+from later import Later
+
+gguf = Later("gguf")
 
 NAMES = {
     "model.embed_tokens": "token_embd", "model.norm": "output_norm", "lm_head": "output",

@@ -5,12 +5,14 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from transformers import GPT2Config, GPT2LMHeadModel, LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerFast
 
+from later import Later
 from scripts import load
 from spectheory.models import LanguageModelPair, SamplingOptions
 from spectheory.models.drafting import DraftedBatch
 from spectheory.models.sampling import scaled_logits
+
+transformers = Later("transformers")
 
 TEXTS = ["def main(argument):", "    return argument", "import argparse", "for index in range(10):"]
 FAMILIES = ("llama", "gpt2")
@@ -21,7 +23,7 @@ PROMPTS = ["def main(argument):\n    return", "import", "x"]
 def save_tokenizer(folder: Path, texts: list[str] = TEXTS, vocab_size: int = 280) -> None:
     """A byte-level BPE: 256 bytes, the end of text, and merges learnt from ``texts``."""
     script = load("scripts", "train_bundled_pair")
-    PreTrainedTokenizerFast(
+    transformers.PreTrainedTokenizerFast(
         tokenizer_object=script.train_tokenizer(texts, vocab_size),
         bos_token=script.END_OF_TEXT,
         eos_token=script.END_OF_TEXT,
@@ -39,7 +41,7 @@ def save_model(folder: Path, family: str, seed: int, layers: int, vocab_size: in
     }
     model: Any
     if family == "llama":
-        config = LlamaConfig(
+        config = transformers.LlamaConfig(
             hidden_size=32,
             intermediate_size=64,
             num_hidden_layers=layers,
@@ -48,9 +50,11 @@ def save_model(folder: Path, family: str, seed: int, layers: int, vocab_size: in
             max_position_embeddings=64,
             **common,
         )
-        model = LlamaForCausalLM(config)
+        model = transformers.LlamaForCausalLM(config)
     else:
-        model = GPT2LMHeadModel(GPT2Config(n_embd=32, n_layer=layers, n_head=2, n_positions=64, **common))
+        model = transformers.GPT2LMHeadModel(
+            transformers.GPT2Config(n_embd=32, n_layer=layers, n_head=2, n_positions=64, **common)
+        )
     model.to(torch.float16).save_pretrained(folder)
 
 

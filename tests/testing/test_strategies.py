@@ -8,6 +8,7 @@ from hypothesis import Phase, find, given, settings
 from hypothesis import strategies as st
 from hypothesis.errors import NoSuchExample
 
+from deep import first_is_quick
 from spectheory.pairs.pair import ModelPair
 from spectheory.testing import strategies
 
@@ -49,7 +50,7 @@ def test_corners_are_reached(corner: object) -> None:
     find(strategies.pairs(exact=True), corner, settings=generate)
 
 
-@pytest.mark.parametrize("exact", [True, False])
+@first_is_quick("exact", [True, False])
 def test_the_arithmetic_asked_for_is_the_only_one(exact: bool) -> None:
     """The partner: without an argument both occur."""
     with pytest.raises(NoSuchExample):

@@ -95,36 +95,6 @@ def test_every_verdict_has_its_evidence() -> None:
     assert complaints(all_claims(), counted_tests()) == []
 
 
-def not_collected(claims: Iterable[Claim], nodes: Iterable[str], everything: bool) -> list[str]:
-    """Evidence that pytest did not collect, of the files from which it collected, or of all of them."""
-    tests = {node.partition("[")[0] for node in nodes}
-    files = {test.partition("::")[0] for test in tests}
-    wanted = {name for claim in claims for name in claim.evidence if "::" in name}
-    return sorted(name for name in wanted - tests if everything or name.partition("::")[0] in files)
-
-
-def test_pytest_collected_the_evidence(request: pytest.FixtureRequest) -> None:
-    """In a run of the whole suite all of it; otherwise that of the files at hand."""
-    asked = [(request.config.invocation_params.dir / str(one)).resolve() for one in request.config.args]
-    options = request.config.option
-    everything = ROOT / "tests" in asked and not (options.keyword or options.markexpr)
-    if options.keyword:
-        return
-    nodes = [item.nodeid for item in request.session.items]
-    assert not_collected(all_claims(), nodes, everything) == []
-
-
-def test_partner_a_file_that_is_not_collected_is_named() -> None:
-    """A test that its file no longer gives to pytest; with a file left out only where all were asked for."""
-    claim = next(claim for claim in all_claims() if claim.id == "SP-L1a")
-    evidence, *_ = claim.evidence
-    other = evidence.partition("::")[0] + "::test_other[1]"
-    assert not_collected([claim], [other, f"{evidence}[2]"], False) == []
-    assert not_collected([claim], [other], False) == [evidence]
-    assert not_collected([claim], [], False) == []
-    assert not_collected([claim], [], True) == [evidence]
-
-
 def test_partner_wrong_rows_are_caught() -> None:
     """A dangling reference of every kind, a verdict that is none, and verdicts without what they need."""
     good = next(claim for claim in all_claims() if claim.id == "SP-L1a")
@@ -178,33 +148,6 @@ def test_counted_tests_and_their_numbers_belong_together() -> None:
     assert counted == set(counted_tests())
     assert counted <= {name for claim in all_claims() for name in claim.evidence}
     assert min(counted_tests().values()) >= 1
-
-
-def test_the_committed_page_is_what_the_claims_give() -> None:
-    """If this fails: ``python scripts/claims.py``."""
-    assert script.PAGE.read_text(encoding="utf-8") == script.claims_page()
-
-
-def test_every_row_of_the_page_has_all_its_cells() -> None:
-    """Eight cells per statement, bars inside cells escaped; links lead to files."""
-    rows = [line for line in script.claims_page().splitlines() if re.match(r"\| (SP|BV|GM|SG)-", line)]
-    assert len(rows) == len(all_claims())
-    for row in rows:
-        assert len(re.findall(r"(?<!\\)\|", row)) == 9, row
-        for target in re.findall(r"\]\(([^)#]+)", row):
-            assert (script.FOLDER / target).exists(), target
-
-
-def test_the_summary_counts_every_statement() -> None:
-    """One row per paper and their sum."""
-    rows = re.findall(r"^\| (\w+) \| ([\d |]+) \|$", script.claims_page(), re.MULTILINE)
-    assert [paper for paper, _ in rows] == [*script.PAPERS, "all"]
-    counts = [[int(cell) for cell in cells.split(" | ")] for _, cells in rows]
-    for paper, (*by_verdict, total) in zip(script.PAPERS, counts, strict=False):
-        verdicts = [claim.verdict for claim in script.claims_of(paper)]
-        assert by_verdict == [verdicts.count(verdict) for verdict in script.VERDICTS]
-        assert total == len(verdicts)
-    assert counts[-1] == [sum(column) for column in zip(*counts[:-1], strict=True)]
 
 
 def test_partner_a_counted_test_that_runs_another_number_fails() -> None:

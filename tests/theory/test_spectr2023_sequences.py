@@ -7,11 +7,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-from scipy.optimize import linprog
-from scipy.stats import multinomial
 
 from counted import counted
 from counted_numbers import operations_of
+from later import Later
 from spectheory import instances, output_law
 from spectheory.exact.iteration import expected_decoded_tokens
 from spectheory.optima import optimal_acceptance, otm_program
@@ -23,6 +22,9 @@ from spectheory.verification.algorithms.position_by_position.otm import OTM
 from spectheory.verification.algorithms.position_by_position.spectr import SpecTr
 from table import READ_DRAFT_ROWS
 from theory_examples import PathsAsDrafts
+
+optimize = Later("scipy.optimize")
+stats = Later("scipy.stats")
 
 
 def given_length(law: Any, length: int) -> np.ndarray:
@@ -94,10 +96,10 @@ def best_plan(num_drafts: int, further: Sequence[float], accepted: float | None)
     1 + further[n] tokens, B 2, neither 1: a linear program.
     """
     kinds = [(a, b) for a in range(num_drafts + 1) for b in range(num_drafts + 1 - a)]
-    law = [multinomial.pmf([num_drafts - a - b, a, b], num_drafts, [1 / 3] * 3) for a, b in kinds]
+    law = [stats.multinomial.pmf([num_drafts - a - b, a, b], num_drafts, [1 / 3] * 3) for a, b in kinds]
     gains = [further[a] if a else -1e9 for a, _ in kinds] + [1.0 if b else -1e9 for _, b in kinds]
     one = np.eye(len(kinds))
-    found = linprog(
+    found = optimize.linprog(
         -np.array(gains),
         A_ub=np.vstack([np.hstack([one, one]), np.kron(np.eye(2), np.ones(len(kinds)))]),
         b_ub=[*law, 1 / 4, 3 / 4],

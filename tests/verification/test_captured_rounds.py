@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 import torch
 
+from deep import first_is_quick
 from recorded_graphs import RecordedMemory
 from spectheory.foundation.errors import NoKernelsNotice
 from spectheory.pairs.drafts import Iid, WithoutReplacement
@@ -57,7 +58,7 @@ def same(verifier: Verifier, rounds: CapturedRounds, seed: int, count: int) -> b
     return isinstance(found, CapturedOutcome)
 
 
-@pytest.mark.parametrize("name", [name for name in verifiers if name not in FROM_THE_HOST])
+@first_is_quick("name", [name for name in verifiers if name not in FROM_THE_HOST])
 def test_a_replayed_round_is_the_round(name: str) -> None:
     """Batches of 3, 3, 4 and 2 need one graph where they are filled up to 4, and 2 is another kind."""
     verifier = bound(name)

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 import torch
 
+from deep import first_is_quick
 from spectheory import instances
 from spectheory.exact.law import output_law
 from spectheory.foundation.errors import InvalidOutcomeError
@@ -44,7 +45,7 @@ def one_round(verifier: Any) -> Any:
 UNIFORM = [torch.tensor([[0.1], [0.3], [0.5], [0.7], [0.9]], dtype=torch.float64) for _ in range(2)]
 
 
-@pytest.mark.parametrize("name", ROUND)
+@first_is_quick("name", ROUND)
 def test_a_round_is_one_graph(name: str) -> None:
     """No break between the rows and the token: the same numbers as without a graph."""
     given = on_device(GIVEN, "cpu")

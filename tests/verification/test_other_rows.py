@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from deep import first_is_quick
 from spectheory import Outcome, certify, instances
 from spectheory.exact.suite import certify_suite, suite_for
 from spectheory.foundation.errors import InvalidInputError, InvalidOutcomeError
@@ -92,7 +93,7 @@ class Remembers(UserToken):
         return super().outcome(paths, target_rows, draft_rows)
 
 
-@pytest.mark.parametrize("what", ["root", "target", "draft"])
+@first_is_quick("what", ["root", "target", "draft"])
 def test_answers_that_are_kept_for_other_rows(what: str) -> None:
     """One tuple at a time, so that no other of the batch shows it."""
     cases = [case for case in suite_for(as_verifier(UserToken()), quick=True) if "alike" in case.name]

@@ -9,6 +9,7 @@ import pytest
 import torch
 
 from decoding_support import PROMPTS, losslessness, tiny_pair
+from deep import first_is_quick
 from spectheory import from_loop, from_sampler, instances, output_law, verifiers
 from spectheory.decoding import decode
 from spectheory.foundation.errors import InvalidOutcomeError
@@ -31,8 +32,8 @@ def token_by_token(paths: Any, target_rows: Any, draft_rows: Any) -> Any:
     return stops, rows
 
 
-@pytest.mark.parametrize("verifier", [from_sampler(token_sampler), from_loop(token_by_token)])
-@pytest.mark.parametrize("probs_dtype", [torch.float64, torch.float32])
+@first_is_quick("verifier", [from_sampler(token_sampler), from_loop(token_by_token)])
+@first_is_quick("probs_dtype", [torch.float32, torch.float64])
 def test_texts_follow_the_target(verifier: Any, probs_dtype: torch.dtype) -> None:
     """600 texts behind each prompt (fixed seed), in either precision of the rows."""
     pair = replace(tiny_pair(), probs_dtype=probs_dtype)
@@ -43,7 +44,7 @@ def test_partner_a_wrong_sampler_is_refused_by_its_texts() -> None:
     assert losslessness(tiny_pair(), from_sampler(forgets_the_residual), 600, Iid(1), seed=5) < 1e-6
 
 
-@pytest.mark.parametrize("verifier", [from_sampler(token_sampler), from_loop(token_by_token)])
+@first_is_quick("verifier", [from_sampler(token_sampler), from_loop(token_by_token)])
 def test_every_door(verifier: Any) -> None:
     """simulate, over calls and whole texts, decode and transformers: greedy texts are the target's."""
     pair, greedy = tiny_pair(), SamplingOptions(temperature=0)

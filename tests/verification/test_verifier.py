@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from deep import first_is_quick
 from spectheory import certify, instances, output_law
 from spectheory.foundation.errors import InvalidInputError
 from spectheory.pairs.drafts import DraftProcess, PrefixTree, WithoutReplacement
@@ -179,7 +180,7 @@ class SaysExchangeable(SaysOnePath):
         return super().law_given_drafts(paths, target_rows, draft_rows)
 
 
-@pytest.mark.parametrize("verifier", [SaysOnePath(), SaysExchangeable()], ids=lambda v: v.name)
+@first_is_quick("verifier", [SaysOnePath(), SaysExchangeable()], ids=lambda v: v.name)
 def test_a_wrong_declaration_does_not_make_a_verifier_lossless(verifier: Any) -> None:
     """Where all tuples can be enumerated the verdict is that of the twin that declares nothing."""
     kind = type(verifier)

@@ -11,8 +11,6 @@ from random import Random
 from time import monotonic
 from typing import Any
 
-from scipy.stats import beta
-
 from spectheory.exact.proof import proof_file
 from spectheory.exact.proof.check import check_document
 from spectheory.exact.proof.check_numbers import RejectedProofError
@@ -414,6 +412,8 @@ class _Search:
             outside += any(point.is_in(branch.known.items()) for branch in branches)
         if outside == SAMPLED_PAIRS:
             return 1.0
+        from scipy.stats import beta  # half a second, which only a search that ends early needs
+
         return float(beta.ppf(CONFIDENCE, outside + 1, SAMPLED_PAIRS - outside))
 
 

@@ -22,6 +22,7 @@ from numpy.random import PCG64
 from numpy.random import default_rng as imported_default_rng
 
 from audit_support import assert_drawn_from, law
+from deep import first_is_quick
 from spectheory.auditing.following.intercept import Journal
 from spectheory.auditing.tape.decisions import NotEnumerableError
 from spectheory.auditing.tape.races import UndefinedDrawError
@@ -57,9 +58,7 @@ def pythons_and_numpys() -> tuple[bool, bool, str, bool]:
     )
 
 
-@pytest.mark.parametrize(
-    "function", [primitives, without_replacement, pythons_and_numpys], ids=lambda f: f.__name__
-)
+@first_is_quick("function", [primitives, without_replacement, pythons_and_numpys], ids=lambda f: f.__name__)
 def test_what_is_drawn_has_that_law(function: Callable[[], Any]) -> None:
     assert_drawn_from(function, law(function))
 

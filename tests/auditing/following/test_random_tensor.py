@@ -9,6 +9,7 @@ import pytest
 import torch
 
 from audit_support import assert_drawn_from, law
+from deep import first_is_quick
 from spectheory.auditing.following.random_array import DerivedSeed, WinningValue
 from spectheory.auditing.following.random_tensor import RandomTensor, become_random
 from spectheory.auditing.tape.decisions import NotEnumerableError
@@ -132,7 +133,7 @@ def test_laws_by_hand(function: Callable[[], Any]) -> None:
     assert law(function) == {result: Fraction(text) for result, text in LAWS[function].items()}
 
 
-@pytest.mark.parametrize(
+@first_is_quick(
     "function",
     [structure, arithmetic, inversion, race, gumbel_race, lazy_race, python_numbers, equality],
     ids=lambda f: f.__name__,

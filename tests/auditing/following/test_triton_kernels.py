@@ -16,6 +16,7 @@ import torch
 
 from audit_support import assert_drawn_from, law
 from audited import released
+from deep import first_is_quick
 from spectheory.auditing.following.triton_kernels import interpreting
 from spectheory.auditing.subjects.one_module import modules_alone
 from spectheory.auditing.tape.decisions import NotEnumerableError
@@ -144,7 +145,7 @@ LAWS: dict[str, tuple[Callable[[ModuleType], Any], dict[Any, Fraction]]] = {
 }
 
 
-@pytest.mark.parametrize("name", LAWS)
+@first_is_quick("name", LAWS)
 def test_laws(name: str, kernels: ModuleType) -> None:
     function, expected = LAWS[name]
     assert law(lambda: function(kernels)) == expected
@@ -238,7 +239,7 @@ def test_a_module_of_triton_that_comes_between_runs(monkeypatch: pytest.MonkeyPa
 @pytest.mark.parametrize(
     ("before", "environment", "says"),
     [
-        ("", "", "True False False"),
+        pytest.param("", "", "True False False", marks=pytest.mark.deep),
         pytest.param("import triton.language\n", "", "True False False", marks=pytest.mark.deep),
         pytest.param("import triton.language\n", "1", "True True True", marks=pytest.mark.deep),
     ],

@@ -11,6 +11,7 @@ import pytest
 import torch
 
 from audit_support import law
+from deep import first_is_quick
 from spectheory import audit, instances
 from spectheory.auditing.tape.decisions import NotEnumerableError
 from spectheory.auditing.verdicts.audit_certificate import DEFECT, NOT_DECIDED
@@ -96,7 +97,7 @@ MAY: dict[str, tuple[Any, Any]] = {
 }
 
 
-@pytest.mark.parametrize("name", MAY)
+@first_is_quick("name", MAY)
 def test_a_right_sampler_is_lossless_and_a_wrong_one_a_defect(name: str) -> None:
     right, wrong = MAY[name]
     assert audit(right, PAIRS, num_drafts=[1]).is_lossless

@@ -1,6 +1,6 @@
 """Batches: what is right alone and wrong beside another request is found, with its mechanism."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from fractions import Fraction
 from functools import partial
 from typing import Any
@@ -9,8 +9,10 @@ import pytest
 import torch
 
 from audit_support import SAID_OF
+from deep import first_is_quick
 from spectheory import certify, instances
 from spectheory.auditing import audit
+from spectheory.auditing.rounds import batches
 from spectheory.auditing.rounds.batch_battery import (
     BESIDE_LONG,
     BESIDE_THREE,
@@ -38,7 +40,7 @@ from spectheory.auditing.tape.decisions import NotEnumerableError
 from spectheory.foundation.errors import InvalidInputError
 
 
-@pytest.mark.parametrize("name", BATCH_SPECIMENS)
+@first_is_quick("name", BATCH_SPECIMENS)
 def test_every_specimen_is_right_alone_and_wrong_in_a_batch(name: str) -> None:
     sampler = Shipped(BATCH_SPECIMENS[name], "batch")
     assert certify(sampler, instances.two_token(1), with_optimum=False).total_variation < Fraction(1, 10**6)
@@ -101,7 +103,7 @@ def of_equal_paths(requests: Any, generator: Any) -> Any:
     return path_batch_recursive_rejection(known, generator)
 
 
-@pytest.mark.parametrize(
+@first_is_quick(
     ("function", "signature", "text"),
     [
         (of_equal_tokens, "batch", "another law than alone"),
@@ -115,40 +117,6 @@ def test_requests_that_are_taken_for_each_other(function: Any, signature: str, t
     sampler = Shipped(function, signature, mixes=())
     audit_batches(sampler, stop_at_first=True)
     assert any(text in found for _, found in sampler.journal.findings)
-
-
-def takes_for_each_other(rows: Any, generator: Any, length: int, what: str) -> Any:
-    """As ``of_equal_requests`` and its like, where both requests have so many drafts."""
-    same = {"tokens": of_equal_tokens, "rows": of_equal_rows, "requests": of_equal_requests}[what]
-    alike = all(len(row.draft_tokens) == length for row in rows)
-    return (same if alike else batch_token_verification)(rows, generator)
-
-
-@pytest.mark.parametrize("what", ["tokens", "rows", "requests"])
-@pytest.mark.parametrize("length", [2, 1, 3, 4])
-def test_requests_are_alike_in_every_length(length: int, what: str) -> None:
-    """The partner of four drafts is never wrong."""
-    sampler = Shipped(
-        partial(takes_for_each_other, length=length, what=what), "batch", name="alike", mixes=()
-    )
-    audit_batches(sampler, stop_at_first=True)
-    assert bool(sampler.journal.findings) is (length < 4)
-
-
-@pytest.mark.parametrize("shape", [(2, 2), (3, 1), (3, 3)])
-def test_requests_of_several_paths_are_equal_in_every_shape(shape: tuple[int, int]) -> None:
-    """The partner of three paths of three tokens is never wrong."""
-
-    def function(requests: Any, generator: Any) -> Any:
-        if len({str(each) for each in requests}) == 1 and requests[0].paths.shape == shape:
-            return path_batch_recursive_rejection(requests[:1], generator) * len(requests)
-        return path_batch_recursive_rejection(requests, generator)
-
-    sampler = Shipped(function, "path_batch", mixes=())
-    audit_batches(sampler, stop_at_first=True)
-    assert {text.partition(",")[0] for _, text in sampler.journal.findings} == (
-        {"the tokens of requests (equal lengths) are not independent"} if shape != (3, 3) else set()
-    )
 
 
 GREEDY: dict[str, tuple[Callable[[Any], bool], tuple[str, ...]]] = {
@@ -174,6 +142,7 @@ GREEDY: dict[str, tuple[Callable[[Any], bool], tuple[str, ...]]] = {
 }  # fmt: skip
 
 
+@pytest.mark.deep  # quick ones are among the faults of test_faults.py
 @pytest.mark.parametrize("name", GREEDY)
 def test_kinds_of_batches_meet(name: str) -> None:
     """The partner of all is ``batch_token_verification`` with every kind, above."""
@@ -268,9 +237,9 @@ def nothing(rows: Any, generator: Any) -> Any:
 def test_the_shapes_that_are_named_are_those_of_the_requests() -> None:
     """And every rejection leaves at least two tokens to the correction."""
     for signature in ("batch", "path_batch"):
-        batches = [batch for _, batch in batches_of(Shipped(nothing, signature))]
-        assert {each[1].shape[-1] for batch in batches for each in batch} == {3}
-        assert {len(batch) for batch in batches} | {1} == {1, 2, 3, 4}
+        known = [batch for _, batch in batches_of(Shipped(nothing, signature))]
+        assert {each[1].shape[-1] for batch in known for each in batch} == {3}
+        assert {len(batch) for batch in known} | {1} == {1, 2, 3, 4}
     drafts = {each[2].shape[-2] for _, batch in batches_of(Shipped(nothing, "batch")) for each in batch}
     assert drafts == {0, 1, 2, 3}
     several = [each[0].shape for _, batch in batches_of(Shipped(nothing, "path_batch")) for each in batch]
@@ -282,8 +251,8 @@ def test_the_shapes_that_are_named_are_those_of_the_requests() -> None:
         "path_batch": "up to 4 requests, V = 3, (L, K) = (0, 1), (1, 1), (1, 2), (2, 2), (1, 3)",
     }
     assert shapes_of_batches("batch", ["equal lengths"]) == "up to 4 requests, V = 3, L = 1 to 3"
-    batches = [batch for _, batch in batches_of(Shipped(nothing, "batch"))]
-    lengths = {tuple(len(each.draft_tokens) for each in batch) for batch in batches}
+    known = [batch for _, batch in batches_of(Shipped(nothing, "batch"))]
+    lengths = {tuple(len(each.draft_tokens) for each in batch) for batch in known}
     # A third request after others of different lengths, and one without drafts at every place.
     assert {(1, 2, 3), (2, 0, 1), (0, 2, 2, 1), (3, 1, 0, 2), (1, 2, 0, 1)} <= lengths
     for row in (FIRST, SECOND, LONG, BESIDE_LONG, THREE, BESIDE_THREE):
@@ -294,6 +263,7 @@ def test_the_shapes_that_are_named_are_those_of_the_requests() -> None:
             assert 0 < target[token] < draft[token]
 
 
+@pytest.mark.deep
 @pytest.mark.parametrize("relaxation", [None, synthetic_acceptance((Fraction(1, 2),) * 3)])
 @pytest.mark.parametrize("mistake", ["least likely", "sampled"])
 def test_greedy_requests_get_the_likeliest_tokens(mistake: str, relaxation: Any) -> None:
@@ -433,8 +403,18 @@ def without_two_and_none(rows: Any, generator: Any) -> Any:
     return batch_token_verification(rows, generator)
 
 
-def test_a_failure_is_named_where_it_is() -> None:
+def asks_only(monkeypatch: pytest.MonkeyPatch, *words: str) -> None:
+    """Of the batches of an audit only those with these drafts."""
+
+    def chosen(sampler: Shipped) -> Iterator[Any]:
+        return (batch for batch in batches_of(sampler) if batches._words(batch[1]) in words)
+
+    monkeypatch.setattr(batches, "batches_of", chosen)
+
+
+def test_a_failure_is_named_where_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
     """Of two failures each batch has its own; a call that fails as a whole is of no request."""
+    asks_only(monkeypatch, "for drafts 2, 2, 2", "for drafts 2, 0, 1")
     sampler = Shipped(without_two_and_none, "batch", mixes=("ragged",))
     audit_batches(sampler, stop_at_first=True)
     ((_, text),) = sampler.journal.findings
@@ -449,7 +429,8 @@ def finds_and_refuses(rows: Any, generator: Any) -> Any:
     return masks(rows, generator)
 
 
-def test_what_is_not_followed_later_hides_no_finding() -> None:
+def test_what_is_not_followed_later_hides_no_finding(monkeypatch: pytest.MonkeyPatch) -> None:
+    asks_only(monkeypatch, "for drafts 1, 1", "for drafts 2, 0, 1")
     sampler = Shipped(finds_and_refuses, "batch", mixes=("ragged",))
     with pytest.raises(NotEnumerableError):
         audit_batches(sampler)
@@ -464,7 +445,8 @@ def unpacks(rows: Any, generator: Any, greedy: Callable[[Any], list[int]]) -> An
     return found
 
 
-@pytest.mark.parametrize("is_right", [False, pytest.param(True, marks=pytest.mark.deep)])
+@pytest.mark.deep
+@pytest.mark.parametrize("is_right", [False, True])
 def test_a_sampler_that_unpacks_its_rows_is_asked_about_greedy_requests(is_right: bool) -> None:
     def likeliest(row: Any) -> list[int]:
         best, drafted = row.target_probs.argmax(-1).tolist(), row.draft_tokens.tolist()

@@ -108,6 +108,7 @@ def test_trees_have_their_pairs_in_every_shape() -> None:
         assert (found.verdict, found.scope.shapes) == (verdict, ((4, 1, 3),))
 
 
+@pytest.mark.deep
 @pytest.mark.parametrize(
     "widths", [(2,), *(pytest.param(each, marks=pytest.mark.deep) for each in ((2, 1), (2, 1, 1), (1, 2, 1)))]
 )

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 import torch
 
+from deep import first_is_quick
 from spectheory import audit
 from spectheory.auditing.rounds.batches import audit_batches
 from spectheory.auditing.rounds.battery import pairs_of_several_paths, pairs_of_shapes
@@ -70,6 +71,7 @@ def of_several_drafts(wrong: str, paths: Any, target: Any, draft: Any, generator
     return [*tokens, int(torch.multinomial(target[alive[0], -1], 1, generator=generator))]
 
 
+@pytest.mark.deep
 @pytest.mark.parametrize(
     "wrong", ["free 2 at 0", "", "one coin", "free 2", "free 3 at 0", "free 3", "free 3 at 1"]
 )
@@ -112,7 +114,7 @@ def batch_with(wrong: str, rows: Sequence[Row], generator: Any) -> list[list[int
     return found
 
 
-@pytest.mark.parametrize("wrong", ["neighbour", "early coins", "stride"])
+@first_is_quick("wrong", ["neighbour", "early coins", "stride"])
 def test_every_place_of_three_drafts_is_rejected_in_a_batch(wrong: str) -> None:
     sampler = Shipped(lambda *given: batch_with(wrong, *given), "batch", name="three")
     audit_batches(sampler, stop_at_first=True)
@@ -149,7 +151,7 @@ def one_coin_for_all(number: int, length: int) -> Callable[..., Any]:
     return sampler
 
 
-@pytest.mark.parametrize(
+@first_is_quick(
     ("number", "length", "finds"),
     [pytest.param(3, 1, True, marks=pytest.mark.deep), (2, 2, True), (2, 1, True), (4, 1, False)],
 )
@@ -180,7 +182,7 @@ ROUNDED: dict[str, Callable[[Any, Any], Any]] = {
 }
 
 
-@pytest.mark.parametrize("name", ROUNDED)
+@first_is_quick("name", ROUNDED)
 def test_rows_of_several_paths_are_not_all_sixteenths(name: str) -> None:
     def sampler(*given: Any) -> Any:
         return changed(*given, change=ROUNDED[name])
@@ -203,7 +205,7 @@ def greedily(row: Row, wrong: str) -> list[int]:
     return [*drafted[:agree], best[last]]
 
 
-@pytest.mark.parametrize(
+@first_is_quick(
     "wrong",
     [
         pytest.param("takes the first", marks=pytest.mark.deep),

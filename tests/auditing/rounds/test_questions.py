@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 import torch
 
+from deep import first_is_quick
 from snapshots import digest
 from spectheory import audit, instances, output_law
 from spectheory.auditing.rounds.battery import (
@@ -59,7 +60,7 @@ def test_a_cut_off_after_three_tokens_shows_on_four() -> None:
     assert "4 tokens" in audit(top_three, num_drafts=[1], stop_at_first=True).reasons[0]
 
 
-@pytest.mark.parametrize("name", SPECIMENS_OF_SEVERAL_PATHS)
+@first_is_quick("name", SPECIMENS_OF_SEVERAL_PATHS)
 def test_wrong_from_two_or_three_drafts_on(name: str) -> None:
     """Lossless for one path; the partner ``recursive_rejection`` is among the lossless samplers."""
     sampler = SPECIMENS_OF_SEVERAL_PATHS[name]
@@ -71,7 +72,7 @@ def test_wrong_from_two_or_three_drafts_on(name: str) -> None:
     assert "independent paths, total variation" in found.headline()
 
 
-@pytest.mark.parametrize("num_drafts", [1, 2])
+@first_is_quick("num_drafts", [1, 2])
 def test_the_law_is_that_of_the_outcomes(num_drafts: int) -> None:
     """Summed over drafts here, and through the interface of verifiers; the verifier of the package agrees."""
     sampler = Shipped(recursive_rejection, "sampler", num_drafts=[num_drafts])
@@ -143,6 +144,7 @@ def without_replacement(
     return [int(torch.multinomial(row, 1, generator=generator))]
 
 
+@pytest.mark.deep
 def test_trees_are_asked_where_the_sampler_takes_them() -> None:
     """Right and wrong for two different tokens; on a tree of which no pair has the depth, an error."""
     target, draft = ["1/8", "1/2", "1/4", "1/8"], ["5/8", "1/16", "1/8", "3/16"]

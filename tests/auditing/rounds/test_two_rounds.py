@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 import torch
 
+from deep import first_is_quick
 from rounds_with_state import BATCHES, OneRequest
 from spectheory import instances
 from spectheory.auditing import audit
@@ -81,7 +82,7 @@ def batch(texts: Sequence[Sequence[int]], *arguments: Any, mistake: str) -> Any:
     return found[:1] * len(texts) if mistake == "one result" else found
 
 
-@pytest.mark.parametrize(
+@first_is_quick(
     ("mistake", "says"),
     [
         ("", None),
@@ -134,6 +135,7 @@ def forgets(text: Sequence[int], *arguments: Any, kept: list[int], most: int) ->
     return played
 
 
+@pytest.mark.deep
 def test_rounds_are_told_apart_in_the_shapes_that_are_asked() -> None:
     """A context that keeps one token of every round; the partner keeps all."""
     for most, is_lossless in ((1, False), (9, True)):

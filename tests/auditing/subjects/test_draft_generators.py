@@ -6,8 +6,9 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from transformers.generation.utils import _speculative_sampling
 
+from deep import first_is_quick
+from later import Later
 from spectheory import audit, instances, output_law
 from spectheory.auditing.following.intercept import Journal
 from spectheory.auditing.subjects.draft_generators import Drafted, measured
@@ -16,6 +17,8 @@ from spectheory.auditing.subjects.shipped import Shipped
 from spectheory.auditing.verdicts.audit_certificate import ARITHMETIC
 from spectheory.foundation.errors import InvalidOutcomeError
 from spectheory.pairs.pair import ModelPair
+
+generation_utils = Later("transformers.generation.utils")
 
 CONTRACT = ("contract", "drafts do not have the law of the rows that are reported for them")
 PAIRS = {
@@ -50,11 +53,11 @@ def greedy(pair: ModelPair) -> Any:
     return generate
 
 
-@pytest.mark.parametrize("generator", [honest, greedy], ids=lambda g: g.__name__)
+@first_is_quick("generator", [honest, greedy], ids=lambda g: g.__name__)
 def test_generators_that_say_what_they_do(generator: Any) -> None:
     """No finding, and both halves together are lossless up to arithmetic."""
     pairs = {"chain": instances.sticky_chain(2)}
-    sampler = Drafted(Shipped(_speculative_sampling, "speculative_sampling"), generator)
+    sampler = Drafted(Shipped(generation_utils._speculative_sampling, "speculative_sampling"), generator)
     found = audit(sampler, pairs)
     assert (found.verdict, found.findings) == (ARITHMETIC, ())
 
@@ -86,7 +89,7 @@ def law_by_hand(target_probs: np.ndarray, reported: np.ndarray, likeliest: int) 
     return law
 
 
-@pytest.mark.parametrize("name", PAIRS)
+@first_is_quick("name", PAIRS)
 def test_gemma4_assistants_draft_the_argmax_and_report_the_softmax(name: str) -> None:
     """With a the likeliest token and h = min(1, p_a/q_a) the law is h δ_a + (1-h) (p-q)+ / Σ (p-q)+.
 

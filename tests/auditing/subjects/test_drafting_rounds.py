@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 import torch
 
+from deep import first_is_quick
 from rounds_with_state import certain_drafts, of_a_reduced_vocabulary
 from spectheory import audit, certify, instances
 from spectheory.auditing.rounds.battery import random_dyadic
@@ -48,7 +49,7 @@ SAYS = {"shared_noise": (LAW, SECOND)}
 ONLY_IN_THE_SECOND = "cache_without_last_draft"
 
 
-@pytest.mark.parametrize("name", [name for name in ROUND_SPECIMENS if name != ONLY_IN_THE_SECOND])
+@first_is_quick("name", [name for name in ROUND_SPECIMENS if name != ONLY_IN_THE_SECOND])
 def test_every_wrong_round_is_caught_and_its_mended_partner_passes(name: str) -> None:
     """With its mechanism: shared noise leaves the drafts and their reports right.
 
@@ -64,7 +65,7 @@ def test_every_wrong_round_is_caught_and_its_mended_partner_passes(name: str) ->
     assert (found.is_lossless, found.reasons) == (True, ())
 
 
-@pytest.mark.parametrize("round_", [of_a_reduced_vocabulary, certain_drafts])
+@first_is_quick("round_", [certain_drafts, of_a_reduced_vocabulary])
 def test_drafts_of_other_tokens_than_reported(round_: Any) -> None:
     """The draft's token is an offset, or always the likeliest one."""
     pairs = {"sixteenths": random_dyadic(3, 3, 1)}

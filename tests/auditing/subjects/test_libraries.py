@@ -6,9 +6,10 @@ from fractions import Fraction
 from pathlib import Path
 
 import pytest
-from transformers.generation import utils as transformers_utils
 
 from audited import CACHE, FLAT, fetched, released
+from deep import first_is_quick
+from later import Later
 from spectheory import certify, instances
 from spectheory.auditing.rounds.batch_battery import FIRST
 from spectheory.auditing.subjects import libraries
@@ -16,6 +17,8 @@ from spectheory.auditing.subjects.adapters.flat_batch import MIXES
 from spectheory.auditing.subjects.libraries import LIBRARIES, SUBJECTS, load_subject
 from spectheory.auditing.subjects.shipped import Shipped
 from spectheory.foundation.errors import InvalidInputError, UnknownNameError
+
+transformers_utils = Later("transformers.generation.utils")
 
 MODULE = "vllm_ascend.sample.rejection_sampler"
 WRONG = ("* q[token] < p[token]", "* q[token] > p[token]")
@@ -149,7 +152,7 @@ def test_what_is_not_there_is_one_line(tmp_path: Path) -> None:
             load_subject(name, tmp_path)
 
 
-@pytest.mark.parametrize("kind", ["git checkout", "unpacked sources", "package folder", "editable install"])
+@first_is_quick("kind", ["git checkout", "unpacked sources", "package folder", "editable install"])
 def test_a_checkout(kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A changed line is found, and lossless again once it is restored; nothing of the package is imported."""
     inside = {"git checkout": "src", "unpacked sources": "vllm_ascend-1.2"}.get(kind, "")

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from deep import first_is_quick
 from law_checks import assert_same_law
 from spectheory import certify, from_loop, from_sampler, instances, output_law
 from spectheory.exact.suite import standard_suite
@@ -39,7 +40,7 @@ def recursive_sampler(paths: Any, target_rows: Any, draft_rows: Any, generator: 
     return [*accepted, int(generator.choice(target_rows.shape[-1], p=list(target_rows[alive[0], -1])))]
 
 
-@pytest.mark.parametrize("pair", PAIRS, ids=["sticky_chain", "partial_overlap", "random"])
+@first_is_quick("pair", PAIRS, ids=["sticky_chain", "partial_overlap", "random"])
 def test_samplers_have_the_law_of_the_published_ones(pair: Any) -> None:
     """Every run followed, in rationals: the same output law, mass for mass."""
     assert_same_law(output_law(from_sampler(token_sampler), pair), output_law("token", pair))

@@ -7,10 +7,12 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from transformers.generation import utils as transformers_utils
 
+from later import Later
 from spectheory import audit, instances, output_law, sampled_verdict
 from spectheory.auditing.subjects.shipped import Provenance, Shipped
+
+transformers_utils = Later("transformers.generation.utils")
 
 
 def test_transformers_has_the_law_of_token_verification() -> None:

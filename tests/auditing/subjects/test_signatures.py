@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 import torch
 from torch.testing import assert_close
-from transformers.generation.utils import _speculative_sampling
 
+from deep import first_is_quick
+from later import Later
 from spectheory import certify, instances
 from spectheory.auditing import audit
 from spectheory.auditing.following.intercept import Journal
@@ -29,6 +30,8 @@ from spectheory.auditing.subjects.tree_specimens import reject_children
 from spectheory.auditing.tape.decisions import Tape
 from spectheory.auditing.verdicts.audit_certificate import DEFECT
 from spectheory.foundation.errors import InvalidInputError, UnknownNameError
+
+generation_utils = Later("transformers.generation.utils")
 
 FLOAT32 = 1e-6
 PAIR = instances.sticky_chain(2)
@@ -63,7 +66,7 @@ SAMPLERS = {
     "coins": with_coins,
     "sampler": token_verification,
     "evaluate_posterior": posterior,
-    "speculative_sampling": _speculative_sampling,
+    "speculative_sampling": lambda *given: generation_utils._speculative_sampling(*given),
     "batch": batch_token_verification,
     "path_batch": path_batch_recursive_rejection,
     "reject_children": reject_children,
@@ -74,7 +77,7 @@ CALLED_WITH_DRAFTS = [name for name in SIGNATURES if not name.startswith("round"
 """A round drafts its own paths; ``test_drafting_rounds.py`` has right and wrong ones."""
 
 
-@pytest.mark.parametrize("signature", CALLED_WITH_DRAFTS)
+@first_is_quick("signature", CALLED_WITH_DRAFTS)
 def test_a_right_sampler_of_each_signature(signature: str) -> None:
     """Lossless up to float32, and as many tokens as token verification."""
     pair = with_point_mass_drafts(PAIR) if SIGNATURES[signature].point_mass_drafts else PAIR
@@ -85,7 +88,7 @@ def test_a_right_sampler_of_each_signature(signature: str) -> None:
     assert found.arithmetic == "exact"
 
 
-@pytest.mark.parametrize("signature", CALLED_WITH_DRAFTS)
+@first_is_quick("signature", CALLED_WITH_DRAFTS)
 def test_partner_a_wrong_sampler_of_each_signature(signature: str) -> None:
     """A sampler that takes all drafted tokens is not."""
 
@@ -111,7 +114,7 @@ def test_partner_a_wrong_sampler_of_each_signature(signature: str) -> None:
 
 def test_changed_inputs_and_wrong_counts_are_findings() -> None:
     def changes(ids: Any, candidate_logits: Any, length: int, new_logits: Any) -> Any:
-        tokens, accepted = _speculative_sampling(ids, candidate_logits, length, new_logits)
+        tokens, accepted = generation_utils._speculative_sampling(ids, candidate_logits, length, new_logits)
         new_logits[0, 0] = 0
         return tokens, accepted + 1
 
@@ -128,18 +131,18 @@ def test_logits_are_known_up_to_a_constant_and_prompts_are_long() -> None:
     """What takes logits for logarithms of probabilities, or the prompt for one token, is wrong."""
 
     def takes_exponentials(token_ids: Any, draft_logits: Any, count: int, logits: Any) -> Any:
-        found = _speculative_sampling(token_ids, draft_logits, count, logits)
+        found = generation_utils._speculative_sampling(token_ids, draft_logits, count, logits)
         accepted = bool(torch.rand(()) < logits[0, 0, 0].exp())
         return (torch.tensor([[0]]), 0) if accepted else found
 
     def counts_from_the_front(token_ids: Any, draft_logits: Any, count: int, logits: Any) -> Any:
-        return _speculative_sampling(token_ids[:, : count + 1], draft_logits, count, logits)
+        return generation_utils._speculative_sampling(token_ids[:, : count + 1], draft_logits, count, logits)
 
     def right(token_ids: Any, draft_logits: Any, count: int, logits: Any) -> Any:
         assert token_ids.shape[1] == count + 2
         sums = [float(each[0, 0].exp().sum()) for each in (draft_logits, logits)]
         assert sums == pytest.approx([math.e, 1 / math.e])
-        return _speculative_sampling(token_ids, draft_logits, count, logits)
+        return generation_utils._speculative_sampling(token_ids, draft_logits, count, logits)
 
     for function, wrong in ((right, False), (takes_exponentials, True)):
         found = audit(function, {"two": instances.two_token(1)}, signature="speculative_sampling")

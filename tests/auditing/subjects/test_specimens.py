@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 import torch
 
+from deep import first_is_quick
 from spectheory import audit, instances, output_law
 from spectheory.auditing.rounds.battery import random_dyadic
 from spectheory.auditing.subjects import specimens
@@ -32,7 +33,7 @@ SAME_AS = {
 }
 
 
-@pytest.mark.parametrize("name", SAME_AS)
+@first_is_quick("name", SAME_AS)
 def test_a_specimen_has_the_law_of_its_verifier(name: str) -> None:
     """Mass for mass up to float32, on rows that depend on the context; two definitions, two routes."""
     pair = random_dyadic(4, 3, 2)
@@ -42,7 +43,7 @@ def test_a_specimen_has_the_law_of_its_verifier(name: str) -> None:
         assert max(abs(ours - theirs)) < Fraction(1, 10**6)
 
 
-@pytest.mark.parametrize(
+@first_is_quick(
     ("sampler", "widths", "is_lossless"),
     [
         (rejection_without_replacement, (2,), True),

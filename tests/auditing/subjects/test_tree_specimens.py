@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 import torch
 
+from deep import first_is_quick
 from spectheory import audit, instances, output_law
 from spectheory.auditing.rounds.battery import random_dyadic
 from spectheory.auditing.subjects.relaxations import typical_acceptance
@@ -38,7 +39,7 @@ QUICK = ("typical_acceptance",)
 """A tree with a relaxation; the others take twice as long."""
 
 
-@pytest.mark.parametrize(
+@first_is_quick(
     "name",
     [pytest.param(name, marks=() if name in QUICK else pytest.mark.deep) for name in TREE_SPECIMENS],
 )
@@ -73,7 +74,7 @@ def takes_positions_for_tokens(target: Any, proposals: ChildProposals, *coins: A
     return reject_children(target, proposals._replace(token_ids=proposals.token_ids.flip(1)), *coins)
 
 
-@pytest.mark.parametrize(
+@first_is_quick(
     ("wrong", "says"),
     [
         (wrong_position, "contract: the position that it accepts is not that of its token"),

@@ -8,12 +8,15 @@ from typing import Any
 
 import numpy as np
 import pytest
-from scipy.stats import chisquare
 
+from deep import first_is_quick
+from later import Later
 from spectheory.auditing.tape import decisions
 from spectheory.auditing.tape.coins import CoinGenerator
 from spectheory.auditing.tape.decisions import NotEnumerableError, all_runs
 from spectheory.foundation.errors import EnumerationTooLargeError, InvalidInputError
+
+stats = Later("scipy.stats")
 
 
 def law(function: Callable[[CoinGenerator], Any]) -> dict[Any, Fraction]:
@@ -84,14 +87,14 @@ def test_laws_by_hand(function: Callable[[Any], Any]) -> None:
     assert law(function) == {result: Fraction(text) for result, text in LAWS[function].items()}
 
 
-@pytest.mark.parametrize("function", LAWS, ids=lambda f: f.__name__)
+@first_is_quick("function", LAWS, ids=lambda f: f.__name__)
 def test_a_real_generator_draws_from_that_law(function: Callable[[Any], Any]) -> None:
     """The same functions with numpy's numbers, 40 000 draws."""
     rng = np.random.default_rng(11)
     counts = Counter(function(rng) for _ in range(40_000))
     expected = {result: float(Fraction(text)) * 40_000 for result, text in LAWS[function].items()}
     assert counts.keys() == expected.keys()
-    assert chisquare([counts[key] for key in expected], list(expected.values())).pvalue > 1e-4
+    assert stats.chisquare([counts[key] for key in expected], list(expected.values())).pvalue > 1e-4
 
 
 def test_pythons_random_module() -> None:

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 import torch
 
+from deep import first_is_quick
 from spectheory import ModelPair, audit
 from spectheory.auditing.subjects.round_specimens import speculative_round
 from spectheory.auditing.verdicts.audit_certificate import DEFECT, NOT_DECIDED
@@ -69,7 +70,7 @@ def token_verification(draw: Callable[..., int], refused: int | None) -> Callabl
     return verify
 
 
-@pytest.mark.parametrize("draw", DRAWS)
+@first_is_quick("draw", DRAWS)
 def test_a_token_on_which_the_sampler_raises(draw: Callable[..., int]) -> None:
     """The bonus token is 1 with probability 3/4 · 1/4; the partner refuses a token that is never drawn."""
     found = audit(token_verification(draw, 1), {"pair": PAIR}, num_drafts=1)
@@ -80,7 +81,7 @@ def test_a_token_on_which_the_sampler_raises(draw: Callable[..., int]) -> None:
     assert audit(token_verification(draw, 7), {"pair": PAIR}, num_drafts=1).is_lossless
 
 
-@pytest.mark.parametrize(
+@first_is_quick(
     ("answer", "says"),
     [
         (

@@ -28,6 +28,7 @@ def test_a_sampler_that_cannot_be_enumerated_gets_a_test() -> None:
     )
 
 
+@pytest.mark.deep
 def test_the_stated_power_is_there() -> None:
     """A defect of exactly the detectable size is found in 99 of 100 runs at least, by simulation."""
     pair = instances.uniform_equal(1)
@@ -60,6 +61,7 @@ def test_samplers_that_raise() -> None:
         sampled_verdict(lambda *_: 1 // 0, instances.two_token(1), samples=100)  # type: ignore[arg-type,return-value]
 
 
+@pytest.mark.deep
 def test_outputs_are_completed_with_the_targets_own_rows() -> None:
     """A right sampler passes where the rows depend on the context, and every path is an outcome."""
     right = sampled_verdict(token_sampler, instances.sticky_chain(2), samples=20_000, seed=2)

@@ -15,9 +15,10 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from transformers.generation import utils as transformers_utils
 
 from audit_support import SAID_OF
+from deep import first_is_quick
+from later import Later
 from spectheory import audit, certify, instances, output_law
 from spectheory.auditing.following.intercept import GLOBAL_SEED
 from spectheory.auditing.rounds.battery import audit_pairs, pairs_of_several_paths, random_dyadic
@@ -38,6 +39,8 @@ from spectheory.auditing.verdicts.chi_squared import noncentrality
 from spectheory.foundation.errors import InvalidInputError
 from spectheory.pairs.pair import ModelPair
 
+transformers_utils = Later("transformers.generation.utils")
+
 THIRDS = {"thirds": instances.two_token(1)}
 SLOW = {"product_of_uniforms": {"thirds": instances.two_token(2)}, "coins_of_101_values": THIRDS}
 """Pairs for samplers whose laws take many runs."""
@@ -46,7 +49,7 @@ BOUNDARY = {"forbidden token": instances.bernoulli("1/2", "1")}
 """The only pair that is needed where a forbidden token is all that is found."""
 
 
-@pytest.mark.parametrize("name", SPECIMENS)
+@first_is_quick("name", SPECIMENS)
 def test_every_specimen_is_caught(name: str) -> None:
     """With its mechanism, where that is more than a wrong law; what is rarer than rounding is no defect."""
     sampler, signature = SPECIMENS[name]
@@ -58,7 +61,7 @@ def test_every_specimen_is_caught(name: str) -> None:
 
 
 @pytest.mark.parametrize("pairs", [FEW, pytest.param(None, marks=pytest.mark.deep)], ids=["few", "all"])
-@pytest.mark.parametrize("name", LOSSLESS)
+@first_is_quick("name", LOSSLESS)
 def test_partner_no_lossless_sampler_is(name: str, pairs: dict[str, ModelPair] | None) -> None:
     """Nor one whose rounding is the only thing to be seen."""
     found = audit(Shipped(*LOSSLESS[name]), pairs)
@@ -164,7 +167,7 @@ def with_a_generator_of_torch() -> Any:
     return sampler
 
 
-@pytest.mark.parametrize(
+@first_is_quick(
     ("make", "says"),
     [
         (by_a_sequence_of_its_own, "randomness that is not replaced"),
@@ -396,7 +399,7 @@ def _forks_the_global_generator(paths: Any, target_rows: Any, draft_rows: Any, g
 
 
 @pytest.mark.parametrize("length", [1, 2])
-@pytest.mark.parametrize(
+@first_is_quick(
     ("sampler", "says"),
     [
         (_asks_for_the_seed, "keeps state between calls: it gave"),

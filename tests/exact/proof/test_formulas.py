@@ -5,14 +5,16 @@ from random import Random
 from typing import Any
 
 import pytest
-import sympy
 
+from later import Later
 from spectheory import defects, output_law, prove
 from spectheory.exact.proof.domain import FormalPair, Shape
 from spectheory.exact.proof.points import random_point
 from spectheory.exact.proof.rational_functions import RationalFunctions
 from spectheory.foundation.errors import InvalidInputError
 from spectheory.pairs.pair import ModelPair
+
+sympy = Later("sympy")
 
 
 def pairs_at(

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from deep import first_is_quick
 from spectheory import defects, prove
 from spectheory.exact.proof import postponed, search
 from spectheory.exact.proof.domain import Shape
@@ -131,11 +132,12 @@ class LostAtZeros(Changed):
 WRONG = [Halved, Moved, BonusRow, LostAtTies, LostAtZeros]
 
 
+@pytest.mark.deep
 def test_partner_the_frame_of_these_verifiers_has_facts() -> None:
     assert _facts(Changed()) is not None
 
 
-@pytest.mark.parametrize("kind", WRONG)
+@first_is_quick("kind", WRONG)
 def test_wrong_verifiers_without_questions_have_no_facts(kind: type[Changed]) -> None:
     """They ask for nothing that cannot be postponed, and are refuted."""
     assert _facts(kind()) is None
@@ -159,7 +161,7 @@ BEYOND = {
 """Defects that are lossless with two tokens and one draft."""
 
 
-@pytest.mark.parametrize("name", [name for name in defects if name not in BEYOND])
+@first_is_quick("name", [name for name in defects if name not in BEYOND])
 def test_defects_have_no_facts(name: str) -> None:
     """At V = 2, L = 2 and one draft, where all of these are wrong."""
     assert _facts(defects[name]) is None

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from deep import first_is_quick
 from spectheory import prove
 from spectheory.exact.proof import check_proof, search
 from spectheory.exact.proof.check_numbers import RejectedProofError
@@ -30,7 +31,7 @@ def stopped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return path
 
 
-@pytest.mark.parametrize("jobs", [1, 2])
+@first_is_quick("jobs", [1, 2])
 @pytest.mark.usefixtures("one_process")
 def test_a_search_that_is_killed_is_kept(jobs: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """At every step the file is a search that goes on to the whole proof; without a file nothing is left."""
@@ -87,7 +88,7 @@ def test_partner_a_changed_search_does_not_end_with_a_proof(stopped: Path, chang
         prove(*SHAPE, resume=stopped)
 
 
-@pytest.mark.parametrize(
+@first_is_quick(
     ("changed", "says"),
     [
         ({"statement": "exchangeable"}, "statement"),

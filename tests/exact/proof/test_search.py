@@ -1,4 +1,4 @@
-"""Verdicts about every pair of a shape: published verifiers, known-wrong ones, and those that set traps."""
+"""Verdicts about every pair of a shape: of published verifiers, known-wrong ones, and others."""
 
 from fractions import Fraction
 from typing import Any
@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from deep import first_is_quick
 from proof_traps import ESCAPES, WRONG_SOMEWHERE
 from spectheory import ModelPair, certify, defects, prove, verifiers
 from spectheory.exact.proof import domain, search
@@ -36,11 +37,9 @@ SMALLEST: dict[tuple[int, int, int], str] = {
     (2, 2, 2): "all_drafts_assumed",
 }
 """The smallest shape (V, L, K) at which a defect is wrong; (2, 1, 1) for the others."""
-SLOW = "a copy of the process"
-QUICK_OR_DEEP = [pytest.param(name, marks=[pytest.mark.deep] * (name == SLOW)) for name in ESCAPES]
 
 
-@pytest.mark.parametrize(("name", "vocab_size", "draft_length", "drafts"), PROVED)
+@first_is_quick(("name", "vocab_size", "draft_length", "drafts"), PROVED)
 def test_published_verifiers_are_proved(name: str, vocab_size: int, draft_length: int, drafts: Any) -> None:
     found = prove(name, vocab_size, draft_length, drafts)
     assert (found.verdict, found.num_open, found.num_trusted) == ("proved", 0, 0)
@@ -111,13 +110,14 @@ def test_every_defect_is_refuted_at_its_smallest_shape(name: str) -> None:
     assert not certify(defects[name], found.pair, shape[2], with_optimum=False).is_valid
 
 
+@pytest.mark.deep
 @pytest.mark.parametrize("name", WRONG_SOMEWHERE)
 def test_verifiers_that_are_wrong_somewhere_are_refuted(name: str) -> None:
     verifier, draft_length = WRONG_SOMEWHERE[name]
     assert prove(verifier, 2, draft_length).verdict == "refuted"
 
 
-@pytest.mark.parametrize("name", QUICK_OR_DEEP)
+@first_is_quick("name", ESCAPES, quick=5)
 def test_verifiers_that_cannot_be_followed_are_not_proved(name: str) -> None:
     try:
         verdict = prove(ESCAPES[name], 2, 1).verdict
@@ -126,7 +126,7 @@ def test_verifiers_that_cannot_be_followed_are_not_proved(name: str) -> None:
     assert verdict in ("refuted", "undecided", "one line")
 
 
-@pytest.mark.parametrize("name", QUICK_OR_DEEP[-25:-1])
+@pytest.mark.parametrize("name", ESCAPES)
 def test_partner_they_are_wrong(name: str) -> None:
     """``certify`` finds it on the pair of the trap."""
     pair = ModelPair.context_free_pair(["377/1000", "623/1000"], ["1/2", "1/2"], 1)

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from deep import first_is_quick
 from spectheory import certify, defects, optimum, output_law, prove, verifiers
 from spectheory.exact.iteration import completed_law
 from spectheory.exact.proof import check
@@ -40,7 +41,7 @@ LARGER: list[tuple[str, str, int, int, Any]] = [
 ]
 
 
-@pytest.mark.parametrize(("statement", "name", "vocab_size", "draft_length", "drafts"), PROVED)
+@first_is_quick(("statement", "name", "vocab_size", "draft_length", "drafts"), PROVED)
 def test_statements_are_proved_and_checked(
     statement: str, name: str, vocab_size: int, draft_length: int, drafts: Any, tmp_path: Path
 ) -> None:

@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 from flint import fmpq
 
+from deep import first_is_quick
 from spectheory.exact.proof import emptiness
 from spectheory.exact.proof.certificates import Lemma, Node, Part
 from spectheory.exact.proof.emptiness import Emptiness
@@ -138,7 +139,7 @@ def _is_strict(term: Any, constraints: Any) -> bool:
     return term.multiplier is None and not any(constraints[index][1] & ZERO for index in term.indices)
 
 
-@pytest.mark.parametrize("conditions", EMPTY.values(), ids=EMPTY)
+@first_is_quick("conditions", EMPTY.values(), ids=EMPTY)
 def test_partner_without_one_condition_nothing_is_closed(conditions: list[tuple[Any, int]]) -> None:
     for left_out in range(len(conditions)):
         rest = conditions[:left_out] + conditions[left_out + 1 :]

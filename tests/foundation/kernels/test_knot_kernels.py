@@ -1,15 +1,16 @@
 """The loops over ratios between knots, against the same in torch's operators, and what they refuse."""
 
 from collections.abc import Callable
+from importlib import import_module
 
 import numpy as np
 import pytest
 import torch
 
 from compiled_kernels import compiled_for
+from deep import first_is_quick
 from spectheory.auditing.following.triton_kernels import interpreting
 from spectheory.auditing.subjects.own_rounds import interpreted_kernels
-from spectheory.foundation.kernels import triton_knots
 from spectheory.foundation.kernels.knot_kernels import between_knots, scale_between_knots
 from spectheory.verification.algorithms.path_selection.scored_multipath import between, hat_masses
 
@@ -42,7 +43,7 @@ def rows_of(seed: int, *shape: int, dtype: torch.dtype) -> torch.Tensor:
 
 
 @pytest.mark.parametrize("threads", [1, 3])
-@pytest.mark.parametrize("dtype", KINDS)
+@first_is_quick("dtype", KINDS)
 @pytest.mark.parametrize("size", [600, 3_000])
 def test_between_knots(
     between_them: Between, size: int, dtype: torch.dtype, threads: int, monkeypatch: pytest.MonkeyPatch
@@ -74,7 +75,7 @@ def test_a_value_on_a_knot_belongs_to_it(between_them: Between, dtype: torch.dty
     assert masses.tolist() == [[0.25, 0.25, 0.375, 0.375]]
 
 
-@pytest.mark.parametrize("dtype", KINDS)
+@first_is_quick("dtype", KINDS)
 def test_rows_scaled_between_knots(dtype: torch.dtype) -> None:
     """Written into a part of a larger array, at contexts that come several times."""
     draft, factors = rows_of(3, 3, 700, dtype=dtype), rows_of(4, 3, len(KNOTS), dtype=dtype)
@@ -89,10 +90,11 @@ def test_rows_scaled_between_knots(dtype: torch.dtype) -> None:
     assert not out[:, 0].any()
 
 
-@pytest.mark.parametrize("dtype", KINDS)
+@first_is_quick("dtype", KINDS)
 def test_the_kernel_compiles_for_a_device(dtype: torch.dtype) -> None:
     """The interpreter takes what the compiler refuses."""
     rows, knots = rows_of(1, 3, 600, dtype=dtype), torch.tensor(KNOTS, dtype=dtype)
+    triton_knots = import_module("spectheory.foundation.kernels.triton_knots")
     with compiled_for(triton_knots, capability=90) as compiled:
         triton_knots.between_knots(rows, rows, knots[:3], knots)
     assert compiled == ["_between_kernel"]

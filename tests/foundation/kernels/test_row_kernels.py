@@ -9,6 +9,7 @@ import pytest
 import torch
 from torch._subclasses.fake_tensor import FakeTensorMode
 
+from deep import first_is_quick
 from spectheory.foundation import arrays
 from spectheory.foundation.kernels import choice, row_kernels
 from spectheory.foundation.row_draws import draw
@@ -37,9 +38,9 @@ def threads(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> 
     return request.param
 
 
-@pytest.mark.parametrize("scaled", [(0, 0), (1, 0), (0, 1), (1, 1)])
-@pytest.mark.parametrize("dtype", DTYPES)
-@pytest.mark.parametrize("size", SIZES)
+@first_is_quick("scaled", [(0, 0), (1, 0), (0, 1), (1, 1)])
+@first_is_quick("dtype", DTYPES)
+@first_is_quick("size", SIZES)
 @pytest.mark.usefixtures("threads")
 def test_masses(size: int, dtype: torch.dtype, scaled: tuple[int, int]) -> None:
     """Sums up to their order; rows lie apart, and one may stand for many."""
@@ -57,9 +58,9 @@ def test_masses(size: int, dtype: torch.dtype, scaled: tuple[int, int]) -> None:
     assert not np.allclose(swapped, expected, rtol=1e-4)
 
 
-@pytest.mark.parametrize("scaled", [(0, 0), (1, 0), (0, 1), (1, 1)])
-@pytest.mark.parametrize("dtype", DTYPES)
-@pytest.mark.parametrize("size", SIZES)
+@first_is_quick("scaled", [(0, 0), (1, 0), (0, 1), (1, 1)])
+@first_is_quick("dtype", DTYPES)
+@first_is_quick("size", SIZES)
 @pytest.mark.usefixtures("threads")
 def test_rows_at_stops(size: int, dtype: torch.dtype, scaled: tuple[int, int]) -> None:
     """To the last bit what the formula gives, with no draft row at depth L; batches of any shape."""
@@ -111,8 +112,8 @@ def test_a_mass_far_below_the_rows() -> None:
         assert float(row_kernels.residual_mass(rows, other, scale, None)) == pytest.approx(left, rel=1e-6)
 
 
-@pytest.mark.parametrize("dtype", DTYPES)
-@pytest.mark.parametrize("size", [1, 9, 511, *SIZES])
+@first_is_quick("dtype", DTYPES)
+@first_is_quick("size", [1, 9, 511, *SIZES])
 def test_draws(size: int, dtype: torch.dtype, monkeypatch: pytest.MonkeyPatch) -> None:
     """The entries that the operators draw for the same numbers, ends of the range among them, and the masses.
 
@@ -163,7 +164,7 @@ def test_draws_from_half_precision(size: int, dtype: torch.dtype) -> None:
     assert not torch.equal(as_bits, expected)  # the partner
 
 
-@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
+@first_is_quick("dtype", [torch.float16, torch.bfloat16])
 @pytest.mark.parametrize("scaled", [(0, 0), (1, 1)])
 def test_masses_and_residuals_of_half_precision(dtype: torch.dtype, scaled: tuple[int, int]) -> None:
     """What the same entries give in float32; either side read by its bits gives another number."""
@@ -183,8 +184,8 @@ def test_masses_and_residuals_of_half_precision(dtype: torch.dtype, scaled: tupl
 NOT_IN_ORDER = [0.0, -0.0, math.nan, -math.nan, math.inf, -math.inf, 1e-45, -1e-45, 5e-324, 1.0, -1.0, 1.0]
 
 
-@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16, *DTYPES])
-@pytest.mark.parametrize("size", [1, 2, 511, *SIZES])
+@first_is_quick("dtype", [torch.float16, torch.bfloat16, *DTYPES])
+@first_is_quick("size", [1, 2, 511, *SIZES])
 @pytest.mark.usefixtures("threads")
 def test_sorts(size: int, dtype: torch.dtype) -> None:
     """Keys and places of torch's stable sort, bit by bit: ties, zeros of both signs, what is not a number."""

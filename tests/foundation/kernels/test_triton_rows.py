@@ -1,17 +1,16 @@
 """The row operators as Triton kernels, in Triton's interpreter: against the loops, and audited exactly."""
 
-import sys
 import warnings
+from importlib import import_module
 from types import ModuleType, SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pytest
 import torch
-import triton
-import triton.language as tl
 
 from compiled_kernels import compiled_for
+from deep import first_is_quick
 from spectheory import audit, instances
 from spectheory.auditing.following.triton_kernels import interpreting
 from spectheory.auditing.subjects.own_rounds import (
@@ -22,7 +21,7 @@ from spectheory.auditing.subjects.own_rounds import (
     round_with,
 )
 from spectheory.foundation.errors import NoKernelsNotice
-from spectheory.foundation.kernels import row_kernels, triton_rows
+from spectheory.foundation.kernels import row_kernels
 from spectheory.foundation.kernels.places import row_places
 from spectheory.testing import assert_sampler_lossless
 from spectheory.verification.algorithms import verifiers
@@ -38,7 +37,7 @@ def rows_of(seed: int, *shape: int, dtype: torch.dtype = torch.float64) -> torch
 
 
 @pytest.mark.parametrize("scaled", [(0, 0), (1, 1)])
-@pytest.mark.parametrize("dtype", [torch.float32, torch.float64, torch.float16, torch.bfloat16])
+@first_is_quick("dtype", [torch.float32, torch.float64, torch.float16, torch.bfloat16])
 @pytest.mark.parametrize("size", [3, 1_500])
 def test_residuals(kernels: ModuleType, size: int, dtype: torch.dtype, scaled: tuple[int, int]) -> None:
     target, draft = rows_of(1, 3, 2, 3, size, dtype=dtype), rows_of(2, 3, 2, 2, size, dtype=dtype)
@@ -58,11 +57,12 @@ def test_residuals(kernels: ModuleType, size: int, dtype: torch.dtype, scaled: t
     assert not torch.allclose(wrong, expected[1], rtol=1e-2, atol=0)
 
 
-@pytest.mark.parametrize("dtype", [torch.float64, torch.float32, torch.float16, torch.bfloat16])
+@first_is_quick("dtype", [torch.float64, torch.float32, torch.float16, torch.bfloat16])
 def test_they_compile_for_a_device(dtype: torch.dtype) -> None:
     """The interpreter takes what the compiler refuses."""
     rows, scale = rows_of(1, 3, 2, 3, 700, dtype=dtype), rows_of(2, 3, dtype=dtype)
     stops = torch.tensor([0, 1, 1]), torch.tensor([0, 2, 1])
+    triton_rows = import_module("spectheory.foundation.kernels.triton_rows")
     with compiled_for(triton_rows, capability=90) as compiled:
         for scales in ((None, None), (scale, scale)):
             triton_rows.residual_mass(rows[:, 0, 0], rows[:, 0, 1], *scales)
@@ -71,18 +71,13 @@ def test_they_compile_for_a_device(dtype: torch.dtype) -> None:
     assert set(compiled) == {"_mass_kernel", "_stop_kernel", "_draw_kernel"}
 
 
-@triton.jit
-def two_types_kernel(rows, out):
-    tl.store(out, tl.load(rows) if tl.load(rows) > 0 else tl.load(out).to(tl.float64))
-
-
 def test_what_does_not_compile_is_found() -> None:
-    rows = rows_of(1, 3, dtype=torch.float32)
-    with compiled_for(sys.modules[__name__], capability=90), pytest.raises(triton.CompilationError):
-        two_types_kernel[(1,)](rows, rows)
+    module, rows = import_module("uncompilable"), rows_of(1, 3, dtype=torch.float32)
+    with compiled_for(module, capability=90), pytest.raises(module.triton.CompilationError):
+        module.two_types_kernel[(1,)](rows, rows)
 
 
-@pytest.mark.parametrize("size", [3, 256, 700])
+@first_is_quick("size", [3, 256, 700])
 def test_draws(kernels: ModuleType, size: int) -> None:
     """The numbers of the loops; an entry without mass is never drawn, whatever u is."""
     rows = rows_of(5, 40, size) * (rows_of(6, 40, size) < 0.5)

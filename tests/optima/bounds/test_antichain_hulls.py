@@ -5,6 +5,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
+from deep import first_is_quick
 from program_support import TWO_TOKENS
 from spectheory import instances
 from spectheory.foundation.errors import InvalidInputError
@@ -13,8 +14,8 @@ from spectheory.optima.bounds.antichain_hulls import most_violated_antichain
 from spectheory.pairs.pair import ModelPair
 
 
-@pytest.mark.parametrize(("vocab_size", "draft_length"), [(2, 2), (2, 3), (3, 2)])
-@pytest.mark.parametrize("num_drafts", [1, 2, 3])
+@first_is_quick(("vocab_size", "draft_length"), [(2, 2), (2, 3), (3, 2)])
+@first_is_quick("num_drafts", [1, 2, 3])
 def test_separation_against_enumeration(vocab_size: int, draft_length: int, num_drafts: int) -> None:
     """The hulls find the largest violation over all antichains, on arbitrary and on feasible masses."""
     rng = np.random.default_rng([vocab_size, draft_length, num_drafts])

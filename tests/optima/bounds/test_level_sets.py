@@ -5,14 +5,16 @@ from itertools import combinations
 
 import numpy as np
 import pytest
-import sympy
 import torch
 
+from later import Later
 from leaf_laws import f, random_law
 from spectheory import instances
 from spectheory.foundation.arrays import hit_probability
 from spectheory.foundation.exact_numbers import to_flint
 from spectheory.optima.bounds.level_sets import LevelSets, ratios
+
+sympy = Later("sympy")
 
 
 @pytest.mark.parametrize("num_drafts", [1, 2, 3, 64])

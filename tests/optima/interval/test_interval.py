@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from compact_form import compact_form_program
+from deep import first_is_quick
 from interval_checks import proofs_hold
 from loops_in_python import run_in_python
-from shares import shares
 from spectheory import instances
 from spectheory.foundation.errors import EnumerationTooLargeError, InvalidInputError
 from spectheory.optima import multi_path_optimum, optimal_acceptance, single_path_optimum, solve
@@ -27,7 +27,7 @@ SMALL = [
 """48 random exact pairs with zeros, ties and equal rows, K = 1..8, and every named instance."""
 
 
-@shares(range(3), quick=1)
+@first_is_quick("first", range(3))
 def test_the_interval_contains_the_exact_optimum(first: int) -> None:
     """lower ≤ optimum of the antichain program ≤ upper, in rational arithmetic, and no wider than asked."""
     for given, num_drafts in SMALL[first::3]:
@@ -126,7 +126,7 @@ TINY_SIZES = ((1, 1), (1, 2), (1, 8), (1, 64), (2, 3), (2, 64))
 TINY_CASES = [(name, L, K) for name, rows in TINY.items() for L, K in TINY_SIZES if len(rows[0]) ** L <= 9]
 
 
-@pytest.mark.parametrize(("name", "draft_length", "num_drafts"), TINY_CASES)
+@first_is_quick(("name", "draft_length", "num_drafts"), TINY_CASES)
 def test_tiny_probabilities(name: str, draft_length: int, num_drafts: int) -> None:
     """Entries from 1e-6 to 1e-30: the interval holds the rational optimum, not that plus 1e-7."""
     assert_holds_the_optimum(ModelPair.context_free_pair(*TINY[name], draft_length), num_drafts)

@@ -5,13 +5,15 @@ from itertools import product
 
 import numpy as np
 import pytest
-from scipy.integrate import quad
-from scipy.optimize import linprog
 
+from later import Later
 from spectheory.foundation.errors import EnumerationTooLargeError, InvalidInputError
 from spectheory.optima import optimal_acceptance
 from spectheory.optima.one_position.gumbel_coupling import gumbel_acceptance
 from spectheory.pairs.instances import random_rational
+
+integrate = Later("scipy.integrate")
+optimize = Later("scipy.optimize")
 
 
 def gumbel_tokens(target_row: np.ndarray, draft_row: np.ndarray, times: np.ndarray) -> tuple[np.ndarray, ...]:
@@ -34,11 +36,11 @@ def by_quadrature(target: np.ndarray, draft: np.ndarray, num_drafts: int) -> flo
         c = np.maximum(p * ratios - rest, 0).sum()
 
         def another(t: float, p: float = p, ratios: np.ndarray = ratios, rest: np.ndarray = rest) -> float:
-            return quad(
+            return integrate.quad(
                 lambda e: np.exp(-e - np.maximum((t * p + e) * ratios - t * rest, 0).sum()), 0, 60, limit=200
             )[0]
 
-        missed = quad(
+        missed = integrate.quad(
             lambda t, c=c, another=another: (
                 num_drafts
                 * np.exp(-num_drafts * t)
@@ -137,7 +139,7 @@ def test_what_rules_without_communication_accept_on_nine_pairs(
     laws += [
         ([drafted[i] == x for _, drafted in joint], 1 / len(lists[i])) for i in range(3) for x in lists[i]
     ]
-    found = linprog(
+    found = optimize.linprog(
         [-hit for hit in hits],
         A_eq=np.array([law for law, _ in laws], float),
         b_eq=[mass for _, mass in laws],

@@ -7,15 +7,17 @@ from typing import Any
 
 import numpy as np
 import pytest
-import sympy
 import torch
 
+from later import Later
 from program_support import THREE_TOKENS, TWO_TOKENS
 from spectheory import acceptance, instances
 from spectheory.foundation.errors import InvalidInputError
 from spectheory.optima import optimal_acceptance
 from spectheory.optima.one_position.closed_forms import bernoulli_acceptance, uniform_acceptance
 from spectheory.optima.one_position.min_cut import min_cut_of_law, optimal_acceptance_curve
+
+sympy = Later("sympy")
 
 
 @pytest.mark.parametrize(

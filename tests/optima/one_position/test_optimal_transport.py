@@ -6,17 +6,19 @@ from math import prod
 from typing import Any
 
 import numpy as np
-import ot
 import pytest
 
+from deep import first_is_quick
+from later import Later
 from program_support import THREE_TOKENS, assert_certified, assert_solved, position_draft_law
-from shares import shares
 from spectheory import instances
 from spectheory.foundation.errors import InvalidInputError
 from spectheory.optima import optimal_acceptance, otm_optimum, otm_program
 from spectheory.optima.one_position.min_cut import min_cut_of_law
 from spectheory.pairs.drafts import DraftProcess, Iid, PerPath, PrefixTree, WithoutReplacement
 from spectheory.pairs.pair import ModelPair
+
+ot = Later("ot")
 
 
 def test_transport_solution_is_certified() -> None:
@@ -78,7 +80,7 @@ def cuts_by_hand(target: list[Fraction], law: Law) -> list[Fraction]:
     return values
 
 
-@pytest.mark.parametrize("first", range(4))
+@first_is_quick("first", range(4))
 def test_min_cut_is_the_transport_optimum_for_any_law(first: int) -> None:
     """max P(Y ∈ S(X)) = min_H [target(H) + 1 - P(S(X) ⊆ H)], exactly."""
     for name, target, law in LAWS[first::4]:
@@ -94,7 +96,7 @@ def test_min_cut_is_the_transport_optimum_for_any_law(first: int) -> None:
         assert_solved(programs[0], exact, programs[1], otm_optimum(row, draft_law=floats))
 
 
-@shares(range(0, 210, 30), quick=2)
+@first_is_quick("first", range(0, 210, 30), quick=2)
 def test_iid_law_is_the_product_program(first: int) -> None:
     """The law of Iid(K), spelled out, gives what the program of K i.i.d. drafts and the sorted cut give, and
     that program's exact and float points are optimal: 210 pairs, 30 per test."""
@@ -126,7 +128,7 @@ def test_known_laws() -> None:
     assert distinct > optimal_acceptance(pair.target[0][0], pair.draft[0][0], 2).value == Fraction(29, 36)
 
 
-@pytest.mark.parametrize(("vocab_size", "num_drafts"), [(4, 3), (5, 3), (10, 2)])
+@first_is_quick(("vocab_size", "num_drafts"), [(4, 3), (5, 3), (10, 2)])
 def test_tiny_marginals_are_not_called_infeasible(vocab_size: int, num_drafts: int) -> None:
     """Rows with entries down to 1e-12: the program is feasible, and its value is the min cut."""
     for seed in range(70):

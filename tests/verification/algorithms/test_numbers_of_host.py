@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 import torch
 
+from deep import first_is_quick
 from spectheory.foundation.kernels import choice, row_kernels
 from spectheory.pairs.drafts import Iid
 from spectheory.verification.algorithms import verifiers
@@ -34,8 +35,8 @@ def drafted(num_drafts: int, dtype: torch.dtype, vocab_size: int = 600, batch: i
     return [paths, *rows]
 
 
-@pytest.mark.parametrize("dtype", TOLERANCES)
-@pytest.mark.parametrize(("name", "num_drafts"), CASES)
+@first_is_quick("dtype", TOLERANCES)
+@first_is_quick(("name", "num_drafts"), CASES)
 def test_laws_and_samples_are_those_of_torch_alone(
     name: str, num_drafts: int, dtype: torch.dtype, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from deep import first_is_quick
 from law_checks import assert_same_law, trusted_law
 from spectheory import ModelPair, certify, instances, output_law, verifiers
 from spectheory.foundation.errors import EnumerationTooLargeError, InvalidInputError
@@ -64,7 +65,7 @@ def test_lossless_and_never_below_its_base_on_many_pairs(first: int) -> None:
     assert check(first, 100, (*SHAPES, (4, 2, 2), (3, 2, 2), (3, 2, 3))) > 20
 
 
-@pytest.mark.parametrize("name", ["scored_multipath", "block", "multi_round"])
+@first_is_quick("name", ["scored_multipath", "block", "multi_round"])
 def test_value_by_minimum_cuts_is_that_of_the_law(name: str) -> None:
     """Exchangeable bases and others; stops above the last two lengths count too."""
     for number, (size, length, drafts) in enumerate(((3, 2, 2), (2, 3, 2), (2, 1, 3)), 1):
@@ -73,8 +74,8 @@ def test_value_by_minimum_cuts_is_that_of_the_law(name: str) -> None:
         assert value == output_law(verifier, pair, drafts).block_efficiency
 
 
-@pytest.mark.parametrize(("number", "drafts"), [(1, 2), (2, 3), pytest.param(4, 4, marks=pytest.mark.deep)])
-@pytest.mark.parametrize("name", BASES)
+@first_is_quick(("number", "drafts"), [(1, 2), (2, 3), pytest.param(4, 4, marks=pytest.mark.deep)])
+@first_is_quick("name", BASES)
 def test_one_position_is_optimal_transport(name: str, number: int, drafts: int) -> None:
     """L = 1: whatever the base, the block efficiency is that of otm."""
     pair = numbered_pair(number, 3, 1)
@@ -92,7 +93,7 @@ def test_over_block_one_draft_changes_nothing() -> None:
     assert values[0] > values[1]
 
 
-@pytest.mark.parametrize(
+@first_is_quick(
     ("pair", "num_drafts"),
     [
         (instances.two_token(2), 2),
@@ -124,7 +125,7 @@ def check_models_per_path(name: str, size: int, length: int, num_drafts: int, nu
 PER_PATH = ("multi_round", "naive_sampling")
 
 
-@pytest.mark.parametrize("name", PER_PATH)
+@first_is_quick("name", PER_PATH)
 def test_one_model_per_path(name: str) -> None:
     check_models_per_path(name, 2, 2, 2, range(1, 4))
 

@@ -5,14 +5,17 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from scipy.stats import chisquare
 
+from deep import first_is_quick
+from later import Later
 from spectheory import instances
 from spectheory.exact.law import OutputLaw, output_law
 from spectheory.verification.algorithms import verifiers
 from spectheory.verification.outcome import Outcome
 from table import GENERAL, groups
 from torch_support import DEVICES, assert_agrees_on, drafted, on_device
+
+stats = Later("scipy.stats")
 
 NOT_LOSSLESS = [name for name, verifier in verifiers.items() if not verifier.lossless]
 NUM_SAMPLES = 40_000
@@ -25,9 +28,9 @@ def generator(device: str, seed: int) -> Any:
     return torch.Generator(device).manual_seed(seed)
 
 
-@pytest.mark.parametrize("device", DEVICES)
-@pytest.mark.parametrize("name", [*GENERAL, *NOT_LOSSLESS])
-@pytest.mark.parametrize(
+@first_is_quick("device", DEVICES)
+@first_is_quick("name", [*GENERAL, *NOT_LOSSLESS])
+@first_is_quick(
     "group", ["partial_overlap", "equal_models", "disjoint_supports", "random-V3-L2-K3", "random-V4-L3-K2"]
 )
 def test_outcomes_agree_with_numpy(group: str, name: str, device: str) -> None:
@@ -73,15 +76,17 @@ def p_value(counts: np.ndarray, law: OutputLaw) -> float:
     possible = probs > 1e-12
     if counts[~possible].any():
         return 0.0
-    return float(chisquare(counts[possible], counts.sum() * probs[possible] / probs[possible].sum()).pvalue)
+    return float(
+        stats.chisquare(counts[possible], counts.sum() * probs[possible] / probs[possible].sum()).pvalue
+    )
 
 
 def distance(law: OutputLaw, other: OutputLaw) -> float:
     return max(float(abs(a - b).max()) for a, b in zip(law.masses, other.masses, strict=True))
 
 
-@pytest.mark.parametrize("device", ["numpy", *DEVICES])
-@pytest.mark.parametrize("name", GENERAL)
+@first_is_quick("device", ["numpy", *DEVICES])
+@first_is_quick("name", GENERAL)
 def test_samples_follow_the_exact_law(name: str, device: str) -> None:
     """40 000 fixed-seed rounds: p > 1e-3 against the exact law, p < 1e-6 against every other one.
 
@@ -105,8 +110,8 @@ def test_samples_follow_the_exact_law(name: str, device: str) -> None:
         assert p_value(counts, other) < 1e-6, other
 
 
-@pytest.mark.parametrize("device", ["numpy", *DEVICES])
-@pytest.mark.parametrize("name", GENERAL)
+@first_is_quick("device", ["numpy", *DEVICES])
+@first_is_quick("name", GENERAL)
 def test_impossible_outputs_are_never_sampled(name: str, device: str) -> None:
     """Tokens without target mass never come out, and stops without probability are never made."""
     pair = instances.partial_overlap(2)
@@ -132,8 +137,8 @@ def test_same_seed_same_draw(device: str) -> None:
     assert not torch.equal(first.length, other.length)
 
 
-@pytest.mark.parametrize("device", ["numpy", *DEVICES])
-@pytest.mark.parametrize("name", GENERAL)
+@first_is_quick("device", ["numpy", *DEVICES])
+@first_is_quick("name", GENERAL)
 def test_rao_blackwell_mean_estimates_the_block_efficiency(name: str, device: str) -> None:
     """E[τ+1 | drafts] averaged over 40 000 drafts is within 5 standard errors of the exact value, and an
     error of 0.05 is seen."""

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 import torch
 
+from deep import first_is_quick
 from defect_table import PAIRS, SEVERAL, matrix
 from law_checks import assert_same_law
 from spectheory import instances
@@ -63,7 +64,7 @@ def pairs_for(num_drafts: int) -> dict[str, ModelPair]:
     return found
 
 
-@pytest.mark.parametrize("name", defects)
+@first_is_quick("name", defects)
 def test_defects_are_caught_on_the_shared_table(name: str) -> None:
     """The table on which every verifier is judged notices every mistake: V = 3, L = 3, K = 2, 8 pairs."""
     cases = random_cases(3, 3, 2, 8)
@@ -71,7 +72,7 @@ def test_defects_are_caught_on_the_shared_table(name: str) -> None:
     assert sum(caught) >= 4
 
 
-@pytest.mark.parametrize("num_drafts", [1, 2, 3])
+@first_is_quick("num_drafts", [1, 2, 3])
 def test_defects_return_proper_laws(num_drafts: int) -> None:
     """No InvalidOutcomeError on the whole table; R is non-negative and sums to 1, exactly."""
     # A verifier of one path looks at the first, however many there are.
@@ -108,7 +109,7 @@ def test_defects_of_several_drafts_vanish_with_one() -> None:
     assert all(set(row.values()) == {F(0)} for row in rows.values())
 
 
-@pytest.mark.parametrize("name", defects)
+@first_is_quick("name", defects)
 def test_one_definition_in_float64(name: str) -> None:
     for label, pair in PAIRS.items():
         exact = output_law(defects[name], pair, 2)
@@ -135,7 +136,7 @@ def test_a_defect_stays_on_the_device_of_its_rows(name: str) -> None:
         assert (array.device.type, array.dtype, array.shape) == ("meta", torch.float32, size)
 
 
-@pytest.mark.parametrize("name", [name for name in SEVERAL if defects[name].exchangeable])
+@first_is_quick("name", [name for name in SEVERAL if defects[name].exchangeable])
 def test_exchangeable_defects_are(name: str) -> None:
     """Enumerating multisets of drafts gives the law of all tuples."""
     defect: Verifier = copy(defects[name])

@@ -42,7 +42,7 @@ class OTM(PositionByPosition):
     The plan is a choice among at most V rankings of the tokens (``optimal_rankings``), not the program of
     V^(n+1) entries.  It is computed on the CPU, once per pair of rows and number of drafts, and remembered;
     the laws are moved to the device of the rows.  At V = 32 000 a plan takes seconds,
-    which is for analysis, not for decoding (benchmarks/one_position_plan.py).  Exact rows give exact plans.
+    which is for analysis, not for decoding.  Exact rows give exact plans.
 
     Raises:
         InvalidInputError: a token was drafted that the row given for its path cannot draw.

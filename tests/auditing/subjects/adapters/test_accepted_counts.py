@@ -8,6 +8,7 @@ import torch
 from torch.testing import assert_close
 
 from audited import DRAFT, PATHS, TARGET, recorded
+from deep import first_is_quick
 from spectheory import audit, instances
 from spectheory.auditing.subjects.adapters import accepted_counts
 from spectheory.auditing.subjects.shipped import Shipped
@@ -69,7 +70,7 @@ def functions(power: int) -> dict[str, Any]:
     }
 
 
-@pytest.mark.parametrize("name", list(functions(1)))
+@first_is_quick("name", list(functions(1)))
 def test_one_path(name: str) -> None:
     signature = "batch" if name in ("flashspec", "uno") else "sampler"
     for power, verdicts in ((1, {"exactly lossless", "lossless up to arithmetic"}), (2, {"defect"})):
@@ -97,7 +98,7 @@ def test_what_functions_of_one_path_are_given() -> None:
     assert_close(given, {"draft_tokens": PATHS[:1], "target_probs": TARGET[:1], "draft_probs": DRAFT[:1]})
 
 
-@pytest.mark.parametrize("count", [-1, 3])
+@first_is_quick("count", [-1, 3])
 def test_a_count_of_no_drafted_tokens(count: int) -> None:
     """Not lossless with the count named, where a slice would take another number of tokens."""
 

@@ -17,6 +17,7 @@ from torch.testing import assert_close
 
 from audit_support import law
 from audited import DRAFT, FLAT, PATHS, TARGET, recorded, released
+from deep import first_is_quick
 from spectheory import audit, certify, instances
 from spectheory.auditing.following.kernel_draws import elementwise
 from spectheory.auditing.rounds.batch_battery import FIRST, SECOND
@@ -203,7 +204,7 @@ class NAME(RejectionSamplingImpl):
 """
 
 
-@pytest.mark.parametrize("in_batches", [False, pytest.param(True, marks=pytest.mark.deep)])
+@first_is_quick("in_batches", [False, pytest.param(True, marks=pytest.mark.deep)])
 @pytest.mark.parametrize("name", ["lmdeploy", "lmdeploy-triton"])
 def test_the_implementation_is_called_as_its_module_calls_it(
     name: str, in_batches: bool, tmp_path: Path
@@ -260,7 +261,7 @@ def rejection_sample(draft_token_ids, num_draft_tokens, max_spec_len, cu_num_dra
 """
 
 
-@pytest.mark.parametrize(("compares", "is_right"), [(">", True), ("<", False)])
+@first_is_quick(("compares", "is_right"), [(">", True), ("<", False)])
 def test_kernels_are_launched_with_their_arguments_by_name(
     compares: str, is_right: bool, tmp_path: Path
 ) -> None:
@@ -301,7 +302,7 @@ def rejection_sample(draft_token_ids, num_draft_tokens, max_spec_len, cu_num_dra
 """
 
 
-@pytest.mark.parametrize("block", [False, True])
+@first_is_quick("block", [False, True])
 def test_the_torch_path_runs_without_a_device(block: bool, tmp_path: Path) -> None:
     """Page-locked memory is left out; the settings reach the module, whose block path is wrong here."""
     released(tmp_path, vllm_ascend.FUNCTION.modules[0], FLAT + ASCEND)

@@ -11,6 +11,7 @@ from torch.testing import assert_close
 
 from audit_support import law
 from audited import DRAFT, PATHS, TARGET, recorded, released
+from deep import first_is_quick
 from spectheory import certify, instances
 from spectheory.auditing.subjects.adapters import mlx_lm
 from spectheory.auditing.subjects.libraries import SUBJECTS, load_subject
@@ -43,7 +44,7 @@ def speculative_generate_step(prompt, model, draft_model, *, num_draft_tokens, m
 """
 
 
-@pytest.mark.parametrize(
+@first_is_quick(
     ("drawn", "fed", "is_right"),
     [
         ("token", "[0, *drafted]", True),
@@ -110,7 +111,7 @@ def verify_one_token(target_p, draft_q, draft_token, rng):
 """Token verification; without RESIDUAL the token after a rejection has the target's row."""
 
 
-@pytest.mark.parametrize("name", COINS)
+@first_is_quick("name", COINS)
 def test_samplers_with_coins(name: str, tmp_path: Path) -> None:
     (module,) = SUBJECTS[name].function.modules
     for is_right in (True, False):

@@ -8,6 +8,7 @@ import torch
 from torch.testing import assert_close
 
 from audited import recorded
+from deep import first_is_quick
 from spectheory import audit, instances
 from spectheory.auditing.subjects.adapters import model_rounds
 from spectheory.auditing.subjects.adapters.model_rounds import CachedModel
@@ -107,7 +108,7 @@ ROUNDS = {
 }
 
 
-@pytest.mark.parametrize("library", ROUNDS)
+@first_is_quick("library", ROUNDS)
 @pytest.mark.parametrize(("shift", "is_lossless"), [(0, True), (1, False)])
 def test_a_round_of_a_library(library: str, shift: int, is_lossless: bool) -> None:
     code: Any = ROUNDS[library](speculative_decode(shift))

@@ -9,10 +9,11 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from scipy.stats import chisquare
 from torch.testing import assert_close
 
 from audited import CACHE, DRAFT, PATHS, TARGET, fetched, recorded
+from deep import first_is_quick
+from later import Later
 from spectheory import audit, certify, instances
 from spectheory.auditing.following.kernel_draws import elementwise, gumbel_noise
 from spectheory.auditing.following.triton_kernels import interpreting
@@ -26,6 +27,8 @@ from spectheory.auditing.subjects.signatures import Row
 from spectheory.auditing.tape.races import UndefinedDrawError
 from spectheory.auditing.verdicts.audit_certificate import ARITHMETIC
 from spectheory.pairs.pair import ModelPair
+
+stats = Later("scipy.stats")
 
 RELEASED = "sglang-0.5.23"
 EXACT = {"forbidden token", "dyadic", "disjoint supports"}
@@ -70,7 +73,7 @@ def test_token_verification_is_exact_on_dyadic_pairs() -> None:
         assert (found.total_variation, found.block_efficiency) == (0, expected)
 
 
-@pytest.mark.parametrize(
+@first_is_quick(
     ("target", "draft", "expected"),
     [
         ("1/4 3/4", "1/2 1/2", ("7/4", "19/8")),
@@ -102,7 +105,7 @@ def test_a_third_token_divides_by_five() -> None:
     assert found.total_variation == Fraction(1, 2**28)
 
 
-@pytest.mark.parametrize(
+@first_is_quick(
     ("block", "before", "after"),
     [(False, "coin * q < p", "coin * q > p"), (True, "if coin < accept_prob", "if coin > accept_prob")],
 )
@@ -137,7 +140,7 @@ def test_the_kernel_draws_from_the_law() -> None:
         counts = Counter(tuple(tokens) for tokens in sampler.sampler([FIRST] * draws, None))
     expected = {tokens: float(mass) * draws for (tokens,), mass in law.items()}
     assert counts.keys() <= expected.keys()
-    assert chisquare([counts[tokens] for tokens in expected], list(expected.values())).pvalue > 1e-4
+    assert stats.chisquare([counts[tokens] for tokens in expected], list(expected.values())).pvalue > 1e-4
 
 
 ROWS = [Row(*row) for row in zip(PATHS, TARGET, DRAFT, strict=True)]

@@ -8,16 +8,18 @@ from typing import Any
 import pytest
 import torch
 from torch.testing import assert_close
-from transformers import DynamicCache, GenerationConfig
-from transformers.generation import utils as transformers_utils
-from transformers.modeling_outputs import CausalLMOutputWithPast
 
 from audited import DRAFT, PATHS, TARGET, recorded
+from later import Later
 from spectheory import certify
 from spectheory.auditing.rounds.battery import random_dyadic
 from spectheory.auditing.subjects.adapters import transformers
 from spectheory.auditing.subjects.libraries import load_subject
 from spectheory.foundation.errors import InvalidInputError
+
+library = Later("transformers")
+library_outputs = Later("transformers.modeling_outputs")
+library_utils = Later("transformers.generation.utils")
 
 
 @pytest.mark.deep
@@ -25,7 +27,7 @@ from spectheory.foundation.errors import InvalidInputError
 def test_texts_of_assisted_generation(keeps_rejected: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     """They have the law of the target; not where rejected tokens stay in the caches."""
     if keeps_rejected:
-        monkeypatch.setattr(DynamicCache, "crop", lambda *_: None)
+        monkeypatch.setattr(library.DynamicCache, "crop", lambda *_: None)
     sampler = load_subject("transformers-round")
     asked, pair = sampler.prepared(random_dyadic(1, 2, 2))
     found = certify(asked, pair, with_optimum=False)
@@ -65,8 +67,8 @@ def row(text: Any) -> torch.Tensor:
 def test_a_model_looks_up_its_logits_behind_its_cache() -> None:
     """The first token belongs to no text; without a cache a call sees its own tokens."""
     model = transformers._looked_up()(row, 3)
-    (name,) = {"cache", "past_key_values"} & set(CausalLMOutputWithPast.__dataclass_fields__)
-    cache = DynamicCache()
+    (name,) = {"cache", "past_key_values"} & set(library_outputs.CausalLMOutputWithPast.__dataclass_fields__)
+    cache = library.DynamicCache()
     rows = [row(text).log() for text in ([], [2], [2, 1], [2, 1, 1])]
     for ids, wanted in (([0, 2, 1], rows[:3]), ([1], rows[3:])):
         found = model(input_ids=torch.tensor([ids]), **{name: cache})
@@ -86,12 +88,12 @@ def test_what_generate_is_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
     made: list[Any] = []
 
     def make(model: Any, size: int) -> Any:
-        made.append(SimpleNamespace(row=model, size=size, generation_config=GenerationConfig()))
+        made.append(SimpleNamespace(row=model, size=size, generation_config=library.GenerationConfig()))
         made[-1].generate = lambda prompt, **values: code.call(prompt=prompt, **values)
         return made[-1]
 
     monkeypatch.setattr(transformers, "_looked_up", lambda: make)
-    content = Path(transformers_utils.__file__).read_bytes()
+    content = Path(library_utils.__file__).read_bytes()
     installed: Any = SimpleNamespace(sha256=sha256(content).hexdigest())
     drafts = lambda text: row(text).flip(0)  # noqa: E731
     found = transformers.assisted_generation(installed)([1, 0], row, drafts, 2, None)

@@ -9,6 +9,7 @@ import torch
 from torch.testing import assert_close
 
 from audited import DRAFT, GUMBEL, PATHS, TARGET, recorded, released
+from deep import first_is_quick
 from spectheory import audit, certify, instances
 from spectheory.auditing.following.kernel_draws import gumbel_noise
 from spectheory.auditing.rounds.batches import audit_batches
@@ -143,7 +144,7 @@ def test_numbers_are_followed_from_seeds_to_tokens(tmp_path: Path) -> None:
     }
 
 
-@pytest.mark.parametrize(
+@first_is_quick(
     ("mutant", "says"),
     [
         ({"compares": ">"}, "its law is not the target's"),

@@ -2,9 +2,8 @@
 
 from fractions import Fraction
 
-import pytest
-
 import reference
+from deep import first_is_quick
 from explicit_ranking import ExplicitRanking
 from law_checks import assert_same_law, budget_masses, trusted_law
 from rankings import RANDOM_GROUPS, RANKINGS, plain_order, some_cases
@@ -16,8 +15,8 @@ from spectheory.optima.bounds.skewed_draft import SkewedDraft
 from spectheory.verification.algorithms.path_selection.greedy_multipath import GreedyMultipath
 
 
-@pytest.mark.parametrize("name", RANKINGS)
-@pytest.mark.parametrize("group", [*RANDOM_GROUPS, "partial_overlap"])
+@first_is_quick("name", RANKINGS)
+@first_is_quick("group", [*RANDOM_GROUPS, "partial_overlap"])
 def test_greedy_is_lossless_with_every_tree_ranking(group: str, name: str) -> None:
     """Valid exactly, as with one global order of the leaves; Eq. 16 is its efficiency in plain Python."""
     ranking = RANKINGS[name]

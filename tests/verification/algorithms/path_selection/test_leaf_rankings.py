@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import reference
+from deep import first_is_quick
 from explicit_ranking import ExplicitRanking
 from law_checks import assert_same_law
 from spectheory import certify, instances
@@ -20,7 +21,7 @@ from spectheory.verification.algorithms.path_selection.optimal_multipath import 
 from spectheory.verification.verifier import Verifier
 
 
-@pytest.mark.parametrize("first", [0, *(pytest.param(first, marks=pytest.mark.deep) for first in (1, 2, 3))])
+@first_is_quick("first", [0, *(pytest.param(first, marks=pytest.mark.deep) for first in (1, 2, 3))])
 def test_every_explicit_order_is_lossless(first: int) -> None:
     """Def. 5.1: all 24 orders of four leaves, most of them not tree-based; exact, in floats, with K = 3."""
     pair = instances.sticky_chain(2)

@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import reference
+from deep import first_is_quick
 from explicit_ranking import ExplicitRanking
 from law_checks import assert_same_law, budget_masses, trusted_law
 from rankings import RANDOM_GROUPS, RANKINGS, plain_order, some_cases
@@ -36,7 +37,7 @@ def mixture_value(pair: ModelPair, num_drafts: int, share: Fraction, ranking: Ra
     return reference.ranking_efficiency(pair, mixed)
 
 
-@pytest.mark.parametrize("group", [*RANDOM_GROUPS, "partial_overlap", "equal_models", "point_masses"])
+@first_is_quick("group", [*RANDOM_GROUPS, "partial_overlap", "equal_models", "point_masses"])
 def test_mixture_is_lossless_and_concave(group: str) -> None:
     """Exact for every λ; λ = 1 is block, λ = 0 greedy_multipath; E is concave."""
     for case in some_cases(group, 5):
@@ -65,7 +66,7 @@ def test_mixture_with_every_ranking(name: str) -> None:
         assert chosen.total_variation == 0
 
 
-@pytest.mark.parametrize("group", ["two_token", "uniform_equal", "sticky_chain", *RANDOM_GROUPS])
+@first_is_quick("group", ["two_token", "uniform_equal", "sticky_chain", *RANDOM_GROUPS])
 def test_rule_at_the_root(group: str) -> None:
     """Lossless exactly, with the λ of the root; with L = 1 no λ of a grid earns more."""
     for case in some_cases(group):

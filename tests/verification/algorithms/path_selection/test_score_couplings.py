@@ -10,6 +10,7 @@ import torch
 from hypothesis import given
 
 from compiled_kernels import compiled_for
+from deep import first_is_quick
 from random_nodes import random_node
 from score_rules import node_of, nodes
 from spectheory.auditing.following.triton_kernels import interpreting
@@ -47,7 +48,7 @@ def in_float(node: ScoreNode) -> ScoreNode:
     return ScoreNode(*(np.asarray(array, dtype=float) for array in node))
 
 
-@pytest.mark.parametrize("name", COUPLINGS)
+@first_is_quick("name", COUPLINGS)
 @given(node=nodes)
 def test_every_plan_splits_the_law(name: str, node: ScoreNode) -> None:
     """Σ_x q_x μ_x = μ exactly, whatever the levels, and μ_x is a law; in float64 up to rounding."""
@@ -91,7 +92,7 @@ def cuts(request: pytest.FixtureRequest) -> Cuts:
     return interpreted
 
 
-@pytest.mark.parametrize("unevenness", [0.1, 0.5, 2])
+@first_is_quick("unevenness", [0.5, 0.1, 2])
 def test_loop_and_kernel_cut_and_tilt_as_the_arrays_do(cuts: Cuts, unevenness: float) -> None:
     """They split the law, have the same means, and are as wide; single plans may differ where cuts tie."""
     for seed in range(3 if cuts is coupling_loops.cut_and_tilt else 1):
@@ -134,6 +135,7 @@ def test_a_plan_too_large_for_a_program_is_left_to_the_arrays() -> None:
     assert not coupling_kernel.fits(large)
 
 
+@pytest.mark.deep
 def test_a_verifier_computes_with_the_kernel_as_without(monkeypatch: pytest.MonkeyPatch) -> None:
     """On a CUDA device; here in the interpreter, which is first held against what is known."""
     launched, kernel = [], interpreted_kernels(KERNEL)

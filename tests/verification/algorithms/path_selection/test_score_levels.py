@@ -3,10 +3,10 @@
 from fractions import Fraction
 
 import numpy as np
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from deep import first_is_quick
 from score_rules import node_of, nodes
 from spectheory.verification.algorithms.path_selection.score_levels import (
     Levels,
@@ -29,7 +29,7 @@ def served(node: ScoreNode, levels: np.ndarray) -> Fraction:
     return (node.draft_masses * np.minimum(node.demands, levels)).sum()
 
 
-@pytest.mark.parametrize("name", RULES)
+@first_is_quick("name", RULES)
 @given(node=nodes)
 def test_levels_are_feasible_and_serve_the_min_cut(name: str, node: ScoreNode) -> None:
     """Exactly: the totals stay below F, all of it is used, and what is served is the min cut."""

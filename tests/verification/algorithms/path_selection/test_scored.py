@@ -6,6 +6,7 @@ from itertools import product
 import numpy as np
 import pytest
 
+from deep import first_is_quick
 from law_checks import assert_same_law, budget_masses, trusted_law
 from rankings import some_cases
 from score_rules import OneSidedScores, RandomScores, RankedScores, fraction_array
@@ -65,7 +66,7 @@ def test_scores_that_learn_nothing_are_block(group: str) -> None:
         assert_same_law(law, output_law("block", case.pair))
 
 
-@pytest.mark.parametrize("group", SOME)
+@first_is_quick("group", SOME)
 def test_skewed_draft_is_the_law_of_the_selected_path(group: str) -> None:
     """Feasible for K drafts, and worth what the output law says; both exactly."""
     for case in some_cases(group, 4):

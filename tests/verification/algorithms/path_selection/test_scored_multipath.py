@@ -8,6 +8,7 @@ import pytest
 import torch
 
 from array_kinds import KINDS, assert_is
+from deep import first_is_quick
 from law_checks import budget_masses, trusted_law
 from rankings import some_cases
 from spectheory import instances
@@ -35,7 +36,7 @@ from torch_support import drafted, drafted_from_a_table, on_device
 
 @pytest.mark.parametrize("rule", [lazy_levels, proportional_levels])
 @pytest.mark.parametrize("coupling", [intervals, tilted_cuts])
-@pytest.mark.parametrize("size", [(2, 3, 3), (3, 2, 3), (4, 1, 4), (2, 4, 2), (3, 2, 4)])
+@first_is_quick("size", [(2, 3, 3), (3, 2, 3), (4, 1, 4), (2, 4, 2), (3, 2, 4)])
 def test_every_rule_is_lossless(size: tuple[int, int, int], coupling: Coupling, rule: Levels) -> None:
     """Exactly, on pairs with zeros, ties and equal rows; the default rules meet the whole table elsewhere."""
     (V, L, K), verifier = size, ScoredMultipath(rule, coupling, num_cells=5)
@@ -106,7 +107,7 @@ def test_grouped_tokens_lose_acceptance(num_tokens: int, num_knots: int, loss: f
     assert own == pytest.approx(2 - loss, abs=1e-5)
 
 
-@pytest.mark.parametrize("agreement", [0.0, 0.3, 0.6])
+@first_is_quick("agreement", [0.0, 0.3, 0.6])
 def test_closes_most_of_what_others_leave(agreement: float) -> None:
     """V = 3, L = 2, K = 3, 10 pairs: at least 85 % of the way from the best other verifier to the optimum.
 
@@ -223,7 +224,7 @@ def test_more_cells_matter_little() -> None:
     assert len(set(means)) == 3
 
 
-@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+@first_is_quick("dtype", [torch.float64, torch.float32])
 def test_loops_over_long_rows_are_the_same_verifier(
     dtype: torch.dtype, monkeypatch: pytest.MonkeyPatch
 ) -> None:

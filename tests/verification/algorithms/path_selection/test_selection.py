@@ -3,8 +3,8 @@
 from fractions import Fraction
 
 import numpy as np
-import pytest
 
+from deep import first_is_quick
 from explicit_ranking import ExplicitRanking
 from rankings import RANKINGS
 from spectheory import instances
@@ -56,8 +56,8 @@ def torch_verifiers(pair: ModelPair, num_drafts: int) -> list[Verifier]:
     ]
 
 
-@pytest.mark.parametrize("device", DEVICES)
-@pytest.mark.parametrize(
+@first_is_quick("device", DEVICES)
+@first_is_quick(
     "group", ["partial_overlap", "equal_models", "random-V3-L2-K3", "random-V2-L3-K3", "sticky_chain"]
 )
 def test_torch_agrees_with_numpy(group: str, device: str) -> None:

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from deep import first_is_quick
 from spectheory.verification.algorithms.position_by_position import kseq
 from spectheory.verification.algorithms.position_by_position.kseq import (
     best_division_factor,
@@ -140,7 +141,7 @@ def test_one_draft_leaves_the_residual_of_token_verification() -> None:
         np.testing.assert_array_equal(larger, target - np.minimum(draft, target / 1.5))
 
 
-@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@first_is_quick("dtype", [np.float64, np.float32])
 def test_a_residual_below_the_last_bits_is_not_lost(dtype: type) -> None:
     """(1 - β)^n < eps: where a draft can be rejected there is a row to draw from, of tokens with p > q."""
     tiny = 0

@@ -5,6 +5,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
+from deep import first_is_quick
 from drawn_trees import acted_out, drawn_trees, without_replacement_rule
 from edge_pairs import SPREAD
 from reference import law_of
@@ -19,7 +20,7 @@ from spectheory.verification.algorithms.position_by_position.multi_round_without
 )
 
 
-@pytest.mark.parametrize(
+@first_is_quick(
     ("vocab_size", "widths", "how_many"),
     [
         (2, (2,), 10),

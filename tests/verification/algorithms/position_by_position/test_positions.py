@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from deep import first_is_quick
 from drawn_trees import drawn_paths, drawn_trees
 from edge_pairs import SPREAD, random_pairs
 from law_checks import assert_same_law
@@ -46,7 +47,7 @@ class CountsRepeats:
         return self.verifier.outcome(paths, target_rows, draft_rows)
 
 
-@pytest.mark.parametrize("widths", [(1, 2), (1, 3)])
+@first_is_quick("widths", [(1, 2), (1, 3)])
 def test_draws_partner_counting_repeats_breaks_validity(widths: tuple[int, ...]) -> None:
     """The paths below one node share its draw; as independent drafts they give TV far above rounding."""
     pair = ModelPair.context_free_pair(*SPREAD, 2)
