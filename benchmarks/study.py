@@ -51,7 +51,7 @@ from spectheory.models.growing_texts import Texts
 from spectheory.models.language_model import encode_prompts
 from spectheory.models.reading import RecomputedReading
 from spectheory.models.sampling import scaled_logits
-from spectheory.optima.bounds import sampled_path_scores
+from spectheory.optima.bounds.on_path_scores import sampled_path_scores
 from spectheory.pairs.drafts import ConfidenceTree, DraftProcess, HubTree, Iid, PrefixTree, WithoutReplacement
 from spectheory.simulation.estimates import Estimate, Tally, estimate_over_texts, paired_gain
 from spectheory.simulation.judging import Judge

@@ -27,7 +27,7 @@ def _jobs(_: click.Context, __: click.Parameter, text: str) -> Any:
 @click.command(short_help="Recommend drafts and a verifier, and predict their speed.")
 @click.argument("pair_file", metavar="[PAIR.json]", type=click.Path(), required=False)
 @click.option(
-    "--target-rows", "-n", type=int, default=16, show_default=True, metavar="N",
+    "--target-rows", "-n", type=int, default=8, show_default=True, metavar="N",
     help="The most drafted tokens that a call of the target scores.",
 )  # fmt: skip
 @click.option(

@@ -191,8 +191,8 @@ class Plan(Result):
             | {
                 "verifier": entry.verifier or "none",
                 "tokens": _estimated(entry.block_efficiency, entry.interval),
-                "cost_text": _estimated(entry.cost, entry.cost_interval),
-                "speed_text": _estimated(entry.speed_up, entry.speed_up_interval),
+                "cost_text": _estimated(entry.cost, entry.cost_interval, 2),
+                "speed_text": _estimated(entry.speed_up, entry.speed_up_interval, 2),
                 "tied": "yes" if entry.tied else "",
             }
             for entry in self.choices
@@ -238,7 +238,7 @@ def plan(
     prompts: Sequence[str | Sequence[int]] | None = None,
     verifiers: Sequence[str | Any] | None = None,
     *,
-    target_rows: int = 16,
+    target_rows: int = 8,
     draft_length: int = 8,
     draft_cost: float | None = None,
     row_cost: float | None = None,
@@ -294,12 +294,11 @@ def plan(
     length = check_draft_length("draft_length", draft_length)
     costs = _given_costs(draft_cost, row_cost)
     if isinstance(pair, ModelPair):
-        asked = dict(locals())
-        for name, default in _OF_MODELS.items():
-            if asked[name] != default:
-                raise InvalidInputError(
-                    f"{name} is an argument of language models, and the pair is enumerated; leave it out"
-                )
+        _refuse_arguments_of_models(
+            prompts=prompts, max_new_tokens=max_new_tokens, options=options,
+            max_prompt_tokens=max_prompt_tokens, confidence=confidence, seed=seed, jobs=jobs,
+            checkpoint=checkpoint, progress=progress,
+        )  # fmt: skip
         return _plan_exactly(
             pair, looked_up(OF_PAIRS if verifiers is None else verifiers), rows, length, costs
         )
@@ -315,13 +314,13 @@ def plan(
     return _plan_measured(pair, prompts, given, rows, costs, settings)
 
 
-_OF_MODELS = {
-    name: parameter.default
-    for name, parameter in inspect.signature(plan).parameters.items()
-    if parameter.default is not inspect.Parameter.empty
-    and name not in ("verifiers", "target_rows", "draft_length", "draft_cost", "row_cost")
-}
-"""Arguments that mean nothing on an enumerated pair, with their defaults."""
+def _refuse_arguments_of_models(**given: Any) -> None:
+    """Refuse what means nothing on an enumerated pair, unless it is the default."""
+    for name, value in given.items():
+        if value != inspect.signature(plan).parameters[name].default:
+            raise InvalidInputError(
+                f"{name} is an argument of language models, and the pair is enumerated; leave it out"
+            )
 
 
 def _given_costs(draft_cost: Any, row_cost: Any) -> tuple[float, float] | None:

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from spectheory import ModelPair, Outcome, output_law
-from spectheory.optima.bounds import dual_objective
+from spectheory.optima.bounds.dual_scores import dual_objective
 from spectheory.optima.tree_rankings import best_ranking
 from spectheory.pairs.drafts import ConfidenceTree, TopTree  # noqa: F401 - for the tables of theory.md
 from spectheory.pairs.instances import forced_start as forced_start_pair  # noqa: F401 - for the tables of theory.md

@@ -10,7 +10,8 @@ from counted import counted
 from counted_numbers import operations_of
 from spectheory import instances, optimum, output_law
 from spectheory.optima import on_path_optimum, path_selection_optimum
-from spectheory.optima.bounds import SkewedDraft, is_skewed_draft, leaf_order, most_violated_antichain
+from spectheory.optima.bounds import SkewedDraft, is_skewed_draft, leaf_order
+from spectheory.optima.bounds.antichain_hulls import most_violated_antichain
 from spectheory.optima.greedy_polymatroid import decompose_into_rankings
 from spectheory.optima.tree_rankings import best_ranking
 from spectheory.pairs.instances import off_path_pairs, random_rational

@@ -11,12 +11,14 @@ from spectheory import instances
 from spectheory.exact.law import output_law
 from spectheory.foundation.errors import InvalidInputError
 from spectheory.optima import multi_path_interval, optimum
-from spectheory.optima.bounds import capped_scores, capped_upper_bound, sampled_bound, sampled_path_scores
+from spectheory.optima.bounds import capped_upper_bound, sampled_bound
 from spectheory.optima.bounds.on_path_scores import (
     Continuations,
+    capped_scores,
     default_caps,
     empirical_bernstein,
     largest_score,
+    sampled_path_scores,
 )
 from spectheory.pairs.pair import ModelPair
 from theory_examples import bound_with_cap, cap_scores
