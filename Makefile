@@ -56,7 +56,7 @@ fetched: setup
 # that are named have a defect that the newest has not.
 audits: setup
 	$(BIN)/spectheory audit fetch all $(OLDER) --cache $(AUDITED)
-	$(BIN)/spectheory audit all $(OLDER) --cache $(AUDITED) --page --resume $(AUDITED)/pages > build/audits.md || case $$? in 1|4) ;; *) exit 1;; esac
+	$(BIN)/python scripts/audit_page.py $(AUDITED) $(AUDITED)/pages all $(OLDER) > build/audits.md || case $$? in 1|4) ;; *) exit 1;; esac
 	mv build/audits.md docs/audits.md
 
 proofs: setup

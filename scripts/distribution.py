@@ -26,22 +26,22 @@ PAIR = (
 )
 THEORY = [
     "spectheory certify pair.json --verifier block",
-    "spectheory optimum pair.json --num-drafts 2",
-    "spectheory certify --suite standard --verifier block --quick",
-    "spectheory prove token --vocab 2 --draft-length 1 --out token.proof",
+    "spectheory optimum pair.json --drafts 2",
+    "spectheory certify --suite quick --verifier block",
+    "spectheory prove token --vocab-size 2 --draft-length 1 --out token.proof",
     "spectheory prove --check token.proof",
     "python readme.py",
 ]
 COMMANDS = {
     "": THEORY,
     "models": [
-        "spectheory simulate --one-call -l 2 -k 1 --samples 2 --device cpu",
+        "spectheory simulate --max-new-tokens 0 -l 2 -k 1 --samples 2",
         "spectheory audit transformers --vocab 2 --draft-length 1",
     ],
     "audit": ["python -c 'import triton'", "spectheory audit transformers --vocab 2 --draft-length 1"],
     "notebooks": ["jupyter execute notebooks/0[1-578]*.ipynb notebooks/10*.ipynb"],
     "figures": ["python -c 'import matplotlib, networkx'", "spectheory models list"],
-    "proof": ["spectheory prove block --vocab 2 --draft-length 2"],
+    "proof": ["spectheory prove block --vocab-size 2 --draft-length 2"],
     "gguf": ["python -c 'import gguf, accelerate'", "spectheory models list"],
     "cluster": ["python -c 'import distributed'", "spectheory models list"],
     "frames": ["python frame.py"],

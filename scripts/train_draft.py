@@ -400,7 +400,7 @@ base_model: HuggingFaceTB/SmolLM2-135M-Instruct
 
 License: Apache-2.0. Derived from SmolLM2-135M-Instruct (Apache-2.0), in the 4-bit file of `spectheory models fetch smollm2`.
 
-It drafts for SmolLM2 in speculative decoding: `spectheory simulate --target smollm2 --draft smollm2-draft`. It does not work without
+It drafts for SmolLM2 in speculative decoding: `spectheory simulate smollm2 smollm2-draft`. It does not work without
 the fetched model, whose embeddings and output layer it takes. Stored are two decoder layers of SmolLM2's sizes, the final norm, a matrix of
 576 x 576 behind it, and the ids and biases of {record["kept_tokens"]} tokens, which are all that it drafts: 7.4 million numbers, a byte
 each with a scale per row.

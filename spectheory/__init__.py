@@ -15,7 +15,9 @@ import lazy_loader
 from spectheory.foundation.extras import has_extra
 
 __version__ = "0.1.0"
+NEED_MODELS = ("audit", "decode")
+"""Names that are left out of ``__all__`` where the extra ``[models]`` is not installed."""
 
 __getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)
 if not has_extra("models"):
-    __all__ = [name for name in __all__ if name not in ("audit", "decode")]
+    __all__ = [name for name in __all__ if name not in NEED_MODELS]

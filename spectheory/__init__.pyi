@@ -1,14 +1,6 @@
-from . import auditing as auditing
-from . import command_line as command_line
-from . import decoding as decoding
-from . import exact as exact
-from . import foundation as foundation
 from . import models as models
 from . import optima as optima
-from . import pairs as pairs
-from . import simulation as simulation
 from . import testing as testing
-from . import verification as verification
 from .auditing import audit as audit
 from .auditing import from_loop as from_loop
 from .auditing import from_sampler as from_sampler
@@ -19,6 +11,8 @@ from .exact import OutputLaw as OutputLaw
 from .exact import Proof as Proof
 from .exact import acceptance as acceptance
 from .exact import certify as certify
+from .exact import certify_suite as certify_suite
+from .exact import compare as compare
 from .exact import output_law as output_law
 from .exact import prove as prove
 from .foundation import arrays as arrays

@@ -123,7 +123,7 @@ def test_blocks_print_what_the_page_says(
         "\n\n```python\nraise ValueError\n```\n",
         "\n\n```console\n$ spectheory verifiers --nonsense\n$ echo $?\n0\n```\n",
         "\n\n```console\n$ spectheory verifiers\n...\n│ nonsense...\n...\n```\n",
-        '\n\n```console\n$ spectheory acceptance --target 1 --draft 1 --json\n{"target": ["2"]...\n```\n',
+        '\n\n```console\n$ spectheory acceptance 1 1 --json\n{"target": ["2"]...\n```\n',
         "text\n```python\nprint(2)  # 2\n```\n",
     ],
 )

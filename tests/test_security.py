@@ -39,7 +39,7 @@ def test_weights_beside_a_model_do_not_run(tmp_path: Path, capsys: pytest.Captur
     (target / "model.safetensors").unlink()
     torch.save(weights, target / "pytorch_model.bin")
     capsys.readouterr()
-    asked = ["--target", str(target), "--draft", str(draft), "--prompt", "import os", "--device", "cpu"]
+    asked = [str(target), str(draft), "--prompt", "import os"]
     assert "could not be loaded" in run_error(capsys, "restrict", *asked)
     assert not sprung.exists()
     torch.load(target / "pytorch_model.bin", weights_only=False)
@@ -56,7 +56,7 @@ def test_code_beside_a_model_does_not_run(tmp_path: Path, capsys: pytest.Capture
         changed = json.dumps(config | {"auto_map": auto, "model_type": kind})
         (target / "config.json").write_text(changed, encoding="utf-8")
         capsys.readouterr()
-        asked = ["--target", str(target), "--draft", str(draft), "--prompt", "import os", "--device", "cpu"]
+        asked = [str(target), str(draft), "--prompt", "import os"]
         main(["restrict", *asked])
         assert not sprung.exists()
     exec((target / "modeling_trap.py").read_text(encoding="utf-8"))

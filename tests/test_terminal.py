@@ -38,23 +38,32 @@ def verify(paths, target_rows, draft_rows, generator):
 """
 
 WITH_USER_CODE = {
-    "certify pair.json -v my_verifiers:FirstToken": (0, "first_token: lossless on this pair"),
-    "certify pair.json -v my_verifiers:ForgotTheResidual": (1, "forgot_the_residual: NOT lossless"),
+    "certify pair.json -v my_verifiers:FirstToken": (0, "lossless (rationals): first_token on this pair"),
+    "certify pair.json -v my_verifiers:ForgotTheResidual": (
+        1,
+        "not lossless (rationals): forgot",
+    ),
     "certify pair.json -v my_verifiers:FirstToken,block": (0, "the best first"),
-    "prove my_verifiers:FirstToken --vocab 2 -l 1 --out PROOF": (0, "the proof is in PROOF"),
+    "prove my_verifiers:FirstToken --vocab-size 2 -l 1 --out PROOF": (0, "the proof is in PROOF"),
     "prove --check PROOF my_verifiers:FirstToken": (0, "is lossless on every pair"),
-    "plan pair.json -n 2 -v my_verifiers:FirstToken": (0, "first_token"),
-    "audit my_sampler:verify --as sampler -k 1 --pair pair.json": (0, "verify: exactly lossless on 1 case"),
+    "plan pair.json --target-rows 2 -v my_verifiers:FirstToken": (0, "first_token"),
+    "audit my_sampler:verify --as sampler -k 1 --pair pair.json": (
+        0,
+        "exactly lossless (followed): verify",
+    ),
 }
 LONG = {
-    "certify --suite standard --quick -v my_verifiers:FirstToken": (0, "first_token: lossless on"),
-    "certify --suite standard --quick -v my_verifiers:ForgotTheResidual": (1, "residual: NOT lossless"),
-    "audit my_sampler:verify --as sampler -k 1": (0, "verify: lossless up to arithmetic on"),
-    "simulate -v my_verifiers:FirstToken --one-call -l 2 --samples 2 --jobs 1 --device cpu": (
+    "certify --suite quick -v my_verifiers:FirstToken": (0, "lossless (rationals): first_token,"),
+    "certify --suite quick -v my_verifiers:ForgotTheResidual": (
+        1,
+        "not lossless (rationals): forgot_the_residual,",
+    ),
+    "audit my_sampler:verify --as sampler -k 1": (0, "lossless up to arithmetic (followed): verify on"),
+    "simulate -v my_verifiers:FirstToken -n 0 -l 2 --samples 2 --jobs 1 ": (
         0,
         "first_token",
     ),
-    "decode -v my_verifiers:FirstToken -l 2 -n 8 --device cpu": (0, "tokens per call"),
+    "decode -v my_verifiers:FirstToken -l 2 -n 8 ": (0, "tokens per call"),
 }
 WITH_PROGRESS = {
     "optimum LARGE -k 2 --time-limit 1.5": (3, "certified between"),

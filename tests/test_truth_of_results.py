@@ -159,7 +159,7 @@ def test_the_exit_status_says_the_same(verifier: str, is_lossless: bool, tmp_pat
     file = str(write_pair(tmp_path, draft_length=1))
     name = verifier if is_lossless else "spectheory.verification.defective.corrections:TargetCorrection"
     assert (main(["certify", file, "-v", name, "--json"]) == 0) is is_lossless
-    assert (main(["prove", name, "--vocab", "2", "--draft-length", "1", "--json"]) == 0) is is_lossless
+    assert (main(["prove", name, "--vocab-size", "2", "--draft-length", "1", "--json"]) == 0) is is_lossless
 
 
 def residuals() -> Any:

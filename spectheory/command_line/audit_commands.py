@@ -2,186 +2,99 @@
 
 from __future__ import annotations
 
-import datetime
 import json
 from collections.abc import Mapping, Sequence
-from functools import cache
-from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from spectheory.command_line.options import csv_option, json_option, load_pair, process_of, was_given
+from spectheory.command_line.options import Numbers, load_pair, was_given
 from spectheory.command_line.output import (
-    EXIT_DEFECT,
     EXIT_INTERRUPTED,
     EXIT_NOT_DECIDED,
+    EXIT_NOT_LOSSLESS,
     fail,
     note,
-    print_json,
+    print_found,
     print_results,
 )
+from spectheory.command_line.signatures import command
 from spectheory.foundation.errors import InvalidInputError
 
 if TYPE_CHECKING:
     from spectheory.auditing.subjects.shipped import Shipped
     from spectheory.auditing.verdicts.audit_certificate import AuditCertificate
+    from spectheory.pairs.drafts import DraftProcess
     from spectheory.pairs.pair import ModelPair
 
 ALL = "all"
-FETCH = "fetch"
-HISTORY = "history"
+PARTS = {"fetch": ("cache",), "history": ("pair", "vocab", "draft_length", "versions", "cache")}
+"""The first words of audit that are commands of their own, and the options that they take."""
+REPORTS = (".sarif", ".xml", ".md")
+"""The endings of reports: SARIF, JUnit's XML, and a table for a pull request."""
 
 
-PARTS = {
-    HISTORY: (
-        "The verdicts on the newest releases of a library's sampler, the newest first.  The wheels are "
-        "downloaded with pip; nothing is installed.  The exit status is that of the newest release.",
-        {"names", "versions", "pair_file", "vocab", "draft_length", "cache", "as_csv", "as_json"},
-    ),
-    FETCH: (
-        "Download the Python files of libraries, as sglang or sglang==0.5.23, with pip, or of a commit with "
-        'git; nothing is installed.  "all" takes every library that is not installed.',
-        {"names", "cache", "as_json"},
-    ),
-}
-"""The first words of audit that are commands of their own: what --help says of them, and their parameters."""
-
-
-class _Audit(click.Command):
-    def parse_args(self, context: click.Context, words: list[str]) -> list[str]:
-        if words and words[0] in PARTS and {"-h", "--help"} & {*words}:
-            about, known = PARTS[words[0]]
-            part = click.Command(
-                words[0], help=about, params=[each for each in self.params if each.name in known]
-            )
-            click.echo(click.Context(part, context.parent, f"{context.info_name} {words[0]}").get_help())
-            context.exit()
-        return super().parse_args(context, words)
-
-
-@click.command(cls=_Audit, short_help="Judge a sampler that a library ships, or your own, by its exact law.")
-@click.argument("names", metavar="SAMPLER...", nargs=-1, required=True)
-@click.option("--as", "signature", metavar="SIGNATURE", help="How package.module:function is called.")
-@click.option(
-    "--pair", "pair_file", type=click.Path(), metavar="PAIR.json", help="Audit on this pair instead."
-)
-@click.option("--num-drafts", "-k", metavar="K", help="Numbers of independent paths of a call, as 2 or 1-3.")
-@click.option(
-    "--tree", "trees", multiple=True, metavar="NAME:K1,K2,..", help="Draft trees, a width per depth."
-)
-@click.option("--vocab", metavar="V", help="Vocabulary sizes of the pairs, as 4 or 2-5.")
-@click.option("--draft-length", metavar="L", help="Draft lengths of the pairs, as 2 or 1-3.")
-@click.option("--cache", type=click.Path(path_type=Path), help="The folder of fetched files.")
-@click.option(
-    "--from",
-    "checkout",
-    type=click.Path(path_type=Path),
-    metavar="PATH",
-    help="Audit the library's sampler in this checkout or these unpacked sources.",
-)
-@click.option(
-    "--versions", type=click.IntRange(min=1), metavar="N", help="The number of releases of a history."
-)
-@click.option("--page", "as_page", is_flag=True, help="Print a Markdown page instead of a table.")
-@click.option(
-    "--resume",
-    "kept",
-    type=click.Path(path_type=Path, file_okay=False),
-    metavar="FOLDER",
-    help="With --page: keep every audit here, and take it from here where code and pairs are the same.",
-)
-@click.option("--sarif", "as_sarif", is_flag=True, help="Print findings in the SARIF format.")
-@click.option(
-    "--junit", "junit_file", type=click.Path(path_type=Path), help="Write JUnit's XML to this file."
-)
-@click.option(
-    "--markdown",
-    "markdown_file",
-    type=click.Path(path_type=Path),
-    help="Write a table for a pull request to this file.",
-)
-@click.option(
-    "--against",
-    "base",
-    metavar="BASE",
-    help="Say what changed against a file of --json, a checkout or a version.",
-)
-@csv_option
-@json_option
+@command(example="spectheory audit transformers --vocab 2 --draft-length 1")
 def audit(
-    names: tuple[str, ...],
-    signature: str | None,
-    pair_file: str | None,
-    num_drafts: str | None,
-    trees: tuple[str, ...],
-    vocab: str | None,
-    draft_length: str | None,
-    cache: Path | None,
-    checkout: Path | None,
-    versions: int | None,
-    as_page: bool,
-    kept: Path | None,
-    as_sarif: bool,
-    junit_file: Path | None,
-    markdown_file: Path | None,
-    base: str | None,
-    as_csv: bool,
-    as_json: bool,
+    sampler: tuple[str, ...],
+    *,
+    as_: str | None = None,
+    pair: str | None = None,
+    drafts: tuple[int | DraftProcess, ...] = (),
+    vocab: Numbers | None = None,
+    draft_length: Numbers | None = None,
+    cache: Path | None = None,
+    from_: Path | None = None,
+    versions: int = 6,
+    report: tuple[Path, ...] = (),
+    against: str | None = None,
 ) -> int:
-    """Audit samplers as they are shipped: their random numbers are replaced, their code is not.
+    """Judge samplers as they are shipped: their random numbers are replaced, their code is not.
 
     SAMPLER is the name of a library (transformers, sglang, sglang-block, vllm), "all" for those that are
     installed or fetched, "ours" for rounds with this package's Triton kernels, or your own sampler as
-    package.module:function with --as SIGNATURE: speculative_sampling, evaluate_posterior, coins, batch,
-    path_batch, sampler, or round, which drafts too.  Exits with 1 where a defect was found, else with 4 where
-    a sampler could not be followed and nothing is decided.
+    package.module:function with --as SIGNATURE.  "vllm" takes the installed version of the library or else
+    the tested one, "vllm==0.31.0" another, and "vllm --from PATH" a checkout.
 
-    Samplers that can carry several paths are asked with 1, 2 and 3 of them, or with --num-drafts; those whose
-    drafts are not independent with --tree.  --vocab and --draft-length choose the pairs.
+    "audit history vllm --versions 6" judges the newest releases, the newest first.  "audit fetch
+    sglang==0.5.23" downloads the Python files of a library with pip, or of a commit with git; nothing is
+    installed.
 
-    "audit vllm" takes the installed version of the library or else the tested one, "audit vllm==0.31.0"
-    another, and "audit vllm --from PATH" a checkout.  "audit history vllm --versions 6" takes the newest
-    releases, which are downloaded.
+    Exits with 1 where a defect was found, else with 4 where nothing is decided.
 
-    --against says what changed since BASE: a file that --json wrote, or for samplers of libraries a version
-    or the folder of a checkout.  The exit status is that of the verdicts now.
-
-    "audit fetch sglang==0.5.23" downloads the wheel of a library with pip and keeps its Python files; nothing
-    is installed.  Of a repository without releases git fetches a commit.  "audit fetch all" takes every
-    library that is not installed, each in the tested version.
+    Args:
+        as_: How package.module:function is called: speculative_sampling, evaluate_posterior, coins, batch,
+            path_batch, sampler, or round, which drafts too.
+        pair: Audit on this pair file instead.
+        drafts: Numbers of independent paths of a call, as 2 or 1-3, or a draft tree; may be repeated.
+        vocab: Vocabulary sizes of the pairs, as 4 or 2-5.
+        draft_length: Draft lengths of the pairs, as 2 or 1-3.
+        cache: The folder of fetched files; default: in the user's cache.
+        from_: Audit the library's sampler in this checkout or these unpacked sources.
+        versions: The number of releases of a history.
+        report: Write findings to a file too: FILE.sarif, FILE.xml (JUnit) or FILE.md; may be repeated.
+        against: Say what changed against a file of --json, a checkout or a version.
     """
-    forms = {"--page": as_page, "--sarif": as_sarif, "--csv": as_csv, "--json": as_json}
-    if sum(forms.values()) > 1:
-        given = " and ".join(form for form, is_given in forms.items() if is_given)
-        raise InvalidInputError(f"{given} were given; ask for one of them")
-    for file in filter(None, (junit_file, markdown_file)):
-        if not file.parent.is_dir():
-            raise InvalidInputError(f"{file} cannot be written: {file.parent} is not a folder")
-    if names[0] in PARTS:
-        _refuse_others(names[0])
-    if names[0] == FETCH:
-        return _fetch(names[1:], cache, as_json)
-    if names[0] == HISTORY:
-        pairs = _pairs(pair_file, vocab, draft_length)
-        return _history(names[1:], versions or 6, pairs, cache, (as_json, as_csv))
-    if versions is not None:
+    for file in report:
+        if file.suffix not in REPORTS or not file.parent.is_dir():
+            raise InvalidInputError(
+                f"--report {file} must end in {', '.join(REPORTS)} and lie in a folder that exists"
+            )
+    if sampler[0] in PARTS:
+        _refuse_others(sampler[0])
+        pairs = _pairs(pair, vocab, draft_length)
+        if sampler[0] == "fetch":
+            return _fetch(sampler[1:], cache)
+        return _history(sampler[1:], versions, pairs, cache)
+    if was_given("versions"):
         raise InvalidInputError("--versions is of: spectheory audit history SAMPLER")
     from spectheory.auditing.verdicts.audit_changes import audit_changes
-    from spectheory.command_line import audit_reports
-    from spectheory.foundation.documents import replace_file
+    from spectheory.command_line.audit_reports import write_report
 
-    asked_trees = [process_of(1, tree) for tree in trees]
-    drafts = {"num_drafts": _listed("--num-drafts", num_drafts), "trees": asked_trees}
-    samplers = _samplers(names, signature, drafts, cache, checkout)
-    pairs = _pairs(pair_file, vocab, draft_length)
-    if kept is not None:
-        if not as_page or base or junit_file or markdown_file:
-            raise InvalidInputError("--resume keeps the audits of a page: with --page, and no other report")
-        asked = [signature, drafts["num_drafts"], [str(tree) for tree in asked_trees]]
-        return _page(samplers, pairs, kept, asked)
-    before = None if base is None else _base(base, samplers, pairs, cache)
+    samplers = samplers_of(sampler, as_, asked_drafts(drafts), cache, from_)
+    pairs = _pairs(pair, vocab, draft_length)
+    before = None if against is None else _base(against, samplers, pairs, cache)
     found: list[AuditCertificate] = []
     failure: BaseException | None = None
     try:
@@ -191,65 +104,32 @@ def audit(
             raise
         failure = error
     changes = None if before is None else audit_changes(before, found)
-    if junit_file is not None:
-        replace_file(junit_file, audit_reports.junit(found))
-    if markdown_file is not None:
-        replace_file(markdown_file, audit_reports.markdown(found, changes))
-    if as_page:
-        entries = list(map(audit_reports.entry, found))
-        click.echo(audit_reports.page(entries, datetime.date.today()), nl=False)
-    elif as_sarif:
-        print_json(audit_reports.sarif(found))
-    else:
-        title = "audits of shipped samplers" if len(found) > 1 else None
-        beside = [] if changes is None else [changes]
-        print_results(found, as_json, as_csv, name="audits", title=title, beside=beside)
+    for file in report:
+        write_report(file, found, changes)
+    title = "audits of shipped samplers" if len(found) > 1 else None
+    print_results(found, name="audits", title=title, beside=[] if changes is None else [changes])
     if isinstance(failure, KeyboardInterrupt):
         return fail(f"interrupted; finished and printed: {len(found)} of {len(samplers)}", EXIT_INTERRUPTED)
     if failure is not None:  # the audits before it are printed
         raise failure
-    return _status([certificate.verdict for certificate in found])
+    return status_of([certificate.verdict for certificate in found])
 
 
-def _status(verdicts: Sequence[str]) -> int:
+def status_of(verdicts: Sequence[str]) -> int:
     from spectheory.auditing.verdicts.audit_certificate import DEFECT, NOT_DECIDED
 
-    return EXIT_DEFECT if DEFECT in verdicts else EXIT_NOT_DECIDED if NOT_DECIDED in verdicts else 0
+    return EXIT_NOT_LOSSLESS if DEFECT in verdicts else EXIT_NOT_DECIDED if NOT_DECIDED in verdicts else 0
 
 
-def _page(samplers: list[Shipped], pairs: dict[str, ModelPair] | None, kept: Path, asked: list[Any]) -> int:
-    """A page of audits, each kept in a file once it is finished, for the same code, pairs and options."""
-    from spectheory.command_line.audit_reports import entry, page
-    from spectheory.foundation.documents import json_sha256, replace_file
-
-    kept.mkdir(parents=True, exist_ok=True)
-    entries = []
-    for sampler in samplers:
-        file = kept / f"{sampler.name}.json"
-        try:
-            known = json.loads(file.read_text(encoding="utf-8"))
-        except (OSError, ValueError):
-            known = {}
-        given = {name: pair.to_document() for name, pair in (pairs or {}).items()}
-        question = json_sha256([sampler.provenance.sha256, given, asked, _code_of_audits()])
-        is_finished = isinstance(known, dict) and {"sampler", "verdict", "cells", "details"} <= known.keys()
-        if not is_finished or known.get("question") != question:
-            (found,) = _audited([sampler], pairs)
-            known = {**entry(found), "question": question}
-            replace_file(file, json.dumps(known, ensure_ascii=False, indent=1) + "\n")
-        entries.append(known)
-    click.echo(page(entries, datetime.date.today()), nl=False)
-    return _status([each["verdict"] for each in entries])
-
-
-@cache
-def _code_of_audits() -> list[str]:
-    """The hashes of all files that audit."""
-    from spectheory import auditing
-
-    return [
-        sha256(file.read_bytes()).hexdigest() for file in sorted(Path(auditing.__file__).parent.rglob("*.py"))
-    ]
+def asked_drafts(drafts: Sequence[Any]) -> dict[str, Any]:
+    """The numbers of paths and the trees among the drafts."""
+    numbers: list[int] = []
+    for entry in drafts:
+        numbers += entry if isinstance(entry, list) else [entry] if isinstance(entry, int) else []
+    return {
+        "num_drafts": numbers,
+        "trees": [entry for entry in drafts if not isinstance(entry, (int, list))],
+    }
 
 
 def _audited(
@@ -293,41 +173,31 @@ def _base(
     return [certificate.to_document() for certificate in _audited(older, pairs)]
 
 
-def _listed(option: str, text: str | None) -> list[int]:
-    """The numbers of an option; none where it is not given."""
-    if text is None:
-        return []
-    from spectheory.simulation.settings import read_numbers
-
-    try:
-        found = read_numbers(text)
-    except InvalidInputError as error:
-        raise InvalidInputError(f"{option} {error}") from None
-    return found if isinstance(found, list) else [found]
-
-
-def _pairs(pair_file: str | None, vocab: str | None, draft_length: str | None) -> dict[str, ModelPair] | None:
+def _pairs(
+    pair: str | None, vocab: list[int] | None, draft_length: list[int] | None
+) -> dict[str, ModelPair] | None:
     """The pairs that were asked for; ``None`` for those of every audit."""
-    if pair_file is not None:
+    if pair is not None:
         if vocab or draft_length:
             raise InvalidInputError("--pair has its own vocabulary and draft length; leave out the options")
-        return {pair_file: load_pair(pair_file)}
+        return {pair: load_pair(pair)}
     if vocab is None and draft_length is None:
         return None
     from spectheory.auditing.rounds.battery import pairs_of_shapes
 
-    return pairs_of_shapes(_listed("--vocab", vocab), _listed("--draft-length", draft_length))
+    return pairs_of_shapes(vocab or [], draft_length or [])
 
 
 def _refuse_others(part: str) -> None:
     for each in click.get_current_context().command.params:
-        if each.name and each.name not in PARTS[part][1] and was_given(each.name):
-            raise InvalidInputError(f"{each.opts[0]} is not an option of: spectheory audit {part}")
+        if isinstance(each, click.Option) and each.name not in PARTS[part] and was_given(each.name or ""):
+            raise InvalidInputError(f"{each.opts[-1]} is not an option of: spectheory audit {part}")
 
 
-def _fetch(names: tuple[str, ...], cache: Path | None, as_json: bool) -> int:
+def _fetch(names: tuple[str, ...], cache: Path | None) -> int:
     from spectheory.auditing.subjects.libraries import LIBRARIES
     from spectheory.auditing.subjects.sources import installed_release
+    from spectheory.foundation.results import Table
     from spectheory.foundation.validation import unknown_name
     from spectheory.foundation.wheels import default_cache, parsed
 
@@ -351,20 +221,13 @@ def _fetch(names: tuple[str, ...], cache: Path | None, as_json: bool) -> int:
                 raise
             note(f"{package} is left out: {error}")
             continue
-        fetched.append(release)
-        if not as_json:
-            click.echo(f"{release.package} {release.version}: {release.folder}")
-    if as_json:
-        print_json({"fetched": [release._asdict() | {"folder": str(release.folder)} for release in fetched]})
+        fetched.append(release._asdict() | {"folder": str(release.folder)})
+    print_found({"fetched": fetched}, [Table("fetched", fetched)], fetched)
     return 0
 
 
 def _history(
-    names: tuple[str, ...],
-    versions: int,
-    pairs: dict[str, ModelPair] | None,
-    cache: Path | None,
-    form: tuple[bool, bool],
+    names: tuple[str, ...], versions: int, pairs: dict[str, ModelPair] | None, cache: Path | None
 ) -> int:
     """The verdicts on the newest releases; the status is that of the newest."""
     from spectheory.auditing.verdicts.release_history import history
@@ -376,14 +239,14 @@ def _history(
     for name in names:
         with progress_bar(name) as progress:
             found.append(history(name, versions, pairs, cache=cache, progress=progress))
-    print_results(found, *form, name="histories")
+    print_results(found, name="histories")
     newest = [each.releases[0] for each in found]
     if any(release.verdict == "defect" for release in newest):
-        return EXIT_DEFECT
+        return EXIT_NOT_LOSSLESS
     return 0 if all(release.is_decided for release in newest) else EXIT_NOT_DECIDED
 
 
-def _samplers(
+def samplers_of(
     names: tuple[str, ...],
     signature: str | None,
     drafts: dict[str, Any],
@@ -401,8 +264,7 @@ def _samplers(
     is_said = signature is not None or any(drafts.values())
     if is_said and not any(":" in name for name, _ in wanted):
         raise InvalidInputError(
-            "--as, --num-drafts and --tree say how package.module:function is called; a library's sampler "
-            "knows"
+            "--as and --drafts say how package.module:function is called; a library's sampler knows"
         )
     found = []
     for name, is_optional in wanted:

@@ -18,19 +18,13 @@ from typing import Any
 
 import click
 
-from spectheory.command_line import (
-    audit_commands,
-    models_command,
-    plan_command,
-    proof_command,
-    simulation_commands,
-    theory_commands,
-)
+from spectheory.command_line import audit_commands, model_commands, theory_commands
 from spectheory.command_line.output import (
     EXIT_BAD_INPUT,
     EXIT_INTERNAL,
     EXIT_INTERRUPTED,
     EXIT_TERMINATED,
+    check_form,
     fail,
     note,
 )
@@ -38,39 +32,58 @@ from spectheory.command_line.streams import pipes_that_may_close
 from spectheory.foundation.errors import ComputationError, InvalidInputError, Notice
 from spectheory.foundation.extras import installed
 
-TRACEBACK = "--traceback"
+
+class _Group(click.Group):
+    """The options of the whole command line may stand anywhere on it: ``certify pair.json --json``."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """In the order in which they were added, not in that of the alphabet."""
+        return list(self.commands)
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        common = {flag for option in self.params if isinstance(option, click.Option) for flag in option.opts}
+        common -= {"--version"}
+        ours = [word for word in args if word in common]
+        return super().parse_args(ctx, ours + [word for word in args if word not in common])
 
 
 @click.group(
+    cls=_Group,
     invoke_without_command=True,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
 )
 @click.version_option(package_name="spectheory", prog_name="spectheory", message="%(prog)s %(version)s")
+@click.option("--json", is_flag=True, help="Print one JSON object instead of tables.")
+@click.option("--csv", is_flag=True, help="Print CSV, a line per result, instead of tables.")
+@click.option("--latex", is_flag=True, help="Print the tables in LaTeX.")
+@click.option("--verbose", is_flag=True, help="Print the fine print too.")
+@click.option("--traceback", is_flag=True, help="Print the traceback of an error too.")
 @click.pass_context
-def group(context: click.Context) -> None:
+def group(context: click.Context, **asked: bool) -> None:
     """A referee for the verification algorithms of speculative decoding.
 
     It says exactly what an algorithm outputs, whether that is lossless, how many tokens per target
     call it earns, and how far that is from the best any algorithm could do.
 
-    --traceback, anywhere on the line, prints the traceback of an error too.
+    These options may stand anywhere on the line, with every command.
     """
+    check_form(asked)
     if context.invoked_subcommand is None:
         click.echo(context.get_help())
 
 
 for command in (
     theory_commands.certify,
-    proof_command.prove,
+    theory_commands.prove,
     theory_commands.optimum,
     theory_commands.acceptance,
-    plan_command.plan,
     theory_commands.verifiers,
-    simulation_commands.simulate,
-    simulation_commands.decode,
-    simulation_commands.restrict,
-    models_command.models_group,
     audit_commands.audit,
+    model_commands.simulate,
+    model_commands.decode,
+    model_commands.plan,
+    model_commands.restrict,
+    model_commands.models,
 ):
     group.add_command(command)
 
@@ -82,7 +95,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return fail("stdout is closed; there is nowhere to print to", EXIT_BAD_INPUT)
     words = list(sys.argv[1:] if arguments is None else arguments)
     with pipes_that_may_close(), _notices(), _signals_as_interrupts() as received:
-        code = _run([word for word in words if word != TRACEBACK], TRACEBACK in words)
+        code = _run(words, "--traceback" in words)
     return EXIT_TERMINATED if code == EXIT_INTERRUPTED and signal.SIGTERM in received else code
 
 
@@ -113,7 +126,7 @@ def _run(arguments: Sequence[str], with_traceback: bool) -> int:
         if with_traceback:
             traceback.print_exception(error)
         said = " ".join(f"{type(error).__name__}: {error}".split())
-        return fail(f"in spectheory itself: {said}; please report it, with {TRACEBACK}", EXIT_INTERNAL)
+        return fail(f"in spectheory itself: {said}; please report it, with --traceback", EXIT_INTERNAL)
 
 
 def _with_notes(said: str, error: BaseException) -> str:

@@ -1,8 +1,7 @@
-"""Options that several commands share, and what their texts mean."""
+"""The types of options that are more than a number or a text, and how a command reads its input."""
 
 from __future__ import annotations
 
-from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -11,125 +10,136 @@ from click.core import ParameterSource
 from spectheory.foundation.errors import InvalidInputError
 
 if TYPE_CHECKING:
+    from spectheory.models.language_model import UnloadedPair
+    from spectheory.models.prompts import Prompt
     from spectheory.pairs.drafts import DraftProcess
     from spectheory.pairs.pair import ModelPair
 
-json_option = click.option(
-    "--json", "as_json", is_flag=True, help="Print one JSON object instead of a table."
-)
-csv_option = click.option(
-    "--csv", "as_csv", is_flag=True, help="Print CSV, a line per result, instead of a table."
-)
-num_drafts_option = click.option(
-    "--num-drafts", "-k", type=int, default=1, show_default=True, metavar="K", help="Paths drafted i.i.d."
-)
-pair_argument = click.argument("pair_file", metavar="PAIR.json", type=click.Path())
-tree_option = click.option(
-    "--tree",
-    metavar="NAME:K1,K2,..",
-    help="Draft a tree instead: prefix_tree, without_replacement, hub_tree or top_tree, with its width at "
-    "every depth; shaped_tree, with the children of every node; confidence_tree, with its number of nodes; "
-    "or a draft process of your own, module:name.",
-)
+Names = list[str]
+"""The annotation of verifiers, separated by commas."""
+Numbers = list[int]
+"""The annotation of numbers, as 2, 1,2,4 or 1-4."""
+BUNDLED = "bundled"
+MOST_NUMBERS = 100
+"""The longest list of numbers on the command line."""
 
 
-class SettingsCommand(click.Command):
-    """A command that has an option for every field with flags of a settings class, made when it is run.
+class _Drafts(click.ParamType):
+    name = "drafts"
 
-    Args:
-        settings: the class, as module:name.
-    """
+    def convert(self, value: Any, param: Any, ctx: Any) -> int | list[int] | DraftProcess:
+        return drafts_of(value) if isinstance(value, str) else value
 
-    def __init__(self, *args: Any, settings: str, **attributes: Any) -> None:
-        super().__init__(*args, **attributes)
-        self._settings = settings.split(":")
+    def get_metavar(self, param: click.Parameter, ctx: click.Context) -> str:
+        return "K|NAME:K1,K2,.."
 
-    def get_params(self, ctx: click.Context) -> list[click.Parameter]:
-        module, name = self._settings
-        *own, help_option = super().get_params(ctx)
-        return [*own, *getattr(import_module(module), name).command_options(), help_option]
 
-    def invoke(self, ctx: click.Context) -> Any:
-        """As always; an error about a field says which option it is, if that has another name."""
+class _Names(click.ParamType):
+    name = "name,.."
+
+    def convert(self, value: Any, param: Any, ctx: Any) -> list[str]:
+        return verifier_names(value) if isinstance(value, str) else value
+
+
+class _Jobs(click.ParamType):
+    name = "n|auto"
+
+    def convert(self, value: Any, param: Any, ctx: Any) -> int | str:
+        return int(value) if isinstance(value, str) and value.isdecimal() else value
+
+
+class _Numbers(click.ParamType):
+    name = "n,.."
+
+    def convert(self, value: Any, param: Any, ctx: Any) -> list[int]:
         try:
-            return super().invoke(ctx)
+            return numbers_of(value) if isinstance(value, str) else value
         except InvalidInputError as error:
-            field = str(error).partition(" ")[0]
-            flags = [entry.opts[0] for entry in self.get_params(ctx) if entry.name == field]
-            if flags and flags[0] != f"--{field.replace('_', '-')}":
-                error.add_note(f"that is {flags[0]}")
-            raise
+            raise InvalidInputError(f"{param.opts[0]} {error}") from None
 
 
-def load_pair(path: str) -> ModelPair:
-    from spectheory.pairs.pair import ModelPair
-
-    return ModelPair.load(path)
+DRAFTS, JOBS, NAMES, NUMBERS = _Drafts(), _Jobs(), _Names(), _Numbers()
 
 
-def process_of(num_drafts: int, tree: str | None) -> DraftProcess:
-    """The draft process of ``--num-drafts`` and ``--tree``; where both are given they must agree."""
+def numbers_of(text: str) -> list[int]:
+    """Whole numbers as 2, 1,2,4 or 1-4.
+
+    Example:
+        >>> numbers_of("2"), numbers_of("1-3,8")
+        ([2], [1, 2, 3, 8])
+    """
+    found: list[int] = []
+    try:
+        for part in text.split(","):
+            first, dash, last = part.strip().partition("-")
+            listed = range(int(first), int(last) + 1) if dash and first else [int(part)]
+            if not 0 < len(listed) <= MOST_NUMBERS:
+                raise ValueError
+            found += listed
+    except ValueError:
+        raise InvalidInputError(
+            f"{text!r} is not a whole number or a list such as 1,2,4 or 1-4, of {MOST_NUMBERS} at most"
+        ) from None
+    return found
+
+
+def drafts_of(text: str) -> int | list[int] | DraftProcess:
+    """The drafts that ``--drafts`` names: numbers of independent paths, or a draft process.
+
+    Example:
+        >>> drafts_of("2"), drafts_of("1-3"), drafts_of("without_replacement:3,1")
+        (2, [1, 2, 3], WithoutReplacement(widths=(3, 1)))
+    """
     from spectheory.pairs.drafts import (
         ConfidenceTree,
-        DraftProcess,
         HubTree,
-        Iid,
         PrefixTree,
         ShapedTree,
         TopTree,
         WithoutReplacement,
     )
+    from spectheory.pairs.drafts.iid import Iid
+
+    name, colon, numbers = text.partition(":")
+    if not colon:
+        found = numbers_of(text)
+        return found[0] if len(found) == 1 else found
+    trees = {kind.name: kind for kind in (PrefixTree, WithoutReplacement, HubTree, TopTree, ShapedTree)}
+    by_number = {kind.name: kind for kind in (Iid, ConfidenceTree)}
+    if name not in trees | by_number and numbers.isidentifier():
+        return _own_process(text)
+    try:
+        shape = tuple(int(number) for number in numbers.split(","))
+        return by_number[name](*shape) if name in by_number else trees[name](shape)
+    except (KeyError, TypeError, ValueError) as error:
+        if isinstance(error, InvalidInputError):
+            raise
+        listed = ", ".join(f"{known}:K1,K2,.." for known in trees)
+        raise InvalidInputError(
+            f"--drafts {text!r} is not a number of paths, {listed} or "
+            "confidence_tree:NODES with whole numbers, or a draft process of your own, module:name"
+        ) from error
+
+
+def _own_process(text: str) -> DraftProcess:
+    from spectheory.pairs.drafts import DraftProcess
     from spectheory.pairs.drafts.iid import draft_process
     from spectheory.verification.resolve import imported
     from spectheory.verification.user import users_code
 
-    if tree is None:
-        return Iid(num_drafts)
-    trees = {kind.name: kind for kind in (PrefixTree, WithoutReplacement, HubTree, TopTree, ShapedTree)}
-    name, _, numbers = tree.partition(":")
-    if name not in (*trees, ConfidenceTree.name) and numbers.isidentifier():
-        found = imported(tree, "draft process", "tuples")
-        with users_code(f"making {tree}", may_refuse=True):
-            made = found() if isinstance(found, type) else found
-        if not isinstance(made, DraftProcess):
-            raise InvalidInputError(f"--tree {tree} is {type(made).__name__}, expected a draft process")
-        process: DraftProcess = draft_process(made)
-    else:
-        try:
-            shape = tuple(int(number) for number in numbers.split(","))
-            process = ConfidenceTree(*shape) if name == ConfidenceTree.name else trees[name](shape)
-        except (KeyError, TypeError, ValueError) as error:
-            if isinstance(error, InvalidInputError):
-                raise
-            raise InvalidInputError(
-                f"--tree {tree!r} is not {', '.join(f'{known}:K1,K2,..' for known in trees)} or "
-                "confidence_tree:NODES with whole numbers, or a draft process of your own, module:name"
-            ) from error
-    if was_given("num_drafts") and num_drafts != process.num_drafts:
-        raise InvalidInputError(
-            f"--num-drafts is {num_drafts}, but --tree {tree} draws {process.num_drafts} paths; "
-            "give one of the two"
-        )
-    return process
+    found = imported(text, "draft process", "tuples")
+    with users_code(f"making {text}", may_refuse=True):
+        made = found() if isinstance(found, type) else found
+    if not isinstance(made, DraftProcess):
+        raise InvalidInputError(f"--drafts {text} is {type(made).__name__}, expected a draft process")
+    return draft_process(made)
 
 
-def draft_length_of(process: int | DraftProcess, draft_length: int) -> int:
+def draft_length_of(drafts: Any, draft_length: int) -> int:
     """The draft length that was given; else that of a tree, or the default."""
     if was_given("draft_length"):
         return draft_length
-    return getattr(process, "depth", 0) or len(getattr(process, "widths", ())) or draft_length
-
-
-def was_given(parameter: str) -> bool:
-    """Whether an option of the running command was given, and is not its default."""
-    return click.get_current_context().get_parameter_source(parameter) is ParameterSource.COMMANDLINE
-
-
-def refuse_both(one: str, other: str) -> None:
-    context = click.get_current_context()
-    by_flag = {flag: option.name for option in context.command.get_params(context) for flag in option.opts}
-    if was_given(by_flag[one] or "") and was_given(by_flag[other] or ""):
-        raise InvalidInputError(f"{one} and {other} were both given; ask for one of them")
+    return getattr(drafts, "depth", 0) or len(getattr(drafts, "widths", ())) or draft_length
 
 
 def verifier_names(listed: str) -> list[str]:
@@ -144,3 +154,39 @@ def verifier_names(listed: str) -> list[str]:
     for name in names:
         find_verifier(name)
     return names
+
+
+def was_given(*parameters: str) -> bool:
+    """Whether one of these options of the running command was given, and is not its default."""
+    context = click.get_current_context()
+    return any(context.get_parameter_source(each) is ParameterSource.COMMANDLINE for each in parameters)
+
+
+def refuse_both(one: str, other: str) -> None:
+    if was_given(one) and was_given(other):
+        flags = [f"--{name.replace('_', '-')}" for name in (one, other)]
+        raise InvalidInputError(f"{' and '.join(flags)} were both given; ask for one of them")
+
+
+def load_pair(path: str) -> ModelPair:
+    from spectheory.pairs.pair import ModelPair
+
+    return ModelPair.load(path)
+
+
+def find_models(target: str, drafts: tuple[str, ...]) -> tuple[UnloadedPair, dict[str, Any]]:
+    """The models by their names, and how a document names them."""
+    from spectheory.models import quiet_loading
+    from spectheory.models.language_model import UnloadedPair
+
+    quiet_loading()
+    names = drafts or (BUNDLED,)
+    found = UnloadedPair.find(target, list(names))
+    return found, {"target": target, "draft": names[0] if len(names) == 1 else list(names)}
+
+
+def read_texts(file: str | None) -> list[Prompt]:
+    """The prompts of a file; the bundled ones without a file."""
+    from spectheory.models import bundled_prompts, read_prompts
+
+    return bundled_prompts() if file is None else read_prompts(file)

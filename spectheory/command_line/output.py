@@ -1,4 +1,7 @@
-"""The end of every command: a table, one JSON object or CSV; one line about an error; an exit code."""
+"""The one printer of all commands: tables, one JSON object, CSV or LaTeX; one line about an error.
+
+The form is an option of the whole command line, which may stand anywhere on it.
+"""
 
 from __future__ import annotations
 
@@ -22,36 +25,45 @@ if TYPE_CHECKING:
 
 LONGEST_ERROR = 900
 """Characters of an error on stderr; numbers of thousands of digits are cut."""
-EXIT_DEFECT = 1
+EXIT_NOT_LOSSLESS = 1
 EXIT_BAD_INPUT = 2
 EXIT_SHORT_OF_THE_GAP = 3
 EXIT_NOT_DECIDED = 4
 EXIT_INTERNAL = 70
 EXIT_INTERRUPTED = 130
 EXIT_TERMINATED = 143
+FORMS = ("json", "csv", "latex")
 
 
-def check_form(as_json: bool, as_csv: bool, as_latex: bool = False) -> None:
-    asked = [
-        form for form, is_asked in (("--csv", as_csv), ("--json", as_json), ("--to", as_latex)) if is_asked
-    ]
-    if len(asked) > 1:
-        raise InvalidInputError(f"{' and '.join(asked)} were both given; ask for one of them")
+def _asked() -> Mapping[str, bool]:
+    """The options of the whole command line."""
+    context = click.get_current_context(silent=True)
+    return {} if context is None else context.find_root().params
 
 
-def print_found(
-    document: dict[str, Any],
-    tables: Sequence[Table],
-    rows: Sequence[Mapping[str, Any]],
-    as_json: bool,
-    as_csv: bool,
-    as_latex: bool = False,
-) -> None:
-    if as_json:
+def form() -> str:
+    """``"json"``, ``"csv"`` or ``"latex"``, as asked for, else ``"table"``."""
+    return next((name for name in FORMS if _asked().get(name)), "table")
+
+
+def is_verbose() -> bool:
+    return bool(_asked().get("verbose"))
+
+
+def check_form(asked: Mapping[str, bool]) -> None:
+    """Refuse two forms at once."""
+    given = [f"--{name}" for name in FORMS if asked.get(name)]
+    if len(given) > 1:
+        raise InvalidInputError(f"{' and '.join(given)} were both given; ask for one of them")
+
+
+def print_found(document: dict[str, Any], tables: Sequence[Table], rows: Sequence[Mapping[str, Any]]) -> None:
+    """Print a document, its tables or its rows, in the form that was asked for."""
+    if form() == "json":
         print_json(document)
-    elif as_csv:
+    elif form() == "csv":
         print_csv(rows)
-    elif as_latex:
+    elif form() == "latex":
         click.echo("\n\n".join(table.to_latex() for table in tables))
     else:
         from spectheory.command_line.tables import print_tables
@@ -61,8 +73,6 @@ def print_found(
 
 def print_results(
     found: Sequence[Result],
-    as_json: bool,
-    as_csv: bool,
     *,
     name: str = "results",
     title: str | None = None,
@@ -72,13 +82,20 @@ def print_results(
 
     Args:
         found: the results, at least one.
-        as_json, as_csv: the form; tables if neither.
         name: the field of several results.
         title: of the table; by default the headline of a single result.  Several results without a title have
             a table each.
+        beside: further results, each with a table.
     """
     from spectheory.foundation.results import compared
 
+    if form() == "table" and title is None and all(result.judgement() for result in found):
+        from spectheory.command_line.tables import print_judgement, print_tables
+
+        for result in found:
+            print_judgement(result, is_verbose())
+        print_tables([table for result in beside for table in result.tables()])
+        return
     tables = [table for result in found for table in result.tables()]
     if title is not None:
         tables = [compared(title, found) if len(found) > 1 else replace(tables[0], title=title)]
@@ -86,7 +103,7 @@ def print_results(
     document = documents[0] if len(found) == 1 else {name: documents}
     for result in beside:
         tables, document = [*tables, *result.tables()], document | result.to_document()
-    print_found(document, tables, [row for result in found for row in result.rows()], as_json, as_csv)
+    print_found(document, tables, [row for result in found for row in result.rows()])
 
 
 def print_json(document: dict[str, Any]) -> None:

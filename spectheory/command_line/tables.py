@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 from rich.cells import cell_len
@@ -10,7 +11,7 @@ from rich.table import Table as Grid
 from rich.text import Text
 
 from spectheory.foundation.documents import count_text
-from spectheory.foundation.results import Table
+from spectheory.foundation.results import Result, Table
 
 
 def _console() -> Console:
@@ -29,29 +30,52 @@ def _shown(text: str, style: str = "") -> Text:
     return Text(_CONTROLS.sub(lambda found: repr(found[0])[1:-1], text), style=style)
 
 
+def print_judgement(result: Result, is_verbose: bool) -> None:
+    """The verdict with its basis on the first line, its answer on the second, and the rest below.
+
+    The answer is a counterexample, or a gap.  Facts in fine print are shown if ``is_verbose``.
+    """
+    console = _console()
+    found = result.judgement()
+    if found is None:
+        raise ValueError(f"{type(result).__name__} has no verdict")
+    verdict, about = found
+    console.print(_shown(verdict, style=f"bold {_colour(verdict)}"), _shown(f": {about}"), sep="")
+    first, *others = result.tables()
+    facts, hidden = first.texts(), () if is_verbose else result.fine_print
+    labels = {label for label, _ in facts}
+    answer = next((label for label in result.answers if label in labels), None)
+    for label, text in facts:
+        if label == answer:
+            console.print(_shown(f"{label}: {text}"))
+    rest = [fact for fact in facts if fact[0] != answer and fact[0] not in hidden]
+    console.print(_grid(replace(first, title=""), [], rest, padding=1))
+    print_tables(others)
+
+
+def _colour(verdict: str) -> str:
+    """Green of a lossless verdict, red of another, yellow of none."""
+    if verdict.startswith(("not lossless", "defect", "refuted")):
+        return "red"
+    return "yellow" if verdict.startswith(("undecided", "not decided", "solver")) else "green"
+
+
 def print_tables(tables: Sequence[Table]) -> None:
     """Every table with its title and note; cells that do not fit are folded.
 
     In a terminal too narrow for the words of a table, its cells lose their padding.  If it is too narrow even
-    so, each row is printed as a list of labels and cells.  If records do not fit on its screen, their
-    titles, which hold the verdicts, are printed again below them.
+    so, each row is printed as a list of labels and cells.
     """
     console = _console()
-    height = 0
     for table in tables:
         texts, labels = table.texts(), table.header()
         lacking = width_of_words([labels, *texts]) - console.width if labels and console.is_terminal else 0
         if lacking > 2 * len(labels):
-            grid = _lists(table.title, labels, texts)
+            console.print(_lists(table.title, labels, texts))
         else:
-            grid = _grid(table, labels, texts, padding=0 if lacking > 0 else 1)
-        console.print(grid)
+            console.print(_grid(table, labels, texts, padding=0 if lacking > 0 else 1))
         if table.note:
             console.print(_shown(table.note))
-        height += len(console.render_lines(grid)) if console.is_terminal else 0
-    if height >= console.height and console.is_terminal:
-        for table in filter(lambda table: table.is_record, tables):
-            console.print(_shown(table.title, style="italic"))
 
 
 def width_of_words(lines: Sequence[Sequence[str]]) -> int:

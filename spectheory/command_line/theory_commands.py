@@ -1,198 +1,306 @@
-"""Commands on enumerated pairs and single positions: certify, optimum, verifiers, acceptance."""
+"""Commands on enumerated pairs and single positions: certify, prove, optimum, acceptance, verifiers."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+import gzip
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
 
 import click
 
-from spectheory.command_line.options import (
-    csv_option,
-    json_option,
-    load_pair,
-    num_drafts_option,
-    pair_argument,
-    process_of,
-    tree_option,
-    verifier_names,
-    was_given,
-)
+from spectheory.command_line.options import Names, load_pair, refuse_both, was_given
 from spectheory.command_line.output import (
-    EXIT_DEFECT,
     EXIT_INTERRUPTED,
+    EXIT_NOT_DECIDED,
+    EXIT_NOT_LOSSLESS,
     EXIT_SHORT_OF_THE_GAP,
-    check_form,
+    echo_line,
     fail,
+    form,
+    is_verbose,
     note,
     print_found,
+    print_json,
     print_results,
 )
+from spectheory.command_line.signatures import command
+from spectheory.foundation.errors import InvalidInputError
 
 if TYPE_CHECKING:
     from spectheory.optima.call_counts import SeveralCalls
 
 
-@click.command(short_help="Certify verifiers on an enumerated pair, or on a suite of pairs.")
-@click.argument("pair_file", metavar="[PAIR.json]", type=click.Path(), required=False)
-@click.option(
-    "--verifier",
-    "-v",
-    "listed",
-    required=True,
-    metavar="NAME,..",
-    help="Published verifiers, or your own as package.module:attribute.",
+@command(
+    "exact.certificate:certify",
+    "exact.suite:certify_suite",
+    example="spectheory certify pair.json --verifier token,block",
 )
-@click.option("--suite", type=click.Choice(["standard"]), help="Certify on every pair of a suite instead.")
-@click.option("--quick", is_flag=True, help="Take only the small pairs of the suite, without torch.")
-@click.option("--cases", type=int, default=0, metavar="N", help="Add N random pairs to the suite.")
-@click.option("--seed", type=int, default=0, show_default=True, help="Seed of the random pairs.")
-@num_drafts_option
-@tree_option
-@csv_option
-@json_option
 def certify(
-    pair_file: str | None,
-    listed: str,
-    suite: str | None,
-    quick: bool,
-    cases: int,
-    seed: int,
-    num_drafts: int,
-    tree: str | None,
-    as_csv: bool,
-    as_json: bool,
+    pair_file: str | None = None,
+    *,
+    verifier: Names,
+    drafts: Any,
+    suite: Literal["standard", "quick"] | None = None,
+    cases: Any,
+    seed: Any,
 ) -> int:
-    """Certify verifiers on an enumerated pair: lossless or not, and how good.
+    """Certify verifiers: lossless or not, and how good, on an enumerated pair or on a suite of pairs.
 
-    "-" reads the pair from stdin.  Several verifiers are compared in one table.  --suite standard takes no
-    pair: it certifies each verifier on more than a hundred pairs, in rationals and again in floats.  --quick
-    takes the small pairs only, and --cases N adds random pairs.  The exit status is 1 if a verifier is not
-    lossless; its smallest counterexample is then printed.
+    PAIR.json may be "-", for stdin.  Several verifiers are compared in one table.  --suite takes no pair: it
+    certifies each verifier on more than a hundred pairs, in rationals and again in floats.  The exit status
+    is 1 if a verifier is not lossless; its smallest counterexample is then printed.
+
+    Args:
+        verifier: Published verifiers, or your own as package.module:attribute.
+        suite: Certify on every pair of the standard suite, or on its small pairs without torch.
+        cases: Add N random pairs to the suite.
+        seed: Of the random pairs.
     """
     if (pair_file is None) == (suite is None):
-        raise click.UsageError("give either PAIR.json or --suite standard")
-    if suite is not None and (tree is not None or was_given("num_drafts")):
-        raise click.UsageError("--suite standard has its own drafts; leave out --num-drafts and --tree")
-    if suite is None and any(was_given(name) for name in ("quick", "cases", "seed")):
-        raise click.UsageError("--quick, --cases and --seed go with --suite standard")
-    names = verifier_names(listed)
-    check_form(as_json, as_csv)
+        raise click.UsageError("give either a pair file or --suite")
+    if suite is not None and was_given("drafts"):
+        raise click.UsageError("--suite has its own drafts; leave out --drafts")
+    if suite is None and was_given("cases", "seed"):
+        raise click.UsageError("--cases and --seed go with --suite")
     from spectheory.command_line.progress import progress_bar
     from spectheory.exact.certificate import judge
     from spectheory.exact.suite import certify_suite
 
-    pair, process = None if pair_file is None else load_pair(pair_file), process_of(num_drafts, tree)
+    pair = None if pair_file is None else load_pair(pair_file)
     found: list[Any] = []
-    for name in names:
+    for name in verifier:
         with progress_bar(name) as progress:
             found.append(
-                certify_suite(name, quick=quick, cases=cases, seed=seed, progress=progress)
+                certify_suite(name, quick=suite == "quick", cases=cases, seed=seed, progress=progress)
                 if pair is None
-                else judge(name, pair, process, progress=progress)
+                else judge(name, pair, drafts, progress=progress)
             )
     title = None
-    if pair is not None and len(found) > 1 and not (as_json or as_csv):
+    if pair is not None and len(found) > 1 and form() in ("table", "latex"):
         title = "verifiers on this pair, the best first"
         found.sort(key=lambda certificate: -float(certificate.block_efficiency or 0))
-    print_results(found, as_json, as_csv, name="certificates", title=title)
+    print_results(found, name="certificates", title=title)
     for result in found if title else ():
         if result.total_variation is None:  # a table of several has no place for what was wrong
             note(result.headline())
-    return 0 if all(found) else EXIT_DEFECT
+    return 0 if all(found) else EXIT_NOT_LOSSLESS
 
 
-@click.command(short_help="The best block efficiency of any lossless verifier.")
-@pair_argument
-@num_drafts_option
-@tree_option
-@click.option("--gap", type=float, default=1e-6, show_default=True, help="Relative gap to reach.")
-@click.option("--time-limit", type=float, metavar="SECONDS", help="On large pairs, stop after this time.")
-@click.option("--calls", type=int, metavar="I", help="Instead: the most tokens that I calls decode.")
-@click.option(
-    "--tokens",
-    type=click.IntRange(min=1),
-    metavar="N",
-    help="Instead: the fewest calls that decode N tokens.",
-)
-@click.option("--draft-length", "-l", type=int, metavar="L", help="Draft length of calls, if not the pair's.")
-@click.option("--memory", type=int, metavar="M", help="For several calls: rows depend on the last M tokens.")
-@csv_option
-@json_option
+@command("exact.proof.search:prove", example="spectheory prove token --vocab-size 2 --draft-length 1")
+def prove(
+    verifier: str | None = None,
+    *,
+    vocab_size: int | None = None,
+    draft_length: int | None = None,
+    drafts: Any,
+    statement: Any,
+    positive: Any,
+    time_limit: Any,
+    out: Path | None = None,
+    jobs: Any,
+    check: Path | None = None,
+) -> int:
+    """Prove that a verifier is lossless on every pair with V tokens and draft length L, or refute it.
+
+    VERIFIER is a published one, or your own as package.module:attribute.  The exit status is 0 if it is
+    proved, 1 if a pair refutes it, and 4 if it is undecided or rests on the word of a solver.  --verbose adds
+    the block efficiency as formulas.
+
+    --out writes the proof, or the pair that refutes it.  Of an undecided proof it writes the search, once a
+    minute: the same command goes on from there.
+
+    --check takes no shape.  VERIFIER is then the verifier of the proof, and is needed only for your own.  The
+    exit status is 0 if the proof holds, and 4 if it does not hold for the code as it is.
+
+    Args:
+        vocab_size: V, at least 2.
+        draft_length: L.
+        out: Write the proof, pair or search that was found; go on with the search that is there.
+        check: Search nothing: check the proof that --out wrote to FILE.
+    """
+    if check is not None:
+        return _check(check, verifier, statement)
+    if verifier is None:
+        raise click.MissingParameter(param_hint="'VERIFIER'", param_type="argument")
+    if vocab_size is None or draft_length is None:
+        flag = "--vocab-size" if vocab_size is None else "--draft-length"
+        raise click.MissingParameter(param_hint=f"'{flag}'", param_type="option")
+    from spectheory.command_line.progress import progress_bar
+    from spectheory.exact.proof.search import prove as search
+    from spectheory.exact.proof.verdict import PROVED, REFUTED
+
+    stopped = out if out is not None and _holds_search(out) else None
+    with progress_bar(verifier) as progress:
+        found = search(
+            verifier, vocab_size, draft_length, drafts,
+            statement=statement, positive=positive, time_limit=time_limit, jobs=jobs,
+            show=is_verbose() and jobs == 1 and stopped is None,
+            resume=stopped, keep=out, progress=progress,
+        )  # fmt: skip
+    print_results([found])
+    said = ""
+    if out is not None and found.pair is not None:
+        found.pair.save(out)
+        judged = _judged(verifier, statement)
+        said = f"the pair is in {out}; spectheory certify {out} --verifier {judged} confirms it"
+    elif out is not None and found.tree is not None:
+        own = f" {verifier}" if ":" in str(verifier) else ""  # what is not the package's is named again
+        own += f" --statement {statement}" if statement.count(":") > 1 else ""
+        said = (
+            f"the proof is in {out}, {found.save(out)} bytes; spectheory prove --check {out}{own} checks it"
+        )
+    elif out is not None:
+        said = f"the search is in {out}, {found.save(out)} bytes; the same command goes on"
+    if said and form() != "json":
+        note(said)
+    return {PROVED: 0, REFUTED: EXIT_NOT_LOSSLESS}.get(found.verdict, EXIT_NOT_DECIDED)
+
+
+def _holds_search(file: Path) -> bool:
+    """Whether a file holds a search that was stopped; finished proofs are written anew."""
+    from spectheory.exact.proof.proof_file import SEARCH_FORMAT
+
+    try:
+        return SEARCH_FORMAT.encode() in gzip.decompress(file.read_bytes())[:100]
+    except (OSError, EOFError):
+        return False
+
+
+def _check(file: Path, verifier: str | None, statement: str) -> int:
+    """Check a stored proof; code outside of the package runs only if the command line names it."""
+    from spectheory.exact.proof.check import check_proof, read
+    from spectheory.exact.proof.check_numbers import RejectedProofError
+    from spectheory.foundation.errors import UnknownNameError
+
+    others = ("vocab_size", "draft_length", "drafts", "positive", "time_limit", "out", "jobs")
+    for name in others:
+        if was_given(name):
+            flag = f"--{name.replace('_', '-')}"
+            raise click.UsageError(f"--check takes no {flag}; {file} says of what shape the proof is")
+    stored = str(read(file).get("statement"))
+    if was_given("statement") and statement != stored:
+        raise InvalidInputError(
+            f"{file} is a proof of {stored!r}, not of {statement!r}; leave out --statement"
+        )
+    other = stored.partition(":")[2].partition("@")[0]
+    if ":" in other and not other.startswith("spectheory.") and not was_given("statement"):
+        raise InvalidInputError(f"{file} names {other}; if you trust that code, add --statement {stored}")
+    found: dict[str, Any] = {"file": str(file), "verdict": "proved"}
+    try:
+        proved = check_proof(file, verifier)
+    except RejectedProofError as error:
+        found |= {"verdict": "undecided", "because": str(error)}
+        said = "undecided: {because}"
+    except UnknownNameError as error:
+        error.add_note("name a verifier of your own after the file")
+        raise
+    else:
+        found |= {name: entry for name, entry in proved.items() if name != "format"}
+        drafts = ", ".join(f"{name} {entry}" for name, entry in proved["drafts"].items())
+        said = "proved: {verifier} is {statement} on every pair with {vocab_size} tokens, draft length "
+        said += f"{{draft_length}}, {{domain}}; drafts: {drafts}; {{regions}} regions"
+    if form() == "json":
+        print_json(found)
+    else:
+        echo_line(f"{file}: {said.format_map(found)}")
+    return 0 if found["verdict"] == "proved" else EXIT_NOT_DECIDED
+
+
+def _judged(verifier: str, statement: str) -> str:
+    """The verifiers whose certificates show what refutes a statement."""
+    other = statement.partition(":")[2].partition("@")[0]
+    return f"{verifier},{other}" if other not in ("", verifier) else verifier
+
+
+@command("optima.pair_optimum:optimum", example="spectheory optimum pair.json --drafts 2")
 def optimum(
     pair_file: str,
-    num_drafts: int,
-    tree: str | None,
-    gap: float,
-    time_limit: float | None,
-    calls: int | None,
-    tokens: int | None,
-    draft_length: int | None,
-    memory: int | None,
-    as_csv: bool,
-    as_json: bool,
+    *,
+    drafts: Any,
+    relative_gap: Any,
+    time_limit: Any,
+    calls: int | None = None,
+    tokens: int | None = None,
+    memory: int | None = None,
 ) -> int:
     """The best block efficiency that any lossless verifier can reach on a pair.
 
-    Exact where the program is small enough; on larger pairs an interval that certifies the value from
-    both sides and closes to --gap.  --time-limit and Ctrl-C stop it and print the interval so far; it then
-    exits with 3 or 130.
+    Exact where the program is small enough; on larger pairs an interval that certifies the value from both
+    sides and closes to --relative-gap.  --time-limit and Ctrl-C stop it and print the interval so far; it
+    then exits with 3 or 130.
 
-    --calls and --tokens ask about several calls, of one path each, that are lossless one by one: the mean
-    of the tokens decoded, or of the calls needed.  Beside it stands what block verification reaches.  The
-    pair must go deep enough, be context-free, or be continued by --memory.
+    --calls and --tokens ask about several calls, of one path each, that are lossless one by one.  The pair
+    must go deep enough, be context-free, or be continued by --memory.
+
+    Args:
+        relative_gap: Gap to reach, relative to the optimum.
+        time_limit: On large pairs, stop after this time.
+        calls: Instead: the most tokens that this many calls decode.
+        tokens: Instead: the fewest calls that decode this many tokens.
+        memory: For several calls: rows depend on the last tokens, this many.
     """
     from spectheory.command_line import progress
     from spectheory.foundation.validation import check_positive
     from spectheory.optima import optimum as solve
 
-    check_form(as_json, as_csv)
-    found = _several_calls(pair_file, calls, tokens, draft_length, memory)
+    found = _several_calls(pair_file, calls, tokens, memory)
     if found is not None:
-        print_results([found], as_json, as_csv, title=found.question)
+        print_results([found], title=found.question)
         return 0
-    gap = check_positive("--gap", gap)
-    time_limit = None if time_limit is None else check_positive("--time-limit", time_limit)
-    pair, process = load_pair(pair_file), process_of(num_drafts, tree)
+    gap = check_positive("relative_gap", relative_gap)
+    limit = None if time_limit is None else check_positive("time_limit", time_limit)
+    pair = load_pair(pair_file)
     with progress.interval_line() as report:
-        solution = solve(pair, drafts=process, relative_gap=gap, time_limit=time_limit, progress=report)
-    print_results([solution], as_json, as_csv, title="optimum over all lossless verifiers")
+        solution = solve(pair, drafts=drafts, relative_gap=gap, time_limit=limit, progress=report)
+    print_results([solution], title="optimum over all lossless verifiers")
     if solution.status == "interrupted":
         return fail("interrupted; the interval is what was certified by then", EXIT_INTERRUPTED)
     return 0 if solution.reached else EXIT_SHORT_OF_THE_GAP
 
 
 def _several_calls(
-    pair_file: str, calls: int | None, tokens: int | None, draft_length: int | None, memory: int | None
+    pair_file: str, calls: int | None, tokens: int | None, memory: int | None
 ) -> SeveralCalls | None:
     from spectheory.optima import fewest_calls, most_decoded_tokens
 
-    questions = ((most_decoded_tokens, calls), (fewest_calls, tokens))
-    asked = [(solve, number) for solve, number in questions if number is not None]
-    if len(asked) > 1:
-        raise click.UsageError("--calls and --tokens were both given; ask for one of them")
-    if not asked:
-        if draft_length is not None or memory is not None:
-            raise click.UsageError("--draft-length and --memory go with --calls or --tokens")
+    refuse_both("calls", "tokens")
+    if calls is None and tokens is None:
+        if memory is not None:
+            raise click.UsageError("--memory goes with --calls or --tokens")
         return None
-    if any(was_given(name) for name in ("num_drafts", "tree", "gap", "time_limit")):
+    if was_given("drafts", "relative_gap", "time_limit"):
         raise click.UsageError(
-            "several calls have one path each and are solved exactly; leave out --num-drafts, --tree, --gap "
-            "and --time-limit"
+            "several calls have one path each and are solved exactly; leave out --drafts, --relative-gap and "
+            "--time-limit"
         )
-    [(solve, number)] = asked
-    return solve(load_pair(pair_file), number, draft_length=draft_length, memory=memory)
+    pair = load_pair(pair_file)
+    if calls is not None:
+        return most_decoded_tokens(pair, calls, memory=memory)
+    return fewest_calls(pair, int(tokens or 0), memory=memory)
 
 
-@click.command(short_help="List the published verifiers.")
-@csv_option
-@json_option
-def verifiers(as_csv: bool, as_json: bool) -> int:
+@command("exact.position_acceptance:acceptance", example="spectheory acceptance 1/3,2/3 2/3,1/3 --drafts 2")
+def acceptance(target: str, draft: str, *, drafts: int = 1) -> int:
+    """Acceptance probabilities at one position: the optimum, K-SEQ, multi-round and bounds.
+
+    TARGET and DRAFT are probabilities such as 1/3,2/3.
+
+    Args:
+        drafts: Drafted tokens, independent of each other.
+    """
+    from spectheory.exact.position_acceptance import acceptance as at_one_position
+
+    print_results([at_one_position(target.split(","), draft.split(","), drafts)])
+    return 0
+
+
+@command(example="spectheory verifiers --csv")
+def verifiers() -> int:
     """List the published verifiers: source, losslessness, arithmetic, and the drafts they take."""
     from spectheory.foundation.results import Table
     from spectheory.pairs.drafts.process import ANY_PROCESS, SAMPLED_PROCESSES
     from spectheory.verification.algorithms import verifiers as known
 
-    check_form(as_json, as_csv)
     rows = [
         {
             "name": verifier.name,
@@ -214,20 +322,5 @@ def verifiers(as_csv: bool, as_json: bool) -> int:
         named = every.get(frozenset(processes), ", ".join(sorted(processes)))
         shown.append({**row, "drafts": f"{row['num_drafts']}{length}", "processes": named})
     table = Table("verifiers", shown, columns | {"draft processes": "{processes}"})
-    print_found({"verifiers": rows}, [table], rows, as_json, as_csv)
-    return 0
-
-
-@click.command(short_help="Acceptance probabilities at one position.")
-@click.option("--target", required=True, metavar="P1,P2,..", help="Target probabilities, such as 1/3,2/3.")
-@click.option("--draft", required=True, metavar="Q1,Q2,..", help="Draft probabilities, such as 2/3,1/3.")
-@num_drafts_option
-@csv_option
-@json_option
-def acceptance(target: str, draft: str, num_drafts: int, as_csv: bool, as_json: bool) -> int:
-    """Acceptance probabilities at one position: the optimum, K-SEQ, multi-round and bounds."""
-    from spectheory.exact.position_acceptance import acceptance as at_one_position
-
-    check_form(as_json, as_csv)
-    print_results([at_one_position(target.split(","), draft.split(","), num_drafts)], as_json, as_csv)
+    print_found({"verifiers": rows}, [table], rows)
     return 0

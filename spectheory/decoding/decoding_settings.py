@@ -8,7 +8,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from spectheory.foundation.errors import InvalidInputError
-from spectheory.foundation.settings import Settings, setting
+from spectheory.foundation.settings import Settings
 from spectheory.foundation.validation import check_callable, check_count, check_draft_length, check_kind
 from spectheory.pairs.drafts import DraftProcess
 
@@ -41,15 +41,15 @@ class DecodingSettings(Settings):
     """
 
     drafts: int | DraftProcess = 1
-    draft_length: int = setting(8, "--draft-length", "-l", metavar="L")
-    max_new_tokens: int = setting(128, "--max-new-tokens", "-n", metavar="N")
+    draft_length: int = 8
+    max_new_tokens: int = 128
     options: SamplingOptions | None = None
     processors: Sequence[Any] = ()
-    stop_strings: Sequence[str] = setting((), "--stop", multiple=True, metavar="TEXT")
+    stop_strings: Sequence[str] = ()
     stop_at_end_of_sequence: bool = True
-    seed: int = setting(0, "--seed")
-    batch_size: int = setting(16, "--batch-size", command_default=8, metavar="N")
-    max_prompt_tokens: int | None = setting(None, "--max-prompt-tokens", metavar="N")
+    seed: int = 0
+    batch_size: int = 16
+    max_prompt_tokens: int | None = None
     watch: Callable[[int, Iteration], None] | None = None
     keep: Callable[[list[Any]], None] | None = None
     lap: Lap | None = None

@@ -2,9 +2,13 @@ from . import iteration as iteration
 from . import suite as suite
 from .certificate import Certificate as Certificate
 from .certificate import certify as certify
+from .comparison import Comparison as Comparison
+from .comparison import compare as compare
 from .law import OutputLaw as OutputLaw
 from .law import output_law as output_law
 from .position_acceptance import Acceptance as Acceptance
 from .position_acceptance import acceptance as acceptance
 from .proof import Proof as Proof
 from .proof import prove as prove
+from .suite import SuiteCertificate as SuiteCertificate
+from .suite import certify_suite as certify_suite

@@ -16,7 +16,7 @@ from spectheory.foundation.errors import (
     NotJudgedError,
 )
 from spectheory.foundation.exact_numbers import Number, float_tolerance, plain_number
-from spectheory.foundation.results import Result, Templates
+from spectheory.foundation.results import LOSSLESS, NOT_LOSSLESS, Result, Templates
 from spectheory.foundation.scope import Scope
 from spectheory.optima.pair_optimum import optimum
 from spectheory.optima.solving.solution import Optimum
@@ -84,6 +84,16 @@ class _OnOnePair(Result):
         """V."""
         return len(self.vocab)
 
+    @property
+    def verdict(self) -> str:
+        """``"lossless"`` or ``"not lossless"``."""
+        return LOSSLESS if self else NOT_LOSSLESS
+
+    @property
+    def basis(self) -> str:
+        """The numbers that the verdict rests on: ``"rationals"``, ``"float64"``, or those of a rerun."""
+        return basis_of(self.arithmetic)
+
     def to_document(self) -> dict[str, Any]:
         """The JSON object of ``spectheory certify --json``; null what there is no number for.
 
@@ -91,9 +101,10 @@ class _OnOnePair(Result):
         ``_float`` field has the number.  The optimum of an exact pair is exact even where the verifier's law
         is not.
         """
-        names = ("verifier", "vocab_size", "draft_length", "num_drafts", "draft_process", "arithmetic")
-        scope = {"scope": self.scope.to_document()}
-        return {name: getattr(self, name) for name in names} | self._findings() | scope
+        names = ("vocab_size", "draft_length", "num_drafts", "draft_process", "arithmetic")
+        verdict = {"verifier": self.verifier, "verdict": self.verdict, "basis": self.basis}
+        setting = {"lossless": bool(self)} | {name: getattr(self, name) for name in names}
+        return verdict | setting | self._findings() | {"scope": self.scope.to_document()}
 
     @abstractmethod
     def _findings(self) -> dict[str, Any]:
@@ -161,6 +172,8 @@ class Certificate(_OnOnePair):
         "gap to the optimum": "{gap:.6f}",
         "total variation": "{total_variation:short}",
     }
+    answers: ClassVar[tuple[str, ...]] = ("counterexample", "gap to the optimum")
+    fine_print: ClassVar[tuple[str, ...]] = ("tolerance", "rows of the pair", "law of the first token")
 
     @property
     def block_efficiency_float(self) -> float:
@@ -187,6 +200,13 @@ class Certificate(_OnOnePair):
 
     def __bool__(self) -> bool:
         return self.is_valid
+
+    def judgement(self) -> tuple[str, str]:
+        drafts = "" if self.draft_process == "iid" else f" with {self.draft_process} drafts"
+        shape = self.vocab_size, self.draft_length, self.num_drafts
+        off = "" if self.is_valid else f", total variation {decimal_text(self.total_variation)}"
+        about = f"{self.verifier} on this pair{drafts}, (V, L, K) = {shape}{off}"
+        return f"{self.verdict} ({self.basis})", about
 
     def headline(self) -> str:
         off = decimal_text(self.total_variation)
@@ -302,6 +322,11 @@ class FailedCertificate(_OnOnePair):
         "counterexample": "{in_words}",
     }
     columns: ClassVar[Templates] = Certificate.columns
+    answers: ClassVar[tuple[str, ...]] = ("counterexample",)
+
+    def judgement(self) -> tuple[str, str]:
+        shape = self.vocab_size, self.draft_length, self.num_drafts
+        return f"{self.verdict} ({self.basis})", f"{self.verifier} fails on this pair, (V, L, K) = {shape}"
 
     def __bool__(self) -> bool:
         return False
@@ -325,6 +350,11 @@ class FailedCertificate(_OnOnePair):
         failure = {"error": self.error, "drafts": to_json(self.drafts)}
         about = {"target_matching": False, "optimum_note": "not asked for", "first_token_law": {}}
         return dict.fromkeys(NO_NUMBERS) | about | {"failure": failure}
+
+
+def basis_of(arithmetic: str) -> str:
+    """The basis of a verdict from a law in that arithmetic."""
+    return "rationals" if arithmetic == "exact" else arithmetic
 
 
 def judge(

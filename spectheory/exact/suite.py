@@ -22,6 +22,7 @@ from spectheory import instances
 from spectheory.exact.certificate import (
     Certificate,
     FailedCertificate,
+    basis_of,
     drafts_in_words,
     judge,
     tolerance_text,
@@ -37,7 +38,14 @@ from spectheory.exact.rounded import (
 )
 from spectheory.foundation.documents import count_text, decimal_text, to_json
 from spectheory.foundation.errors import InvalidInputError, InvalidOutcomeError
-from spectheory.foundation.results import Result, Templates, no_verdict
+from spectheory.foundation.results import (
+    LOSSLESS,
+    NOT_LOSSLESS,
+    UNDECIDED,
+    Result,
+    Templates,
+    no_verdict,
+)
 from spectheory.foundation.scope import SCOPE_FACTS, Scope
 from spectheory.foundation.validation import check_count, unknown_name
 from spectheory.pairs.drafts import (
@@ -229,6 +237,17 @@ class SuiteCertificate(Result):
     proved_for: tuple[str, ...] = ()
 
     @property
+    def verdict(self) -> str:
+        """``"lossless"``, ``"not lossless"``, or ``"undecided"`` where no case was judged."""
+        return LOSSLESS if self.is_lossless else NOT_LOSSLESS if self.failures else UNDECIDED
+
+    @property
+    def basis(self) -> str:
+        """The numbers of the smallest failure, or of a lossless verifier the most exact ones."""
+        decided = self.failures[:1] or self.verdicts
+        return basis_of(min((verdict.arithmetic for verdict in decided), default="exact"))
+
+    @property
     def is_lossless(self) -> bool:
         """Whether the verifier is lossless on every judged case, and at least one case was judged."""
         return bool(self.verdicts) and not self.failures
@@ -251,6 +270,15 @@ class SuiteCertificate(Result):
         "smallest failure": "{smallest_failure}",
         "counterexample": "{in_words}",
     }
+
+    answers: ClassVar[tuple[str, ...]] = ("counterexample", "every pair of", "cases")
+    fine_print: ClassVar[tuple[str, ...]] = tuple(SCOPE_FACTS)
+
+    def judgement(self) -> tuple[str, str]:
+        cases = count_text(len(self.verdicts), "case")
+        failed = len({verdict.case for verdict in self.failures})
+        about = f"{failed} of {cases} of the suite failed" if failed else f"{cases} of the suite"
+        return f"{self.verdict} ({self.basis})", f"{self.verifier}, {about}"
 
     def headline(self) -> str:
         """The verdict, its worst pair if there is one, and what it has looked at."""
@@ -285,6 +313,8 @@ class SuiteCertificate(Result):
         found, random = self.counterexample, self.random
         return {
             "verifier": self.verifier,
+            "verdict": self.verdict,
+            "basis": self.basis,
             "lossless": self.is_lossless,
             "cases": len(self.verdicts),
             "failures": len({verdict.case for verdict in self.failures}),

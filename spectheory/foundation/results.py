@@ -27,6 +27,8 @@ Templates = Mapping[str, str]
 
 SHORT = "short"
 """A format of fields, ``"{prob:short}"``: a rational without its decimal."""
+LOSSLESS, NOT_LOSSLESS, UNDECIDED = "lossless", "not lossless", "undecided"
+"""The three verdicts.  The basis of a verdict says how it was found, such as *rationals* or *proved*."""
 LONGEST_LATEX_CELL = 60
 """Characters of the longest cell that a column of LaTeX sets on one line."""
 
@@ -171,10 +173,14 @@ class Result(ABC):
     Attributes:
         facts: the templates of one result, which is then shown as a record.
         columns: the templates of several rows.
+        answers: labels of facts.  A screen shows the first that is not empty below the verdict.
+        fine_print: labels of facts that a screen shows with ``--verbose`` only.
     """
 
     facts: ClassVar[Templates | None] = None
     columns: ClassVar[Templates | None] = None
+    answers: ClassVar[tuple[str, ...]] = ()
+    fine_print: ClassVar[tuple[str, ...]] = ()
 
     @abstractmethod
     def to_document(self) -> dict[str, Any]:
@@ -187,6 +193,10 @@ class Result(ABC):
     @abstractmethod
     def __bool__(self) -> bool:
         """Whether it says lossless; a class without a verdict raises ``no_verdict``."""
+
+    def judgement(self) -> tuple[str, str] | None:
+        """The verdict with its basis, and what it is about; None of a result without a verdict."""
+        return None
 
     def rows(self) -> list[dict[str, Any]]:
         """The data of every table: by default one row, the document."""

@@ -132,8 +132,7 @@ class _Texts:
         if isinstance(prompt, str):
             if self.tokenizer is None:
                 raise InvalidInputError(
-                    "a prompt is a text, and the models have no tokenizer; give token ids, or a tokenizer "
-                    "(--tokenizer)"
+                    "a prompt is a text, and the models have no tokenizer; give token ids, or tokenizer=..."
                 )
             check_text(prompt)
             ids = list(self.tokenizer(prompt)["input_ids"])

@@ -86,7 +86,7 @@ class ModelSource:
                 raise
             raise InsufficientMemoryError(
                 f"memory ran out on {device} for the weights of the {self.side} model {self.name!r}; "
-                "use a narrower number type (--dtype bfloat16), a smaller model or another device"
+                "use a narrower number type (as dtype='bfloat16'), a smaller model or another device"
             ) from error
 
     def _read(self, what: str, kind: Any, **options: Any) -> Any:
@@ -199,7 +199,7 @@ def check_same_tokenizer(target_tokenizer: Any, draft_tokenizer: Any) -> None:
         f"{len(differing)} differ): token {token!r} has id {target_vocab.get(token, 'none')} in the target "
         f"and {draft_vocab.get(token, 'none')} in the draft; use two models with one tokenizer (as the "
         "draft of smollm2: smollm2-draft, or target:29-layers), "
-        "or name the one of both (--tokenizer)"
+        "or name the one of both with tokenizer="
     )
 
 

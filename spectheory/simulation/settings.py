@@ -35,34 +35,6 @@ MAX_SAMPLES = 10**9
 """The most draws per prompt; their error is far below that of float32 models."""
 DRAWS_OF_A_PAIR = 10_000
 """Drafted K-tuples on an enumerated pair by default: about a second, and an interval some 0.03 wide."""
-MOST_NUMBERS = 100
-"""The longest list of numbers on the command line."""
-
-
-def read_jobs(text: str) -> Jobs:
-    return int(text) if text.isdecimal() else text
-
-
-def read_numbers(text: str) -> int | list[int]:
-    """Whole numbers as 2, 1,2,4 or 1-4; a single number is not a list.
-
-    Example:
-        >>> read_numbers("2"), read_numbers("1-3,8")
-        (2, [1, 2, 3, 8])
-    """
-    found: list[int] = []
-    try:
-        for part in text.split(","):
-            first, dash, last = part.strip().partition("-")
-            listed = range(int(first), int(last) + 1) if dash and first else [int(part)]
-            if not 0 < len(listed) <= MOST_NUMBERS:
-                raise ValueError
-            found += listed
-    except ValueError:
-        raise InvalidInputError(
-            f"{text!r} is not a whole number or a list such as 1,2,4 or 1-4, of {MOST_NUMBERS} at most"
-        ) from None
-    return found[0] if len(found) == 1 else found
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -70,8 +42,8 @@ class DrawSettings(Settings):
     """The settings of every simulation; an enumerated pair has these alone.
 
     Attributes:
-        drafts: Paths drafted per call of the target: a number, several as 1,2,4 or 1-4, each with its own
-            estimates, or in Python a draft process.  Of several draft models the first K draft a path each.
+        drafts: Paths drafted per call of the target: a number, or several as 1,2,4 or 1-4, each with its own
+            estimates, or a draft process.  Of several draft models the first K draft a path each.
             A verifier of one path gets one estimate for all numbers.
         samples: Draws per prompt.
         seed: The same seed gives the same numbers on one device with one number of threads.
@@ -81,13 +53,11 @@ class DrawSettings(Settings):
         progress: Called with (draws done, draws in all).
     """
 
-    drafts: int | Sequence[int] | DraftProcess = setting(
-        1, "--num-drafts", "-k", command_default="1-4", metavar="K,..", read=read_numbers, record="num_drafts"
-    )
+    drafts: int | Sequence[int] | DraftProcess = setting(1, record="num_drafts")
     samples: int | None = None
-    seed: int = setting(0, "--seed")
-    confidence: float = setting(0.95, "--confidence")
-    tolerance: float | None = setting(None, "--tolerance")
+    seed: int = 0
+    confidence: float = 0.95
+    tolerance: float | None = None
     progress: Progress | None = setting(None, record=None)
 
     def __post_init__(self) -> None:
@@ -169,24 +139,22 @@ class SimulationSettings(DrawSettings):
         cluster: The address of a dask scheduler, whose workers do the work in place of processes here.
     """
 
-    draft_length: int = setting(8, "--draft-length", "-l", metavar="L")
-    samples: int | None = setting(None, "--samples", metavar="N", record="samples_per_prompt")
-    max_new_tokens: int | None = setting(None, "--tokens", command_default=32, metavar="N", texts_only=True)
-    common_texts: bool = setting(False, "--common-texts", texts_only=True)
-    against: str | None = setting(None, "--against", metavar="NAME", record=None)
-    with_ceilings: bool = setting(False, "--ceilings", texts_only=True)
-    width: float | None = setting(None, "--width", metavar="W", texts_only=True)
-    gain_width: float | None = setting(None, "--gain-width", metavar="W", texts_only=True)
+    draft_length: int = 8
+    samples: int | None = setting(None, record="samples_per_prompt")
+    max_new_tokens: int | None = setting(None, texts_only=True)
+    common_texts: bool = setting(False, texts_only=True)
+    against: str | None = setting(None, record=None)
+    with_ceilings: bool = setting(False, texts_only=True)
+    width: float | None = setting(None, texts_only=True)
+    gain_width: float | None = setting(None, texts_only=True)
     options: SamplingOptions | None = setting(None, record=None)
     restriction: Restriction | None = None
-    batch_size: int = setting(16, "--batch-size", metavar="N")
-    max_prompt_tokens: int | None = setting(None, "--max-prompt-tokens", metavar="N")
-    threads: int | None = setting(None, "--threads", metavar="N", record=None)
-    checkpoint: str | Path | None = setting(None, "--checkpoint", metavar="FILE", record=None)
-    jobs: Jobs = setting(
-        None, "--jobs", "-j", command_default="auto", metavar="N", read=read_jobs, record=None
-    )
-    cluster: str | None = setting(None, "--cluster", metavar="ADDRESS", record=None)
+    batch_size: int = 16
+    max_prompt_tokens: int | None = None
+    threads: int | None = setting(None, record=None)
+    checkpoint: str | Path | None = setting(None, record=None)
+    jobs: Jobs = setting(None, record=None)
+    cluster: str | None = setting(None, record=None)
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -207,8 +175,8 @@ class SimulationSettings(DrawSettings):
             asked = getattr(self, entry.name) not in (None, False)
             if entry.metadata.get("texts_only") and asked and not self.whole_texts:
                 raise InvalidInputError(
-                    f"{entry.name} was asked for without whole texts; ask for them with max_new_tokens "
-                    f"(--tokens), or leave {entry.name} out"
+                    f"{entry.name} was asked for without whole texts; ask for them with max_new_tokens, "
+                    f"or leave {entry.name} out"
                 )
 
     @property

@@ -50,7 +50,7 @@ def verifier_curve(
 
     Args:
         axes: of matplotlib.
-        name: of a registered verifier.
+        name: of a verifier; one that is not registered is grey.
         places: on the horizontal axis, such as the numbers of drafts.
         values: such as block efficiencies, in tokens per target call.
         options: of ``axes.plot``, in place of the verifier's own.
@@ -62,7 +62,7 @@ def verifier_curve(
         >>> axes.lines[0].get_label()
         'block'
     """
-    style = VERIFIER_STYLES[name]
+    style = VERIFIER_STYLES.get(name, VerifierStyle(GREY, "o", name))
     look: dict[str, Any] = {
         "color": style.colour, "marker": style.marker, "markersize": 5, "markerfacecolor": "white",
         "label": style.label, "clip_on": False,

@@ -20,4 +20,4 @@ def tiny_models(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
     target, draft = save_pair(folder, "llama")
     prompts = folder / "prompts.txt"
     prompts.write_text("def main(argument):\nimport argparse\nfor index in\n", encoding="utf-8")
-    return ["--target", str(target), "--draft", str(draft), "--prompts", str(prompts), "--device", "cpu"]
+    return [str(target), str(draft), "--prompts", str(prompts)]

@@ -9,14 +9,16 @@ from xml.etree import ElementTree
 
 import pytest
 
+from scripts import load
 from spectheory import audit, instances
 from spectheory.auditing.subjects.libraries import load_subject
 from spectheory.auditing.subjects.shipped import Provenance, Shipped
 from spectheory.auditing.subjects.specimens import SPECIMENS, batch_token_verification, token_verification
 from spectheory.auditing.verdicts.audit_certificate import NOT_DECIDED, AuditCertificate
 from spectheory.auditing.verdicts.audit_changes import audit_changes
-from spectheory.command_line.audit_reports import _boundary, entry, junit, markdown, page, sarif
+from spectheory.command_line.audit_reports import junit, markdown, sarif
 
+PAGES = load("scripts", "audit_page")
 PAIRS = {"thirds": instances.two_token(1), "forbidden token": instances.bernoulli("1/2", "1")}
 
 
@@ -27,7 +29,7 @@ def test_the_page() -> None:
         audit(load_subject("transformers"), PAIRS),
         audit(Shipped(batch_token_verification, "batch", "token_verification", mixes=()), PAIRS),
     ]
-    text = page(list(map(entry, audits)), datetime.date(2026, 1, 2))
+    text = PAGES.page(list(map(PAGES.entry, audits)), datetime.date(2026, 1, 2))
     assert "on 2026-01-02." in text
     assert "| token | lossless up to arithmetic | 1 | no | 3.97e-08 | 1/33554432 |  |  |" in text
     assert "- seen by a χ² test with 1.5e+08 samples" in text
@@ -43,7 +45,7 @@ def test_the_page() -> None:
 def test_details_that_samplers_of_a_file_share_are_said_once() -> None:
     """Two samplers of one file: their names stand where they differ."""
     samplers = [load_subject(name) for name in ("transformers", "transformers-ensemble")]
-    text = page([entry(audit(sampler, PAIRS)) for sampler in samplers], datetime.date(2026, 1, 2))
+    text = PAGES.page([PAGES.entry(audit(sampler, PAIRS)) for sampler in samplers], datetime.date(2026, 1, 2))
     assert text.count("<details") == 1
     assert text.count("- random numbers: rand_like") == 1
     release = f"transformers {version('transformers')}"
@@ -149,8 +151,8 @@ def test_the_scope_is_in_every_form() -> None:
         assert (verdict["verdict"], verdict["scope"]["shapes"]) == (found.headline(), [[2, 1, 1]])
         assert "- asked: 1 case with (V, L, K) = (2, 1, 1)\n" in markdown([found])
         assert 'value="1 case with (V, L, K) = (2, 1, 1)"' in junit([found])
-        assert "- asked: 1 case with (V, L, K) = (2, 1, 1)\n" in page(
-            [entry(found)], datetime.date(2026, 1, 2)
+        assert "- asked: 1 case with (V, L, K) = (2, 1, 1)\n" in PAGES.page(
+            [PAGES.entry(found)], datetime.date(2026, 1, 2)
         )
 
 
@@ -181,10 +183,10 @@ def test_what_is_said_of_a_certificate_without_entries() -> None:
         right, sampler="own\x00", cases=(), scope=replace(right.scope, **nothing), primitives=(), probes=(),
         provenance=Provenance("", "", "own\x00.py", "ab"),
     )  # fmt: skip
-    said = entry(found)
+    said = PAGES.entry(found)
     assert said["cells"] == ["`own\x00`", "", "token", "exactly lossless", "", "no", "0", "no"]
     assert said["details"] == ["asked: 0 cases with (V, L, K) = "]
-    assert entry(right)["cells"][4:] == ["1", "no", "0", "no"]
+    assert PAGES.entry(right)["cells"][4:] == ["1", "no", "0", "no"]
     assert junit([found]).split("\n")[1:] == [
         '<testsuites name="spectheory audit">',
         '  <testsuite name="own\ufffd" tests="1" skipped="0" failures="0" errors="0">',
@@ -201,8 +203,8 @@ def test_what_is_said_of_a_certificate_without_entries() -> None:
     (result,) = sarif([replace(found, verdict=NOT_DECIDED, reasons=("why",))])["runs"][0]["results"]
     assert (result["ruleId"], result["level"]) == ("not-decided", "warning")
     numbers = (Fraction(0), Fraction(1), Fraction(1, 10**26), Fraction(1, 10**27))
-    assert [_boundary(number) for number in numbers] == ["no", "1", f"1/{10**26}", "1e-27"]
-    text = page([said, entry(with_everything())], datetime.date(2026, 1, 2))
+    assert [PAGES._boundary(number) for number in numbers] == ["no", "1", f"1/{10**26}", "1e-27"]
+    text = PAGES.page([said, PAGES.entry(with_everything())], datetime.date(2026, 1, 2))
     folded = text.partition("## Details\n")[2].partition("\n## What is assumed")[0].split("</details>")
     assert folded[0].split("\n") == [
         "", '<details markdown="1">', "<summary><code>own\x00.py</code></summary>", "", "sha256 `ab`", "",

@@ -21,9 +21,9 @@ KEYED_BY_DATA = {"first_token_law", "refused", "counts", "pair"}
 PART_OF = {"audit": "certify"}
 """The command whose results are part of the results of another."""
 
-ONE_CALL = ["--num-drafts", "1", "--one-call"]
+ONE_CALL = ["--drafts", "1", "-n", "0"]
 ONE_PAIR = ["--pair", "ONE_TOKEN"]
-ONE_TOKEN = ["ONE_TOKEN", "--num-drafts", "2", "--verifier"]
+ONE_TOKEN = ["ONE_TOKEN", "--drafts", "2", "--verifier"]
 SMALLEST_SHAPE = ["--vocab", "2", "--draft-length", "1"]
 RUNS: dict[str, list[list[str]]] = {
     "verifiers": [[]],
@@ -32,25 +32,25 @@ RUNS: dict[str, list[list[str]]] = {
         [*ONE_TOKEN, "token,block"],
         [*ONE_TOKEN, "wrong_verifiers:RaisesOnLast"],
         ["--suite", "standard", "--verifier", "spectr_gbv"],
-        ["--suite", "standard", "--quick", "--cases", "1", "--verifier", "kseq"],
+        ["--suite", "quick", "--cases", "1", "--verifier", "kseq"],
     ],
     "prove": [
-        ["token", *SMALLEST_SHAPE, "--tree", "prefix_tree:2", "--show"],
+        ["token", *SMALLEST_SHAPE, "--drafts", "prefix_tree:2", "--verbose"],
         ["spectheory.verification.defective.acceptance_rules:SwappedModels", *SMALLEST_SHAPE],
         ["--check", "STORED"],
         ["--check", "STORED", "block"],
     ],
     "optimum": [["ONE_TOKEN"], ["ONE_TOKEN", "--calls", "1"]],
-    "acceptance": [["--target", "1/3,2/3", "--draft", "2/3,1/3"]],
+    "acceptance": [["1/3,2/3", "2/3,1/3"]],
     "plan": [
         ["ONE_TOKEN", "--target-rows", "2"],
-        ["MODELS", "EIGHT_PROMPTS", "-n", "1", "-l", "1", "-v", "block", "--max-new-tokens", "2"],
+        ["MODELS", "EIGHT_PROMPTS", "--target-rows", "1", "-v", "block", "--max-new-tokens", "2"],
     ],
-    "decode": [["MODELS", "PROMPTS", "--max-new-tokens", "4", "--time"]],
+    "decode": [["MODELS", "PROMPTS", "--max-new-tokens", "4", "--with-time"]],
     "simulate": [
-        ["MODELS", "PROMPTS", "--tokens", "4", "--num-drafts", "1,2", "--ceilings"],
+        ["MODELS", "PROMPTS", "-n", "4", "--drafts", "1,2"],
         ["MODELS", "PROMPTS", *ONE_CALL],
-        ["MODELS", "PROMPTS", "--tokens", "2", "--common-texts", "--num-drafts", "1"],
+        ["MODELS", "PROMPTS", "-n", "2", "--common-texts", "--drafts", "1"],
     ],
     "models": [["list"]],
     "restrict": [["MODELS", "--prompt", "import os", "--out", "RESTRICTED"]],
@@ -105,9 +105,12 @@ def places(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[str]]:
     folder = tmp_path_factory.mktemp("documented")
     target, draft = save_pair(folder, "llama")
     pair = write_pair(folder, draft_length=1)
-    small = ["--draft-length", "2", "--device", "cpu"]
+    small = [
+        "--draft-length",
+        "2",
+    ]
     files = {name: [str(folder / name)] for name in ("RESTRICTED", "REPRODUCED")}
-    models = ["--target", str(target), "--draft", str(draft), *small]
+    models = [str(target), str(draft), *small]
     prompts = folder / "prompts.txt"
     prompts.write_text("import os\nfor index in\n", encoding="utf-8")
     asked = ["--prompts", str(prompts)]
@@ -136,7 +139,7 @@ def test_everything_printed_is_defined(
         is_wrong = re.search("SwappedModels|RaisesOnLast", " ".join(run))
         code = 4 if run[1:] == ["STORED", "block"] else 1 if is_wrong or "spectr_gbv" in run else 0
         found |= set(fields(run_json(capsys, command, *arguments, code=code, whole=True)))
-        assert main([command, *arguments]) == code
+        assert main([command, *arguments, "--verbose"]) == code
         shown |= columns(capsys.readouterr().out)
     own = defined(section(command), 1)
     known = own | (defined(section(PART_OF[command]), 1) if command in PART_OF else set())
@@ -152,7 +155,7 @@ def test_everything_printed_is_defined(
 def test_named_options_exist(command: str) -> None:
     """A section names options of its command; others stand behind the name of another command."""
     found = group.commands[command]
-    commands = [found, *getattr(found, "commands", {}).values()]
+    commands = [found, group]
     params = [option for each in commands for option in each.get_params(click.Context(each))]
     options = {flag for option in params for flag in option.opts}
     text = re.sub(rf"spectheory (?!{command}).*", "", section(command))

@@ -1,8 +1,13 @@
-"""Options that several commands share: trees of drafts, and how many drafts."""
+"""Options that several commands share: drafts, which are numbers of paths or a process."""
+
+from pathlib import Path
 
 import pytest
 
 from cli_support import run_error, run_json
+from spectheory.command_line.options import drafts_of, numbers_of
+from spectheory.foundation.errors import InvalidInputError
+from spectheory.pairs.drafts import ConfidenceTree, Iid, PrefixTree, ShapedTree, TopTree, WithoutReplacement
 
 
 @pytest.mark.parametrize(
@@ -12,17 +17,36 @@ def test_trees_of_drafts(
     capsys: pytest.CaptureFixture[str], pair_file: str, tree: str, optimal: str | None
 ) -> None:
     """A prefix tree of widths (2, 1) is two i.i.d. paths; two distinct first tokens are another law."""
-    document = run_json(capsys, "certify", pair_file, "--verifier", "block", "--tree", tree)
-    best = run_json(capsys, "optimum", pair_file, "--tree", tree)["value"]
+    document = run_json(capsys, "certify", pair_file, "--verifier", "block", "--drafts", tree)
+    best = run_json(capsys, "optimum", pair_file, "--drafts", tree)["value"]
     assert (document["num_drafts"], document["block_efficiency"]) == (2, "20/9")
     assert document["optimum"] == best
     assert (best == "212/81") is (optimal == "212/81")
 
 
-def test_trees_and_num_drafts_must_agree(capsys: pytest.CaptureFixture[str], pair_file: str) -> None:
-    """Where both are given; a number of drafts that is not asked for is no contradiction."""
-    tree = ("optimum", pair_file, "--tree", "prefix_tree:2,1")
-    for num_drafts in ("1", "3"):
-        error = run_error(capsys, *tree, "--num-drafts", num_drafts)
-        assert f"--num-drafts is {num_drafts}, but --tree prefix_tree:2,1 draws 2 paths" in error
-    assert run_json(capsys, *tree, "--num-drafts", "2") == run_json(capsys, *tree)
+def test_drafts_are_read() -> None:
+    """Every process reads back what it prints as its text."""
+    assert drafts_of("2") == 2
+    assert drafts_of("1-3,8") == [1, 2, 3, 8]
+    for process in (
+        Iid(3), PrefixTree((2, 2)), WithoutReplacement((3, 1)), TopTree((3, 1)), ShapedTree((3, 2, 1)),
+        ConfidenceTree(16),
+    ):  # fmt: skip
+        assert drafts_of(process.text) == process
+    for text in ("2.5", "", "4-1", "1-1000"):
+        with pytest.raises(InvalidInputError, match="is not a whole number"):
+            numbers_of(text)
+
+
+def test_a_process_of_a_user(
+    capsys: pytest.CaptureFixture[str], pair_file: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A class or an object, module:name; the partner is no process."""
+    text = "from spectheory.pairs.drafts import PrefixTree\nmine, wrong = PrefixTree((2, 1)), 3\n"
+    (tmp_path / "my_drafts_here.py").write_text(text, encoding="utf-8")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    found = run_json(capsys, "optimum", pair_file, "--drafts", "my_drafts_here:mine")
+    assert found["value"] == "212/81"
+    said = run_error(capsys, "optimum", pair_file, "--drafts", "my_drafts_here:wrong")
+    assert "my_drafts_here:wrong" in said

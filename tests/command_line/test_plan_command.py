@@ -35,9 +35,9 @@ def test_language_models_are_measured(
     target, draft = save_pair(tmp_path, "llama")
     prompts = tmp_path / "prompts.txt"
     prompts.write_text("\n".join(f"import {letter}" for letter in "abcdefghij"), encoding="utf-8")
-    models = ["--target", str(target), "--draft", str(draft), "--prompts", str(prompts), "--device", "cpu"]
+    models = [str(target), str(draft), "--prompts", str(prompts)]
     capsys.readouterr()
-    asked = [*models, "-n", "2", "-l", "2", "-v", "block", "--max-new-tokens", "4", "--jobs", "1"]
+    asked = [*models, "--target-rows", "2", "-l", "2", "-v", "block", "--max-new-tokens", "4", "--jobs", "1"]
     found = run_json(capsys, "plan", *asked, "--checkpoint", str(tmp_path / "lines"))
     assert (found["costs"], found["device"], found["tried"]) == ("measured", "cpu", 3)
     assert [entry["target_rows"] for entry in found["calls"]] == [0, 1, 2]
@@ -50,8 +50,9 @@ def test_language_models_are_measured(
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["PAIR", "--temperature", "0.5"], "PAIR.json was given, and temperature is of language models"),
-        (["PAIR", "--seed", "3"], "PAIR.json was given, and seed is of language models"),
+        (["PAIR", "--temperature", "0.5"], "is a pair file; options of language models go without"),
+        (["PAIR", "bundled"], "is a pair file; options of language models go without"),
+        (["PAIR", "--seed", "3"], "is a pair file; options of language models go without"),
         (["PAIR", "--target-rows", "0"], "target_rows must be a whole number of at least 1, got 0"),
         (["PAIR", "--row-cost", "0.1"], "draft_cost was not given, and the other cost was; give both"),
         (["--max-new-tokens", "0"], "max_new_tokens must be a whole number of at least 1, got 0"),

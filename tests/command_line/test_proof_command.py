@@ -12,7 +12,7 @@ from spectheory.command_line.main import main
 from spectheory.exact.proof.check import read
 
 WRONG = "spectheory.verification.defective.corrections:DraftBonus"
-SHAPE = ["--vocab", "2", "--draft-length", "1"]
+SHAPE = ["--vocab-size", "2", "--draft-length", "1"]
 
 
 def test_a_proof_is_written_and_checked(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
@@ -35,17 +35,17 @@ def test_the_pair_that_refutes_is_confirmed(capsys: pytest.CaptureFixture[str], 
 def test_a_statement_is_proved_and_checked(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     path = str(tmp_path / "proof")
     statement = ["--statement", "at_least:token"]
-    found = run_json(capsys, "prove", "block", *SHAPE, *statement, "--show", "--out", path)
+    found = run_json(capsys, "prove", "block", *SHAPE, *statement, "--verbose", "--out", path)
     assert (found["statement"], found["verdict"], len(found["formulas"])) == ("at_least:token", "proved", 4)
     assert main(["prove", "--check", path]) == 0
     assert "block is at_least:token on every pair" in capsys.readouterr().out
-    shape = ["--vocab", "2", "--draft-length", "2", "--statement", "at_least:block", "--out", path]
+    shape = ["--vocab-size", "2", "--draft-length", "2", "--statement", "at_least:block", "--out", path]
     assert main(["prove", "token", *shape]) == 1
     assert "--verifier token,block confirms it" in capsys.readouterr().err
 
 
 def test_a_search_that_stops_is_undecided(capsys: pytest.CaptureFixture[str]) -> None:
-    shape = ["--vocab", "3", "--draft-length", "2"]
+    shape = ["--vocab-size", "3", "--draft-length", "2"]
     found = run_json(capsys, "prove", "block", *shape, "--time-limit", "0.01", code=4)
     assert (found["verdict"], found["open_share"]) == ("undecided", 1)
 
@@ -53,21 +53,24 @@ def test_a_search_that_stops_is_undecided(capsys: pytest.CaptureFixture[str]) ->
 def test_an_undecided_search_is_resumed(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     path = str(tmp_path / "search")
     assert main(["prove", "block", *SHAPE, "--time-limit", "1e-9", "--out", path]) == 4
-    assert f"--resume {path} goes on" in capsys.readouterr().err
-    assert run_json(capsys, "prove", "block", *SHAPE, "--resume", path)["verdict"] == "proved"
-    assert main(["prove", "token", *SHAPE, "--resume", path]) == 2
+    assert "the same command goes on" in capsys.readouterr().err
+    assert main(["prove", "token", *SHAPE, "--out", path]) == 2
     assert "verifier_code" in capsys.readouterr().err
+    for _ in ("goes on", "begins anew: a finished proof is not a search"):
+        assert run_json(capsys, "prove", "block", *SHAPE, "--out", path)["verdict"] == "proved"
+        assert main(["prove", "--check", path]) == 0
+        capsys.readouterr()
 
 
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
         ([], "Missing argument 'VERIFIER'"),
-        (["token"], "Missing option '--vocab'"),
-        (["token", "--vocab", "2"], "Missing option '--draft-length'"),
-        (["--check", "proof", "--vocab", "2"], "--check takes no --vocab"),
+        (["token"], "Missing option '--vocab-size'"),
+        (["token", "--vocab-size", "2"], "Missing option '--draft-length'"),
+        (["--check", "proof", "--vocab-size", "2"], "--check takes no --vocab-size"),
         (["kseq", *SHAPE], "computes in float64"),
-        (["token", "--vocab", "1", "--draft-length", "1"], "vocab_size must be at least 2"),
+        (["token", "--vocab-size", "1", "--draft-length", "1"], "vocab_size must be at least 2"),
     ],
 )
 def test_bad_input_is_one_line(capsys: pytest.CaptureFixture[str], arguments: list[str], said: str) -> None:
@@ -114,5 +117,5 @@ def test_a_check_imports_only_what_the_command_line_names(
 
 
 def test_nothing_is_said_of_a_file_that_was_not_asked_for(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["prove", "token", "--vocab", "2", "--draft-length", "1"]) == 0
+    assert main(["prove", "token", "--vocab-size", "2", "--draft-length", "1"]) == 0
     assert capsys.readouterr().err == ""

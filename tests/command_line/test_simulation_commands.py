@@ -3,15 +3,12 @@
 import csv
 import json
 import math
-import re
 from pathlib import Path
 from typing import Any
 
-import click
 import pytest
 
 from cli_support import one_call, run_error, run_json
-from spectheory.command_line import simulation_commands
 from spectheory.command_line.main import main
 from spectheory.foundation.errors import InvalidInputError
 from spectheory.models import LanguageModelPair, SamplingOptions, bundled_prompts, restrict
@@ -26,21 +23,8 @@ def test_different_tokenizers_are_refused(capsys: pytest.CaptureFixture[str], tm
         save_model(tmp_path / side, "llama", seed=1, layers=1)
         save_tokenizer(tmp_path / side, texts)
     capsys.readouterr()  # saving a model shows a progress bar
-    arguments = ("simulate", "--target", str(tmp_path / "target"), "--draft", str(tmp_path / "draft"))
+    arguments = ("simulate", str(tmp_path / "target"), str(tmp_path / "draft"))
     assert "different tokenizers" in run_error(capsys, *arguments)
-
-
-@pytest.mark.parametrize("left_out", ["", "threads "])
-def test_the_help_of_simulate_has_every_option_once(monkeypatch: pytest.MonkeyPatch, left_out: str) -> None:
-    """A new setting of a run needs no place in the list of headings."""
-    of_the_run = simulation_commands.SECTIONS["The run"].replace(left_out, "")
-    monkeypatch.setitem(simulation_commands.SECTIONS, "The run", of_the_run)
-    context = click.Context(simulation_commands.simulate, help_option_names=["-h", "--help"])
-    shown = context.command.get_help(context)
-    headings = re.findall(r"^  (?:-\w, )?(--[\w-]+)", shown, re.MULTILINE)
-    assert sorted(headings) == sorted(
-        max(option.opts, key=len) for option in context.command.get_params(context)
-    )
 
 
 def test_simulate(capsys: pytest.CaptureFixture[str], tiny_models: list[str]) -> None:
@@ -65,9 +49,9 @@ def test_simulate(capsys: pytest.CaptureFixture[str], tiny_models: list[str]) ->
 
 def test_simulate_in_latex(capsys: pytest.CaptureFixture[str], tiny_models: list[str]) -> None:
     """With the larger half of every interval; the partner is the table for people, which has both ends."""
-    arguments = one_call(tiny_models, "-k", "2", "-v", "token,spectr", "--against", "spectr")
-    (token, _) = run_json(capsys, *arguments)["estimates"]
-    assert main([*arguments, "--to", "latex"]) == 0
+    arguments = one_call(tiny_models, "-k", "2", "-v", "spectr,token")
+    (_, token) = run_json(capsys, *arguments)["estimates"]
+    assert main([*arguments, "--latex"]) == 0
     printed = capsys.readouterr().out
     low, high = token["gain_interval"]
     half = math.ceil(1000 * max(high - token["gain"], token["gain"] - low)) / 1000
@@ -75,14 +59,14 @@ def test_simulate_in_latex(capsys: pytest.CaptureFixture[str], tiny_models: list
     assert printed.startswith("\\begin{table}")
     assert main(arguments) == 0
     assert f"{token['gain']:+.3f} ({low:+.3f} to {high:+.3f})" in capsys.readouterr().out
-    assert "--json and --to were both given" in run_error(capsys, *arguments, "--json", "--to", "latex")
+    assert "--json and --latex were both given" in run_error(capsys, *arguments, "--json", "--latex")
 
 
 def test_whole_texts_by_the_number_of_drafts(
     capsys: pytest.CaptureFixture[str], tiny_models: list[str]
 ) -> None:
     """A line per verifier and a column per K; a verifier of one path has one value."""
-    arguments = ["simulate", *tiny_models, "-l", "2", "--tokens", "6", "-v", "block,spectr,greedy_block"]
+    arguments = ["simulate", *tiny_models, "-l", "2", "-n", "6", "-v", "block,spectr,greedy_block"]
     arguments += ["--jobs", "1"]
     document = run_json(capsys, *arguments, "-k", "1-3")
     assert document["num_drafts"] == [1, 2, 3]
@@ -91,10 +75,8 @@ def test_whole_texts_by_the_number_of_drafts(
     shapes = [(entry["verifier"], entry["num_drafts"]) for entry in document["estimates"]]
     assert shapes == [("block", 1), ("spectr", 1), ("spectr", 2), ("spectr", 3), ("greedy_block", 1)]
     assert [entry["ceiling"] for entry in document["estimates"]] == [None] * 5
-    assert main([*arguments, "-k", "1-3", "--ceilings"]) == 0
-    printed, _, ceilings = capsys.readouterr().out.partition("the most that any rule")
-    assert " spectr " in ceilings
-    assert " block " not in ceilings
+    assert main([*arguments, "-k", "1-3"]) == 0
+    printed = capsys.readouterr().out
     line, gains = (line for line in printed.splitlines() if " spectr " in line)
     assert all(f"{entry['gain']:+.3f} (" in gains for entry in document["estimates"][1:4])
     assert all(f"{entry['block_efficiency']:.3f} (" in line for entry in document["estimates"][1:4])
@@ -114,7 +96,6 @@ def test_whole_texts_by_the_number_of_drafts(
         (("-k", "1-x"), "is not a whole number or a list"),
         (("-k", "4-1"), "'4-1' is not a whole number or a list"),
         (("-k", "1-1000000000"), "of 100 at most"),
-        (("--one-call",), "--one-call and --tokens were both given"),
         (("--width", "0"), "width must be a positive number"),
         (("--jobs", "all"), "jobs must be a whole number of at least 1 or 'auto'"),
     ):
@@ -124,8 +105,8 @@ def test_whole_texts_by_the_number_of_drafts(
 
 def test_decode(capsys: pytest.CaptureFixture[str], tiny_models: list[str]) -> None:
     """The text is the sum of its pieces, and it says so; greedy texts do not depend on the verifier."""
-    arguments = ["decode", *tiny_models, "--draft-length", "3", "-n", "12", "--batch-size", "2"]
-    document = run_json(capsys, *arguments, "--tree", "prefix_tree:2,1,1", "-v", "spectr")
+    arguments = ["decode", *tiny_models, "--draft-length", "3", "-n", "12"]
+    document = run_json(capsys, *arguments, "--drafts", "prefix_tree:2,1,1", "-v", "spectr")
     assert (document["draft_process"], document["num_drafts"]) == ("prefix_tree", 2)
     assert len(document["texts"]) == 3
     for text in document["texts"]:
@@ -137,40 +118,44 @@ def test_decode(capsys: pytest.CaptureFixture[str], tiny_models: list[str]) -> N
         for more in (("-v", "token"), ("-v", "greedy_multipath", "-k", "2"))
     ]
     assert greedy[0] == greedy[1]
-    itself = [*arguments, "--draft", tiny_models[1]]  # the target as its own draft: all is accepted
+    itself = [
+        "decode",
+        tiny_models[0],
+        tiny_models[0],
+        *arguments[3:],
+    ]  # the target as its own draft: all is accepted
     assert main(itself) == 0
     printed = capsys.readouterr().out
     assert "def main(argument):" in printed
     assert "4.00 tokens per call" in printed
     assert "‹" in printed  # in a file, accepted parts stand within these marks
     assert "plain decoding" not in printed
-    assert main([*arguments, "--time"]) == 0
+    assert main([*arguments, "--with-time"]) == 0
     assert "times plain decoding; draft" in capsys.readouterr().out
     assert "--prompt and --prompts" in run_error(capsys, *arguments, "--prompt", "x")
 
 
 def test_simulate_drafts_a_tree(capsys: pytest.CaptureFixture[str], tiny_models: list[str]) -> None:
-    arguments = [*tiny_models, "-l", "2", "--tokens", "4", "-v", "multi_round", "--tree", "prefix_tree:2,2"]
+    arguments = [*tiny_models, "-l", "2", "-n", "4", "-v", "multi_round", "--drafts", "prefix_tree:2,2"]
     document = run_json(capsys, "simulate", *arguments)
     assert (document["num_drafts"], document["draft_process"]) == (4, "prefix_tree:2,2")
     assert [entry["num_drafts"] for entry in document["estimates"]] == [4]
-    assert "--tree and --num-drafts were both given" in run_error(capsys, "simulate", *arguments, "-k", "4")
 
 
 def test_a_draft_model_per_path(capsys: pytest.CaptureFixture[str], tiny_models: list[str]) -> None:
-    more = [*tiny_models, "--another-draft", tiny_models[1], "--draft-length", "3"]
+    more = [*tiny_models[:2], tiny_models[0], *tiny_models[2:], "--draft-length", "3"]
     decoded = run_json(capsys, "decode", *more, "-n", "6", "-v", "multi_round")
     assert (decoded["draft_process"], decoded["num_drafts"]) == ("per_path", 2)
-    assert decoded["draft"] == [tiny_models[3], tiny_models[1]]
-    asked = ["--one-call", "--samples", "4", "-v", "multi_round"]
+    assert decoded["draft"] == [tiny_models[1], tiny_models[0]]
+    asked = ["-n", "0", "--samples", "4", "-v", "multi_round"]
     simulated = run_json(capsys, "simulate", *more, *asked)
     one, two = simulated["estimates"]
     assert (one["num_drafts"], two["num_drafts"]) == (1, 2)
     assert one["block_efficiency"] < two["block_efficiency"]
-    asked = ["--one-call", "--samples", "2", "-v", "multi_round", "--num-drafts", "2"]
+    asked = ["-n", "0", "--samples", "2", "-v", "multi_round", "--drafts", "2"]
     assert [entry["num_drafts"] for entry in run_json(capsys, "simulate", *more, *asked)["estimates"]] == [2]
     assert "not valid for 'per_path' drafts" in run_error(capsys, "decode", *more, "-v", "spectr")
-    tree = ["-v", "multi_round", "--tree", "prefix_tree:2,1,1"]
+    tree = ["-v", "multi_round", "--drafts", "prefix_tree:2,1,1"]
     assert "2 draft models" in run_error(capsys, "decode", *more, *tree)
 
 
@@ -183,7 +168,7 @@ def test_simulate_goes_on_from_a_checkpoint(
     assert run_json(capsys, *arguments) == first
     assert "seed (0 there, 1 here)" in run_error(capsys, *arguments, "--seed", "1")
     assert "verifiers" in run_error(capsys, *arguments, "--verifier", "token,spectr")
-    swapped = ["simulate", "--target", tiny_models[3], "--draft", tiny_models[1], *arguments[5:]]
+    swapped = ["simulate", tiny_models[1], tiny_models[0], *arguments[3:]]
     assert "draft configuration, draft name" in run_error(capsys, *swapped)
 
 
@@ -208,13 +193,12 @@ def test_a_torn_checkpoint_is_said_on_stderr_alone(
         ("-l 0", "draft_length must be"), ("-l 99999999999999", "draft_length must be at most 10000"),
         ("--jobs all", "jobs must be"), ("-k 0", "drafts must be"),
         ("-v block,block", "listed twice"), ("-v blok", "did you mean 'block'"), ("--samples -1", "samples"),
-        ("--tree prefix_tree:2,2 -l 3", "2 widths, [2, 2]; expected one per drafted token, 3"),
-        ("--tree without_replacement:2,2 -v spectr", "it takes iid, prefix_tree"),
-        ("--prompts nowhere", "cannot read the prompts"), ("-l 2 --tokens 0", "got 0; that is --tokens"),
+        ("--drafts prefix_tree:2,2 -l 3", "2 widths, [2, 2]; expected one per drafted token, 3"),
+        ("--drafts without_replacement:2,2 -v spectr", "it takes iid, prefix_tree"),
+        ("--prompts nowhere", "cannot read the prompts"), ("-l 2 -n -1", "max_new_tokens must be"),
         ("-v kseq", "works at one position"), ("--checkpoint no/where", "a folder that does not exist"),
-        ("-v otm --another-draft bundled", "not valid for 'per_path' drafts"),
-        ("-v block --against token", "'token', which is not among them"),
-        ("-k 3 --another-draft bundled", "drafts must be at most 2, one path per draft model, got 3"),
+        ("bundled bundled bundled -v otm", "not valid for 'per_path' drafts"),
+        ("bundled bundled bundled -k 3", "drafts must be at most 2, one path per draft model, got 3"),
     ],
 )  # fmt: skip
 def test_simulate_is_refused_before_tokenizers_are_read(
@@ -231,13 +215,11 @@ def test_simulate_is_refused_before_tokenizers_are_read(
 
 
 def test_a_tree_has_a_draft_length(capsys: pytest.CaptureFixture[str], tiny_models: list[str]) -> None:
-    """--tree sets L where --draft-length does not; where both are given they must agree."""
-    tree = ("--tree", "prefix_tree:2,1", "-v", "spectr")
-    for command in (("decode", "-n", "2"), ("simulate", "--one-call", "--samples", "2", "--jobs", "1")):
+    """A tree sets L where --draft-length does not; where both are given they must agree."""
+    tree = ("--drafts", "prefix_tree:2,1", "-v", "spectr")
+    for command in (("decode", "-n", "2"), ("simulate", "-n", "0", "--samples", "2", "--jobs", "1")):
         assert run_json(capsys, *command, *tiny_models, *tree)["draft_length"] == 2
         assert "2 widths" in run_error(capsys, *command, *tiny_models, *tree, "-l", "3")
-    named = ("decode", *tiny_models, "-n", "1", "--tokenizer", tiny_models[3])
-    assert run_json(capsys, *named)["tokenizer"] == tiny_models[3]
 
 
 def test_numbers_are_checked_before_weights_are_loaded(
@@ -256,25 +238,21 @@ def test_numbers_are_checked_before_weights_are_loaded(
         (("-k", "100000"), "drafts must be at most 10000 for language models"),
         (("--samples", "1"), "samples must be a whole number of at least 2"),
         (("--batch-size", "0"), "batch_size must be a whole number of at least 1"),
-        (("--num-drafts", "0"), "drafts must be"),
+        (("--drafts", "0"), "drafts must be"),
         (("--draft-length", "0"), "draft_length must be"),
         (("--draft-length", "100"), "prompt 1 ('def main(argument):'): a prompt of"),
         (("--confidence", "2"), "confidence must lie between 0 and 1"),
-        (("--tolerance", "-1"), "tolerance must be a positive number"),
-        (("--threads", "0"), "threads must be a whole number of at least 1"),
         (("--max-prompt-tokens", "0"), "max_prompt_tokens must be"),
         (("--temperature", "-1"), "temperature must be"),
         (("--top-k", "0"), "top_k must be"),
         (("--top-p", "2"), "top_p must be"),
-        (("--device", "tpu"), "device must be"),
-        (("--dtype", "int8"), "dtype must be"),
         (("--verifier", "tokn"), "did you mean"),
         (("--verifier", "token,token"), "listed twice"),
         (("--checkpoint", str(tmp_path)), "is a folder"),
         (("--checkpoint", str(tmp_path / "no" / "file")), "does not exist"),
         (("--prompts", str(tmp_path / "long.txt")), "prompt 2 ('long long long long long'...)"),
         (("--prompts", str(tmp_path / "long.txt")), "with max_prompt_tokens (--max-prompt-tokens)"),
-        (("--csv", "--json"), "--csv and --json"),
+        (("--csv", "--json"), "--json and --csv"),
     ):
         assert words in run_error(capsys, *one_call(tiny_models), *arguments)
     with pytest.raises(pytest.fail.Exception, match="weights are loaded"):  # the partner
@@ -296,20 +274,6 @@ def test_verifiers_that_are_not_lossless_are_marked(
     assert "lossless" not in capsys.readouterr().out
 
 
-def test_threads_and_number_types(capsys: pytest.CaptureFixture[str], tiny_models: list[str]) -> None:
-    """One thread for small models unless another number is asked for; torch is left as it was."""
-    import torch
-
-    arguments = one_call(tiny_models, "-v", "token")
-    before = torch.get_num_threads()
-    single = run_json(capsys, *arguments)
-    assert single["threads"] == 1
-    assert run_json(capsys, *arguments, "--threads", "2")["threads"] == 2
-    assert torch.get_num_threads() == before
-    half = run_json(capsys, *arguments, "--dtype", "bfloat16")
-    assert half["estimates"] != single["estimates"]
-
-
 def test_restrict_writes_a_pair_that_certify_takes(
     capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
@@ -321,19 +285,15 @@ def test_restrict_writes_a_pair_that_certify_takes(
     assert summary["target_row"] == pair.target[0][0].tolist()
     document = run_json(capsys, "certify", path, "--verifier", "block")
     assert document["target_matching"] is True
-    ranked = run_json(capsys, "restrict", "--prompt", "def main", "--per-context", "-m", "2", "-l", "1")
-    assert ranked["vocab"] == ["rank 1", "rank 2"]
     assert main(["restrict", "--prompt", "def main", "--out", path]) == 0
     assert "written to" in capsys.readouterr().out
 
 
 def test_restrict_prints_the_pair_itself(capsys: pytest.CaptureFixture[str]) -> None:
     models = LanguageModelPair.load("bundled", "bundled", device="cpu")
-    expected = restrict(models, bundled_prompts()[1], 2, 1, options=SamplingOptions(temperature=0.5))
+    expected = restrict(models, bundled_prompts()[0], 2, 1, options=SamplingOptions(temperature=0.5))
     capsys.readouterr()  # loading a model shows a progress bar
-    document = run_json(
-        capsys, "restrict", "--prompt-number", "2", "-m", "2", "-l", "1", "--temperature", "0.5"
-    )
+    document = run_json(capsys, "restrict", "-m", "2", "-l", "1", "--temperature", "0.5")
     assert ModelPair.from_document(document) == expected
 
 
@@ -343,9 +303,6 @@ def test_restrict_prints_the_pair_itself(capsys: pytest.CaptureFixture[str]) -> 
         (["--tokens", "0"], "num_tokens must be a whole number of at least 1"),
         (["--tokens", "100", "-l", "3"], "100^3 contexts"),
         (["-l", "0"], "draft_length must be a whole number of at least 1"),
-        (["--prompt-number", "0"], "prompt_number"),
-        (["--prompt-number", "1000"], "got --prompt-number 1000"),
-        (["--prompt", "a", "--prompts", "b"], "--prompt and --prompts"),
         (["--temperature", "-1"], ""),
     ],
 )

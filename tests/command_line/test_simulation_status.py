@@ -12,6 +12,7 @@ import pytest
 
 from cli_support import one_call, run_error, run_json
 from deep import first_is_quick
+from spectheory.command_line import model_commands
 from spectheory.command_line.main import main
 
 STOPS = first_is_quick(("stop", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
@@ -94,13 +95,14 @@ def test_texts_that_are_interrupted(
     """The texts of finished batches are printed: the first of three, or all where plain decoding is left."""
     from spectheory.decoding import decoded_texts, speed
 
-    arguments = ["decode", *tiny_models, "--draft-length", "2", "-n", "3", "--batch-size", "1"]
+    arguments = ["decode", *tiny_models, "--draft-length", "2", "-n", "3"]
+    monkeypatch.setattr(model_commands, "BATCH_SIZE", 1)
     whole = run_json(capsys, *arguments)
     if timed:
         stop_at(monkeypatch, speed, "plain_decoding", 0, stop)
     else:
         stop_at(monkeypatch, decoded_texts, "prefill", 1, stop)
-    assert main([*arguments, "--json", *["--time"][: 1 if timed else 0]]) == code
+    assert main([*arguments, "--json", *["--with-time"][: 1 if timed else 0]]) == code
     captured, texts = capsys.readouterr(), 3 if timed else 1
     assert captured.err == f"error: interrupted; {texts} of 3 texts were finished\n"
     assert json.loads(captured.out)["texts"] == whole["texts"][:texts]

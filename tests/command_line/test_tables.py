@@ -11,7 +11,7 @@ from spectheory.foundation.results import Table
 
 
 def test_long_rationals_are_cut_in_tables(capsys: pytest.CaptureFixture[str]) -> None:
-    arguments = ("acceptance", "--target", "1/3,2/3", "--draft", "2/3,1/3", "--num-drafts", "200")
+    arguments = ("acceptance", "1/3,2/3", "2/3,1/3", "--drafts", "200")
     exact = run_json(capsys, *arguments)["lower_bound"]
     assert len(exact) > 400
     assert main(list(arguments)) == 0

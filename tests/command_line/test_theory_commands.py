@@ -62,7 +62,7 @@ def test_several_verifiers_are_compared_the_best_first(
 
 
 def test_optimum(capsys: pytest.CaptureFixture[str], pair_file: str) -> None:
-    document = run_json(capsys, "optimum", pair_file, "--num-drafts", "2")
+    document = run_json(capsys, "optimum", pair_file, "--drafts", "2")
     assert set(document) == {"value", "value_float", "lower", "upper", "method", "status"}
     assert document["value"] == "212/81"
     assert document["lower"] <= 212 / 81 <= document["upper"]
@@ -72,13 +72,12 @@ def test_optimum(capsys: pytest.CaptureFixture[str], pair_file: str) -> None:
 
 
 def test_optimum_of_several_calls(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
-    """theory.md Statement 4.10 at L = 3: block verification loses 1/8 in two calls.  Statement 4.9: none."""
-    early, two_token = tmp_path / "early_stop.json", tmp_path / "two_token.json"
-    instances.early_stop(3).save(early)
+    """theory.md Statement 4.9: block verification is optimal; in two calls it earns two times 20/9 here."""
+    two_token = tmp_path / "two_token.json"
     instances.two_token(2).save(two_token)
-    tokens = run_json(capsys, "optimum", str(early), "--calls", "2", "--draft-length", "3")
-    assert (tokens["question"], tokens["value"], tokens["block"]) == ("tokens in 2 calls", "25/4", "49/8")
-    assert (tokens["value_float"], tokens["block_float"]) == (6.25, 6.125)
+    tokens = run_json(capsys, "optimum", str(two_token), "--calls", "2", "--memory", "0")
+    assert (tokens["question"], tokens["value"], tokens["block"]) == ("tokens in 2 calls", "40/9", "40/9")
+    assert tokens["value_float"] == tokens["block_float"] == pytest.approx(40 / 9)
     assert main(["optimum", str(two_token), "--tokens", "6", "--csv"]) == 0
     (calls,) = csv.DictReader(capsys.readouterr().out.splitlines())
     assert calls["value"] == calls["block"] == "728/243"
@@ -103,7 +102,7 @@ def test_acceptance_reference_values(
     lower: str,
 ) -> None:
     """Two drafts; Lemma 3 is tight from above in both cases, and 1 - (1 - 1/2)^2 = 3/4 from below."""
-    document = run_json(capsys, "acceptance", "--target", target, "--draft", draft, "--num-drafts", "2")
+    document = run_json(capsys, "acceptance", target, draft, "--drafts", "2")
     assert document["optimal"] == document["upper_bound"] == optimal
     assert document["lower_bound"] == lower
     assert document["multi_round"] == multi_round
@@ -115,12 +114,12 @@ def test_acceptance_reference_values(
     p, q = ([Fraction(value) for value in row.split(",")] for row in (target, draft))
     # The cut proves the value: alpha = p(H) + 1 - q(H)^2.
     assert sum(p[i] for i in cut) + 1 - sum(q[i] for i in cut) ** 2 == Fraction(optimal)
-    assert main(["acceptance", "--target", target, "--draft", draft, "-k", "2"]) == 0
+    assert main(["acceptance", target, draft, "-k", "2"]) == 0
     assert "multi-round" in capsys.readouterr().out
 
 
 def test_a_minimum_cut_may_be_empty(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["acceptance", "--target", "1/2,1/2", "--draft", "1/2,1/2", "-k", "2"]) == 0
+    assert main(["acceptance", "1/2,1/2", "1/2,1/2", "-k", "2"]) == 0
     assert "optimal (OTM)" in capsys.readouterr().out
 
 
@@ -133,9 +132,7 @@ def test_acceptance_order(
     capsys: pytest.CaptureFixture[str], target: str, draft: str, num_drafts: int
 ) -> None:
     """lower <= K-SEQ and lower, multi-round <= optimal <= upper (Lemma 3, Eq. 11), zeros included."""
-    document = run_json(
-        capsys, "acceptance", "--target", target, "--draft", draft, "--num-drafts", str(num_drafts)
-    )
+    document = run_json(capsys, "acceptance", target, draft, "--drafts", str(num_drafts))
     optimal = Fraction(document["optimal"])
     assert Fraction(document["lower_bound"]) <= optimal <= Fraction(document["upper_bound"])
     assert Fraction(document["multi_round"]) <= optimal
@@ -143,7 +140,7 @@ def test_acceptance_order(
 
 
 def test_acceptance_of_very_many_drafts(capsys: pytest.CaptureFixture[str]) -> None:
-    arguments = ("--target", "1/3,2/3", "--draft", "2/3,1/3", "--num-drafts", "20000")
+    arguments = ("1/3,2/3", "2/3,1/3", "--drafts", "20000")
     document = run_json(capsys, "acceptance", *arguments)
     assert document["optimal"] == "1"
     assert document["multi_round_float"] == pytest.approx(1)
@@ -152,7 +149,7 @@ def test_acceptance_of_very_many_drafts(capsys: pytest.CaptureFixture[str]) -> N
 def test_acceptance_on_a_large_vocabulary(capsys: pytest.CaptureFixture[str]) -> None:
     """Nothing is enumerated: 210 tokens and 30 drafts answer too."""
     row = [f"{i}/22155" for i in range(1, 211)]
-    arguments = ("--target", ",".join(row), "--draft", ",".join(reversed(row)), "--num-drafts", "30")
+    arguments = (",".join(row), ",".join(reversed(row)), "--drafts", "30")
     document = run_json(capsys, "acceptance", *arguments)
     assert document["lower_bound_float"] <= document["kseq"] <= document["optimal_float"]
 
@@ -173,10 +170,10 @@ def test_verifiers_are_listed(capsys: pytest.CaptureFixture[str]) -> None:
     [
         (["certify", "PAIR", "-v", "token"], None),
         (["certify", "PAIR", "-v", "token,block"], "certificates"),
-        (["certify", "--suite", "standard", "--quick", "-v", "greedy_multipath"], None),
+        (["certify", "--suite", "quick", "-v", "greedy_multipath"], None),
         (["optimum", "PAIR"], None),
         (["verifiers"], "verifiers"),
-        (["acceptance", "--target", "1/3,2/3", "--draft", "2/3,1/3"], None),
+        (["acceptance", "1/3,2/3", "2/3,1/3"], None),
     ],
 )
 def test_csv_has_the_fields_of_json(

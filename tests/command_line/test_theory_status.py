@@ -64,7 +64,7 @@ def test_the_status_stands_in_the_table(capsys: pytest.CaptureFixture[str], larg
     captured = capsys.readouterr()
     assert "time limit: the gap asked for was not reached" in captured.out
     assert captured.err == ""
-    assert main(["optimum", large_pair, "-k", "2", "--gap", "0.5"]) == 0
+    assert main(["optimum", large_pair, "-k", "2", "--relative-gap", "0.5"]) == 0
     assert "status" not in capsys.readouterr().out
 
 
@@ -73,7 +73,7 @@ def test_a_gap_beyond_float64_is_stalled(capsys: pytest.CaptureFixture[str], tmp
     """No float interval is narrower than its own rounding: the search stops and says so."""
     path = tmp_path / "pair.json"
     instances.random_float(1, 6, 3, agreement=0.3).save(path)
-    stalled = run_json(capsys, "optimum", str(path), "-k", "2", "--gap", "1e-15", code=3)
+    stalled = run_json(capsys, "optimum", str(path), "-k", "2", "--relative-gap", "1e-15", code=3)
     assert stalled["status"] == "stalled"
     assert 0 < stalled["upper"] - stalled["lower"] < 1e-6
 
@@ -103,5 +103,5 @@ def test_what_is_finished_is_printed(
 def test_the_signal_s_handler_is_given_back(capsys: pytest.CaptureFixture[str], large_pair: str) -> None:
     """Whoever calls ``main`` keeps the handler of SIGTERM that was there."""
     before = signal.getsignal(signal.SIGTERM)
-    run_error(capsys, "optimum", large_pair, "--gap", "0")
+    run_error(capsys, "optimum", large_pair, "--relative-gap", "0")
     assert signal.getsignal(signal.SIGTERM) is before

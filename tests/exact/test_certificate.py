@@ -151,6 +151,9 @@ def test_document_of_an_exact_certificate() -> None:
     """Rationals are strings; every field of the contract is there, in its order."""
     document = {
         "verifier": "block",
+        "verdict": "lossless",
+        "basis": "rationals",
+        "lossless": True,
         "vocab_size": 2,
         "draft_length": 2,
         "num_drafts": 1,

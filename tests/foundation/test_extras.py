@@ -26,8 +26,8 @@ THEORY: list[tuple[list[str], dict[str, object]]] = [
     (["certify", "PAIR", "--verifier", "otm", "-k", "2"], {"target_matching": True}),
     (["certify", "PAIR", "--verifier", "optimal_multipath", "-k", "2"], {"optimum": "212/81"}),
     (["optimum", "PAIR", "-k", "2"], {"value": "212/81", "status": "optimal"}),
-    (["optimum", "PAIR", "--tree", "without_replacement:2,1"], {"status": "optimal"}),
-    (["acceptance", "--target", "1/3,2/3", "--draft", "2/3,1/3", "-k", "2"], {"optimal": "8/9"}),
+    (["optimum", "PAIR", "--drafts", "without_replacement:2,1"], {"status": "optimal"}),
+    (["acceptance", "1/3,2/3", "2/3,1/3", "-k", "2"], {"optimal": "8/9"}),
     (["verifiers"], {}),
 ]
 

@@ -258,9 +258,9 @@ def test_a_mistyped_folder_asks_no_hub(
 
 def test_offline_is_answered_at_once(folders: dict[str, tuple[Path, Path]]) -> None:
     """A whole process with HF_HUB_OFFLINE ends in one line; the bound on its time is generous."""
-    command = [sys.executable, "-m", "spectheory", "simulate", "--target", "nobody/no-such-model"]
+    command = [sys.executable, "-m", "spectheory", "simulate", "nobody/no-such-model"]
     done = subprocess.run(
-        [*command, "--draft", str(folders["llama"][1])],
+        [*command, str(folders["llama"][1])],
         capture_output=True, text=True, check=False, timeout=120, env=os.environ | {"HF_HUB_OFFLINE": "1"},
     )  # fmt: skip
     assert done.returncode == 2, done.stderr

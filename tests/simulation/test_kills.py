@@ -62,9 +62,9 @@ def test_stopped_at_random_moments(tmp_path: Path) -> None:
     prompts = tmp_path / "prompts.txt"
     prompts.write_text("\n".join(f"import module{number}" for number in range(20)))
     arguments = [
-        "simulate", "--target", str(target), "--draft", str(draft), "--prompts", str(prompts), "--json",
+        "simulate", str(target), str(draft), "--prompts", str(prompts), "--json",
         "--verifier", "token,block", "--batch-size", "1", "--draft-length", "2", "--jobs", "1",
-        "--device", "cpu", "--tokens", "3", "--num-drafts", "1,2",
+        "--max-new-tokens", "3", "--drafts", "1,2",
     ]  # fmt: skip
     done = run_forked(PROGRAM.replace("GIVEN", repr((arguments, str(tmp_path)))))
     assert done.returncode == 0, done.stderr

@@ -3,7 +3,6 @@
 import inspect
 from dataclasses import dataclass, fields, replace
 
-import click
 import pytest
 
 from montecarlo_support import PROMPTS
@@ -23,24 +22,11 @@ class More(SimulationSettings):
             ``seconds``.
     """
 
-    patience: int = setting(3, "--patience", metavar="N")
-
-
-@dataclass(frozen=True, kw_only=True)
-class Undescribed(SimulationSettings):
-    patience: int = setting(3, "--patience")
+    patience: int = setting(3)
 
 
 def test_a_new_setting_is_one_declaration() -> None:
-    *others, option = More.command_options()
-    assert [entry.opts for entry in others] == [e.opts for e in SimulationSettings.command_options()]
-    assert (option.name, option.opts, option.default, option.metavar) == ("patience", ["--patience"], 3, "N")
-    assert (option.type.name, option.help) == ("integer", "How long to wait, in seconds.")
     assert More(patience=5).record() == SimulationSettings().record() | {"patience": 5}
-    command = click.Command("simulate", params=SimulationSettings.command_options())
-    assert command.make_context("simulate", ["-k", "1-2,8"]).params["drafts"] == [1, 2, 8]
-    with pytest.raises(KeyError, match="patience"):
-        Undescribed.command_options()
 
 
 def test_simulate_shows_all_settings() -> None:

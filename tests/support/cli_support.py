@@ -98,4 +98,4 @@ def run_error(capsys: pytest.CaptureFixture[str], *arguments: str, code: int = 2
 def one_call(tiny_models: list[str], *more: str) -> list[str]:
     """A command that looks at one call after each prompt, two draws of paths of two tokens."""
     few = ("-l", "2", "--samples", "2")
-    return ["simulate", *tiny_models, "--one-call", "--jobs", "1", *few, *more]
+    return ["simulate", *tiny_models, "-n", "0", "--jobs", "1", *few, *more]

@@ -105,14 +105,14 @@ COMMANDS: dict[str, tuple[str, ...]] = {
     "certify token": ("certify", "pair.json", "--verifier", "token"),
     "certify block": ("certify", "pair.json", "--verifier", "block"),
     "certify token,block": ("certify", "pair.json", "--verifier", "token,block"),
-    "certify spectr_gbv": ("certify", "pair.json", "--verifier", "spectr_gbv", "--num-drafts", "2"),
+    "certify spectr_gbv": ("certify", "pair.json", "--verifier", "spectr_gbv", "--drafts", "2"),
     "certify a user's": ("certify", "pair.json", "--verifier", "my_verifiers:FirstToken"),
     "certify a wrong one": (
-        "certify", "pair.json", "--verifier", "my_verifiers:ForgotTheResidual", "--num-drafts", "2",
+        "certify", "pair.json", "--verifier", "my_verifiers:ForgotTheResidual", "--drafts", "2",
     ),
-    "optimum": ("optimum", "pair.json", "--num-drafts", "2"),
+    "optimum": ("optimum", "pair.json", "--drafts", "2"),
     "optimum of tokens": ("optimum", "pair.json", "--tokens", "6"),
-    "acceptance": ("acceptance", "--target", "1/3,2/3", "--draft", "2/3,1/3", "--num-drafts", "2"),
+    "acceptance": ("acceptance", "1/3,2/3", "2/3,1/3", "--drafts", "2"),
 }  # fmt: skip
 """The console blocks of the documentation that certify or optimise, each made with ``--json``."""
 

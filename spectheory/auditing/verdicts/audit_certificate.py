@@ -210,6 +210,15 @@ class AuditCertificate(Result):
         "because": "{because}",
     }
 
+    answers: ClassVar[tuple[str, ...]] = ("counterexample", "because", "asked")
+    fine_print: ClassVar[tuple[str, ...]] = ("stand-in", "random numbers", "arithmetic", "probed")
+
+    basis: ClassVar[str] = "followed"
+    """All runs were followed: the law is exact up to the rounding of the code."""
+
+    def judgement(self) -> tuple[str, str]:
+        return f"{self.verdict} ({self.basis})", f"{self.sampler} on {count_text(len(self.cases), 'case')}"
+
     def headline(self) -> str:
         """The verdict with its first reason, or with what it has looked at."""
         if self.reasons:
@@ -246,9 +255,10 @@ class AuditCertificate(Result):
         """The JSON object of ``spectheory audit --json``."""
         found = self.counterexample
         names = [field.name for field in fields(self) if field.name != "counterexample"]
-        names += ["total_variation", "forbidden", "samples"]
+        names += ["total_variation", "forbidden", "samples", "basis"]
         document = {name: to_json(getattr(self, name)) for name in names}
         return document | {
+            "lossless": self.is_lossless if self.is_decided else None,
             "scope": self.scope.to_document(),
             "counterexample": None if found is None else found.to_document(),
         }

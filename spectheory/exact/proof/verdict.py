@@ -16,7 +16,7 @@ from spectheory.exact.proof.formulas import Formula
 from spectheory.exact.proof.statements import Statement
 from spectheory.foundation.documents import count_text
 from spectheory.foundation.errors import InvalidInputError, NoVerdictError
-from spectheory.foundation.results import Result, Table, Templates
+from spectheory.foundation.results import LOSSLESS, NOT_LOSSLESS, Result, Table, Templates
 from spectheory.pairs.drafts import DraftProcess, Iid, PrefixTree, WithoutReplacement
 from spectheory.pairs.pair import ModelPair
 
@@ -74,7 +74,6 @@ class Proof(Result):
     unfinished: dict[str, Any] | None = None
 
     facts: ClassVar[Templates] = {
-        "verdict": "{verdict}",
         "statement": "{claim}, for every pair with {scope}",
         "regions": "{regions} decided, {open_regions} open; {lemmas} lemmas, {trusted_lemmas} uncertified",
         "not decided": "at most {open_share:.3g} of the pairs with uniform rows, with 99 % confidence",
@@ -84,6 +83,28 @@ class Proof(Result):
         "code": "sha256 {verifier_code}",
         "seconds": "{seconds:.1f}",
     }
+
+    answers: ClassVar[tuple[str, ...]] = ("wrong", "not decided", "regions")
+    fine_print: ClassVar[tuple[str, ...]] = ("assumed", "code", "seconds")
+
+    @property
+    def lossless(self) -> bool | None:
+        """Whether the verifier is lossless on all these pairs; None if that is not known or not asked."""
+        if self.statement.name not in SAY_LOSSLESS or self.verdict not in (PROVED, REFUTED):
+            return None
+        return self.verdict == PROVED
+
+    @property
+    def basis(self) -> str:
+        """``"proved"``; of a refuted statement the numbers of its pair."""
+        return "rationals" if self.verdict == REFUTED else "proved"
+
+    def judgement(self) -> tuple[str, str]:
+        """Its statement, unless that is *lossless*, is what is proved or refuted."""
+        of = f"{self.verifier} on every pair with {self.scope}"
+        if self.lossless is not None and self.statement.name == LOSSLESS:
+            return f"{LOSSLESS if self.lossless else NOT_LOSSLESS} ({self.basis})", of
+        return self.verdict, of if self.statement.name == LOSSLESS else f"{self.statement.name}: {of}"
 
     @property
     def scope(self) -> str:
@@ -112,6 +133,8 @@ class Proof(Result):
     def to_document(self) -> dict[str, Any]:
         return {
             "verdict": self.verdict,
+            "basis": self.basis,
+            "lossless": self.lossless,
             "verifier": self.verifier,
             "statement": self.statement.name,
             "vocab_size": self.shape.vocab_size,
@@ -182,7 +205,8 @@ class Proof(Result):
         tree = self.tree or self.unfinished
         if tree is None:
             raise InvalidInputError(f"there is no proof to write: the verdict is {self.verdict!r}")
-        left_out = ("pair", "wrong", "open_share", "open_regions", "formulas", "seconds", "verdict")
+        left_out = {"pair", "wrong", "open_share", "open_regions", "formulas", "seconds"}
+        left_out |= {"verdict", "basis", "lossless"}
         header = {key: value for key, value in self.to_document().items() if key not in left_out}
         name = proof_file.FORMAT if self.tree else proof_file.SEARCH_FORMAT
         return proof_file.write(path, {"format": name, **header, **tree})

@@ -130,7 +130,7 @@ class DraftProcess(ABC):
 
     @property
     def text(self) -> str:
-        """The process as ``--tree`` takes it: its name, and its shape if it has one; i.i.d. paths with K.
+        """The process as ``--drafts`` takes it: its name, and its shape if it has one; i.i.d. paths with K.
 
         Example:
             >>> from spectheory.pairs.drafts import Iid, PrefixTree
