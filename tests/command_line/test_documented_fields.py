@@ -128,6 +128,7 @@ def test_everything_printed_is_defined(
     """Every field and column has a definition, and every field that is defined is printed."""
     few = [case for case in suite.standard_suite() if case.name == "two_token-L1"]
     monkeypatch.setattr(suite, "standard_suite", lambda *_: few)
+    monkeypatch.setattr("spectheory.simulation.cost.MEASURING_SECONDS", 0.0)
     capsys.readouterr()  # saving a model shows a progress bar
     found, shown = set(), set()
     for run in RUNS[command]:

@@ -28,7 +28,10 @@ def test_the_first_line_is_the_recommendation(tmp_path: Path, capsys: pytest.Cap
     assert first == "take greedy_multipath with iid:2, L = 2: 1.95 times plain decoding"
 
 
-def test_language_models_are_measured(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_language_models_are_measured(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("spectheory.simulation.cost.MEASURING_SECONDS", 0.0)
     target, draft = save_pair(tmp_path, "llama")
     prompts = tmp_path / "prompts.txt"
     prompts.write_text("\n".join(f"import {letter}" for letter in "abcdefghij"), encoding="utf-8")

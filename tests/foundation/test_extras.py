@@ -62,7 +62,7 @@ def test_theory_and_help_need_no_extra(tmp_path: Path) -> None:
                 (["audit", "vllm"], "torch", MODELS),
                 (["audit", "history", "vllm"], "torch", MODELS),
                 (["models", "list"], "torch", MODELS),
-                (["plan", "--budget", "2"], "torch", MODELS),
+                (["plan", "--target-rows", "2"], "torch", MODELS),
                 (["decode"], "torch", MODELS),
                 (["restrict"], "torch", MODELS),
             ],
