@@ -17,10 +17,6 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
-import matplotlib.pyplot as plt
-from matplotlib.figure import Figure
-from PIL import Image
-
 NOTEBOOKS = sorted((Path(__file__).parent.parent / "notebooks").glob("*.ipynb"))
 DPI, COLOURS = 96, 64
 """Of stored pictures, which a repository keeps."""
@@ -45,6 +41,9 @@ def shown(value: Any) -> Document:
     forms = {"text/html": "_repr_html_", "text/latex": "_repr_latex_", "text/plain": "__repr__"}
     made = {kind: getattr(value, form)() for kind, form in forms.items() if hasattr(value, form)}
     data: Document = {kind: text.splitlines(True) for kind, text in made.items() if text is not None}
+    from matplotlib.figure import Figure
+    from PIL import Image
+
     if isinstance(value, Figure):
         check_picture(value)
         drawn, small = io.BytesIO(), io.BytesIO()
@@ -54,7 +53,7 @@ def shown(value: Any) -> Document:
     return data
 
 
-def check_picture(figure: Figure) -> None:
+def check_picture(figure: Any) -> None:
     """Refuse a picture whose labels are cut, or whose axes are squeezed.
 
     Raises:
@@ -87,6 +86,8 @@ class _Outputs:
 
     def show(self) -> None:
         """Store all figures, as ``plt.show`` does in a notebook."""
+        import matplotlib.pyplot as plt
+
         self.end_text()
         try:
             for number in plt.get_fignums():
@@ -127,6 +128,8 @@ def run_cell(source: str, number: int, names: Document) -> list[Document]:
 
 @contextmanager
 def _shown(outputs: _Outputs) -> Iterator[None]:
+    import matplotlib.pyplot as plt
+
     before, plt.show = plt.show, lambda *_, **__: outputs.show()
     try:
         yield
@@ -136,6 +139,8 @@ def _shown(outputs: _Outputs) -> Iterator[None]:
 
 def outputs_of(document: Document) -> list[list[Document]]:
     """The outputs of every code cell of a notebook."""
+    import matplotlib.pyplot as plt
+
     plt.switch_backend("agg")
     names: Document = {"__name__": "notebook"}
     return [

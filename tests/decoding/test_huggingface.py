@@ -12,13 +12,14 @@ from deep import first_is_quick
 from later import Later
 from spectheory.decoding import LogitsProcessors
 from spectheory.foundation.errors import InvalidInputError
-from spectheory.models import LanguageModelPair, SamplingOptions, bundled_prompts, custom_generate
+from spectheory.models import LanguageModelPair, SamplingOptions, bundled_prompts
 from spectheory.pairs.drafts import Iid
 from spectheory.verification.outcome import Outcome
 from spectheory.verification.resolve import find_verifier
 
 generation = Later("transformers.generation")
 huggingface = Later("spectheory.decoding.huggingface")
+models = Later("spectheory.models")
 transformers = Later("transformers")
 
 
@@ -60,7 +61,7 @@ def test_greedy_texts_are_those_of_transformers(
     for verifier in verifiers:
         both = [pair.draft_model, pair.target_model]
         found = pair.target_model.generate(
-            **asked, custom_generate=custom_generate, verifier=verifier,
+            **asked, custom_generate=models.custom_generate, verifier=verifier,
             draft_model=both if verifier == "multi_round" else pair.draft_model,
             drafts=1 if verifier == "block" else 2,
         )  # fmt: skip
@@ -82,7 +83,7 @@ def test_stop_strings_are_a_criterion(pair: LanguageModelPair) -> None:
     found = pair.target_model.generate(
         **asked,
         stopping_criteria=criteria,
-        custom_generate=custom_generate,
+        custom_generate=models.custom_generate,
         draft_model=pair.draft_model,
     )
     assert torch.equal(found, wanted)
@@ -96,7 +97,7 @@ def test_sampled_texts_follow_the_law() -> None:
     torch.manual_seed(0)
     inputs = padded([list(prompt) for prompt in PROMPTS] * 1_000)
     found = tiny.target_model.generate(
-        **inputs, custom_generate=custom_generate, draft_model=tiny.draft_model, verifier="spectr",
+        **inputs, custom_generate=models.custom_generate, draft_model=tiny.draft_model, verifier="spectr",
         drafts=2, draft_length=2, do_sample=True, temperature=0.7, top_k=2, max_new_tokens=4,
         pad_token_id=0, eos_token_id=None,
     )  # fmt: skip
@@ -123,7 +124,7 @@ def test_tokens_are_streamed_as_they_come(
     )
     theirs = capsys.readouterr().out
     found = pair.target_model.generate(
-        **asked, custom_generate=custom_generate, draft_model=pair.draft_model,
+        **asked, custom_generate=models.custom_generate, draft_model=pair.draft_model,
         text_streamer=transformers.TextStreamer(pair.tokenizer, skip_prompt=skip_prompt),
     )  # fmt: skip
     assert capsys.readouterr().out == theirs
@@ -160,7 +161,7 @@ def test_what_is_not_done_is_refused(pair: LanguageModelPair, settings: dict[str
         pair.target_model.generate(
             **asked,
             pad_token_id=0,
-            custom_generate=custom_generate,
+            custom_generate=models.custom_generate,
             draft_model=pair.draft_model,
         )
 

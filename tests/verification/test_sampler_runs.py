@@ -10,13 +10,16 @@ import torch
 
 from decoding_support import PROMPTS, losslessness, tiny_pair
 from deep import first_is_quick
+from later import Later
 from spectheory import from_loop, from_sampler, instances, output_law, verifiers
 from spectheory.decoding import decode
 from spectheory.foundation.errors import InvalidOutcomeError
-from spectheory.models import SamplingOptions, custom_generate
+from spectheory.models import SamplingOptions
 from spectheory.pairs.drafts import Iid
 from spectheory.simulation import simulate
 from user_samplers import forgets_the_residual, token_sampler
+
+models = Later("spectheory.models")
 
 
 def token_by_token(paths: Any, target_rows: Any, draft_rows: Any) -> Any:
@@ -53,7 +56,7 @@ def test_every_door(verifier: Any) -> None:
     assert [text.token_ids for text in found] == wanted
     ids = torch.tensor([PROMPTS[2]])
     row = pair.target_model.generate(
-        ids, custom_generate=custom_generate, draft_model=pair.draft_model, verifier=verifier,
+        ids, custom_generate=models.custom_generate, draft_model=pair.draft_model, verifier=verifier,
         max_new_tokens=5, do_sample=False, pad_token_id=0, attention_mask=torch.ones_like(ids),
     )  # fmt: skip
     assert row[0, ids.shape[1] :].tolist() == wanted[2]
