@@ -48,6 +48,8 @@ DRAFT_COST, ROW_COST = 0.15, 0.01
 (benchmarks/results/nvidia-h200.md), because tables of numbers have no time of their own."""
 MAX_TUPLES = 2_000
 """The largest enumeration of one candidate on an enumerated pair: a plan has hundreds of candidates."""
+SHOWN = 10
+"""Candidates in the table: a person chooses among the fastest, and a screen has few lines."""
 REPORTED = 3
 """Candidates that are decoded again.  More would widen all intervals, which hold together."""
 TOLERANCE = 1e-9
@@ -195,7 +197,7 @@ class Plan(Result):
                 "speed_text": _estimated(entry.speed_up, entry.speed_up_interval, 2),
                 "tied": "yes" if entry.tied else "",
             }
-            for entry in self.choices
+            for entry in self.choices[:SHOWN]
         ]
         title = f"at most {count_text(self.target_rows, 'drafted token')} per call, costs {self.costs}"
         found = [Table(title, shown, self.columns, "; ".join(self._notes()))]
@@ -218,6 +220,8 @@ class Plan(Result):
         return found
 
     def _notes(self) -> Iterator[str]:
+        if len(self.choices) > SHOWN:
+            yield f"the {SHOWN} fastest of {len(self.choices)}; JSON and CSV have all"
         yield f"{count_text(self.tried, 'candidate')} compared, {self.num_tied} tied with the fastest"
         if self.skipped:
             yield f"{self.skipped} too large to enumerate"
