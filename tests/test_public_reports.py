@@ -21,8 +21,8 @@ from spectheory.auditing.subjects.shipped import Shipped
 from spectheory.auditing.verdicts.audit_certificate import ASSUMPTIONS
 
 Pairs = Mapping[str, ModelPair]
-LOSSLESS = ("exactly lossless", "lossless up to arithmetic")
-WRONG, OPEN = "defect", "not decided"
+LOSSLESS = ("lossless", "lossless")
+WRONG, OPEN = "not lossless", "undecided"
 ONE: Pairs = {"two residual tokens": instances.two_residual_tokens(1)}
 TWO_DRAFTS: Pairs = {"two drafts": random_dyadic(1, 2, 2)}
 THREE_DRAFTS: Pairs = {"three drafts": with_first_token_drafted(random_dyadic(2, 2, 3))}

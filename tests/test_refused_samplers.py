@@ -246,7 +246,7 @@ def test_a_key_made_of_the_seed_is_not_decided() -> None:
     """With these keys two seeds agree; many do not.  The partner has the same coins in every call."""
     thirds = {"thirds": instances.two_token(1)}
     found = {audit(from_a_seed(str(salt)), thirds, num_drafts=1).verdict for salt in range(7, 12)}
-    assert found == {"not decided"}
+    assert found == {"undecided"}
     assert audit(from_a_seed("constant", uses_the_seed=False), thirds, num_drafts=1).is_defective
 
 
@@ -263,7 +263,7 @@ def test_a_key_made_of_the_seed_is_not_decided() -> None:
 )
 def test_a_broken_race_is_not_decided_and_says_what_was_expected(drawn: Callable[[Any], Any]) -> None:
     found = audit(sampler(coin, drawn), PAIRS, num_drafts=1)
-    assert found.verdict == "not decided"
+    assert found.verdict == "undecided"
     assert "the winner of a race was expected" in found.reasons[0]
     assert f"({__file__}, line " in found.reasons[0]
     assert "sampled_verdict" not in str(found.to_document())
@@ -283,7 +283,7 @@ def test_the_right_race_is_lossless() -> None:
 def test_a_refusal_names_the_operation_and_the_line(module: Any, name: str) -> None:
     """The partners are ``random.random`` and ``numpy.random.default_rng``, which are followed."""
     found = audit(sampler(lambda ratio: getattr(module, name)(2) < ratio), PAIRS, num_drafts=1)
-    assert found.verdict == "not decided"
+    assert found.verdict == "undecided"
     says = f"draws from {module.__name__}.{name}, which cannot be followed ({__file__}, line "
     assert says in found.reasons[0]
     assert audit(sampler(lambda ratio: random.random() < ratio), PAIRS, num_drafts=1).is_lossless
@@ -305,7 +305,7 @@ def scripted(ratio):  # type: ignore[no-untyped-def]
 def test_what_is_compiled_is_refused_by_name(compiled: Callable[[], Any], says: str) -> None:
     """The partner runs the function itself."""
     found = audit(sampler(compiled()), PAIRS, num_drafts=1)
-    assert found.verdict == "not decided"
+    assert found.verdict == "undecided"
     assert says in found.reasons[0]
     assert f"({__file__}, line " in found.reasons[0]
     assert audit(sampler(coin), PAIRS, num_drafts=1).is_lossless

@@ -49,7 +49,7 @@ WITH_USER_CODE = {
     "plan pair.json --target-rows 2 -v my_verifiers:FirstToken": (0, "first_token"),
     "audit my_sampler:verify --as sampler -k 1 --pair pair.json": (
         0,
-        "exactly lossless (followed): verify",
+        "lossless (followed): verify",
     ),
 }
 LONG = {
@@ -58,7 +58,7 @@ LONG = {
         1,
         "not lossless (rationals): forgot_the_residual,",
     ),
-    "audit my_sampler:verify --as sampler -k 1": (0, "lossless up to arithmetic (followed): verify on"),
+    "audit my_sampler:verify --as sampler -k 1": (0, "lossless (followed): verify on"),
     "simulate -v my_verifiers:FirstToken -n 0 -l 2 --samples 2 --jobs 1 ": (
         0,
         "first_token",

@@ -30,19 +30,13 @@ from spectheory import (
 from spectheory.auditing.subjects.relaxations import mixture
 from spectheory.auditing.subjects.shipped import Shipped
 from spectheory.auditing.subjects.specimens import greedy_acceptance, token_verification
-from spectheory.auditing.verdicts.audit_certificate import (
-    ARITHMETIC,
-    DEFECT,
-    EXACT,
-    NOT_DECIDED,
-    RELAXATION,
-)
+from spectheory.auditing.verdicts.audit_certificate import RELAXATION
 from spectheory.auditing.verdicts.release_history import NOT_THERE, AuditedRelease, History
 from spectheory.command_line.main import main
 from spectheory.exact.iteration import first_tokens_law
 from spectheory.exact.suite import RandomPairs, SuiteCase, SuiteCertificate, certify_suite
 from spectheory.foundation.errors import InvalidInputError, NoVerdictError
-from spectheory.foundation.results import Result, Table
+from spectheory.foundation.results import LOSSLESS, NOT_LOSSLESS, UNDECIDED, Result, Table
 from spectheory.optima import (
     fewest_calls,
     on_path_program,
@@ -120,8 +114,8 @@ VERDICTS: dict[str, tuple[Callable[[], Any], bool]] = {
     **{
         f"release: {verdict}": (lambda verdict=verdict: AuditedRelease("1", verdict, ""), is_lossless)
         for verdict, is_lossless in {
-            EXACT: True, ARITHMETIC: True,
-            RELAXATION: False, DEFECT: False, NOT_DECIDED: False, NOT_THERE: False,
+            LOSSLESS: True,
+            RELAXATION: False, NOT_LOSSLESS: False, UNDECIDED: False, NOT_THERE: False,
         }.items()
     },
 }  # fmt: skip
@@ -193,7 +187,7 @@ WITHOUT: dict[str, Callable[[], Any]] = {
     "seconds of calls": lambda: CallSeconds(0, 1.0, (0.5, 2.0)),
     "a share of random pairs": lambda: RandomPairs(10, 0, ""),
     "a case of an audit": lambda: audited(token_verification, num_drafts=1).cases[0],
-    "several releases": lambda: History("vllm", (AuditedRelease("1", EXACT, ""),)),
+    "several releases": lambda: History("vllm", (AuditedRelease("1", LOSSLESS, ""),)),
     "a table": lambda: Table("", []),
 }
 

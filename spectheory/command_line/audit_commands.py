@@ -116,9 +116,9 @@ def audit(
 
 
 def status_of(verdicts: Sequence[str]) -> int:
-    from spectheory.auditing.verdicts.audit_certificate import DEFECT, NOT_DECIDED
+    from spectheory.foundation.results import NOT_LOSSLESS, UNDECIDED
 
-    return EXIT_NOT_LOSSLESS if DEFECT in verdicts else EXIT_NOT_DECIDED if NOT_DECIDED in verdicts else 0
+    return EXIT_NOT_LOSSLESS if NOT_LOSSLESS in verdicts else EXIT_NOT_DECIDED if UNDECIDED in verdicts else 0
 
 
 def asked_drafts(drafts: Sequence[Any]) -> dict[str, Any]:
@@ -241,9 +241,8 @@ def _history(
             found.append(history(name, versions, pairs, cache=cache, progress=progress))
     print_results(found, name="histories")
     newest = [each.releases[0] for each in found]
-    if any(release.verdict == "defect" for release in newest):
-        return EXIT_NOT_LOSSLESS
-    return 0 if all(release.is_decided for release in newest) else EXIT_NOT_DECIDED
+    status = status_of([release.verdict for release in newest])
+    return status or (0 if all(release.is_decided for release in newest) else EXIT_NOT_DECIDED)
 
 
 def samplers_of(

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from spectheory.auditing.verdicts.audit_changes import AuditChanges
 
 _SARIF_VERSION = "2.1.0"
-_LEVELS = {"defect": "error", "not decided": "warning", "boundary": "warning"}
+_LEVELS = {"not lossless": "error", "undecided": "warning", "boundary": "warning"}
 
 
 def write_report(file: Path, audits: list[AuditCertificate], changes: AuditChanges | None) -> None:

@@ -55,9 +55,9 @@ def print_judgement(result: Result, is_verbose: bool) -> None:
 
 def _colour(verdict: str) -> str:
     """Green of a lossless verdict, red of another, yellow of none."""
-    if verdict.startswith(("not lossless", "defect", "refuted")):
+    if verdict.startswith(("not lossless", "refuted")):
         return "red"
-    return "yellow" if verdict.startswith(("undecided", "not decided", "solver")) else "green"
+    return "yellow" if verdict.startswith(("undecided", "solver")) else "green"
 
 
 def print_tables(tables: Sequence[Table]) -> None:

@@ -88,7 +88,7 @@ def assert_sampler_lossless(
         >>> from spectheory import instances
         >>> found = assert_sampler_lossless(sample_and_compare, pairs={"thirds": instances.two_token(1)})
         >>> found.verdict
-        'exactly lossless'
+        'lossless'
     """
     from spectheory.auditing import audit
 

@@ -14,9 +14,10 @@ from spectheory import audit, instances
 from spectheory.auditing.subjects.libraries import load_subject
 from spectheory.auditing.subjects.shipped import Provenance, Shipped
 from spectheory.auditing.subjects.specimens import SPECIMENS, batch_token_verification, token_verification
-from spectheory.auditing.verdicts.audit_certificate import NOT_DECIDED, AuditCertificate
+from spectheory.auditing.verdicts.audit_certificate import AuditCertificate
 from spectheory.auditing.verdicts.audit_changes import audit_changes
 from spectheory.command_line.audit_reports import junit, markdown, sarif
+from spectheory.foundation.results import UNDECIDED
 
 PAGES = load("scripts", "audit_page")
 PAIRS = {"thirds": instances.two_token(1), "forbidden token": instances.bernoulli("1/2", "1")}
@@ -31,9 +32,9 @@ def test_the_page() -> None:
     ]
     text = PAGES.page(list(map(PAGES.entry, audits)), datetime.date(2026, 1, 2))
     assert "on 2026-01-02." in text
-    assert "| token | lossless up to arithmetic | 1 | no | 3.97e-08 | 1/33554432 |  |  |" in text
+    assert "| token | lossless | 1 | no | 3.97e-08 | 1/33554432 |  |  |" in text
     assert "- seen by a χ² test with 1.5e+08 samples" in text
-    assert "| exactly lossless | 1 | no | 0 | no |  |  |" in text
+    assert "| lossless | 1 | no | 0 | no |  |  |" in text
     assert audits[0].provenance.sha256 in text
     assert "- boundary: a forbidden token is made with probability 1/33554432" in text
     assert f"- probed: {audits[0].probes[1]}\n" in text
@@ -65,7 +66,7 @@ def test_sarif_names_rule_level_and_place() -> None:
         f"greedy_acceptance: {reason}" for reason in wrong.reasons
     ]
     result = run["results"][0]
-    assert (result["ruleId"], result["level"]) == ("defect", "error")
+    assert (result["ruleId"], result["level"]) == ("not-lossless", "error")
     assert result["ruleId"] in {rule["id"] for rule in run["tool"]["driver"]["rules"]}
     (rare,) = sarif([audit(load_subject("transformers"), PAIRS)])["runs"][0]["results"]
     assert (rare["ruleId"], rare["level"]) == ("boundary", "warning")
@@ -82,7 +83,7 @@ def three_audits() -> list[AuditCertificate]:
     return [
         right,
         wrong,
-        replace(right, sampler="a|b", verdict=NOT_DECIDED, reasons=("a <seed>\x00|",), scope=scope),
+        replace(right, sampler="a|b", verdict=UNDECIDED, reasons=("a <seed>\x00|",), scope=scope),
     ]
 
 
@@ -110,20 +111,18 @@ def test_the_table_of_a_pull_request() -> None:
     """A row per sampler with its shapes and the change; texts are not markup."""
     audits = three_audits()
     lines = markdown(audits).splitlines()
-    assert lines[2] == "1 × exactly lossless, 1 × defect, 1 × not decided"
+    assert lines[2] == "1 × lossless, 1 × not lossless, 1 × undecided"
     assert lines[4] == "| sampler | verdict | asked (V, L, K) | because |"
-    assert lines[6] == "| `token_verification` | exactly lossless | (2, 1, 1) |  |"
+    assert lines[6] == "| `token_verification` | lossless | (2, 1, 1) |  |"
     assert lines[8].endswith(r"| a \<seed\>" + "\x00" + r"\| |")
     gone = {**audits[0].to_document(), "sampler": "gone"}
     base = [audits[0].to_document(), {**audits[0].to_document(), "sampler": "greedy_acceptance"}, gone]
     against = markdown(audits, audit_changes(base, audits)).splitlines()
     assert against[4] == "| sampler | verdict | before | change | asked (V, L, K) | because |"
-    assert (
-        against[6] == "| `token_verification` | exactly lossless | exactly lossless | none | (2, 1, 1) |  |"
-    )
-    assert "| defect | exactly lossless | a defect that was not found in the base |" in against[7]
+    assert against[6] == "| `token_verification` | lossless | lossless | none | (2, 1, 1) |  |"
+    assert "| not lossless | lossless | a defect that was not found in the base |" in against[7]
     assert "|  | not in the base |" in against[8]
-    assert against[9] == "| `gone` |  | exactly lossless | audited in the base only |  |  |"
+    assert against[9] == "| `gone` |  | lossless | audited in the base only |  |  |"
     assert {line.count(" | ") for line in against[4:10]} == {5}
 
 
@@ -184,14 +183,14 @@ def test_what_is_said_of_a_certificate_without_entries() -> None:
         provenance=Provenance("", "", "own\x00.py", "ab"),
     )  # fmt: skip
     said = PAGES.entry(found)
-    assert said["cells"] == ["`own\x00`", "", "token", "exactly lossless", "", "no", "0", "no"]
+    assert said["cells"] == ["`own\x00`", "", "token", "lossless", "", "no", "0", "no"]
     assert said["details"] == ["asked: 0 cases with (V, L, K) = "]
     assert PAGES.entry(right)["cells"][4:] == ["1", "no", "0", "no"]
     assert junit([found]).split("\n")[1:] == [
         '<testsuites name="spectheory audit">',
         '  <testsuite name="own\ufffd" tests="1" skipped="0" failures="0" errors="0">',
         "    <properties>",
-        '      <property name="verdict" value="exactly lossless" />',
+        '      <property name="verdict" value="lossless" />',
         '      <property name="code" value="own\ufffd.py, sha256 ab" />',
         '      <property name="asked" value="0 cases with (V, L, K) = " />',
         "    </properties>",
@@ -200,8 +199,8 @@ def test_what_is_said_of_a_certificate_without_entries() -> None:
         "</testsuites>",
         "",
     ]
-    (result,) = sarif([replace(found, verdict=NOT_DECIDED, reasons=("why",))])["runs"][0]["results"]
-    assert (result["ruleId"], result["level"]) == ("not-decided", "warning")
+    (result,) = sarif([replace(found, verdict=UNDECIDED, reasons=("why",))])["runs"][0]["results"]
+    assert (result["ruleId"], result["level"]) == ("undecided", "warning")
     numbers = (Fraction(0), Fraction(1), Fraction(1, 10**26), Fraction(1, 10**27))
     assert [PAGES._boundary(number) for number in numbers] == ["no", "1", f"1/{10**26}", "1e-27"]
     text = PAGES.page([said, PAGES.entry(with_everything())], datetime.date(2026, 1, 2))

@@ -11,7 +11,7 @@ from xml.etree import ElementTree
 
 import pytest
 
-from spectheory import ModelPair, acceptance, audit, certify, instances, optimum, output_law, prove
+from spectheory import ModelPair, acceptance, audit, certify, compare, instances, optimum, output_law, prove
 from spectheory.auditing.subjects.shipped import Shipped
 from spectheory.auditing.subjects.specimens import SPECIMENS
 from spectheory.auditing.verdicts.audit_changes import AuditChange, AuditChanges
@@ -38,12 +38,12 @@ RESULTS: dict[str, Callable[[], Result]] = {
     "History": lambda: History(
         "vllm",
         (
-            AuditedRelease("2", "defect", "its law_is not", "vllm/sampler.py", "0f", 0.25),
+            AuditedRelease("2", "not lossless", "its law_is not", "vllm/sampler.py", "0f", 0.25),
             AuditedRelease("1", "not audited", "no file has `f`"),
         ),
     ),
     "AuditChanges": lambda: AuditChanges(
-        (AuditChange("mine", None, "defect", "not in the base", "changed", "its law_is not"),)
+        (AuditChange("mine", None, "not lossless", "not in the base", "changed", "its law_is not"),)
     ),
     "Solution": lambda: optimum(PAIR, 2),
     "CertifiedInterval": lambda: optimum(instances.random_float(1, 10, 3, agreement=0.3), 2),
@@ -52,6 +52,7 @@ RESULTS: dict[str, Callable[[], Result]] = {
     "Acceptance": lambda: acceptance(["1/3", "2/3"], ["2/3", "1/3"], 2),
     "Simulation": lambda: simulate(PAIR, verifiers=["token", "greedy_block"], samples=500),
     "Estimate": lambda: simulate(PAIR, verifiers=["token"], samples=500).estimates[0],
+    "Comparison": lambda: compare(["block", "token"], PAIR),
     "Plan": lambda: plan(PAIR, target_rows=2),
     "Proof": lambda: prove("token", 2, 1),
     "OutputLaw": lambda: output_law("token", instances.random_rational(0, 3, 2, zero_probability=0.0)),

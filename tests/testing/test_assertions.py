@@ -18,7 +18,7 @@ def test_a_sampler() -> None:
     """Passes with the certificate, fails with a counterexample, or with what could not be followed."""
     pairs = {"thirds": instances.two_token(2)}
     assert assert_sampler_lossless(token_verification, pairs=pairs).is_lossless
-    with pytest.raises(AssertionError, match=r"coin_reused: defect: .*the completed output starts with"):
+    with pytest.raises(AssertionError, match=r"coin_reused: not lossless: .*the completed output starts"):
         assert_sampler_lossless(*SPECIMENS["coin_reused"])
 
     def normal_coins(paths, target_probs, draft_probs, generator):  # type: ignore[no-untyped-def]
@@ -26,9 +26,9 @@ def test_a_sampler() -> None:
 
         return token_verification(paths, target_probs, draft_probs, torch.randn(1, generator=generator))
 
-    with pytest.raises(AssertionError, match=r"normal_coins: not decided: .*randn"):
+    with pytest.raises(AssertionError, match=r"normal_coins: undecided: .*randn"):
         assert_sampler_lossless(normal_coins, pairs=pairs)
-    with pytest.raises(AssertionError, match="greedy_acceptance: defect"):
+    with pytest.raises(AssertionError, match="greedy_acceptance: not lossless"):
         assert_lossless(SPECIMENS["greedy_acceptance"][0])  # a function is a sampler
 
 

@@ -1,8 +1,8 @@
 """Small samplers with one mistake each, as they have shipped, and lossless samplers that look wrong.
 
 They are the negative controls of an audit, which must find every one of ``SPECIMENS`` and of
-``SPECIMENS_OF_SEVERAL_PATHS``, and none of ``LOSSLESS``.  Each takes paths [K, L], of which most look at the
-first, the rows of both models and a generator, or has the signature that is given with it.
+``SPECIMENS_OF_SEVERAL_PATHS``, and none of ``LOSSLESS_SPECIMENS``.  Each takes paths [K, L], of which most
+look at the first, the rows of both models and a generator, or has the signature that is given with it.
 """
 
 import random
@@ -407,7 +407,7 @@ BATCH_SPECIMENS: Mapping[str, Callable[..., Any]] = {
 }
 """Name -> sampler of the signature "batch"; all are lossless for one request alone."""
 
-LOSSLESS: Mapping[str, tuple[Callable[..., Any], str]] = {
+LOSSLESS_SPECIMENS: Mapping[str, tuple[Callable[..., Any], str]] = {
     sampler.__name__: (sampler, "sampler")
     for sampler in (
         token_verification,

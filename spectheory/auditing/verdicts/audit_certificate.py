@@ -1,6 +1,6 @@
 """The certificate of an audit: the verdict, and the findings on every pair.
 
-The verdicts are the first five constants of this module.
+The verdicts are those of every result, and ``RELAXATION``.
 """
 
 from dataclasses import dataclass, fields
@@ -11,15 +11,11 @@ from spectheory.auditing.rounds.batch_battery import shapes_of_batches
 from spectheory.auditing.subjects.shipped import Provenance
 from spectheory.exact.certificate import Certificate
 from spectheory.foundation.documents import count_text, to_json
-from spectheory.foundation.results import Result, Templates, no_verdict
+from spectheory.foundation.results import LOSSLESS, NOT_LOSSLESS, UNDECIDED, Result, Templates, no_verdict
 from spectheory.foundation.scope import SCOPE_FACTS, Scope
 
-EXACT = "exactly lossless"
-ARITHMETIC = "lossless up to arithmetic"
 RELAXATION = "equals its stated relaxation"
-DEFECT = "defect"
-NOT_DECIDED = "not decided"
-LOSSLESS = (EXACT, ARITHMETIC)
+"""The verdict on a sampler that is lossy by design: it is not lossless, and has no defect."""
 BOUNDARY = "boundary"
 """The kind of a finding that is not part of a verdict."""
 
@@ -113,7 +109,7 @@ class AuditCertificate(Result):
 
     Attributes:
         sampler, signature: its name and how it is called.
-        verdict: one of the five verdicts of this module.
+        verdict: lossless, not lossless, undecided, or ``RELAXATION``.
         reasons: why, in sentences; empty for a lossless sampler.
         cases: one per pair.
         counterexample: on the smallest pair found where the law is not the target's; ``None`` where the
@@ -149,17 +145,17 @@ class AuditCertificate(Result):
     @property
     def is_defective(self) -> bool:
         """Whether a defect was found."""
-        return self.verdict == DEFECT
+        return self.verdict == NOT_LOSSLESS
 
     @property
     def is_decided(self) -> bool:
         """Whether the sampler could be followed."""
-        return self.verdict != NOT_DECIDED
+        return self.verdict != UNDECIDED
 
     @property
     def is_lossless(self) -> bool:
         """Whether the law is the target's on every pair, exactly or up to arithmetic."""
-        return self.verdict in LOSSLESS
+        return self.verdict == LOSSLESS
 
     def __bool__(self) -> bool:
         return self.is_lossless

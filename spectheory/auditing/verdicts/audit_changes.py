@@ -8,9 +8,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, ClassVar
 
-from spectheory.auditing.verdicts.audit_certificate import DEFECT, NOT_DECIDED, AuditCertificate
+from spectheory.auditing.verdicts.audit_certificate import AuditCertificate
 from spectheory.foundation.errors import InvalidInputError
-from spectheory.foundation.results import Result, Templates, no_verdict
+from spectheory.foundation.results import NOT_LOSSLESS, UNDECIDED, Result, Templates, no_verdict
 
 NEW_DEFECT = "a defect that was not found in the base"
 MENDED = "the defect of the base is not found any more"
@@ -158,8 +158,8 @@ def _in_words(before: Mapping[str, Any] | None, after: Mapping[str, Any] | None)
         return "audited in the base only"
     old, new = before["verdict"], after["verdict"]
     if old != new:
-        named = {new: f"{old} before"} | {DEFECT: NEW_DEFECT, NOT_DECIDED: LOST}
-        what = MENDED if old == DEFECT and new != NOT_DECIDED else named[new]
+        named = {new: f"{old} before"} | {NOT_LOSSLESS: NEW_DEFECT, UNDECIDED: LOST}
+        what = MENDED if old == NOT_LOSSLESS and new != UNDECIDED else named[new]
     elif before["reasons"] != after["reasons"]:
         what = "the same verdict for another reason"
     else:

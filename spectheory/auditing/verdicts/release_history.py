@@ -6,10 +6,9 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from spectheory.auditing.subjects.libraries import LIBRARIES, SUBJECTS, subject_of_release
-from spectheory.auditing.verdicts.audit_certificate import DEFECT, LOSSLESS, NOT_DECIDED
 from spectheory.auditing.verdicts.sampler_audit import audit
 from spectheory.foundation.errors import InvalidInputError
-from spectheory.foundation.results import Result, Templates, no_verdict
+from spectheory.foundation.results import LOSSLESS, NOT_LOSSLESS, UNDECIDED, Result, Templates, no_verdict
 from spectheory.foundation.validation import check_count, unknown_name
 from spectheory.foundation.wheels import Release, default_cache, parsed, released_versions
 from spectheory.pairs.pair import ModelPair
@@ -39,7 +38,7 @@ class AuditedRelease:
 
     @property
     def is_decided(self) -> bool:
-        return self.verdict not in (NOT_THERE, NOT_DECIDED)
+        return self.verdict not in (NOT_THERE, UNDECIDED)
 
     def __bool__(self) -> bool:
         return self.verdict in LOSSLESS
@@ -70,14 +69,14 @@ class History(Result):
     @property
     def first_bad(self) -> str | None:
         """The oldest of these releases with a defect."""
-        return next((each.version for each in reversed(self.releases) if each.verdict == DEFECT), None)
+        return next((each.version for each in reversed(self.releases) if each.verdict == NOT_LOSSLESS), None)
 
     @property
     def first_good(self) -> str | None:
         """The oldest release without a defect after the last one with a defect; ``None`` without either."""
         good = None
         for each in self.releases:
-            if each.verdict == DEFECT:
+            if each.verdict == NOT_LOSSLESS:
                 return good
             good = each.version if each.is_decided else good
         return None

@@ -20,16 +20,7 @@ from spectheory.auditing.subjects.shipped import HIDDEN, OTHER_SEED, Shipped
 from spectheory.auditing.subjects.signatures import ROUND_BATCH
 from spectheory.auditing.tape.atoms import PROBES
 from spectheory.auditing.tape.decisions import HiddenRandomnessError, NotEnumerableError
-from spectheory.auditing.verdicts.audit_certificate import (
-    ARITHMETIC,
-    BOUNDARY,
-    DEFECT,
-    EXACT,
-    NOT_DECIDED,
-    RELAXATION,
-    AuditCase,
-    AuditCertificate,
-)
+from spectheory.auditing.verdicts.audit_certificate import BOUNDARY, RELAXATION, AuditCase, AuditCertificate
 from spectheory.auditing.verdicts.chi_squared import samples_needed, total_variation_of_cells
 from spectheory.exact.certificate import Certificate, certify
 from spectheory.exact.law import OutputLaw, output_law
@@ -39,6 +30,7 @@ from spectheory.foundation.errors import (
     InvalidInputError,
     InvalidOutcomeError,
 )
+from spectheory.foundation.results import LOSSLESS, NOT_LOSSLESS, UNDECIDED
 from spectheory.foundation.scope import Scope
 from spectheory.optima.pair_optimum import optimum
 from spectheory.pairs.drafts import DraftProcess
@@ -96,7 +88,7 @@ def audit(
         ...     '''Takes the drafted token and draws the next token from the target.'''
         ...     return [int(paths[0, 0]), int(torch.multinomial(target_rows[0, 1], 1, generator=generator))]
         >>> print(audit(first_draft, {"thirds": instances.two_token(1)}))
-        <first_draft: defect: its law is not the target's on thirds, total variation 1/3 = 0.333333>
+        <first_draft: not lossless: its law is not the target's on thirds, total variation 1/3 = 0.333333>
     """
     if isinstance(sampler, (str, Shipped)):
         if signature != "sampler" or num_drafts or trees:
@@ -120,7 +112,7 @@ def audit(
     total = sum(map(len, groups.values()))
     found = _Found(sampler, not_asked=list(left_out))
     for words, group in groups.items():
-        if found.cases and found.verdict()[0] in (DEFECT, NOT_DECIDED):
+        if found.cases and found.verdict()[0] in (NOT_LOSSLESS, UNDECIDED):
             break  # with fewer paths it is not lossless
         may_refuse = group[0].num_drafts > 1 and not sampler.has_given_drafts
         error = refusal(sampler, group[0]) if may_refuse else None
@@ -133,10 +125,10 @@ def audit(
                 progress(len(found.cases), total)
             _log.info("%s: %s, case %d of %d", sampler.name, question.name, len(found.cases) + 1, total)
             found.add(question)
-            if stop_at_first and found.verdict()[0] == DEFECT:
+            if stop_at_first and found.verdict()[0] == NOT_LOSSLESS:
                 break
     batches: tuple[str, ...] = ()
-    is_defect = found.verdict()[0] == DEFECT
+    is_defect = found.verdict()[0] == NOT_LOSSLESS
     if is_defect and any(case.undecided for case in found.cases):
         # The boxes of two requests together are so many as their product: minutes for what is wrong alone.
         found.not_asked.append("batches: the sampler multiplies random numbers, and is wrong on one request")
@@ -214,8 +206,8 @@ class _Found:
 
     def verdict(self) -> tuple[str, list[str]]:
         verdict, reasons = _verdict(self.sampler, self.cases, self.whys, self.refused)
-        if not self.cases and verdict != DEFECT and not reasons:
-            return NOT_DECIDED, ["; ".join(("no pair was asked about", *self.not_asked))]
+        if not self.cases and verdict != NOT_LOSSLESS and not reasons:
+            return UNDECIDED, ["; ".join(("no pair was asked about", *self.not_asked))]
         return verdict, reasons
 
     def certificate(self, batches: tuple[str, ...]) -> AuditCertificate:
@@ -223,7 +215,7 @@ class _Found:
         journal, relaxation = sampler.journal, sampler.relaxation
         verdict, reasons = self.verdict()
         has_own_law = relaxation is not None and relaxation.verifier is not None
-        shown = None if verdict != DEFECT or has_own_law else _of_the_headline(cases)
+        shown = None if verdict != NOT_LOSSLESS or has_own_law else _of_the_headline(cases)
         return AuditCertificate(
             sampler=sampler.name,
             signature=sampler.signature_name,
@@ -355,7 +347,7 @@ def _verdict(
 ) -> tuple[str, list[str]]:
     hidden = [error for error in refused if isinstance(error, HiddenRandomnessError)]
     if hidden:  # no law that was found is known to be the sampler's
-        return NOT_DECIDED, [str(hidden[0])]
+        return UNDECIDED, [str(hidden[0])]
     wrong = [case for case in cases if case.is_wrong]
     reasons = []
     undefined = _without_output(cases)
@@ -383,19 +375,19 @@ def _verdict(
         )
     reasons += [f"{kind}: {text}" for kind, text in sorted(sampler.journal.findings)]
     if reasons:
-        return DEFECT, reasons
+        return NOT_LOSSLESS, reasons
     if refused:
-        return NOT_DECIDED, [str(refused[0])]
+        return UNDECIDED, [str(refused[0])]
     unknown = [case for case in cases if case.is_open]
     if unknown:
         case = unknown[0]
-        return NOT_DECIDED, [
+        return UNDECIDED, [
             f"random numbers are combined, and the total variation on {case.where} is known to "
             f"{float(case.undecided):.3g} only"
         ]
     if sampler.relaxation is not None:
         return RELAXATION, []
-    return (ARITHMETIC if any(case.total_variation for case in cases) else EXACT), []
+    return LOSSLESS, []
 
 
 def _boundary(cases: list[AuditCase]) -> set[tuple[str, str]]:

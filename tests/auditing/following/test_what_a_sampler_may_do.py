@@ -14,7 +14,7 @@ from audit_support import law
 from deep import first_is_quick
 from spectheory import audit, instances
 from spectheory.auditing.tape.decisions import NotEnumerableError
-from spectheory.auditing.verdicts.audit_certificate import DEFECT, NOT_DECIDED
+from spectheory.foundation.results import NOT_LOSSLESS, UNDECIDED
 from spectheory.pairs.pair import ModelPair
 
 PAIRS = {"residual": instances.two_residual_tokens(1)}
@@ -101,7 +101,7 @@ MAY: dict[str, tuple[Any, Any]] = {
 def test_a_right_sampler_is_lossless_and_a_wrong_one_a_defect(name: str) -> None:
     right, wrong = MAY[name]
     assert audit(right, PAIRS, num_drafts=[1]).is_lossless
-    assert audit(wrong, PAIRS, num_drafts=[1]).verdict == DEFECT
+    assert audit(wrong, PAIRS, num_drafts=[1]).verdict == NOT_LOSSLESS
 
 
 def test_the_table_of_the_documentation() -> None:
@@ -146,7 +146,7 @@ def test_a_long_range_is_a_verdict_at_once() -> None:
         return [int(torch.multinomial(target[0, 0], 1))]
 
     found = audit(seeds, PAIRS)
-    assert (found.verdict, len(found.reasons)) == (NOT_DECIDED, 1)
+    assert (found.verdict, len(found.reasons)) == (UNDECIDED, 1)
 
 
 def test_counts_of_remainders_are_exact() -> None:
@@ -186,13 +186,13 @@ def test_a_module_is_imported_as_before_the_run(tmp_path: Path, monkeypatch: pyt
     pairs = {"pair": ModelPair.context_free_pair(["1/2", "1/2"], ["1/4", "3/4"], 1)}
     assert audit(imports, pairs, num_drafts=[1]).is_lossless
     found = audit(draws, pairs, num_drafts=[1])
-    assert found.verdict == NOT_DECIDED
+    assert found.verdict == UNDECIDED
     assert "random.Random, a separate generator" in found.reasons[0]
 
     def imports_again(*arguments: Any) -> list[int]:
         sys.modules.pop("makes_generators", None)
         return imports(*arguments)
 
-    assert audit(imports_again, pairs, num_drafts=[1]).verdict == NOT_DECIDED
+    assert audit(imports_again, pairs, num_drafts=[1]).verdict == UNDECIDED
     for name in ("makes_generators", "makes_generators_too"):
         sys.modules.pop(name, None)

@@ -342,7 +342,7 @@ def test_a_request_without_an_answer() -> None:
 def test_the_headline_names_the_batches() -> None:
     found = audit(batch_token_verification, {"two": instances.two_token(1)}, signature="batch")
     assert found.headline() == (
-        "batch_token_verification: exactly lossless on 1 case in float32 and in batches (equal lengths, "
+        "batch_token_verification: lossless on 1 case in float32 and in batches (equal lengths, "
         "no drafts, ragged, padded, greedy; up to 4 requests, V = 3, L = 0 to 3), (V, L, K) = (2, 1, 1)"
     )
 

@@ -20,7 +20,7 @@ from spectheory.auditing.rounds.battery import (
 from spectheory.auditing.subjects.shipped import Shipped
 from spectheory.auditing.subjects.signatures import with_point_mass_drafts
 from spectheory.auditing.subjects.specimens import recursive_rejection, rejection_without_replacement
-from spectheory.auditing.verdicts.audit_certificate import ARITHMETIC, DEFECT
+from spectheory.foundation.results import LOSSLESS, NOT_LOSSLESS
 from spectheory.pairs.drafts import WithoutReplacement
 from spectheory.verification.defective import defects
 
@@ -102,7 +102,7 @@ def test_trees_have_their_pairs_in_every_shape() -> None:
         assert chosen.of_trees.keys().isdisjoint(chosen)
         assert {shape_of(pair) for pair in chosen.of_trees.values()} == {shape}
     asked = pairs_of_shapes([4], [1])
-    for most, verdict in ((1, DEFECT), (3, ARITHMETIC)):
+    for most, verdict in ((1, NOT_LOSSLESS), (3, LOSSLESS)):
         sampler = partial(second_draft_row, most=most)
         found = audit(Shipped(sampler, "sampler", "tree", trees=[WithoutReplacement((3,))]), asked)
         assert (found.verdict, found.scope.shapes) == (verdict, ((4, 1, 3),))
@@ -117,6 +117,6 @@ def test_trees_leave_two_tokens_to_the_correction(widths: tuple[int, ...]) -> No
     pairs = {name: pair for name, pair in pairs_of_trees().items() if name.startswith("two tokens left")}
     tree = WithoutReplacement(widths)
     fitting = {name: pair for name, pair in pairs.items() if tree.fits(pair)}
-    assert audit(recursive_rejection, fitting, trees=[tree]).verdict == DEFECT
+    assert audit(recursive_rejection, fitting, trees=[tree]).verdict == NOT_LOSSLESS
     if widths[0] > 1:  # of drafts that differ at every context
-        assert audit(rejection_without_replacement, fitting, trees=[tree]).verdict == ARITHMETIC
+        assert audit(rejection_without_replacement, fitting, trees=[tree]).verdict == LOSSLESS

@@ -17,7 +17,7 @@ from spectheory.auditing.rounds.battery import audit_pairs, random_dyadic
 from spectheory.auditing.rounds.two_rounds import OF_REQUESTS, follow_rounds
 from spectheory.auditing.subjects.drafting_rounds import DraftingRound
 from spectheory.auditing.subjects.shipped import Shipped
-from spectheory.auditing.verdicts.audit_certificate import ARITHMETIC, DEFECT
+from spectheory.foundation.results import LOSSLESS, NOT_LOSSLESS
 
 FOUND_IN = {
     "previous_bonus_rows": ("flat", "for drafts 1, 1"),
@@ -101,7 +101,7 @@ def test_batches_of_products_are_not_asked_about_if_one_request_is_wrong(
 ) -> None:
     """Their cells are too many; the partner draws one number, and is asked about."""
     found = audit(function, {"dyadic": audit_pairs()["dyadic"]}, signature="batch")
-    assert found.verdict == DEFECT
+    assert found.verdict == NOT_LOSSLESS
     left_out = [text for text in found.scope.refused if text.startswith("batches: the sampler multiplies")]
     assert bool(left_out) is is_left_out
     assert bool(found.batches) is not is_left_out
@@ -112,7 +112,7 @@ def test_batches_of_products_are_not_asked_about_if_one_request_is_wrong(
 def test_whole_audits_of_batches(name: str) -> None:
     known = batch_faults.FAULTS | batch_faults.RIGHT
     assert audit(known[name], signature="batch").verdict == (
-        DEFECT if name in batch_faults.FAULTS else ARITHMETIC
+        NOT_LOSSLESS if name in batch_faults.FAULTS else LOSSLESS
     )
 
 
@@ -121,5 +121,5 @@ def test_whole_audits_of_batches(name: str) -> None:
 def test_whole_audits_of_rounds(name: str) -> None:
     known = round_faults.FAULTS | round_faults.RIGHT
     assert audit(known[name], signature=signature_of(name)).verdict == (
-        DEFECT if name in round_faults.FAULTS else ARITHMETIC
+        NOT_LOSSLESS if name in round_faults.FAULTS else LOSSLESS
     )

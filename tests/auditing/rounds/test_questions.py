@@ -26,7 +26,7 @@ from spectheory.auditing.subjects.specimens import (
     token_verification,
     top_three,
 )
-from spectheory.auditing.verdicts.audit_certificate import ARITHMETIC, DEFECT, NOT_DECIDED
+from spectheory.foundation.results import LOSSLESS, NOT_LOSSLESS, UNDECIDED
 from spectheory.pairs.drafts import Iid, PrefixTree, WithoutReplacement
 from spectheory.pairs.pair import ModelPair
 
@@ -68,7 +68,7 @@ def test_wrong_from_two_or_three_drafts_on(name: str) -> None:
     number = 3 if name == "three_way_split" else 2
     shows = dict(list(pairs_of_several_paths(number).items())[-1 if number == 3 else 0 :])
     found = audit(sampler, shows, num_drafts=[number], stop_at_first=True)
-    assert found.verdict == DEFECT
+    assert found.verdict == NOT_LOSSLESS
     assert "independent paths, total variation" in found.headline()
 
 
@@ -120,9 +120,9 @@ def test_more_tuples_than_are_asked_about_are_said() -> None:
     )
     assert found.scope.shapes == ((3, 2, 1),)
     nothing = audit(token_verification, {"large": random_dyadic(1, 3, 2)}, num_drafts=[5])
-    assert nothing.verdict == NOT_DECIDED
+    assert nothing.verdict == UNDECIDED
     assert nothing.headline() == (
-        "token_verification: not decided: no pair was asked about; 5 independent paths on large: 59049 "
+        "token_verification: undecided: no pair was asked about; 5 independent paths on large: 59049 "
         "tuples of drafts, more than 4096"
     )
 
@@ -151,14 +151,14 @@ def test_trees_are_asked_where_the_sampler_takes_them() -> None:
     pairs = {"four": ModelPair.context_free_pair(target, draft, 1)}
     tree = WithoutReplacement((2,))
     right = audit(without_replacement, pairs, trees=[tree])
-    assert (right.verdict, right.cases[0].process) == (ARITHMETIC, "without_replacement:2")
+    assert (right.verdict, right.cases[0].process) == (LOSSLESS, "without_replacement:2")
     assert right.scope.shapes == ((4, 1, 2),)
 
     def wrong(*arguments: Any) -> list[int]:
         return without_replacement(*arguments, renews=False)
 
-    assert audit(wrong, pairs, trees=[tree]).verdict == DEFECT
-    assert audit(recursive_rejection, pairs, trees=[PrefixTree((2,))]).verdict == ARITHMETIC
+    assert audit(wrong, pairs, trees=[tree]).verdict == NOT_LOSSLESS
+    assert audit(recursive_rejection, pairs, trees=[PrefixTree((2,))]).verdict == LOSSLESS
 
 
 def tree_posterior(logits: Any, candidates: Any, processor: Any, forgets: bool = False) -> Any:
@@ -220,14 +220,14 @@ def test_deterministic_paths_of_a_tree() -> None:
     """A second token that is not left out of the row shows with two paths only."""
     pairs = {"three": random_dyadic(3, 3, 2)}
     right = audit(tree_posterior, pairs, signature="evaluate_posterior")
-    assert (right.verdict, right.scope.shapes) == (ARITHMETIC, ((3, 2, 1), (3, 2, 2), (3, 2, 3)))
+    assert (right.verdict, right.scope.shapes) == (LOSSLESS, ((3, 2, 1), (3, 2, 2), (3, 2, 3)))
     assert right.scope.processes[1] == "2 deterministic paths"
 
     def wrong(*arguments: Any) -> Any:
         return tree_posterior(*arguments, forgets=True)
 
     found = audit(wrong, pairs, signature="evaluate_posterior")
-    assert found.verdict == DEFECT
+    assert found.verdict == NOT_LOSSLESS
     assert "with 2 deterministic paths" in found.headline()
 
 
@@ -260,7 +260,7 @@ def beyond_the_vocabulary(paths: Any, target: Any, draft: Any, generator: Any) -
 
 def test_a_token_beyond_the_vocabulary_is_a_defect_with_its_probability() -> None:
     found = audit(beyond_the_vocabulary, {"thirds": instances.two_token(1)}, num_drafts=[1])
-    assert found.verdict == DEFECT
+    assert found.verdict == NOT_LOSSLESS
     assert found.cases[0].undefined == Fraction(1, 12)
     assert found.reasons[0] == (
         "it makes no valid output with probability 1/12 = 0.083333 on thirds: it returns the token 2, which "

@@ -27,7 +27,7 @@ from spectheory.auditing.subjects.drafting_rounds import DraftingRound
 from spectheory.auditing.subjects.round_specimens import ROUND_SPECIMENS, speculative_round
 from spectheory.auditing.tape.decisions import NotEnumerableError
 from spectheory.auditing.verdicts import sampler_audit
-from spectheory.auditing.verdicts.audit_certificate import ARITHMETIC, DEFECT
+from spectheory.foundation.results import LOSSLESS, NOT_LOSSLESS
 from spectheory.pairs.drafts import Iid
 from spectheory.pairs.pair import ModelPair
 
@@ -118,7 +118,7 @@ def test_an_audit_follows_texts_that_can_be_told_apart() -> None:
     """The first of these pairs has the same rows behind every text, and as many decisions."""
     texts = {"thirds": instances.two_token(2), "random dyadic, 2 tokens": random_dyadic(1, 2, 2)}
     wrong, mended = ROUND_SPECIMENS["cache_without_last_draft"]
-    for round_, verdict in ((wrong, DEFECT), (mended, ARITHMETIC)):
+    for round_, verdict in ((wrong, NOT_LOSSLESS), (mended, LOSSLESS)):
         assert audit(round_, texts, signature="round").verdict == verdict
     pairs = audit_pairs()
     asked = [Question(name, pair, Iid(1), "") for name, pair in pairs.items()]

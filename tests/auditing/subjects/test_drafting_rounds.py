@@ -23,8 +23,8 @@ from spectheory.auditing.subjects.round_specimens import (
 from spectheory.auditing.subjects.shipped import Shipped
 from spectheory.auditing.subjects.signatures import SIGNATURES
 from spectheory.auditing.subjects.specimens import token_verification
-from spectheory.auditing.verdicts.audit_certificate import ARITHMETIC, NOT_DECIDED
 from spectheory.foundation.errors import InvalidInputError
+from spectheory.foundation.results import LOSSLESS, UNDECIDED
 from spectheory.pairs.contexts import all_contexts
 from spectheory.pairs.pair import ModelPair
 
@@ -113,7 +113,7 @@ def test_a_coupling_with_the_same_noise_is_lossless() -> None:
     """Sharing noise is not the mistake: coupled draws agree more often than independent ones."""
     pair = instances.two_residual_tokens(1)
     found = audit(gumbel_coupling, {"pair": pair}, signature="round")
-    assert found.verdict == ARITHMETIC
+    assert found.verdict == LOSSLESS
     assert found.cases[0].block_efficiency - 1 > sum(pair.target[0][0] * pair.draft[0][0])
 
 
@@ -157,7 +157,7 @@ def test_what_is_not_a_round(wrong: Any, says: str) -> None:
 def test_drafts_of_another_number_decide_nothing() -> None:
     """Not the law is wrong, but the question; the partner of one draft is asked for one."""
     found = audit(too_short, {"pair": SKEWED}, signature="round")
-    assert found.verdict == NOT_DECIDED
+    assert found.verdict == UNDECIDED
     assert "drafted 0 tokens and was asked for 1; choose the pairs with --draft-length" in found.reasons[0]
 
 
@@ -190,7 +190,7 @@ def compares_noise(text: Sequence[int], target: Any, draft: Any, draft_length: i
 
 def test_what_cannot_be_followed_is_not_decided() -> None:
     found = audit(compares_noise, {"pair": SKEWED}, signature="round")
-    assert found.verdict == NOT_DECIDED
+    assert found.verdict == UNDECIDED
     assert "three races with the same exponential random numbers" in found.reasons[0]
 
 

@@ -28,8 +28,8 @@ from spectheory.auditing.subjects.specimens import (
 )
 from spectheory.auditing.subjects.tree_specimens import reject_children
 from spectheory.auditing.tape.decisions import Tape
-from spectheory.auditing.verdicts.audit_certificate import DEFECT
 from spectheory.foundation.errors import InvalidInputError, UnknownNameError
+from spectheory.foundation.results import NOT_LOSSLESS
 
 generation_utils = Later("transformers.generation.utils")
 
@@ -146,9 +146,9 @@ def test_logits_are_known_up_to_a_constant_and_prompts_are_long() -> None:
 
     for function, wrong in ((right, False), (takes_exponentials, True)):
         found = audit(function, {"two": instances.two_token(1)}, signature="speculative_sampling")
-        assert (found.verdict == DEFECT) is wrong
+        assert (found.verdict == NOT_LOSSLESS) is wrong
     found = audit(counts_from_the_front, {"two": instances.two_token(1)}, signature="speculative_sampling")
-    assert found.verdict == DEFECT
+    assert found.verdict == NOT_LOSSLESS
     assert "must be the start of a drafted path" in found.reasons[0]
 
 

@@ -14,12 +14,12 @@ from spectheory.auditing.subjects import specimens
 from spectheory.auditing.subjects.shipped import Shipped
 from spectheory.auditing.subjects.signatures import Request
 from spectheory.auditing.subjects.specimens import (
-    LOSSLESS,
+    LOSSLESS_SPECIMENS,
     SPECIMENS,
     recursive_rejection,
     rejection_without_replacement,
 )
-from spectheory.auditing.verdicts.audit_certificate import ARITHMETIC
+from spectheory.foundation.results import LOSSLESS
 from spectheory.pairs.drafts import WithoutReplacement
 from spectheory.verification.algorithms import verifiers
 from spectheory.verification.defective import defects
@@ -37,7 +37,7 @@ SAME_AS = {
 def test_a_specimen_has_the_law_of_its_verifier(name: str) -> None:
     """Mass for mass up to float32, on rows that depend on the context; two definitions, two routes."""
     pair = random_dyadic(4, 3, 2)
-    sampler, signature = {**SPECIMENS, **LOSSLESS}[name]
+    sampler, signature = {**SPECIMENS, **LOSSLESS_SPECIMENS}[name]
     found, known = output_law(Shipped(sampler, signature), pair), output_law(SAME_AS[name], pair)
     for ours, theirs in zip(found.masses, known.masses, strict=True):
         assert max(abs(ours - theirs)) < Fraction(1, 10**6)
@@ -59,7 +59,7 @@ def test_drafts_that_differ_need_a_residual_of_their_own(
     pairs = {"three tokens": instances.two_residual_tokens(1)}
     trees = [WithoutReplacement(widths)] if widths else []
     found = audit(sampler, pairs, num_drafts=() if widths else (2,), trees=trees)
-    assert (found.verdict == ARITHMETIC, found.is_defective) == (is_lossless, not is_lossless)
+    assert (found.verdict == LOSSLESS, found.is_defective) == (is_lossless, not is_lossless)
     assert found.scope.shapes == ((3, 1, 2),)
     assert audit(sampler, pairs, num_drafts=(1,)).is_lossless
 

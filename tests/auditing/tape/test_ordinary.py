@@ -13,7 +13,7 @@ import torch
 from deep import first_is_quick
 from spectheory import ModelPair, audit
 from spectheory.auditing.subjects.round_specimens import speculative_round
-from spectheory.auditing.verdicts.audit_certificate import DEFECT, NOT_DECIDED
+from spectheory.foundation.results import NOT_LOSSLESS, UNDECIDED
 
 PAIR = ModelPair.context_free_pair(["1/2", "1/4", "1/4"], ["1/4", "1/4", "1/2"], 1)
 """The token 2 is rejected with probability 1/2, and then the token 0 is certain."""
@@ -74,7 +74,7 @@ def token_verification(draw: Callable[..., int], refused: int | None) -> Callabl
 def test_a_token_on_which_the_sampler_raises(draw: Callable[..., int]) -> None:
     """The bonus token is 1 with probability 3/4 · 1/4; the partner refuses a token that is never drawn."""
     found = audit(token_verification(draw, 1), {"pair": PAIR}, num_drafts=1)
-    assert found.verdict == DEFECT
+    assert found.verdict == NOT_LOSSLESS
     assert abs(found.cases[0].undefined - Fraction(3, 16)) < Fraction(1, 10**6)
     assert "no valid output with probability" in found.reasons[0]
     assert "RuntimeError: no embedding of 1 (" in found.reasons[0]
@@ -99,7 +99,7 @@ def test_a_token_on_which_the_sampler_raises(draw: Callable[..., int]) -> None:
 def test_answers_that_are_no_output(answer: Callable[[list[int]], Any], says: str) -> None:
     verify = token_verification(by_multinomial, None)
     found = audit(lambda *given: answer(verify(*given)), {"pair": PAIR}, num_drafts=1)
-    assert found.verdict == DEFECT
+    assert found.verdict == NOT_LOSSLESS
     assert found.cases[0].undefined == 1
     assert re.search(says, found.reasons[0])
 
@@ -132,10 +132,10 @@ class Settings:
 @pytest.mark.parametrize(
     ("what", "says", "verdict"),
     [
-        (lambda model: model.config, "has no attribute 'config'", NOT_DECIDED),
-        (lambda model: model.generate([0]), "has no attribute 'generate'", NOT_DECIDED),
-        (len, "object of type 'LookUpModel' has no len()", NOT_DECIDED),
-        (lambda model: Settings().temperature, "has no attribute 'temperature'", DEFECT),
+        (lambda model: model.config, "has no attribute 'config'", UNDECIDED),
+        (lambda model: model.generate([0]), "has no attribute 'generate'", UNDECIDED),
+        (len, "object of type 'LookUpModel' has no len()", UNDECIDED),
+        (lambda model: Settings().temperature, "has no attribute 'temperature'", NOT_LOSSLESS),
     ],
 )
 def test_what_a_stand_in_lacks_decides_nothing(what: Callable[[Any], Any], says: str, verdict: str) -> None:
@@ -147,5 +147,5 @@ def test_what_a_stand_in_lacks_decides_nothing(what: Callable[[Any], Any], says:
 
 def test_a_failure_on_stand_ins_alone_decides_nothing() -> None:
     found = audit(only_tensors, {"pair": PAIR}, num_drafts=1)
-    assert found.verdict == NOT_DECIDED
+    assert found.verdict == UNDECIDED
     assert "the same run with ordinary numbers does not fail like this" in found.reasons[0]

@@ -7,7 +7,7 @@ import pytest
 
 from spectheory import audit, instances
 from spectheory.auditing.subjects.specimens import token_verification
-from spectheory.auditing.verdicts.audit_certificate import ARITHMETIC, DEFECT, EXACT, NOT_DECIDED, RELAXATION
+from spectheory.auditing.verdicts.audit_certificate import RELAXATION
 from spectheory.auditing.verdicts.audit_changes import (
     LOST,
     MENDED,
@@ -17,6 +17,7 @@ from spectheory.auditing.verdicts.audit_changes import (
     audits_of,
 )
 from spectheory.foundation.errors import InvalidInputError
+from spectheory.foundation.results import LOSSLESS, NOT_LOSSLESS, UNDECIDED
 
 FOUND = audit(token_verification, {"thirds": instances.two_token(1)}, num_drafts=[1])
 
@@ -35,17 +36,16 @@ def change(before: Mapping[str, Any], after: Mapping[str, Any]) -> AuditChange:
 @pytest.mark.parametrize(
     ("before", "after", "what"),
     [
-        ((EXACT,), (DEFECT, "its law"), NEW_DEFECT),
-        ((DEFECT, "its law"), (ARITHMETIC,), MENDED),
-        ((DEFECT, "its law"), (RELAXATION,), MENDED),
-        ((DEFECT, "its law"), (NOT_DECIDED, "a seed"), LOST),
-        ((EXACT,), (NOT_DECIDED, "a seed"), LOST),
-        ((EXACT,), (ARITHMETIC,), "exactly lossless before"),
-        ((NOT_DECIDED, "a seed"), (ARITHMETIC,), "not decided before"),
-        ((NOT_DECIDED, "a seed"), (DEFECT, "its law"), NEW_DEFECT),
-        ((DEFECT, "its law"), (DEFECT, "randomness"), "the same verdict for another reason"),
-        ((DEFECT, "its law"), (DEFECT, "its law"), "none"),
-        ((EXACT,), (EXACT,), "none"),
+        ((LOSSLESS,), (NOT_LOSSLESS, "its law"), NEW_DEFECT),
+        ((NOT_LOSSLESS, "its law"), (LOSSLESS,), MENDED),
+        ((NOT_LOSSLESS, "its law"), (RELAXATION,), MENDED),
+        ((NOT_LOSSLESS, "its law"), (UNDECIDED, "a seed"), LOST),
+        ((LOSSLESS,), (UNDECIDED, "a seed"), LOST),
+        ((UNDECIDED, "a seed"), (LOSSLESS,), "undecided before"),
+        ((UNDECIDED, "a seed"), (NOT_LOSSLESS, "its law"), NEW_DEFECT),
+        ((NOT_LOSSLESS, "its law"), (NOT_LOSSLESS, "randomness"), "the same verdict for another reason"),
+        ((NOT_LOSSLESS, "its law"), (NOT_LOSSLESS, "its law"), "none"),
+        ((LOSSLESS,), (LOSSLESS,), "none"),
     ],
 )
 def test_changes_are_named(before: tuple[str, ...], after: tuple[str, ...], what: str) -> None:
@@ -59,7 +59,7 @@ def test_changes_are_named(before: tuple[str, ...], after: tuple[str, ...], what
 def test_verdicts_on_other_shapes_are_told_apart() -> None:
     """The defect of the base can be missing because nobody asked about its pair."""
     scope = {**FOUND.to_document()["scope"], "shapes_text": "(2-4, 1-2, 1)"}
-    found = change(document(DEFECT, "its law", scope=scope), document(EXACT))
+    found = change(document(NOT_LOSSLESS, "its law", scope=scope), document(LOSSLESS))
     assert (
         found.what
         == f"{MENDED}; the base was asked about (V, L, K) = (2-4, 1-2, 1), and this is about (2, 1, 1)"
@@ -69,7 +69,7 @@ def test_verdicts_on_other_shapes_are_told_apart() -> None:
 def test_verdicts_on_other_drafts_are_told_apart() -> None:
     """A tree needs another residual than independent paths, at the same (V, L, K)."""
     scope = {**FOUND.to_document()["scope"], "processes": ["without_replacement:2"]}
-    found = change(document(DEFECT, "its law", scope=scope), document(EXACT))
+    found = change(document(NOT_LOSSLESS, "its law", scope=scope), document(LOSSLESS))
     assert (
         found.what
         == f"{MENDED}; the base was asked with without_replacement:2, and this with 1 independent path"
@@ -79,10 +79,13 @@ def test_verdicts_on_other_drafts_are_told_apart() -> None:
 def test_samplers_of_one_name_are_told_apart() -> None:
     """By their files, and in one file by their order: none answers for another."""
 
-    def of(file: str, verdict: str = EXACT) -> Mapping[str, Any]:
+    def of(file: str, verdict: str = LOSSLESS) -> Mapping[str, Any]:
         return document(verdict, "its law", sampler="verify", provenance={"sha256": "1", "file": file})
 
-    base, later = [of("a.py"), of("b.py"), of("b.py")], [of("a.py", DEFECT), of("b.py"), of("b.py", DEFECT)]
+    base, later = (
+        [of("a.py"), of("b.py"), of("b.py")],
+        [of("a.py", NOT_LOSSLESS), of("b.py"), of("b.py", NOT_LOSSLESS)],
+    )
     assert [(each.sampler, each.what) for each in audit_changes(base, later).changes] == [
         ("verify of a.py", NEW_DEFECT),
         ("verify of b.py", "none"),
@@ -94,8 +97,8 @@ def test_samplers_of_one_name_are_told_apart() -> None:
 
 def test_samplers_are_matched_by_their_names() -> None:
     """Versions in names are left out; what only one side has is said."""
-    base = [document(EXACT, sampler="vllm==0.31.0"), document(EXACT, sampler="old")]
-    found = audit_changes(base, [document(DEFECT, "its law", sampler="vllm"), FOUND])
+    base = [document(LOSSLESS, sampler="vllm==0.31.0"), document(LOSSLESS, sampler="old")]
+    found = audit_changes(base, [document(NOT_LOSSLESS, "its law", sampler="vllm"), FOUND])
     assert [(each.sampler, each.what) for each in found.changes] == [
         ("vllm", NEW_DEFECT),
         ("token_verification", "not in the base"),
@@ -107,7 +110,7 @@ def test_samplers_are_matched_by_their_names() -> None:
 
 
 @pytest.mark.parametrize(
-    "wrong", [[], {}, {"audits": []}, {"audits": {}}, {"audits": [3]}, {"verdict": EXACT}, "text", None]
+    "wrong", [[], {}, {"audits": []}, {"audits": {}}, {"audits": [3]}, {"verdict": LOSSLESS}, "text", None]
 )
 def test_what_is_not_a_result_is_refused(wrong: Any) -> None:
     with pytest.raises(InvalidInputError, match=r"base\.json is not a result of spectheory audit --json"):

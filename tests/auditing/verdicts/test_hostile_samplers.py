@@ -14,7 +14,7 @@ from spectheory.auditing.subjects.round_specimens import speculative_round
 from spectheory.auditing.subjects.shipped import Shipped
 from spectheory.auditing.subjects.specimens import batch_token_verification, token_verification
 from spectheory.auditing.subjects.tree_specimens import reject_children
-from spectheory.auditing.verdicts.audit_certificate import DEFECT, NOT_DECIDED
+from spectheory.foundation.results import NOT_LOSSLESS, UNDECIDED
 
 PAIRS = {"thirds": instances.two_token(1)}
 SEED = "contract: it gives its generator the same seed in every call"
@@ -67,7 +67,7 @@ def half_precision_noise(paths: Any, target_rows: Any, draft_rows: Any, generato
 )
 def test_what_outlasts_a_call_is_a_defect(sampler: Callable[..., Any], said: str) -> None:
     found = audit(sampler, PAIRS, num_drafts=1)
-    assert found.verdict == DEFECT
+    assert found.verdict == NOT_LOSSLESS
     assert said in " ".join(found.reasons)
     assert audit(token_verification, PAIRS, num_drafts=1).is_lossless
     assert audit(counts, PAIRS, num_drafts=1).is_lossless
@@ -75,13 +75,13 @@ def test_what_outlasts_a_call_is_a_defect(sampler: Callable[..., Any], said: str
 
 def test_an_iterator_without_end_is_a_defect() -> None:
     found = audit(without_end, PAIRS, num_drafts=1)
-    assert found.verdict == DEFECT
+    assert found.verdict == NOT_LOSSLESS
     assert "10000 tokens or more, or does not end" in found.reasons[0]
 
 
 def test_another_precision_of_noise_is_not_blamed_on_the_sampler() -> None:
     found = audit(half_precision_noise, PAIRS, num_drafts=1)
-    assert found.verdict == NOT_DECIDED
+    assert found.verdict == UNDECIDED
     assert "applies to in torch.bfloat16 to exponential" in found.headline()
 
 
@@ -164,7 +164,7 @@ def posterior(best: Any, accepted: Any, row: Callable[[Any], Any] = lambda row: 
 )
 def test_counts_and_rows_must_fit(sampler: Callable[..., Any], said: str) -> None:
     found = audit(sampler, PAIRS, signature="evaluate_posterior", num_drafts=1)
-    assert found.verdict == DEFECT
+    assert found.verdict == NOT_LOSSLESS
     assert said in " ".join(found.reasons)
     assert audit(
         posterior(0, torch.tensor([0])), PAIRS, signature="evaluate_posterior", num_drafts=1
@@ -177,7 +177,7 @@ def test_children_are_whole_numbers() -> None:
         return tokens + 0.5, positions
 
     found = audit(sampler, PAIRS, signature="reject_children")
-    assert found.verdict == DEFECT
+    assert found.verdict == NOT_LOSSLESS
     assert "the token is 0.5, which is not in 0..1" in " ".join(found.reasons)
     assert audit(reject_children, PAIRS, signature="reject_children").is_lossless
 
@@ -194,7 +194,7 @@ def reporting(change: Callable[[Any], Any]) -> Callable[..., Any]:
 def test_reported_rows_are_compared_as_they_are(scale: float) -> None:
     """A multiple of a law is none."""
     found = audit(reporting(lambda rows: scale * rows), PAIRS, signature="round")
-    assert found.verdict == DEFECT
+    assert found.verdict == NOT_LOSSLESS
     assert REPORTED in " ".join(found.reasons)
 
 
@@ -204,7 +204,7 @@ def test_reported_rows_are_compared_as_they_are(scale: float) -> None:
 )
 def test_reported_rows_are_finite_floats(change: Callable[[Any], Any]) -> None:
     found = audit(reporting(change), PAIRS, signature="round")
-    assert found.verdict == DEFECT
+    assert found.verdict == NOT_LOSSLESS
     assert "draft probabilities that are not finite real numbers; return" in found.reasons[0]
 
 
@@ -215,7 +215,7 @@ def test_a_round_leaves_its_text_alone() -> None:
         return found
 
     found = audit(play, PAIRS, signature="round")
-    assert found.verdict == DEFECT
+    assert found.verdict == NOT_LOSSLESS
     assert "its argument text is changed in place" in " ".join(found.reasons)
     assert audit(speculative_round, PAIRS, signature="round").is_lossless
 
@@ -239,7 +239,7 @@ def test_a_batch_whose_first_run_is_invalid_is_a_defect() -> None:
         return [[9] if tokens == [0, 0] and len(rows) > 1 else tokens for tokens in found]
 
     found = audit(sampler, PAIRS, signature="batch", stop_at_first=True)
-    assert found.verdict == DEFECT
+    assert found.verdict == NOT_LOSSLESS
 
 
 def test_a_long_error_is_read_to_its_end() -> None:
@@ -248,4 +248,4 @@ def test_a_long_error_is_read_to_its_end() -> None:
     def sampler(*given: Any) -> Any:
         raise TypeError(600 * "x" + " got RandomTensor")
 
-    assert audit(sampler, PAIRS, num_drafts=1).verdict == NOT_DECIDED
+    assert audit(sampler, PAIRS, num_drafts=1).verdict == UNDECIDED

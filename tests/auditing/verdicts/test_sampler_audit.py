@@ -26,17 +26,11 @@ from spectheory.auditing.rounds.rounding import rounding_bound
 from spectheory.auditing.subjects.libraries import load_subject
 from spectheory.auditing.subjects.relaxations import deferred_rejection, synthetic_acceptance
 from spectheory.auditing.subjects.shipped import Shipped
-from spectheory.auditing.subjects.specimens import LOSSLESS, SPECIMENS, token_verification
-from spectheory.auditing.verdicts.audit_certificate import (
-    ARITHMETIC,
-    DEFECT,
-    EXACT,
-    NOT_DECIDED,
-    RELAXATION,
-    AuditCase,
-)
+from spectheory.auditing.subjects.specimens import LOSSLESS_SPECIMENS, SPECIMENS, token_verification
+from spectheory.auditing.verdicts.audit_certificate import RELAXATION, AuditCase
 from spectheory.auditing.verdicts.chi_squared import noncentrality
 from spectheory.foundation.errors import InvalidInputError
+from spectheory.foundation.results import LOSSLESS, NOT_LOSSLESS, UNDECIDED
 from spectheory.pairs.pair import ModelPair
 
 transformers_utils = Later("transformers.generation.utils")
@@ -55,17 +49,17 @@ def test_every_specimen_is_caught(name: str) -> None:
     sampler, signature = SPECIMENS[name]
     pairs = BOUNDARY if name == "boundary_comparison" else SLOW.get(name)
     found = audit(Shipped(sampler, signature), pairs, stop_at_first=True)
-    assert found.verdict == (ARITHMETIC if name == "boundary_comparison" else DEFECT)
+    assert found.verdict == (LOSSLESS if name == "boundary_comparison" else NOT_LOSSLESS)
     assert SAID_OF.get(name, "its law is not the target's on ") in " ".join(found.reasons + found.boundary)
     assert found.is_defective is not found.is_lossless
 
 
 @pytest.mark.parametrize("pairs", [FEW, pytest.param(None, marks=pytest.mark.deep)], ids=["few", "all"])
-@first_is_quick("name", LOSSLESS)
+@first_is_quick("name", LOSSLESS_SPECIMENS)
 def test_partner_no_lossless_sampler_is(name: str, pairs: dict[str, ModelPair] | None) -> None:
     """Nor one whose rounding is the only thing to be seen."""
-    found = audit(Shipped(*LOSSLESS[name]), pairs)
-    assert (found.verdict, found.reasons, found.counterexample) == (ARITHMETIC, (), None)
+    found = audit(Shipped(*LOSSLESS_SPECIMENS[name]), pairs)
+    assert (found.verdict, found.reasons, found.counterexample) == (LOSSLESS, (), None)
     assert found.is_lossless
     assert {case.pair for case in found.cases} == {*(pairs or {**audit_pairs(), **pairs_of_several_paths()})}
     assert {case.num_drafts for case in found.cases} == {1, 2, 3}
@@ -79,7 +73,7 @@ def exact(paths: Any, target_rows: Any, draft_rows: Any, generator: Any) -> list
 
 def test_exactly_lossless() -> None:
     found = audit(exact, {"dyadic": random_dyadic(1, 2, 2)})
-    assert (found.verdict, found.total_variation, found.samples) == (EXACT, 0, None)
+    assert (found.verdict, found.total_variation, found.samples) == (LOSSLESS, 0, None)
 
 
 def normal_coins(paths: Any, target_rows: Any, draft_rows: Any, generator: Any) -> list[int]:
@@ -107,7 +101,7 @@ def half_of_a_product(paths: Any, target_rows: Any, draft_rows: Any, generator: 
 )
 def test_what_is_not_decided_says_why(sampler: Any, says: str) -> None:
     found = audit(sampler, {"thirds": instances.two_token(1)})
-    assert (found.verdict, len(found.reasons), found.is_lossless) == (NOT_DECIDED, 1, False)
+    assert (found.verdict, len(found.reasons), found.is_lossless) == (UNDECIDED, 1, False)
     assert says in found.headline()
 
 
@@ -180,13 +174,13 @@ def test_a_law_that_other_numbers_decide_is_not_decided(make: Any, says: str) ->
     """Even where the law that was found is wrong; one line."""
     for stops in (False, True):
         found = audit(make(), stop_at_first=stops)
-        assert (found.verdict, len(found.reasons), found.counterexample) == (NOT_DECIDED, 1, None)
+        assert (found.verdict, len(found.reasons), found.counterexample) == (UNDECIDED, 1, None)
         assert says in found.reasons[0]
 
 
 def test_partner_a_generator_whose_numbers_are_answered() -> None:
     found = audit(with_a_generator_of_torch(), FEW)
-    assert (found.verdict, found.findings) == (ARITHMETIC, ())
+    assert (found.verdict, found.findings) == (LOSSLESS, ())
 
 
 def test_transformers() -> None:
@@ -199,11 +193,11 @@ def test_transformers() -> None:
     assert rare.samples is not None
     assert abs(rare.samples / 2**25 - math.log(100)) < 1e-3  # missed so often with probability 1/100
     assert found.total_variation < Fraction(1, 10**6)
-    assert (found.verdict, found.reasons, len(found.boundary)) == (ARITHMETIC, (), 1)
+    assert (found.verdict, found.reasons, len(found.boundary)) == (LOSSLESS, (), 1)
     assert found.findings == (("boundary", found.boundary[0]),)
     assert ["boundary", found.boundary[0]] in found.tables()[0].texts()
     assert found.headline() == (
-        "transformers: lossless up to arithmetic on 3 cases in float32, (V, L, K) = (2, 1-2, 1), (4, 1, 1)"
+        "transformers: lossless on 3 cases in float32, (V, L, K) = (2, 1-2, 1), (4, 1, 1)"
     )
     pairs = THIRDS | {"dyadic": random_dyadic(3, 3, 1)}
     ensemble = audit("transformers-ensemble", pairs)
@@ -217,7 +211,7 @@ def test_partner_the_ensemble_is_not_lossless() -> None:
     """Judged against the target itself."""
     sampler = load_subject("transformers-ensemble")
     found = audit(Shipped(sampler.sampler, "speculative_sampling"), {"thirds": instances.two_token(1)})
-    assert found.verdict == DEFECT
+    assert found.verdict == NOT_LOSSLESS
     assert abs(found.total_variation - Fraction(1, 6)) < Fraction(1, 10**6)
 
 
@@ -232,12 +226,12 @@ def at_given_rates(paths: Any, target_rows: Any, draft_rows: Any, generator: Any
 def test_a_verifier_whose_law_is_stated() -> None:
     """Rates say nothing of the correction token; the law of FLy does, and of the length."""
     pairs = {"thirds": instances.two_token(2)}
-    for rates, verdict in (("3/4 1/2", RELAXATION), ("3/4 1/4", DEFECT)):
+    for rates, verdict in (("3/4 1/2", RELAXATION), ("3/4 1/4", NOT_LOSSLESS)):
         relaxation = synthetic_acceptance(tuple(map(Fraction, rates.split())))
         found = audit(Shipped(at_given_rates, "sampler", relaxation=relaxation), pairs)
         assert (found.verdict, found.counterexample) == (verdict, None)
         assert (found.total_variation == 0) is (verdict == RELAXATION)
-    for threshold, verdict in ((2.0, RELAXATION), (0.5, DEFECT)):
+    for threshold, verdict in ((2.0, RELAXATION), (0.5, NOT_LOSSLESS)):
         stated = Shipped(token_verification, "sampler", relaxation=deferred_rejection(1, threshold, 3))
         assert audit(stated, pairs).verdict == verdict
 
@@ -257,7 +251,7 @@ def test_a_mutant_of_an_audited_file_is_caught(tmp_path: Path) -> None:
         module = importlib.util.module_from_spec(spec)
         spec.loader.exec_module(module)
         verdicts.append(audit(Shipped(module._speculative_sampling, "speculative_sampling"), pairs).verdict)
-    assert verdicts == [ARITHMETIC, DEFECT]
+    assert verdicts == [LOSSLESS, NOT_LOSSLESS]
 
 
 def test_the_counterexample_is_on_the_pair_of_the_headline() -> None:
@@ -290,7 +284,7 @@ def test_what_is_undecided_is_said_as_a_bound() -> None:
     """No counterexample tells of a law that is not known; a sampler whose law is known has one."""
     open_law = audit(Shipped(*SPECIMENS["product_of_uniforms"]), SLOW["product_of_uniforms"])
     assert open_law.cases[0].undecided > 0
-    assert open_law.verdict == DEFECT
+    assert open_law.verdict == NOT_LOSSLESS
     assert open_law.counterexample is None
     assert any("it earns at least" in reason for reason in open_law.reasons)
     known = audit(Shipped(*SPECIMENS["uncapped_joint_ratio"]), SLOW["product_of_uniforms"])
@@ -333,12 +327,10 @@ def test_results_print_and_refuse_floats() -> None:
     pairs = {"thirds": instances.two_token(2)}
     found = audit(token_verification, pairs, num_drafts=[1])
     document = found.to_document()
-    assert document["verdict"] == EXACT
+    assert document["verdict"] == LOSSLESS
     assert document["cases"][0]["pair"] == "thirds"
     assert document["provenance"]["file"] == "spectheory/auditing/subjects/specimens.py"
-    assert found.headline() == (
-        "token_verification: exactly lossless on 1 case in float32, (V, L, K) = (2, 2, 1)"
-    )
+    assert found.headline() == ("token_verification: lossless on 1 case in float32, (V, L, K) = (2, 2, 1)")
     assert document["seeds"] == [
         f"torch's global generator: {GLOBAL_SEED}, and multiples of 1000003 more where a run is repeated",
         "the generator that is handed over: 1, and multiples of 1000003 more where a run is repeated",
@@ -413,5 +405,5 @@ def test_what_a_run_does_not_follow_is_not_decided(
 ) -> None:
     """Seeds, draws in other threads and in TorchScript; the partner forks a generator and draws nothing."""
     found = audit(sampler, {"thirds": instances.two_token(length)}, num_drafts=[1])
-    assert found.verdict == ("not decided" if says else EXACT)
+    assert found.verdict == ("undecided" if says else LOSSLESS)
     assert says in found.headline()

@@ -103,7 +103,7 @@ def test_block_residual_without_weight_keeps_the_block_efficiency() -> None:
 
 
 def test_defects_of_several_drafts_vanish_with_one() -> None:
-    """Each mistake about several drafts is none with K = 1: exactly lossless there."""
+    """Each mistake about several drafts is none with K = 1: lossless there."""
     rows = kill_matrix(drafts=1, verifiers={name: defects[name] for name in SEVERAL})
     assert len(rows) >= 8
     assert all(set(row.values()) == {F(0)} for row in rows.values())
