@@ -190,7 +190,7 @@ def test_the_command_line_says_the_same(
     capsys: pytest.CaptureFixture[str], name: str, signature: str, says: str
 ) -> None:
     """Its status is 1 for what is wrong, and 0 for the partner."""
-    few = ["--vocab", "3", "--draft-length", "1", *(["--num-drafts", "1"] if signature == "sampler" else [])]
+    few = ["--vocab", "3", "--draft-length", "1", *(["--drafts", "1"] if signature == "sampler" else [])]
     words = ["audit", name, "--as", signature, *few]
     found = run_json(capsys, *words, code=1 if says else 0)
     assert (found["verdict"] == WRONG) is bool(says)

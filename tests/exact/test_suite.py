@@ -337,7 +337,7 @@ def test_the_drafts_to_blame_add_up(name: str) -> None:
     for depth in (1, 2, 3):
         for number in range(2**depth):
             prefix = numbered_context(number, depth, 2)
-            given = _starts_with(tables, tuples.leaves, prefix)
+            given = fractions_if_exact(_starts_with(tables, tuples.leaves, prefix))
             assert (tuples.probs * given).sum() == law.prefix_law(depth)[number]
             deviation = law.prefix_law(depth)[number] - pair.target_path_probs(depth)[number]
             if not deviation:

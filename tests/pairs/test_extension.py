@@ -61,9 +61,5 @@ def test_memory_that_the_rows_do_not_have_is_refused() -> None:
         ExtendedPair(sticky_chain(2), memory=0)
     with pytest.raises(InvalidInputError, match="needs the draft rows after 2 tokens"):
         ExtendedPair(sticky_chain(2), memory=2)
-    other = random_rational(3, 2, 2)
-    with pytest.raises(InvalidInputError, match="draft model 0"):
-        ExtendedPair(two_token(2), memory=0, other_drafts=(other,))
-    assert ExtendedPair(two_token(2), other_drafts=(other,)).memory is None
     with pytest.raises(InvalidInputError, match="draft_length"):
         ExtendedPair(two_token(2), draft_length=0)

@@ -309,8 +309,9 @@ def test_batches_in_which_nobody_is_certain_are_of_few_requests() -> None:
         (batch_token_verification, stated, False),
     ):
         judge = _Judge(Shipped(function, "batch", relaxation=relaxation))
-        assert judge.has_many_outcomes((FIRST, certain, certain)) is has_many
-        assert not judge.has_many_outcomes((FIRST, certain))
+        assert judge.has_many_outcomes("equal lengths", (FIRST, certain, certain)) is has_many
+        assert judge.has_many_outcomes("greedy", (FIRST, certain)) is has_many
+        assert not judge.has_many_outcomes("equal lengths", (FIRST, certain))
 
 
 def test_what_combined_numbers_hide_is_not_decided() -> None:
