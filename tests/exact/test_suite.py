@@ -28,6 +28,7 @@ from spectheory.exact.suite import (
 )
 from spectheory.foundation.arrays import namespace
 from spectheory.foundation.errors import EnumerationTooLargeError, InvalidInputError, NotJudgedError
+from spectheory.foundation.exact_numbers import fractions_if_exact
 from spectheory.pairs.contexts import numbered_context
 from spectheory.pairs.drafts import DraftProcess, Iid, PrefixTree, ShapedTree, WithoutReplacement
 from spectheory.pairs.drafts.process import ALL_PROCESSES
