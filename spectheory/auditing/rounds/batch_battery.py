@@ -199,7 +199,6 @@ def _several_random(kinds: Sequence[str]) -> Iterator[tuple[str, tuple[Row, ...]
         for batch in _alike(_likeliest_last(one), _likeliest_last(other)):
             yield EQUAL, batch
     (one, other), (longer, _) = ends[1:]
-    yield EQUAL, (one, other, other, one)
     if "no drafts" in kinds:
         yield "no drafts", (NOTHING, OTHER_NOTHING)
         yield "no drafts", (OTHER_NOTHING, NOTHING, NOTHING)
