@@ -228,8 +228,11 @@ def plan(
         "draft_cost": draft_cost, "row_cost": row_cost,
     }  # fmt: skip
     if Path(pair_or_target).suffix == ".json" or pair_or_target == "-":
-        if draft or was_given(*OF_MODELS, *settings):
-            raise click.UsageError(f"{pair_or_target} is a pair file; options of language models go without")
+        if of_models := [*draft, *was_given(*OF_MODELS, *settings)]:
+            said = (
+                f"{pair_or_target} is a pair file, and {of_models[0]} is of language models; leave one out."
+            )
+            raise click.UsageError(said)
         found = find_plan(load_pair(pair_or_target), **asked)
     else:
         from spectheory.models import SamplingOptions

@@ -156,16 +156,17 @@ def verifier_names(listed: str) -> list[str]:
     return names
 
 
-def was_given(*parameters: str) -> bool:
-    """Whether one of these options of the running command was given, and is not its default."""
-    context = click.get_current_context()
-    return any(context.get_parameter_source(each) is ParameterSource.COMMANDLINE for each in parameters)
+def was_given(*parameters: str) -> list[str]:
+    """The flags of those of these options of the running command that were given."""
+    source = click.get_current_context().get_parameter_source
+    given = [each for each in parameters if source(each) is ParameterSource.COMMANDLINE]
+    return [f"--{name.replace('_', '-')}" for name in given]
 
 
 def refuse_both(one: str, other: str) -> None:
-    if was_given(one) and was_given(other):
-        flags = [f"--{name.replace('_', '-')}" for name in (one, other)]
-        raise InvalidInputError(f"{' and '.join(flags)} were both given; ask for one of them")
+    given = was_given(one, other)
+    if len(given) > 1:
+        raise InvalidInputError(f"{' and '.join(given)} were both given; ask for one of them")
 
 
 def load_pair(path: str) -> ModelPair:

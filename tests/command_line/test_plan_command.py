@@ -50,9 +50,9 @@ def test_language_models_are_measured(
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["PAIR", "--temperature", "0.5"], "is a pair file; options of language models go without"),
-        (["PAIR", "bundled"], "is a pair file; options of language models go without"),
-        (["PAIR", "--seed", "3"], "is a pair file; options of language models go without"),
+        (["PAIR", "--temperature", "0.5"], "is a pair file, and --temperature is of language models"),
+        (["PAIR", "bundled"], "is a pair file, and bundled is of language models"),
+        (["PAIR", "--seed", "3"], "is a pair file, and --seed is of language models"),
         (["PAIR", "--target-rows", "0"], "target_rows must be a whole number of at least 1, got 0"),
         (["PAIR", "--row-cost", "0.1"], "draft_cost was not given, and the other cost was; give both"),
         (["--max-new-tokens", "0"], "max_new_tokens must be a whole number of at least 1, got 0"),

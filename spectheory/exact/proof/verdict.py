@@ -101,7 +101,7 @@ class Proof(Result):
 
     def judgement(self) -> tuple[str, str]:
         """Its statement, unless that is *lossless*, is what is proved or refuted."""
-        of = f"{self.verifier} on every pair with {self.scope}"
+        of = f"{self.verifier} on {'a' if self.verdict == REFUTED else 'every'} pair with {self.scope}"
         if self.lossless is not None and self.statement.name == LOSSLESS:
             return f"{LOSSLESS if self.lossless else NOT_LOSSLESS} ({self.basis})", of
         return self.verdict, of if self.statement.name == LOSSLESS else f"{self.statement.name}: {of}"
