@@ -50,7 +50,10 @@ COMMANDS = {
 README = "\n".join(re.findall("```python\n(.*?)```", (ROOT / "README.md").read_text("utf-8"), re.DOTALL))
 """The blocks of the README in Python."""
 FRAME = "from spectheory import instances, optimum\nprint(optimum(instances.two_token(2), 2).to_frame())\n"
-TEST = "def test_block(assert_lossless):\n    assert_lossless('block', quick=True)\n"
+TEST = (
+    "from spectheory.testing import assert_lossless, strategies\n\n\n"
+    "def test_block():\n    assert_lossless('block', quick=True)\n"
+)
 
 
 def build() -> dict[str, Path]:
