@@ -58,7 +58,7 @@ def test_a_sampler_that_fails_costs_only_its_own_audit(
     assert main(["audit", *asked, "--json", "--report", str(tmp_path / "found.md")]) == code
     captured = capsys.readouterr()
     assert json.loads(captured.out)["verdict"] == "lossless"
-    assert "lossless" in (tmp_path / "found.md").read_text(encoding="utf-8")
+    assert "| lossless |" in (tmp_path / "found.md").read_text(encoding="utf-8")
     said = str(failure) or "interrupted; finished and printed: 1 of 2"
     assert said in captured.err
     assert main(["audit", "transformers-ensemble", "transformers", "--pair", pair, "--json"]) == code
