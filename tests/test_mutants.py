@@ -23,6 +23,7 @@ SOURCE = '''def f(rows, a, b=2):
 '''
 
 
+@pytest.mark.deep
 def test_drawn_mutants_fit_the_tree() -> None:
     """They come from every room, are the same for a seed, and change what the functions do."""
     mutants = script.drawn(24, seed=3)

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from deep import first_is_quick
 from figure_support import NAMES, figure, small, small_once
 from figures.results import Checks, Findings, Result, ResultTable, result
 from spectheory.foundation.errors import InvalidInputError
@@ -20,8 +21,9 @@ def test_a_rerun_has_the_same_numbers(name: str) -> None:
     assert small(name).to_document() == small_once(name).to_document()
 
 
-@pytest.mark.parametrize("name", NAMES)
+@first_is_quick("name", NAMES, 3)
 def test_the_data_file_has_the_numbers_that_were_computed(name: str, tmp_path: Path) -> None:
+    """Pictures take most of the time; ``make reproduce`` draws all of them."""
     findings = small_once(name)
     assert findings.failures == []
     figure(name).write(findings, tmp_path)
