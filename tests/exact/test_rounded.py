@@ -89,7 +89,7 @@ def test_small_batches_are_asked_in_floats() -> None:
     """Wrong for few requests, right for all tuples at once."""
 
     def few(corner: Corner) -> Any:
-        return len(corner.paths) < 12 and corner.shape == (3, 2, 2) and corner.precision != "object"
+        return len(corner.paths) < 18 and corner.shape == (3, 2, 2) and corner.precision != "object"
 
     case = SuiteCase("full", instances.random_rational(1, 3, 2, zero_probability=0), Iid(2))
     found = certify_suite(WrongWhere("few", few), [case]).counterexample
