@@ -170,6 +170,7 @@ def _check(file: Path, verifier: str | None, statement: str) -> int:
     """Check a stored proof; code outside of the package runs only if the command line names it."""
     from spectheory.exact.proof.check import check_proof, read
     from spectheory.exact.proof.check_numbers import RejectedProofError
+    from spectheory.exact.proof.verdict import SAY_LOSSLESS
     from spectheory.foundation.errors import UnknownNameError
 
     others = ("vocab_size", "draft_length", "drafts", "positive", "time_limit", "out", "jobs")
@@ -185,11 +186,12 @@ def _check(file: Path, verifier: str | None, statement: str) -> int:
     other = stored.partition(":")[2].partition("@")[0]
     if ":" in other and not other.startswith("spectheory.") and not was_given("statement"):
         raise InvalidInputError(f"{file} names {other}; if you trust that code, add --statement {stored}")
-    found: dict[str, Any] = {"file": str(file), "verdict": "proved"}
+    found: dict[str, Any] = {"file": str(file), "verdict": "proved", "basis": "proved"}
+    found["lossless"] = True if stored in SAY_LOSSLESS else None
     try:
         proved = check_proof(file, verifier)
     except RejectedProofError as error:
-        found |= {"verdict": "undecided", "because": str(error)}
+        found |= {"verdict": "undecided", "lossless": None, "because": str(error)}
         said = "undecided: {because}"
     except UnknownNameError as error:
         error.add_note("name a verifier of your own after the file")

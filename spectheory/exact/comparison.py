@@ -53,6 +53,7 @@ class Compared:
         gap: the optimum minus it; of an interval of the optimum the largest.
         total_variation: of the output law from the target's.
         because: the counterexample, what the verifier raised, or why there is no number.
+        scope: the arithmetic, the tolerance and the shapes that the verdict has looked at, in words.
     """
 
     pair: str
@@ -65,8 +66,11 @@ class Compared:
     gap: Any = None
     total_variation: Any = None
     because: str = ""
+    scope: str = ""
 
     def __bool__(self) -> bool:
+        if self.verdict is None:
+            raise no_verdict(self, ".block_efficiency")
         return self.verdict == LOSSLESS
 
     def to_document(self) -> dict[str, Any]:
@@ -87,6 +91,7 @@ class Compared:
             "lossless": {LOSSLESS: True, NOT_LOSSLESS: False}.get(str(self.verdict)),
             **numbers,
             "because": self.because,
+            "scope": self.scope,
         }
 
 
@@ -265,9 +270,10 @@ def _judged(
     because = "" if found else found.in_words()
     value = found.block_efficiency
     gap = None if value is None or highest is None else highest - value
-    return Compared(
-        *place, found.verifier, found.verdict, found.basis, value, gap, found.total_variation, because
-    )
+    looked_at = found.scope
+    scope = f"{looked_at.arithmetic} arithmetic, tolerance {looked_at.tolerance}; {looked_at.in_words()}"
+    told = found.verifier, found.verdict, found.basis
+    return Compared(*place, *told, value, gap, found.total_variation, because, scope)
 
 
 def _place_names(places: Sequence[tuple[str, str]]) -> list[str]:

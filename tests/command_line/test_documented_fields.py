@@ -24,7 +24,7 @@ PART_OF = {"audit": "certify"}
 ONE_CALL = ["--drafts", "1", "-n", "0"]
 ONE_PAIR = ["--pair", "ONE_TOKEN"]
 ONE_TOKEN = ["ONE_TOKEN", "--drafts", "2", "--verifier"]
-SMALLEST_SHAPE = ["--vocab", "2", "--draft-length", "1"]
+SMALLEST_SHAPE = ["--vocab-size", "2", "--draft-length", "1"]
 RUNS: dict[str, list[list[str]]] = {
     "verifiers": [[]],
     "certify": [

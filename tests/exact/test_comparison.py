@@ -71,6 +71,20 @@ def test_a_verifier_that_fails_has_a_row_that_says_so() -> None:
     assert "not valid for 'iid' drafts" in table.note
 
 
+def test_rows_say_what_they_have_seen_and_are_true_where_lossless() -> None:
+    """The row of the optimum has no verdict; in floats the tolerance is said."""
+    pairs = [instances.two_token(1), instances.two_token(1).to_float()]
+    rows = compare(["token", defects["draft_bonus"]], pairs).compared
+    for optimum_row, right, wrong in (rows[:3], rows[3:]):
+        with pytest.raises(NoVerdictError, match="block_efficiency"):
+            bool(optimum_row)
+        assert right
+        assert not wrong
+    exact, rounded = rows[1].scope, rows[4].scope
+    assert exact == "exact arithmetic, tolerance none; (V, L, K) = (2, 1, 1)"
+    assert rounded.startswith("float64 arithmetic, tolerance within 1e-09 ")
+
+
 def test_forms() -> None:
     """JSON, a frame, and LaTeX in both layouts."""
     found = compare(["token", "block"], PAIRS, 2)

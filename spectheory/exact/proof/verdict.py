@@ -17,6 +17,7 @@ from spectheory.exact.proof.statements import Statement
 from spectheory.foundation.documents import count_text
 from spectheory.foundation.errors import InvalidInputError, NoVerdictError
 from spectheory.foundation.results import LOSSLESS, NOT_LOSSLESS, Result, Table, Templates
+from spectheory.foundation.scope import Scope
 from spectheory.pairs.drafts import DraftProcess, Iid, PrefixTree, WithoutReplacement
 from spectheory.pairs.pair import ModelPair
 
@@ -101,13 +102,21 @@ class Proof(Result):
 
     def judgement(self) -> tuple[str, str]:
         """Its statement, unless that is *lossless*, is what is proved or refuted."""
-        of = f"{self.verifier} on {'a' if self.verdict == REFUTED else 'every'} pair with {self.scope}"
+        of = f"{self.verifier} on {'a' if self.verdict == REFUTED else 'every'} pair with {self._pairs}"
         if self.lossless is not None and self.statement.name == LOSSLESS:
             return f"{LOSSLESS if self.lossless else NOT_LOSSLESS} ({self.basis})", of
         return self.verdict, of if self.statement.name == LOSSLESS else f"{self.statement.name}: {of}"
 
     @property
-    def scope(self) -> str:
+    def scope(self) -> Scope:
+        """What the search was about: all pairs of one shape."""
+        process, shape = self.process, self.shape
+        left_out = ("pairs with zeros in their rows",) if shape.positive else ()
+        shapes = ((shape.vocab_size, shape.draft_length, process.num_drafts),)
+        return Scope("rational formulas", "none", shapes, (process.text,), left_out)
+
+    @property
+    def _pairs(self) -> str:
         """The pairs and the drafts in words."""
         process, shape = self.process, self.shape
         count = count_text(process.num_drafts, "draft")
@@ -116,7 +125,7 @@ class Proof(Result):
 
     def headline(self) -> str:
         named = "" if self.statement.name == "lossless" else f", {self.statement.name}"
-        return f"{self.verifier}{named}: {self.verdict}, {self.scope}"
+        return f"{self.verifier}{named}: {self.verdict}, {self._pairs}"
 
     def __bool__(self) -> bool:
         """Whether it is proved that the verifier is lossless.
@@ -135,6 +144,7 @@ class Proof(Result):
             "verdict": self.verdict,
             "basis": self.basis,
             "lossless": self.lossless,
+            "scope": self.scope.to_document(),
             "verifier": self.verifier,
             "statement": self.statement.name,
             "vocab_size": self.shape.vocab_size,
@@ -161,7 +171,7 @@ class Proof(Result):
         sides = [f"{side} {_rows_text(pair[side])}" for side in ("target", "draft") if pair]
         return {
             "claim": self.statement.claim,
-            "scope": self.scope,
+            "scope": self._pairs,
             "rows": "\n".join(sides),
             "open_share": self.outside if self.verdict == UNDECIDED else None,
             "assumed": "a new object has seen no call, the code does not look at the types of numbers, and "
@@ -206,7 +216,7 @@ class Proof(Result):
         if tree is None:
             raise InvalidInputError(f"there is no proof to write: the verdict is {self.verdict!r}")
         left_out = {"pair", "wrong", "open_share", "open_regions", "formulas", "seconds"}
-        left_out |= {"verdict", "basis", "lossless"}
+        left_out |= {"verdict", "basis", "lossless", "scope"}
         header = {key: value for key, value in self.to_document().items() if key not in left_out}
         name = proof_file.FORMAT if self.tree else proof_file.SEARCH_FORMAT
         return proof_file.write(path, {"format": name, **header, **tree})
