@@ -27,9 +27,10 @@ from spectheory.exact.proof.resume import read_search, restore, restore_facts
 from spectheory.exact.proof.shared_walk import share
 from spectheory.exact.proof.statements import Statement
 from spectheory.exact.proof.stops import formal_stops, fresh
-from spectheory.exact.proof.verdict import PROVED, REFUTED, TRUSTED, UNDECIDED, Proof, drafts_document
+from spectheory.exact.proof.verdict import PROVED, REFUTED, TRUSTED, Proof, drafts_document
 from spectheory.exact.proof.verifier_code import code_digest
 from spectheory.foundation.errors import InvalidInputError, InvalidOutcomeError
+from spectheory.foundation.results import UNDECIDED
 from spectheory.foundation.validation import check_count, check_positive
 from spectheory.pairs.drafts import DraftProcess, Iid, PrefixTree, WithoutReplacement
 from spectheory.pairs.drafts.iid import draft_process

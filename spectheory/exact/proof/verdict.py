@@ -16,7 +16,7 @@ from spectheory.exact.proof.formulas import Formula
 from spectheory.exact.proof.statements import Statement
 from spectheory.foundation.documents import count_text
 from spectheory.foundation.errors import InvalidInputError, NoVerdictError
-from spectheory.foundation.results import LOSSLESS, NOT_LOSSLESS, Result, Table, Templates
+from spectheory.foundation.results import LOSSLESS, NOT_LOSSLESS, UNDECIDED, Result, Table, Templates
 from spectheory.foundation.scope import Scope
 from spectheory.pairs.drafts import DraftProcess, Iid, PrefixTree, WithoutReplacement
 from spectheory.pairs.pair import ModelPair
@@ -24,7 +24,7 @@ from spectheory.pairs.pair import ModelPair
 if TYPE_CHECKING:
     import sympy
 
-PROVED, TRUSTED, REFUTED, UNDECIDED = "proved", "solver-trusted", "refuted", "undecided"
+PROVED, TRUSTED, REFUTED = "proved", "solver-trusted", "refuted"
 SAY_LOSSLESS = ("lossless", "optimal")
 """The statements of which a proof says that the verifier is lossless."""
 
