@@ -36,7 +36,7 @@ _COLUMNS = """
 - **sampler**: the name for `spectheory audit`.
 - **release**: the version, or the commit of a repository without releases.
 - **rule**: the verification rule that the sampler implements.
-- **verdict**: one of the five [verdicts](auditing.md#verdicts). A relaxation is compared with the law that
+- **verdict**: one of the four [verdicts](auditing.md#verdicts). A relaxation is compared with the law that
   it states.
 - **K**, **trees**: the numbers of drafted paths, and whether paths without a common law were asked about.
 - **total variation**: the largest over all cases, between the output completed with the target and the

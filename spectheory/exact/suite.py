@@ -421,6 +421,7 @@ class _Run:
         self.refused: dict[str, str] = {}
         self.left_out: Counter[tuple[str, str]] = Counter()
         self.not_looked_at: dict[str, None] = {}
+        self.names: dict[str, None] = {}
 
     @property
     def failed(self) -> bool:
@@ -441,6 +442,7 @@ class _Run:
         self.judged.append(case)
         self.verdicts.append(CaseVerdict.of(case, found))
         self.not_looked_at |= dict.fromkeys(found.scope.refused)
+        self.names[found.verifier] = None
         if not found.is_valid and self.counterexample is None:
             self.counterexample = found
         if isinstance(found, FailedCertificate):
@@ -484,8 +486,9 @@ class _Run:
         names = {str(case) for case in drawn}
         random = [verdict.is_lossless for verdict in self.verdicts if verdict.case in names]
         failed = [verdict for verdict in self.reruns if verdict.case in names and not verdict.is_lossless]
+        bound_to_several = f"{self.verifier.name} (bound to {len(self.names)} verifiers)"
         return SuiteCertificate(
-            self.verifier.name,
+            next(iter(self.names)) if len(self.names) == 1 else bound_to_several,
             self.verifier.source,
             tuple(self.verdicts),
             tuple(self.reruns),

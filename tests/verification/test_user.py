@@ -9,6 +9,7 @@ import pytest
 
 from spectheory import Outcome, certify, defects, from_loop, from_sampler, instances, verifiers
 from spectheory.exact.rounded import DoesNotRunError, certify_rounded
+from spectheory.exact.suite import certify_suite, suite_for
 from spectheory.foundation.errors import InvalidInputError
 from spectheory.pairs.drafts import Iid
 from spectheory.verification.sampler_runs import runs_a_sampler
@@ -44,6 +45,16 @@ class BindsItself(Made):
 @pytest.mark.parametrize(("outcome", "bound", "is_valid"), [(RIGHT, WRONG, False), (WRONG, RIGHT, True)])
 def test_what_bind_returned_is_judged(outcome: Any, bound: Any, is_valid: bool) -> None:
     assert certify(BindsItself(outcome, bound), PAIR, with_optimum=False).is_valid is is_valid
+
+
+def test_the_suite_names_what_bind_returned() -> None:
+    class Bound(UserToken):
+        def bind(self, process: Any, pair: Any = None) -> Any:
+            return verifiers["token"]
+
+    few = suite_for(as_verifier(UserToken()), quick=True)[:2]
+    assert certify_suite(Bound(), few).headline().startswith("user_token (bound to token): lossless")
+    assert certify_suite(UserToken(), few).headline().startswith("user_token: lossless")
 
 
 # --------------------------------------------------------------------------------------- samplers

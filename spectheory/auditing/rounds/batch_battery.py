@@ -204,6 +204,8 @@ def _several_random(kinds: Sequence[str]) -> Iterator[tuple[str, tuple[Row, ...]
         yield "no drafts", (OTHER_NOTHING, NOTHING, NOTHING)
     if RAGGED in kinds:
         yield RAGGED, (other, longer, NOTHING, one)
+    else:
+        yield EQUAL, (one, other, other, one)
 
 
 def _one_random(kinds: Sequence[str]) -> Iterator[tuple[str, tuple[Row, ...]]]:

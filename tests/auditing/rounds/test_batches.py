@@ -284,6 +284,17 @@ def test_greedy_requests_get_the_likeliest_tokens(mistake: str, relaxation: Any)
     assert found is (relaxation is None)  # which states no law for them
 
 
+@pytest.mark.parametrize(("mixes", "kind"), [(None, "ragged"), ((), "equal lengths")])
+def test_the_joint_law_of_four_requests_is_asked_about_once(mixes: Any, kind: str) -> None:
+    """Of all batches of four in which nobody is certain there is one, also where lengths cannot differ."""
+
+    def is_open(row: Any) -> bool:
+        return not bool((row[1].amax(-1) == 1).all())
+
+    asked = batches_of(Shipped(batch_token_verification, "batch", mixes=mixes))
+    assert [name for name, rows in asked if len(rows) == 4 and all(map(is_open, rows))] == [kind]
+
+
 def at_rates(rows: Any, generator: Any) -> Any:
     """Accepts whatever the target's rows are."""
     even = [row._replace(target_probs=torch.full_like(row.target_probs, 1 / 3)) for row in rows]
