@@ -83,7 +83,7 @@ ITERATED: list[tuple[ModelPair, dict[str, Any]]] = [
 ]
 
 
-@first_is_quick("case", [*TREES, "otm", "spectr"])
+@first_is_quick("case", [*TREES, "otm", "spectr"], quick=2)
 def test_lossless_over_iterations_on_trees(case: str) -> None:
     """The first tokens of two and three iterations are p_m; exactly, but for spectr's division factor."""
     name, drafts = TREES[case][:2] if case in TREES else (case, PrefixTree((2, 1)))

@@ -145,7 +145,7 @@ RIGHT_AND_WRONG: dict[str, tuple[Any, Any]] = {
 }
 
 
-@first_is_quick("name", RIGHT_AND_WRONG, quick=2)
+@first_is_quick("name", RIGHT_AND_WRONG, quick=10)
 def test_an_honest_sampler_is_lossless_and_a_wrong_one_a_defect(
     name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -260,6 +260,7 @@ def test_a_key_made_of_the_seed_is_not_decided() -> None:
         lambda row: (row + torch.empty(len(row)).exponential_()).argmax(),
         lambda row: (row / torch.empty(len(row)).exponential_()).max(-1).indices,
     ],
+    quick=6,
 )
 def test_a_broken_race_is_not_decided_and_says_what_was_expected(drawn: Callable[[Any], Any]) -> None:
     found = audit(sampler(coin, drawn), PAIRS, num_drafts=1)
@@ -278,8 +279,7 @@ def test_the_right_race_is_lossless() -> None:
     [
         (np.random, "random"), (np.random, "choice"), (np.random, "beta"), (np.random, "seed"),
         (random, "choice"), (random, "paretovariate"),
-    ],
-)  # fmt: skip
+    ], quick=6)  # fmt: skip
 def test_a_refusal_names_the_operation_and_the_line(module: Any, name: str) -> None:
     """The partners are ``random.random`` and ``numpy.random.default_rng``, which are followed."""
     found = audit(sampler(lambda ratio: getattr(module, name)(2) < ratio), PAIRS, num_drafts=1)

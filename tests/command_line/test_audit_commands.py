@@ -228,7 +228,7 @@ def test_the_workflow_of_the_documentation_runs(
     sys.modules.pop("my_sampler")
 
 
-@first_is_quick(("noise", "status"), [("noise", 1), ("torch.empty_like(row).exponential_()", 0)])
+@first_is_quick(("noise", "status"), [("noise", 1), ("torch.empty_like(row).exponential_()", 0)], quick=2)
 def test_the_round_of_the_documentation(
     noise: str, status: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -121,7 +121,7 @@ def places(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[str]]:
     return files | {"ONE_TOKEN": [pair], "MODELS": models, "PROMPTS": asked}
 
 
-@first_is_quick("command", sorted(group.commands), quick=2)
+@first_is_quick("command", sorted(group.commands), quick=3)
 def test_everything_printed_is_defined(
     command: str,
     places: dict[str, list[str]],

@@ -83,7 +83,7 @@ def test_an_interrupt_before_a_run_goes_on(
 
 
 @STOPS
-@first_is_quick("timed", [False, True])
+@first_is_quick("timed", [False, True], quick=2)
 def test_texts_that_are_interrupted(
     capsys: pytest.CaptureFixture[str],
     tiny_models: list[str],

@@ -175,6 +175,7 @@ def test_verifiers_are_listed(capsys: pytest.CaptureFixture[str]) -> None:
         (["verifiers"], "verifiers"),
         (["acceptance", "1/3,2/3", "2/3,1/3"], None),
     ],
+    quick=2,
 )
 def test_csv_has_the_fields_of_json(
     capsys: pytest.CaptureFixture[str], pair_file: str, arguments: list[str], key: str | None

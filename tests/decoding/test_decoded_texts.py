@@ -43,7 +43,7 @@ def alone(model: Any, prompt: list[int], max_new_tokens: int, **settings: Any) -
     return found[0, len(prompt) :].tolist()
 
 
-@first_is_quick("family", FAMILIES)
+@first_is_quick("family", FAMILIES, quick=2)
 def test_greedy_texts_of_every_family(family: str) -> None:
     """Three prompts of unequal lengths in one batch, one path and three, with a cache or without."""
     torch.set_num_threads(1)
@@ -64,7 +64,7 @@ def test_greedy_texts_of_every_family(family: str) -> None:
     assert max(accepted) > 0
 
 
-@first_is_quick("verifier", VERIFIERS)
+@first_is_quick("verifier", VERIFIERS, quick=2)
 def test_greedy_texts_of_every_verifier(bundled: LanguageModelPair, verifier: str) -> None:
     prompts = [bundled.encode(text)[: 4 + 5 * n] for n, text in enumerate(bundled_prompts()[:2])]
     texts = decode(bundled, prompts, verifier, drafts=2, draft_length=4, max_new_tokens=10, options=GREEDY)

@@ -185,7 +185,7 @@ def test_exchangeable_partner_spectr_depends_on_the_order_of_the_drafts(
     assert np.abs(in_order - swapped[::-1]).max() > 0.01
 
 
-@first_is_quick("name", GENERAL)
+@first_is_quick("name", GENERAL, quick=2)
 def test_chunks_do_not_change_the_law(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     for case in (*random_cases(3, 2, 2, 1), *random_cases(2, 2, 3, 2)):
         whole = output_law(name, case.pair, case.num_drafts)

@@ -31,6 +31,7 @@ def is_caught(verifier: Any, cases: list[SuiteCase]) -> bool:
         pytest.param(name, marks=pytest.mark.deep) if name.startswith("(V, L, K)") else name
         for name in WRONG_SOMEWHERE
     ],
+    quick=4,
 )
 def test_verifiers_that_are_wrong_somewhere_are_caught(name: str) -> None:
     """On the cases of their shape; the partner that is wrong nowhere passes on the smallest."""

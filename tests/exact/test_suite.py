@@ -67,7 +67,7 @@ def test_every_lossless_verifier_is_cleared(name: str, half: int) -> None:
         assert f"float64 {WITHIN}" in found.headline()
 
 
-@first_is_quick("name", [*defects, *(name for name in verifiers if name not in LOSSLESS)])
+@first_is_quick("name", [*defects, *(name for name in verifiers if name not in LOSSLESS)], quick=5)
 def test_every_wrong_verifier_is_flagged(name: str) -> None:
     """Also the one that is lossless on the pair of the README, and those that need a tree to show."""
     verifier = defects[name] if name in defects else verifiers[name]

@@ -248,6 +248,7 @@ LIES: list[tuple[str, str, Lie, list[str]]] = [
 @first_is_quick(
     ("name", "called", "lie", "claims"),
     [pytest.param(*lie, marks=[pytest.mark.deep] * (place % 2)) for place, lie in enumerate(LIES)],
+    quick=6,
 )
 def test_checks_can_fail(
     monkeypatch: pytest.MonkeyPatch, name: str, called: str, lie: Lie, claims: list[str]

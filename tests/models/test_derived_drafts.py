@@ -83,7 +83,7 @@ def largest_gap(pair: LanguageModelPair, route: Any, number: int) -> float:
     return max(gaps)
 
 
-@first_is_quick("name", CASES)
+@first_is_quick("name", CASES, quick=2)
 @pytest.mark.parametrize("family", ["llama", "gpt2"])
 def test_rows_are_those_of_the_stated_law(
     name: str, family: str, folders: dict[str, tuple[Path, Path]]

@@ -70,7 +70,7 @@ def test_an_exception_keeps_what_is_finished_and_says_so(models: LanguageModelPa
     assert run(models, state) == run(models)
 
 
-@first_is_quick("kept", [0.0, 0.01, 0.5, 0.99])
+@first_is_quick("kept", [0.0, 0.01, 0.5, 0.99], quick=4)
 @first_is_quick("whole", [0, 1, 3])
 def test_a_torn_last_line_is_cut_off(
     models: LanguageModelPair, written: list[bytes], tmp_path: Path, whole: int, kept: float

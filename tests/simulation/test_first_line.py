@@ -98,6 +98,7 @@ def test_a_copy_of_the_folder_is_told_by_its_name(folders: tuple[Path, Path], tm
         ({"max_prompt_tokens": 1}, "max_prompt_tokens"),
         ({"threads": 2}, r"threads \(None there, 2 here\)"),
     ],
+    quick=4,
 )
 def test_other_settings(
     models: LanguageModelPair, tmp_path: Path, changes: dict[str, Any], words: str

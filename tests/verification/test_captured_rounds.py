@@ -58,7 +58,7 @@ def same(verifier: Verifier, rounds: CapturedRounds, seed: int, count: int) -> b
     return isinstance(found, CapturedOutcome)
 
 
-@first_is_quick("name", [name for name in verifiers if name not in FROM_THE_HOST])
+@first_is_quick("name", [name for name in verifiers if name not in FROM_THE_HOST], quick=3)
 def test_a_replayed_round_is_the_round(name: str) -> None:
     """Batches of 3, 3, 4 and 2 need one graph where they are filled up to 4, and 2 is another kind."""
     verifier = bound(name)

@@ -137,6 +137,7 @@ def test_laws_by_hand(function: Callable[[], Any]) -> None:
     "function",
     [structure, arithmetic, inversion, race, gumbel_race, lazy_race, python_numbers, equality],
     ids=lambda f: f.__name__,
+    quick=2,
 )
 def test_torch_draws_from_that_law(function: Callable[[], Any]) -> None:
     assert_drawn_from(function, law(function))

@@ -145,7 +145,7 @@ LAWS: dict[str, tuple[Callable[[ModuleType], Any], dict[Any, Fraction]]] = {
 }
 
 
-@first_is_quick("name", LAWS)
+@first_is_quick("name", LAWS, quick=2)
 def test_laws(name: str, kernels: ModuleType) -> None:
     function, expected = LAWS[name]
     assert law(lambda: function(kernels)) == expected

@@ -97,7 +97,7 @@ MAY: dict[str, tuple[Any, Any]] = {
 }
 
 
-@first_is_quick("name", MAY)
+@first_is_quick("name", MAY, quick=2)
 def test_a_right_sampler_is_lossless_and_a_wrong_one_a_defect(name: str) -> None:
     right, wrong = MAY[name]
     assert audit(right, PAIRS, num_drafts=[1]).is_lossless

@@ -89,6 +89,7 @@ def batch(texts: Sequence[Sequence[int]], *arguments: Any, mistake: str) -> Any:
         ("one length", "the next round beside 1 other request does not have the target's law"),
         ("one result", "the tokens of two requests side by side are not independent"),
     ],
+    quick=2,
 )
 def test_requests_that_accept_different_numbers(mistake: str, says: str | None) -> None:
     """Alone every request is right."""

@@ -49,7 +49,7 @@ SAYS = {"shared_noise": (LAW, SECOND)}
 ONLY_IN_THE_SECOND = "cache_without_last_draft"
 
 
-@first_is_quick("name", [name for name in ROUND_SPECIMENS if name != ONLY_IN_THE_SECOND])
+@first_is_quick("name", [name for name in ROUND_SPECIMENS if name != ONLY_IN_THE_SECOND], quick=2)
 def test_every_wrong_round_is_caught_and_its_mended_partner_passes(name: str) -> None:
     """With its mechanism: shared noise leaves the drafts and their reports right.
 
@@ -65,7 +65,7 @@ def test_every_wrong_round_is_caught_and_its_mended_partner_passes(name: str) ->
     assert (found.is_lossless, found.reasons) == (True, ())
 
 
-@first_is_quick("round_", [certain_drafts, of_a_reduced_vocabulary])
+@first_is_quick("round_", [certain_drafts, of_a_reduced_vocabulary], quick=2)
 def test_drafts_of_other_tokens_than_reported(round_: Any) -> None:
     """The draft's token is an offset, or always the likeliest one."""
     pairs = {"sixteenths": random_dyadic(3, 3, 1)}

@@ -77,7 +77,7 @@ CALLED_WITH_DRAFTS = [name for name in SIGNATURES if not name.startswith("round"
 """A round drafts its own paths; ``test_drafting_rounds.py`` has right and wrong ones."""
 
 
-@first_is_quick("signature", CALLED_WITH_DRAFTS)
+@first_is_quick("signature", CALLED_WITH_DRAFTS, quick=2)
 def test_a_right_sampler_of_each_signature(signature: str) -> None:
     """Lossless up to float32, and as many tokens as token verification."""
     pair = with_point_mass_drafts(PAIR) if SIGNATURES[signature].point_mass_drafts else PAIR
@@ -88,7 +88,7 @@ def test_a_right_sampler_of_each_signature(signature: str) -> None:
     assert found.arithmetic == "exact"
 
 
-@first_is_quick("signature", CALLED_WITH_DRAFTS)
+@first_is_quick("signature", CALLED_WITH_DRAFTS, quick=3)
 def test_partner_a_wrong_sampler_of_each_signature(signature: str) -> None:
     """A sampler that takes all drafted tokens is not."""
 

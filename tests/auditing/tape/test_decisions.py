@@ -87,7 +87,7 @@ def test_laws_by_hand(function: Callable[[Any], Any]) -> None:
     assert law(function) == {result: Fraction(text) for result, text in LAWS[function].items()}
 
 
-@first_is_quick("function", LAWS, ids=lambda f: f.__name__)
+@first_is_quick("function", LAWS, ids=lambda f: f.__name__, quick=2)
 def test_a_real_generator_draws_from_that_law(function: Callable[[Any], Any]) -> None:
     """The same functions with numpy's numbers, 40 000 draws."""
     rng = np.random.default_rng(11)

@@ -70,7 +70,7 @@ def token_verification(draw: Callable[..., int], refused: int | None) -> Callabl
     return verify
 
 
-@first_is_quick("draw", DRAWS)
+@first_is_quick("draw", DRAWS, quick=6)
 def test_a_token_on_which_the_sampler_raises(draw: Callable[..., int]) -> None:
     """The bonus token is 1 with probability 3/4 · 1/4; the partner refuses a token that is never drawn."""
     found = audit(token_verification(draw, 1), {"pair": PAIR}, num_drafts=1)
@@ -95,6 +95,7 @@ def test_a_token_on_which_the_sampler_raises(draw: Callable[..., int]) -> None:
         (lambda tokens: [str(token) for token in tokens], "expected token ids"),
         (lambda tokens: [float(token) for token in tokens], "expected token ids"),
     ],
+    quick=7,
 )
 def test_answers_that_are_no_output(answer: Callable[[list[int]], Any], says: str) -> None:
     verify = token_verification(by_multinomial, None)

@@ -64,6 +64,7 @@ def half_precision_noise(paths: Any, target_rows: Any, draft_rows: Any, generato
         (gives_a_state, SEED),
         (changes_the_type, CHANGED),
     ],
+    quick=3,
 )
 def test_what_outlasts_a_call_is_a_defect(sampler: Callable[..., Any], said: str) -> None:
     found = audit(sampler, PAIRS, num_drafts=1)
@@ -161,6 +162,7 @@ def posterior(best: Any, accepted: Any, row: Callable[[Any], Any] = lambda row: 
         (posterior(torch.tensor(-1), 0), "the best path is -1"),
         (posterior(0, 0, lambda row: torch.cat([row, row])), "a row of 4 numbers, not 2"),
     ],
+    quick=2,
 )
 def test_counts_and_rows_must_fit(sampler: Callable[..., Any], said: str) -> None:
     found = audit(sampler, PAIRS, signature="evaluate_posterior", num_drafts=1)
@@ -201,6 +203,7 @@ def test_reported_rows_are_compared_as_they_are(scale: float) -> None:
 @first_is_quick(
     "change",
     [lambda rows: rows * float("nan"), lambda rows: rows.log() - float("inf"), lambda rows: rows + 0j, str],
+    quick=4,
 )
 def test_reported_rows_are_finite_floats(change: Callable[[Any], Any]) -> None:
     found = audit(reporting(change), PAIRS, signature="round")

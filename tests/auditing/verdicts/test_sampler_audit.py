@@ -43,7 +43,7 @@ BOUNDARY = {"forbidden token": instances.bernoulli("1/2", "1")}
 """The only pair that is needed where a forbidden token is all that is found."""
 
 
-@first_is_quick("name", SPECIMENS)
+@first_is_quick("name", SPECIMENS, quick=2)
 def test_every_specimen_is_caught(name: str) -> None:
     """With its mechanism, where that is more than a wrong law; what is rarer than rounding is no defect."""
     sampler, signature = SPECIMENS[name]
@@ -169,6 +169,7 @@ def with_a_generator_of_torch() -> Any:
         (with_a_generator_that_is_kept, "keeps random numbers, or a generator, from one run to the next"),
     ],
     ids=lambda made: getattr(made, "__name__", ""),
+    quick=2,
 )
 def test_a_law_that_other_numbers_decide_is_not_decided(make: Any, says: str) -> None:
     """Even where the law that was found is wrong; one line."""

@@ -118,7 +118,7 @@ CHANGES = [_prefix, _atom, _otherwise, _later, _case, _leaf, _part, _cycle, _fun
 CHANGES += [_factor, _value, _variable]
 
 
-@first_is_quick("change", CHANGES, ids=lambda change: change.__name__[1:])
+@first_is_quick("change", CHANGES, ids=lambda change: change.__name__[1:], quick=3)
 def test_a_changed_proof_is_rejected(document: Document, change: Callable[[Document], None]) -> None:
     before = deepcopy(document)
     change(document)

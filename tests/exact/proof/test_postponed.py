@@ -161,7 +161,7 @@ BEYOND = {
 """Defects that are lossless with two tokens and one draft."""
 
 
-@first_is_quick("name", [name for name in defects if name not in BEYOND])
+@first_is_quick("name", [name for name in defects if name not in BEYOND], quick=3)
 def test_defects_have_no_facts(name: str) -> None:
     """At V = 2, L = 2 and one draft, where all of these are wrong."""
     assert _facts(defects[name]) is None

@@ -39,7 +39,7 @@ SMALLEST: dict[tuple[int, int, int], str] = {
 """The smallest shape (V, L, K) at which a defect is wrong; (2, 1, 1) for the others."""
 
 
-@first_is_quick(("name", "vocab_size", "draft_length", "drafts"), PROVED)
+@first_is_quick(("name", "vocab_size", "draft_length", "drafts"), PROVED, quick=2)
 def test_published_verifiers_are_proved(name: str, vocab_size: int, draft_length: int, drafts: Any) -> None:
     found = prove(name, vocab_size, draft_length, drafts)
     assert (found.verdict, found.num_open, found.num_trusted) == ("proved", 0, 0)

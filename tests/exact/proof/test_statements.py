@@ -41,7 +41,7 @@ LARGER: list[tuple[str, str, int, int, Any]] = [
 ]
 
 
-@first_is_quick(("statement", "name", "vocab_size", "draft_length", "drafts"), PROVED)
+@first_is_quick(("statement", "name", "vocab_size", "draft_length", "drafts"), PROVED, quick=2)
 def test_statements_are_proved_and_checked(
     statement: str, name: str, vocab_size: int, draft_length: int, drafts: Any, tmp_path: Path
 ) -> None:

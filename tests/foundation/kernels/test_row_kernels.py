@@ -38,9 +38,9 @@ def threads(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> 
     return request.param
 
 
-@first_is_quick("scaled", [(0, 0), (1, 0), (0, 1), (1, 1)])
+@first_is_quick("scaled", [(0, 0), (1, 0), (0, 1), (1, 1)], quick=4)
 @first_is_quick("dtype", DTYPES)
-@first_is_quick("size", SIZES)
+@first_is_quick("size", SIZES, quick=2)
 @pytest.mark.usefixtures("threads")
 def test_masses(size: int, dtype: torch.dtype, scaled: tuple[int, int]) -> None:
     """Sums up to their order; rows lie apart, and one may stand for many."""
@@ -58,9 +58,9 @@ def test_masses(size: int, dtype: torch.dtype, scaled: tuple[int, int]) -> None:
     assert not np.allclose(swapped, expected, rtol=1e-4)
 
 
-@first_is_quick("scaled", [(0, 0), (1, 0), (0, 1), (1, 1)])
+@first_is_quick("scaled", [(0, 0), (1, 0), (0, 1), (1, 1)], quick=4)
 @first_is_quick("dtype", DTYPES)
-@first_is_quick("size", SIZES)
+@first_is_quick("size", SIZES, quick=2)
 @pytest.mark.usefixtures("threads")
 def test_rows_at_stops(size: int, dtype: torch.dtype, scaled: tuple[int, int]) -> None:
     """To the last bit what the formula gives, with no draft row at depth L; batches of any shape."""
@@ -113,7 +113,7 @@ def test_a_mass_far_below_the_rows() -> None:
 
 
 @first_is_quick("dtype", DTYPES)
-@first_is_quick("size", [1, 9, 511, *SIZES])
+@first_is_quick("size", [1, 9, 511, *SIZES], quick=4)
 def test_draws(size: int, dtype: torch.dtype, monkeypatch: pytest.MonkeyPatch) -> None:
     """The entries that the operators draw for the same numbers, ends of the range among them, and the masses.
 
@@ -185,7 +185,7 @@ NOT_IN_ORDER = [0.0, -0.0, math.nan, -math.nan, math.inf, -math.inf, 1e-45, -1e-
 
 
 @first_is_quick("dtype", [torch.float16, torch.bfloat16, *DTYPES])
-@first_is_quick("size", [1, 2, 511, *SIZES])
+@first_is_quick("size", [1, 2, 511, *SIZES], quick=4)
 @pytest.mark.usefixtures("threads")
 def test_sorts(size: int, dtype: torch.dtype) -> None:
     """Keys and places of torch's stable sort, bit by bit: ties, zeros of both signs, what is not a number."""

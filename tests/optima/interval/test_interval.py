@@ -126,7 +126,7 @@ TINY_SIZES = ((1, 1), (1, 2), (1, 8), (1, 64), (2, 3), (2, 64))
 TINY_CASES = [(name, L, K) for name, rows in TINY.items() for L, K in TINY_SIZES if len(rows[0]) ** L <= 9]
 
 
-@first_is_quick(("name", "draft_length", "num_drafts"), TINY_CASES)
+@first_is_quick(("name", "draft_length", "num_drafts"), TINY_CASES, quick=8)
 def test_tiny_probabilities(name: str, draft_length: int, num_drafts: int) -> None:
     """Entries from 1e-6 to 1e-30: the interval holds the rational optimum, not that plus 1e-7."""
     assert_holds_the_optimum(ModelPair.context_free_pair(*TINY[name], draft_length), num_drafts)

@@ -80,7 +80,7 @@ def cuts_by_hand(target: list[Fraction], law: Law) -> list[Fraction]:
     return values
 
 
-@first_is_quick("first", range(4))
+@first_is_quick("first", range(4), quick=2)
 def test_min_cut_is_the_transport_optimum_for_any_law(first: int) -> None:
     """max P(Y ∈ S(X)) = min_H [target(H) + 1 - P(S(X) ⊆ H)], exactly."""
     for name, target, law in LAWS[first::4]:

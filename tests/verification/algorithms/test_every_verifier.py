@@ -127,7 +127,7 @@ def test_every_special_verifier_meets_an_optimum() -> None:
         assert sum(process_of(name, case) is not None for case in cases) >= 20, name
 
 
-@first_is_quick("name", ["token", "block", "greedy_multipath", "spectr"], quick=3)
+@first_is_quick("name", ["token", "block", "greedy_multipath", "spectr"], quick=4)
 def test_lossless_on_the_largest_pair(name: str) -> None:
     """V = 4, L = 3, K = 3: 64 leaves, up to 262 144 tuples of drafts."""
     law = output_law(name, instances.random_rational(43_300, 4, 3), 3)
@@ -172,7 +172,7 @@ def test_optimal_multipath_attains_the_optimum_of_larger_trees(group: str) -> No
             assert best.upper - best.lower < 1e-3, case
 
 
-@first_is_quick("group", ONE_POSITION)
+@first_is_quick("group", ONE_POSITION, quick=5)
 def test_one_position_is_optimal_transport(group: str) -> None:
     """At L = 1 otm accepts with α_K, and kseq with no more.  (GENERAL: test_general_verifiers.py.)"""
     judged_pairs = 0
@@ -202,7 +202,7 @@ ONE_DRAFT = {
 """With one draft the first is the second."""
 
 
-@first_is_quick("name", ONE_DRAFT)
+@first_is_quick("name", ONE_DRAFT, quick=4)
 def test_one_draft_reductions(name: str) -> None:
     cases = [case for group in GROUPS.values() for case in group if case.pair.vocab_size**2 <= 9]
     compared = 0

@@ -118,7 +118,7 @@ def test_no_verifier_exceeds_the_optimum(group: str) -> None:
             assert Fraction(reached) <= best + slack, (case, name)
 
 
-@first_is_quick("group", ONE_POSITION)
+@first_is_quick("group", ONE_POSITION, quick=5)
 def test_no_verifier_exceeds_the_transport_of_one_position(group: str) -> None:
     for case in (case for case in GROUPS[group] if case.pair.draft_length == 1):
         best = optimal_acceptance(case.pair.target[0][0], case.pair.draft[0][0], case.num_drafts).value
@@ -152,7 +152,7 @@ def test_single_path_verifiers_ignore_further_drafts(group: str, name: str) -> N
         assert_same_law(law_of_case(name, case), law_on_one_path(name, case.pair))
 
 
-@first_is_quick("name", [*GENERAL, "greedy_block"])
+@first_is_quick("name", [*GENERAL, "greedy_block"], quick=4)
 def test_float_law_agrees_with_the_rational_law(name: str) -> None:
     for case in (*GROUPS["random-V3-L2-K2"], *GROUPS["partial_overlap"], *GROUPS["equal_models"]):
         exact = law_of_case(name, case)

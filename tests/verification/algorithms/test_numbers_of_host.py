@@ -36,7 +36,7 @@ def drafted(num_drafts: int, dtype: torch.dtype, vocab_size: int = 600, batch: i
 
 
 @first_is_quick("dtype", TOLERANCES)
-@first_is_quick(("name", "num_drafts"), CASES)
+@first_is_quick(("name", "num_drafts"), CASES, quick=8)
 def test_laws_and_samples_are_those_of_torch_alone(
     name: str, num_drafts: int, dtype: torch.dtype, monkeypatch: pytest.MonkeyPatch
 ) -> None:

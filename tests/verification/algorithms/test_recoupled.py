@@ -75,7 +75,7 @@ def test_value_by_minimum_cuts_is_that_of_the_law(name: str) -> None:
 
 
 @first_is_quick(("number", "drafts"), [(1, 2), (2, 3), pytest.param(4, 4, marks=pytest.mark.deep)])
-@first_is_quick("name", BASES)
+@first_is_quick("name", BASES, quick=3)
 def test_one_position_is_optimal_transport(name: str, number: int, drafts: int) -> None:
     """L = 1: whatever the base, the block efficiency is that of otm."""
     pair = numbered_pair(number, 3, 1)

@@ -29,7 +29,7 @@ def generator(device: str, seed: int) -> Any:
 
 
 @first_is_quick("device", DEVICES)
-@first_is_quick("name", [*GENERAL, *NOT_LOSSLESS])
+@first_is_quick("name", [*GENERAL, *NOT_LOSSLESS], quick=10)
 @first_is_quick(
     "group", ["partial_overlap", "equal_models", "disjoint_supports", "random-V3-L2-K3", "random-V4-L3-K2"]
 )
@@ -86,7 +86,7 @@ def distance(law: OutputLaw, other: OutputLaw) -> float:
 
 
 @first_is_quick("device", ["numpy", *DEVICES])
-@first_is_quick("name", GENERAL)
+@first_is_quick("name", GENERAL, quick=4)
 def test_samples_follow_the_exact_law(name: str, device: str) -> None:
     """40 000 fixed-seed rounds: p > 1e-3 against the exact law, p < 1e-6 against every other one.
 
@@ -111,7 +111,7 @@ def test_samples_follow_the_exact_law(name: str, device: str) -> None:
 
 
 @first_is_quick("device", ["numpy", *DEVICES])
-@first_is_quick("name", GENERAL)
+@first_is_quick("name", GENERAL, quick=7)
 def test_impossible_outputs_are_never_sampled(name: str, device: str) -> None:
     """Tokens without target mass never come out, and stops without probability are never made."""
     pair = instances.partial_overlap(2)
@@ -138,7 +138,7 @@ def test_same_seed_same_draw(device: str) -> None:
 
 
 @first_is_quick("device", ["numpy", *DEVICES])
-@first_is_quick("name", GENERAL)
+@first_is_quick("name", GENERAL, quick=4)
 def test_rao_blackwell_mean_estimates_the_block_efficiency(name: str, device: str) -> None:
     """E[τ+1 | drafts] averaged over 40 000 drafts is within 5 standard errors of the exact value, and an
     error of 0.05 is seen."""

@@ -64,7 +64,7 @@ def pairs_for(num_drafts: int) -> dict[str, ModelPair]:
     return found
 
 
-@first_is_quick("name", defects)
+@first_is_quick("name", defects, quick=11)
 def test_defects_are_caught_on_the_shared_table(name: str) -> None:
     """The table on which every verifier is judged notices every mistake: V = 3, L = 3, K = 2, 8 pairs."""
     cases = random_cases(3, 3, 2, 8)
@@ -109,7 +109,7 @@ def test_defects_of_several_drafts_vanish_with_one() -> None:
     assert all(set(row.values()) == {F(0)} for row in rows.values())
 
 
-@first_is_quick("name", defects)
+@first_is_quick("name", defects, quick=11)
 def test_one_definition_in_float64(name: str) -> None:
     for label, pair in PAIRS.items():
         exact = output_law(defects[name], pair, 2)

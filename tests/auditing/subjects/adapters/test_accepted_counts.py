@@ -98,7 +98,7 @@ def test_what_functions_of_one_path_are_given() -> None:
     assert_close(given, {"draft_tokens": PATHS[:1], "target_probs": TARGET[:1], "draft_probs": DRAFT[:1]})
 
 
-@first_is_quick("count", [-1, 3])
+@first_is_quick("count", [-1, 3], quick=2)
 def test_a_count_of_no_drafted_tokens(count: int) -> None:
     """Not lossless with the count named, where a slice would take another number of tokens."""
 

@@ -261,7 +261,7 @@ def rejection_sample(draft_token_ids, num_draft_tokens, max_spec_len, cu_num_dra
 """
 
 
-@first_is_quick(("compares", "is_right"), [(">", True), ("<", False)])
+@first_is_quick(("compares", "is_right"), [(">", True), ("<", False)], quick=2)
 def test_kernels_are_launched_with_their_arguments_by_name(
     compares: str, is_right: bool, tmp_path: Path
 ) -> None:

@@ -52,6 +52,7 @@ def speculative_generate_step(prompt, model, draft_model, *, num_draft_tokens, m
         ("token", "[0, 0, *drafted]", False),
         ("token", "[0, *drafted[:1], *drafted[:-1]]", False),
     ],
+    quick=2,
 )
 def test_a_generator_that_samples_and_compares(drawn: str, fed: str, is_right: bool, tmp_path: Path) -> None:
     """Lossless, and no faster than agreement allows; not with another token, or another text."""

@@ -108,7 +108,7 @@ ROUNDS = {
 }
 
 
-@first_is_quick("library", ROUNDS)
+@first_is_quick("library", ROUNDS, quick=2)
 @pytest.mark.parametrize(("shift", "is_lossless"), [(0, True), (1, False)])
 def test_a_round_of_a_library(library: str, shift: int, is_lossless: bool) -> None:
     code: Any = ROUNDS[library](speculative_decode(shift))

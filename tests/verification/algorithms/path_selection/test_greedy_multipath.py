@@ -15,7 +15,7 @@ from spectheory.optima.bounds.skewed_draft import SkewedDraft
 from spectheory.verification.algorithms.path_selection.greedy_multipath import GreedyMultipath
 
 
-@first_is_quick("name", RANKINGS)
+@first_is_quick("name", RANKINGS, quick=11)
 @first_is_quick("group", [*RANDOM_GROUPS, "partial_overlap"])
 def test_greedy_is_lossless_with_every_tree_ranking(group: str, name: str) -> None:
     """Valid exactly, as with one global order of the leaves; Eq. 16 is its efficiency in plain Python."""

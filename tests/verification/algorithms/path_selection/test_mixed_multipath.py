@@ -37,7 +37,7 @@ def mixture_value(pair: ModelPair, num_drafts: int, share: Fraction, ranking: Ra
     return reference.ranking_efficiency(pair, mixed)
 
 
-@first_is_quick("group", [*RANDOM_GROUPS, "partial_overlap", "equal_models", "point_masses"])
+@first_is_quick("group", [*RANDOM_GROUPS, "partial_overlap", "equal_models", "point_masses"], quick=3)
 def test_mixture_is_lossless_and_concave(group: str) -> None:
     """Exact for every λ; λ = 1 is block, λ = 0 greedy_multipath; E is concave."""
     for case in some_cases(group, 5):
@@ -66,7 +66,7 @@ def test_mixture_with_every_ranking(name: str) -> None:
         assert chosen.total_variation == 0
 
 
-@first_is_quick("group", ["two_token", "uniform_equal", "sticky_chain", *RANDOM_GROUPS])
+@first_is_quick("group", ["two_token", "uniform_equal", "sticky_chain", *RANDOM_GROUPS], quick=3)
 def test_rule_at_the_root(group: str) -> None:
     """Lossless exactly, with the λ of the root; with L = 1 no λ of a grid earns more."""
     for case in some_cases(group):

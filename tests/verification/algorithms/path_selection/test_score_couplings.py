@@ -92,7 +92,7 @@ def cuts(request: pytest.FixtureRequest) -> Cuts:
     return interpreted
 
 
-@first_is_quick("unevenness", [0.5, 0.1, 2])
+@first_is_quick("unevenness", [0.5, 0.1, 2], quick=6)
 def test_loop_and_kernel_cut_and_tilt_as_the_arrays_do(cuts: Cuts, unevenness: float) -> None:
     """They split the law, have the same means, and are as wide; single plans may differ where cuts tie."""
     for seed in range(3 if cuts is coupling_loops.cut_and_tilt else 1):

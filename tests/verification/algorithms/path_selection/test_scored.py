@@ -66,7 +66,7 @@ def test_scores_that_learn_nothing_are_block(group: str) -> None:
         assert_same_law(law, output_law("block", case.pair))
 
 
-@first_is_quick("group", SOME)
+@first_is_quick("group", SOME, quick=2)
 def test_skewed_draft_is_the_law_of_the_selected_path(group: str) -> None:
     """Feasible for K drafts, and worth what the output law says; both exactly."""
     for case in some_cases(group, 4):

@@ -36,7 +36,7 @@ from torch_support import drafted, drafted_from_a_table, on_device
 
 @pytest.mark.parametrize("rule", [lazy_levels, proportional_levels])
 @pytest.mark.parametrize("coupling", [intervals, tilted_cuts])
-@first_is_quick("size", [(2, 3, 3), (3, 2, 3), (4, 1, 4), (2, 4, 2), (3, 2, 4)])
+@first_is_quick("size", [(2, 3, 3), (3, 2, 3), (4, 1, 4), (2, 4, 2), (3, 2, 4)], quick=2)
 def test_every_rule_is_lossless(size: tuple[int, int, int], coupling: Coupling, rule: Levels) -> None:
     """Exactly, on pairs with zeros, ties and equal rows; the default rules meet the whole table elsewhere."""
     (V, L, K), verifier = size, ScoredMultipath(rule, coupling, num_cells=5)
@@ -224,7 +224,7 @@ def test_more_cells_matter_little() -> None:
     assert len(set(means)) == 3
 
 
-@first_is_quick("dtype", [torch.float64, torch.float32])
+@first_is_quick("dtype", [torch.float64, torch.float32], quick=2)
 def test_loops_over_long_rows_are_the_same_verifier(
     dtype: torch.dtype, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -31,6 +31,7 @@ from spectheory.verification.algorithms.position_by_position.multi_round_without
         (3, (1, 2), 15),
         (3, (2, 2), 12),
     ],
+    quick=2,
 )
 def test_multi_round_without_replacement_is_lossless_and_as_acted_out(
     vocab_size: int, widths: tuple[int, ...], how_many: int
