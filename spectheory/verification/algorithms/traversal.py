@@ -61,6 +61,7 @@ class Traversal(TreeVerifier):
     name: ClassVar[str] = "traversal"
     source: ClassVar[str] = "this package, from the idea of traversal2025"
     draft_processes: ClassVar[frozenset[str]] = frozenset({"iid", "prefix_tree"})
+    numbers_of_host: ClassVar[bool] = True
 
     @on_numbers_of_host
     def outcome(self, paths: Array, target_rows: Array, draft_rows: Array) -> Outcome:

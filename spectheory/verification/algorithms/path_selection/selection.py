@@ -81,8 +81,7 @@ def block_verify(paths: Array, selected: SelectedPaths) -> Outcome:
     candidates, chances, target_rows, skewed_rows = selected
     block = Block()
     accepted = block.weights(path_ratios(take_paths(paths, candidates), target_rows, skewed_rows))
-    masses = block.residual_masses(accepted, target_rows, skewed_rows)
-    on_paths = chances[..., None] * block.stops(block.acceptance(accepted, masses))
+    on_paths = chances[..., None] * block.stops(accepted, target_rows, skewed_rows)
     numbers = range(candidates.shape[-1])
     parts = [credit_to_first(paths, candidates[..., i], on_paths[..., i, :]) for i in numbers]
     holders = take_paths(first_path_with_prefix(paths), candidates)
