@@ -3,6 +3,7 @@
 from abc import abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import Any, ClassVar
 
 import numpy as np
@@ -538,8 +539,11 @@ def certificate_of(
     pair, verifier = law.pair, law.verifier
     slack = float_tolerance(pair, tolerance)
 
+    @cache
     def worst(depth: int) -> tuple[Context, Any, Any] | None:
         """(prefix, its probability, the target's) where that is most wrong at this depth, if anywhere."""
+        if law.is_exactly_right:
+            return None
         excess = law.excess(depth, tolerance, epsilon)
         number = int(np.argmax(excess))
         if not excess[number] > 0:

@@ -1,11 +1,13 @@
 """The exact output law of a verifier on an enumerated pair.
 
-All K-tuples of drafted paths with positive probability are enumerated, vectorised in chunks.  The verifier's
-conditional laws are summed to the output law R(a_{1:i+1}) = P(X_{1:tau} = a_{1:i}, Y = a_{i+1}).  Everything
-else is a function of R (theory.md §1).
+By definition all K-tuples of drafted paths with positive probability are enumerated, vectorised in chunks,
+and the verifier's conditional laws are summed to the output law R(a_{1:i+1}) = P(X_{1:tau} = a_{1:i}, Y =
+a_{i+1}).  Everything else is a function of R (theory.md §1).  Where a verifier has a route (``laws``), its
+steps are called once per context instead.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
 from math import inf
@@ -13,9 +15,11 @@ from typing import Any
 
 import numpy as np
 
+from spectheory.exact.laws.outputs import Masses
+from spectheory.exact.laws.route import Route, route_of
 from spectheory.foundation.arrays import divide_or_zero
 from spectheory.foundation.documents import count_text, number_text, to_json
-from spectheory.foundation.errors import EnumerationTooLargeError
+from spectheory.foundation.errors import EnumerationTooLargeError, InvalidOutcomeError
 from spectheory.foundation.exact_numbers import (
     Number,
     balanced_sum,
@@ -123,7 +127,19 @@ class OutputLaw(Result):
         law = self.numbers[0]
         for rows, mass in zip(self.pair.numbers.target[1:], self.numbers[1:], strict=True):
             law = (law[:, None] * rows).ravel() + mass
+        probs = self.pair.numbers.target_path_probs
+        if self.pair.is_exact and (law == probs[-1]).all():
+            return list(probs)
         return subtree_sums(law, self.pair.vocab_size, self.pair.draft_length + 1)
+
+    @property
+    def is_exactly_right(self) -> bool:
+        """Whether the completed output has the target's law, in rationals.
+
+        Then no prefix has another probability.  No antichain T is violated either: Σ_{a∈T} D(a) p(a) is the
+        probability that the accepted prefix passes through T, and it is a prefix of a draft.
+        """
+        return self.pair.is_exact and self.total_variation == 0
 
     def deviations(self, depth: int) -> np.ndarray:
         """``prefix_law`` minus the target's, in the numbers to compute with, [V^depth]."""
@@ -183,8 +199,11 @@ class OutputLaw(Result):
         drafts that are neither i.i.d. nor a tree and too many antichains to list, for trees without
         replacement over many tokens, and for so many drafts that the probability cannot be written down.
         """
-        levels = zip(self._node_budgets[:-1], self.pair.numbers.target_path_probs, strict=False)
-        masses = [budgets * path_probs for budgets, path_probs in levels]
+        if isinstance(self.process, Iid) and self.is_exactly_right:
+            return plain_number(self.numbers[0][0] * 0), ()
+        masses = [self.pair.numbers.target_path_probs[0]]  # D(a) p(a), at most 0 where p(a) = 0
+        for rows, mass in zip(self.pair.numbers.target[:-1], self.numbers[:-1], strict=True):
+            masses.append((masses[-1][:, None] * rows).ravel() - mass)
         if isinstance(self.process, Iid):
             if self.num_drafts > MAX_ENUMERATED_DRAFTS:
                 # Not too often for one draft is not too often for many; the K-th powers are not needed.
@@ -338,6 +357,11 @@ def law_of(
 ) -> OutputLaw:
     """``output_law`` of a problem that is resolved; ``epsilon`` is that of the numbers of the verifier."""
     pair = problem.pair
+    route = route_of(problem) if epsilon == FLOAT64 else None
+    if route is not None and route.work <= max_tuples:
+        with suppress(InvalidOutcomeError):  # the enumeration says on which drafts
+            masses, undefined = _followed(route, progress)
+            return OutputLaw(*problem, masses, to_fraction(undefined) if pair.is_exact else float(undefined))
     enumerated, as_multisets = _tuples_to_enumerate(problem)
     count, num_drafts = enumerated.count_tuples(pair, as_multisets), enumerated.num_drafts
     if count > max_tuples or num_drafts > MAX_ENUMERATED_DRAFTS:
@@ -359,6 +383,15 @@ def law_of(
         chunks = _selected_paths(evaluator, chunks)
     summed, undefined = _sum_outcomes(evaluator, problem.pair, chunks, tolerance, epsilon)
     return OutputLaw(*problem, summed, undefined)
+
+
+def _followed(route: Route, progress: Callable[[int, int], None] | None) -> Masses:
+    if progress is not None:
+        progress(0, route.work)
+    masses = route.law()
+    if progress is not None:
+        progress(route.work, route.work)
+    return masses
 
 
 def _counted(

@@ -1,5 +1,6 @@
 """Block verification with w, the weight of a prefix, used wrongly."""
 
+from collections.abc import Callable
 from typing import ClassVar
 
 from spectheory.foundation.arrays import Array, at_most_one, namespace, ones_like, prefix_products
@@ -71,7 +72,7 @@ class BlockFirstRejection(BlockSkeleton):
 
     origin: ClassVar[str] = "A `break` of token verification survives in the loop of block verification."
 
-    order = staticmethod(first_rejected)
+    order: ClassVar[Callable[[Array], Array]] = staticmethod(first_rejected)
 
 
 class BlockWeightAsAcceptance(BlockSkeleton):
