@@ -40,7 +40,7 @@ class Counterexample:
         path: the prefix, token names.
         law, target: the probability that the completed output starts with it, and the target's.
         drafts: K drafted paths, token names: those that move the law of the prefix furthest from the target's
-            (``OutputLaw.cause``).
+            (``OutputLaw.cause``); none where there are too many tuples of drafts to find them.
         given_drafts: the probability that the completed output starts with the path, given these drafts.
     """
 
@@ -254,12 +254,14 @@ class Certificate(_OnOnePair):
         found = self.counterexample
         if found is not None:
             numbers = (found.law, found.target, found.given_drafts)
-            law, target, given = (number_text(number, decimal=False) for number in numbers)
+            law, target, given = (
+                "" if number is None else number_text(number, decimal=False) for number in numbers
+            )
             drafts = _drafts_in_words(found.drafts)
+            blamed = f". Most to blame are the drafts {drafts}: given them the probability is {given}"
             return (
                 f"the completed output starts with {_words(found.path)} with probability {law}; the target "
-                f"gives {target}. Most to blame are the drafts {drafts}: given them the probability is "
-                f"{given}"
+                f"gives {target}{blamed if found.drafts else ''}"
             )
         violation = self.antichain_violation
         if violation is None:
@@ -631,7 +633,7 @@ def _counterexample(
 ) -> Counterexample | None:
     for found in map(worst, range(1, law.pair.draft_length + 2)):
         if found:
-            drafts, given = law.cause(found[0])
+            drafts, given = law.cause(found[0]) or ((), None)
             named = tuple(_names(law, path) for path in drafts)
             return Counterexample(_names(law, found[0]), *found[1:], named, given)
     return None
