@@ -4,9 +4,10 @@ from operator import itemgetter
 
 from matplotlib.figure import Figure
 
+from figures.common.tree_rankings import best_ranking, count_tree_rankings
 from figures.results import Checks, Findings, ResultTable, result
 from figures.style import BROKEN, Look, panels_by
-from spectheory.optima.tree_rankings import best_ranking, count_tree_rankings
+from spectheory.optima import path_selection_optimum
 from spectheory.pairs.instances import random_rational, two_token
 from spectheory.pairs.pair import ModelPair
 from spectheory.verification.curves import GREY, VERIFIER_STYLES
@@ -53,20 +54,20 @@ def ranking_search(num_pairs: int = 24, num_drafts: Sequence[int] = (2, 3), seed
     pairs |= {f"random {n}": random_rational([seed, n], 2, 2, zero_probability=0) for n in range(num_pairs)}
     not_best = 0
     for (name, pair), drafts in product(pairs.items(), num_drafts):
-        found = best_ranking(pair, drafts)
+        found, optimum = best_ranking(pair, drafts), path_selection_optimum(pair, drafts).value
         best, worst, greedy = found.best.value, found.worst.value, found.greedy.value
         values = {"worst": worst, "greedy": greedy, "best": best}
-        shares = {f"{key}_share": float(value / found.optimum) for key, value in values.items()}
+        shares = {f"{key}_share": float(value / optimum) for key, value in values.items()}
         table.add(
-            pair=name, num_drafts=drafts, **values, optimum=found.optimum, **shares,
+            pair=name, num_drafts=drafts, **values, optimum=optimum, **shares,
             rankings_tried=found.rankings_tried,
         )  # fmt: skip
-        here = f"{name}, K = {drafts}: {worst}, {greedy}, {best}, optimum {found.optimum}"
+        here = f"{name}, K = {drafts}: {worst}, {greedy}, {best}, optimum {optimum}"
         every = found.rankings_tried == count_tree_rankings(pair)
         checks.expect("every tree-based ranking was tried", every, here)
         claim = "the ranking by p/q lies between the worst and the best"
         checks.expect(claim, worst <= greedy <= best, here)
-        checks.expect("no ranking exceeds the optimum", best <= found.optimum, here)
+        checks.expect("no ranking exceeds the optimum", best <= optimum, here)
         not_best += greedy < best
     claim = "p/q is not always the best ranking"
     checks.expect(claim, not_best, "p/q was the best ranking everywhere")

@@ -13,6 +13,7 @@ import coupled_drafts
 import spectheory
 import theory_examples
 import tree_values
+from figures.common import transport_bounds
 from spectheory import instances, optima
 from spectheory.exact import iteration
 from spectheory.optima import bounds, greedy_polymatroid, multi_path, transport, tree_shapes
@@ -23,7 +24,9 @@ from spectheory.verification.algorithms.position_by_position.spectr import SpecT
 from spectheory.verification.algorithms.spectr_gbv import conditionally_independent_bound
 
 PAGE = Path(__file__).parent.parent / "docs" / "theory.md"
-PROGRAMS = (coupled_drafts, greedy_polymatroid, multi_path, transport, tree_shapes, tree_values)
+PROGRAMS = (
+    coupled_drafts, greedy_polymatroid, multi_path, transport, transport_bounds, tree_shapes, tree_values,
+)  # fmt: skip
 NAMES = {
     **{name: getattr(room, name) for room in (bounds, optima) for name in room.__all__},
     **{name: value for module in PROGRAMS for name, value in vars(module).items()},

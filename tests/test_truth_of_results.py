@@ -44,12 +44,10 @@ from spectheory.optima import (
     optimal_rankings,
     path_selection_optimum,
     solve_exact,
-    transport_bounds,
 )
 from spectheory.optima.context_free.merged_weights import context_free_path_optimum
 from spectheory.optima.solving.solution import optimality_residuals
 from spectheory.optima.transport import transport_feasibility
-from spectheory.optima.tree_rankings import best_ranking
 from spectheory.optima.tree_shapes import best_shapes, likeliest_acceptance
 from spectheory.pairs.drafts import Iid
 from spectheory.simulation import CallSeconds, plan, simulate
@@ -167,8 +165,6 @@ WITHOUT: dict[str, Callable[[], Any]] = {
     "an optimum of several calls": lambda: fewest_calls(PAIR, 2),
     "an acceptance": lambda: acceptance(*ROWS, 2),
     "an optimal acceptance": lambda: optimal_acceptance(*ROWS, 2),
-    "an acceptance of bounds": lambda: transport_bounds(*ROWS, 2),
-    "rankings": lambda: best_ranking(PAIR, 2),
     "rankings of a position": lambda: optimal_rankings(*ROWS, 2),
     "their weights": lambda: optimal_rankings(*ROWS, 2).rankings,
     "shapes": lambda: best_shapes(likeliest_acceptance(PAIR, 2), 2)[0],

@@ -69,7 +69,7 @@ class ShapeValue(NamedTuple):
 
 
 def likeliest_acceptance(pair: ModelPair, num_children: int) -> list[np.ndarray]:
-    """The masses of the likeliest next tokens as children: naive sampling accepts each as the target draws it.
+    """The masses of the likeliest next tokens as children, accepted by naive sampling as the target says.
 
     Args:
         pair: the models.

@@ -159,7 +159,7 @@ LIES: list[tuple[str, str, Lie, list[str]]] = [
     ("ranking_search", "best_ranking", told(rankings_tried=lambda _: 0), ["every tree-based"]),
     ("ranking_search", "best_ranking", told(greedy=lambda _: SimpleNamespace(value=Fraction(9))),
      ["the ranking by p/q lies", "p/q is not always"]),
-    ("ranking_search", "best_ranking", told(optimum=ninth), ["no ranking exceeds"]),
+    ("ranking_search", "path_selection_optimum", told(value=ninth), ["no ranking exceeds"]),
     ("several_paths", "output_law", DEFECTIVE, ["every verifier here"]),
     ("several_paths", "output_law", MUCH_MORE, ["none exceeds", "a selected path"]),
     ("several_paths", "output_law", earns(lambda name: name != "otm"), ["with more than two drafts"]),

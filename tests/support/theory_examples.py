@@ -5,9 +5,9 @@ from typing import Any
 
 import numpy as np
 
+from figures.common.tree_rankings import best_ranking
 from spectheory import ModelPair, Outcome, output_law
 from spectheory.optima.bounds.dual_scores import dual_objective
-from spectheory.optima.tree_rankings import best_ranking
 from spectheory.pairs.drafts import ConfidenceTree, TopTree  # noqa: F401 - for the tables of theory.md
 from spectheory.pairs.instances import forced_start as forced_start_pair  # noqa: F401 - for the tables of theory.md
 from spectheory.verification.algorithms.pooled import Pooled  # noqa: F401 - for the tables of theory.md
@@ -70,7 +70,7 @@ def values_of_rankings(
 ) -> tuple[Any, Any]:
     """Block efficiency of the ranking by p/q, and of the best orders of children, context by context."""
     pair = ModelPair.context_free_pair(target, draft, draft_length)
-    found = best_ranking(pair, num_drafts, with_optimum=False)
+    found = best_ranking(pair, num_drafts)
     return found.greedy.value, found.best.value
 
 

@@ -1,23 +1,15 @@
 """The best and the worst tree-based ranking of greedy multi-path block verification on a small pair."""
 
 import math
-from dataclasses import dataclass
 from functools import cache
 from itertools import permutations, product
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from spectheory.foundation.errors import EnumerationTooLargeError
-from spectheory.foundation.results import no_verdict
-from spectheory.foundation.validation import check_count, check_num_drafts
 from spectheory.optima.bounds.rankings import Ranking, leaf_order, ranking_keys, ratio_ranking
 from spectheory.optima.bounds.skewed_draft import SkewedDraft
-from spectheory.optima.path_selection import path_selection_optimum
 from spectheory.pairs.pair import ModelPair
-
-MAX_RANKINGS = 5_000
-"""The most tree-based rankings that are tried one after the other."""
 
 Orders = tuple[tuple[int, ...], ...]
 """The tokens that can be drafted after every context, lowest rank first; contexts by depth and number."""
@@ -30,70 +22,28 @@ class RankedEfficiency(NamedTuple):
     leaf_order: np.ndarray
 
 
-@dataclass(frozen=True)
-class BestRanking:
-    """The range of block efficiencies over tree-based rankings.
-
-    Attributes:
-        best, worst: the rankings with the largest and the smallest block efficiency.
-        greedy: the ranking by p/q, which ``greedy_multipath`` uses.
-        optimum: the best block efficiency of any valid verifier (Theorem 4.6), if asked for.
-        rankings_tried: the number of rankings evaluated.
-    """
+class BestRanking(NamedTuple):
+    """The rankings with the largest and the smallest block efficiency, that by p/q, and the number tried."""
 
     best: RankedEfficiency
     worst: RankedEfficiency
     greedy: RankedEfficiency
-    optimum: Any
     rankings_tried: int
-
-    def __bool__(self) -> bool:
-        raise no_verdict(self, ".best")
 
 
 def count_tree_rankings(pair: ModelPair) -> int:
     """The number of tree-based rankings that differ on drafts: the product of n! over the contexts that can
-    be drafted, n the number of tokens with q > 0 there.
-
-    Example:
-        >>> from spectheory import instances
-        >>> count_tree_rankings(instances.two_token(3))
-        128
-        >>> count_tree_rankings(instances.three_token_reversed(2))
-        1296
-    """
+    be drafted, n the number of tokens with q > 0 there."""
     return math.prod(math.factorial(len(tokens)) for tokens in _supports(pair))
 
 
-def best_ranking(
-    pair: ModelPair,
-    num_drafts: int,
-    max_rankings: int = MAX_RANKINGS,
-    with_optimum: bool = True,
-) -> BestRanking:
+def best_ranking(pair: ModelPair, num_drafts: int) -> BestRanking:
     """The tree-based rankings (greedy2026 Def. 5.2) that earn the most and the least, of all there are.
 
     The block efficiency of a ranking is Σ_a min_{k ≤ |a|} p(a_{k+1:} | a_{1:k}) q^Γ(a_{1:k}) (Eq. 16).
     In Def. 5.2 the order at a context depends on its rows only; here contexts with equal rows may be ordered
     differently.
-
-    Args:
-        pair: the models.
-        num_drafts: K.
-        max_rankings: refuse to try more rankings.
-        with_optimum: also solve for the optimum over all valid verifiers.
-
-    Raises:
-        InvalidInputError: a count that is not a whole number of at least 1.
-        EnumerationTooLargeError: there are more rankings, or the pair is too large for the optimum.
-
-    Example:
-        >>> from spectheory import instances
-        >>> found = best_ranking(instances.two_token(2), 2)
-        >>> print(found.best.value, found.greedy.value, found.worst.value, found.optimum)
-        212/81 212/81 146/81 212/81
     """
-    num_drafts = check_num_drafts(num_drafts)
 
     @cache
     def earned(orders: Orders) -> Any:
@@ -102,16 +52,10 @@ def best_ranking(
     def ranked(orders: Orders) -> RankedEfficiency:
         return RankedEfficiency(earned(orders), leaf_order(pair, _as_ranking(orders)))
 
-    if (count := count_tree_rankings(pair)) > check_count("max_rankings", max_rankings):
-        raise EnumerationTooLargeError(
-            f"the pair has {count} tree-based rankings, the limit is {max_rankings}; truncate the "
-            "pair, restrict its tokens, or raise max_rankings"
-        )
     greedy = ranked(_orders_of(pair, ratio_ranking))
     every = list(product(*map(permutations, _supports(pair))))
     best, worst = ranked(max(every, key=earned)), ranked(min(every, key=earned))
-    optimum = path_selection_optimum(pair, num_drafts).value if with_optimum else None
-    return BestRanking(best, worst, greedy, optimum, earned.cache_info().currsize)
+    return BestRanking(best, worst, greedy, earned.cache_info().currsize)
 
 
 def _as_ranking(orders: Orders) -> Ranking:
