@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import torch
 
-from spectheory import Outcome, certify, from_loop, instances
+from spectheory import Outcome, certify, from_loop, instances, output_law
 from spectheory.exact.suite import SuiteCase, certify_suite
 from spectheory.foundation.errors import InvalidInputError, InvalidOutcomeError, NotJudgedError
 from spectheory.pairs.drafts import Iid
@@ -115,7 +115,7 @@ BAD: dict[str, tuple[Any, str]] = {
 def test_bad_answers_are_one_line(verifier: Any, says: str) -> None:
     """On an exact pair: the verifier's name and what was wrong, in one line."""
     with pytest.raises(InvalidInputError, match=says) as caught:
-        certify(verifier, EXACT, 2)
+        output_law(verifier, EXACT, 2)
     assert "verifier 'changed'" in str(caught.value)
     assert "\n" not in str(caught.value)
     if "not a law" not in says and "not laws" not in says:
@@ -126,7 +126,7 @@ def test_bad_answers_are_one_line(verifier: Any, says: str) -> None:
 def test_bad_answers_on_floats(name: str) -> None:
     verifier, says = BAD[name]
     with pytest.raises(InvalidOutcomeError, match=says.replace("1/2, the smallest is 0", "0.5")):
-        certify(verifier, FLOAT, 2)
+        output_law(verifier, FLOAT, 2)
 
 
 def test_the_partner_an_unchanged_one_passes() -> None:
@@ -140,7 +140,7 @@ def test_the_partner_an_unchanged_one_passes() -> None:
 
 def test_floats_on_an_exact_pair() -> None:
     with pytest.raises(InvalidOutcomeError, match="left exact arithmetic on an exact pair"):
-        certify(Changed(lambda s: s.astype(float).astype(object)), EXACT, 2)
+        output_law(Changed(lambda s: s.astype(float).astype(object)), EXACT, 2)
 
 
 class Recursive:
@@ -267,7 +267,7 @@ def test_rare_drafts_may_round_by_more() -> None:
     rare = instances.rarely_drafted(1).to_float()
     assert certify(Doubled(2.8e-8, 1e-9), rare).is_valid
     with pytest.raises(InvalidOutcomeError, match=r"they sum to 1\.000000028"):
-        certify(Doubled(2.8e-8, 1), rare)
+        output_law(Doubled(2.8e-8, 1), rare)
     found = certify_suite(Doubled(2.8e-8, 1), [SuiteCase("rare", rare, Iid(1))])
     assert "it fails on rare, 1 draft (float64)" in found.headline()
 
@@ -276,7 +276,7 @@ def test_rare_drafts_may_round_by_more() -> None:
 def test_answers_of_less_precision_are_no_verdict(kind: Any) -> None:
     """Rounding to fewer digits would read as a defect of the algorithm."""
     with pytest.raises(InvalidOutcomeError, match=f"stop_probs of type {kind.__name__}; expected float64"):
-        certify(Changed(lambda s: s.astype(kind)), FLOAT, 2)
+        output_law(Changed(lambda s: s.astype(kind)), FLOAT, 2)
     assert certify(
         Changed(lambda s: (s > 0).astype(np.int8)), ModelPair.context_free_pair([1.0, 0.0], [1.0, 0.0], 1)
     )
@@ -291,7 +291,7 @@ class WritesIntoThePair(UserToken):
 
 def test_bind_cannot_change_what_is_judged() -> None:
     with pytest.raises(InvalidOutcomeError, match=r"bind of verifier .* read-only"):
-        certify(WritesIntoThePair(), EXACT, 2)
+        output_law(WritesIntoThePair(), EXACT, 2)
 
 
 def test_only_bind_can_refuse_a_case_of_a_suite() -> None:

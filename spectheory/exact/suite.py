@@ -21,10 +21,9 @@ import numpy as np
 from spectheory import instances
 from spectheory.exact.certificate import (
     Certificate,
-    FailedCertificate,
     basis_of,
+    certify,
     drafts_in_words,
-    judge,
     tolerance_text,
 )
 from spectheory.exact.law import output_law
@@ -33,8 +32,8 @@ from spectheory.exact.rounded import (
     ARITHMETICS,
     DoesNotRunError,
     RaisesError,
+    certify_rounded,
     failed_rounded,
-    judge_rounded,
 )
 from spectheory.foundation.documents import count_text, decimal_text, to_json
 from spectheory.foundation.errors import InvalidInputError, InvalidOutcomeError
@@ -169,7 +168,7 @@ class CaseVerdict:
     arithmetic: str
 
     @staticmethod
-    def of(case: SuiteCase, found: Certificate | FailedCertificate) -> "CaseVerdict":
+    def of(case: SuiteCase, found: Certificate) -> "CaseVerdict":
         return CaseVerdict(
             str(case), found.is_valid, found.total_variation, found.block_efficiency, found.arithmetic
         )
@@ -230,7 +229,7 @@ class SuiteCertificate(Result):
     source: str
     verdicts: tuple[CaseVerdict, ...]
     reruns: tuple[CaseVerdict, ...]
-    counterexample: Certificate | FailedCertificate | None
+    counterexample: Certificate | None
     refused: Mapping[str, str]
     scope: Scope
     random: RandomPairs | None = None
@@ -415,8 +414,8 @@ class _Run:
         self.judged: list[SuiteCase] = []
         self.verdicts: list[CaseVerdict] = []
         self.reruns: list[CaseVerdict] = []
-        self.counterexample: Certificate | FailedCertificate | None = None
-        self.wrong_again: Certificate | FailedCertificate | None = None
+        self.counterexample: Certificate | None = None
+        self.wrong_again: Certificate | None = None
         self.raised: list[tuple[SuiteCase, RaisesError]] = []
         self.refused: dict[str, str] = {}
         self.left_out: Counter[tuple[str, str]] = Counter()
@@ -429,7 +428,7 @@ class _Run:
 
     def judge(self, case: SuiteCase) -> None:
         try:
-            found = judge(self.verifier, case.pair, case.process, with_optimum=False)
+            found = certify(self.verifier, case.pair, case.process, with_optimum=False)
         except InvalidOutcomeError as error:
             raise type(error)(f"on {case}: {error}") from error.__cause__
         except InvalidInputError:
@@ -445,7 +444,7 @@ class _Run:
         self.names[found.verifier] = None
         if not found.is_valid and self.counterexample is None:
             self.counterexample = found
-        if isinstance(found, FailedCertificate):
+        if found.failure is not None:
             return
         number = crc32(str(case).encode())
         left_out = IN_TORCH[number % 2]
@@ -456,7 +455,7 @@ class _Run:
 
     def _rerun(self, case: SuiteCase, name: str) -> None:
         try:
-            found = judge_rounded(self.verifier, case.pair, case.process, name)
+            found = certify_rounded(self.verifier, case.pair, case.process, name)
         except DoesNotRunError as error:
             if name == "float64" and isinstance(error, RaisesError):
                 self.raised.append((case, error))
@@ -465,7 +464,7 @@ class _Run:
             return
         self._add_rerun(case, found)
 
-    def _add_rerun(self, case: SuiteCase, found: Certificate | FailedCertificate) -> None:
+    def _add_rerun(self, case: SuiteCase, found: Certificate) -> None:
         self.reruns.append(CaseVerdict.of(case, found))
         if not found.is_valid and self.wrong_again is None:
             self.wrong_again = found

@@ -134,13 +134,13 @@ def exact_text(value: Any) -> str | None:
 
 
 def both(name: str, value: Any) -> dict[str, Any]:
-    """The two fields of a number: ``name`` exact or null, ``name_float`` always.
+    """The two fields of a number: ``name`` exact or null, ``name_float`` always; both null without one.
 
     Example:
         >>> both("optimal", Fraction(1, 2))
         {'optimal': '1/2', 'optimal_float': 0.5}
     """
-    return {name: exact_text(value), f"{name}_float": float(value)}
+    return {name: exact_text(value), f"{name}_float": None if value is None else float(value)}
 
 
 def decimal_text(value: Any) -> str:

@@ -16,7 +16,6 @@ from spectheory.auditing.subjects.shipped import Shipped
 from spectheory.auditing.subjects.specimens import SPECIMENS
 from spectheory.auditing.verdicts.audit_changes import AuditChange, AuditChanges
 from spectheory.auditing.verdicts.release_history import AuditedRelease, History
-from spectheory.exact.certificate import judge
 from spectheory.exact.suite import SuiteCase, certify_suite
 from spectheory.foundation.results import Result, Table, compared
 from spectheory.optima import most_decoded_tokens
@@ -30,7 +29,7 @@ PAIR = instances.two_token(2)
 RESULTS: dict[str, Callable[[], Result]] = {
     "Certificate": lambda: certify("block", PAIR, 2),
     "Certificate of a defect": lambda: certify(defects["target_correction"], PAIR),
-    "FailedCertificate": lambda: judge(RaisesOnLast(), PAIR),
+    "Certificate of a failure": lambda: certify(RaisesOnLast(), PAIR),
     "SuiteCertificate": lambda: certify_suite("block", [SuiteCase("mine", PAIR, Iid(2))]),
     "AuditCertificate": lambda: audit(
         Shipped(*SPECIMENS["greedy_acceptance"]), {"thirds": instances.two_token(1)}
