@@ -34,7 +34,7 @@ from spectheory.auditing.verdicts.audit_certificate import RELAXATION
 from spectheory.auditing.verdicts.release_history import NOT_THERE, AuditedRelease, History
 from spectheory.command_line.main import main
 from spectheory.exact.iteration import first_tokens_law
-from spectheory.exact.suite import RandomPairs, SuiteCase, SuiteCertificate, certify_suite
+from spectheory.exact.suite import SuiteCase, SuiteCertificate, certify_suite
 from spectheory.foundation.errors import InvalidInputError, NoVerdictError
 from spectheory.foundation.results import LOSSLESS, NOT_LOSSLESS, UNDECIDED, Result, Table
 from spectheory.optima import (
@@ -177,7 +177,6 @@ WITHOUT: dict[str, Callable[[], Any]] = {
     "a plan": lambda: plan(PAIR, target_rows=2),
     "what a plan takes": lambda: plan(PAIR, target_rows=2).best,
     "seconds of calls": lambda: CallSeconds(0, 1.0, (0.5, 2.0)),
-    "a share of random pairs": lambda: RandomPairs(10, 0, ""),
     "a case of an audit": lambda: audited(token_verification, num_drafts=1).cases[0],
     "several releases": lambda: History("vllm", (AuditedRelease("1", LOSSLESS, ""),)),
     "a table": lambda: Table("", []),
