@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import torch
 
-from spectheory import Outcome, certify, from_loop, instances, output_law
+from spectheory import Outcome, certify, instances, output_law
 from spectheory.exact.suite import SuiteCase, certify_suite
 from spectheory.foundation.errors import InvalidInputError, InvalidOutcomeError, NotJudgedError
 from spectheory.pairs.drafts import Iid
@@ -106,7 +106,7 @@ BAD: dict[str, tuple[Any, str]] = {
     ),
     "rows of halves": (
         Changed(correction=lambda k, i: np.array([[Fraction(1, 4)] * 2] * len(k))),
-        "correction rows that are not laws: smallest mass 1/16, sum off by 1/8",
+        "correction rows that are not laws: smallest mass 1/16, sum off by 1/2",
     ),
 }
 
@@ -118,7 +118,7 @@ def test_bad_answers_are_one_line(verifier: Any, says: str) -> None:
         output_law(verifier, EXACT, 2)
     assert "verifier 'changed'" in str(caught.value)
     assert "\n" not in str(caught.value)
-    if "not a law" not in says and "not laws" not in says:
+    if " failed: " in str(caught.value):
         assert re.search(r"\(\S*test_verifier_answers\.py, line \d+\)$", str(caught.value))
 
 
@@ -177,37 +177,17 @@ class Recursive:
 
 def test_numpys_idiom_stays_exact() -> None:
     """0/1 and 1/1 of integers are floats without an error.  Another float is refused: of rows that are used,
-    with the line of the user's function, the arithmetic, and in a suite the pair."""
+    and in a suite with the pair."""
     equal, pair = instances.uniform_equal(1), instances.random_rational(3, 3, 1)
     for one, num_drafts in ((equal, 2), (equal, 3), (pair, 1), (pair, 2)):
         assert certify(Recursive(), one, num_drafts).total_variation == 0
-    line = rf"\(\S*test_verifier_answers\.py, line {Recursive.outcome.__code__.co_firstlineno}\)$"
     said = (
         r"left exact arithmetic on an exact pair: its stop_probs have a float that is rounded .* float 0\.\d+"
     )
-    with pytest.raises(NotJudgedError, match=said) as caught:
+    with pytest.raises(NotJudgedError, match=said):
         certify(Recursive(share=0.3), pair, 2)
-    assert re.search(line, str(caught.value))
     with pytest.raises(NotJudgedError, match=f"^on mine, 2 drafts: .*{said}"):
         certify_suite(Recursive(share=0.3), [SuiteCase("mine", pair, Iid(2))])
-
-
-@pytest.mark.parametrize("rows", [False, True])
-def test_the_line_of_a_float_is_the_users(rows: bool) -> None:
-    """Where the package keeps the rows of an outcome, as in ``from_rows`` and ``from_loop``."""
-
-    def third(paths: Any, target_rows: Any, draft_rows: Any) -> Any:
-        stops = np.zeros(target_rows.shape[:-1], dtype=target_rows.dtype)
-        stops[..., 0, 0] = 1
-        floats = target_rows.astype(float).astype(object)
-        return Outcome.from_rows(stops, floats) if rows else (stops, floats)
-
-    class OfRows:
-        outcome = staticmethod(third)
-
-    with pytest.raises(NotJudgedError, match="its correction rows have a float that is rounded") as caught:
-        certify(OfRows() if rows else from_loop(third), instances.two_token(1))
-    assert f"test_verifier_answers.py, line {third.__code__.co_firstlineno})" in str(caught.value)
 
 
 class Rest(UserToken):

@@ -120,7 +120,7 @@ def test_users_code_that_fails_is_not_lossless() -> None:
     """The error and the drafts are named; its law has no number."""
     for verifier, said in (
         (Broken(), "outcome of verifier 'broken' failed: KeyError: 'x'"),
-        (NotAnOutcome(), "verifier 'NotAnOutcome' returned int, expected an Outcome"),
+        (NotAnOutcome(), "verifier 'NotAnOutcome' returned int; expected an Outcome"),
     ):
         found = certify(verifier, instances.two_token(1))
         assert not found

@@ -206,11 +206,8 @@ class ReturnsStops:
 
 
 def test_forms_of_tensors() -> None:
-    """One that has gradients is taken; other layouts and devices are named."""
+    """One that has gradients is taken, and handed on without them."""
     with_gradients = ReturnsStops(lambda stops: stops.clone().requires_grad_())
     rows = torch.full((2, 1, 2, 2), 0.5, dtype=torch.float64)
     given = torch.zeros((2, 1, 1), dtype=torch.int64), rows, rows[:, :, :1]
     assert not as_verifier(with_gradients).outcome(*given).stop_probs.requires_grad
-    for change, said in ((torch.Tensor.to_sparse, "sparse_coo"), (lambda stops: stops.to("meta"), "meta")):
-        with pytest.raises(InvalidOutcomeError, match=said):
-            as_verifier(ReturnsStops(change)).outcome(*given)

@@ -16,7 +16,7 @@ class HubTree(DistinctTree):
     """A node has its likeliest token, its hub, and another one below it (SpecHub, arXiv 2411.05289).
 
     The first is drawn from the draft row.  If it is not the hub, the second is the hub; otherwise the second
-    is drawn from the row without the hub.  ``optima.one_position.hub_drafts`` has the largest acceptance.
+    is drawn from the row without the hub.  theory.md Statement 3.12 has the largest acceptance.
 
     Attributes:
         widths: 1 or 2 at every depth.  A node with one next token draws it from the draft row.
