@@ -1,19 +1,31 @@
 from itertools import pairwise
 
+import numpy as np
 from matplotlib.figure import Figure
 
 from figures.results import Checks, Findings, ResultTable, result
 from figures.style import ACCENT, panels
 from spectheory.optima import optimum
-from spectheory.optima.bounds.rankings import global_order, leaf_order
+from spectheory.optima.bounds.level_sets import SortedByRatio
+from spectheory.optima.bounds.rankings import leaf_order
 from spectheory.optima.bounds.skewed_draft import SkewedDraft
 from spectheory.pairs.instances import random_rational, sticky_chain
+from spectheory.pairs.pair import ModelPair
 from spectheory.verification.curves import BLACK, GREY, VERIFIER_STYLES
 
 CURVES = {
     "selected_over_draft": ("selected / draft", VERIFIER_STYLES["greedy_multipath"].colour),
     "target_over_draft": ("target / draft", ACCENT),
 }
+
+
+def global_order(pair: ModelPair) -> np.ndarray:
+    """All leaves by the ratio p/q of their whole path, lowest first, ties by number.
+
+    It is not tree-based: greedy2026 §5 would like this order, and calls it difficult.
+    """
+    length = pair.draft_length
+    return SortedByRatio.of(pair.target_path_probs(length), pair.draft_path_probs(length)).order
 
 
 def _draw(findings: Findings) -> Figure:

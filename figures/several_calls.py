@@ -9,7 +9,6 @@ from figures.results import Checks, Findings, ResultTable, as_float, result
 from figures.style import ACCENT, Look, label_point, legend_below, panels
 from spectheory.exact.iteration import expected_calls
 from spectheory.optima import fewest_calls, most_decoded_tokens
-from spectheory.optima.call_counts import largest_loss_of_two_calls
 from spectheory.pairs.instances import early_stop, two_token
 from spectheory.verification.curves import BLACK, optimum_curve, verifier_curve
 
@@ -92,7 +91,8 @@ def several_calls(
         "The largest E[N(2)], that of block verification, their difference, and its bound; tokens.",
     )
     for length in draft_lengths:
-        most, worst = largest_loss_of_two_calls(length), Fraction(length, 2 * (length - 1))
+        # The most tokens that block verification loses in two calls (theory.md Statement 4.10).
+        most, worst = Fraction((length - 2) ** 2, 4 * (length - 1)), Fraction(length, 2 * (length - 1))
         for ratio in sorted({worst, *(Fraction(step, steps) for step in range(steps + 1))}):
             here, deep = f"L = {length}, ρ = {ratio}", early_stop(length, ratio)
             best = fewest_calls(deep, 2 * length, draft_length=length)

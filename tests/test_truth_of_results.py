@@ -47,7 +47,6 @@ from spectheory.optima import (
 )
 from spectheory.optima.context_free.merged_weights import context_free_path_optimum
 from spectheory.optima.solving.solution import optimality_residuals
-from spectheory.optima.transport import transport_feasibility
 from spectheory.optima.tree_shapes import best_shapes, likeliest_acceptance
 from spectheory.pairs.drafts import Iid
 from spectheory.simulation import CallSeconds, plan, simulate
@@ -169,7 +168,6 @@ WITHOUT: dict[str, Callable[[], Any]] = {
     "their weights": lambda: optimal_rankings(*ROWS, 2).rankings,
     "shapes": lambda: best_shapes(likeliest_acceptance(PAIR, 2), 2)[0],
     "a selection": lambda: path_selection_optimum(PAIR, 2),
-    "a transport": lambda: transport_feasibility([Fraction(1)], [Fraction(1)], [(0, 0)]),
     "residuals": residuals,
     "a proof of something else": lambda: prove("block", 2, 1, statement="at_least:token"),
     "estimates": lambda: simulate(PAIR, verifiers=["token"], samples=100),

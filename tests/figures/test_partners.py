@@ -12,8 +12,8 @@ import pytest
 from deep import first_is_quick
 from figure_support import NAMES, Changed, Lie, after, assert_seen, instead, small, told, told_of
 from figures.common.random_cells import Cell
+from figures.monotone_ratios import global_order
 from figures.results import Checks, Findings, ResultTable
-from spectheory.optima.bounds.rankings import global_order
 from spectheory.optima.bounds.skewed_draft import SkewedDraft
 from spectheory.pairs.drafts import ConfidenceTree
 from spectheory.pairs.instances import lost_lead, two_token
