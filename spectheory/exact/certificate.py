@@ -23,11 +23,10 @@ from spectheory.pairs.contexts import Context
 from spectheory.pairs.drafts import DraftProcess
 from spectheory.pairs.drafts.iid import draft_process
 from spectheory.pairs.pair import ROUNDING_OF_A_ROW, ModelPair, check_pair
-from spectheory.verification.evaluator import Evaluator
 from spectheory.verification.resolve import Problem, find_verifier, resolve
 from spectheory.verification.sampler_runs import outcome_or_run, runs_a_sampler
 from spectheory.verification.user import UserVerifier
-from spectheory.verification.user_checks import ROUNDING, first_failure, sampled_leaves
+from spectheory.verification.user_checks import ROUNDING, first_failure, sampled_drafts
 
 
 @dataclass(frozen=True)
@@ -329,8 +328,7 @@ def _failed(
         failure = _raised_on_floats(verifier, pair, process, failure)
         pair, process = pair.to_float(), process.to_float()
     problem = resolve(verifier, pair, process)
-    drafted = Evaluator.of(problem, problem.process).tuples(sampled_leaves(problem))[1:]
-    return failed_certificate(problem, failure, problem.pair.arithmetic, drafted)
+    return failed_certificate(problem, failure, problem.pair.arithmetic, sampled_drafts(problem))
 
 
 def _raised_on_floats(
@@ -345,7 +343,7 @@ def _raised_on_floats(
     try:
         if runs_a_sampler(verifier):
             problem = resolve(verifier, *in_floats)
-            drafted = Evaluator.of(problem, problem.process).tuples(sampled_leaves(problem))[1:]
+            drafted = sampled_drafts(problem)
             for seed in range(SAMPLER_RUNS):
                 outcome_or_run(problem.verifier, *drafted, np.random.default_rng(seed))
         else:

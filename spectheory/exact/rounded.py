@@ -17,11 +17,10 @@ from spectheory.foundation.errors import InvalidInputError, InvalidOutcomeError,
 from spectheory.foundation.extras import installed
 from spectheory.pairs.drafts import DraftProcess
 from spectheory.pairs.pair import ModelPair
-from spectheory.verification.evaluator import Evaluator
 from spectheory.verification.outcome import Outcome
 from spectheory.verification.resolve import Problem
 from spectheory.verification.user import OtherArithmeticError, UserVerifier
-from spectheory.verification.user_checks import check_answers, sampled_leaves
+from spectheory.verification.user_checks import check_answers, sampled_drafts
 from spectheory.verification.verifier import Verifier
 
 
@@ -137,8 +136,8 @@ def certify_rounded(
     try:
         law = law_of(problem, tolerance=numbers.tolerance, epsilon=numbers.epsilon)
         if isinstance(bound, UserVerifier):
-            drafted = Evaluator.of(problem, process).tuples(sampled_leaves(problem))[1:]
-            check_answers(bound, tuple(map(numbers.array, drafted)), numbers.tolerance, of_pair=True)
+            drafted = tuple(map(numbers.array, sampled_drafts(problem)))
+            check_answers(bound, drafted, numbers.tolerance, of_pair=True)
     except InvalidOutcomeError as error:
         if not isinstance(verifier, UserVerifier) or isinstance(error, NotJudgedError):
             raise
@@ -152,6 +151,5 @@ def failed_rounded(
     """The certificate of an error of a verifier in floats; the arguments as in ``certify_rounded``."""
     numbers, pair, process = ARITHMETICS[arithmetic], pair.to_float(), process.to_float()
     problem = Problem(verifier.bind(process), pair, process)
-    drafted = Evaluator.of(problem, process).tuples(sampled_leaves(problem))[1:]
-    arrays = tuple(map(numbers.array, drafted))
-    return failed_certificate(problem, error, arithmetic, arrays, numbers.tolerance)
+    drafted = tuple(map(numbers.array, sampled_drafts(problem)))
+    return failed_certificate(problem, error, arithmetic, drafted, numbers.tolerance)

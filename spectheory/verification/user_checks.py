@@ -33,8 +33,13 @@ ROUNDING = 64
 
 def check_function_of_inputs(problem: Problem, tolerance: float) -> None:
     """``check_answers`` on a sample of the tuples of an enumerated pair."""
-    drafted = Evaluator.of(problem, problem.process).tuples(sampled_leaves(problem))[1:]
-    check_answers(problem.verifier, drafted, tolerance, of_pair=True)
+    check_answers(problem.verifier, sampled_drafts(problem), tolerance, of_pair=True)
+
+
+def sampled_drafts(problem: Problem) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Paths, target rows and draft rows of the ``sampled_leaves``."""
+    _, paths, target_rows, draft_rows = Evaluator.of(problem, problem.process).tuples(sampled_leaves(problem))
+    return paths, target_rows, draft_rows
 
 
 def check_answers(

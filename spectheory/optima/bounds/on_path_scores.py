@@ -97,7 +97,7 @@ def default_caps(num_drafts: int, steps: int = 24) -> list[float]:
 
 
 def capped_upper_bound(pair: ModelPair, num_drafts: int, caps: Sequence[Any] | None = None) -> CappedBound:
-    """The smallest bound E[max_k c_C(X^k)] over some caps: no valid verifier of K drafts earns more.
+    """The smallest bound E[max_k c_C(X^k)] over some caps, at most L + 1: no valid verifier earns more.
 
     Args:
         pair: the models, enumerated.
@@ -112,4 +112,6 @@ def capped_upper_bound(pair: ModelPair, num_drafts: int, caps: Sequence[Any] | N
     tried = default_caps(num_drafts) if caps is None else list(caps)
     if not tried:
         raise InvalidInputError("caps is empty; give at least one")
-    return min(CappedBound(upper_bound(pair, num_drafts, *capped_scores(pair, cap)), cap) for cap in tried)
+    values = [upper_bound(pair, num_drafts, *capped_scores(pair, cap)) for cap in tried]
+    bounds = [min(value, type(value)(pair.draft_length + 1)) for value in values]
+    return min(map(CappedBound, bounds, tried))
