@@ -1,5 +1,6 @@
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import product
+from typing import NamedTuple
 
 import numpy as np
 from matplotlib.figure import Figure
@@ -10,10 +11,13 @@ from figures.common.lossless import (
     lossless_verifiers,
     needs_tuples,
 )
-from figures.common.random_cells import random_cells
 from figures.results import Checks, Findings, ResultTable, result
 from figures.style import legend_below, panels
+from spectheory.optima import multi_path_interval
 from spectheory.optima.bounds import capped_upper_bound
+from spectheory.optima.interval.interval import CertifiedInterval
+from spectheory.pairs.instances import random_float
+from spectheory.pairs.pair import ModelPair
 from spectheory.verification.curves import VERIFIER_STYLES, verifier_curve
 
 OWN = "scored_multipath"
@@ -23,6 +27,16 @@ FLOOR = 1e-4
 """In tokens per call; smaller gaps to the optimum are drawn there."""
 
 TICKS = {FLOOR: "≤ $10^{-4}$"} | {10.0**power: f"$10^{{{power}}}$" for power in range(-3, 1)}
+
+
+class Cell(NamedTuple):
+    """Random pairs of one agreement and length, and their optima with K drafts, certified from both sides."""
+
+    agreement: float
+    num_drafts: int
+    draft_length: int
+    pairs: Sequence[ModelPair]
+    optima: Sequence[CertifiedInterval]
 
 
 def _draw(findings: Findings) -> Figure:
@@ -66,10 +80,10 @@ def frontier(
     table = ResultTable(
         "frontier", f"Means over {num_pairs} random pairs, V = {vocab_size}, in tokens per target call."
     )
-    for cell in random_cells(agreements, num_drafts, draft_lengths, num_pairs, seed, vocab_size, 1e-5):
+    for cell in _cells(agreements, num_drafts, draft_lengths, num_pairs, seed, vocab_size):
         earned = [efficiencies(pair, cell.num_drafts, MOST_TUPLES) for pair in cell.pairs]
         values = {name: np.array([one[name] for one in earned]) for name in earned[0]}
-        cell.expect_at_most_optimal(checks, values)
+        _expect_at_most_optimal(checks, cell, values)
         bounds = np.array([capped_upper_bound(pair, cell.num_drafts).value for pair in cell.pairs])
         lower = np.array([best.lower for best in cell.optima])
         for number, (bound, least) in enumerate(zip(bounds, lower, strict=True)):
@@ -104,6 +118,30 @@ def frontier(
         tables=[table],
         checks=checks,
     )
+
+
+def _cells(
+    agreements: Sequence[float],
+    num_drafts: Sequence[int],
+    draft_lengths: Sequence[int],
+    num_pairs: int,
+    seed: int,
+    vocab_size: int,
+) -> Iterator[Cell]:
+    """The cells; the same random numbers for every agreement and length."""
+    for length, agreement in product(draft_lengths, agreements):
+        pairs = [random_float([seed, n], vocab_size, length, agreement=agreement) for n in range(num_pairs)]
+        for drafts in num_drafts:
+            optima = [multi_path_interval(pair, drafts, relative_gap=1e-5) for pair in pairs]
+            yield Cell(agreement, drafts, length, pairs, optima)
+
+
+def _expect_at_most_optimal(checks: Checks, cell: Cell, values: Mapping[str, Iterable[float]]) -> None:
+    """Try on every pair that no verifier's block efficiency is above the optimum."""
+    for name, earned in values.items():
+        for number, (value, best) in enumerate(zip(earned, cell.optima, strict=True)):
+            where = f"{name}, {cell[:3]}, pair {number}: {value} > {best.upper}"
+            checks.expect("no verifier exceeds the optimum on any pair", value <= best.upper + 1e-9, where)
 
 
 def _best_of(values: Mapping[str, np.ndarray], *, with_tuples: bool) -> np.ndarray:
