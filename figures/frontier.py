@@ -1,6 +1,5 @@
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import product
-from typing import NamedTuple
 
 import numpy as np
 from matplotlib.figure import Figure
@@ -17,7 +16,6 @@ from spectheory.optima import multi_path_interval
 from spectheory.optima.bounds import capped_upper_bound
 from spectheory.optima.interval.interval import CertifiedInterval
 from spectheory.pairs.instances import random_float
-from spectheory.pairs.pair import ModelPair
 from spectheory.verification.curves import VERIFIER_STYLES, verifier_curve
 
 OWN = "scored_multipath"
@@ -27,16 +25,6 @@ FLOOR = 1e-4
 """In tokens per call; smaller gaps to the optimum are drawn there."""
 
 TICKS = {FLOOR: "≤ $10^{-4}$"} | {10.0**power: f"$10^{{{power}}}$" for power in range(-3, 1)}
-
-
-class Cell(NamedTuple):
-    """Random pairs of one agreement and length, and their optima with K drafts, certified from both sides."""
-
-    agreement: float
-    num_drafts: int
-    draft_length: int
-    pairs: Sequence[ModelPair]
-    optima: Sequence[CertifiedInterval]
 
 
 def _draw(findings: Findings) -> Figure:
@@ -80,22 +68,25 @@ def frontier(
     table = ResultTable(
         "frontier", f"Means over {num_pairs} random pairs, V = {vocab_size}, in tokens per target call."
     )
-    for cell in _cells(agreements, num_drafts, draft_lengths, num_pairs, seed, vocab_size):
-        earned = [efficiencies(pair, cell.num_drafts, MOST_TUPLES) for pair in cell.pairs]
+    for length, agreement, drafts in product(draft_lengths, agreements, num_drafts):
+        where = f"agreement {agreement}, K = {drafts}, L = {length}"
+        pairs = [random_float([seed, n], vocab_size, length, agreement=agreement) for n in range(num_pairs)]
+        optima = [multi_path_interval(pair, drafts, relative_gap=1e-5) for pair in pairs]
+        earned = [efficiencies(pair, drafts, MOST_TUPLES) for pair in pairs]
         values = {name: np.array([one[name] for one in earned]) for name in earned[0]}
-        _expect_at_most_optimal(checks, cell, values)
-        bounds = np.array([capped_upper_bound(pair, cell.num_drafts).value for pair in cell.pairs])
-        lower = np.array([best.lower for best in cell.optima])
+        _expect_at_most_optimal(checks, where, optima, values)
+        bounds = np.array([capped_upper_bound(pair, drafts).value for pair in pairs])
+        lower = np.array([best.lower for best in optima])
         for number, (bound, least) in enumerate(zip(bounds, lower, strict=True)):
             claim = "the bound of the best cap is never below the optimum"
-            checks.expect(claim, bound >= least - 1e-9, f"{cell[:3]}, pair {number}: {bound} < {least}")
+            checks.expect(claim, bound >= least - 1e-9, f"{where}, pair {number}: {bound} < {least}")
         # The smaller of two bounds on every verifier, so that none is drawn above the optimum.
-        optimum = np.minimum([best.upper for best in cell.optima], bounds)
+        optimum = np.minimum([best.upper for best in optima], bounds)
         own, others = values[OWN], _best_of(values, with_tuples=False)
         losses, of_all = np.maximum(others - own, 0), _best_of(values, with_tuples=True)
         closed = _closed(own, others, optimum)
         table.add(
-            draft_length=cell.draft_length, num_drafts=cell.num_drafts, agreement=cell.agreement,
+            draft_length=length, num_drafts=drafts, agreement=agreement,
             **{name: float(values[name].mean()) if name in values else None for name in names},
             optimum=float(optimum.mean()), bound=float(bounds.mean()), closed=closed,
             closed_beside_all=_closed(own, of_all, optimum) if values.keys() >= {*names} else None,
@@ -104,10 +95,10 @@ def frontier(
             largest_looseness=float((bounds / lower - 1).max()),
         )  # fmt: skip
         claim = f"scored selection closes {LEAST_CLOSED:.0%} of the gap in every cell"
-        checks.expect(claim, closed is None or closed >= LEAST_CLOSED, f"{cell[:3]}: {closed}")
+        checks.expect(claim, closed is None or closed >= LEAST_CLOSED, f"{where}: {closed}")
         claim = f"it loses to no other verifier by more than {LARGEST_LOSS} on any pair"
         loss = float((of_all - own).max())
-        checks.expect(claim, loss <= LARGEST_LOSS, f"{cell[:3]}: {loss}")
+        checks.expect(claim, loss <= LARGEST_LOSS, f"{where}: {loss}")
     return Findings(
         "Drawn is what each lossless verifier of i.i.d. drafts misses of the optimum; gaps below 0.0001 "
         "are on the floor. closed: the part of what the best other verifier of a pair leaves to the "
@@ -120,27 +111,13 @@ def frontier(
     )
 
 
-def _cells(
-    agreements: Sequence[float],
-    num_drafts: Sequence[int],
-    draft_lengths: Sequence[int],
-    num_pairs: int,
-    seed: int,
-    vocab_size: int,
-) -> Iterator[Cell]:
-    """The cells; the same random numbers for every agreement and length."""
-    for length, agreement in product(draft_lengths, agreements):
-        pairs = [random_float([seed, n], vocab_size, length, agreement=agreement) for n in range(num_pairs)]
-        for drafts in num_drafts:
-            optima = [multi_path_interval(pair, drafts, relative_gap=1e-5) for pair in pairs]
-            yield Cell(agreement, drafts, length, pairs, optima)
-
-
-def _expect_at_most_optimal(checks: Checks, cell: Cell, values: Mapping[str, Iterable[float]]) -> None:
+def _expect_at_most_optimal(
+    checks: Checks, cell: str, optima: Sequence[CertifiedInterval], values: Mapping[str, Iterable[float]]
+) -> None:
     """Try on every pair that no verifier's block efficiency is above the optimum."""
     for name, earned in values.items():
-        for number, (value, best) in enumerate(zip(earned, cell.optima, strict=True)):
-            where = f"{name}, {cell[:3]}, pair {number}: {value} > {best.upper}"
+        for number, (value, best) in enumerate(zip(earned, optima, strict=True)):
+            where = f"{name}, {cell}, pair {number}: {value} > {best.upper}"
             checks.expect("no verifier exceeds the optimum on any pair", value <= best.upper + 1e-9, where)
 
 

@@ -123,17 +123,3 @@ def test_scored_selection_is_ahead_on_average() -> None:
         assert max(others) < row["scored_multipath"] <= row["optimum"] <= row["bound"]
         for name in ("closed", "closed_beside_all"):
             assert row[name] is None or row[name] <= 1
-
-
-def test_interval_gap() -> None:
-    """Gaps shrink.  Seconds are measured: only that they are there, and which method misses its gap."""
-    table, times = small("interval_gap", shapes=((3, 2),), relative_gap=1e-5, pairs=3).tables
-    for name in ("smallest", "median", "largest"):
-        assert table.column(name) == sorted(table.column(name), reverse=True)
-        assert table.column(name)[-1] <= 1e-5
-    assert table.column("searching") == sorted(table.column("searching"), reverse=True)
-    assert table.column("searching")[0] == 3
-    assert max(row["vocab_size"] ** row["draft_length"] for row in times.select(method="interval")) == 10_000
-    assert {row["method"] for row in times.select(reached=0)} == {"leaf-set cuts"}
-    for row in (*table.select(), *times.select()):
-        assert 0 < row["smallest"] <= row["median"] <= row["largest"]
