@@ -53,8 +53,7 @@ from spectheory.models.reading import RecomputedReading
 from spectheory.models.sampling import scaled_logits
 from spectheory.pairs.drafts import ConfidenceTree, DraftProcess, HubTree, Iid, PrefixTree, WithoutReplacement
 from spectheory.simulation.estimates import Estimate, Tally, estimate_over_texts, paired_gain
-from spectheory.simulation.judging import Judge
-from spectheory.simulation.protocol import DraftedPaths
+from spectheory.simulation.judging import DraftedPaths, Judge
 from spectheory.verification.outcome import sample_rows
 from spectheory.verification.resolve import find_verifier
 

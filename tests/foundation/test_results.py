@@ -50,7 +50,6 @@ RESULTS: dict[str, Callable[[], Result]] = {
     "SeveralCalls": lambda: most_decoded_tokens(instances.early_stop(3), 2, draft_length=3),
     "Acceptance": lambda: acceptance(["1/3", "2/3"], ["2/3", "1/3"], 2),
     "Simulation": lambda: simulate(PAIR, verifiers=["token", "greedy_block"], samples=500),
-    "Estimate": lambda: simulate(PAIR, verifiers=["token"], samples=500).estimates[0],
     "Comparison": lambda: compare(["block", "token"], PAIR),
     "Plan": lambda: plan(PAIR, target_rows=2),
     "Proof": lambda: prove("token", 2, 1),
