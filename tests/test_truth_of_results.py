@@ -16,6 +16,8 @@ from typing import Any
 import pytest
 
 import spectheory
+from audits.release_history import NOT_THERE, AuditedRelease, History
+from audits.specimens.samplers import greedy_acceptance, token_verification
 from cli_support import write_pair
 from spectheory import (
     acceptance,
@@ -29,9 +31,7 @@ from spectheory import (
 )
 from spectheory.auditing.subjects.relaxations import mixture
 from spectheory.auditing.subjects.shipped import Shipped
-from spectheory.auditing.subjects.specimens import greedy_acceptance, token_verification
 from spectheory.auditing.verdicts.audit_certificate import RELAXATION
-from spectheory.auditing.verdicts.release_history import NOT_THERE, AuditedRelease, History
 from spectheory.command_line.main import main
 from spectheory.exact.iteration import first_tokens_law
 from spectheory.exact.suite import SuiteCase, SuiteCertificate, certify_suite

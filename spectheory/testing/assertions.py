@@ -78,9 +78,12 @@ def assert_sampler_lossless(
         TypeError: there is no such option.
 
     Example:
-        >>> from spectheory.auditing.subjects.specimens import sample_and_compare
+        >>> import torch
         >>> from spectheory import instances
-        >>> found = assert_sampler_lossless(sample_and_compare, pairs={"thirds": instances.two_token(1)})
+        >>> def drawn(paths, target_rows, draft_rows, generator):
+        ...     '''Draws from the target, and looks at no draft.'''
+        ...     return [int(torch.multinomial(target_rows[0, 0], 1, generator=generator))]
+        >>> found = assert_sampler_lossless(drawn, pairs={"thirds": instances.two_token(1)})
         >>> found.verdict
         'lossless'
     """

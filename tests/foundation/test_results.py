@@ -11,11 +11,11 @@ from xml.etree import ElementTree
 
 import pytest
 
+from audits.release_history import AuditedRelease, History
+from audits.specimens.samplers import SPECIMENS
 from spectheory import ModelPair, acceptance, audit, certify, compare, instances, optimum, output_law, prove
 from spectheory.auditing.subjects.shipped import Shipped
-from spectheory.auditing.subjects.specimens import SPECIMENS
 from spectheory.auditing.verdicts.audit_changes import AuditChange, AuditChanges
-from spectheory.auditing.verdicts.release_history import AuditedRelease, History
 from spectheory.exact.suite import SuiteCase, certify_suite
 from spectheory.foundation.results import Result, Table, compared
 from spectheory.optima import most_decoded_tokens
@@ -63,7 +63,7 @@ def found(name: str) -> Result:
 
 
 def kinds(kind: type[Result] = Result) -> set[str]:
-    below = [cls for cls in kind.__subclasses__() if cls.__module__.startswith("spectheory")]
+    below = [cls for cls in kind.__subclasses__() if cls.__module__.startswith(("spectheory", "audits"))]
     own = set() if isabstract(kind) else {kind.__name__}
     return own.union(*map(kinds, below))
 

@@ -4,9 +4,9 @@ from typing import Any
 
 import pytest
 
+from audits.specimens.samplers import SPECIMENS, token_verification
 from spectheory import instances
 from spectheory.auditing.subjects.shipped import Shipped
-from spectheory.auditing.subjects.specimens import SPECIMENS, token_verification
 from spectheory.exact.suite import suite_for
 from spectheory.foundation.errors import InvalidInputError
 from spectheory.testing import assert_lossless, assert_sampler_lossless
