@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import Any, ClassVar
 
 import numpy as np
@@ -37,7 +38,7 @@ class Counterexample:
         path: the prefix, token names.
         law, target: the probability that the completed output starts with it, and the target's.
         drafts: K drafted paths, token names: those that move the law of the prefix furthest from the target's
-            (``OutputLaw.cause``).
+            (``OutputLaw.cause``); none where there are too many tuples of drafts to find them.
         given_drafts: the probability that the completed output starts with the path, given these drafts.
     """
 
@@ -260,12 +261,14 @@ class Certificate(Result):
         found = self.counterexample
         if found is not None:
             numbers = (found.law, found.target, found.given_drafts)
-            law, target, given = (number_text(number, decimal=False) for number in numbers)
+            law, target, given = (
+                "" if number is None else number_text(number, decimal=False) for number in numbers
+            )
             drafts = _drafts_in_words(found.drafts)
+            blamed = f". Most to blame are the drafts {drafts}: given them the probability is {given}"
             return (
                 f"the completed output starts with {_words(found.path)} with probability {law}; the target "
-                f"gives {target}. Most to blame are the drafts {drafts}: given them the probability is "
-                f"{given}"
+                f"gives {target}{blamed if found.drafts else ''}"
             )
         violation = self.antichain_violation
         if violation is None:
@@ -482,8 +485,11 @@ def certificate_of(
     pair, verifier = law.pair, law.verifier
     slack = float_tolerance(pair, tolerance)
 
+    @cache
     def worst(depth: int) -> tuple[Context, Any, Any] | None:
         """(prefix, its probability, the target's) where that is most wrong at this depth, if anywhere."""
+        if law.is_exactly_right:
+            return None
         excess = law.excess(depth, tolerance, epsilon)
         number = int(np.argmax(excess))
         if not excess[number] > 0:
@@ -571,7 +577,7 @@ def _counterexample(
 ) -> Counterexample | None:
     for found in map(worst, range(1, law.pair.draft_length + 2)):
         if found:
-            drafts, given = law.cause(found[0])
+            drafts, given = law.cause(found[0]) or ((), None)
             named = tuple(_names(law.pair, path) for path in drafts)
             return Counterexample(_names(law.pair, found[0]), *found[1:], named, given)
     return None

@@ -47,7 +47,7 @@ def test_proper_laws_partner_an_empty_residual_is_flagged() -> None:
             proper = super().outcome(paths, target_rows, draft_rows)
             return Outcome(
                 proper.stop_probs,
-                lambda *stop: normalise(self.residual(CorrectionRows(target_rows, draft_rows, *stop))),
+                lambda *stop: normalise(self.left_over(CorrectionRows(target_rows, draft_rows, *stop))),
             )
 
     law = output_law(NoFallback(), instances.equal_models(1))
