@@ -172,24 +172,6 @@ def expected_decoded_tokens(
     return tuple((law * np.arange(len(law))).sum() for law in laws)
 
 
-def expected_calls(verifier: str | Any, pair: ModelPair, num_tokens: int) -> Number:
-    """E[T(n)], the mean number of calls that decode n tokens with one draft, L that of the pair.
-
-    Source: T(n) > i where N(i) < n, so E[T(n)] = Σ_{i≥0} P(N(i) < n), from ``decoded_tokens_law``.
-
-    Args:
-        verifier: a name or an object with ``outcome``.
-        pair: the models, context-free, or deep enough for n calls.
-        num_tokens: n.
-
-    Example:
-        >>> from spectheory import instances
-        >>> print(expected_calls("block", instances.two_token(3), 2))
-        4/3
-    """
-    return 1 + sum(law[:num_tokens].sum() for law in decoded_tokens_law(verifier, pair, num_tokens))
-
-
 @dataclass(frozen=True, eq=False)
 class TokensLaw:
     """The law of the first m decoded tokens, next to the target's.

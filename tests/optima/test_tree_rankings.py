@@ -8,12 +8,12 @@ from hypothesis import strategies as st
 
 import reference
 from deep import first_is_quick
-from figures.common.tree_rankings import best_ranking, count_tree_rankings
 from spectheory import instances
 from spectheory.optima import path_selection_optimum
 from spectheory.optima.bounds.skewed_draft import SkewedDraft
 from spectheory.pairs.pair import ModelPair
 from spectheory.testing.strategies import pairs
+from tree_rankings import best_ranking, count_tree_rankings
 
 
 def tree_rankings(pair: ModelPair) -> list[list[tuple[int, ...]]]:

@@ -5,7 +5,6 @@ from typing import Any
 
 import numpy as np
 
-from figures.common.tree_rankings import best_ranking
 from spectheory import ModelPair, Outcome, output_law
 from spectheory.optima.bounds.dual_scores import upper_bound
 from spectheory.pairs.drafts import ConfidenceTree, TopTree  # noqa: F401 - for the tables of theory.md
@@ -15,6 +14,7 @@ from spectheory.verification.algorithms.position_by_position.kseq import KSeq
 from spectheory.verification.algorithms.position_by_position.positions import PositionByPosition
 from spectheory.verification.algorithms.recoupled import Recoupled
 from spectheory.verification.first_drafts import OnFirst
+from tree_rankings import best_ranking
 
 TWO_TOKEN = (["1/3", "2/3"], ["2/3", "1/3"])
 """Target and draft row of the two-token pair."""

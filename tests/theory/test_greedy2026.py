@@ -8,7 +8,6 @@ import numpy as np
 
 from counted import counted
 from counted_numbers import operations_of
-from figures.common.tree_rankings import best_ranking
 from spectheory import instances, optimum, output_law
 from spectheory.optima import on_path_optimum, path_selection_optimum
 from spectheory.optima.bounds import SkewedDraft, is_skewed_draft, leaf_order
@@ -16,6 +15,7 @@ from spectheory.optima.bounds.antichain_hulls import most_violated_antichain
 from spectheory.optima.greedy_polymatroid import decompose_into_rankings
 from spectheory.pairs.instances import off_path_pairs, random_rational
 from spectheory.pairs.pair import ModelPair
+from tree_rankings import best_ranking
 
 HALF = Fraction(1, 2)
 
