@@ -71,8 +71,6 @@ def completed_law(
     verifier: str | Any,
     pair: ModelPair,
     drafts: int | DraftProcess = 1,
-    *,
-    with_modification: bool = True,
 ) -> np.ndarray:
     """The law of one iteration's output, completed to L+1 tokens with the modified target.
 
@@ -81,7 +79,6 @@ def completed_law(
 
     Args:
         verifier, pair, drafts: as in ``modified_pair``.
-        with_modification: ``False`` completes with the target's own rows, as ``certify`` does.
 
     Returns:
         [V^(L+1)], in the numbering of ``ModelPair``.
@@ -90,8 +87,6 @@ def completed_law(
         InvalidInputError: as ``modified_pair``.
     """
     law = _defined(output_law(verifier, pair, drafts))
-    if not with_modification:
-        return law.completed_law
     modified = modified_pair(law.verifier, law.pair, drafts=law.process)
     return replace(law, pair=modified).completed_law
 

@@ -13,6 +13,7 @@ from deep import first_is_quick
 from figure_support import NAMES, Changed, Lie, after, assert_seen, instead, small, told, told_of
 from figures.frontier import _expect_at_most_optimal
 from figures.results import Checks, Findings, ResultTable
+from spectheory.pairs.drafts import ConfidenceTree
 from spectheory.pairs.instances import lost_lead, two_token
 from spectheory.verification.algorithms.spectr_gbv import conditionally_independent_bound
 
@@ -63,6 +64,10 @@ ALL_HALF = ResultTable("d", "", ["verifier", "total_variation"], [("token", 0.5)
 
 LIES: list[tuple[str, str, Lie, list[str]]] = [
     # spectr2023
+    ("acceptance_bounds", "optimal_acceptance",
+     after(lambda found, t, q, drafts: Changed(found, value=lambda _: Fraction(1, 9 * drafts))),
+     ["α_K does not fall", "α_K lies between", "the upper bound is attained", "for K ≤ 4"]),
+    ("acceptance_bounds", "optimal_acceptance", told(value=plus(1)), ["α_K stays at or below"]),
     ("kseq_ratio", "optimal_acceptance", told(value=lambda value: 9 * value), ["no ratio found"]),
     ("kseq_ratio", "_worst_of_family", after(lambda found, _: (1.0, *found[1:])), ["no searched rows"]),
     ("otm_bernoulli", "bernoulli_acceptance", instead(0), ["the min cut equals"]),
@@ -106,6 +111,13 @@ LIES: list[tuple[str, str, Lie, list[str]]] = [
     ("greedy_falls", "output_law", MORE, ["the closed form"]),
     ("greedy_falls", "printed_times", after(lambda rows: rows[::-1]), ["every row"]),
     ("greedy_falls", "limit_of_many_drafts", instead(Fraction(9)), ["it tends"]),
+    ("lossy_front", "optimum", told(value=plus(1)), ["the front starts"]),
+    ("lossy_front", "lossy_optimum",
+     told_of(lambda pair, budget, drafts: budget == Fraction(1, 8), value=plus(-1)), ["it is concave"]),
+    ("lossy_front", "lossy_optimum", told(value=plus(-1)), ["with a total variation of 1", "no verifier"]),
+    ("one_path_optimum", "single_path_optimum", told(value=ninth),
+     ["block verification attains", "no lossless verifier"]),
+    ("one_path_optimum", "output_law", DEFECTIVE, ["token and block verification are"]),
     ("token_tree", "output_law",
      told(accepted_masses=lambda levels: [level * (1 + (d == 2)) for d, level in enumerate(levels)]),
      ["every antichain's", "the masses add up"]),
@@ -122,6 +134,15 @@ LIES: list[tuple[str, str, Lie, list[str]]] = [
     ("spectr_gbv_bound", "conditionally_independent_maximum", instead(Fraction(2)),
      ["Bound(2) bounds", "its class does not"]),
     # language models
+    ("draft_processes", "simulate",
+     estimating(lambda name: True, interval=lambda _: (0.1, 0.2), counted_interval=lambda _: (0.3, 0.4)),
+     ["the two ways of counting"]),
+    ("draft_processes", "simulate",
+     told_of(
+         lambda *_, drafts, **__: drafts.text == ConfidenceTree(4).text,
+         estimates=lambda found: [Changed(one, block_efficiency=lambda _: 0.0) for one in found],
+     ),
+     ["a confidence tree holds"]),
     ("full_vocabulary", "common.bundled.simulate",
      estimating(lambda name: name.startswith("spectr on 1 drafts"), block_efficiency=lambda _: 0.0),
      ["with one draft"]),

@@ -28,8 +28,8 @@ ROOT = Path(__file__).parents[2]
 KEPT = ROOT / "tests" / "golden"
 
 GONE = (
-    "acceptance_bounds", "division_factor", "draft_processes", "interval_gap", "iterations", "lossy_front",
-    "monotone_ratios", "one_path_optimum", "ranking_search", "real_gaps", "several_calls", "several_paths",
+    "division_factor", "interval_gap", "iterations",
+    "monotone_ratios", "ranking_search", "real_gaps", "several_calls", "several_paths",
     "skewed_drafts", "spectr_gbv_defect", "winners",
 )  # fmt: skip
 """Figures that went: no page and no claim named them, and other tests decide what they claimed."""

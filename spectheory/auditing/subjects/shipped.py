@@ -147,6 +147,7 @@ class Shipped(SamplerVerifier, Verifier):
         reasons: why runs had no valid output, since it was last cleared.
         note: a remark for readers of the certificate.
         left_out: what of its library can matter and was not executed, in words.
+        is_of_a_library: whether it is known by its name.
         is_of_another_file: whether its adapter was tested with other files only.
         seed: added to the seeds of generators, which must not matter.
         reported: the draft rows by depth that the sampler is given, where they differ from the drafts' law.
@@ -219,7 +220,7 @@ class Shipped(SamplerVerifier, Verifier):
         self.undecided = Fraction(0)
         self.note = ""
         self.left_out: tuple[str, ...] = ()
-        self.is_of_another_file = False
+        self.is_of_a_library = self.is_of_another_file = False
         self.reported: tuple[np.ndarray, ...] | None = None
         self._laws: dict[Any, tuple[Mapping[Tokens, Fraction], Fraction]] = {}
 

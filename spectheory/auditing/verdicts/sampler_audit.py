@@ -14,8 +14,8 @@ from spectheory.auditing.rounds.questions import Question, followed_law, questio
 from spectheory.auditing.rounds.rounding import rounding_bound
 from spectheory.auditing.rounds.two_calls import MAX_RUNS_OF_TWO_CALLS, call_twice, questions_of_calls
 from spectheory.auditing.rounds.two_rounds import JOINT, OF_REQUESTS, follow_rounds
+from spectheory.auditing.subjects.adapters import load_subject
 from spectheory.auditing.subjects.drafting_rounds import DraftingRound, as_shipped
-from spectheory.auditing.subjects.libraries import load_subject
 from spectheory.auditing.subjects.shipped import HIDDEN, OTHER_SEED, Shipped
 from spectheory.auditing.subjects.signatures import ROUND_BATCH
 from spectheory.auditing.tape.atoms import PROBES
@@ -431,6 +431,7 @@ def _counterexample(sampler: Shipped, question: Question) -> Certificate | None:
     if followed_law(asked, prepared)[1]:
         return None
     try:
-        return certify(asked, prepared.pair, drafts=question.process, with_optimum=False)
+        found = certify(asked, prepared.pair, drafts=question.process, with_optimum=False)
     except InvalidOutcomeError:
         return None
+    return found if found.failure is None else None

@@ -1,0 +1,136 @@
+"""Which verifier has a route: its frame is of this package, and the methods of the frame are the frame's own.
+
+A route looks at no rule of an algorithm.  A verifier that overrides more than the steps of its frame has
+none, and its law is enumerated.
+"""
+
+from collections.abc import Callable, Sequence
+from inspect import getattr_static
+from typing import NamedTuple
+
+from spectheory.exact.laws.by_position import PROCESSES, law_by_positions, work_by_positions
+from spectheory.exact.laws.by_prefix import law_by_prefixes
+from spectheory.exact.laws.by_selection import law_by_selection
+from spectheory.exact.laws.by_trial import law_by_trials, work_by_trials
+from spectheory.exact.laws.outputs import Masses
+from spectheory.pairs.drafts import DraftProcess, Iid, PerPath
+from spectheory.verification.algorithms.one_path.prefix_tests import (
+    PrefixTests,
+    first_rejected,
+    longest_accepted,
+)
+from spectheory.verification.algorithms.path_selection.leaf_rankings import LeafRankings
+from spectheory.verification.algorithms.path_selection.scored import ScoredSelection
+from spectheory.verification.algorithms.path_selection.selection import PathSelection
+from spectheory.verification.algorithms.position_by_position.positions import PositionByPosition
+from spectheory.verification.algorithms.traversal import Traversal
+from spectheory.verification.evaluator import Evaluator
+from spectheory.verification.resolve import Problem
+from spectheory.verification.user_checks import sampled_leaves
+from spectheory.verification.verifier import Verifier
+
+_taken = True
+"""Whether routes are taken; the tests switch them off."""
+_worth = {True: 1, False: 8}
+"""More tuples of drafts than so many times the work are worth several calls, in rationals and in floats."""
+MOST_DRAFTS = 62
+"""Sets of drafts are numbered by int64."""
+
+
+class Route(NamedTuple):
+    """A way to a law.
+
+    Attributes:
+        work: so often it calls the verifier: contexts times tuples of next tokens at one of them.
+        law: computes it; ``None`` or ``InvalidOutcomeError`` where it cannot.
+    """
+
+    work: int
+    law: Callable[[], Masses | None]
+
+
+def route_of(problem: Problem) -> Route | None:
+    """The route of a verifier of this package; ``None`` if its law has to be enumerated."""
+    if not _taken:
+        return None
+    of_several = (_by_position, _by_selection, _by_trial)
+    for find in (_by_prefix, *(of_several if problem.process.num_drafts <= MOST_DRAFTS else ())):
+        route = find(problem.verifier, problem)
+        if route is not None:
+            return route
+    return None
+
+
+def _has_own(verifier: Verifier, frame: type, names: Sequence[str]) -> bool:
+    """Whether these methods of a verifier are those of the frame."""
+    return isinstance(verifier, frame) and all(
+        getattr_static(verifier, name) is getattr_static(frame, name) for name in names
+    )
+
+
+def _by_prefix(tests: Verifier, problem: Problem) -> Route | None:
+    if not _has_own(tests, PrefixTests, ("outcome", "ratios", "weights", "stops")):
+        return None
+    assert isinstance(tests, PrefixTests)
+    pair, path = problem.pair, problem.process.first_path()
+    if type(tests).order not in (first_rejected, longest_accepted) or not _is_one_path(path):
+        return None
+    drafted = path.drafter(pair, 0).numbers
+    reach = list(drafted.draft_path_probs)
+    return Route(
+        int((reach[-1] != 0).sum()),
+        lambda: law_by_prefixes(tests, pair.numbers.target, drafted.draft, reach),
+    )
+
+
+def _by_position(rule: Verifier, problem: Problem) -> Route | None:
+    _, pair, process = problem
+    if not isinstance(rule, PositionByPosition) or type(process) not in PROCESSES:
+        return None
+    if not all(_is_of(rule, name) for name in ("outcome", "step", "draws")):
+        return None
+    work = work_by_positions(pair, process)
+    if process.count_tuples(pair) <= _worth[pair.is_exact] * work:
+        return None
+
+    def law() -> Masses:
+        if not _has_own(rule, PositionByPosition, ("outcome",)):  # it may refuse the rows
+            rule.outcome(*Evaluator.of(problem, process).tuples(sampled_leaves(problem, 1)[:1])[1:])
+        return law_by_positions(rule, pair, process)
+
+    return Route(work, law)
+
+
+def _by_selection(selection: Verifier, problem: Problem) -> Route | None:
+    _, pair, process = problem
+    if not _has_own(selection, PathSelection, ("outcome",)) or type(process) is not Iid:
+        return None
+    assert isinstance(selection, PathSelection)
+    for kind in (ScoredSelection, LeafRankings):  # whose selection is known by more than its winners
+        if isinstance(selection, kind) and not _has_own(selection, kind, ("select",)):
+            return None
+    work = pair.vocab_size ** (pair.draft_length + 1)
+    tuples = process.count_tuples(pair, selection.exchangeable)
+    if process.num_drafts > 1 and tuples <= 4 * _worth[pair.is_exact] * work:
+        return None
+    return Route(work, lambda: law_by_selection(selection, problem))
+
+
+def _by_trial(traversal: Verifier, problem: Problem) -> Route | None:
+    _, pair, process = problem
+    if not _has_own(traversal, Traversal, ("outcome", "draws")) or type(process) is not Iid:
+        return None
+    K = process.num_drafts
+    return Route(work_by_trials(pair, K), lambda: law_by_trials(pair, K))
+
+
+FRAMES = ("spectheory.verification.verifier", "spectheory.verification.algorithms.position_by_position.")
+
+
+def _is_of(verifier: Verifier, name: str) -> bool:
+    """Whether a method of a verifier is of the frame, or of an algorithm beside it that only adds to it."""
+    return getattr(getattr_static(verifier, name), "__module__", "").startswith(FRAMES)
+
+
+def _is_one_path(process: DraftProcess) -> bool:
+    return type(process) in (Iid, PerPath) and process.num_drafts == 1
