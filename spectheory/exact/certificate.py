@@ -501,6 +501,7 @@ def certificate_of(
     is_defined = law.undefined <= (ROUNDING * epsilon if slack else 0)  # the target never makes 0/0
     target_matching = law.total_variation <= slack and is_defined and worst(pair.draft_length + 1) is None
     refused = (LATER_CALLS,) if target_matching and verifier.modified_target_rows is not None else ()
+    refused = (*refused, law.refused) if law.refused else refused
     problem = Problem(verifier, pair, law.process)
     return Certificate(
         **_setting(problem, arithmetic or pair.arithmetic, tolerance_text(slack, epsilon), refused),

@@ -7,7 +7,7 @@ steps are called once per context instead.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from dataclasses import dataclass
 from functools import cached_property
 from math import inf
@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from spectheory.exact.laws.outputs import Masses
-from spectheory.exact.laws.route import Route, route_of
+from spectheory.exact.laws.route import Route, follows_steps, route_of
 from spectheory.foundation.arrays import divide_or_zero
 from spectheory.foundation.documents import count_text, number_text, to_json
 from spectheory.foundation.errors import EnumerationTooLargeError, InvalidOutcomeError
@@ -39,7 +39,7 @@ from spectheory.pairs.drafts.trees import Tree
 from spectheory.pairs.pair import ModelPair
 from spectheory.verification.evaluator import Evaluator, check_correction_rows
 from spectheory.verification.resolve import Problem, resolve
-from spectheory.verification.user import UserVerifier
+from spectheory.verification.user import UserVerifier, users_code
 from spectheory.verification.user_checks import ROUNDING, check_function_of_inputs
 from spectheory.verification.verifier import Verifier
 
@@ -51,6 +51,8 @@ FLOAT64 = 2.0**-52
 """The distance of 1 from the next number of float64."""
 MAX_ENUMERATED_DRAFTS = 1_000
 """The most paths of one tuple."""
+NOT_LISTED = "most tuples of drafts: the law is that of the verifier's steps, compared with it on 64 tuples"
+"""Of a user's verifier whose law is computed by a route."""
 SHOWN_OUTPUTS = 20
 
 
@@ -67,6 +69,7 @@ class OutputLaw(Result):
             by 0.  It is missing from ``masses`` and from the block efficiency, and counts towards the total
             variation.  Zero for a lossless verifier.
         max_tuples: the largest number of tuples of drafts that is listed to explain an error.
+        refused: what was not looked at, for a scope; ``None`` if nothing.
     """
 
     verifier: Verifier
@@ -75,6 +78,7 @@ class OutputLaw(Result):
     numbers: tuple[np.ndarray, ...]
     undefined: Any = 0
     max_tuples: int = DEFAULT_MAX_TUPLES
+    refused: str | None = None
 
     def __bool__(self) -> bool:
         raise no_verdict(self, ".total_variation, or certify(...)")
@@ -360,14 +364,16 @@ def law_of(
     epsilon: float = FLOAT64,
 ) -> OutputLaw:
     """``output_law`` of a problem that is resolved; ``epsilon`` is that of the numbers of the verifier."""
-    pair = problem.pair
+    pair, of_user = problem.pair, isinstance(problem.verifier, UserVerifier)
     route = route_of(problem) if epsilon == FLOAT64 else None
     if route is not None and route.work <= max_tuples:
-        found = _followed(route, progress)
+        if of_user:
+            check_function_of_inputs(problem, tolerance)
+        found = _followed(problem, route, tolerance, progress)
         if found is not None:
-            masses, undefined = found
-            undefined = to_fraction(undefined) if pair.is_exact else float(undefined)
-            return OutputLaw(*problem, masses, undefined, max_tuples)
+            undefined = to_fraction(found.undefined) if pair.is_exact else float(found.undefined)
+            refused = NOT_LISTED if of_user else None
+            return OutputLaw(*problem, found.by_depth, undefined, max_tuples, refused)
     enumerated, as_multisets = _tuples_to_enumerate(problem)
     count, num_drafts = enumerated.count_tuples(pair, as_multisets), enumerated.num_drafts
     if count > max_tuples or num_drafts > MAX_ENUMERATED_DRAFTS:
@@ -378,7 +384,6 @@ def law_of(
             "use fewer drafts, a shorter draft length, restrict() to fewer tokens, or `spectheory simulate`"
         )
     size = max(1, CHUNK_ENTRIES // (enumerated.num_drafts * (pair.draft_length + 1) * pair.vocab_size))
-    of_user = isinstance(problem.verifier, UserVerifier)
     if of_user:
         check_function_of_inputs(problem, tolerance)
     chunks = enumerated.enumerate(problem.pair, size, as_multisets)
@@ -389,11 +394,17 @@ def law_of(
     return OutputLaw(*problem, summed, undefined, max_tuples)
 
 
-def _followed(route: Route, progress: Callable[[int, int], None] | None) -> Masses | None:
+def _followed(
+    problem: Problem, route: Route, tolerance: float, progress: Callable[[int, int], None] | None
+) -> Masses | None:
     """The law by a route; ``None`` where it is none, and the enumeration says on which drafts."""
     if progress is not None:
         progress(0, route.work)
-    with suppress(InvalidOutcomeError):
+    verifier = problem.verifier
+    of_user = isinstance(verifier, UserVerifier)
+    with suppress(InvalidOutcomeError), users_code(verifier.name) if of_user else nullcontext():
+        if of_user and not follows_steps(problem, route, tolerance):
+            return None
         masses = route.law()
         if progress is not None and masses is not None:
             progress(route.work, route.work)

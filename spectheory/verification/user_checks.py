@@ -111,6 +111,12 @@ def _check_beside_other_rows(
             )
 
 
+def joint_law(verifier: Verifier, drafted: Sequence[Array], tolerance: float) -> Array:
+    """P(stop, token | drafts) for tuples of an enumerated pair, checked to be laws.  -> [N, K, L+1, V]"""
+    (answer,) = _answers(verifier, [drafted], tolerance, of_pair=True)
+    return answer.joint
+
+
 def first_failure(
     verifier: Verifier, drafted: Sequence[Array], tolerance: float
 ) -> tuple[list[list[int]], InvalidOutcomeError] | None:

@@ -10,13 +10,20 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from spectheory.exact.laws.outputs import ALLOWED, Masses, check_not_negative, emitted
-from spectheory.foundation.arrays import divide_or_zero
+from spectheory.foundation.arrays import divide_or_zero, normalise
 from spectheory.foundation.errors import InvalidOutcomeError
 from spectheory.foundation.exact_numbers import is_exact
 from spectheory.foundation.unique_rows import unique_row_indices
+from spectheory.pairs.contexts import is_first_with_prefix, shared_prefixes
 from spectheory.pairs.drafts import DraftProcess, Iid, PerPath, PrefixTree, WithoutReplacement
 from spectheory.pairs.pair import ModelPair
-from spectheory.verification.algorithms.position_by_position.positions import Position, PositionByPosition
+from spectheory.verification.algorithms.position_by_position.positions import (
+    Position,
+    PositionByPosition,
+    Step,
+)
+from spectheory.verification.evaluator import Tuples
+from spectheory.verification.verifier import Verifier
 
 ENTRIES_AT_ONCE = 400_000
 """So many entries of rows are held at a time: some MB of rationals."""
@@ -69,6 +76,69 @@ def law_by_positions(verifier: PositionByPosition, pair: ModelPair, process: Dra
     whole = sum(reach.values(), np.full(size**pair.draft_length, zero))
     masses.append((whole[:, None] * target[-1]).ravel())
     return Masses(tuple(masses), undefined)
+
+
+class OneTokenOutcomes(PositionByPosition):
+    """The rule of any verifier that goes position by position: its outcome on drafts of one token."""
+
+    name, source = "one_token_outcomes", "another verifier"
+
+    def __init__(self, verifier: Verifier) -> None:
+        self.verifier = verifier
+
+    def step(self, position: Position) -> Step:
+        count, num_drafts = position.tokens.shape
+        zero = position.target_rows[0, 0, 0] * 0
+        leave, follow = np.full((count, 1), zero), np.full((count, num_drafts), zero)
+        residual = np.full(position.target_rows.shape, zero)
+        here = position.is_draft[:, 0]
+        for number in np.unique(here.sum(axis=1)).tolist():
+            cases = np.flatnonzero(here.sum(axis=1) == number)
+            of_one = cases[:, None], np.nonzero(here[cases])[1].reshape(len(cases), number)
+            rows = [
+                np.repeat(part[cases, None], number, axis=1)
+                for part in (position.target_rows, position.draft_rows)
+            ]
+            behind = np.concatenate(rows, axis=2)  # the row after the token has no part in its acceptance
+            outcome = self.verifier.outcome(position.tokens[of_one][..., None], behind, rows[1])
+            first = np.zeros(len(cases), dtype=np.int64)
+            leave[cases, 0] = outcome.stop_probs[..., 0].sum(axis=1)
+            follow[of_one] = outcome.stop_probs[..., 1]
+            residual[cases, 0] = outcome.correction(first, first)
+        return Step(leave, follow, None, residual)
+
+
+def outcomes_by_positions(rule: PositionByPosition, tuples: Tuples) -> np.ndarray:
+    """P(stop, token | drafts) of N tuples of i.i.d. drafts, from the rule.  -> [N, K, L+1, V]"""
+    _, tokens, target_rows, draft_rows = tuples
+    shared, holds = shared_prefixes(tokens), is_first_with_prefix(tokens)
+    joint, length = target_rows * 0, tokens.shape[-1]
+    reach = joint[..., 0].copy()
+    reach[:, 0, 0] = reach[:, 0, 0] + 1
+    for depth in range(length):
+        case, path = np.nonzero(holds[..., depth] & (reach[..., depth] != 0))
+        if not case.size:
+            break
+        stands = shared[case, path, :, depth]
+        order = np.argsort(
+            ~stands, axis=1, kind="stable"
+        )  # as in the route, those that stand here come first
+        drafts, are_drafts = (np.take_along_axis(part, order, 1) for part in (tokens[case, :, depth], stands))
+        rows = target_rows[case, path, depth][:, None], draft_rows[case, path, depth][:, None]
+        step = rule.step(Position(drafts, *rows, are_drafts[:, None], lambda _, row=rows[1]: row))  # type: ignore[misc]
+        residual = step.residual
+        if residual is None:
+            residual = rule.residual(rows[0][:, 0], rows[1][:, 0], step.note[:, 0])[:, None]  # type: ignore[index]
+        stop = reach[case, path, depth] * step.leave[:, 0]
+        joint[case, path, depth] = stop[:, None] * normalise(residual[:, 0])
+        follow = np.empty_like(step.follow)
+        np.put_along_axis(follow, order, step.follow, 1)
+        for number in range(tokens.shape[1]):
+            goes_on = stands[:, number] & holds[case, number, depth + 1]
+            to = case[goes_on], number, depth + 1
+            reach[to] = reach[case, path, depth][goes_on] * follow[goes_on, number]
+    joint[..., -1, :] = reach[..., -1, None] * target_rows[..., -1, :]
+    return joint
 
 
 def work_by_positions(pair: ModelPair, process: DraftProcess) -> int:

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from spectheory.exact.laws.outputs import Masses, check_not_negative, emitted
-from spectheory.foundation.arrays import divide_or_zero, ones_like
+from spectheory.foundation.arrays import divide_or_zero, normalise, ones_like
 from spectheory.optima.bounds.context_tree import Levels, sum_over_children
 from spectheory.verification.algorithms.one_path.prefix_tests import PrefixTests, first_rejected
 from spectheory.verification.correction_rows import CorrectionRows
@@ -92,6 +92,25 @@ def law_by_prefixes(
         masses.append(mass.ravel())
         undefined = undefined + missing
     return Masses(tuple(masses), undefined)
+
+
+def outcomes_by_prefixes(
+    tests: PrefixTests, target: Sequence[np.ndarray], draft: Sequence[np.ndarray], prefixes: np.ndarray
+) -> np.ndarray:
+    """P(stop, token | path) of N paths, given by the numbers of their prefixes.  [N, L+1] -> [N, L+1, V]"""
+    zero, size = target[0][0, 0] * 0, target[0].shape[1]
+    reach = [np.full(size**depth, zero) for depth in range(prefixes.shape[1])]
+    for depth, level in enumerate(reach):
+        level[prefixes[:, depth]] = zero + 1
+    contexts = tested_contexts(tests, target, draft, reach)
+    accept = [found.accept[prefixes[:, depth]] for depth, found in enumerate(contexts)]
+    stops = type(tests).order(np.stack(accept[1:], axis=1))
+    rows = []
+    for depth, found in enumerate(contexts):
+        every = np.full((len(found.accept), size), zero)
+        every[found.numbers] = normalise(found.rows)
+        rows.append(every[prefixes[:, depth]])
+    return np.asarray(stops[..., None] * np.stack(rows, axis=1))
 
 
 def _rows_at(target: np.ndarray, draft: np.ndarray) -> CorrectionRows:

@@ -8,11 +8,20 @@ from collections.abc import Callable, Sequence
 from inspect import getattr_static
 from typing import NamedTuple
 
-from spectheory.exact.laws.by_position import PROCESSES, law_by_positions, work_by_positions
-from spectheory.exact.laws.by_prefix import law_by_prefixes
+import numpy as np
+
+from spectheory.exact.laws.by_position import (
+    PROCESSES,
+    OneTokenOutcomes,
+    law_by_positions,
+    outcomes_by_positions,
+    work_by_positions,
+)
+from spectheory.exact.laws.by_prefix import law_by_prefixes, outcomes_by_prefixes
 from spectheory.exact.laws.by_selection import law_by_selection
 from spectheory.exact.laws.by_trial import law_by_trials, work_by_trials
 from spectheory.exact.laws.outputs import Masses
+from spectheory.foundation.exact_numbers import float_tolerance
 from spectheory.pairs.drafts import DraftProcess, Iid, PerPath
 from spectheory.verification.algorithms.one_path.prefix_tests import (
     PrefixTests,
@@ -24,9 +33,10 @@ from spectheory.verification.algorithms.path_selection.scored import ScoredSelec
 from spectheory.verification.algorithms.path_selection.selection import PathSelection
 from spectheory.verification.algorithms.position_by_position.positions import PositionByPosition
 from spectheory.verification.algorithms.traversal import Traversal
-from spectheory.verification.evaluator import Evaluator
+from spectheory.verification.evaluator import Evaluator, Tuples
 from spectheory.verification.resolve import Problem
-from spectheory.verification.user_checks import sampled_leaves
+from spectheory.verification.user import UserVerifier
+from spectheory.verification.user_checks import joint_law, sampled_leaves
 from spectheory.verification.verifier import Verifier
 
 _taken = True
@@ -37,28 +47,63 @@ MOST_DRAFTS = 62
 """Sets of drafts are numbered by int64."""
 
 
+LISTED_OF_USERS = 50_000
+"""So many tuples of drafts are listed for a user's verifier, whatever it says of itself."""
+COMPARED = 64
+"""On so many tuples the outcome of a user's verifier is compared with its steps."""
+
+
 class Route(NamedTuple):
     """A way to a law.
 
     Attributes:
         work: so often it calls the verifier: contexts times tuples of next tokens at one of them.
         law: computes it; ``None`` or ``InvalidOutcomeError`` where it cannot.
+        outcomes: P(stop, token | drafts) of N tuples by the same steps, [N, K, L+1, V].
     """
 
     work: int
     law: Callable[[], Masses | None]
+    outcomes: Callable[[Tuples], np.ndarray] | None = None
 
 
 def route_of(problem: Problem) -> Route | None:
     """The route of a verifier of this package; ``None`` if its law has to be enumerated."""
     if not _taken:
         return None
+    if isinstance(problem.verifier, UserVerifier):
+        return _of_user(problem.verifier, problem)
     of_several = (_by_position, _by_selection, _by_trial)
     for find in (_by_prefix, *(of_several if problem.process.num_drafts <= MOST_DRAFTS else ())):
         route = find(problem.verifier, problem)
         if route is not None:
             return route
     return None
+
+
+def _of_user(verifier: UserVerifier, problem: Problem) -> Route | None:
+    """The route of a user's verifier beyond the tuples that are listed, i.i.d. drafts only."""
+    process, own = problem.process, verifier.user_object
+    if type(process) is not Iid or process.count_tuples(problem.pair) <= LISTED_OF_USERS:
+        return None
+    if process.num_drafts > MOST_DRAFTS:
+        return None
+    if isinstance(own, Verifier):
+        found = _by_prefix(own, problem) or _by_position(own, problem)
+        if found is not None:
+            return found
+    says = getattr(own, "by_position", False) is True
+    return _by_position(OneTokenOutcomes(verifier), problem) if says else None
+
+
+def follows_steps(problem: Problem, route: Route, tolerance: float) -> bool:
+    """Whether the outcomes of a user's verifier are those of its steps, on a sample of tuples."""
+    leaves = sampled_leaves(problem, COMPARED)
+    tuples = Evaluator.of(problem, problem.process).tuples(leaves)
+    assert route.outcomes is not None
+    found = joint_law(problem.verifier, tuples[1:], tolerance)
+    slack = float_tolerance(found, tolerance)
+    return bool((abs(found - route.outcomes(tuples)) <= slack).all())
 
 
 def _has_own(verifier: Verifier, frame: type, names: Sequence[str]) -> bool:
@@ -77,17 +122,23 @@ def _by_prefix(tests: Verifier, problem: Problem) -> Route | None:
         return None
     drafted = path.drafter(pair, 0).numbers
     reach = list(drafted.draft_path_probs)
-    return Route(
-        int((reach[-1] != 0).sum()),
-        lambda: law_by_prefixes(tests, pair.numbers.target, drafted.draft, reach),
-    )
+    models = pair.numbers.target, drafted.draft
+
+    def outcomes(tuples: Tuples) -> np.ndarray:
+        joint = tuples.target_rows * 0
+        joint[:, 0] = outcomes_by_prefixes(tests, *models, tuples.prefixes[:, 0])
+        return joint
+
+    return Route(int((reach[-1] != 0).sum()), lambda: law_by_prefixes(tests, *models, reach), outcomes)
 
 
 def _by_position(rule: Verifier, problem: Problem) -> Route | None:
     _, pair, process = problem
     if not isinstance(rule, PositionByPosition) or type(process) not in PROCESSES:
         return None
-    if not all(_is_of(rule, name) for name in ("outcome", "step", "draws")):
+    if not isinstance(rule, OneTokenOutcomes) and not all(
+        _is_of(rule, name) for name in ("outcome", "step", "draws")
+    ):
         return None
     work = work_by_positions(pair, process)
     if process.count_tuples(pair) <= _worth[pair.is_exact] * work:
@@ -98,7 +149,7 @@ def _by_position(rule: Verifier, problem: Problem) -> Route | None:
             rule.outcome(*Evaluator.of(problem, process).tuples(sampled_leaves(problem, 1)[:1])[1:])
         return law_by_positions(rule, pair, process)
 
-    return Route(work, law)
+    return Route(work, law, lambda tuples: outcomes_by_positions(rule, tuples))
 
 
 def _by_selection(selection: Verifier, problem: Problem) -> Route | None:
