@@ -44,6 +44,9 @@ def audit(
     from_: Path | None = None,
     package: tuple[str, ...] = (),
     adapters: Path | None = None,
+    quick: bool = False,
+    time: float | None = None,
+    badge: Path | None = None,
     report: tuple[Path, ...] = (),
     against: str | None = None,
 ) -> int:
@@ -72,6 +75,9 @@ def audit(
         package: NAME=PATH audits library NAME in the package folder PATH, which may have another name, as a
             fork has; may be repeated.
         adapters: The folder of adapters for libraries; default: audits/ of the working tree.
+        quick: Ask about a few pairs and batches only; the scope says so.
+        time: Seconds for each sampler: then what was seen is reported, and what was not is undecided.
+        badge: Write the verdict to this file too, as a picture of one line in SVG.
         report: Write findings to a file too: FILE.sarif, FILE.xml (JUnit) or FILE.md; may be repeated.
         against: Say what changed against a file of --json, a checkout or a version.
     """
@@ -81,16 +87,17 @@ def audit(
                 f"--report {file} must end in {', '.join(REPORTS)} and lie in a folder that exists"
             )
     from spectheory.auditing.verdicts.audit_changes import audit_changes
-    from spectheory.command_line.audit_reports import write_report
+    from spectheory.command_line.audit_reports import badge_of, write_report
+    from spectheory.foundation.documents import replace_file
 
     asked = asked_drafts(drafts)
     samplers = samplers_of(sampler, as_, asked, cache, from_, forks_of(package), adapters)
     pairs = _pairs(pair, vocab, draft_length)
-    before = None if against is None else _base(against, samplers, pairs, cache, adapters)
+    before = None if against is None else _base(against, samplers, pairs, cache, adapters, quick=quick)
     found: list[AuditCertificate] = []
     failure: BaseException | None = None
     try:
-        _audited(samplers, pairs, found)
+        _audited(samplers, pairs, found, quick=quick, time_limit=time)
     except (InvalidInputError, KeyboardInterrupt) as error:
         if not found:
             raise
@@ -98,6 +105,8 @@ def audit(
     changes = None if before is None else audit_changes(before, found)
     for file in report:
         write_report(file, found, changes)
+    if badge is not None:
+        replace_file(badge, badge_of(found))
     title = "audits of shipped samplers" if len(found) > 1 else None
     print_results(found, name="audits", title=title, beside=[] if changes is None else [changes])
     if isinstance(failure, KeyboardInterrupt):
@@ -225,7 +234,10 @@ def asked_drafts(drafts: Sequence[Any]) -> dict[str, Any]:
 
 
 def _audited(
-    samplers: list[Shipped], pairs: dict[str, ModelPair] | None, found: list[AuditCertificate] | None = None
+    samplers: list[Shipped],
+    pairs: dict[str, ModelPair] | None,
+    found: list[AuditCertificate] | None = None,
+    **options: Any,
 ) -> list[AuditCertificate]:
     """The audits, one after the other, added to ``found`` as they end."""
     from spectheory import auditing
@@ -234,7 +246,7 @@ def _audited(
     found = [] if found is None else found
     for sampler in samplers:
         with progress_bar(sampler.name) as progress:
-            found.append(auditing.audit(sampler, pairs, progress=progress))
+            found.append(auditing.audit(sampler, pairs, progress=progress, **options))
     return found
 
 
@@ -244,6 +256,7 @@ def _base(
     pairs: dict[str, ModelPair] | None,
     cache: Path | None,
     adapters: Path | None,
+    **options: Any,
 ) -> Sequence[Mapping[str, Any]]:
     """The older audits: those of a file, or of the same samplers of libraries in a version or a checkout."""
     from spectheory.auditing.subjects.adapters import load_adapters
@@ -268,7 +281,7 @@ def _base(
         else registry.load_subject(f"{name}=={base}", cache)
         for name in names
     ]
-    return [certificate.to_document() for certificate in _audited(older, pairs)]
+    return [certificate.to_document() for certificate in _audited(older, pairs, **options)]
 
 
 def _pairs(

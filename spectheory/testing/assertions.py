@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from spectheory.auditing import AuditCertificate
 
 OF_A_SUITE = ("quick", "cases", "seed", "progress")
-OF_AN_AUDIT = ("signature", "pairs", "num_drafts", "trees", "progress")
+OF_AN_AUDIT = ("signature", "pairs", "num_drafts", "trees", "quick", "time_limit", "progress")
 """The options; ``suite`` and ``stop_at_first`` are not among them, since these functions give them."""
 
 
@@ -73,7 +73,8 @@ def assert_sampler_lossless(
     Args:
         sampler: the function as it is shipped; it draws its random numbers itself.
         signature, pairs: as in ``spectheory.audit``.
-        options: ``num_drafts``, ``trees`` and ``progress`` of ``spectheory.audit``.
+        options: ``num_drafts``, ``trees``, ``quick``, ``time_limit`` and ``progress`` of
+            ``spectheory.audit``.
 
     Returns:
         The certificate of the audit.  A forbidden token that is rarer than rounding is among its findings.
