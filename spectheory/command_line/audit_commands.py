@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from spectheory.command_line.options import Numbers, load_pair
+from spectheory.command_line.options import Jobs, Numbers, load_pair
 from spectheory.command_line.output import (
     EXIT_INTERRUPTED,
     EXIT_NOT_DECIDED,
@@ -46,6 +46,7 @@ def audit(
     adapters: Path | None = None,
     quick: bool = False,
     time: float | None = None,
+    jobs: Jobs = 1,
     badge: Path | None = None,
     report: tuple[Path, ...] = (),
     against: str | None = None,
@@ -77,6 +78,7 @@ def audit(
         adapters: The folder of adapters for libraries; default: audits/ of the working tree.
         quick: Ask about a few pairs and batches only; the scope says so.
         time: Seconds for each sampler: then what was seen is reported, and what was not is undecided.
+        jobs: The processes for several samplers: a number, or auto, as many as there are cores.
         badge: Write the verdict to this file too, as a picture of one line in SVG.
         report: Write findings to a file too: FILE.sarif, FILE.xml (JUnit) or FILE.md; may be repeated.
         against: Say what changed against a file of --json, a checkout or a version.
@@ -96,8 +98,15 @@ def audit(
     before = None if against is None else _base(against, samplers, pairs, cache, adapters, quick=quick)
     found: list[AuditCertificate] = []
     failure: BaseException | None = None
+    options = {"quick": quick, "time_limit": time}
     try:
-        _audited(samplers, pairs, found, quick=quick, time_limit=time)
+        if jobs == 1 or len(samplers) == 1:
+            _audited(samplers, pairs, found, **options)
+        else:
+            loaded = [each.name for each in samplers if each.is_of_a_library]
+            names = [name for given in sampler for name in (loaded if given == ALL else [given])]
+            places = (as_, asked, cache, from_, forks_of(package), adapters)
+            found += _in_processes(names, jobs, places, pairs, options)
     except (InvalidInputError, KeyboardInterrupt) as error:
         if not found:
             raise
@@ -248,6 +257,31 @@ def _audited(
         with progress_bar(sampler.name) as progress:
             found.append(auditing.audit(sampler, pairs, progress=progress, **options))
     return found
+
+
+def _in_processes(
+    names: Sequence[str],
+    jobs: int | str | None,
+    places: tuple[Any, ...],
+    pairs: dict[str, ModelPair] | None,
+    options: Mapping[str, Any],
+) -> list[AuditCertificate]:
+    """The audits of samplers of these names, each in one of so many processes, in the order of the names."""
+    from joblib import Parallel, delayed
+
+    from spectheory.simulation.parallel import processes
+
+    count = processes(jobs, threads=1)
+    audits = Parallel(n_jobs=count)(delayed(_in_this_process)(name, places, pairs, options) for name in names)
+    return [found for each in audits for found in each]
+
+
+def _in_this_process(
+    name: str, places: tuple[Any, ...], pairs: dict[str, ModelPair] | None, options: Mapping[str, Any]
+) -> list[AuditCertificate]:
+    """The audits of one name, without the code of the sampler, which another process cannot be sent."""
+    found = _audited(samplers_of([name], *places), pairs, **options)
+    return [certificate.without_code() for certificate in found]
 
 
 def _base(

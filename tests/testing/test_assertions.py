@@ -63,9 +63,9 @@ def test_options_reach_the_audit() -> None:
     assert [case.num_drafts for case in found.cases] == [2]
 
 
-@pytest.mark.parametrize("options", [{"nonsense": 3}, {"quick": True}, {"stop_at_first": False}], ids=str)
+@pytest.mark.parametrize("options", [{"nonsense": 3}, {"cases": 2}, {"stop_at_first": False}], ids=str)
 def test_an_option_that_a_function_lacks_is_refused(options: dict[str, Any]) -> None:
-    known = "known: signature, pairs, num_drafts, trees, progress"
+    known = "known: signature, pairs, num_drafts, trees, quick, time_limit, progress"
     for check in (assert_lossless, assert_sampler_lossless):
         with pytest.raises(UnknownNameError, match=known):
             check(token_verification, **options)

@@ -4,7 +4,7 @@ The verdicts are those of every result, and ``RELAXATION``.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from fractions import Fraction
 from typing import Any, ClassVar
 
@@ -167,6 +167,14 @@ class AuditCertificate(Result):
 
     def __bool__(self) -> bool:
         return self.is_lossless
+
+    def without_code(self) -> "AuditCertificate":
+        """The certificate without the sampler, which cannot be pickled: the counterexample has no law."""
+        wrong = self.counterexample
+        if wrong is None:
+            return self
+        law = replace(wrong.law, verifier=None, numbers=())  # type: ignore[arg-type]
+        return replace(self, counterexample=replace(wrong, law=law))
 
     @property
     def total_variation(self) -> Fraction:

@@ -17,6 +17,7 @@ from audits.specimens.samplers import (
     sample_and_compare,
     token_verification,
 )
+from cli_support import write_pair
 from spectheory import audit, instances, optimum
 from spectheory.auditing.rounds.battery import QUICK, audit_pairs, pairs_of_several_paths
 from spectheory.auditing.rounds.questions import QUICK_ONLY
@@ -129,3 +130,17 @@ def test_an_audit_stops_with_what_was_seen(
     found = audit(counted, {**PAIR, "again": instances.two_token(3)}, num_drafts=1, time_limit=1e5)
     assert found.is_defective
     assert LATE in found.scope.refused
+
+
+def test_samplers_in_several_processes(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    """The same documents in the same order, a counterexample among them."""
+    pair = write_pair(tmp_path, draft_length=1)
+    names = ["token_verification", "greedy_acceptance"]
+    words = ["audit", *(f"audits.specimens.samplers:{name}" for name in names), "--as", "sampler", "-k", "1"]
+    printed = []
+    for jobs in ("1", "2"):
+        assert main([*words, "--pair", str(pair), "--json", "--jobs", jobs]) == 1
+        printed.append(json.loads(capsys.readouterr().out))
+    assert printed[0] == printed[1]
+    assert [each["sampler"] for each in printed[1]["audits"]] == names
+    assert printed[1]["audits"][1]["counterexample"]["counterexample"]["path"]
