@@ -72,7 +72,7 @@ _TOKEN = Subject(
         "4bb87d7984d967be9c7e5b6a6b489c02571ef2f2913211cb3f1eea74b2e1f32f": "0.27.1",
     },
     "batch",
-    mistake=("target_prob / draft_prob >= uniform_prob", "target_prob / draft_prob <= uniform_prob"),
+    mistake=("accepted = draft_prob > 0 and target_prob / draft_prob >= uniform_prob", "accepted = True"),
     settings={"mixes": MIXES, "stand_ins": (BONUS,)},
 )
 SUBJECTS = {

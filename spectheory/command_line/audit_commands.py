@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from spectheory.command_line.options import Numbers, load_pair
+from spectheory.command_line.options import Jobs, Numbers, load_pair
 from spectheory.command_line.output import (
     EXIT_INTERRUPTED,
     EXIT_NOT_DECIDED,
@@ -44,6 +44,10 @@ def audit(
     from_: Path | None = None,
     package: tuple[str, ...] = (),
     adapters: Path | None = None,
+    quick: bool = False,
+    time: float | None = None,
+    jobs: Jobs = 1,
+    badge: Path | None = None,
     report: tuple[Path, ...] = (),
     against: str | None = None,
 ) -> int:
@@ -72,6 +76,10 @@ def audit(
         package: NAME=PATH audits library NAME in the package folder PATH, which may have another name, as a
             fork has; may be repeated.
         adapters: The folder of adapters for libraries; default: audits/ of the working tree.
+        quick: Ask about a few pairs and batches only; the scope says so.
+        time: Seconds for each sampler: then what was seen is reported, and what was not is undecided.
+        jobs: The processes for several samplers: a number, or auto, as many as there are cores.
+        badge: Write the verdict to this file too, as a picture of one line in SVG.
         report: Write findings to a file too: FILE.sarif, FILE.xml (JUnit) or FILE.md; may be repeated.
         against: Say what changed against a file of --json, a checkout or a version.
     """
@@ -81,16 +89,24 @@ def audit(
                 f"--report {file} must end in {', '.join(REPORTS)} and lie in a folder that exists"
             )
     from spectheory.auditing.verdicts.audit_changes import audit_changes
-    from spectheory.command_line.audit_reports import write_report
+    from spectheory.command_line.audit_reports import badge_of, write_report
+    from spectheory.foundation.documents import replace_file
 
     asked = asked_drafts(drafts)
     samplers = samplers_of(sampler, as_, asked, cache, from_, forks_of(package), adapters)
     pairs = _pairs(pair, vocab, draft_length)
-    before = None if against is None else _base(against, samplers, pairs, cache, adapters)
+    before = None if against is None else _base(against, samplers, pairs, cache, adapters, quick=quick)
     found: list[AuditCertificate] = []
     failure: BaseException | None = None
+    options = {"quick": quick, "time_limit": time}
     try:
-        _audited(samplers, pairs, found)
+        if jobs == 1 or len(samplers) == 1:
+            _audited(samplers, pairs, found, **options)
+        else:
+            loaded = [each.name for each in samplers if each.is_of_a_library]
+            names = [name for given in sampler for name in (loaded if given == ALL else [given])]
+            places = (as_, asked, cache, from_, forks_of(package), adapters)
+            found += _in_processes(names, jobs, places, pairs, options)
     except (InvalidInputError, KeyboardInterrupt) as error:
         if not found:
             raise
@@ -98,6 +114,8 @@ def audit(
     changes = None if before is None else audit_changes(before, found)
     for file in report:
         write_report(file, found, changes)
+    if badge is not None:
+        replace_file(badge, badge_of(found))
     title = "audits of shipped samplers" if len(found) > 1 else None
     print_results(found, name="audits", title=title, beside=[] if changes is None else [changes])
     if isinstance(failure, KeyboardInterrupt):
@@ -225,7 +243,10 @@ def asked_drafts(drafts: Sequence[Any]) -> dict[str, Any]:
 
 
 def _audited(
-    samplers: list[Shipped], pairs: dict[str, ModelPair] | None, found: list[AuditCertificate] | None = None
+    samplers: list[Shipped],
+    pairs: dict[str, ModelPair] | None,
+    found: list[AuditCertificate] | None = None,
+    **options: Any,
 ) -> list[AuditCertificate]:
     """The audits, one after the other, added to ``found`` as they end."""
     from spectheory import auditing
@@ -234,8 +255,33 @@ def _audited(
     found = [] if found is None else found
     for sampler in samplers:
         with progress_bar(sampler.name) as progress:
-            found.append(auditing.audit(sampler, pairs, progress=progress))
+            found.append(auditing.audit(sampler, pairs, progress=progress, **options))
     return found
+
+
+def _in_processes(
+    names: Sequence[str],
+    jobs: int | str | None,
+    places: tuple[Any, ...],
+    pairs: dict[str, ModelPair] | None,
+    options: Mapping[str, Any],
+) -> list[AuditCertificate]:
+    """The audits of samplers of these names, each in one of so many processes, in the order of the names."""
+    from joblib import Parallel, delayed
+
+    from spectheory.simulation.parallel import processes
+
+    count = processes(jobs, threads=1)
+    audits = Parallel(n_jobs=count)(delayed(_in_this_process)(name, places, pairs, options) for name in names)
+    return [found for each in audits for found in each]
+
+
+def _in_this_process(
+    name: str, places: tuple[Any, ...], pairs: dict[str, ModelPair] | None, options: Mapping[str, Any]
+) -> list[AuditCertificate]:
+    """The audits of one name, without the code of the sampler, which another process cannot be sent."""
+    found = _audited(samplers_of([name], *places), pairs, **options)
+    return [certificate.without_code() for certificate in found]
 
 
 def _base(
@@ -244,6 +290,7 @@ def _base(
     pairs: dict[str, ModelPair] | None,
     cache: Path | None,
     adapters: Path | None,
+    **options: Any,
 ) -> Sequence[Mapping[str, Any]]:
     """The older audits: those of a file, or of the same samplers of libraries in a version or a checkout."""
     from spectheory.auditing.subjects.adapters import load_adapters
@@ -268,7 +315,7 @@ def _base(
         else registry.load_subject(f"{name}=={base}", cache)
         for name in names
     ]
-    return [certificate.to_document() for certificate in _audited(older, pairs)]
+    return [certificate.to_document() for certificate in _audited(older, pairs, **options)]
 
 
 def _pairs(

@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 
 Names = list[str]
 """The annotation of verifiers, separated by commas."""
+Jobs = int | str | None
+"""The annotation of a number of processes, or auto."""
 Numbers = list[int]
 """The annotation of numbers, as 2, 1,2,4 or 1-4."""
 BUNDLED = "bundled"

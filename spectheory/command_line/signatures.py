@@ -39,6 +39,8 @@ SYMBOLS = {
     "prompts": "FILE",
     "out": "FILE",
     "time_limit": "SECONDS",
+    "time": "SECONDS",
+    "badge": "FILE.svg",
     "pair_file": "PAIR.json",
     "pair_or_target": "PAIR.json|TARGET",
 }

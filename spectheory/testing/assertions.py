@@ -67,7 +67,8 @@ def assert_sampler_lossless(
     Args:
         sampler: the function as it is shipped; it draws its random numbers itself.
         signature, pairs: as in ``spectheory.audit``.
-        options: ``num_drafts``, ``trees`` and ``progress`` of ``spectheory.audit``.
+        options: ``num_drafts``, ``trees``, ``quick``, ``time_limit`` and ``progress`` of
+            ``spectheory.audit``.
 
     Returns:
         The certificate of the audit.  A forbidden token that is rarer than rounding is among its findings.

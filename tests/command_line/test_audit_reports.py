@@ -145,7 +145,7 @@ def test_the_scope_is_in_every_form() -> None:
         assert "2^-24" in scope["tolerance"]
         assert "assumed" not in scope
         cells = dict(map(tuple, found.tables()[0].texts()))
-        assert {"asked", "drafts", "arithmetic", "tolerance", "probed"} <= cells.keys()
+        assert {"scope", "drafts", "arithmetic", "tolerance", "probed"} <= cells.keys()
         (verdict,) = sarif([found])["runs"][0]["properties"]["verdicts"]
         assert (verdict["verdict"], verdict["scope"]["shapes"]) == (found.headline(), [[2, 1, 1]])
         assert "- asked: 1 case with (V, L, K) = (2, 1, 1)\n" in markdown([found])
