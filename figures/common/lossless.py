@@ -43,11 +43,6 @@ def lossless_verifiers(draft_length: int) -> list[str]:
     ]
 
 
-def is_published(name: str) -> bool:
-    """Whether the algorithm is one of the papers and not of this package."""
-    return not verifiers[name].source.startswith("this package")
-
-
 def needs_tuples(name: str) -> bool:
     """Whether block efficiency is known by a sum over all tuples of drafts only."""
     has_route = isinstance(verifiers[name], (PositionByPosition, Traversal))
