@@ -47,7 +47,7 @@ RUNS: dict[str, list[list[str]]] = {
         ["ONE_TOKEN", "--target-rows", "2"],
         ["MODELS", "EIGHT_PROMPTS", "--target-rows", "1", "-v", "block", "--max-new-tokens", "2"],
     ],
-    "decode": [["MODELS", "PROMPTS", "--max-new-tokens", "4", "--with-time"]],
+    "decode": [["MODELS", "PROMPTS", "--max-new-tokens", "4"]],
     "simulate": [
         ["MODELS", "PROMPTS", "-n", "4", "--drafts", "1,2"],
         ["MODELS", "PROMPTS", *ONE_CALL],

@@ -31,7 +31,9 @@ def test_the_commands_and_their_options() -> None:
         "restrict", "models",
     ]  # fmt: skip
     found = [each for each in options(group) if "--help" not in each.opts]
-    assert len(found) <= MOST_OPTIONS
+    assert len(found) <= MOST_OPTIONS, (
+        "options are kept few: take one away, or raise MOST_OPTIONS with a reason"
+    )
     assert [each.opts for each in found if not each.help] == []
 
 

@@ -438,6 +438,7 @@ def _counterexample(sampler: Shipped, question: Question) -> Certificate | None:
     if followed_law(asked, prepared)[1]:
         return None
     try:
-        return certify(asked, prepared.pair, drafts=question.process, with_optimum=False)
+        found = certify(asked, prepared.pair, drafts=question.process, with_optimum=False)
     except InvalidOutcomeError:
         return None
+    return found if found.failure is None else None
