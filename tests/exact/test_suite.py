@@ -12,7 +12,7 @@ from deep import first_is_quick
 from defect_table import PAIRS, matrix
 from snapshots import digest
 from spectheory import instances, output_law
-from spectheory.exact.law import _starts_with
+from spectheory.exact.cause import starts_with
 from spectheory.exact.suite import (
     MAX_TUPLES,
     RANDOM_NAMES,
@@ -337,12 +337,12 @@ def test_the_drafts_to_blame_add_up(name: str) -> None:
     for depth in (1, 2, 3):
         for number in range(2**depth):
             prefix = numbered_context(number, depth, 2)
-            given = fractions_if_exact(_starts_with(tables, tuples.leaves, prefix))
+            given = fractions_if_exact(starts_with(tables, tuples.leaves, prefix))
             assert (tuples.probs * given).sum() == law.prefix_law(depth)[number]
             deviation = law.prefix_law(depth)[number] - pair.target_path_probs(depth)[number]
             if not deviation:
                 continue
-            drafts, share = law.cause(prefix)
+            drafts, share, _ = law.cause(prefix)
             terms: Any = (
                 tuples.probs * (given - pair.target_path_probs(depth)[number]) * (1 if deviation > 0 else -1)
             )
