@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import click
 
@@ -37,13 +37,16 @@ REPORTS = (".sarif", ".xml", ".md")
 
 @command(example="spectheory audit transformers --vocab 2 --draft-length 1")
 def audit(
-    sampler: tuple[str, ...],
+    sampler: tuple[str, ...] = (),
     *,
+    command: tuple[str, ...] = (),
     as_: str | None = None,
     pair: str | None = None,
     drafts: tuple[int | DraftProcess, ...] = (),
     vocab: Numbers | None = None,
     draft_length: Numbers | None = None,
+    within: float = 0.002,
+    accept: Literal["undecided"] | None = None,
     cache: Path | None = None,
     from_: Path | None = None,
     versions: int = 6,
@@ -61,15 +64,23 @@ def audit(
     sglang==0.5.23" downloads the Python files of a library with pip, or of a commit with git; nothing is
     installed.
 
+    --command './my_sampler' judges a program in any language, which answers one JSON object per line.
+
+    A sampler is followed; where that cannot be, it is probed, which bounds the error of its law by --within;
+    where its random numbers cannot be handed to it, its answers are drawn, which never says lossless.
+
     Exits with 1 where a defect was found, else with 4 where nothing is decided.
 
     Args:
+        command: A program that verifies, such as 'node sampler.js'; may be repeated.
         as_: How package.module:function is called: speculative_sampling, evaluate_posterior, coins, batch,
             path_batch, sampler, or round, which drafts too.
         pair: Audit on this pair file instead.
         drafts: Numbers of independent paths of a call, as 2 or 1-3, or a draft tree; may be repeated.
         vocab: Vocabulary sizes of the pairs, as 4 or 2-5.
         draft_length: Draft lengths of the pairs, as 2 or 1-3.
+        within: The total variation that the law of a probed sampler may be wrong by.
+        accept: Exit with 0 where nothing is decided; what would have been seen is printed.
         cache: The folder of fetched files; default: in the user's cache.
         from_: Audit the library's sampler in this checkout or these unpacked sources.
         versions: The number of releases of a history.
@@ -81,7 +92,9 @@ def audit(
             raise InvalidInputError(
                 f"--report {file} must end in {', '.join(REPORTS)} and lie in a folder that exists"
             )
-    if sampler[0] in PARTS:
+    if not sampler and not command:
+        raise InvalidInputError("say what to audit: a SAMPLER, or a program with --command")
+    if sampler and sampler[0] in PARTS:
         _refuse_others(sampler[0])
         pairs = _pairs(pair, vocab, draft_length)
         if sampler[0] == "fetch":
@@ -92,13 +105,14 @@ def audit(
     from spectheory.auditing.verdicts.audit_changes import audit_changes
     from spectheory.command_line.audit_reports import write_report
 
-    samplers = samplers_of(sampler, as_, asked_drafts(drafts), cache, from_)
+    given = asked_drafts(drafts)
+    samplers = [*programs_of(command, given), *samplers_of(sampler, as_, given, cache, from_)]
     pairs = _pairs(pair, vocab, draft_length)
     before = None if against is None else _base(against, samplers, pairs, cache)
     found: list[AuditCertificate] = []
     failure: BaseException | None = None
     try:
-        _audited(samplers, pairs, found)
+        _audited(samplers, pairs, found, within)
     except (InvalidInputError, KeyboardInterrupt) as error:
         if not found:
             raise
@@ -112,7 +126,20 @@ def audit(
         return fail(f"interrupted; finished and printed: {len(found)} of {len(samplers)}", EXIT_INTERRUPTED)
     if failure is not None:  # the audits before it are printed
         raise failure
-    return status_of([certificate.verdict for certificate in found])
+    status = status_of([certificate.verdict for certificate in found])
+    return 0 if status == EXIT_NOT_DECIDED and accept == "undecided" else status
+
+
+def programs_of(commands: Sequence[str], drafts: dict[str, Any]) -> list[Shipped]:
+    """The samplers of programs, which are started."""
+    if not commands:
+        return []
+    from spectheory.auditing.subjects.programs import Program
+    from spectheory.auditing.subjects.shipped import Shipped
+    from spectheory.auditing.subjects.signatures import PROGRAM
+
+    drafts = drafts if any(drafts.values()) else {"num_drafts": [1]}
+    return [Shipped(Program(each), PROGRAM, **drafts) for each in commands]
 
 
 def status_of(verdicts: Sequence[str]) -> int:
@@ -133,7 +160,10 @@ def asked_drafts(drafts: Sequence[Any]) -> dict[str, Any]:
 
 
 def _audited(
-    samplers: list[Shipped], pairs: dict[str, ModelPair] | None, found: list[AuditCertificate] | None = None
+    samplers: list[Shipped],
+    pairs: dict[str, ModelPair] | None,
+    found: list[AuditCertificate] | None = None,
+    within: float = 0.002,
 ) -> list[AuditCertificate]:
     """The audits, one after the other, added to ``found`` as they end."""
     from spectheory import auditing
@@ -142,7 +172,7 @@ def _audited(
     found = [] if found is None else found
     for sampler in samplers:
         with progress_bar(sampler.name) as progress:
-            found.append(auditing.audit(sampler, pairs, progress=progress))
+            found.append(auditing.audit(sampler, pairs, within=within, progress=progress))
     return found
 
 
@@ -261,7 +291,7 @@ def samplers_of(
 
     wanted = [(name, given == ALL) for given in names for name in (SUBJECTS if given == ALL else [given])]
     is_said = signature is not None or any(drafts.values())
-    if is_said and not any(":" in name for name, _ in wanted):
+    if names and is_said and not any(":" in name for name, _ in wanted):
         raise InvalidInputError(
             "--as and --drafts say how package.module:function is called; a library's sampler knows"
         )

@@ -92,14 +92,12 @@ class HandedRun:
     Attributes:
         point: of the run; ``None`` outside of a run.
         uses: the coordinates that the run has used so far.
-        findings: what is wrong whatever the law: numbers that are the same in every call.
         at_begin: called before every run, to forget the seeds of the run before it.
     """
 
     def __init__(self) -> None:
         self.point: Point | None = None
         self.uses: dict[Coordinate, Use] = {}
-        self.findings: set[tuple[str, str]] = set()
         self.at_begin: list[Callable[[], None]] = []
         self._streams: dict[Hashable, int] = {}
         self._kinds: dict[int, Hashable] = {}
@@ -114,7 +112,7 @@ class HandedRun:
 
     def forget(self) -> None:
         """Another sampler is next."""
-        self.findings, self._before = set(), {}
+        self._before = {}
 
     def stream(self, state: Hashable = None, drawn_as: Hashable = None, name: str = "") -> int:
         """The number of a stream.
@@ -122,12 +120,16 @@ class HandedRun:
         Args:
             state: of the generator; without one the stream is new.
             drawn_as: the primitive; one state cannot be handed to two of them.
-            name: of the generator, for the finding that calls share its numbers.
+            name: of the generator.
+
+        Raises:
+            NotHandedError: another call has drawn in this state, so that calls have the same numbers; or this
+                call has drawn by another primitive.
         """
         if state is None:
             state = ("new", len(self._streams))
         elif self._before.setdefault(state, self._calls) != self._calls:
-            self.findings.add(("contract", f"it draws the same numbers from {name} in every call"))
+            raise NotHandedError(f"the sampler draws the same numbers from {name} in every call")
         number = self._streams.setdefault(state, len(self._streams))
         if self._kinds.setdefault(number, drawn_as) != drawn_as:
             raise NotHandedError(f"the sampler draws {drawn_as} and something else from one state of {name}")
@@ -162,7 +164,7 @@ def run_at(function: Callable[[int], T], point: Point) -> Run[T]:
     NOW.begin(point)
     try:
         with unswallowed():
-            return Run(function(NOW._calls), NOW.uses)
+            return Run(function(mix(NOW._calls) >> 32), NOW.uses)
     finally:
         NOW.point = None
 

@@ -103,13 +103,19 @@ class _Functions(ctypes.Structure):
 
 
 class HandedBits:
-    """A bit generator of numpy; with its lock and its capsule numpy takes it for one of its own."""
+    """A bit generator of numpy; with its lock and its capsule numpy takes it for one of its own.
 
-    def __init__(self, seed: Any = None) -> None:
+    Args:
+        seed: given by the code.
+        is_legacy: whether its users take the lower bits of a number for an integer, not the upper ones.  The
+            bits are then in reverse order, so that an integer is an interval of a coordinate.
+    """
+
+    def __init__(self, seed: Any = None, is_legacy: bool = False) -> None:
         self.lock, self.numbers, self.seed = threading.RLock(), Seeded("numpy.random", seed), seed
         made: dict[str, tuple[Any, Callable[[Any], Any]]] = {
-            "uint64": (ctypes.c_uint64, lambda _: self.numbers.one(_UNIFORM) << (64 - BITS)),
-            "uint32": (ctypes.c_uint32, lambda _: self.numbers.one(_HALF) >> (BITS - 32)),
+            "uint64": (ctypes.c_uint64, lambda _: self._bits(_UNIFORM, 64, is_legacy)),
+            "uint32": (ctypes.c_uint32, lambda _: self._bits(_HALF, 32, is_legacy)),
             "double": (ctypes.c_double, lambda _: self.numbers.one(_UNIFORM) / ONE),
         }
         self._kept = {
@@ -124,6 +130,10 @@ class HandedBits:
         )
         self._name = b"BitGenerator"
         self.capsule = capsule(ctypes.addressof(self._functions), self._name, None)
+
+    def _bits(self, use: Use, count: int, is_legacy: bool) -> int:
+        value = self.numbers.one(use) << max(count - BITS, 0) >> max(BITS - count, 0)
+        return int(f"{value:0{count}b}"[::-1], 2) if is_legacy else value
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):
@@ -164,7 +174,7 @@ def _rows(numbers: Any, size: Any, use: Use, made: Callable[[int], float]) -> An
     return values[0] if size is None else np.array(values).reshape(shape)
 
 
-GLOBAL_BITS = HandedBits()
+GLOBAL_BITS = HandedBits(is_legacy=True)
 """Below numpy's legacy functions, within ``handing``."""
 
 

@@ -35,7 +35,7 @@ class HandedTorch(TorchDispatchMode):
         name = func._schema.name.split("::")[1]
         known = _DRAWN.get(name)
         generator = kwargs.get("generator") or torch.default_generator
-        state = generator.get_state().numpy()[_SEED_BYTES:].tobytes()
+        state = hash(generator.get_state().numpy()[_SEED_BYTES:].tobytes())
         drawn = func(*args, **kwargs)
         if known is None:
             raise NotHandedError(f"the sampler draws by torch's {name}, which takes no numbers from us")

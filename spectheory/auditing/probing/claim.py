@@ -13,6 +13,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import Generic, NamedTuple, TypeVar
 
 from spectheory.auditing.handing.numbers import mix
@@ -48,7 +49,7 @@ class Probed(Generic[T]):
         trees: of the parts.
     """
 
-    laws: list[dict[T, float]]
+    laws: list[dict[T, Fraction]]
     within: float
     learned: int
     points: int

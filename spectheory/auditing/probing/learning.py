@@ -8,6 +8,7 @@ every coordinate that the call used, and one random point, have the same answer.
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from fractions import Fraction
 from itertools import pairwise
 from typing import Any, Generic, TypeVar
 
@@ -68,7 +69,7 @@ class Learner(Generic[T]):
         self, function: Callable[[int], T], budget: int, hints: Iterable[float] = (), seed: int = 0
     ) -> None:
         self.function, self.budget, self.seed = function, budget, seed
-        self.root: Node[T] = Node({}, {}, 1.0)
+        self.root: Node[T] = Node({}, {}, Fraction(1))
         self.calls = self._points = 0
         self._hints = sorted({round(hint * ONE) for hint in hints if 0 < hint < 1})
 

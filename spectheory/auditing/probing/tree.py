@@ -11,6 +11,7 @@ import math
 from collections import defaultdict
 from collections.abc import Callable, Hashable, Iterator
 from dataclasses import dataclass, field
+from fractions import Fraction
 from itertools import pairwise
 from typing import Any, Generic, NamedTuple, TypeVar
 
@@ -101,7 +102,7 @@ class Node(Generic[T]):
 
     box: dict[Coordinate, tuple[int, int]]
     races: dict[Any, Race]
-    mass: float
+    mass: Fraction
     label: T | None = None
     seen: tuple[Point, Run[T]] | None = None
     coordinate: Coordinate | None = None
@@ -129,9 +130,9 @@ class Node(Generic[T]):
             if not node.children:
                 yield node
 
-    def law(self) -> dict[T, float]:
+    def law(self) -> dict[T, Fraction]:
         """The probability of every answer."""
-        law: dict[Any, float] = defaultdict(float)
+        law: dict[Any, Fraction] = defaultdict(Fraction)
         for leaf in self.leaves():
             law[leaf.label] += leaf.mass
         return dict(law)
@@ -150,20 +151,21 @@ class Node(Generic[T]):
         ends = [low, *cuts, high]
         self.coordinate, self.cuts = coordinate, cuts
         for case, (start, end) in enumerate(pairwise(ends)):
-            share = (end - start) / (high - low)
+            share = Fraction(end - start, high - low)
             self.children[case] = Node({**self.box, coordinate: (start, end)}, self.races, self.mass * share)
         return list(self.children.values())
 
     def run(self, name: Any, race: Race) -> list[Node[T]]:
         """Split it by the place that comes next in a race; returns the children."""
-        total = sum(race.weights[place] for place in race.left)
+        weights = {place: Fraction(race.weights[place]) for place in race.left}
+        total = sum(weights.values())
         self.race = race
-        for place in race.left:
+        for place, weight in weights.items():
             races = {
                 **self.races,
                 name: Race(race.coordinates, race.weights, race.form, (*race.winners, place)),
             }
-            self.children[place] = Node(self.box, races, self.mass * race.weights[place] / total)
+            self.children[place] = Node(self.box, races, self.mass * weight / total)
         return list(self.children.values())
 
     def random_point(self, seed: int) -> Point:

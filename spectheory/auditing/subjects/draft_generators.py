@@ -81,6 +81,7 @@ def laws_of_drafts(
     runs: Iterable[tuple[tuple[tuple[int, ...], Reported], Fraction]],
     levels: Sequence[np.ndarray],
     journal: Journal,
+    within: Fraction = Fraction(0),
 ) -> tuple[tuple[np.ndarray, ...], tuple[np.ndarray, ...]]:
     """The exact rows of drafted tokens, and the reported rows, [V^i, V] for i < L.
 
@@ -88,6 +89,7 @@ def laws_of_drafts(
         runs: the drafted tokens [L] and the reported rows [L][V] of every run, with its probability.
         levels: the rows at contexts that are never drafted.
         journal: receives a finding where a row is not the law of the tokens.
+        within: the error of the probabilities of the runs, a total variation.
     """
     size = levels[0].shape[-1]
     masses: dict[tuple[int, ...], Fraction] = defaultdict(Fraction)
@@ -105,7 +107,8 @@ def laws_of_drafts(
         law[depth][number] = normalise(drawn)
         said = np.array(row, dtype=object)
         reported[depth][number] = normalise(said)
-        if abs(law[depth][number] - said).sum() / 2 > REPORTED_TOLERANCE:  # negative rows, and other sums
+        error = REPORTED_TOLERANCE + within / drawn.sum()
+        if abs(law[depth][number] - said).sum() / 2 > error:  # negative rows, and other sums
             journal.findings.add(WRONG_DRAFTS)
     return law, reported
 

@@ -18,11 +18,11 @@ from typing import Any, NamedTuple
 import numpy as np
 import torch
 
-from spectheory.auditing.following.intercept import intercepted
 from spectheory.auditing.subjects.draft_generators import Reported, laws_of_drafts
 from spectheory.auditing.subjects.shipped import Shipped, Tokens
 from spectheory.auditing.subjects.signatures import ROUND, ROUND_BATCH, check_seeds, new_generator
 from spectheory.auditing.tape.decisions import NotEnumerableError, Tape
+from spectheory.auditing.tape.ordinary import OrdinaryRun
 from spectheory.foundation.documents import count_text
 from spectheory.foundation.errors import InvalidOutcomeError
 from spectheory.foundation.exact_numbers import exact_number
@@ -85,9 +85,12 @@ class DraftingRound(Shipped):
     ) -> None:
         super().__init__(function, signature, name, **options)
         self._given: Mapping[Tokens, Mapping[Tokens, Fraction]] = {}
+        self._learned: dict[int, tuple[Shipped, ModelPair]] = {}
 
     def prepared(self, pair: ModelPair) -> tuple[Shipped, ModelPair]:
         """The round on this pair as a verifier, and the pair with the measured drafts."""
+        if id(pair) in self._learned:
+            return self._learned[id(pair)]
         asked = copy.copy(self)
         asked._pair = pair
         drafted = asked._follow()
@@ -107,6 +110,31 @@ class DraftingRound(Shipped):
         pair = self._pair
         nothing: tuple[Played, ...] = ()
         law, self.undecided = self._law_of_runs(lambda tape: tuple(self.rounds(tape, pair, 1)[0]), nothing)
+        return self._judged(law)
+
+    def plays(self, pair: ModelPair) -> Callable[[int], tuple[Played, ...]]:
+        """A function (seed) -> one round with ordinary random numbers, () if it is not valid."""
+
+        def play(tape: Tape | OrdinaryRun) -> tuple[Played, ...]:
+            return tuple(self.rounds(tape, pair, 1)[0])
+
+        return lambda seed: self.valid(play, OrdinaryRun(seed), ())
+
+    def learn_rounds(
+        self, pair: ModelPair, law: Mapping[tuple[Played, ...], Fraction], within: Fraction
+    ) -> None:
+        """Take a law of rounds on a pair, learned from calls with this error, for that of the round."""
+        asked = copy.copy(self)
+        asked._pair, asked._learned = pair, {}
+        drafted = asked._judged(dict(law), within)
+        self._learned[id(pair)] = asked, ModelPair(pair.target, drafted, pair.vocab)
+
+    def _judged(
+        self, law: dict[tuple[Played, ...], Fraction], within: Fraction = Fraction(0)
+    ) -> tuple[np.ndarray, ...]:
+        """Compare the drafts with what is reported of them; returns the law of the drafts by depth."""
+        pair = self._pair
+        nothing: tuple[Played, ...] = ()
         undefined = law.pop(nothing, Fraction(0))
         if not law:
             self._given = {}
@@ -115,7 +143,7 @@ class DraftingRound(Shipped):
         before = set(self.journal.findings)
         told = [((round_.drafted, round_.reported), mass) for round_, mass in played]
         try:
-            drafts, _ = laws_of_drafts(told, pair.draft, self.journal)
+            drafts, _ = laws_of_drafts(told, pair.draft, self.journal, within)
         except InvalidOutcomeError as error:
             self.journal.findings.add(("contract", str(error)))
             drafts = pair.draft
@@ -135,7 +163,7 @@ class DraftingRound(Shipped):
 
     def rounds(
         self,
-        tape: Tape,
+        tape: Tape | OrdinaryRun,
         pair: ModelPair,
         times: int,
         requests: int = 1,
@@ -162,7 +190,7 @@ class DraftingRound(Shipped):
         returned: list[list[Any]] = [[] for _ in texts]
         seeds: list[int] = []
         with (
-            intercepted(tape, self.journal, generator),
+            self.numbers(tape, generator),
             users_code(f"round {self.name!r}", self.sampler, may_refuse=True),
         ):
             for tape.call in range(times):

@@ -14,7 +14,7 @@ import torch
 from numpy.random import rand as imported_row
 
 from spectheory.auditing.handing.handing import handing
-from spectheory.auditing.handing.numbers import NOW, NotHandedError, Point, Run, run_at
+from spectheory.auditing.handing.numbers import NotHandedError, Point, Run, run_at
 
 WEIGHTS = [0.125, 0.625, 0.25]
 
@@ -46,6 +46,7 @@ CHOICES: dict[str, tuple[Callable[[int], Any], list[float]]] = {
     "random.choices": (lambda _: random.choices(range(3), WEIGHTS)[0], WEIGHTS),
     "random.randrange": (lambda _: random.randrange(3), [1 / 3] * 3),
     "numpy.random.choice": (lambda _: int(np.random.choice(3, p=WEIGHTS)), WEIGHTS),
+    "numpy.random.randint": (lambda _: int(np.random.randint(3)), [1 / 3] * 3),
     "numpy.random.multinomial": (lambda _: int(np.random.multinomial(1, WEIGHTS).argmax()), WEIGHTS),
     "numpy, a race": (lambda _: int(np.argmin(np.random.exponential(size=3) / WEIGHTS)), WEIGHTS),
     "default_rng().choice": (lambda _: int(np.random.default_rng().choice(3, p=WEIGHTS)), WEIGHTS),
@@ -75,7 +76,7 @@ def test_a_primitive_has_its_law(name: str) -> None:
         lambda _: np.random.permutation(5).tolist(),
         lambda _: np.random.default_rng().standard_normal(),
         lambda _: torch.rand(2, dtype=torch.float64).numpy().tolist(),
-        lambda _: torch.rand(1, generator=torch.Generator()).item(),
+        lambda seed: torch.rand(1, generator=torch.Generator().manual_seed(seed)).item(),
         *(draw for draw, _ in CHOICES.values()),
     ],
 )
@@ -118,12 +119,15 @@ def test_real_numbers_are_back_afterwards() -> None:
         (lambda seed: torch.rand(1, generator=torch.Generator().manual_seed(seed)).item(), False),
     ],
 )
-def test_numbers_of_a_constant_seed_are_a_finding(draw: Callable[[int], Any], again: bool) -> None:
+def test_numbers_that_are_the_same_in_every_call_are_refused(draw: Callable[[int], Any], again: bool) -> None:
     """The partners are seeded with another number in every call."""
     with handing():
-        for seed in range(3):
-            run_at(draw, Point(seed))
-        assert bool(NOW.findings) == again
+        run_at(draw, Point(1))
+        if again:
+            with pytest.raises(NotHandedError, match=r"the same numbers from .* in every call"):
+                run_at(draw, Point(1))
+        else:
+            assert run_at(draw, Point(2)).label != run_at(draw, Point(1)).label
 
 
 def test_a_seed_that_is_given_again_names_the_same_numbers() -> None:

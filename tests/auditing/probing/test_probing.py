@@ -88,6 +88,8 @@ EXACT: dict[str, tuple[Callable[[int], Any], dict[Any, float], float]] = {
         {True: 25 / 101, False: 76 / 101},
         1e-9,
     ),
+    "integers of numpy": (lambda _: int(np.random.choice(2)), {0: 0.5, 1: 0.5}, 1e-9),
+    "integers of a generator": (lambda _: int(np.random.default_rng().integers(2)), {0: 0.5, 1: 0.5}, 1e-9),
     "nothing": (lambda _: 7, {7: 1.0}, 0),
 }
 
@@ -125,7 +127,7 @@ def test_what_is_no_function_of_the_numbers_is_refused(function: Callable[[int],
 
 
 def test_a_shared_number_is_outside_of_the_trees_and_the_bound_says_so() -> None:
-    """The coin is a number of the race: no product has this law.  The answer 0 has a probability of 0.0113."""
+    """The coin is a number of the race: no product has this law.  The answer 0 has probability 0.0113."""
 
     def shared(_: int) -> int:
         noise = np.random.exponential(size=3)
