@@ -329,14 +329,16 @@ def test_a_sampler_is_certified_and_not_proved() -> None:
     assert certify(from_sampler(of_numpy), instances.two_token(1)).is_valid
 
 
-def test_a_sampler_of_numpy_can_be_tested_by_draws() -> None:
-    """There the advice holds."""
+def test_a_sampler_of_numpy_can_be_probed() -> None:
+    """There the advice holds: half of the tokens are 1, and the target has two thirds of them."""
 
     def divides(paths: Any, target: Any, draft: Any, generator: Any) -> list[int]:
         return [int(1 / generator.random() > 2)]
 
-    with pytest.raises(InvalidInputError, match=r"judge the sampler by `spectheory\.sampled_verdict`"):
+    with pytest.raises(InvalidInputError, match=r"by `spectheory\.audit\(sampler, signature='numpy'\)`"):
         certify(from_sampler(divides), instances.two_token(1))
+    found = audit(divides, {"thirds": instances.two_token(1)}, signature="numpy", num_drafts=1, within=0.02)
+    assert (found.verdict, found.basis) == ("not lossless", "probed")
 
 
 def seeded_rows(fill: Callable[[Any, Any], None]) -> Any:

@@ -25,6 +25,7 @@ from spectheory.auditing.handing.numbers import (
 )
 from spectheory.auditing.probing.races import weights_of
 from spectheory.auditing.probing.tree import FORMS, Node, Race
+from spectheory.auditing.tape.decisions import NotEnumerableError
 
 T = TypeVar("T", bound=Hashable)
 FINE = 1 << 13
@@ -47,7 +48,7 @@ NEIGHBOURS = 4
 Spot = tuple[Point, Run[T]]
 
 
-class BudgetSpentError(Exception):
+class BudgetSpentError(NotEnumerableError):
     """The regions are more than the calls that were allowed."""
 
 
@@ -99,7 +100,7 @@ class Learner(Generic[T]):
 
     def at(self, point: Point) -> Run[T]:
         if self.calls >= self.budget:
-            raise BudgetSpentError
+            raise BudgetSpentError(f"{self.calls} calls do not suffice to learn its law")
         self.calls += 1
         return run_at(self.function, point)
 

@@ -15,7 +15,7 @@ from spectheory.auditing.handing.numbers import mix
 from spectheory.auditing.probing.claim import Part, Probed, points_needed, probe
 from spectheory.auditing.rounds.questions import Question, drafts_and_rows
 from spectheory.auditing.subjects.drafting_rounds import DraftingRound
-from spectheory.auditing.subjects.shipped import Shipped
+from spectheory.auditing.subjects.shipped import Learns, Shipped
 
 LEARNING, LEAST_CALLS = 5, 5_000
 """Calls that learn the law on a pair: at most 5 times as many as test it.  Most laws need up to 3 000."""
@@ -64,6 +64,16 @@ def learn_question(sampler: Shipped, question: Question, within: float, risk: fl
 def most_calls(within: float, risk: float) -> int:
     """The most calls that learn the law on a pair."""
     return max(LEAST_CALLS, LEARNING * points_needed(within, risk))
+
+
+def learn_batches(within: float, risk: float) -> Learns:
+    """How the law of a batch is learned, within ``handing``."""
+
+    def learn(answer: Callable[[int], Any]) -> tuple[dict[Any, Fraction], Fraction]:
+        found = probe([Part(1.0, answer)], within, risk, most_calls(within, risk), SEED)
+        return found.laws[0], Fraction(found.within)
+
+    return learn
 
 
 def draw_question(sampler: Shipped, question: Question, draws: int, risk: float) -> tuple[Drawn, float]:

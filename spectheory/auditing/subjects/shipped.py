@@ -57,6 +57,8 @@ from spectheory.verification.verifier import Verifier
 
 T = TypeVar("T")
 Tokens = tuple[int, ...]
+Learns = Callable[[Callable[[int], Any]], tuple[dict[Any, Fraction], Fraction]]
+"""A function (seed) -> answer of one call -> the law of the answers, and a bound on its error."""
 OTHER_SEED = 1_000_003
 SEEDS = (
     f"torch's global generator: {GLOBAL_SEED}, and multiples of {OTHER_SEED} more where a run is repeated",
@@ -150,6 +152,7 @@ class Shipped(SamplerVerifier, Verifier):
         is_of_another_file: whether its adapter was tested with other files only.
         seed: added to the seeds of generators, which must not matter.
         reported: the draft rows by depth that the sampler is given, where they differ from the drafts' law.
+        learns: learns the law of batches from calls, where they cannot be followed.
         undecided: the largest probability, given any drafts, of runs that took the answer of a box; it bounds
             the error of the law in total variation.
 
@@ -221,6 +224,7 @@ class Shipped(SamplerVerifier, Verifier):
         self.left_out: tuple[str, ...] = ()
         self.is_of_another_file = False
         self.reported: tuple[np.ndarray, ...] | None = None
+        self.learns: Learns | None = None
         self._laws: dict[Any, tuple[Mapping[Tokens, Fraction], Fraction]] = {}
 
     @property
@@ -404,6 +408,10 @@ class Shipped(SamplerVerifier, Verifier):
             behind: the decisions of another call with these requests, for the law of the call after it.
         """
         nothing: tuple[Tokens, ...] = tuple(() for _ in rows)
+        if self.learns is not None:
+            return self.learns(
+                lambda seed: self.valid(lambda tape: self._batches(tape, rows, 1), OrdinaryRun(seed), nothing)
+            )
         times = 1 if behind is None else 2
         followed = -self.journal.runs
         law, undecided = self._law_of_runs(

@@ -142,6 +142,7 @@ class AuditCertificate(Result):
         seeds, probes: of the runs that were made.
         note: a remark, for example on a version that was not tested.
         ways: why the code was not followed, and not probed; empty if it was followed.
+        batches_within: the error of the laws of batches, where they were learned from calls.
         scope: what the verdict has looked at.
     """
 
@@ -162,6 +163,7 @@ class AuditCertificate(Result):
     probes: tuple[str, ...] = ()
     note: str = ""
     ways: tuple[str, ...] = ()
+    batches_within: float = 0.0
 
     @property
     def is_defective(self) -> bool:
@@ -235,13 +237,15 @@ class AuditCertificate(Result):
     def basis(self) -> str:
         """How the verdict was found: the weakest way that it rests on."""
         wrong = [case.basis for case in self.cases if case.is_wrong]
-        bases = wrong[:1] or [case.basis for case in self.cases]
+        of_batches = [PROBED] if self.batches_within else []
+        bases = wrong[:1] or [case.basis for case in self.cases] + of_batches
         return max(bases, key=(FOLLOWED, PROBED, DRAWN).index, default=FOLLOWED)
 
     @property
     def within(self) -> float:
         """How wrong probed laws can be, a total variation, with confidence 1 - 10^-6 for all of them."""
-        return max((float(case.undecided) for case in self.cases if case.basis == PROBED), default=0.0)
+        cases = (float(case.undecided) for case in self.cases if case.basis == PROBED)
+        return max((self.batches_within, *cases))
 
     @property
     def would_have_been_seen(self) -> float:

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 from spectheory.auditing.handing.numbers import NotHandedError
 from spectheory.auditing.probing.claim import Probed, points_needed
 from spectheory.auditing.probing.learning import BudgetSpentError
-from spectheory.auditing.rounds.by_calls import asked_of, draw_question, learn_question, most_calls
+from spectheory.auditing.rounds.by_calls import asked_of, draw_question, learn_question
 from spectheory.auditing.rounds.questions import Question
 from spectheory.auditing.rounds.rounding import rounding_bound
 from spectheory.auditing.subjects.shipped import Shipped
@@ -61,12 +61,9 @@ class Calls:
             except NotHandedError as error:
                 self._most_tuples = 0
                 self.ways.append(f"not probed: {error}{users_line(error)}")
-            except BudgetSpentError:
+            except BudgetSpentError as error:
                 self._most_tuples = tuples
-                self.ways.append(
-                    f"not probed: {most_calls(self.within, self.risk)} calls do not suffice to learn its law "
-                    f"on {question.name}"
-                )
+                self.ways.append(f"not probed: {error} on {question.name}")
             else:
                 if probed.within <= self.within * MISSED:
                     return Found(probed)

@@ -8,8 +8,10 @@ from typing import Any
 
 import numpy as np
 
+from spectheory.auditing.handing.handing import handing
 from spectheory.auditing.rounds.batch_battery import JOINT_LAWS, KINDS, batches_of
 from spectheory.auditing.rounds.batches import audit_batches
+from spectheory.auditing.rounds.by_calls import learn_batches
 from spectheory.auditing.rounds.questions import Question, followed_law, questions, refusal
 from spectheory.auditing.rounds.rounding import rounding_bound
 from spectheory.auditing.rounds.two_calls import MAX_RUNS_OF_TWO_CALLS, call_twice, questions_of_calls
@@ -59,8 +61,10 @@ GREEDY_OF_A_RELAXATION = (
 GREEDY_TIES = "greedy requests whose rows have one likeliest token, no ties"
 WITHIN = 0.002
 """A fault on fewer of the random numbers can hide; 8 200 calls per pair take 1 to 5 seconds."""
-LEARNED, MOST_PARTS = ("total_variation", "forbidden", "undefined", "block_efficiency"), 10**12
-"""Numbers of learned laws are rounded to what was learned, cuts at 2^-40 of the range."""
+OF_BATCHES, MOST_REQUESTS = 0.02, 5
+"""Laws of batches are learned to within 0.02, as there are dozens; 4 requests have 5, with the joint one."""
+LEARNED, MOST_PARTS = ("total_variation", "forbidden", "undefined", "block_efficiency"), 10**5
+"""Numbers of learned laws are rounded to so many parts, which changes them by less than 10^-10."""
 MAX_LEAVES = 16
 """The optimum, as a second proof, is computed on pairs of at most 16 drafted paths."""
 
@@ -155,12 +159,7 @@ def audit(
         # The boxes of two requests together are so many as their product: minutes for what is wrong alone.
         found.not_asked.append("batches: the sampler multiplies random numbers, and is wrong on one request")
     elif not (stop_at_first and is_defect):
-        try:
-            batches = audit_batches(sampler, stop_at_first=stop_at_first)
-            if sampler.relaxation is not None and "greedy" in batches:
-                found.not_asked.append(GREEDY_OF_A_RELAXATION)
-        except (NotEnumerableError, EnumerationTooLargeError) as error_of_batches:
-            found.refused.append(error_of_batches)
+        batches = found.ask_batches(within, stop_at_first)
     if progress is not None:
         progress(total, total)
     return found.certificate(batches)
@@ -177,6 +176,7 @@ class _Found:
         whys: why a run of a case had no valid output, if one had none.
         refused: the errors of random numbers that cannot be followed.
         ways: why the next way has taken over, in sentences.
+        batches_within: the error of the laws of batches, where they were learned.
     """
 
     sampler: Shipped
@@ -186,6 +186,7 @@ class _Found:
     whys: list[str] = field(default_factory=list)
     refused: list[InvalidInputError] = field(default_factory=list)
     ways: list[str] = field(default_factory=list)
+    batches_within: float = 0.0
 
     def follow_two_calls(self, group: Sequence[Question]) -> None:
         """Two calls in a row, on a few of the questions."""
@@ -285,6 +286,38 @@ class _Found:
                 break
         self.ways += calls.ways
 
+    def ask_batches(self, within: float, stop_at_first: bool) -> tuple[str, ...]:
+        """Compare requests in batches and alone, by following them or by calls; returns the kinds."""
+        sampler = self.sampler
+        number = sum(1 for _ in batches_of(sampler))
+        if not number:
+            return ()
+        if any(case.basis == DRAWN for case in self.cases):
+            self.not_asked.append("batches: the random numbers cannot be handed to the sampler")
+            return ()
+        kinds: tuple[str, ...] = ()
+        try:
+            if not self.ways:
+                try:
+                    kinds = audit_batches(sampler, stop_at_first=stop_at_first)
+                except (NotEnumerableError, EnumerationTooLargeError) as error:
+                    if sampler.journal.findings:
+                        raise
+                    self.ways.append(f"not followed: batches: {error}")
+            if self.ways:
+                self.batches_within = max(within, OF_BATCHES)
+                # A law of each batch, and of each of its requests alone.
+                sampler.learns = learn_batches(self.batches_within, RISK / (MOST_REQUESTS * number))
+                with handing():
+                    kinds = audit_batches(sampler, stop_at_first=stop_at_first)
+        except (NotEnumerableError, EnumerationTooLargeError) as error:
+            self.refused.append(error)
+        finally:
+            sampler.learns = None
+        if sampler.relaxation is not None and "greedy" in kinds:
+            self.not_asked.append(GREEDY_OF_A_RELAXATION)
+        return kinds
+
     def verdict(self) -> tuple[str, list[str]]:
         verdict, reasons = _verdict(self.sampler, self.cases, self.whys, self.refused)
         if verdict == UNDECIDED:
@@ -326,6 +359,7 @@ class _Found:
             ),
             note=sampler.note,
             ways=tuple(self.ways),
+            batches_within=self.batches_within,
         )
 
     def scope(self) -> Scope:
