@@ -1,7 +1,8 @@
-# make reproduce   install into .venv and recompute every figure and table into $(OUT); with RESUME=1 only those
-#                  that are not finished there
+# make reproduce   install into .venv and recompute every figure and table into $(OUT), or those that FIGURES names;
+#                  with RESUME=1 only those that are not finished there
 # make test        install into .venv and run all tests and notebooks
-# make deep        run the tests at larger sizes that `make test` leaves out, and store what they print
+# make deep        run the tests at larger sizes that `make test` leaves out, recompute every figure into
+#                  build/figures, and store what passed
 # make fetched     unpack what the tests audit into $(AUDITED): the sampler of one released library
 # make audits      fetch every library that is audited, audit all, and write docs/audits.md; it can be resumed
 # make proofs      prove published verifiers on small shapes and write docs/proofs.md; with STALE=1 only check the
@@ -35,7 +36,7 @@ $(STAMP): pyproject.toml constraints.txt
 	@touch $@
 
 reproduce: setup
-	$(BIN)/python scripts/reproduce.py --out "$(OUT)" --jobs $(JOBS) $(if $(RESUME),--resume)
+	$(BIN)/python scripts/reproduce.py --out "$(OUT)" --jobs $(JOBS) $(if $(RESUME),--resume) $(FIGURES)
 
 # One thread per test process: pytest-xdist already uses every core.  The tests of a file share what they
 # compute once, so one process runs them all, and so do some files (tests/support/shared.py).  Tests start
@@ -46,6 +47,7 @@ test: setup fetched
 
 deep: setup fetched
 	OMP_NUM_THREADS=1 PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest -n auto -m deep -rA -q tests > build/deep.txt || { cat build/deep.txt; exit 1; }
+	$(BIN)/python scripts/reproduce.py --out build/figures --jobs $(JOBS)
 	{ uname -sm; $(BIN)/spectheory --version; git log -1 --format="at %h"; grep -E "^(PASSED|[0-9]+ passed)" build/deep.txt | sed "s/\[.*//" | sort | uniq -c; } \
 	  > benchmarks/results/deep.txt
 
@@ -56,7 +58,7 @@ fetched: setup
 # that are named have a defect that the newest has not.
 audits: setup
 	$(BIN)/spectheory audit fetch all $(OLDER) --cache $(AUDITED)
-	$(BIN)/python scripts/audit_page.py $(AUDITED) $(AUDITED)/pages all $(OLDER) > build/audits.md || case $$? in 1|4) ;; *) exit 1;; esac
+	PYTHONPATH=. $(BIN)/python scripts/audit_page.py $(AUDITED) $(AUDITED)/pages all $(OLDER) > build/audits.md || case $$? in 1|4) ;; *) exit 1;; esac
 	mv build/audits.md docs/audits.md
 
 proofs: setup

@@ -13,7 +13,7 @@ from spectheory import acceptance, certify, decode, instances, optimum, output_l
 from spectheory.exact.iteration import expected_decoded_tokens
 from spectheory.exact.suite import certify_suite, standard_suite
 from spectheory.foundation.errors import InvalidInputError
-from spectheory.models.language_model import UnloadedPair
+from spectheory.models import LanguageModelPair
 from spectheory.optima.bounds.dual_scores import upper_bound
 from spectheory.optima.bounds.lower_bounds import certified_lower_bound
 from spectheory.optima.interval.interval import multi_path_interval
@@ -26,8 +26,8 @@ FLOATS = PAIR.to_float()
 
 
 @cache
-def models() -> UnloadedPair:
-    return UnloadedPair.find("bundled", "bundled", device="cpu")
+def models() -> LanguageModelPair:
+    return LanguageModelPair.find("bundled", "bundled", device="cpu")
 
 
 def simulated(prompts: Any = ("x",), **settings: Any) -> Any:

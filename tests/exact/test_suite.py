@@ -17,10 +17,9 @@ from spectheory.exact.suite import (
     MAX_TUPLES,
     RANDOM_NAMES,
     SHAPES,
-    RandomPairs,
     SuiteCase,
     certify_suite,
-    kill_matrix,
+    largest_share,
     random_cases,
     standard_pairs,
     standard_suite,
@@ -372,20 +371,11 @@ def test_no_single_pair_is_enough() -> None:
     assert set().union(*(killed[label] for label in three)) == set(defects)
 
 
-def test_kill_matrix_takes_pairs_drafts_and_verifiers() -> None:
-    """Its arguments: labels of the caller, K = 3 of spectr2023's example, float pairs, other verifiers."""
-    pairs = {"here": instances.bernoulli("1", "1/2"), "there": instances.bernoulli(1.0, 0.5)}
-    matrix = kill_matrix(pairs, 3, verifiers={"wrong": defects["independent_acceptance"]})
-    assert matrix == {"wrong": {"here": Fraction(3, 8), "there": 0.375}}
-    assert isinstance(matrix["wrong"]["there"], float)
-
-
 def test_random_pairs_bound_the_share_on_which_a_verifier_fails() -> None:
     """N pairs miss all of a share f with a chance of (1 - f)^N < e^(-fN), which is 1 %."""
     for number in (5, 100, 4000):
-        assert math.exp(-RandomPairs(number, 0, "").largest_share * number) == pytest.approx(0.01, rel=1e-12)
-    assert "on at most 0.046 of it" in RandomPairs(100, 0, "the law").in_words()
-    assert RandomPairs(4, 0, "").largest_share == 1
+        assert math.exp(-largest_share(number) * number) == pytest.approx(0.01, rel=1e-12)
+    assert largest_share(4) == 1
 
 
 class WrongAtDepth(UserToken):

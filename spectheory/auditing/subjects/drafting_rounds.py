@@ -10,7 +10,7 @@ verifier: its draft model is the measured law of the drafts, and its law given a
 import copy
 import operator
 from collections import defaultdict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from fractions import Fraction
 from itertools import islice
 from typing import Any, NamedTuple
@@ -18,18 +18,25 @@ from typing import Any, NamedTuple
 import numpy as np
 import torch
 
-from spectheory.auditing.subjects.draft_generators import Reported, laws_of_drafts
+from spectheory.auditing.following.intercept import Journal
 from spectheory.auditing.subjects.shipped import Shipped, Tokens
 from spectheory.auditing.subjects.signatures import ROUND, ROUND_BATCH, check_seeds, new_generator
 from spectheory.auditing.tape.decisions import NotEnumerableError, Tape
 from spectheory.auditing.tape.ordinary import OrdinaryRun
+from spectheory.foundation.arrays import normalise
 from spectheory.foundation.documents import count_text
 from spectheory.foundation.errors import InvalidOutcomeError
 from spectheory.foundation.exact_numbers import exact_number
-from spectheory.pairs.contexts import context_number
+from spectheory.pairs.contexts import context_number, context_text
 from spectheory.pairs.pair import ModelPair
 from spectheory.verification.user import users_code
 
+REPORTED_TOLERANCE = Fraction(1, 10**5)
+"""A total variation of a reported row that rounding can cause."""
+WRONG_DRAFTS = "contract", "drafts do not have the law of the rows that are reported for them"
+"""The finding where the difference is larger."""
+Reported = tuple[tuple[Fraction, ...], ...]
+"""The rows reported for the drafted tokens of a run, [L][V]."""
 Model = Callable[[Sequence[int]], torch.Tensor]
 """A text -> the probabilities of its next token, [V], float32."""
 TEXTS = 1 << 16
@@ -232,6 +239,42 @@ class DraftingRound(Shipped):
             )
         self.credited_path(np.array([path]), output, pair.vocab_size)
         return Played(path, tuple(tuple(map(exact_number, row)) for row in rows.tolist()), output)
+
+
+def laws_of_drafts(
+    runs: Iterable[tuple[tuple[tuple[int, ...], Reported], Fraction]],
+    levels: Sequence[np.ndarray],
+    journal: Journal,
+    within: Fraction = Fraction(0),
+) -> tuple[tuple[np.ndarray, ...], tuple[np.ndarray, ...]]:
+    """The exact rows of drafted tokens, and the reported rows, [V^i, V] for i < L.
+
+    Args:
+        runs: the drafted tokens [L] and the reported rows [L][V] of every run, with its probability.
+        levels: the rows at contexts that are never drafted.
+        journal: receives a finding where a row is not the law of the tokens.
+        within: the error of the probabilities of the runs, a total variation.
+    """
+    size = levels[0].shape[-1]
+    masses: dict[tuple[int, ...], Fraction] = defaultdict(Fraction)
+    told: dict[tuple[int, ...], tuple[Fraction, ...]] = {}
+    for (tokens, rows), probability in runs:
+        for depth, row in enumerate(rows):
+            prefix = tokens[:depth]
+            masses[tokens[: depth + 1]] += probability
+            if told.setdefault(prefix, row) != row:
+                raise InvalidOutcomeError(f"the generator reports two rows at '{context_text(prefix)}'")
+    law, reported = (tuple(level.copy() for level in levels) for _ in range(2))
+    for prefix, row in told.items():
+        depth, number = len(prefix), context_number(prefix, size)
+        drawn = np.array([masses[(*prefix, token)] for token in range(size)], dtype=object)
+        law[depth][number] = normalise(drawn)
+        said = np.array(row, dtype=object)
+        reported[depth][number] = normalise(said)
+        error = REPORTED_TOLERANCE + within / drawn.sum()
+        if abs(law[depth][number] - said).sum() / 2 > error:  # negative rows, and other sums
+            journal.findings.add(WRONG_DRAFTS)
+    return law, reported
 
 
 def text_as_round(

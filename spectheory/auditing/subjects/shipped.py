@@ -6,6 +6,7 @@ import hashlib
 import inspect
 import re
 import sys
+import time
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
@@ -73,6 +74,10 @@ DISTINCT = tuple(map(WithoutReplacement, ((2,), (3,), (1, 2), (2, 1), (2, 2), (2
 """The trees that a sampler of distinct drafts is asked about."""
 REPEATED = 8
 """The first of every 8 runs is made twice."""
+
+
+class TimeIsUpError(NotEnumerableError):
+    """An audit has used the time that it was given; what was seen until then is reported."""
 
 
 @dataclass(frozen=True)
@@ -149,8 +154,11 @@ class Shipped(SamplerVerifier, Verifier):
         reasons: why runs had no valid output, since it was last cleared.
         note: a remark for readers of the certificate.
         left_out: what of its library can matter and was not executed, in words.
+        is_of_a_library: whether it is known by its name.
         is_of_another_file: whether its adapter was tested with other files only.
         seed: added to the seeds of generators, which must not matter.
+        quick: whether a small part of the battery is asked.
+        deadline: the reading of ``time.monotonic`` after which no run is made.
         reported: the draft rows by depth that the sampler is given, where they differ from the drafts' law.
         learns: learns the law of batches from calls, where they cannot be followed.
         undecided: the largest probability, given any drafts, of runs that took the answer of a box; it bounds
@@ -222,7 +230,8 @@ class Shipped(SamplerVerifier, Verifier):
         self.undecided = Fraction(0)
         self.note = ""
         self.left_out: tuple[str, ...] = ()
-        self.is_of_another_file = False
+        self.is_of_a_library = self.is_of_another_file = self.quick = False
+        self.deadline: float | None = None
         self.reported: tuple[np.ndarray, ...] | None = None
         self.learns: Learns | None = None
         self._laws: dict[Any, tuple[Mapping[Tokens, Fraction], Fraction]] = {}
@@ -305,7 +314,10 @@ class Shipped(SamplerVerifier, Verifier):
         Raises:
             NotEnumerableError: the run fails because a stand-in lacks something; or it is followed and fails,
                 and with ordinary numbers it does not.
+            TimeIsUpError: the deadline is over.
         """
+        if self.deadline is not None and time.monotonic() > self.deadline:
+            raise TimeIsUpError("the time is up; the cases that were finished are in the scope")
         try:
             return once(tape)
         except UndefinedDrawError as error:

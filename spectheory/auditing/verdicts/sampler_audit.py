@@ -1,6 +1,7 @@
 """The audit of a shipped sampler: its exact law on a battery of pairs, and a verdict on its code."""
 
 import logging
+import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
@@ -16,9 +17,9 @@ from spectheory.auditing.rounds.questions import Question, followed_law, questio
 from spectheory.auditing.rounds.rounding import rounding_bound
 from spectheory.auditing.rounds.two_calls import MAX_RUNS_OF_TWO_CALLS, call_twice, questions_of_calls
 from spectheory.auditing.rounds.two_rounds import JOINT, OF_REQUESTS, follow_rounds
+from spectheory.auditing.subjects.adapters import load_subject
 from spectheory.auditing.subjects.drafting_rounds import DraftingRound, as_shipped
-from spectheory.auditing.subjects.libraries import load_subject
-from spectheory.auditing.subjects.shipped import HIDDEN, OTHER_SEED, Shipped
+from spectheory.auditing.subjects.shipped import HIDDEN, OTHER_SEED, Shipped, TimeIsUpError
 from spectheory.auditing.subjects.signatures import ROUND_BATCH
 from spectheory.auditing.tape.atoms import PROBES
 from spectheory.auditing.tape.decisions import HiddenRandomnessError, NotEnumerableError
@@ -78,6 +79,8 @@ def audit(
     trees: Sequence[DraftProcess] = (),
     within: float = WITHIN,
     stop_at_first: bool = False,
+    quick: bool = False,
+    time_limit: float | None = None,
     progress: Callable[[int, int], None] | None = None,
 ) -> AuditCertificate:
     """Find the law of a shipped sampler on every pair, and judge it.
@@ -99,6 +102,8 @@ def audit(
         within: the total variation that the law of a probed sampler may be wrong by on each pair, at a
             confidence of 1 - 10^-6 for all of them.  About 17 / within calls are made per pair.
         stop_at_first: whether to stop at the first pair, or batch, that shows a defect.
+        quick: whether to ask about a few pairs and batches only.
+        time_limit: seconds after which no run is made; what was seen until then is reported.
         progress: called with (pairs done, number of pairs).
 
     Raises:
@@ -125,6 +130,8 @@ def audit(
     else:
         numbers = num_drafts if isinstance(num_drafts, Iterable) else (num_drafts,)
         sampler = as_shipped(sampler, signature, num_drafts=numbers, trees=trees)
+    sampler.quick = quick
+    sampler.deadline = None if time_limit is None else time.monotonic() + time_limit
     if pairs is not None and not isinstance(pairs, Mapping):
         raise InvalidInputError(f"pairs must be a mapping of names to pairs, got {type(pairs).__name__}")
     for name, pair in (pairs or {}).items():
@@ -244,7 +251,8 @@ class _Found:
             stop_at_first: whether to stop at the first wrong law.
             progress: as in ``audit``.
         """
-        if not self.refused or self.verdict()[0] == NOT_LOSSLESS:
+        is_over = any(isinstance(error, TimeIsUpError) for error in self.refused)
+        if not self.refused or is_over or self.verdict()[0] == NOT_LOSSLESS:
             return
         if any(isinstance(error, HiddenRandomnessError) for error in self.refused):
             self.cases, self.asked, self.whys = (
@@ -415,7 +423,7 @@ def _case(sampler: Shipped, question: Question) -> AuditCase:
         samples=samples_needed(found, wanted, law.undefined),
     )
     is_large = pair.vocab_size**pair.draft_length > MAX_LEAVES
-    if not case.is_wrong or is_large or question.num_drafts > 1 or sampler.relaxation is not None:
+    if is_large or question.num_drafts > 1 or sampler.relaxation is not None:
         return case
     best = optimum(pair).value
     return replace(case, optimum=best) if isinstance(best, Fraction) else case
@@ -595,6 +603,7 @@ def _counterexample(sampler: Shipped, question: Question) -> Certificate | None:
     if followed_law(asked, prepared)[1]:
         return None
     try:
-        return certify(asked, prepared.pair, drafts=question.process, with_optimum=False)
+        found = certify(asked, prepared.pair, drafts=question.process, with_optimum=False)
     except InvalidOutcomeError:
         return None
+    return found if found.failure is None else None

@@ -7,13 +7,13 @@ from typing import Any
 import pytest
 import torch
 
+from audits.specimens.rounds import speculative_round
+from audits.specimens.samplers import batch_token_verification, token_verification
+from audits.specimens.trees import reject_children
 from deep import first_is_quick
 from spectheory import audit, instances
 from spectheory.auditing.rounds.batches import audit_batches
-from spectheory.auditing.subjects.round_specimens import speculative_round
 from spectheory.auditing.subjects.shipped import Shipped
-from spectheory.auditing.subjects.specimens import batch_token_verification, token_verification
-from spectheory.auditing.subjects.tree_specimens import reject_children
 from spectheory.foundation.results import NOT_LOSSLESS, UNDECIDED
 
 PAIRS = {"thirds": instances.two_token(1)}

@@ -17,16 +17,16 @@ import pytest
 import torch
 
 from audit_support import SAID_OF
+from audits.registry import load_subject
+from audits.specimens.samplers import LOSSLESS_SPECIMENS, SPECIMENS, token_verification
 from deep import first_is_quick
 from later import Later
 from spectheory import audit, certify, instances, output_law
 from spectheory.auditing.following.intercept import GLOBAL_SEED
 from spectheory.auditing.rounds.battery import audit_pairs, pairs_of_several_paths, random_dyadic
 from spectheory.auditing.rounds.rounding import rounding_bound
-from spectheory.auditing.subjects.libraries import load_subject
 from spectheory.auditing.subjects.relaxations import deferred_rejection, synthetic_acceptance
 from spectheory.auditing.subjects.shipped import Shipped
-from spectheory.auditing.subjects.specimens import LOSSLESS_SPECIMENS, SPECIMENS, token_verification
 from spectheory.auditing.verdicts.audit_certificate import RELAXATION, AuditCase
 from spectheory.auditing.verdicts.chi_squared import noncentrality
 from spectheory.foundation.errors import InvalidInputError
@@ -338,7 +338,7 @@ def test_results_print_and_refuse_floats() -> None:
     document = found.to_document()
     assert document["verdict"] == LOSSLESS
     assert document["cases"][0]["pair"] == "thirds"
-    assert document["provenance"]["file"] == "spectheory/auditing/subjects/specimens.py"
+    assert document["provenance"]["file"] == "audits/specimens/samplers.py"
     assert found.headline() == ("token_verification: lossless on 1 case in float32, (V, L, K) = (2, 2, 1)")
     assert document["seeds"] == [
         f"torch's global generator: {GLOBAL_SEED}, and multiples of 1000003 more where a run is repeated",
