@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from spectheory.command_line.options import Jobs, Numbers, load_pair
+from spectheory.command_line.options import Numbers, load_pair
 from spectheory.command_line.output import (
     EXIT_INTERRUPTED,
     EXIT_NOT_DECIDED,
@@ -49,7 +49,7 @@ def audit(
     adapters: Path | None = None,
     quick: bool = False,
     time: float | None = None,
-    jobs: Jobs = 1,
+    jobs: int = 1,
     badge: Path | None = None,
     report: tuple[Path, ...] = (),
     against: str | None = None,
@@ -89,7 +89,7 @@ def audit(
         adapters: The folder of adapters for libraries; default: audits/ of the working tree.
         quick: Ask about a few pairs and batches only; the scope says so.
         time: Seconds for each sampler: then what was seen is reported, and what was not is undecided.
-        jobs: The processes for several samplers: a number, or auto, as many as there are cores.
+        jobs: The number of processes for several samplers.
         badge: Write the verdict to this file too, as a picture of one line in SVG.
         report: Write findings to a file too: FILE.sarif, FILE.xml (JUnit) or FILE.md; may be repeated.
         against: Say what changed against a file of --json, a checkout or a version.
@@ -288,7 +288,7 @@ def _audited(
 
 def _in_processes(
     names: Sequence[str],
-    jobs: int | str | None,
+    jobs: int,
     places: tuple[Any, ...],
     pairs: dict[str, ModelPair] | None,
     options: Mapping[str, Any],
@@ -296,10 +296,7 @@ def _in_processes(
     """The audits of samplers of these names, each in one of so many processes, in the order of the names."""
     from joblib import Parallel, delayed
 
-    from spectheory.simulation.parallel import processes
-
-    count = processes(jobs, threads=1)
-    audits = Parallel(n_jobs=count)(delayed(_in_this_process)(name, places, pairs, options) for name in names)
+    audits = Parallel(n_jobs=jobs)(delayed(_in_this_process)(name, places, pairs, options) for name in names)
     return [found for each in audits for found in each]
 
 

@@ -194,7 +194,7 @@ class AuditCertificate(Result):
     def without_code(self) -> "AuditCertificate":
         """The certificate without the sampler, which cannot be pickled: the counterexample has no law."""
         wrong = self.counterexample
-        if wrong is None:
+        if wrong is None or wrong.law is None:
             return self
         law = replace(wrong.law, verifier=None, numbers=())  # type: ignore[arg-type]
         return replace(self, counterexample=replace(wrong, law=law))
@@ -391,7 +391,7 @@ def rows_in_words(found: Certificate) -> str:
         >>> rows_in_words(wrong)
         'target (0.75, 0.25), draft (0.5, 0.5) at the root'
     """
-    if found.counterexample is None:
+    if found.counterexample is None or found.law is None:
         return ""
     pair = found.law.pair
     context = tuple(pair.vocab.index(token) for token in found.counterexample.path[:-1])
