@@ -348,7 +348,7 @@ def test_results_print_and_refuse_floats() -> None:
     repeated, runs = (int(word) for word in document["probes"][1].split() if word.isdigit())
     assert 4 <= repeated <= runs / 2  # the first run of every drafted path
     assert document["probes"][2] == "16 runs of two calls in a row"
-    assert ["asked", "1 case with (V, L, K) = (2, 2, 1)"] in found.tables()[0].texts()
+    assert ["scope", "1 case, (V, L, K) = (2, 2, 1); 1 independent path"] in found.tables()[0].texts()
     with pytest.raises(InvalidInputError, match="write the rows of 'floats' as texts, such as \"1/3\""):
         audit(token_verification, {"floats": pairs["thirds"].to_float()})
 
