@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import torch
 
-from spectheory import acceptance, certify, decode, instances, optimum, output_law, sampled_verdict
+from spectheory import acceptance, certify, decode, instances, optimum, output_law
 from spectheory.exact.iteration import expected_decoded_tokens
 from spectheory.exact.suite import certify_suite, standard_suite
 from spectheory.foundation.errors import InvalidInputError
@@ -116,8 +116,6 @@ CASES: dict[str, tuple[Callable[[], Any], str]] = {
     "suite: empty": (lambda: certify_suite("block", []), "no case of the suite"),
     "suite: unknown drafts": (lambda: standard_suite(["forest"]), "forest"),
     "assert_lossless: unknown": (lambda: assert_lossless("blok"), "did you mean 'block'"),
-    "sampler: samples": (lambda: sampled_verdict(lambda *_: [0], PAIR, samples=3), "samples"),
-    "sampler: significance": (lambda: sampled_verdict(lambda *_: [0], PAIR, significance=2), "significance"),
 }
 
 

@@ -7,7 +7,7 @@ from scripts import load
 FACE = {
     "Certificate", "ModelPair", "Outcome", "OutputLaw", "Proof", "Verifier", "acceptance", "arrays", "audit",
     "certify", "certify_suite", "compare", "decode", "defects", "drafts", "from_loop", "from_sampler",
-    "instances", "models", "optima", "optimum", "output_law", "plan", "prove", "sampled_verdict", "simulate",
+    "instances", "models", "optima", "optimum", "output_law", "plan", "prove", "simulate",
     "testing", "verifiers",
 }  # fmt: skip
 """The names of the face."""

@@ -27,7 +27,6 @@ from spectheory import (
     optimum,
     output_law,
     prove,
-    sampled_verdict,
 )
 from spectheory.auditing.subjects.relaxations import mixture
 from spectheory.auditing.subjects.shipped import Shipped
@@ -51,7 +50,6 @@ from spectheory.optima.tree_shapes import best_shapes, likeliest_acceptance
 from spectheory.pairs.drafts import Iid
 from spectheory.simulation import CallSeconds, plan, simulate
 from spectheory.verification.defective import defects
-from user_samplers import forgets_the_residual, token_sampler
 
 PAIR = instances.two_token(1)
 ROWS = (["1/3", "2/3"], ["2/3", "1/3"])
@@ -104,8 +102,6 @@ VERDICTS: dict[str, tuple[Callable[[], Any], bool]] = {
     "proof: refuted": (lambda: prove(WRONG, 2, 1), False),
     "proof: undecided": (lambda: proof("undecided"), False),
     "proof: a solver says so": (lambda: proof("solver-trusted"), False),
-    "test: wrong": (lambda: sampled_verdict(forgets_the_residual, PAIR, samples=500), False),
-    "test: never lossless": (lambda: sampled_verdict(token_sampler, PAIR, samples=500), False),
     **{
         f"release: {verdict}": (lambda verdict=verdict: AuditedRelease("1", verdict, ""), is_lossless)
         for verdict, is_lossless in {

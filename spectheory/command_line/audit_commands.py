@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
-from spectheory.command_line.options import Jobs, Numbers, load_pair
+from spectheory.command_line.options import Numbers, load_pair
 from spectheory.command_line.output import (
     EXIT_INTERRUPTED,
     EXIT_NOT_DECIDED,
@@ -33,20 +33,23 @@ REPORTS = (".sarif", ".xml", ".md")
 
 @command(example="spectheory audit my_sampler:verify --as sampler --drafts 1")
 def audit(
-    sampler: tuple[str, ...],
+    sampler: tuple[str, ...] = (),
     *,
+    command: tuple[str, ...] = (),
     as_: str | None = None,
     pair: str | None = None,
     drafts: tuple[int | DraftProcess, ...] = (),
     vocab: Numbers | None = None,
     draft_length: Numbers | None = None,
+    within: float = 0.002,
+    accept: Literal["undecided"] | None = None,
     cache: Path | None = None,
     from_: Path | None = None,
     package: tuple[str, ...] = (),
     adapters: Path | None = None,
     quick: bool = False,
     time: float | None = None,
-    jobs: Jobs = 1,
+    jobs: int = 1,
     badge: Path | None = None,
     report: tuple[Path, ...] = (),
     against: str | None = None,
@@ -62,15 +65,23 @@ def audit(
     a library with pip, or of a commit with git; nothing is installed. "audit history vllm --versions 6"
     judges the newest releases. Each has its own --help.
 
+    --command './my_sampler' judges a program in any language, which answers one JSON object per line.
+
+    A sampler is followed; where that cannot be, it is probed, which bounds the error of its law by --within;
+    where its random numbers cannot be handed to it, its answers are drawn, which never says lossless.
+
     Exits with 1 where a defect was found, else with 4 where nothing is decided.
 
     Args:
+        command: A program that verifies, such as 'node sampler.js'; may be repeated.
         as_: How package.module:function is called: speculative_sampling, evaluate_posterior, coins, batch,
             path_batch, sampler, or round, which drafts too.
         pair: Audit on this pair file instead.
         drafts: Numbers of independent paths of a call, as 2 or 1-3, or a draft tree; may be repeated.
         vocab: Vocabulary sizes of the pairs, as 4 or 2-5.
         draft_length: Draft lengths of the pairs, as 2 or 1-3.
+        within: The total variation that the law of a probed sampler may be wrong by.
+        accept: Exit with 0 where nothing is decided; what would have been seen is printed.
         cache: The folder of fetched files; default: in the user's cache.
         from_: Audit the library's sampler in this checkout or these unpacked sources.
         package: NAME=PATH audits library NAME in the package folder PATH, which may have another name, as a
@@ -78,7 +89,7 @@ def audit(
         adapters: The folder of adapters for libraries; default: audits/ of the working tree.
         quick: Ask about a few pairs and batches only; the scope says so.
         time: Seconds for each sampler: then what was seen is reported, and what was not is undecided.
-        jobs: The processes for several samplers: a number, or auto, as many as there are cores.
+        jobs: The number of processes for several samplers.
         badge: Write the verdict to this file too, as a picture of one line in SVG.
         report: Write findings to a file too: FILE.sarif, FILE.xml (JUnit) or FILE.md; may be repeated.
         against: Say what changed against a file of --json, a checkout or a version.
@@ -88,19 +99,22 @@ def audit(
             raise InvalidInputError(
                 f"--report {file} must end in {', '.join(REPORTS)} and lie in a folder that exists"
             )
+    if not sampler and not command:
+        raise InvalidInputError("say what to audit: a SAMPLER, or a program with --command")
     from spectheory.auditing.verdicts.audit_changes import audit_changes
     from spectheory.command_line.audit_reports import badge_of, write_report
     from spectheory.foundation.documents import replace_file
 
     asked = asked_drafts(drafts)
-    samplers = samplers_of(sampler, as_, asked, cache, from_, forks_of(package), adapters)
+    programs = programs_of(command, asked)
+    samplers = [*programs, *samplers_of(sampler, as_, asked, cache, from_, forks_of(package), adapters)]
     pairs = _pairs(pair, vocab, draft_length)
     before = None if against is None else _base(against, samplers, pairs, cache, adapters, quick=quick)
     found: list[AuditCertificate] = []
     failure: BaseException | None = None
-    options = {"quick": quick, "time_limit": time}
+    options = {"quick": quick, "time_limit": time, "within": within}
     try:
-        if jobs == 1 or len(samplers) == 1:
+        if jobs == 1 or len(samplers) == 1 or programs:
             _audited(samplers, pairs, found, **options)
         else:
             loaded = [each.name for each in samplers if each.is_of_a_library]
@@ -122,7 +136,20 @@ def audit(
         return fail(f"interrupted; finished and printed: {len(found)} of {len(samplers)}", EXIT_INTERRUPTED)
     if failure is not None:  # the audits before it are printed
         raise failure
-    return status_of([certificate.verdict for certificate in found])
+    status = status_of([certificate.verdict for certificate in found])
+    return 0 if status == EXIT_NOT_DECIDED and accept == "undecided" else status
+
+
+def programs_of(commands: Sequence[str], drafts: dict[str, Any]) -> list[Shipped]:
+    """The samplers of programs, which are started."""
+    if not commands:
+        return []
+    from spectheory.auditing.subjects.programs import Program
+    from spectheory.auditing.subjects.shipped import Shipped
+    from spectheory.auditing.subjects.signatures import PROGRAM
+
+    drafts = drafts if any(drafts.values()) else {"num_drafts": [1]}
+    return [Shipped(Program(each), PROGRAM, **drafts) for each in commands]
 
 
 @command(example="spectheory audit list")
@@ -261,7 +288,7 @@ def _audited(
 
 def _in_processes(
     names: Sequence[str],
-    jobs: int | str | None,
+    jobs: int,
     places: tuple[Any, ...],
     pairs: dict[str, ModelPair] | None,
     options: Mapping[str, Any],
@@ -269,10 +296,7 @@ def _in_processes(
     """The audits of samplers of these names, each in one of so many processes, in the order of the names."""
     from joblib import Parallel, delayed
 
-    from spectheory.simulation.parallel import processes
-
-    count = processes(jobs, threads=1)
-    audits = Parallel(n_jobs=count)(delayed(_in_this_process)(name, places, pairs, options) for name in names)
+    audits = Parallel(n_jobs=jobs)(delayed(_in_this_process)(name, places, pairs, options) for name in names)
     return [found for each in audits for found in each]
 
 
@@ -347,7 +371,7 @@ def samplers_of(
     from spectheory.auditing.subjects.own_rounds import OURS, own_samplers
 
     is_said = signature is not None or any(drafts.values())
-    if is_said and not any(":" in name for name in names):
+    if names and is_said and not any(":" in name for name in names):
         raise InvalidInputError(
             "--as and --drafts say how package.module:function is called; a library's sampler knows"
         )

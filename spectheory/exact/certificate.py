@@ -7,6 +7,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from spectheory.exact.cause import Cause, Stop
 from spectheory.exact.law import DEFAULT_MAX_TUPLES, FLOAT64, OutputLaw, output_law
 from spectheory.foundation.documents import both, count_text, decimal_text, number_text, to_json
 from spectheory.foundation.errors import (
@@ -40,6 +41,7 @@ class Counterexample:
         drafts: K drafted paths, token names: those that move the law of the prefix furthest from the target's
             (``OutputLaw.cause``); none where there are too many tuples of drafts to find them.
         given_drafts: the probability that the completed output starts with the path, given these drafts.
+        stops: what the verifier does given these drafts: each stop with the rows there.
     """
 
     path: tuple[str, ...]
@@ -47,6 +49,20 @@ class Counterexample:
     target: Any
     drafts: tuple[tuple[str, ...], ...]
     given_drafts: Any
+    stops: tuple[Stop, ...] = ()
+
+    def stops_in_words(self) -> str:
+        """A line for each stop: after which tokens, how likely, and the rows there."""
+        return "\n".join(map(self._stop_in_words, self.stops))
+
+    def _stop_in_words(self, stop: Stop) -> str:
+        path = f"path {stop.path + 1}, " if len(self.drafts) > 1 else ""
+        draft = f", draft {_row_in_words(stop.draft)}" if stop.draft else ""
+        return (
+            f"{path}{count_text(stop.length, 'token')} accepted with probability "
+            f"{number_text(stop.probability, decimal=False)}: next {_row_in_words(stop.correction)}, "
+            f"target {_row_in_words(stop.target)}{draft}"
+        )
 
 
 @dataclass(frozen=True)
@@ -95,8 +111,9 @@ class Certificate(Result):
         total_variation: between that completed law and p_{L+1}.
         undefined: the probability that the algorithm stops where its correction token is 0/0.
         prefix_matching: whether the node budgets satisfy every antichain inequality (Thm 4.3), which
-            with target_matching is equivalent to validity.  ``None`` where the drafts are not i.i.d. and
-            the antichains are too many to list; an ``Outcome`` stops on drafted prefixes by construction.
+            with target_matching is equivalent to validity.  ``None`` without target_matching, because the
+            budgets are then not the masses that are accepted, and where the drafts are not i.i.d. and the
+            antichains are too many to list; an ``Outcome`` stops on drafted prefixes by construction.
         first_token_law: of the completed output, one probability per token.
         counterexample: the shortest prefix on which the law is wrong, of those the worst, with its cause.
         antichain_violation: the most violated antichain; ``None`` if there is none.
@@ -144,6 +161,7 @@ class Certificate(Result):
         "rows of the pair": "sums off 1 by up to {row_defect:.3g}; every row was divided by its sum",
         "law of the first token": "{first_token_law}",
         "counterexample": "{in_words}",
+        "given these drafts": "{stops}",
     }
     columns: ClassVar[Templates] = {
         "verifier": "{verifier}",
@@ -153,7 +171,12 @@ class Certificate(Result):
         "total variation": "{total_variation:short}",
     }
     answers: ClassVar[tuple[str, ...]] = ("counterexample", "gap to the optimum")
-    fine_print: ClassVar[tuple[str, ...]] = ("tolerance", "rows of the pair", "law of the first token")
+    fine_print: ClassVar[tuple[str, ...]] = (
+        "tolerance",
+        "rows of the pair",
+        "law of the first token",
+        "given these drafts",
+    )
 
     @property
     def vocab_size(self) -> int:
@@ -242,11 +265,13 @@ class Certificate(Result):
             "row_defect": self.row_defect if self.row_defect > ROUNDING_OF_A_ROW else None,
             "first_token_law": dict(zip(self.vocab, self.first_token_law, strict=self.failure is None)),
             "in_words": None if self.is_valid else self.in_words(),
+            "stops": None if self.counterexample is None else self.counterexample.stops_in_words() or None,
         }
 
     def _prefix_matching_in_words(self) -> str | bool | None:
-        is_checked = self.prefix_matching is not None or self.failure is not None
-        return self.prefix_matching if is_checked else "not checked"
+        if self.prefix_matching is not None or self.failure is not None:
+            return self.prefix_matching
+        return "not checked" if self.target_matching else "not judged: the law is not the target's"
 
     def __eq__(self, other: object) -> bool:
         """The same document of the same models and drafts."""
@@ -497,9 +522,10 @@ def certificate_of(
         wanted = pair.target_path_probs(depth)[number]
         return pair.context(depth, number), law.prefix_law(depth)[number], wanted
 
-    violation = _violation(law, slack)
     is_defined = law.undefined <= (ROUNDING * epsilon if slack else 0)  # the target never makes 0/0
     target_matching = law.total_variation <= slack and is_defined and worst(pair.draft_length + 1) is None
+    violation = _violation(law, slack) if target_matching else None
+    is_checked = target_matching and law.largest_excess is not None
     refused = (LATER_CALLS,) if target_matching and verifier.modified_target_rows is not None else ()
     refused = (*refused, law.refused) if law.refused else refused
     problem = Problem(verifier, pair, law.process)
@@ -509,7 +535,7 @@ def certificate_of(
         target_matching=bool(target_matching),
         total_variation=law.total_variation,
         undefined=law.undefined,
-        prefix_matching=None if law.largest_excess is None else violation is None,
+        prefix_matching=violation is None if is_checked else None,
         first_token_law=tuple(law.prefix_law(1)),
         counterexample=_counterexample(law, worst),
         antichain_violation=violation,
@@ -578,10 +604,14 @@ def _counterexample(
 ) -> Counterexample | None:
     for found in map(worst, range(1, law.pair.draft_length + 2)):
         if found:
-            drafts, given = law.cause(found[0]) or ((), None)
-            named = tuple(_names(law.pair, path) for path in drafts)
-            return Counterexample(_names(law.pair, found[0]), *found[1:], named, given)
+            cause = law.cause(found[0]) or Cause((), None, ())
+            named = tuple(_names(law.pair, path) for path in cause.drafts)
+            return Counterexample(_names(law.pair, found[0]), *found[1:], named, cause.given, cause.stops)
     return None
+
+
+def _row_in_words(row: Sequence[Any]) -> str:
+    return f"({', '.join(number_text(prob, decimal=False) for prob in row)})"
 
 
 def _words(names: tuple[str, ...]) -> str:

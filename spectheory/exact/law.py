@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from spectheory.exact.cause import Cause, starts_with, stops_given
 from spectheory.exact.laws.outputs import Masses
 from spectheory.exact.laws.route import Route, follows_steps, route_of
 from spectheory.foundation.arrays import divide_or_zero
@@ -223,7 +224,7 @@ class OutputLaw(Result):
         except EnumerationTooLargeError:
             return None
 
-    def cause(self, prefix: Context) -> tuple[tuple[Context, ...], Any] | None:
+    def cause(self, prefix: Context) -> Cause | None:
         """The drafts with the largest part in a wrong probability of an output prefix a.
 
         With c the probability that the completed output starts with a given the drafts,
@@ -231,8 +232,8 @@ class OutputLaw(Result):
             law(a) - p(a) = Σ_drafts P(drafts) (c - p(a)).
 
         Returns:
-            The K paths with the largest term in the direction of the deviation, and their c; ``None`` where
-            there are too many tuples of drafts to look at all.
+            The K paths with the largest term in the direction of the deviation; ``None`` where there are too
+            many tuples of drafts to look at all.
         """
         depth, size, length = len(prefix), self.pair.vocab_size, self.pair.draft_length
         number = context_number(prefix, size)
@@ -245,13 +246,14 @@ class OutputLaw(Result):
         evaluator = Evaluator.of(problem, enumerated)
         best: tuple[Any, Any, Any] | None = None
         for leaves, probs in enumerated.enumerate(self.pair, 10_000, as_multisets):
-            given = _starts_with(evaluator, leaves, prefix)
+            given = starts_with(evaluator, leaves, prefix)
             terms = up * probs * (given - wanted)
             worst = int(np.argmax(terms))
             if best is None or terms[worst] > best[0]:
                 best = terms[worst], leaves[worst], given[worst]
         assert best is not None  # a process draws something
-        return tuple(path_to(int(leaf), length, size) for leaf in best[1]), plain_number(best[2])
+        drafts = tuple(path_to(int(leaf), length, size) for leaf in best[1])
+        return Cause(drafts, plain_number(best[2]), tuple(stops_given(evaluator, best[1])))
 
     @cached_property
     def total_variation(self) -> Number:
@@ -491,26 +493,3 @@ def _stops_at(stop_probs: np.ndarray) -> Iterator[tuple[np.ndarray, np.ndarray]]
         path_index = order[:, rank]
         probs = np.take_along_axis(stop_probs, path_index[:, None], axis=1)[:, 0]
         yield path_index, probs
-
-
-def _starts_with(evaluator: Evaluator, leaves: np.ndarray, prefix: Context) -> np.ndarray:
-    """P(the completed output starts with the prefix | drafts), for every tuple of drafts, [N]."""
-    tuples = evaluator.tuples(leaves)
-    outcome = evaluator.verifier.outcome(*tuples[1:])
-    size, length = evaluator.target[0].shape[-1], len(evaluator.target) - 1
-    total = np.full(len(leaves), evaluator.zero)
-    for stop_length in range(length + 1):
-        shared = min(stop_length, len(prefix))
-        rest = evaluator.zero + 1
-        for depth in range(stop_length + 1, len(prefix)):
-            rest = rest * evaluator.target[depth][context_number(prefix[:depth], size), prefix[depth]]
-        for path_index in range(leaves.shape[1]):
-            on_it = tuples.prefixes[:, path_index, shared] == context_number(prefix[:shared], size)
-            stop = np.where(on_it, outcome.stop_probs[:, path_index, stop_length], evaluator.zero)
-            made = np.flatnonzero(stop != 0)
-            if stop_length < len(prefix) and made.size:
-                rows = outcome.correction(np.full(len(leaves), path_index), np.full(len(leaves), stop_length))
-                # The row at a stop of probability 0 may be anything.
-                stop[made] = stop[made] * rows[made, prefix[stop_length]] * rest
-            total = total + stop
-    return total

@@ -12,7 +12,7 @@ from deep import first_is_quick
 from defect_table import PAIRS, matrix
 from snapshots import digest
 from spectheory import instances, output_law
-from spectheory.exact.law import _starts_with
+from spectheory.exact.cause import starts_with
 from spectheory.exact.suite import (
     MAX_TUPLES,
     RANDOM_NAMES,
@@ -272,7 +272,7 @@ def test_what_is_refused_is_no_verdict_and_what_is_broken_is_an_error() -> None:
     assert "refused or left out: 1 case" in found.headline()
     assert list(found.refused) == ["tree, 2 drafts (without_replacement 2,1)"]
     with pytest.raises(EnumerationTooLargeError, match="max_tuples"):
-        certify_suite("spectr", cases_of(2, 12, num_drafts=4))
+        certify_suite("conditional_transport", cases_of(2, 12, num_drafts=4))
 
     class FailsWhenBound(UserBlock):
         def bind(self, process: Any, pair: Any = None) -> Any:
@@ -337,12 +337,12 @@ def test_the_drafts_to_blame_add_up(name: str) -> None:
     for depth in (1, 2, 3):
         for number in range(2**depth):
             prefix = numbered_context(number, depth, 2)
-            given = fractions_if_exact(_starts_with(tables, tuples.leaves, prefix))
+            given = fractions_if_exact(starts_with(tables, tuples.leaves, prefix))
             assert (tuples.probs * given).sum() == law.prefix_law(depth)[number]
             deviation = law.prefix_law(depth)[number] - pair.target_path_probs(depth)[number]
             if not deviation:
                 continue
-            drafts, share = law.cause(prefix)
+            drafts, share, _ = law.cause(prefix)
             terms: Any = (
                 tuples.probs * (given - pair.target_path_probs(depth)[number]) * (1 if deviation > 0 else -1)
             )

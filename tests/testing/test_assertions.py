@@ -2,6 +2,7 @@
 
 from typing import Any
 
+import numpy as np
 import pytest
 
 from audits.specimens.samplers import SPECIMENS, token_verification
@@ -14,20 +15,23 @@ from spectheory.verification.algorithms import verifiers
 from spectheory.verification.user import as_verifier
 
 
-def test_a_sampler() -> None:
+def test_a_sampler(capsys: pytest.CaptureFixture[str]) -> None:
     """Passes with the certificate, fails with a counterexample, or with what could not be followed."""
     pairs = {"thirds": instances.two_token(2)}
     assert assert_sampler_lossless(token_verification, pairs=pairs).is_lossless
     with pytest.raises(AssertionError, match=r"coin_reused: not lossless: .*the completed output starts"):
         assert_sampler_lossless(*SPECIMENS["coin_reused"])
 
-    def normal_coins(paths, target_probs, draft_probs, generator):  # type: ignore[no-untyped-def]
-        import torch
+    kept = np.random.default_rng(1)
 
-        return token_verification(paths, target_probs, draft_probs, torch.randn(1, generator=generator))
+    def own_numbers(paths, target_probs, draft_probs, generator):  # type: ignore[no-untyped-def]
+        return [int(kept.random() >= float(target_probs[0, 0, 0]))]
 
-    with pytest.raises(AssertionError, match=r"normal_coins: undecided: .*randn"):
-        assert_sampler_lossless(normal_coins, pairs=pairs)
+    with pytest.raises(AssertionError, match=r"own_numbers: undecided: .*a generator that it keeps"):
+        assert_sampler_lossless(own_numbers, pairs=pairs, num_drafts=(1,), within=0.5)
+    found = assert_sampler_lossless(own_numbers, pairs=pairs, num_drafts=(1,), within=0.5, accept="undecided")
+    assert (found.verdict, bool(found)) == ("undecided", False)
+    assert "would have been seen" in capsys.readouterr().out
     with pytest.raises(AssertionError, match="greedy_acceptance: not lossless"):
         assert_lossless(SPECIMENS["greedy_acceptance"][0])  # a function is a sampler
 

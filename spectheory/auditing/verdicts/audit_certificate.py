@@ -16,6 +16,10 @@ from spectheory.foundation.results import LOSSLESS, NOT_LOSSLESS, UNDECIDED, Res
 from spectheory.foundation.scope import SCOPE_FACTS, Scope
 from spectheory.pairs.contexts import context_number
 
+FOLLOWED, PROBED, DRAWN = "followed", "probed", "drawn"
+"""The three ways.  Each takes over where the one before it cannot go on."""
+RISK = 1e-6
+"""The probability that a verdict on the basis *probed* or *drawn* is wrong by more than it says."""
 RELAXATION = "equals its stated relaxation"
 """The verdict on a sampler that is lossy by design: it is not lossless, and has no defect."""
 BOUNDARY = "boundary"
@@ -49,7 +53,8 @@ class AuditCase:
         pair, vocab_size, draft_length, num_drafts: its name, V, L and K.
         process: how the paths are drafted.
         total_variation: of the completed output from the target (or from the stated law of a relaxation).
-        undecided: a bound on the error of the total variation, where random numbers are multiplied.
+        undecided: a bound on the error of the total variation, where random numbers are multiplied or the law
+            was learned from calls; of draws, the total variation from which on they would have shown it.
         bound: the largest total variation that rounding to float32 can cause.
         forbidden: the probability of outputs that have probability 0 under the target (or the stated law).
         undefined: the probability of ending without output.
@@ -57,6 +62,10 @@ class AuditCase:
         optimum: the largest block efficiency of a lossless verifier; ``None`` with several paths, on pairs of
             many paths, and of a relaxation.
         samples: the samples that a χ² test needs to find the difference; ``None`` where there is none.
+        basis: followed, probed or drawn.
+        calls: of the sampler, where it was probed or drawn.
+        is_rejected: whether draws have shown another law.
+        because: how they have shown it.
     """
 
     pair: str
@@ -72,6 +81,10 @@ class AuditCase:
     block_efficiency: Fraction
     optimum: Fraction | None
     samples: int | None
+    basis: str = FOLLOWED
+    calls: int = 0
+    is_rejected: bool = False
+    because: str = ""
 
     def __bool__(self) -> bool:
         raise no_verdict(self, ".is_wrong and .is_open, or the certificate")
@@ -89,12 +102,18 @@ class AuditCase:
     @property
     def is_wrong(self) -> bool:
         """Whether the law differs by more than rounding can cause."""
+        if self.basis == DRAWN:
+            return self.is_rejected
         return self.total_variation - self.undecided > self.bound
 
     @property
     def is_open(self) -> bool:
-        """Whether the law is not known well enough to decide."""
-        return not self.is_wrong and self.total_variation + self.undecided > self.bound
+        """Whether the law is not known well enough to decide; draws never say that a law is right."""
+        if self.is_wrong or self.basis == DRAWN:
+            return not self.is_wrong
+        # A law that was learned is right, or wrong by more than rounding, which fewer mistakes could explain.
+        error = 0 if self.basis == PROBED else self.undecided
+        return self.total_variation + error > self.bound
 
     @property
     def makes_forbidden_tokens(self) -> bool:
@@ -130,6 +149,8 @@ class AuditCertificate(Result):
         stand_ins: replaced surroundings of the shipped code.
         seeds, probes: of the runs that were made.
         note: a remark, for example on a version that was not tested.
+        ways: why the code was not followed, and not probed; empty if it was followed.
+        batches_within: the error of the laws of batches, where they were learned from calls.
         scope: what the verdict has looked at.
     """
 
@@ -149,6 +170,8 @@ class AuditCertificate(Result):
     seeds: tuple[str, ...] = ()
     probes: tuple[str, ...] = ()
     note: str = ""
+    ways: tuple[str, ...] = ()
+    batches_within: float = 0.0
 
     @property
     def is_defective(self) -> bool:
@@ -171,7 +194,7 @@ class AuditCertificate(Result):
     def without_code(self) -> "AuditCertificate":
         """The certificate without the sampler, which cannot be pickled: the counterexample has no law."""
         wrong = self.counterexample
-        if wrong is None:
+        if wrong is None or wrong.law is None:
             return self
         law = replace(wrong.law, verifier=None, numbers=())  # type: ignore[arg-type]
         return replace(self, counterexample=replace(wrong, law=law))
@@ -239,6 +262,7 @@ class AuditCertificate(Result):
         "rows there": "{rows_there}",
         "random numbers": "{primitives}",
         "stand-in": "{stand_ins}",
+        "way": "{ways}",
         "probed": "{probes}",
     }
     columns: ClassVar[Templates] = {
@@ -252,20 +276,48 @@ class AuditCertificate(Result):
 
     answers: ClassVar[tuple[str, ...]] = ("counterexample", "because", "tokens per call", "scope")
     fine_print: ClassVar[tuple[str, ...]] = (
-        *SCOPE_FACTS, "batches of", "stand-in", "random numbers", "probed",
+        *SCOPE_FACTS, "batches of", "stand-in", "random numbers", "way", "probed",
     )  # fmt: skip
 
-    basis: ClassVar[str] = "followed"
-    """All runs were followed: the law is exact up to the rounding of the code."""
+    @property
+    def basis(self) -> str:
+        """How the verdict was found: the weakest way that it rests on."""
+        wrong = [case.basis for case in self.cases if case.is_wrong]
+        of_batches = [PROBED] if self.batches_within else []
+        bases = wrong[:1] or [case.basis for case in self.cases] + of_batches
+        return max(bases, key=(FOLLOWED, PROBED, DRAWN).index, default=FOLLOWED)
+
+    @property
+    def within(self) -> float:
+        """How wrong probed laws can be, a total variation, with confidence 1 - 10^-6 for all of them."""
+        cases = (float(case.undecided) for case in self.cases if case.basis == PROBED)
+        return max((self.batches_within, *cases))
+
+    @property
+    def would_have_been_seen(self) -> float:
+        """The total variation that draws would have shown on every pair, each with probability 0.99."""
+        return max((float(case.undecided) for case in self.cases if case.basis == DRAWN), default=0.0)
+
+    @property
+    def basis_text(self) -> str:
+        """The basis, and what it leaves open."""
+        if self.verdict == LOSSLESS and self.basis == PROBED:
+            return f"{PROBED}, within {self.within:.2g} at confidence 1-{RISK:g}"
+        if self.verdict == UNDECIDED and self.basis == DRAWN:
+            return f"{DRAWN}, a total variation of {self.would_have_been_seen:.2g} would have been seen"
+        return self.basis
 
     def judgement(self) -> tuple[str, str]:
-        return f"{self.verdict} ({self.basis})", f"{self.sampler} on {count_text(len(self.cases), 'case')}"
+        words = f"{self.verdict} ({self.basis_text})"
+        return words, f"{self.sampler} on {count_text(len(self.cases), 'case')}"
 
     def headline(self) -> str:
         """The verdict with its first reason, or with what it has looked at."""
         if self.reasons:
             return f"{self.sampler}: {self.verdict}: {self.reasons[0]}"
         where = f"{count_text(len(self.cases), 'case')} in float32"
+        if self.basis != FOLLOWED:
+            where = f"{where} ({self.basis_text})"
         if self.batches:
             where += f" and in batches ({self.batches_text()})"
         return f"{self.sampler}: {self.verdict} on {where}, {self.scope.in_words()}"
@@ -319,7 +371,8 @@ class AuditCertificate(Result):
         """The JSON object of ``spectheory audit --json``."""
         found = self.counterexample
         names = [field.name for field in fields(self) if field.name != "counterexample"]
-        names += ["total_variation", "forbidden", "samples", "basis", "block_efficiency", "optimum", "gap"]
+        names += ["total_variation", "forbidden", "samples", "basis", "within", "would_have_been_seen"]
+        names += ["block_efficiency", "optimum", "gap"]
         document = {name: to_json(getattr(self, name)) for name in names}
         return document | {
             "lossless": self.is_lossless if self.is_decided else None,
@@ -336,9 +389,9 @@ def rows_in_words(found: Certificate) -> str:
         >>> from spectheory.verification.defective import defects
         >>> wrong = certify(defects["target_correction"], instances.bernoulli("1/4", "1/2"))
         >>> rows_in_words(wrong)
-        'target (0.75, 0.25), draft (0.5, 0.5) at the root'
+        'target (0.5, 0.5), draft (0.75, 0.25) at the root'
     """
-    if found.counterexample is None:
+    if found.counterexample is None or found.law is None:
         return ""
     pair = found.law.pair
     context = tuple(pair.vocab.index(token) for token in found.counterexample.path[:-1])

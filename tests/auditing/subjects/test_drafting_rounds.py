@@ -189,8 +189,8 @@ def compares_noise(text: Sequence[int], target: Any, draft: Any, draft_length: i
 
 
 def test_what_cannot_be_followed_is_not_decided() -> None:
-    found = audit(compares_noise, {"pair": SKEWED}, signature="round")
-    assert found.verdict == UNDECIDED
+    found = audit(compares_noise, {"pair": SKEWED}, signature="round", within=0.05)
+    assert (found.verdict, found.basis) == (UNDECIDED, "drawn")
     assert "three races with the same exponential random numbers" in found.reasons[0]
 
 
