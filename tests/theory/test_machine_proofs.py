@@ -97,3 +97,10 @@ def test_a_changed_line_changes_the_law(line: str, tmp_path: Path) -> None:
     cases = [case for case in CASES if case[0] == "block"]
     found = extracted.answers(changed, [extracted.request(*case) for case in cases])
     assert found != [extracted.expected(*case) for case in cases]
+
+
+def test_the_page_names_theorems_that_exist() -> None:
+    """Every theorem that has a statement in proofs/ is on the page."""
+    page = (rocq.ROOT / "docs" / "machine_proofs.md").read_text(encoding="utf-8")
+    known = [theorem for name in rocq.files() for theorem in rocq.theorems(name)]
+    assert [theorem for theorem in known if f"`{theorem}`" not in page] == []
