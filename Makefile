@@ -60,7 +60,7 @@ fetched: setup
 # that are named have a defect that the newest has not.
 audits: setup
 	$(BIN)/spectheory audit fetch all $(OLDER) --cache $(AUDITED)
-	$(BIN)/python scripts/audit_page.py $(AUDITED) $(AUDITED)/pages all $(OLDER) > build/audits.md || case $$? in 1|4) ;; *) exit 1;; esac
+	PYTHONPATH=. $(BIN)/python scripts/audit_page.py $(AUDITED) $(AUDITED)/pages all $(OLDER) > build/audits.md || case $$? in 1|4) ;; *) exit 1;; esac
 	mv build/audits.md docs/audits.md
 
 proofs: setup

@@ -1,6 +1,6 @@
 """The exact law of every released sampler beside draws of the same code with numbers of its own.
 
-    python benchmarks/audit_sampled.py [SAMPLES] [CACHE] [SAMPLER ...]
+    PYTHONPATH=. python benchmarks/audit_sampled.py [SAMPLES] [CACHE] [SAMPLER ...]
 
 One drafted path of a pair of three tokens with unequal residuals, two drafted tokens, or three where block
 verification starts there; where a library drafts as well, its drafts are drawn too.  Draws come from the
@@ -25,11 +25,11 @@ import numpy as np
 import torch
 from scipy.stats import binom, chisquare
 
+from audits.forms.drafted import Drafted
+from audits.registry import SUBJECTS, load_subject
 from spectheory import instances
 from spectheory.auditing.following.intercept import Journal
 from spectheory.auditing.following.triton_kernels import interpreting
-from spectheory.auditing.subjects.draft_generators import Drafted
-from spectheory.auditing.subjects.libraries import SUBJECTS, load_subject
 from spectheory.auditing.subjects.shipped import Shipped
 from spectheory.auditing.subjects.signatures import Call
 from spectheory.auditing.tape.decisions import Tape
@@ -114,7 +114,7 @@ def main() -> None:
     print(
         "| sampler | draws | law off by up to | p-value | of a law off by 1/10 more |\n|---|---|---|---|---|"
     )
-    for name in sys.argv[3:] or SUBJECTS:
+    for name in sys.argv[3:] or [each for each, subject in SUBJECTS.items() if subject.in_all]:
         sampler = load_subject(name, cache)
         pair = instances.two_residual_tokens(DRAFT_LENGTHS.get(name, 2))
         both = isinstance(sampler, Drafted)

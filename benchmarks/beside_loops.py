@@ -16,7 +16,6 @@ they differ.  At the end stand exponents in V, K and the number of texts, fitted
   ``most_likely``, beside a copy
 - ``exact law``: of a path selection, from all tuples and from every path once
 - ``laws``: exact laws, optima, and what a new process pays first (``laws_and_optima.py``)
-- ``jobs``: ``simulate`` with jobs "auto" and with one, on work of 0.2 s: wall time
 
 Without ``--only`` everything is measured, and a table says of each goal what a loop costs, what was measured
 before the work on it, and what it is now.
@@ -330,19 +329,6 @@ def exponents(found: list[dict[str, Any]]) -> list[dict[str, Any]]:
     return slopes
 
 
-def jobs(repeats: int) -> dict[str, float]:
-    """Seconds of a short ``simulate`` with one job and with as many as pay."""
-    from spectheory import simulate
-    from spectheory.models import LanguageModelPair, bundled_prompts
-
-    pair, prompts = LanguageModelPair.load("bundled", "bundled", device="cpu"), bundled_prompts()[:8]
-
-    def run(count: Any) -> Callable[[], Any]:
-        return lambda: simulate(pair, prompts, ["token"], draft_length=4, samples=8, jobs=count)
-
-    return median_seconds({"one": run(1), "auto": run("auto")}, repeats)
-
-
 GOALS = (
     # work, beside, what was measured before, asked, (what, shape, number) of this run
     (
@@ -370,7 +356,6 @@ GOALS = (
     ("context-free, one path, L = 120, seconds", "", "", "", ("one path", "V = 2, L = 120")),
     ("first optimum, no cache, seconds", "", "3.5 more", "1 more", ("first optimum", "cache: empty")),
     ("first optimum, cached, seconds", "", "", "1 more", ("first optimum", "cache: full")),
-    ("simulate, jobs auto, 0.2 s of work", "one job", "2 to 3", "1", ("jobs", "")),
     ("decode with token, 1 text", "transformers", "1.36", "1", ("decode", "token")),
     ("decode with block, 1 text", "transformers", "1.19", "1", ("decode", "block")),
 )
@@ -423,9 +408,6 @@ def main() -> int:
             numbers[row["what"], row["shape"]] = row.get("to_beside", row["seconds"])
             if "certify_to_beside" in row:
                 numbers["certify", row["shape"]] = row["certify_to_beside"]
-    if "jobs".startswith(asked):
-        seconds = jobs(given.repeats)
-        numbers["jobs", ""] = seconds["auto"] / seconds["one"]
         print("simulate, wall seconds:", seconds)
     if "decode".startswith(asked):
         runs = decoding()

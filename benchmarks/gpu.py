@@ -51,7 +51,7 @@ from decoding_support import PROMPTS, decoded_counts, p_value, target_law, tiny_
 from random_nodes import random_node  # noqa: E402
 from spectheory.auditing.following.triton_kernels import interpreting  # noqa: E402
 from spectheory.auditing.subjects.own_rounds import interpreted_kernels  # noqa: E402
-from spectheory.decoding.speed import plain_decoding, timed_decode  # noqa: E402
+from spectheory.decoding import decode  # noqa: E402
 from spectheory.exact.rounded import DoesNotRunError, certify_rounded  # noqa: E402
 from spectheory.exact.suite import standard_suite  # noqa: E402
 from spectheory.foundation.arrays import Array, take_path, take_row  # noqa: E402
@@ -355,17 +355,37 @@ def speed(device: str, ends: float) -> Iterator[dict[str, Any]]:
     models = ("smollm2", "smollm2-draft") if fetched else ("bundled", "bundled")
     pair = LanguageModelPair.load(*models, device=device)
     asked = {"draft_length": 4, "max_new_tokens": 128 if device == "cuda" else 16, "seed": 1}
-    plain = plain_decoding(pair, bundled_prompts()[:1], **asked)
+    prompt, length = bundled_prompts()[0], asked["max_new_tokens"]
+    ids = torch.tensor([pair.encode(prompt)], device=device)
+
+    def plainly() -> int:
+        found = pair.target_model.generate(
+            ids, attention_mask=torch.ones_like(ids), do_sample=True, top_k=0, max_new_tokens=length,
+            pad_token_id=0,
+        )  # fmt: skip
+        return found.shape[1] - ids.shape[1]
+
+    plain = tokens_per_second(plainly, device)
     for verifier, num_drafts in (("block", 1), ("multi_round", 4), ("scored_multipath", 4)):
         if time.monotonic() > ends:
             return
-        settings = asked | {"drafts": num_drafts}
-        timed_decode(pair, bundled_prompts()[:1], verifier, plain=plain, **settings)  # to warm up
-        _, found = timed_decode(pair, bundled_prompts()[:1], verifier, plain=plain, **settings)
-        yield {"target": models[0], "draft": models[1], "verifier": verifier, "drafts": num_drafts} | {
-            "tokens": found.tokens, "tokens_per_second": found.tokens_per_second,
-            "speed_up": found.speed_up,
-        } | {f"{part}_share": share for part, share in found.shares.items()}  # fmt: skip
+
+        def by_drafts(verifier: str = verifier, num_drafts: int = num_drafts) -> int:
+            return len(decode(pair, [prompt], verifier, drafts=num_drafts, **asked)[0].token_ids)
+
+        found = tokens_per_second(by_drafts, device)
+        yield {
+            "target": models[0], "draft": models[1], "verifier": verifier, "drafts": num_drafts,
+            "tokens_per_second": found, "speed_up": found / plain,
+        }  # fmt: skip
+
+
+def tokens_per_second(write_text: Callable[[], int], device: str) -> float:
+    """Of the second text that is written; the first warms up."""
+    run = finished(write_text, device)
+    run()
+    begun = time.perf_counter()
+    return run() / (time.perf_counter() - begun)
 
 
 PARTS: Mapping[str, Callable[[str, float], Iterator[dict[str, Any]]]] = {

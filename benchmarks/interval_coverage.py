@@ -137,7 +137,6 @@ class DrawLaw:
             counted_squared=counts @ wide**2,
             length_probs=counts @ self.length_probs,
             counted_lengths=counts @ (self.lengths[:, None] == numbers).astype(float),
-            ceilings=np.zeros(len(counts)),
         )
 
 

@@ -45,7 +45,6 @@ from rich.console import Console
 from rich.table import Table
 from timing import write
 
-from figures.common.measured import Measurement
 from figures.style import ACCENT, Look, figure_bytes, label_point, legend_below, note, panels
 from spectheory import instances
 from spectheory.foundation.errors import ComputationError, EnumerationTooLargeError
@@ -407,7 +406,7 @@ def _plot_scaling(axes: Axes, results: Sequence[Result]) -> None:
 @click.option(
     "--out",
     type=click.Path(dir_okay=False, path_type=Path),
-    help="JSON file; the plot goes beside it as PNG, the figure's data into figures/measurements.",
+    help="JSON file; the plot goes beside it as PNG.",
 )
 @click.option("--largest", default=16_384, show_default=True, help="Largest number of leaves.")
 @click.option("--large-gap", default=1e-6, show_default=True, help="Relative gap asked at 10 000 leaves.")
@@ -437,9 +436,6 @@ def main(out: Path | None, largest: int, large_gap: float, parts: Sequence[str],
     write(out, document | {"results": [_as_json(result) for result in results]})
     if out is not None:
         plot(results, out.with_suffix(".png"))
-        scaling(results, document.get("machine_of_part", {}).get("scaling", document["machine"])).write(
-            "optimum_at_scale"
-        )
 
 
 def _measured(cases: Sequence[Case], console: Console) -> Iterator[Result]:
@@ -460,29 +456,6 @@ def _measured(cases: Sequence[Case], console: Console) -> Iterator[Result]:
             f"{case.part} {case.method}: {case.leaves} leaves, K={case.num_drafts}, {done.seconds:.2f} s"
         )
         yield done
-
-
-def scaling(results: Sequence[Result], described: dict[str, Any]) -> Measurement:
-    """The scaling part, for the figure ``interval_gap``."""
-    names = ("method", "vocab_size", "draft_length", "num_drafts", "concentration", "agreement", "seed")
-    rows = [
-        (
-            *(getattr(r.case, name) for name in names),
-            r.case.relative_gap,
-            r.status,
-            r.seconds,
-            r.lower,
-            r.upper,
-        )
-        for r in results
-        if r.case.part == "scaling"
-    ]
-    return Measurement(
-        "PYTHONPATH=. OPENBLAS_NUM_THREADS=1 python benchmarks/multi_path_scale.py --out FILE",
-        f"{described['processor']}, one core",
-        (*names, "gap_asked", "status", "seconds", "lower", "upper"),
-        rows,
-    )
 
 
 def _as_json(result: Result) -> dict[str, object]:

@@ -38,7 +38,7 @@ import click
 import numpy as np
 import torch
 from call_costs import call_costs
-from continuations import continued
+from continuations import continued, sampled_path_scores
 from timing import machine
 
 from figures.common.measured import Measurement
@@ -51,11 +51,9 @@ from spectheory.models.growing_texts import Texts
 from spectheory.models.language_model import encode_prompts
 from spectheory.models.reading import RecomputedReading
 from spectheory.models.sampling import scaled_logits
-from spectheory.optima.bounds.on_path_scores import sampled_path_scores
 from spectheory.pairs.drafts import ConfidenceTree, DraftProcess, HubTree, Iid, PrefixTree, WithoutReplacement
 from spectheory.simulation.estimates import Estimate, Tally, estimate_over_texts, paired_gain
-from spectheory.simulation.judging import Judge
-from spectheory.simulation.protocol import DraftedPaths
+from spectheory.simulation.judging import DraftedPaths, Judge
 from spectheory.verification.outcome import sample_rows
 from spectheory.verification.resolve import find_verifier
 

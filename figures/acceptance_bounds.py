@@ -3,9 +3,10 @@ from fractions import Fraction
 
 from matplotlib.figure import Figure
 
+from figures.common.transport_bounds import transport_bounds
 from figures.results import Checks, Findings, ResultTable, result
 from figures.style import ACCENT, panels_by
-from spectheory.optima import optimal_acceptance, otm_optimum, transport_bounds
+from spectheory.optima import optimal_acceptance, otm_optimum
 from spectheory.verification.curves import GREY, optimum_curve
 
 ROWS = {

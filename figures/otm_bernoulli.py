@@ -7,7 +7,6 @@ from matplotlib.figure import Figure
 from figures.results import Checks, Findings, ResultTable, result
 from figures.style import label_point, panels
 from spectheory.optima import optimal_acceptance, otm_optimum
-from spectheory.optima.one_position.closed_forms import bernoulli_acceptance
 from spectheory.pairs.instances import bernoulli
 from spectheory.verification.algorithms.position_by_position.kseq import kseq_rule
 from spectheory.verification.algorithms.position_by_position.multi_round import multi_round_acceptance
@@ -17,6 +16,12 @@ DRAFT_HEAD = Fraction(1, 4)
 TARGET_HEADS = tuple(Fraction(head) for head in ("1/10", "1/2", "3/4", "1"))
 MAX_DRAFTS_OF_PROGRAM = 4  # the linear program has 2^(k+1) variables
 CURVES = {"otm": ("OTM (optimal)", "-"), "kseq": ("K-SEQ", "--"), "multi_round": ("multi-round", ":")}
+
+
+def bernoulli_acceptance(draft_head: Fraction, target_head: Fraction, num_drafts: int) -> Fraction:
+    """spectr2023 Eq. 10 in the letters of theory.md: min(c, 1 - (1-b)^K) + min(1-c, 1 - b^K)."""
+    b, c = draft_head, target_head
+    return min(c, 1 - (1 - b) ** num_drafts) + min(1 - c, 1 - b**num_drafts)
 
 
 def _draw(findings: Findings) -> Figure:

@@ -1,4 +1,5 @@
 from collections.abc import Sequence
+from fractions import Fraction
 from itertools import cycle
 
 import numpy as np
@@ -8,7 +9,6 @@ from matplotlib.ticker import MaxNLocator
 from figures.results import Checks, Findings, ResultTable, result
 from figures.style import ACCENT, Look, legend_below, panels
 from spectheory.optima import optimal_acceptance_curve
-from spectheory.optima.one_position.closed_forms import uniform_acceptance
 from spectheory.pairs.instances import uniform
 from spectheory.verification.algorithms.position_by_position.kseq import kseq_rule
 from spectheory.verification.curves import BLACK, GREY
@@ -63,7 +63,7 @@ def otm_uniform(
         target, draft = pair.target[0][0], pair.draft[0][0]
         previous = 0
         for drafts, cut in enumerate(optimal_acceptance_curve(target, draft, max_drafts), 1):
-            best, formula = cut.value, uniform_acceptance(ratio, drafts)
+            best, formula = cut.value, 1 - Fraction(ratio - 1, ratio) ** drafts
             rule = kseq_rule(target.astype(float), draft.astype(float), np.array(float(drafts)))
             kseq = float(rule.acceptance)
             table.add(target_support=support, num_drafts=drafts, otm=best, printed=formula, kseq=kseq)

@@ -110,7 +110,7 @@ def real_pair(
     for (tokens, length, drafts), prompt in ((setting, prompt) for setting in settings for prompt in prompts):
         text = bundled_prompts()[prompt]
         with cpu_threads(1):
-            restriction = Restriction.at_prompts(models, [text], tokens)
+            restriction = Restriction.at_prompt(models, text, tokens)
             enumerated = restrict(models, text, restriction, length)
             best = optimum(enumerated, drafts)
             simulation = simulate(

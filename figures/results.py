@@ -16,11 +16,13 @@ from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import update_wrapper
 from hashlib import sha256
+from importlib.metadata import version
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from spectheory import __version__
-from spectheory.foundation.documents import installed_versions, replace_file, to_json
+from spectheory.foundation.documents import replace_file, to_json
 from spectheory.foundation.errors import InvalidInputError
 
 if TYPE_CHECKING:
@@ -275,7 +277,8 @@ class Result:
         for shared in ("common/*.*", "measurements/*.json", "*.mplstyle"):
             files |= {*FOLDER.glob(shared)}
         script = sha256(b"".join(sha256(file.read_bytes()).digest() for file in sorted(files)))
-        versions = installed_versions("numpy", "scipy", "matplotlib", "torch")
+        libraries = ("numpy", "scipy", "matplotlib", "torch")
+        versions = {name: version(name) for name in libraries if find_spec(name)}
         return {"script": script.hexdigest()[:16], "spectheory": __version__} | versions
 
     def is_finished(self, folder: Path, **arguments: Any) -> bool:

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import spectheory.auditing
+from spectheory.auditing.subjects.adapters import find_adapters, load_adapters
 from spectheory.auditing.subjects.shipped import Shipped
 from spectheory.auditing.verdicts.audit_certificate import ASSUMPTIONS, AuditCertificate
 from spectheory.command_line.audit_commands import asked_drafts, samplers_of, status_of
@@ -176,8 +177,8 @@ def _details(found: AuditCertificate) -> list[str]:
 
 def code_of_audits() -> list[str]:
     """The hashes of all files that audit."""
-    folder = Path(spectheory.auditing.__file__).parent
-    return [sha256(file.read_bytes()).hexdigest() for file in sorted(folder.rglob("*.py"))]
+    folders = (Path(spectheory.auditing.__file__).parent, find_adapters())
+    return [sha256(file.read_bytes()).hexdigest() for each in folders for file in sorted(each.rglob("*.py"))]
 
 
 def kept_entries(samplers: Sequence[Shipped], kept: Path) -> list[dict[str, Any]]:
@@ -200,9 +201,13 @@ def kept_entries(samplers: Sequence[Shipped], kept: Path) -> list[dict[str, Any]
 
 
 def main(cache: str, kept: str, *names: str) -> int:
-    samplers = samplers_of(names, None, asked_drafts(()), Path(cache), None)
+    samplers = samplers_of(names, None, asked_drafts(()), Path(cache))
     found = kept_entries(samplers, Path(kept))
     sys.stdout.write(page(found, datetime.date.today()))
+    for each in found:
+        stored = load_adapters().SUBJECTS.get(each["sampler"])
+        if stored is not None and stored.verdict != each["verdict"]:
+            sys.stderr.write(f"{each['sampler']}: {each['verdict']}, and its file says {stored.verdict}\n")
     return status_of([each["verdict"] for each in found])
 
 

@@ -4,7 +4,6 @@ from . import testing as testing
 from .auditing import audit as audit
 from .auditing import from_loop as from_loop
 from .auditing import from_sampler as from_sampler
-from .auditing import sampled_verdict as sampled_verdict
 from .decoding import decode as decode
 from .exact import Certificate as Certificate
 from .exact import OutputLaw as OutputLaw

@@ -21,6 +21,7 @@ WRONG = SAMPLER.replace("(target[place] - draft[place])", "target[place]")
 TESTS = ROOT / "docs" / "examples" / "test_lossless_sampling.py"
 PACKAGE = ("spectheory", "pyproject.toml", "README.md", "LICENSE")
 """What the action installs from."""
+ACTION_PATH = {"github.action_path": str(ROOT)}
 OFFLINE = {"PIP_NO_DEPS": "1", "PIP_NO_BUILD_ISOLATION": "0", "PIP_NO_INDEX": "1"}
 """Settings of pip with which it installs the package alone; pip reads a 0 here as no isolation."""
 
@@ -114,7 +115,7 @@ def test_the_steps_of_the_action(
         "options": "--as sampler -k 1 --vocab 2 --draft-length 1",
         "base": base,
     }
-    values = {f"inputs.{name}": text for name, text in given.items()}
+    values = {f"inputs.{name}": text for name, text in given.items()} | ACTION_PATH
     environment = {name: filled(text, values) for name, text in step["env"].items()}
     environment |= {"GITHUB_OUTPUT": str(places["output"]), "GITHUB_STEP_SUMMARY": str(places["summary"])}
     environment |= {"PYTHONPATH": str(installed), "TMPDIR": str(places["temporary"])}
@@ -133,6 +134,20 @@ def test_the_steps_of_the_action(
         audited = json.loads((folder / "audits.json").read_text(encoding="utf-8"))
         assert (audited["verdict"] == "not lossless") is (status == 1)
         assert "<testsuite " in (folder / "audits.xml").read_text(encoding="utf-8")
+
+
+@pytest.mark.deep
+def test_an_installed_wheel_loads_adapters_by_path(tmp_path: Path, installed: Path) -> None:
+    """It has no adapters and says how to get them; with the action's folder it lists them."""
+    assert not (installed / "audits").exists()
+    words = (sys.executable, "-m", "spectheory", "audit", "list", "--json")
+    known = {"PYTHONPATH": str(installed)}
+    alone = command(*words, cwd=tmp_path, **known)
+    assert (alone.returncode, alone.stderr.count("\n")) == (2, 1)
+    assert "give --adapters FOLDER" in alone.stderr
+    found = command(*words, "--adapters", str(ROOT / "audits"), cwd=tmp_path, **known)
+    assert found.returncode == 0, found.stderr
+    assert "transformers" in {each["sampler"] for each in json.loads(found.stdout)["samplers"]}
 
 
 def test_a_base_that_is_not_there_stops_the_action(tmp_path: Path) -> None:

@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 import torch
 
-from spectheory import acceptance, certify, decode, instances, optimum, output_law, sampled_verdict
+from spectheory import acceptance, certify, decode, instances, optimum, output_law
 from spectheory.exact.iteration import expected_decoded_tokens
 from spectheory.exact.suite import certify_suite, standard_suite
 from spectheory.foundation.errors import InvalidInputError
-from spectheory.models.language_model import UnloadedPair
+from spectheory.models import LanguageModelPair
 from spectheory.optima.bounds.dual_scores import upper_bound
 from spectheory.optima.bounds.lower_bounds import certified_lower_bound
 from spectheory.optima.interval.interval import multi_path_interval
@@ -26,8 +26,8 @@ FLOATS = PAIR.to_float()
 
 
 @cache
-def models() -> UnloadedPair:
-    return UnloadedPair.find("bundled", "bundled", device="cpu")
+def models() -> LanguageModelPair:
+    return LanguageModelPair.find("bundled", "bundled", device="cpu")
 
 
 def simulated(prompts: Any = ("x",), **settings: Any) -> Any:
@@ -116,8 +116,6 @@ CASES: dict[str, tuple[Callable[[], Any], str]] = {
     "suite: empty": (lambda: certify_suite("block", []), "no case of the suite"),
     "suite: unknown drafts": (lambda: standard_suite(["forest"]), "forest"),
     "assert_lossless: unknown": (lambda: assert_lossless("blok"), "did you mean 'block'"),
-    "sampler: samples": (lambda: sampled_verdict(lambda *_: [0], PAIR, samples=3), "samples"),
-    "sampler: significance": (lambda: sampled_verdict(lambda *_: [0], PAIR, significance=2), "significance"),
 }
 
 

@@ -1,4 +1,4 @@
-"""Every example in a docstring of the package, or of the figures, runs and prints what it says."""
+"""Every example in a docstring of the package, the figures or the audits runs and prints what it says."""
 
 import doctest
 from importlib import import_module
@@ -18,12 +18,15 @@ MODULES = sorted(
     ]
 )
 ROOT = Path(__file__).parent.parent
-FIGURES = [
-    ".".join(path.relative_to(ROOT).with_suffix("").parts) for path in sorted(ROOT.glob("figures/**/*.py"))
+BESIDE = [
+    ".".join(path.relative_to(ROOT).with_suffix("").parts)
+    for folder in ("figures", "audits")
+    for path in sorted(ROOT.glob(f"{folder}/**/*.py"))
+    if path.name != "__init__.py"
 ]
 
 
-@pytest.mark.parametrize("name", [*MODULES, *FIGURES])
+@pytest.mark.parametrize("name", [*MODULES, *BESIDE])
 def test_examples_of_the_module(name: str) -> None:
     results = doctest.testmod(import_module(name), optionflags=doctest.NORMALIZE_WHITESPACE)
     assert results.failed == 0
@@ -36,6 +39,7 @@ def test_examples_partner_there_are_examples() -> None:
         "spectheory.exact.certificate",
         "spectheory.pairs.instances",
         "figures.common.lossless",
+        "audits.subject",
     ):
         finder = doctest.DocTestFinder()
         assert sum(len(found.examples) for found in finder.find(import_module(name))) > 0, name

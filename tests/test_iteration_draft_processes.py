@@ -152,7 +152,7 @@ def test_one_modification_for_several_draft_models_is_refused() -> None:
     for function in (completed_law, modified_pair):
         with pytest.raises(InvalidInputError, match="each of the 2 paths has its own draft model"):
             function(UsersSeveralPaths(), pair, drafts=drafts)
-    assert completed_law(UsersSeveralPaths(), pair, drafts=drafts, with_modification=False).sum() == 1
+    assert output_law(UsersSeveralPaths(), pair, drafts).completed_law.sum() == 1
     with pytest.raises(InvalidInputError, match="not one per path"):
         decoded_tokens_law("multi_round", pair, 2, drafts=drafts)
 

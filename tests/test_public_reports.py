@@ -22,7 +22,7 @@ from spectheory.auditing.verdicts.audit_certificate import ASSUMPTIONS
 
 Pairs = Mapping[str, ModelPair]
 LOSSLESS = ("lossless", "lossless")
-WRONG, OPEN = "not lossless", "undecided"
+WRONG = "not lossless"
 ONE: Pairs = {"two residual tokens": instances.two_residual_tokens(1)}
 TWO_DRAFTS: Pairs = {"two drafts": random_dyadic(1, 2, 2)}
 THREE_DRAFTS: Pairs = {"three drafts": with_first_token_drafted(random_dyadic(2, 2, 3))}
@@ -266,7 +266,6 @@ def test_a_sampler_that_is_never_greedy_has_no_ties() -> None:
     ids=["compile", "script", "numpy"],
 )
 def test_a_refusal_names_the_operation(sampler: Callable[..., Any], named: str) -> None:
-    found = audit(sampler, ONE, num_drafts=1)
-    assert found.verdict == OPEN
-    assert not found
-    assert named in found.reasons[0]
+    found = audit(sampler, ONE, num_drafts=1, within=0.02)
+    assert (found.verdict, found.basis) == ("lossless", "probed")
+    assert named in found.ways[0]

@@ -9,12 +9,14 @@ from typing import Any, NamedTuple
 import numpy as np
 import pytest
 
+import coupled_drafts
 import spectheory
 import theory_examples
+import tree_values
+from figures.common import transport_bounds
 from spectheory import instances, optima
 from spectheory.exact import iteration
-from spectheory.optima import bounds, greedy_polymatroid, multi_path, transport, tree_shapes
-from spectheory.optima.one_position import draft_temperature, gumbel_coupling, hub_drafts
+from spectheory.optima import bounds, greedy_polymatroid, multi_path, tree_shapes
 from spectheory.pairs.drafts import PrefixTree, WithoutReplacement
 from spectheory.verification.algorithms.position_by_position.kseq import KSeq
 from spectheory.verification.algorithms.position_by_position.otm import OTM
@@ -22,9 +24,7 @@ from spectheory.verification.algorithms.position_by_position.spectr import SpecT
 from spectheory.verification.algorithms.spectr_gbv import conditionally_independent_bound
 
 PAGE = Path(__file__).parent.parent / "docs" / "theory.md"
-PROGRAMS = (
-    draft_temperature, greedy_polymatroid, gumbel_coupling, hub_drafts, multi_path, transport, tree_shapes,
-)  # fmt: skip
+PROGRAMS = (coupled_drafts, greedy_polymatroid, multi_path, transport_bounds, tree_shapes, tree_values)
 NAMES = {
     **{name: getattr(room, name) for room in (bounds, optima) for name in room.__all__},
     **{name: value for module in PROGRAMS for name, value in vars(module).items()},

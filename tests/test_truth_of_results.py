@@ -16,6 +16,8 @@ from typing import Any
 import pytest
 
 import spectheory
+from audits.release_history import NOT_THERE, AuditedRelease, History
+from audits.specimens.samplers import greedy_acceptance, token_verification
 from cli_support import write_pair
 from spectheory import (
     acceptance,
@@ -25,16 +27,13 @@ from spectheory import (
     optimum,
     output_law,
     prove,
-    sampled_verdict,
 )
 from spectheory.auditing.subjects.relaxations import mixture
 from spectheory.auditing.subjects.shipped import Shipped
-from spectheory.auditing.subjects.specimens import greedy_acceptance, token_verification
 from spectheory.auditing.verdicts.audit_certificate import RELAXATION
-from spectheory.auditing.verdicts.release_history import NOT_THERE, AuditedRelease, History
 from spectheory.command_line.main import main
 from spectheory.exact.iteration import first_tokens_law
-from spectheory.exact.suite import RandomPairs, SuiteCase, SuiteCertificate, certify_suite
+from spectheory.exact.suite import SuiteCase, SuiteCertificate, certify_suite
 from spectheory.foundation.errors import InvalidInputError, NoVerdictError
 from spectheory.foundation.results import LOSSLESS, NOT_LOSSLESS, UNDECIDED, Result, Table
 from spectheory.optima import (
@@ -44,19 +43,13 @@ from spectheory.optima import (
     optimal_rankings,
     path_selection_optimum,
     solve_exact,
-    transport_bounds,
 )
 from spectheory.optima.context_free.merged_weights import context_free_path_optimum
-from spectheory.optima.one_position.draft_temperature import acceptance_at_temperature
-from spectheory.optima.one_position.hub_drafts import hub_plan
 from spectheory.optima.solving.solution import optimality_residuals
-from spectheory.optima.transport import transport_feasibility
-from spectheory.optima.tree_rankings import best_ranking
-from spectheory.optima.tree_shapes import best_shapes, profile_levels
+from spectheory.optima.tree_shapes import best_shapes, likeliest_acceptance
 from spectheory.pairs.drafts import Iid
 from spectheory.simulation import CallSeconds, plan, simulate
 from spectheory.verification.defective import defects
-from user_samplers import forgets_the_residual, token_sampler
 
 PAIR = instances.two_token(1)
 ROWS = (["1/3", "2/3"], ["2/3", "1/3"])
@@ -109,8 +102,6 @@ VERDICTS: dict[str, tuple[Callable[[], Any], bool]] = {
     "proof: refuted": (lambda: prove(WRONG, 2, 1), False),
     "proof: undecided": (lambda: proof("undecided"), False),
     "proof: a solver says so": (lambda: proof("solver-trusted"), False),
-    "test: wrong": (lambda: sampled_verdict(forgets_the_residual, PAIR, samples=500), False),
-    "test: never lossless": (lambda: sampled_verdict(token_sampler, PAIR, samples=500), False),
     **{
         f"release: {verdict}": (lambda verdict=verdict: AuditedRelease("1", verdict, ""), is_lossless)
         for verdict, is_lossless in {
@@ -169,15 +160,10 @@ WITHOUT: dict[str, Callable[[], Any]] = {
     "an optimum of several calls": lambda: fewest_calls(PAIR, 2),
     "an acceptance": lambda: acceptance(*ROWS, 2),
     "an optimal acceptance": lambda: optimal_acceptance(*ROWS, 2),
-    "an acceptance of bounds": lambda: transport_bounds(*ROWS, 2),
-    "an acceptance at a temperature": lambda: acceptance_at_temperature([0.5, 0.5], [0.25, 0.75], 2, 1.0),
-    "drafts that share a hub": lambda: hub_plan(*ROWS),
-    "rankings": lambda: best_ranking(PAIR, 2),
     "rankings of a position": lambda: optimal_rankings(*ROWS, 2),
     "their weights": lambda: optimal_rankings(*ROWS, 2).rankings,
-    "shapes": lambda: best_shapes(profile_levels(["1/2", "1/4"], 2), 2)[0],
+    "shapes": lambda: best_shapes(likeliest_acceptance(PAIR, 2), 2)[0],
     "a selection": lambda: path_selection_optimum(PAIR, 2),
-    "a transport": lambda: transport_feasibility([Fraction(1)], [Fraction(1)], [(0, 0)]),
     "residuals": residuals,
     "a proof of something else": lambda: prove("block", 2, 1, statement="at_least:token"),
     "estimates": lambda: simulate(PAIR, verifiers=["token"], samples=100),
@@ -185,7 +171,6 @@ WITHOUT: dict[str, Callable[[], Any]] = {
     "a plan": lambda: plan(PAIR, target_rows=2),
     "what a plan takes": lambda: plan(PAIR, target_rows=2).best,
     "seconds of calls": lambda: CallSeconds(0, 1.0, (0.5, 2.0)),
-    "a share of random pairs": lambda: RandomPairs(10, 0, ""),
     "a case of an audit": lambda: audited(token_verification, num_drafts=1).cases[0],
     "several releases": lambda: History("vllm", (AuditedRelease("1", LOSSLESS, ""),)),
     "a table": lambda: Table("", []),

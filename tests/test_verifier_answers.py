@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import torch
 
-from spectheory import Outcome, certify, from_loop, instances
+from spectheory import Outcome, certify, instances, output_law
 from spectheory.exact.suite import SuiteCase, certify_suite
 from spectheory.foundation.errors import InvalidInputError, InvalidOutcomeError, NotJudgedError
 from spectheory.pairs.drafts import Iid
@@ -106,7 +106,7 @@ BAD: dict[str, tuple[Any, str]] = {
     ),
     "rows of halves": (
         Changed(correction=lambda k, i: np.array([[Fraction(1, 4)] * 2] * len(k))),
-        "correction rows that are not laws: smallest mass 1/16, sum off by 1/8",
+        "correction rows that are not laws: smallest mass 1/16, sum off by 1/2",
     ),
 }
 
@@ -115,10 +115,10 @@ BAD: dict[str, tuple[Any, str]] = {
 def test_bad_answers_are_one_line(verifier: Any, says: str) -> None:
     """On an exact pair: the verifier's name and what was wrong, in one line."""
     with pytest.raises(InvalidInputError, match=says) as caught:
-        certify(verifier, EXACT, 2)
+        output_law(verifier, EXACT, 2)
     assert "verifier 'changed'" in str(caught.value)
     assert "\n" not in str(caught.value)
-    if "not a law" not in says and "not laws" not in says:
+    if " failed: " in str(caught.value):
         assert re.search(r"\(\S*test_verifier_answers\.py, line \d+\)$", str(caught.value))
 
 
@@ -126,7 +126,7 @@ def test_bad_answers_are_one_line(verifier: Any, says: str) -> None:
 def test_bad_answers_on_floats(name: str) -> None:
     verifier, says = BAD[name]
     with pytest.raises(InvalidOutcomeError, match=says.replace("1/2, the smallest is 0", "0.5")):
-        certify(verifier, FLOAT, 2)
+        output_law(verifier, FLOAT, 2)
 
 
 def test_the_partner_an_unchanged_one_passes() -> None:
@@ -140,7 +140,7 @@ def test_the_partner_an_unchanged_one_passes() -> None:
 
 def test_floats_on_an_exact_pair() -> None:
     with pytest.raises(InvalidOutcomeError, match="left exact arithmetic on an exact pair"):
-        certify(Changed(lambda s: s.astype(float).astype(object)), EXACT, 2)
+        output_law(Changed(lambda s: s.astype(float).astype(object)), EXACT, 2)
 
 
 class Recursive:
@@ -177,37 +177,17 @@ class Recursive:
 
 def test_numpys_idiom_stays_exact() -> None:
     """0/1 and 1/1 of integers are floats without an error.  Another float is refused: of rows that are used,
-    with the line of the user's function, the arithmetic, and in a suite the pair."""
+    and in a suite with the pair."""
     equal, pair = instances.uniform_equal(1), instances.random_rational(3, 3, 1)
     for one, num_drafts in ((equal, 2), (equal, 3), (pair, 1), (pair, 2)):
         assert certify(Recursive(), one, num_drafts).total_variation == 0
-    line = rf"\(\S*test_verifier_answers\.py, line {Recursive.outcome.__code__.co_firstlineno}\)$"
     said = (
         r"left exact arithmetic on an exact pair: its stop_probs have a float that is rounded .* float 0\.\d+"
     )
-    with pytest.raises(NotJudgedError, match=said) as caught:
+    with pytest.raises(NotJudgedError, match=said):
         certify(Recursive(share=0.3), pair, 2)
-    assert re.search(line, str(caught.value))
     with pytest.raises(NotJudgedError, match=f"^on mine, 2 drafts: .*{said}"):
         certify_suite(Recursive(share=0.3), [SuiteCase("mine", pair, Iid(2))])
-
-
-@pytest.mark.parametrize("rows", [False, True])
-def test_the_line_of_a_float_is_the_users(rows: bool) -> None:
-    """Where the package keeps the rows of an outcome, as in ``from_rows`` and ``from_loop``."""
-
-    def third(paths: Any, target_rows: Any, draft_rows: Any) -> Any:
-        stops = np.zeros(target_rows.shape[:-1], dtype=target_rows.dtype)
-        stops[..., 0, 0] = 1
-        floats = target_rows.astype(float).astype(object)
-        return Outcome.from_rows(stops, floats) if rows else (stops, floats)
-
-    class OfRows:
-        outcome = staticmethod(third)
-
-    with pytest.raises(NotJudgedError, match="its correction rows have a float that is rounded") as caught:
-        certify(OfRows() if rows else from_loop(third), instances.two_token(1))
-    assert f"test_verifier_answers.py, line {third.__code__.co_firstlineno})" in str(caught.value)
 
 
 class Rest(UserToken):
@@ -267,7 +247,7 @@ def test_rare_drafts_may_round_by_more() -> None:
     rare = instances.rarely_drafted(1).to_float()
     assert certify(Doubled(2.8e-8, 1e-9), rare).is_valid
     with pytest.raises(InvalidOutcomeError, match=r"they sum to 1\.000000028"):
-        certify(Doubled(2.8e-8, 1), rare)
+        output_law(Doubled(2.8e-8, 1), rare)
     found = certify_suite(Doubled(2.8e-8, 1), [SuiteCase("rare", rare, Iid(1))])
     assert "it fails on rare, 1 draft (float64)" in found.headline()
 
@@ -276,7 +256,7 @@ def test_rare_drafts_may_round_by_more() -> None:
 def test_answers_of_less_precision_are_no_verdict(kind: Any) -> None:
     """Rounding to fewer digits would read as a defect of the algorithm."""
     with pytest.raises(InvalidOutcomeError, match=f"stop_probs of type {kind.__name__}; expected float64"):
-        certify(Changed(lambda s: s.astype(kind)), FLOAT, 2)
+        output_law(Changed(lambda s: s.astype(kind)), FLOAT, 2)
     assert certify(
         Changed(lambda s: (s > 0).astype(np.int8)), ModelPair.context_free_pair([1.0, 0.0], [1.0, 0.0], 1)
     )
@@ -291,7 +271,7 @@ class WritesIntoThePair(UserToken):
 
 def test_bind_cannot_change_what_is_judged() -> None:
     with pytest.raises(InvalidOutcomeError, match=r"bind of verifier .* read-only"):
-        certify(WritesIntoThePair(), EXACT, 2)
+        output_law(WritesIntoThePair(), EXACT, 2)
 
 
 def test_only_bind_can_refuse_a_case_of_a_suite() -> None:

@@ -110,7 +110,7 @@ def defects_on_two_tokens(name: str, verifiers: Sequence[str], temperatures: Seq
     from spectheory.models import Restriction, SamplingOptions, bundled_prompts, restrict
 
     models, text = bundled_pair(), bundled_prompts()[0]
-    restriction = Restriction.at_prompts(models, [text], 2)
+    restriction = Restriction.at_prompt(models, text, 2)
     table = ResultTable(
         name,
         "Total variation, exact, on the bundled models restricted to a vocabulary of two after the first "

@@ -10,6 +10,8 @@ from spectheory.pairs.pair import ModelPair
 from spectheory.verification.algorithms import verifiers
 from spectheory.verification.algorithms.path_selection.mixed_multipath import root_mixture
 from spectheory.verification.algorithms.path_selection.scored_multipath import ScoredMultipath
+from spectheory.verification.algorithms.position_by_position.positions import PositionByPosition
+from spectheory.verification.algorithms.traversal import Traversal
 from spectheory.verification.curves import VERIFIER_STYLES
 
 OPTIMAL = "optimal_multipath"
@@ -17,9 +19,11 @@ OPTIMAL = "optimal_multipath"
 OWN_ROUTES = (
     "token", "block", "greedy_multipath", "mixed_multipath", "scored_multipath", "naive_sampling",
 )  # fmt: skip
-"""Verifiers for which ``efficiencies`` has a closed form; others have a method ``block_efficiency``."""
+"""Verifiers for which ``efficiencies`` has a closed form; some others have a method ``block_efficiency``."""
 MOST_TUPLES = 512
-"""Of drafts, for verifiers with neither: such a law takes 20 ms, as long as all other verifiers together."""
+"""Of drafts, for verifiers with neither nor a route (``exact.laws``): a law takes 20 ms, as all others do."""
+ANY_NUMBER = 10**12
+"""Of tuples, where the law is computed by a route."""
 
 
 def lossless_verifiers(draft_length: int) -> list[str]:
@@ -39,14 +43,10 @@ def lossless_verifiers(draft_length: int) -> list[str]:
     ]
 
 
-def is_published(name: str) -> bool:
-    """Whether the algorithm is one of the papers and not of this package."""
-    return not verifiers[name].source.startswith("this package")
-
-
 def needs_tuples(name: str) -> bool:
     """Whether block efficiency is known by a sum over all tuples of drafts only."""
-    return name not in OWN_ROUTES and not hasattr(verifiers[name], "block_efficiency")
+    has_route = isinstance(verifiers[name], (PositionByPosition, Traversal))
+    return not has_route and name not in OWN_ROUTES and not hasattr(verifiers[name], "block_efficiency")
 
 
 def efficiencies(pair: ModelPair, num_drafts: int, max_tuples: int = 0) -> dict[str, float]:
@@ -71,7 +71,7 @@ def efficiencies(pair: ModelPair, num_drafts: int, max_tuples: int = 0) -> dict[
     scored = ScoredMultipath().skewed_draft(pair, num_drafts)
     laws = {"block": draft, "greedy_multipath": ranked, "mixed_multipath": mixed, "scored_multipath": scored}
     values = {name: float(law.block_efficiency(pair)) for name, law in laws.items()}
-    values["token"] = verifiers["multi_round"].block_efficiency(pair, 1)  # type: ignore[attr-defined]
+    values["token"] = float(output_law("token", pair).block_efficiency)
     # Naive sampling writes a path of the target, and keeps what of it was drafted.
     values["naive_sampling"] = 1.0 + sum(
         float((pair.target_path_probs(depth) * (1 - (1 - pair.draft_path_probs(depth)) ** num_drafts)).sum())
@@ -79,12 +79,15 @@ def efficiencies(pair: ModelPair, num_drafts: int, max_tuples: int = 0) -> dict[
     )
     names = lossless_verifiers(pair.draft_length)
     for name in names:
-        if needs_tuples(name) and max_tuples:
+        if name in values:
+            continue
+        own = getattr(verifiers[name], "block_efficiency", None)
+        if own is not None:
+            values[name] = float(own(pair, num_drafts))
+        elif max_tuples or not needs_tuples(name):
             with suppress(EnumerationTooLargeError):
-                law = output_law(name, pair, num_drafts, max_tuples=max_tuples)
-                values[name] = float(law.block_efficiency)
-        elif not needs_tuples(name) and name not in values:
-            values[name] = float(verifiers[name].block_efficiency(pair, num_drafts))  # type: ignore[attr-defined]
+                most = max_tuples if needs_tuples(name) else ANY_NUMBER
+                values[name] = float(output_law(name, pair, num_drafts, max_tuples=most).block_efficiency)
     return {name: values[name] for name in names if name in values}
 
 

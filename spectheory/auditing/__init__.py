@@ -4,6 +4,9 @@ The folders, in reading order; each imports only from those before it.
 
 - ``tape``: the random decisions of one run, and numbers that are split into cases instead of being drawn.
 - ``following``: torch operators, numpy arrays and Triton kernels on such numbers.
+- ``handing``: random numbers that are handed to code which is not followed.
+- ``probing``: the law of such code, learned from calls, and a bound on its error.
+- ``drawing``: bets against the answers of code to which no numbers can be handed.
 - ``subjects``: samplers as verifiers, and the samplers of libraries by name.
 - ``rounds``: the pairs, batches and consecutive calls that a sampler is judged on.
 - ``verdicts``: ``spectheory.audit``, its certificate, and the χ² test.

@@ -1,6 +1,4 @@
 from .subjects.sampler_verifiers import from_loop as from_loop
 from .subjects.sampler_verifiers import from_sampler as from_sampler
 from .verdicts.audit_certificate import AuditCertificate as AuditCertificate
-from .verdicts.chi_squared import sampled_verdict as sampled_verdict
-from .verdicts.release_history import history as history
 from .verdicts.sampler_audit import audit as audit

@@ -5,11 +5,9 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
-import click
-
-from spectheory.command_line.options import Numbers, load_pair, was_given
+from spectheory.command_line.options import Numbers, load_pair
 from spectheory.command_line.output import (
     EXIT_INTERRUPTED,
     EXIT_NOT_DECIDED,
@@ -29,50 +27,70 @@ if TYPE_CHECKING:
     from spectheory.pairs.pair import ModelPair
 
 ALL = "all"
-PARTS = {"fetch": ("cache",), "history": ("pair", "vocab", "draft_length", "versions", "cache")}
-"""The first words of audit that are commands of their own, and the options that they take."""
 REPORTS = (".sarif", ".xml", ".md")
 """The endings of reports: SARIF, JUnit's XML, and a table for a pull request."""
 
 
-@command(example="spectheory audit transformers --vocab 2 --draft-length 1")
+@command(example="spectheory audit my_sampler:verify --as sampler --drafts 1")
 def audit(
-    sampler: tuple[str, ...],
+    sampler: tuple[str, ...] = (),
     *,
+    command: tuple[str, ...] = (),
     as_: str | None = None,
     pair: str | None = None,
     drafts: tuple[int | DraftProcess, ...] = (),
     vocab: Numbers | None = None,
     draft_length: Numbers | None = None,
+    within: float = 0.002,
+    accept: Literal["undecided"] | None = None,
     cache: Path | None = None,
     from_: Path | None = None,
-    versions: int = 6,
+    package: tuple[str, ...] = (),
+    adapters: Path | None = None,
+    quick: bool = False,
+    time: float | None = None,
+    jobs: int = 1,
+    badge: Path | None = None,
     report: tuple[Path, ...] = (),
     against: str | None = None,
 ) -> int:
     """Judge samplers as they are shipped: their random numbers are replaced, their code is not.
 
-    SAMPLER is the name of a library (transformers, sglang, sglang-block, vllm), "all" for those that are
-    installed or fetched, "ours" for rounds with this package's Triton kernels, or your own sampler as
-    package.module:function with --as SIGNATURE.  "vllm" takes the installed version of the library or else
-    the tested one, "vllm==0.31.0" another, and "vllm --from PATH" a checkout.
+    SAMPLER is your own sampler, as package.module:function with --as SIGNATURE; the name of a library's
+    (transformers, sglang, sglang-block, vllm), "all" for those that are installed or fetched, or "ours" for
+    rounds with this package's Triton kernels. "vllm" takes the installed version of the library or else the
+    tested one, "vllm==0.31.0" another, and "vllm --from PATH" a checkout.
 
-    "audit history vllm --versions 6" judges the newest releases, the newest first.  "audit fetch
-    sglang==0.5.23" downloads the Python files of a library with pip, or of a commit with git; nothing is
-    installed.
+    "audit list" lists the samplers of libraries. "audit fetch sglang==0.5.23" downloads the Python files of
+    a library with pip, or of a commit with git; nothing is installed. "audit history vllm --versions 6"
+    judges the newest releases. Each has its own --help.
+
+    --command './my_sampler' judges a program in any language, which answers one JSON object per line.
+
+    A sampler is followed; where that cannot be, it is probed, which bounds the error of its law by --within;
+    where its random numbers cannot be handed to it, its answers are drawn, which never says lossless.
 
     Exits with 1 where a defect was found, else with 4 where nothing is decided.
 
     Args:
+        command: A program that verifies, such as 'node sampler.js'; may be repeated.
         as_: How package.module:function is called: speculative_sampling, evaluate_posterior, coins, batch,
             path_batch, sampler, or round, which drafts too.
         pair: Audit on this pair file instead.
         drafts: Numbers of independent paths of a call, as 2 or 1-3, or a draft tree; may be repeated.
         vocab: Vocabulary sizes of the pairs, as 4 or 2-5.
         draft_length: Draft lengths of the pairs, as 2 or 1-3.
+        within: The total variation that the law of a probed sampler may be wrong by.
+        accept: Exit with 0 where nothing is decided; what would have been seen is printed.
         cache: The folder of fetched files; default: in the user's cache.
         from_: Audit the library's sampler in this checkout or these unpacked sources.
-        versions: The number of releases of a history.
+        package: NAME=PATH audits library NAME in the package folder PATH, which may have another name, as a
+            fork has; may be repeated.
+        adapters: The folder of adapters for libraries; default: audits/ of the working tree.
+        quick: Ask about a few pairs and batches only; the scope says so.
+        time: Seconds for each sampler: then what was seen is reported, and what was not is undecided.
+        jobs: The number of processes for several samplers.
+        badge: Write the verdict to this file too, as a picture of one line in SVG.
         report: Write findings to a file too: FILE.sarif, FILE.xml (JUnit) or FILE.md; may be repeated.
         against: Say what changed against a file of --json, a checkout or a version.
     """
@@ -81,24 +99,28 @@ def audit(
             raise InvalidInputError(
                 f"--report {file} must end in {', '.join(REPORTS)} and lie in a folder that exists"
             )
-    if sampler[0] in PARTS:
-        _refuse_others(sampler[0])
-        pairs = _pairs(pair, vocab, draft_length)
-        if sampler[0] == "fetch":
-            return _fetch(sampler[1:], cache)
-        return _history(sampler[1:], versions, pairs, cache)
-    if was_given("versions"):
-        raise InvalidInputError("--versions is of: spectheory audit history SAMPLER")
+    if not sampler and not command:
+        raise InvalidInputError("say what to audit: a SAMPLER, or a program with --command")
     from spectheory.auditing.verdicts.audit_changes import audit_changes
-    from spectheory.command_line.audit_reports import write_report
+    from spectheory.command_line.audit_reports import badge_of, write_report
+    from spectheory.foundation.documents import replace_file
 
-    samplers = samplers_of(sampler, as_, asked_drafts(drafts), cache, from_)
+    asked = asked_drafts(drafts)
+    programs = programs_of(command, asked)
+    samplers = [*programs, *samplers_of(sampler, as_, asked, cache, from_, forks_of(package), adapters)]
     pairs = _pairs(pair, vocab, draft_length)
-    before = None if against is None else _base(against, samplers, pairs, cache)
+    before = None if against is None else _base(against, samplers, pairs, cache, adapters, quick=quick)
     found: list[AuditCertificate] = []
     failure: BaseException | None = None
+    options = {"quick": quick, "time_limit": time, "within": within}
     try:
-        _audited(samplers, pairs, found)
+        if jobs == 1 or len(samplers) == 1 or programs:
+            _audited(samplers, pairs, found, **options)
+        else:
+            loaded = [each.name for each in samplers if each.is_of_a_library]
+            names = [name for given in sampler for name in (loaded if given == ALL else [given])]
+            places = (as_, asked, cache, from_, forks_of(package), adapters)
+            found += _in_processes(names, jobs, places, pairs, options)
     except (InvalidInputError, KeyboardInterrupt) as error:
         if not found:
             raise
@@ -106,13 +128,128 @@ def audit(
     changes = None if before is None else audit_changes(before, found)
     for file in report:
         write_report(file, found, changes)
+    if badge is not None:
+        replace_file(badge, badge_of(found))
     title = "audits of shipped samplers" if len(found) > 1 else None
     print_results(found, name="audits", title=title, beside=[] if changes is None else [changes])
     if isinstance(failure, KeyboardInterrupt):
         return fail(f"interrupted; finished and printed: {len(found)} of {len(samplers)}", EXIT_INTERRUPTED)
     if failure is not None:  # the audits before it are printed
         raise failure
-    return status_of([certificate.verdict for certificate in found])
+    status = status_of([certificate.verdict for certificate in found])
+    return 0 if status == EXIT_NOT_DECIDED and accept == "undecided" else status
+
+
+def programs_of(commands: Sequence[str], drafts: dict[str, Any]) -> list[Shipped]:
+    """The samplers of programs, which are started."""
+    if not commands:
+        return []
+    from spectheory.auditing.subjects.programs import Program
+    from spectheory.auditing.subjects.shipped import Shipped
+    from spectheory.auditing.subjects.signatures import PROGRAM
+
+    drafts = drafts if any(drafts.values()) else {"num_drafts": [1]}
+    return [Shipped(Program(each), PROGRAM, **drafts) for each in commands]
+
+
+@command(example="spectheory audit list")
+def audit_list(*, adapters: Path | None = None) -> int:
+    """List the samplers of libraries: the tested version, the signature and the stored verdict.
+
+    Args:
+        adapters: The folder of adapters; default: audits/ of the working tree.
+    """
+    from spectheory.auditing.subjects.adapters import load_adapters
+    from spectheory.foundation.results import Table
+
+    rows = [
+        {
+            "sampler": name,
+            "library": subject.library.package,
+            "version": subject.library.tested[:10],
+            "signature": subject.signature,
+            "verdict": subject.verdict,
+        }
+        for name, subject in load_adapters(adapters).SUBJECTS.items()
+    ]
+    print_found({"samplers": rows}, [Table("samplers of libraries", rows)], rows)
+    return 0
+
+
+@command(example="spectheory audit fetch sglang==0.5.23")
+def audit_fetch(library: tuple[str, ...], *, cache: Path | None = None, adapters: Path | None = None) -> int:
+    """Download the Python files of libraries with pip, or of a commit with git; nothing is installed.
+
+    LIBRARY is a name with ==version or without, or "all" for those that are not installed.
+
+    Args:
+        cache: The folder of fetched files; default: in the user's cache.
+        adapters: The folder of adapters; default: audits/ of the working tree.
+    """
+    from spectheory.auditing.subjects.adapters import load_adapters
+    from spectheory.foundation.results import Table
+
+    fetched, left_out = load_adapters(adapters, "fetching").fetch_libraries(library, cache)
+    for text in left_out:
+        note(text)
+    rows = [release._asdict() | {"folder": str(release.folder)} for release in fetched]
+    print_found({"fetched": rows}, [Table("fetched", rows)], rows)
+    return 0
+
+
+@command(example="spectheory audit history vllm --versions 6")
+def audit_history(
+    sampler: tuple[str, ...],
+    *,
+    versions: int = 6,
+    pair: str | None = None,
+    vocab: Numbers | None = None,
+    draft_length: Numbers | None = None,
+    cache: Path | None = None,
+    adapters: Path | None = None,
+) -> int:
+    """Judge the newest releases of a library's sampler; the status is that of the newest.
+
+    Args:
+        versions: The number of releases.
+        pair: Audit on this pair file instead.
+        vocab: Vocabulary sizes of the pairs, as 4 or 2-5.
+        draft_length: Draft lengths of the pairs, as 2 or 1-3.
+        cache: The folder of fetched files; default: in the user's cache.
+        adapters: The folder of adapters; default: audits/ of the working tree.
+    """
+    from spectheory.auditing.subjects.adapters import load_adapters
+    from spectheory.command_line.progress import progress_bar
+
+    pairs, found = _pairs(pair, vocab, draft_length), []
+    module = load_adapters(adapters, "release_history")
+    for name in sampler:
+        with progress_bar(name) as progress:
+            found.append(module.history(name, versions, pairs, cache=cache, progress=progress))
+    print_results(found, name="histories")
+    newest = [each.releases[0] for each in found]
+    status = status_of([release.verdict for release in newest])
+    return status or (0 if all(release.is_decided for release in newest) else EXIT_NOT_DECIDED)
+
+
+PARTS = {"audit list": audit_list, "audit fetch": audit_fetch, "audit history": audit_history}
+"""The commands of two words."""
+
+
+def forks_of(packages: Sequence[str]) -> dict[str, Path]:
+    """Library -> the folder of a package, of the texts NAME=PATH.
+
+    Example:
+        >>> forks_of(["vllm=forks/aphrodite"])
+        {'vllm': PosixPath('forks/aphrodite')}
+    """
+    found = {}
+    for text in packages:
+        name, equals, path = text.partition("=")
+        if not (name and equals and path):
+            raise InvalidInputError(f"--package {text} is not NAME=PATH, as vllm=forks/aphrodite")
+        found[name] = Path(path)
+    return found
 
 
 def status_of(verdicts: Sequence[str]) -> int:
@@ -133,7 +270,10 @@ def asked_drafts(drafts: Sequence[Any]) -> dict[str, Any]:
 
 
 def _audited(
-    samplers: list[Shipped], pairs: dict[str, ModelPair] | None, found: list[AuditCertificate] | None = None
+    samplers: list[Shipped],
+    pairs: dict[str, ModelPair] | None,
+    found: list[AuditCertificate] | None = None,
+    **options: Any,
 ) -> list[AuditCertificate]:
     """The audits, one after the other, added to ``found`` as they end."""
     from spectheory import auditing
@@ -142,15 +282,42 @@ def _audited(
     found = [] if found is None else found
     for sampler in samplers:
         with progress_bar(sampler.name) as progress:
-            found.append(auditing.audit(sampler, pairs, progress=progress))
+            found.append(auditing.audit(sampler, pairs, progress=progress, **options))
     return found
 
 
+def _in_processes(
+    names: Sequence[str],
+    jobs: int,
+    places: tuple[Any, ...],
+    pairs: dict[str, ModelPair] | None,
+    options: Mapping[str, Any],
+) -> list[AuditCertificate]:
+    """The audits of samplers of these names, each in one of so many processes, in the order of the names."""
+    from joblib import Parallel, delayed
+
+    audits = Parallel(n_jobs=jobs)(delayed(_in_this_process)(name, places, pairs, options) for name in names)
+    return [found for each in audits for found in each]
+
+
+def _in_this_process(
+    name: str, places: tuple[Any, ...], pairs: dict[str, ModelPair] | None, options: Mapping[str, Any]
+) -> list[AuditCertificate]:
+    """The audits of one name, without the code of the sampler, which another process cannot be sent."""
+    found = _audited(samplers_of([name], *places), pairs, **options)
+    return [certificate.without_code() for certificate in found]
+
+
 def _base(
-    base: str, samplers: list[Shipped], pairs: dict[str, ModelPair] | None, cache: Path | None
+    base: str,
+    samplers: list[Shipped],
+    pairs: dict[str, ModelPair] | None,
+    cache: Path | None,
+    adapters: Path | None,
+    **options: Any,
 ) -> Sequence[Mapping[str, Any]]:
     """The older audits: those of a file, or of the same samplers of libraries in a version or a checkout."""
-    from spectheory.auditing.subjects.libraries import SUBJECTS, load_subject
+    from spectheory.auditing.subjects.adapters import load_adapters
     from spectheory.auditing.verdicts.audit_changes import audits_of, name_of
 
     place = Path(base)
@@ -160,17 +327,19 @@ def _base(
         except (ValueError, RecursionError) as error:
             raise InvalidInputError(f"{base} is not JSON: {error}") from None
         return audits_of(document, base)
-    names = [name_of({"sampler": sampler.name}) for sampler in samplers]
-    if not all(name in SUBJECTS for name in names):
+    if any(not sampler.is_of_a_library for sampler in samplers):
         raise InvalidInputError(
             f"--against {base} is not a file; a function is compared with a result of spectheory audit --json"
         )
-    is_folder = place.is_dir()
+    registry, is_folder = load_adapters(adapters), place.is_dir()
+    names = [name_of({"sampler": sampler.name}) for sampler in samplers]
     older = [
-        load_subject(name, cache, place) if is_folder else load_subject(f"{name}=={base}", cache)
+        registry.load_subject(name, cache, place)
+        if is_folder
+        else registry.load_subject(f"{name}=={base}", cache)
         for name in names
     ]
-    return [certificate.to_document() for certificate in _audited(older, pairs)]
+    return [certificate.to_document() for certificate in _audited(older, pairs, **options)]
 
 
 def _pairs(
@@ -188,105 +357,54 @@ def _pairs(
     return pairs_of_shapes(vocab or [], draft_length or [])
 
 
-def _refuse_others(part: str) -> None:
-    for each in click.get_current_context().command.params:
-        if isinstance(each, click.Option) and each.name not in PARTS[part] and was_given(each.name or ""):
-            raise InvalidInputError(f"{each.opts[-1]} is not an option of: spectheory audit {part}")
-
-
-def _fetch(names: tuple[str, ...], cache: Path | None) -> int:
-    from spectheory.auditing.subjects.libraries import LIBRARIES
-    from spectheory.auditing.subjects.sources import installed_release
-    from spectheory.foundation.results import Table
-    from spectheory.foundation.validation import unknown_name
-    from spectheory.foundation.wheels import default_cache, parsed
-
-    wanted = [(name, given == ALL) for given in names for name in (LIBRARIES if given == ALL else [given])]
-    if not names:
-        raise InvalidInputError(
-            f"say what to fetch: {ALL}, or one of {', '.join(LIBRARIES)}, with ==version or without"
-        )
-    fetched = []
-    for requirement, is_optional in wanted:
-        package, version = parsed(requirement)
-        if package not in LIBRARIES:
-            raise unknown_name("library", package, LIBRARIES)
-        library = LIBRARIES[package]
-        if is_optional and not library.repository and installed_release(package, library.top) is not None:
-            continue
-        try:
-            release = library.fetch(package, version, cache or default_cache())
-        except InvalidInputError as error:
-            if not (is_optional and library.repository):
-                raise
-            note(f"{package} is left out: {error}")
-            continue
-        fetched.append(release._asdict() | {"folder": str(release.folder)})
-    print_found({"fetched": fetched}, [Table("fetched", fetched)], fetched)
-    return 0
-
-
-def _history(
-    names: tuple[str, ...], versions: int, pairs: dict[str, ModelPair] | None, cache: Path | None
-) -> int:
-    """The verdicts on the newest releases; the status is that of the newest."""
-    from spectheory.auditing.verdicts.release_history import history
-    from spectheory.command_line.progress import progress_bar
-
-    if not names:
-        raise InvalidInputError("say whose history: spectheory audit history SAMPLER")
-    found = []
-    for name in names:
-        with progress_bar(name) as progress:
-            found.append(history(name, versions, pairs, cache=cache, progress=progress))
-    print_results(found, name="histories")
-    newest = [each.releases[0] for each in found]
-    status = status_of([release.verdict for release in newest])
-    return status or (0 if all(release.is_decided for release in newest) else EXIT_NOT_DECIDED)
-
-
 def samplers_of(
-    names: tuple[str, ...],
+    names: Sequence[str],
     signature: str | None,
     drafts: dict[str, Any],
-    cache: Path | None,
-    checkout: Path | None,
+    cache: Path | None = None,
+    checkout: Path | None = None,
+    forks: Mapping[str, Path] | None = None,
+    adapters: Path | None = None,
 ) -> list[Shipped]:
     """The samplers of these names, each found before the first is audited."""
-    from spectheory.auditing.subjects.drafting_rounds import as_shipped
-    from spectheory.auditing.subjects.libraries import SUBJECTS, load_subject
+    from spectheory.auditing.subjects.adapters import load_adapters
     from spectheory.auditing.subjects.own_rounds import OURS, own_samplers
-    from spectheory.auditing.subjects.signatures import SIGNATURES, signatures_of
-    from spectheory.verification.resolve import imported
 
-    wanted = [(name, given == ALL) for given in names for name in (SUBJECTS if given == ALL else [given])]
     is_said = signature is not None or any(drafts.values())
-    if is_said and not any(":" in name for name, _ in wanted):
+    if names and is_said and not any(":" in name for name in names):
         raise InvalidInputError(
             "--as and --drafts say how package.module:function is called; a library's sampler knows"
         )
     found = []
-    for name, is_optional in wanted:
-        if name == OURS:
-            found += own_samplers()
-        elif ":" not in name:
-            try:
-                found.append(load_subject(name, cache, checkout))
-            except InvalidInputError as error:
-                if not is_optional:
-                    raise
-                note(f"{name} is left out: {error}")
-        else:
+    for name in names:
+        if ":" in name:
             if checkout is not None:
                 raise InvalidInputError(
                     f"--from is for the samplers of libraries; {name} is imported as it is"
                 )
-            function = imported(name, "sampler")
-            if not callable(function):
-                raise InvalidInputError(f"{name} is {type(function).__name__}, expected a function")
-            if signature is None:
-                fitting = signatures_of(function) or [*SIGNATURES]
-                forms = "; ".join(f"--as {known}: {SIGNATURES[known].form}" for known in fitting)
-                raise InvalidInputError(f"say how {name} is called, with --as SIGNATURE; {forms}")
-            found.append(as_shipped(function, signature, name.partition(":")[2], **drafts))
+            found.append(_own(name, signature, drafts))
+        elif name == OURS:
+            found += own_samplers()
+        else:
+            registry = load_adapters(adapters)
+            samplers, left_out = registry.load_samplers(name, cache, checkout, forks or {})
+            found += samplers
+            for text in left_out:
+                note(text)
     return found
+
+
+def _own(name: str, signature: str | None, drafts: dict[str, Any]) -> Shipped:
+    """A function that a user names."""
+    from spectheory.auditing.subjects.drafting_rounds import as_shipped
+    from spectheory.auditing.subjects.signatures import SIGNATURES, signatures_of
+    from spectheory.verification.resolve import imported
+
+    function = imported(name, "sampler")
+    if not callable(function):
+        raise InvalidInputError(f"{name} is {type(function).__name__}, expected a function")
+    if signature is None:
+        fitting = signatures_of(function) or [*SIGNATURES]
+        forms = "; ".join(f"--as {known}: {SIGNATURES[known].form}" for known in fitting)
+        raise InvalidInputError(f"say how {name} is called, with --as SIGNATURE; {forms}")
+    return as_shipped(function, signature, name.partition(":")[2], **drafts)

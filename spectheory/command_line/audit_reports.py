@@ -18,6 +18,16 @@ if TYPE_CHECKING:
     from spectheory.auditing.verdicts.audit_changes import AuditChanges
 
 _SARIF_VERSION = "2.1.0"
+LABEL = "draft verification"
+LETTER = 6.6
+"""The mean width of a letter of the badge, in pixels, at a font size of 11."""
+_BADGES = {
+    "not lossless": "#c0392b",
+    "undecided": "#b7950b",
+    "equals its stated relaxation": "#2471a3",
+    "lossless": "#1e8449",
+}
+"""Verdict -> colour, the worst first."""
 _LEVELS = {"not lossless": "error", "undecided": "warning", "boundary": "warning"}
 
 
@@ -66,7 +76,12 @@ def sarif(audits: list[AuditCertificate]) -> dict[str, Any]:
     ]
     driver = {"name": "spectheory", "version": version("spectheory"), "rules": rules}
     verdicts = [
-        {"sampler": found.sampler, "verdict": found.headline(), "scope": to_json(found.scope)}
+        {
+            "sampler": found.sampler,
+            "verdict": found.headline(),
+            "tokens per call": found.tokens_text(),
+            "scope": to_json(found.scope),
+        }
         for found in audits
     ]
     run = {"tool": {"driver": driver}, "results": results, "properties": {"verdicts": verdicts}}
@@ -125,20 +140,45 @@ def markdown(audits: list[AuditCertificate], changes: AuditChanges | None = None
     return "\n".join(lines) + "\n"
 
 
+def badge_of(audits: list[AuditCertificate]) -> str:
+    """The worst verdict of the audits, and how many there are, as a picture of one line in SVG.
+
+    Args:
+        audits: at least one.
+    """
+    worst = min((found.verdict for found in audits), key=[*_BADGES].index)
+    said = worst if len(audits) == 1 else f"{worst}, {len(audits)} samplers"
+    widths = [round(LETTER * len(text)) + 12 for text in (LABEL, said)]
+    places = widths[0] / 2, widths[0] + widths[1] / 2
+    return (
+        f'<svg xmlns="http://www.w3.org/2000/svg" width="{sum(widths)}" height="20" role="img">'
+        f"<title>{LABEL}: {said}</title>"
+        f'<rect width="{widths[0]}" height="20" fill="#444"/>'
+        f'<rect x="{widths[0]}" width="{widths[1]}" height="20" fill="{_BADGES[worst]}"/>'
+        '<g fill="#fff" text-anchor="middle" font-family="Verdana,sans-serif" font-size="11">'
+        f'<text x="{places[0]}" y="14">{LABEL}</text><text x="{places[1]}" y="14">{said}</text></g></svg>\n'
+    )
+
+
 def _distance(case: AuditCase) -> str:
     return f"total variation {float(case.total_variation - case.undecided):.3g}"
 
 
 def _said(found: AuditCertificate) -> dict[str, str]:
     """The code and the scope of a verdict, in words."""
+    from spectheory.auditing.verdicts.audit_certificate import rows_in_words
+
     code, scope = found.provenance, found.scope
-    counterexample = "" if found.counterexample is None else found.counterexample.in_words()
+    wrong = found.counterexample
+    counterexample, rows = ("", "") if wrong is None else (wrong.in_words(), rows_in_words(wrong))
     said = {
         "verdict": found.verdict,
         "code": f"{code.package} {code.version} {code.file}".strip() + f", sha256 {code.sha256[:16]}",
         "note": found.note,
         "stated law": found.relaxation,
         "counterexample": counterexample,
+        "rows there": rows,
+        "tokens per call": found.tokens_text(),
         "asked": f"{count_text(len(found.cases), 'case')} with (V, L, K) = {scope.shapes_text()}",
         "drafts": ", ".join(scope.processes),
         "batches": found.batches_text(),

@@ -40,6 +40,15 @@ class _Group(click.Group):
         """In the order in which they were added, not in that of the alphabet."""
         return list(self.commands)
 
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """A command of two words comes before the command that is its first word."""
+        name = " ".join(args[:2])
+        if name in audit_commands.PARTS:
+            return name, audit_commands.PARTS[name], args[2:]
+        return super().resolve_command(ctx, args)
+
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         common = {flag for option in self.params if isinstance(option, click.Option) for flag in option.opts}
         common -= {"--version"}

@@ -43,7 +43,7 @@ OF_MODELS = ("prompts", "temperature", "top_k", "top_p")
     SAMPLING,
     passed="draft_length common_texts samples seed confidence width batch_size "
     "max_prompt_tokens checkpoint jobs cluster",
-    defaults={"drafts": "1-4", "max_new_tokens": 32, "jobs": "auto"},
+    defaults={"drafts": "1-4", "max_new_tokens": 32},
     example="spectheory simulate --verifier token,block --drafts 1 --max-new-tokens 8",
 )
 def simulate(
@@ -121,7 +121,6 @@ def decode(
     temperature: Any,
     top_k: Any,
     top_p: Any,
-    with_time: bool = False,
     **settings: Any,
 ) -> int:
     """Decode texts from language models, the drafted and accepted parts marked.
@@ -132,11 +131,9 @@ def decode(
         prompt: A text to go on from; may be repeated.
         prompts: One prompt per line, JSON Lines or a JSON array.
         verifier: A published verifier, or your own as package.module:attribute.
-        with_time: Decode plainly too, and say where the time goes and how fast it is.
     """
     from spectheory.command_line import tables
     from spectheory.decoding import decode as decode_texts
-    from spectheory.decoding import timed_decode
     from spectheory.models import SamplingOptions
     from spectheory.models.device import cpu_threads
     from spectheory.verification.resolve import find_verifier
@@ -152,13 +149,10 @@ def decode(
     process = pair.draft_process(drafts)
     found: list[DecodedText] = []
     settings |= {"drafts": process, "options": options, "keep": found.extend, "batch_size": BATCH_SIZE}
-    speed, interrupted = None, False
+    interrupted = False
     try:
         with cpu_threads(1):
-            if with_time:
-                _, speed = timed_decode(pair.loaded(), asked, verifier, **settings)
-            else:
-                decode_texts(pair, asked, verifier, **settings)
+            decode_texts(pair, asked, verifier, **settings)
     except KeyboardInterrupt:
         if not found:
             raise
@@ -172,11 +166,9 @@ def decode(
         "texts": [text.to_document(pair.decode) for text in found],
     }
     if form() == "json":
-        print_json(document | ({} if speed is None else {"speed": speed.to_document()}))
+        print_json(document)
     elif form() == "table":
         tables.print_texts(document)
-        if speed is not None:
-            click.echo(f"{speed}")
     else:
         raise InvalidInputError("texts are printed as they are, or with --json; leave out --csv and --latex")
     if interrupted:
@@ -192,7 +184,6 @@ BATCH_SIZE = 8
     "simulation.planning:plan",
     SAMPLING,
     passed="max_new_tokens seed jobs checkpoint",
-    defaults={"jobs": "auto"},
     example="spectheory plan pair.json --target-rows 4 --verifier block,greedy_multipath",
 )
 def plan(
@@ -280,16 +271,16 @@ def restrict(
     if out is not None and (out.is_dir() or not out.absolute().parent.is_dir()):
         raise InvalidInputError(f"--out {out} is a folder, or lies in one that does not exist; name a file")
     options, chosen = SamplingOptions(temperature), read_texts(None)[0] if prompt is None else prompt
-    unloaded, named = find_models(target, (draft,))
-    check_sizes(unloaded, tokens, draft_length)
-    (ids,) = encode_prompts(unloaded, [chosen], draft_length)
+    models, named = find_models(target, (draft,))
+    check_sizes(models, tokens, draft_length)
+    (ids,) = encode_prompts(models, [chosen], draft_length)
     with cpu_threads(1):
-        pair = restricted(unloaded.loaded(), ids, tokens, draft_length, options)
+        pair = restricted(models, ids, tokens, draft_length, options)
     if out is None:
         print_json(pair.to_document())
         return 0
     pair.save(out)
-    text, target_row, draft_row = unloaded.decode(ids), pair.target[0][0].tolist(), pair.draft[0][0].tolist()
+    text, target_row, draft_row = models.decode(ids), pair.target[0][0].tolist(), pair.draft[0][0].tolist()
     summary = {
         "out": str(out),
         **named,

@@ -10,13 +10,15 @@ from click.core import ParameterSource
 from spectheory.foundation.errors import InvalidInputError
 
 if TYPE_CHECKING:
-    from spectheory.models.language_model import UnloadedPair
+    from spectheory.models import LanguageModelPair
     from spectheory.models.prompts import Prompt
     from spectheory.pairs.drafts import DraftProcess
     from spectheory.pairs.pair import ModelPair
 
 Names = list[str]
 """The annotation of verifiers, separated by commas."""
+Jobs = int | str | None
+"""The annotation of a number of processes, or auto."""
 Numbers = list[int]
 """The annotation of numbers, as 2, 1,2,4 or 1-4."""
 BUNDLED = "bundled"
@@ -41,13 +43,6 @@ class _Names(click.ParamType):
         return verifier_names(value) if isinstance(value, str) else value
 
 
-class _Jobs(click.ParamType):
-    name = "n|auto"
-
-    def convert(self, value: Any, param: Any, ctx: Any) -> int | str:
-        return int(value) if isinstance(value, str) and value.isdecimal() else value
-
-
 class _Numbers(click.ParamType):
     name = "n,.."
 
@@ -58,7 +53,7 @@ class _Numbers(click.ParamType):
             raise InvalidInputError(f"{param.opts[0]} {error}") from None
 
 
-DRAFTS, JOBS, NAMES, NUMBERS = _Drafts(), _Jobs(), _Names(), _Numbers()
+DRAFTS, NAMES, NUMBERS = _Drafts(), _Names(), _Numbers()
 
 
 def numbers_of(text: str) -> list[int]:
@@ -175,14 +170,13 @@ def load_pair(path: str) -> ModelPair:
     return ModelPair.load(path)
 
 
-def find_models(target: str, drafts: tuple[str, ...]) -> tuple[UnloadedPair, dict[str, Any]]:
+def find_models(target: str, drafts: tuple[str, ...]) -> tuple[LanguageModelPair, dict[str, Any]]:
     """The models by their names, and how a document names them."""
-    from spectheory.models import quiet_loading
-    from spectheory.models.language_model import UnloadedPair
+    from spectheory.models import LanguageModelPair, quiet_loading
 
     quiet_loading()
     names = drafts or (BUNDLED,)
-    found = UnloadedPair.find(target, list(names))
+    found = LanguageModelPair.find(target, list(names))
     return found, {"target": target, "draft": names[0] if len(names) == 1 else list(names)}
 
 

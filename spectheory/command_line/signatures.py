@@ -19,7 +19,7 @@ from typing import Any
 
 import click
 
-from spectheory.command_line.options import DRAFTS, JOBS, NAMES, NUMBERS
+from spectheory.command_line.options import DRAFTS, NAMES, NUMBERS
 
 PACKAGE = Path(__file__).parents[1]
 REQUIRED = inspect.Parameter.empty
@@ -39,6 +39,8 @@ SYMBOLS = {
     "prompts": "FILE",
     "out": "FILE",
     "time_limit": "SECONDS",
+    "time": "SECONDS",
+    "badge": "FILE.svg",
     "pair_file": "PAIR.json",
     "pair_or_target": "PAIR.json|TARGET",
 }
@@ -49,7 +51,6 @@ TYPES: Mapping[str, Any] = {
     "bool": bool,
     "str": str,
     "Path": click.Path(path_type=Path),
-    "Jobs": JOBS,
     "Names": NAMES,
     "Numbers": NUMBERS,
 }

@@ -63,7 +63,7 @@ def certify(
     if suite is None and was_given("cases", "seed"):
         raise click.UsageError("--cases and --seed go with --suite")
     from spectheory.command_line.progress import progress_bar
-    from spectheory.exact.certificate import judge
+    from spectheory.exact.certificate import certify as certify_pair
     from spectheory.exact.suite import certify_suite
 
     pair = None if pair_file is None else load_pair(pair_file)
@@ -73,7 +73,7 @@ def certify(
             found.append(
                 certify_suite(name, quick=suite == "quick", cases=cases, seed=seed, progress=progress)
                 if pair is None
-                else judge(name, pair, drafts, progress=progress)
+                else certify_pair(name, pair, drafts, progress=progress)
             )
     title = None
     if pair is not None and len(found) > 1 and form() in ("table", "latex"):

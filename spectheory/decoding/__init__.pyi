@@ -6,9 +6,6 @@ from .huggingface import custom_generate as custom_generate
 from .loop import Iteration as Iteration
 from .loop import decoding_iterations as decoding_iterations
 from .processors import LogitsProcessors as LogitsProcessors
-from .speed import Speed as Speed
 from .speed import Stopwatch as Stopwatch
-from .speed import plain_decoding as plain_decoding
 from .speed import timed_call as timed_call
-from .speed import timed_decode as timed_decode
 from .stopping import Stopping as Stopping

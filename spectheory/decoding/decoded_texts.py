@@ -8,13 +8,12 @@ import numpy as np
 
 from spectheory.decoding.decoding_settings import DecodingSettings
 from spectheory.decoding.loop import Iteration, decoding_iterations, refuse_wrong_laws
-from spectheory.decoding.processors import LogitsProcessors
 from spectheory.decoding.stopping import Stopping
 from spectheory.foundation.errors import InvalidInputError
 from spectheory.foundation.settings import shows_settings
 from spectheory.models import LanguageModelPair, SamplingOptions
-from spectheory.models.drafting import no_lap, prefill
-from spectheory.models.language_model import UnloadedPair, check_models, encode_prompts
+from spectheory.models.drafting import prefill
+from spectheory.models.language_model import check_models, encode_prompts
 from spectheory.verification.resolve import find_verifier
 
 
@@ -68,7 +67,7 @@ class DecodedText:
 
 @shows_settings(DecodingSettings)
 def decode(
-    pair: LanguageModelPair | UnloadedPair,
+    pair: LanguageModelPair,
     prompts: Sequence[str | Sequence[int]],
     verifier: str | Any = "block",
     settings: DecodingSettings | None = None,
@@ -104,8 +103,7 @@ def decode(
     encoded = encode_prompts(pair, prompts, draft_length, settings.max_prompt_tokens, settings.max_new_tokens)
     if settings.stop_strings and pair.tokenizer is None:
         raise InvalidInputError("stop strings were given, and the models have no tokenizer; give token ids")
-    loaded = pair.loaded()
-    ends = end_of_sequence(loaded.target_model) if settings.stop_at_end_of_sequence else frozenset()
+    ends = end_of_sequence(pair.target_model)
     stopping = Stopping(settings.max_new_tokens, ends, settings.stop_strings, pair.decode)
     decoded: list[DecodedText] = []
     for batch, first in enumerate(range(0, len(encoded), settings.batch_size)):
@@ -113,20 +111,16 @@ def decode(
         (state,) = np.random.SeedSequence([settings.seed, batch]).generate_state(1)
         recorded = [DecodedText(ids, [], [], [], "") for ids in chunk]
         for iteration in decoding_iterations(
-            prefill(loaded, chunk),
+            prefill(pair, chunk),
             bound,
             process,
             draft_length,
             stopping,
-            loaded.generator(int(state)),
+            pair.generator(int(state)),
             settings.options or SamplingOptions(),
-            LogitsProcessors(settings.processors) if settings.processors else None,
-            settings.lap or no_lap,
         ):
             refuse_wrong_laws(bound, iteration)
             record(recorded, iteration)
-            if settings.watch is not None:
-                settings.watch(first, iteration)
         decoded += recorded
         if settings.keep is not None:
             settings.keep(recorded)

@@ -13,9 +13,7 @@ from spectheory.foundation.validation import check_callable, check_count, check_
 from spectheory.pairs.drafts import DraftProcess
 
 if TYPE_CHECKING:
-    from spectheory.decoding.loop import Iteration
     from spectheory.models import SamplingOptions
-    from spectheory.models.drafting import Lap
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -28,37 +26,28 @@ class DecodingSettings(Settings):
         draft_length: Tokens per path, L.
         max_new_tokens: Longest text; prompt, text and a draft must fit into both models.
         options: ``SamplingOptions``: temperature (0 is greedy), top-k and top-p of both models.
-        processors: transformers' logits processors, or functions of (token ids [N, n], scores [N, V]),
-            applied to both models before ``options``.
         stop_strings: A stop string; may be repeated.  Texts end behind the token that completes one of them.
-        stop_at_end_of_sequence: whether texts end at the end-of-sequence tokens of the target.
         seed: The same seed gives the same texts on one device.
         batch_size: Prompts decoded at a time.
         max_prompt_tokens: Keep at most the last N tokens of every prompt.
-        watch: called with (number of the batch's first prompt, iteration) after every call of the target.
         keep: called with the texts of every batch that is finished.
-        lap: called with the part of an iteration that has just ended, see ``iterations``.
     """
 
     drafts: int | DraftProcess = 1
     draft_length: int = 8
     max_new_tokens: int = 128
     options: SamplingOptions | None = None
-    processors: Sequence[Any] = ()
     stop_strings: Sequence[str] = ()
-    stop_at_end_of_sequence: bool = True
     seed: int = 0
     batch_size: int = 16
     max_prompt_tokens: int | None = None
-    watch: Callable[[int, Iteration], None] | None = None
     keep: Callable[[list[Any]], None] | None = None
-    lap: Lap | None = None
 
     def __post_init__(self) -> None:
         self._check(check_draft_length, "draft_length")
         self._check(check_count, "max_new_tokens", "batch_size", "max_prompt_tokens")
         self._check(partial(check_count, at_least=0), "seed")
         self._check(partial(check_kind, kind="SamplingOptions"), "options")
-        self._check(check_callable, "watch", "keep", "lap")
+        self._check(check_callable, "keep")
         if "" in self.stop_strings:
             raise InvalidInputError("a stop string must have at least one character, got ''")

@@ -91,7 +91,7 @@ def custom_generate(
         pair.generator(seed),
         # When it samples, ``generate`` has put temperature, top-k and top-p among the processors.
         SamplingOptions(temperature=1 if generation_config.do_sample else 0),
-        LogitsProcessors(logits_processor, whole_batch=len(input_ids)) if logits_processor else None,
+        LogitsProcessors(logits_processor, len(input_ids)) if logits_processor else None,
     ):
         refuse_wrong_laws(bound, call)
         for number, tokens in zip(call.numbers, call.tokens, strict=True):

@@ -12,11 +12,9 @@ from spectheory.decoding.stopping import Stopping
 from spectheory.models import SamplingOptions
 from spectheory.models.drafting import (
     DraftedBatch,
-    Lap,
     PrefilledPrompts,
     ScoreProcessors,
     draft_and_score,
-    no_lap,
 )
 from spectheory.models.sampling import refuse_logits
 from spectheory.pairs.drafts import DraftProcess
@@ -28,8 +26,6 @@ from spectheory.verification.verifier import Verifier
 
 NumbersOfCall = Callable[[list[int], list[int]], Any]
 """(numbers of the texts in the batch, how many tokens each has) -> the generator of the next call."""
-PARTS = ("draft", "target", "verification", "other")
-"""The parts of an iteration, as laps name them."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,7 +61,6 @@ def decoding_iterations(
     generator: torch.Generator | NumbersOfCall,
     options: SamplingOptions,
     processors: ScoreProcessors | None = None,
-    lap: Lap = no_lap,
 ) -> Iterator[Iteration]:
     """Decode until every text is finished, one call of the target at a time.
 
@@ -82,7 +77,6 @@ def decoding_iterations(
         generator: on the models' device; or a function that gives the one of each call.
         options: temperature, top-k and top-p of both models.
         processors: change the logits of both models before that.
-        lap: called with one of ``PARTS`` whenever it has ended.
 
     Raises:
         ComputationError: a model returned logits without a finite maximum.
@@ -99,11 +93,9 @@ def decoding_iterations(
         drawn_with: Any = generator
         if callable(generator):
             drawn_with = generator(numbers, [len(texts[number]) for number in numbers])
-        lap("other")
         drafted = draft_and_score(
-            prefilled, process, draft_length, drawn_with, options,
-            processors=processors, wait=False, lap=lap,
-        )  # fmt: skip
+            prefilled, process, draft_length, drawn_with, options, processors=processors, wait=False
+        )
         if modifications is not None:
             met = modifications.apply(drafted)
             drafted = replace(drafted, target_rows=met.target_rows)
@@ -111,7 +103,6 @@ def decoding_iterations(
         sample = outcome.sample(drawn_with)
         if modifications is not None:
             modifications = modifications.after(met, sample.path_index, sample.length, sample.token)
-        lap("verification")
         output = output_tokens(drafted.token_ids, sample)
         tokens, accepted, finished = [], [], []
         # The one place where the host waits for the device.

@@ -1,12 +1,13 @@
 """Certify a verifier on one pair: its output law, whether it is lossless, its distance from the optimum."""
 
-from abc import abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import Any, ClassVar
 
 import numpy as np
 
+from spectheory.exact.cause import Cause, Stop
 from spectheory.exact.law import DEFAULT_MAX_TUPLES, FLOAT64, OutputLaw, output_law
 from spectheory.foundation.documents import both, count_text, decimal_text, number_text, to_json
 from spectheory.foundation.errors import (
@@ -24,11 +25,10 @@ from spectheory.pairs.contexts import Context
 from spectheory.pairs.drafts import DraftProcess
 from spectheory.pairs.drafts.iid import draft_process
 from spectheory.pairs.pair import ROUNDING_OF_A_ROW, ModelPair, check_pair
-from spectheory.verification.evaluator import Evaluator
 from spectheory.verification.resolve import Problem, find_verifier, resolve
 from spectheory.verification.sampler_runs import outcome_or_run, runs_a_sampler
 from spectheory.verification.user import UserVerifier
-from spectheory.verification.user_checks import ROUNDING, first_failure, sampled_leaves
+from spectheory.verification.user_checks import ROUNDING, first_failure, sampled_drafts
 
 
 @dataclass(frozen=True)
@@ -39,8 +39,9 @@ class Counterexample:
         path: the prefix, token names.
         law, target: the probability that the completed output starts with it, and the target's.
         drafts: K drafted paths, token names: those that move the law of the prefix furthest from the target's
-            (``OutputLaw.cause``).
+            (``OutputLaw.cause``); none where there are too many tuples of drafts to find them.
         given_drafts: the probability that the completed output starts with the path, given these drafts.
+        stops: what the verifier does given these drafts: each stop with the rows there.
     """
 
     path: tuple[str, ...]
@@ -48,6 +49,20 @@ class Counterexample:
     target: Any
     drafts: tuple[tuple[str, ...], ...]
     given_drafts: Any
+    stops: tuple[Stop, ...] = ()
+
+    def stops_in_words(self) -> str:
+        """A line for each stop: after which tokens, how likely, and the rows there."""
+        return "\n".join(map(self._stop_in_words, self.stops))
+
+    def _stop_in_words(self, stop: Stop) -> str:
+        path = f"path {stop.path + 1}, " if len(self.drafts) > 1 else ""
+        draft = f", draft {_row_in_words(stop.draft)}" if stop.draft else ""
+        return (
+            f"{path}{count_text(stop.length, 'token')} accepted with probability "
+            f"{number_text(stop.probability, decimal=False)}: next {_row_in_words(stop.correction)}, "
+            f"target {_row_in_words(stop.target)}{draft}"
+        )
 
 
 @dataclass(frozen=True)
@@ -58,9 +73,30 @@ class AntichainViolation:
     excess: Any
 
 
+@dataclass(frozen=True)
+class Failure:
+    """What a verifier raised on drafts, or what is wrong with its answer: it is not lossless.
+
+    Attributes:
+        error: the text, with the place in the user's code.
+        drafts: K drafted paths, token names, on which it fails alone; ``None`` if it fails on several only.
+    """
+
+    error: str
+    drafts: tuple[tuple[str, ...], ...] | None
+
+    def in_words(self) -> str:
+        """The drafts and the error."""
+        drafts = "" if self.drafts is None else f"on the drafts {_drafts_in_words(self.drafts)}: "
+        return f"{drafts}{self.error}"
+
+
 @dataclass(frozen=True, eq=False, repr=False)
-class _OnOnePair(Result):
-    """What every verdict on one verifier and one pair has.
+class Certificate(Result):
+    """The verdict on one verifier and one pair, with its numbers.
+
+    Exact quantities are Fractions; they are floats where the arithmetic is float64.  Of a verifier with a
+    ``failure`` they are ``None``.
 
     Attributes:
         verifier, source: the name of the verifier, and where it is from.
@@ -68,6 +104,26 @@ class _OnOnePair(Result):
         draft_process: the name of the draft process, by default ``"iid"``.
         arithmetic: ``"exact"`` or ``"float64"``; of a rerun in a suite another one of ``rounded``.
         scope: what the verdict has looked at.
+        block_efficiency: E[tau + 1], tokens per target call, the correction token included.
+        target_matching: whether the output completed to L+1 tokens with the target is distributed as
+            the target: exactly for exact arithmetic, otherwise within ``tolerance`` in total variation and on
+            every path, relative to its probability (``OutputLaw.excess``).
+        total_variation: between that completed law and p_{L+1}.
+        undefined: the probability that the algorithm stops where its correction token is 0/0.
+        prefix_matching: whether the node budgets satisfy every antichain inequality (Thm 4.3), which
+            with target_matching is equivalent to validity.  ``None`` without target_matching, because the
+            budgets are then not the masses that are accepted, and where the drafts are not i.i.d. and the
+            antichains are too many to list; an ``Outcome`` stops on drafted prefixes by construction.
+        first_token_law: of the completed output, one probability per token.
+        counterexample: the shortest prefix on which the law is wrong, of those the worst, with its cause.
+        antichain_violation: the most violated antichain; ``None`` if there is none.
+        best: the optimum over all valid verifiers of the pair; ``None`` where it was not asked for or is out
+            of reach.
+        optimum_note: why ``best`` is ``None``, or how it was obtained.
+        row_defect: the largest distance from 1 of the sum of a float row of the given pair; where it exceeds
+            rounding, all rows were divided by their sums first.
+        law: the output law.
+        failure: of a user's verifier that raises on drafts, or returns no law.
     """
 
     verifier: str
@@ -78,78 +134,19 @@ class _OnOnePair(Result):
     draft_process: str
     arithmetic: str
     scope: Scope
-
-    @property
-    def vocab_size(self) -> int:
-        """V."""
-        return len(self.vocab)
-
-    @property
-    def verdict(self) -> str:
-        """``"lossless"`` or ``"not lossless"``."""
-        return LOSSLESS if self else NOT_LOSSLESS
-
-    @property
-    def basis(self) -> str:
-        """The numbers that the verdict rests on: ``"rationals"``, ``"float64"``, or those of a rerun."""
-        return basis_of(self.arithmetic)
-
-    def to_document(self) -> dict[str, Any]:
-        """The JSON object of ``spectheory certify --json``; null what there is no number for.
-
-        Rationals are strings such as ``"20/9"``.  A quantity computed in float64 is null there, and its
-        ``_float`` field has the number.  The optimum of an exact pair is exact even where the verifier's law
-        is not.
-        """
-        names = ("vocab_size", "draft_length", "num_drafts", "draft_process", "arithmetic")
-        verdict = {"verifier": self.verifier, "verdict": self.verdict, "basis": self.basis}
-        setting = {"lossless": bool(self)} | {name: getattr(self, name) for name in names}
-        return verdict | setting | self._findings() | {"scope": self.scope.to_document()}
-
-    @abstractmethod
-    def _findings(self) -> dict[str, Any]:
-        """The fields beside the setting and the scope."""
-
-
-@dataclass(frozen=True, eq=False, repr=False)
-class Certificate(_OnOnePair):
-    """The verdict on one verifier and one pair, with its numbers.
-
-    Exact quantities are Fractions; they are floats where the arithmetic is float64.
-
-    Attributes:
-        block_efficiency: E[tau + 1], tokens per target call, the correction token included.
-        target_matching: whether the output completed to L+1 tokens with the target is distributed as
-            the target: exactly for exact arithmetic, otherwise within ``tolerance`` in total variation and on
-            every path, relative to its probability (``OutputLaw.excess``).
-        total_variation: between that completed law and p_{L+1}.
-        undefined: the probability that the algorithm stops where its correction token is 0/0.
-        prefix_matching: whether the node budgets satisfy every antichain inequality (Thm 4.3), which
-            with target_matching is equivalent to validity.  ``None`` where the drafts are not i.i.d. and
-            the antichains are too many to list; an ``Outcome`` stops on drafted prefixes by construction.
-        first_token_law: of the completed output, one probability per token.
-        counterexample: the shortest prefix on which the law is wrong, of those the worst, with its cause.
-        antichain_violation: the most violated antichain; ``None`` if there is none.
-        best: the optimum over all valid verifiers of the pair; ``None`` where it was not asked for or is out
-            of reach.
-        optimum_note: why ``best`` is ``None``, or how it was obtained.
-        row_defect: the largest distance from 1 of the sum of a float row of the given pair; where it exceeds
-            rounding, all rows were divided by their sums first.
-        law: the output law.
-    """
-
-    block_efficiency: Number
-    target_matching: bool
-    total_variation: Number
-    undefined: Number
-    prefix_matching: bool | None
-    first_token_law: tuple[Any, ...]
-    counterexample: Counterexample | None
-    antichain_violation: AntichainViolation | None
-    best: Optimum | None
-    optimum_note: str
-    row_defect: float
-    law: OutputLaw
+    block_efficiency: Any = None
+    target_matching: bool = False
+    total_variation: Any = None
+    undefined: Any = None
+    prefix_matching: bool | None = None
+    first_token_law: tuple[Any, ...] = ()
+    counterexample: Counterexample | None = None
+    antichain_violation: AntichainViolation | None = None
+    best: Optimum | None = None
+    optimum_note: str = "not asked for"
+    row_defect: float = 0.0
+    law: OutputLaw | None = None
+    failure: Failure | None = None
 
     facts: ClassVar[Templates] = {
         "algorithm": "{algorithm}",
@@ -164,6 +161,7 @@ class Certificate(_OnOnePair):
         "rows of the pair": "sums off 1 by up to {row_defect:.3g}; every row was divided by its sum",
         "law of the first token": "{first_token_law}",
         "counterexample": "{in_words}",
+        "given these drafts": "{stops}",
     }
     columns: ClassVar[Templates] = {
         "verifier": "{verifier}",
@@ -173,7 +171,27 @@ class Certificate(_OnOnePair):
         "total variation": "{total_variation:short}",
     }
     answers: ClassVar[tuple[str, ...]] = ("counterexample", "gap to the optimum")
-    fine_print: ClassVar[tuple[str, ...]] = ("tolerance", "rows of the pair", "law of the first token")
+    fine_print: ClassVar[tuple[str, ...]] = (
+        "tolerance",
+        "rows of the pair",
+        "law of the first token",
+        "given these drafts",
+    )
+
+    @property
+    def vocab_size(self) -> int:
+        """V."""
+        return len(self.vocab)
+
+    @property
+    def verdict(self) -> str:
+        """``"lossless"`` or ``"not lossless"``."""
+        return LOSSLESS if self.is_valid else NOT_LOSSLESS
+
+    @property
+    def basis(self) -> str:
+        """The numbers that the verdict rests on: ``"rationals"``, ``"float64"``, or those of a rerun."""
+        return basis_of(self.arithmetic)
 
     @property
     def block_efficiency_float(self) -> float:
@@ -204,15 +222,22 @@ class Certificate(_OnOnePair):
     def judgement(self) -> tuple[str, str]:
         drafts = "" if self.draft_process == "iid" else f" with {self.draft_process} drafts"
         shape = self.vocab_size, self.draft_length, self.num_drafts
-        off = "" if self.is_valid else f", total variation {decimal_text(self.total_variation)}"
-        about = f"{self.verifier} on this pair{drafts}, (V, L, K) = {shape}{off}"
+        place = f"on this pair{drafts}, (V, L, K) = {shape}"
+        if self.failure is not None:
+            about = f"{self.verifier} fails {place}"
+        elif self.is_valid:
+            about = f"{self.verifier} {place}"
+        else:
+            about = f"{self.verifier} {place}, total variation {decimal_text(self.total_variation)}"
         return f"{self.verdict} ({self.basis})", about
 
     def headline(self) -> str:
-        off = decimal_text(self.total_variation)
-        verdict = (
-            "lossless on this pair" if self.is_valid else f"NOT lossless, total variation {off} on this pair"
-        )
+        if self.failure is not None:
+            verdict = f"NOT lossless, it fails on this pair ({self.failure.in_words()})"
+        elif self.is_valid:
+            verdict = "lossless on this pair"
+        else:
+            verdict = f"NOT lossless, total variation {decimal_text(self.total_variation)} on this pair"
         arithmetic = (
             "in exact arithmetic"
             if self.arithmetic == "exact"
@@ -231,16 +256,22 @@ class Certificate(_OnOnePair):
             "block_efficiency": self.block_efficiency,
             "total_variation": self.total_variation,
             "optimum": f"{best.lower} to {best.upper}" if is_interval else self.optimum,
-            "not_computed": self.optimum_note if self.best is None else None,
+            "not_computed": self.optimum_note if self.best is None and self.failure is None else None,
             "gap": None if is_interval else self.gap,
             "largest_gap": self.gap if is_interval else None,
             "undefined": self.undefined or None,
-            "prefix_matching": "not checked" if self.prefix_matching is None else self.prefix_matching,
-            "tolerance": None if self.arithmetic == "exact" else self.scope.tolerance,
+            "prefix_matching": self._prefix_matching_in_words(),
+            "tolerance": None if self.arithmetic == "exact" or self.failure else self.scope.tolerance,
             "row_defect": self.row_defect if self.row_defect > ROUNDING_OF_A_ROW else None,
-            "first_token_law": dict(zip(self.vocab, self.first_token_law, strict=True)),
+            "first_token_law": dict(zip(self.vocab, self.first_token_law, strict=self.failure is None)),
             "in_words": None if self.is_valid else self.in_words(),
+            "stops": None if self.counterexample is None else self.counterexample.stops_in_words() or None,
         }
+
+    def _prefix_matching_in_words(self) -> str | bool | None:
+        if self.prefix_matching is not None or self.failure is not None:
+            return self.prefix_matching
+        return "not checked" if self.target_matching else "not judged: the law is not the target's"
 
     def __eq__(self, other: object) -> bool:
         """The same document of the same models and drafts."""
@@ -249,16 +280,20 @@ class Certificate(_OnOnePair):
     __hash__ = Result.__hash__
 
     def in_words(self) -> str:
-        """The smallest counterexample of an invalid verifier as a sentence; ``"none"`` of a valid one."""
+        """The smallest counterexample of an invalid verifier, or its failure; ``"none"`` of a valid one."""
+        if self.failure is not None:
+            return self.failure.in_words()
         found = self.counterexample
         if found is not None:
             numbers = (found.law, found.target, found.given_drafts)
-            law, target, given = (number_text(number, decimal=False) for number in numbers)
+            law, target, given = (
+                "" if number is None else number_text(number, decimal=False) for number in numbers
+            )
             drafts = _drafts_in_words(found.drafts)
+            blamed = f". Most to blame are the drafts {drafts}: given them the probability is {given}"
             return (
                 f"the completed output starts with {_words(found.path)} with probability {law}; the target "
-                f"gives {target}. Most to blame are the drafts {drafts}: given them the probability is "
-                f"{given}"
+                f"gives {target}{blamed if found.drafts else ''}"
             )
         violation = self.antichain_violation
         if violation is None:
@@ -269,10 +304,22 @@ class Certificate(_OnOnePair):
             f"by probability {number_text(violation.excess, decimal=False)}: no verifier can do that"
         )
 
-    def _findings(self) -> dict[str, Any]:
+    def to_document(self) -> dict[str, Any]:
+        """The JSON object of ``spectheory certify --json``; null what there is no number for.
+
+        Rationals are strings such as ``"20/9"``.  A quantity computed in float64 is null there, and its
+        ``_float`` field has the number.  The optimum of an exact pair is exact even where the verifier's law
+        is not.
+        """
+        names = ("vocab_size", "draft_length", "num_drafts", "draft_process", "arithmetic")
         best = {} if self.best is None else self.best.to_document()
-        first_token_law = zip(self.vocab, self.first_token_law, strict=True)
+        first_token_law = zip(self.vocab, self.first_token_law, strict=self.failure is None)
         return {
+            "verifier": self.verifier,
+            "verdict": self.verdict,
+            "basis": self.basis,
+            "lossless": self.is_valid,
+            **{name: getattr(self, name) for name in names},
             **both("block_efficiency", self.block_efficiency),
             "target_matching": self.target_matching,
             "total_variation": to_json(self.total_variation),
@@ -288,68 +335,9 @@ class Certificate(_OnOnePair):
             "first_token_law": {name: to_json(value) for name, value in first_token_law},
             "counterexample": to_json(self.counterexample),
             "antichain_violation": to_json(self.antichain_violation),
-            "failure": None,
+            "failure": to_json(self.failure),
+            "scope": self.scope.to_document(),
         }
-
-
-NO_NUMBERS = (
-    *("block_efficiency", "block_efficiency_float", "total_variation", "undefined", "prefix_matching"),
-    *("optimum", "optimum_float", "optimum_lower", "optimum_upper", "gap", "gap_float"),
-    *("counterexample", "antichain_violation"),
-)
-"""The fields that are null for a verifier without a law."""
-
-
-@dataclass(frozen=True, eq=False, repr=False)
-class FailedCertificate(_OnOnePair):
-    """The verdict on a verifier that raises on drafts, or returns no distribution: it is not lossless.
-
-    Attributes:
-        error: what the verifier raised, or what is wrong with its answer, with its place.
-        drafts: K drafted paths, token names, on which it fails alone; ``None`` if it fails on several only.
-    """
-
-    error: str
-    drafts: tuple[tuple[str, ...], ...] | None
-
-    is_valid: ClassVar[bool] = False
-    total_variation: ClassVar[None] = None
-    block_efficiency: ClassVar[None] = None
-    gap: ClassVar[None] = None
-    facts: ClassVar[Templates] = {
-        "algorithm": "{algorithm}",
-        "pair": "{vocab_size} tokens, draft length {draft_length}, {drafts}, {arithmetic} arithmetic",
-        "counterexample": "{in_words}",
-    }
-    columns: ClassVar[Templates] = Certificate.columns
-    answers: ClassVar[tuple[str, ...]] = ("counterexample",)
-
-    def judgement(self) -> tuple[str, str]:
-        shape = self.vocab_size, self.draft_length, self.num_drafts
-        return f"{self.verdict} ({self.basis})", f"{self.verifier} fails on this pair, (V, L, K) = {shape}"
-
-    def __bool__(self) -> bool:
-        return False
-
-    def headline(self) -> str:
-        return (
-            f"{self.verifier}: NOT lossless, it fails on this pair, {self.scope.in_words()}, in "
-            f"{self.arithmetic} arithmetic, {self.in_words()}"
-        )
-
-    def in_words(self) -> str:
-        """The drafts and the error."""
-        drafts = "" if self.drafts is None else f"on the drafts {_drafts_in_words(self.drafts)}: "
-        return f"{drafts}{self.error}"
-
-    def shown(self) -> dict[str, Any]:
-        drafts = count_text(self.num_drafts, "draft")
-        return {"algorithm": self.source, "drafts": drafts, "lossless": False, "in_words": self.in_words()}
-
-    def _findings(self) -> dict[str, Any]:
-        failure = {"error": self.error, "drafts": to_json(self.drafts)}
-        about = {"target_matching": False, "optimum_note": "not asked for", "first_token_law": {}}
-        return dict.fromkeys(NO_NUMBERS) | about | {"failure": failure}
 
 
 def basis_of(arithmetic: str) -> str:
@@ -357,36 +345,18 @@ def basis_of(arithmetic: str) -> str:
     return "rationals" if arithmetic == "exact" else arithmetic
 
 
-def judge(
-    verifier: str | Any, pair: ModelPair, drafts: int | DraftProcess = 1, **options: Any
-) -> Certificate | FailedCertificate:
-    """``certify``, with a verdict on a user's verifier that fails on drafts: it is not lossless.
+def _failed(
+    verifier: UserVerifier, pair: ModelPair, process: DraftProcess, failure: InvalidOutcomeError
+) -> Certificate:
+    """The certificate of a verifier that fails on drafts.
 
-    What a verifier raises on rationals counts only if it raises on floats too.
-
-    Args:
-        verifier, pair, drafts: as in ``certify``.
-        options: of ``certify``.
-
-    Raises:
-        NotJudgedError: user code fails before it is asked about drafts, or on rationals alone.
-        InvalidInputError: as in ``certify``.
+    What it raises on rationals counts only if it raises on floats too.
     """
-    process, found = draft_process(drafts), find_verifier(verifier)
-    try:
-        return certify(found, pair, process, **options)
-    except NotJudgedError:
-        raise
-    except InvalidOutcomeError as error:
-        if not isinstance(found, UserVerifier):
-            raise
-        failure = error
-    if failure.__cause__ is not None and ((found.exact and pair.is_exact) or runs_a_sampler(found)):
-        failure = _raised_on_floats(found, pair, process, failure)
+    if failure.__cause__ is not None and ((verifier.exact and pair.is_exact) or runs_a_sampler(verifier)):
+        failure = _raised_on_floats(verifier, pair, process, failure)
         pair, process = pair.to_float(), process.to_float()
-    problem = resolve(found, pair, process)
-    drafted = Evaluator.of(problem, problem.process).tuples(sampled_leaves(problem))[1:]
-    return failed_certificate(problem, failure, problem.pair.arithmetic, drafted)
+    problem = resolve(verifier, pair, process)
+    return failed_certificate(problem, failure, problem.pair.arithmetic, sampled_drafts(problem))
 
 
 def _raised_on_floats(
@@ -401,7 +371,7 @@ def _raised_on_floats(
     try:
         if runs_a_sampler(verifier):
             problem = resolve(verifier, *in_floats)
-            drafted = Evaluator.of(problem, problem.process).tuples(sampled_leaves(problem))[1:]
+            drafted = sampled_drafts(problem)
             for seed in range(SAMPLER_RUNS):
                 outcome_or_run(problem.verifier, *drafted, np.random.default_rng(seed))
         else:
@@ -421,7 +391,7 @@ def failed_certificate(
     arithmetic: str,
     drafted: Sequence[Any],
     tolerance: float = 1e-9,
-) -> FailedCertificate:
+) -> Certificate:
     """The certificate of an error of a verifier.
 
     Args:
@@ -431,18 +401,16 @@ def failed_certificate(
         drafted: tuples of drafts in it; the first is named on which the verifier fails alone.
         tolerance: of the arithmetic.
     """
-    verifier, pair, _ = problem
-    alone = first_failure(verifier, drafted, tolerance) if isinstance(verifier, UserVerifier) else None
-    paths = None if alone is None else alone[0]
-    return FailedCertificate(
-        **_setting(problem, arithmetic, "none"),
-        error=str(error if alone is None else alone[1]),
-        drafts=None if paths is None else tuple(_names_of(pair, path) for path in paths),
-    )
+    alone = first_failure(problem.verifier, drafted, tolerance)
+    if alone is None:
+        failure = Failure(str(error), None)
+    else:
+        failure = Failure(str(alone[1]), tuple(_names(problem.pair, path) for path in alone[0]))
+    return Certificate(**_setting(problem, arithmetic, "none"), failure=failure)
 
 
 def _setting(problem: Problem, arithmetic: str, tolerance: str, refused: tuple[str, ...] = ()) -> Any:
-    """The fields of ``_OnOnePair``."""
+    """The fields that every certificate has."""
     verifier, pair, process = problem
     shape = pair.vocab_size, pair.draft_length, process.num_drafts
     return {
@@ -461,10 +429,6 @@ SAMPLER_RUNS = 20
 """How often a sampler that raised is run on a tuple: a branch of probability 1/4 is missed once in 300."""
 
 
-def _names_of(pair: ModelPair, path: Sequence[int]) -> tuple[str, ...]:
-    return tuple(pair.vocab[token] for token in path if token >= 0)
-
-
 def _drafts_in_words(drafts: Sequence[tuple[str, ...]]) -> str:
     return " and ".join(f"({_words(path)})" for path in drafts)
 
@@ -481,6 +445,9 @@ def certify(
 ) -> Certificate:
     """The certificate of a verifier on an enumerated pair.
 
+    A user's verifier that raises on drafts, or returns no law, is not lossless.  What it raises on rationals
+    counts only if it raises on floats too.
+
     Args:
         verifier: a name, or any object with ``outcome(paths, target_rows, draft_rows)``.
         pair: the models; exact pairs give exact certificates.
@@ -494,7 +461,7 @@ def certify(
 
     Raises:
         EnumerationTooLargeError: the law itself is too large to enumerate.
-        InvalidOutcomeError: the verifier does not return conditional laws.
+        NotJudgedError: user code fails before it is asked about drafts, or on rationals alone.
 
     Example:
         >>> from spectheory import instances
@@ -505,9 +472,14 @@ def certify(
     process, verifier = draft_process(drafts), find_verifier(verifier)
     row_defect, pair = check_pair(pair).row_defect, pair.normalised()
     steps = _Steps(progress, pair.vocab_size**pair.draft_length, 3)
-    law = output_law(
-        verifier, pair, drafts=process, max_tuples=max_tuples, tolerance=tolerance, progress=steps.enumerated
-    )
+    try:
+        law = output_law(
+            verifier, pair, process, max_tuples=max_tuples, tolerance=tolerance, progress=steps.enumerated
+        )
+    except InvalidOutcomeError as error:
+        if isinstance(error, NotJudgedError) or not isinstance(verifier, UserVerifier):
+            raise
+        return _failed(verifier, pair, process, error)
     steps.next()
     best, note = _optimum(pair, process) if with_optimum else (None, "not asked for")
     steps.next()
@@ -538,8 +510,11 @@ def certificate_of(
     pair, verifier = law.pair, law.verifier
     slack = float_tolerance(pair, tolerance)
 
+    @cache
     def worst(depth: int) -> tuple[Context, Any, Any] | None:
         """(prefix, its probability, the target's) where that is most wrong at this depth, if anywhere."""
+        if law.is_exactly_right:
+            return None
         excess = law.excess(depth, tolerance, epsilon)
         number = int(np.argmax(excess))
         if not excess[number] > 0:
@@ -547,10 +522,12 @@ def certificate_of(
         wanted = pair.target_path_probs(depth)[number]
         return pair.context(depth, number), law.prefix_law(depth)[number], wanted
 
-    violation = _violation(law, slack)
     is_defined = law.undefined <= (ROUNDING * epsilon if slack else 0)  # the target never makes 0/0
     target_matching = law.total_variation <= slack and is_defined and worst(pair.draft_length + 1) is None
+    violation = _violation(law, slack) if target_matching else None
+    is_checked = target_matching and law.largest_excess is not None
     refused = (LATER_CALLS,) if target_matching and verifier.modified_target_rows is not None else ()
+    refused = (*refused, law.refused) if law.refused else refused
     problem = Problem(verifier, pair, law.process)
     return Certificate(
         **_setting(problem, arithmetic or pair.arithmetic, tolerance_text(slack, epsilon), refused),
@@ -558,7 +535,7 @@ def certificate_of(
         target_matching=bool(target_matching),
         total_variation=law.total_variation,
         undefined=law.undefined,
-        prefix_matching=None if law.largest_excess is None else violation is None,
+        prefix_matching=violation is None if is_checked else None,
         first_token_law=tuple(law.prefix_law(1)),
         counterexample=_counterexample(law, worst),
         antichain_violation=violation,
@@ -627,22 +604,27 @@ def _counterexample(
 ) -> Counterexample | None:
     for found in map(worst, range(1, law.pair.draft_length + 2)):
         if found:
-            drafts, given = law.cause(found[0])
-            named = tuple(_names(law, path) for path in drafts)
-            return Counterexample(_names(law, found[0]), *found[1:], named, given)
+            cause = law.cause(found[0]) or Cause((), None, ())
+            named = tuple(_names(law.pair, path) for path in cause.drafts)
+            return Counterexample(_names(law.pair, found[0]), *found[1:], named, cause.given, cause.stops)
     return None
+
+
+def _row_in_words(row: Sequence[Any]) -> str:
+    return f"({', '.join(number_text(prob, decimal=False) for prob in row)})"
 
 
 def _words(names: tuple[str, ...]) -> str:
     return " ".join(repr(name) for name in names)
 
 
-def _names(law: OutputLaw, context: Context) -> tuple[str, ...]:
-    return tuple(law.pair.vocab[token] for token in context)
+def _names(pair: ModelPair, path: Sequence[int]) -> tuple[str, ...]:
+    """The names of the tokens; a path that ends early has -1 behind its end."""
+    return tuple(pair.vocab[token] for token in path if token >= 0)
 
 
 def _violation(law: OutputLaw, slack: Any) -> AntichainViolation | None:
     excess, antichain = law.largest_excess or (0, ())
     if not excess > slack:
         return None
-    return AntichainViolation(tuple(_names(law, context) for context in antichain), excess)
+    return AntichainViolation(tuple(_names(law.pair, context) for context in antichain), excess)

@@ -12,8 +12,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from spectheory.exact.certificate import Certificate, FailedCertificate, judge
-from spectheory.foundation.documents import exact_text, value_text
+from spectheory.exact.certificate import certify
+from spectheory.foundation.documents import both, value_text
 from spectheory.foundation.errors import ComputationError, InvalidInputError
 from spectheory.foundation.extras import installed
 from spectheory.foundation.results import (
@@ -74,13 +74,6 @@ class Compared:
         return self.verdict == LOSSLESS
 
     def to_document(self) -> dict[str, Any]:
-        numbers: dict[str, Any] = {}
-        for name in ("block_efficiency", "gap", "total_variation"):
-            value = getattr(self, name)
-            numbers |= {
-                name: None if value is None else exact_text(value),
-                f"{name}_float": None if value is None else float(value),
-            }
         return {
             "pair": self.pair,
             "drafts": self.drafts,
@@ -89,7 +82,9 @@ class Compared:
             "verdict": self.verdict,
             "basis": self.basis,
             "lossless": {LOSSLESS: True, NOT_LOSSLESS: False}.get(str(self.verdict)),
-            **numbers,
+            **both("block_efficiency", self.block_efficiency),
+            **both("gap", self.gap),
+            **both("total_variation", self.total_variation),
             "because": self.because,
             "scope": self.scope,
         }
@@ -264,7 +259,7 @@ def _judged(
     verifier: Any, pair: ModelPair, process: DraftProcess, place: tuple[str, str, int], highest: Any
 ) -> Compared:
     try:
-        found: Certificate | FailedCertificate = judge(verifier, pair, process, with_optimum=False)
+        found = certify(verifier, pair, process, with_optimum=False)
     except InvalidInputError as error:
         return Compared(*place, verifier.name, UNDECIDED, None, because=str(error))
     because = "" if found else found.in_words()

@@ -71,8 +71,6 @@ def completed_law(
     verifier: str | Any,
     pair: ModelPair,
     drafts: int | DraftProcess = 1,
-    *,
-    with_modification: bool = True,
 ) -> np.ndarray:
     """The law of one iteration's output, completed to L+1 tokens with the modified target.
 
@@ -81,7 +79,6 @@ def completed_law(
 
     Args:
         verifier, pair, drafts: as in ``modified_pair``.
-        with_modification: ``False`` completes with the target's own rows, as ``certify`` does.
 
     Returns:
         [V^(L+1)], in the numbering of ``ModelPair``.
@@ -90,8 +87,6 @@ def completed_law(
         InvalidInputError: as ``modified_pair``.
     """
     law = _defined(output_law(verifier, pair, drafts))
-    if not with_modification:
-        return law.completed_law
     modified = modified_pair(law.verifier, law.pair, drafts=law.process)
     return replace(law, pair=modified).completed_law
 
@@ -175,24 +170,6 @@ def expected_decoded_tokens(
     """E[N(i)] for i = 1..``num_iterations``, tokens; the first is the block efficiency."""
     laws = decoded_tokens_law(verifier, pair, num_iterations, **options)
     return tuple((law * np.arange(len(law))).sum() for law in laws)
-
-
-def expected_calls(verifier: str | Any, pair: ModelPair, num_tokens: int) -> Number:
-    """E[T(n)], the mean number of calls that decode n tokens with one draft, L that of the pair.
-
-    Source: T(n) > i where N(i) < n, so E[T(n)] = Σ_{i≥0} P(N(i) < n), from ``decoded_tokens_law``.
-
-    Args:
-        verifier: a name or an object with ``outcome``.
-        pair: the models, context-free, or deep enough for n calls.
-        num_tokens: n.
-
-    Example:
-        >>> from spectheory import instances
-        >>> print(expected_calls("block", instances.two_token(3), 2))
-        4/3
-    """
-    return 1 + sum(law[:num_tokens].sum() for law in decoded_tokens_law(verifier, pair, num_tokens))
 
 
 @dataclass(frozen=True, eq=False)

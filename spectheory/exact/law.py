@@ -1,11 +1,13 @@
 """The exact output law of a verifier on an enumerated pair.
 
-All K-tuples of drafted paths with positive probability are enumerated, vectorised in chunks.  The verifier's
-conditional laws are summed to the output law R(a_{1:i+1}) = P(X_{1:tau} = a_{1:i}, Y = a_{i+1}).  Everything
-else is a function of R (theory.md §1).
+By definition all K-tuples of drafted paths with positive probability are enumerated, vectorised in chunks,
+and the verifier's conditional laws are summed to the output law R(a_{1:i+1}) = P(X_{1:tau} = a_{1:i}, Y =
+a_{i+1}).  Everything else is a function of R (theory.md §1).  Where a verifier has a route (``laws``), its
+steps are called once per context instead.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import nullcontext, suppress
 from dataclasses import dataclass
 from functools import cached_property
 from math import inf
@@ -13,13 +15,15 @@ from typing import Any
 
 import numpy as np
 
+from spectheory.exact.cause import Cause, starts_with, stops_given
+from spectheory.exact.laws.outputs import Masses
+from spectheory.exact.laws.route import Route, follows_steps, route_of
 from spectheory.foundation.arrays import divide_or_zero
 from spectheory.foundation.documents import count_text, number_text, to_json
-from spectheory.foundation.errors import EnumerationTooLargeError
+from spectheory.foundation.errors import EnumerationTooLargeError, InvalidOutcomeError
 from spectheory.foundation.exact_numbers import (
     Number,
     balanced_sum,
-    float_tolerance,
     fractions_if_exact,
     plain_number,
     to_fraction,
@@ -34,11 +38,10 @@ from spectheory.pairs.contexts import Context, context_number, numbered_context,
 from spectheory.pairs.drafts import DraftProcess, DraftTuples, Iid
 from spectheory.pairs.drafts.trees import Tree
 from spectheory.pairs.pair import ModelPair
-from spectheory.verification.algorithms.path_selection.selection import PathSelection
 from spectheory.verification.evaluator import Evaluator, check_correction_rows
 from spectheory.verification.resolve import Problem, resolve
-from spectheory.verification.user import UserVerifier
-from spectheory.verification.user_checks import ROUNDING, check_function_of_inputs, sampled_leaves
+from spectheory.verification.user import UserVerifier, users_code
+from spectheory.verification.user_checks import ROUNDING, check_function_of_inputs
 from spectheory.verification.verifier import Verifier
 
 DEFAULT_MAX_TUPLES = 2_000_000
@@ -49,10 +52,8 @@ FLOAT64 = 2.0**-52
 """The distance of 1 from the next number of float64."""
 MAX_ENUMERATED_DRAFTS = 1_000
 """The most paths of one tuple."""
-CHECKED_TUPLES = 32
-"""On so many tuples the law of a path selection is compared with the mixture over its paths."""
-WORTH_A_MIXTURE = 16
-"""How many times as many tuples pay for this check."""
+NOT_LISTED = "most tuples of drafts: the law is that of the verifier's steps, compared with it on 64 tuples"
+"""Of a user's verifier whose law is computed by a route."""
 SHOWN_OUTPUTS = 20
 
 
@@ -68,6 +69,8 @@ class OutputLaw(Result):
         undefined: the probability of a stop whose correction row has no mass, where the algorithm divides 0
             by 0.  It is missing from ``masses`` and from the block efficiency, and counts towards the total
             variation.  Zero for a lossless verifier.
+        max_tuples: the largest number of tuples of drafts that is listed to explain an error.
+        refused: what was not looked at, for a scope; ``None`` if nothing.
     """
 
     verifier: Verifier
@@ -75,6 +78,8 @@ class OutputLaw(Result):
     process: DraftProcess
     numbers: tuple[np.ndarray, ...]
     undefined: Any = 0
+    max_tuples: int = DEFAULT_MAX_TUPLES
+    refused: str | None = None
 
     def __bool__(self) -> bool:
         raise no_verdict(self, ".total_variation, or certify(...)")
@@ -123,7 +128,19 @@ class OutputLaw(Result):
         law = self.numbers[0]
         for rows, mass in zip(self.pair.numbers.target[1:], self.numbers[1:], strict=True):
             law = (law[:, None] * rows).ravel() + mass
+        probs = self.pair.numbers.target_path_probs
+        if self.pair.is_exact and (law == probs[-1]).all():
+            return list(probs)
         return subtree_sums(law, self.pair.vocab_size, self.pair.draft_length + 1)
+
+    @property
+    def is_exactly_right(self) -> bool:
+        """Whether the completed output has the target's law, in rationals.
+
+        Then no prefix has another probability.  No antichain T is violated either: Σ_{a∈T} D(a) p(a) is the
+        probability that the accepted prefix passes through T, and it is a prefix of a draft.
+        """
+        return self.pair.is_exact and self.total_variation == 0
 
     def deviations(self, depth: int) -> np.ndarray:
         """``prefix_law`` minus the target's, in the numbers to compute with, [V^depth]."""
@@ -151,6 +168,11 @@ class OutputLaw(Result):
         if threshold not in kept:
             problem = Problem(self.verifier, self.pair, self.process)
             enumerated, as_multisets = _tuples_to_enumerate(problem)
+            if enumerated.count_tuples(self.pair, as_multisets) > self.max_tuples:
+                raise EnumerationTooLargeError(
+                    "in floats the output has forbidden tokens, and there are too many tuples of drafts to "
+                    "say whether these are rounding; use an exact pair, or fewer drafts"
+                )
             chunks = enumerated.enumerate(self.pair, 10_000, as_multisets)
             evaluator = Evaluator.of(problem, enumerated)
             summed, _ = _sum_outcomes(evaluator, self.pair, chunks, inf, forbidden_above=threshold)
@@ -183,8 +205,11 @@ class OutputLaw(Result):
         drafts that are neither i.i.d. nor a tree and too many antichains to list, for trees without
         replacement over many tokens, and for so many drafts that the probability cannot be written down.
         """
-        levels = zip(self._node_budgets[:-1], self.pair.numbers.target_path_probs, strict=False)
-        masses = [budgets * path_probs for budgets, path_probs in levels]
+        if isinstance(self.process, Iid) and self.is_exactly_right:
+            return plain_number(self.numbers[0][0] * 0), ()
+        masses = [self.pair.numbers.target_path_probs[0]]  # D(a) p(a), at most 0 where p(a) = 0
+        for rows, mass in zip(self.pair.numbers.target[:-1], self.numbers[:-1], strict=True):
+            masses.append((masses[-1][:, None] * rows).ravel() - mass)
         if isinstance(self.process, Iid):
             if self.num_drafts > MAX_ENUMERATED_DRAFTS:
                 # Not too often for one draft is not too often for many; the K-th powers are not needed.
@@ -199,7 +224,7 @@ class OutputLaw(Result):
         except EnumerationTooLargeError:
             return None
 
-    def cause(self, prefix: Context) -> tuple[tuple[Context, ...], Any]:
+    def cause(self, prefix: Context) -> Cause | None:
         """The drafts with the largest part in a wrong probability of an output prefix a.
 
         With c the probability that the completed output starts with a given the drafts,
@@ -207,7 +232,8 @@ class OutputLaw(Result):
             law(a) - p(a) = Σ_drafts P(drafts) (c - p(a)).
 
         Returns:
-            The K paths with the largest term in the direction of the deviation, and their c.
+            The K paths with the largest term in the direction of the deviation; ``None`` where there are too
+            many tuples of drafts to look at all.
         """
         depth, size, length = len(prefix), self.pair.vocab_size, self.pair.draft_length
         number = context_number(prefix, size)
@@ -215,16 +241,19 @@ class OutputLaw(Result):
         up = 1 if self.deviations(depth)[number] > 0 else -1
         problem = Problem(self.verifier, self.pair, self.process)
         enumerated, as_multisets = _tuples_to_enumerate(problem)
+        if enumerated.count_tuples(self.pair, as_multisets) > self.max_tuples:
+            return None
         evaluator = Evaluator.of(problem, enumerated)
         best: tuple[Any, Any, Any] | None = None
         for leaves, probs in enumerated.enumerate(self.pair, 10_000, as_multisets):
-            given = _starts_with(evaluator, leaves, prefix)
+            given = starts_with(evaluator, leaves, prefix)
             terms = up * probs * (given - wanted)
             worst = int(np.argmax(terms))
             if best is None or terms[worst] > best[0]:
                 best = terms[worst], leaves[worst], given[worst]
         assert best is not None  # a process draws something
-        return tuple(path_to(int(leaf), length, size) for leaf in best[1]), plain_number(best[2])
+        drafts = tuple(path_to(int(leaf), length, size) for leaf in best[1])
+        return Cause(drafts, plain_number(best[2]), tuple(stops_given(evaluator, best[1])))
 
     @cached_property
     def total_variation(self) -> Number:
@@ -337,7 +366,16 @@ def law_of(
     epsilon: float = FLOAT64,
 ) -> OutputLaw:
     """``output_law`` of a problem that is resolved; ``epsilon`` is that of the numbers of the verifier."""
-    pair = problem.pair
+    pair, of_user = problem.pair, isinstance(problem.verifier, UserVerifier)
+    route = route_of(problem) if epsilon == FLOAT64 else None
+    if route is not None and route.work <= max_tuples:
+        if of_user:
+            check_function_of_inputs(problem, tolerance)
+        found = _followed(problem, route, tolerance, progress)
+        if found is not None:
+            undefined = to_fraction(found.undefined) if pair.is_exact else float(found.undefined)
+            refused = NOT_LISTED if of_user else None
+            return OutputLaw(*problem, found.by_depth, undefined, max_tuples, refused)
     enumerated, as_multisets = _tuples_to_enumerate(problem)
     count, num_drafts = enumerated.count_tuples(pair, as_multisets), enumerated.num_drafts
     if count > max_tuples or num_drafts > MAX_ENUMERATED_DRAFTS:
@@ -348,17 +386,32 @@ def law_of(
             "use fewer drafts, a shorter draft length, restrict() to fewer tokens, or `spectheory simulate`"
         )
     size = max(1, CHUNK_ENTRIES // (enumerated.num_drafts * (pair.draft_length + 1) * pair.vocab_size))
-    of_user = isinstance(problem.verifier, UserVerifier)
     if of_user:
         check_function_of_inputs(problem, tolerance)
     chunks = enumerated.enumerate(problem.pair, size, as_multisets)
     if progress is not None:
         chunks = _counted(chunks, int(count), progress)
     evaluator = Evaluator.of(problem, enumerated)
-    if not of_user and _is_mixture_over_paths(evaluator, problem, int(count), tolerance):
-        chunks = _selected_paths(evaluator, chunks)
     summed, undefined = _sum_outcomes(evaluator, problem.pair, chunks, tolerance, epsilon)
-    return OutputLaw(*problem, summed, undefined)
+    return OutputLaw(*problem, summed, undefined, max_tuples)
+
+
+def _followed(
+    problem: Problem, route: Route, tolerance: float, progress: Callable[[int, int], None] | None
+) -> Masses | None:
+    """The law by a route; ``None`` where it is none, and the enumeration says on which drafts."""
+    if progress is not None:
+        progress(0, route.work)
+    verifier = problem.verifier
+    of_user = isinstance(verifier, UserVerifier)
+    with suppress(InvalidOutcomeError), users_code(verifier.name) if of_user else nullcontext():
+        if of_user and not follows_steps(problem, route, tolerance):
+            return None
+        masses = route.law()
+        if progress is not None and masses is not None:
+            progress(route.work, route.work)
+        return masses
+    return None
 
 
 def _counted(
@@ -440,64 +493,3 @@ def _stops_at(stop_probs: np.ndarray) -> Iterator[tuple[np.ndarray, np.ndarray]]
         path_index = order[:, rank]
         probs = np.take_along_axis(stop_probs, path_index[:, None], axis=1)[:, 0]
         yield path_index, probs
-
-
-def _is_mixture_over_paths(evaluator: Evaluator, problem: Problem, count: int, tolerance: float) -> bool:
-    """Whether the law given drafts is that of ``PathSelection.path_chances``, and to use this saves time.
-
-    The family has this property (theory.md Statement 5.3).  An algorithm of it with a mistake need not, so
-    the laws of a sample of tuples, summed with different weights, are compared with the mixtures.
-    """
-    if not isinstance(evaluator.verifier, PathSelection):
-        return False
-    leaves = sampled_leaves(problem, CHECKED_TUPLES)
-    if count < WORTH_A_MIXTURE * len(leaves):
-        return False
-    if evaluator.verifier.path_chances(*evaluator.tuples(leaves[:1])[1:]) is None:
-        return False
-    weights = np.arange(1, len(leaves) + 1)
-    probs = [problem.pair.numbers.target_path_probs[0] * int(n) / int(weights.sum()) for n in weights]
-    sample = DraftTuples(leaves, np.concatenate(probs))
-    both = [
-        _sum_outcomes(evaluator, problem.pair, chunks, tolerance)[0]
-        for chunks in ([sample], _selected_paths(evaluator, [sample]))
-    ]
-    slack = float_tolerance(problem.pair, tolerance)
-    return all((abs(one - other) <= slack).all() for one, other in zip(*both, strict=True))
-
-
-def _selected_paths(evaluator: Evaluator, chunks: Iterable[DraftTuples]) -> Iterator[DraftTuples]:
-    """Of every path K copies, with the probability that it is selected from the tuples."""
-    selection: Any = evaluator.verifier
-    size, length = evaluator.target[0].shape[-1], len(evaluator.target) - 1
-    selected = np.full(size**length, evaluator.zero)
-    for leaves, probs in chunks:
-        chances = selection.path_chances(*evaluator.tuples(leaves)[1:])
-        tuples, paths = np.nonzero(chances != 0)
-        np.add.at(selected, leaves[tuples, paths], probs[tuples] * chances[tuples, paths])
-    made = np.flatnonzero(selected != 0)
-    copies = np.repeat(made[:, None], leaves.shape[1], axis=1)
-    yield DraftTuples(copies, selected[made])
-
-
-def _starts_with(evaluator: Evaluator, leaves: np.ndarray, prefix: Context) -> np.ndarray:
-    """P(the completed output starts with the prefix | drafts), for every tuple of drafts, [N]."""
-    tuples = evaluator.tuples(leaves)
-    outcome = evaluator.verifier.outcome(*tuples[1:])
-    size, length = evaluator.target[0].shape[-1], len(evaluator.target) - 1
-    total = np.full(len(leaves), evaluator.zero)
-    for stop_length in range(length + 1):
-        shared = min(stop_length, len(prefix))
-        rest = evaluator.zero + 1
-        for depth in range(stop_length + 1, len(prefix)):
-            rest = rest * evaluator.target[depth][context_number(prefix[:depth], size), prefix[depth]]
-        for path_index in range(leaves.shape[1]):
-            on_it = tuples.prefixes[:, path_index, shared] == context_number(prefix[:shared], size)
-            stop = np.where(on_it, outcome.stop_probs[:, path_index, stop_length], evaluator.zero)
-            made = np.flatnonzero(stop != 0)
-            if stop_length < len(prefix) and made.size:
-                rows = outcome.correction(np.full(len(leaves), path_index), np.full(len(leaves), stop_length))
-                # The row at a stop of probability 0 may be anything.
-                stop[made] = stop[made] * rows[made, prefix[stop_length]] * rest
-            total = total + stop
-    return total

@@ -132,7 +132,7 @@ def acceptance(target_probs: Sequence[Any], draft_probs: Sequence[Any], drafts: 
         kseq_division_factor=float(rule.division_factor),
         multi_round=plain_number(multi_round_acceptance(target, draft, num_drafts)),
         lower_bound=plain_number(cut.value * factor),
-        # The upper bound of Lemma 3 is attained (``otm_bounds``), so the cut gives both bounds.
+        # The upper bound of Lemma 3 is attained (theory.md Statement 3.4), so the cut gives both bounds.
         upper_bound=plain_number(cut.value),
         spectr_gbv_bound=plain_number(conditionally_independent_bound(pair, num_drafts)),
     )

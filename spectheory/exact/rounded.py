@@ -10,18 +10,17 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from spectheory.exact.certificate import Certificate, FailedCertificate, certificate_of, failed_certificate
+from spectheory.exact.certificate import Certificate, certificate_of, failed_certificate
 from spectheory.exact.law import law_of
 from spectheory.foundation.arrays import Array
 from spectheory.foundation.errors import InvalidInputError, InvalidOutcomeError, NotJudgedError
 from spectheory.foundation.extras import installed
 from spectheory.pairs.drafts import DraftProcess
 from spectheory.pairs.pair import ModelPair
-from spectheory.verification.evaluator import Evaluator
 from spectheory.verification.outcome import Outcome
 from spectheory.verification.resolve import Problem
 from spectheory.verification.user import OtherArithmeticError, UserVerifier
-from spectheory.verification.user_checks import check_answers, sampled_leaves
+from spectheory.verification.user_checks import check_answers, sampled_drafts
 from spectheory.verification.verifier import Verifier
 
 
@@ -116,6 +115,9 @@ def certify_rounded(
 ) -> Certificate:
     """The certificate of a verifier that is bound to the draft process alone and computes in floats.
 
+    A user's verifier whose answers are no laws within the tolerance of the arithmetic, or no function of its
+    inputs, is not lossless.
+
     Args:
         verifier: as it is before ``bind``.
         pair: the models.
@@ -125,39 +127,29 @@ def certify_rounded(
 
     Raises:
         DoesNotRunError: the verifier needs the pair, or does not compute with these arrays.
-        InvalidOutcomeError: what it returns is not a law within the tolerance of the arithmetic, or not a
-            function of its inputs; or it writes into them.
     """
     numbers = ARITHMETICS[arithmetic]._replace(device=device)
     pair, process = pair.to_float(), process.to_float()
     with _refusals():
         bound = verifier.bind(process)
     problem = Problem(_InArithmetic(bound, numbers), pair, process)
-    law = law_of(problem, tolerance=numbers.tolerance, epsilon=numbers.epsilon)
-    if isinstance(bound, UserVerifier):
-        drafted = Evaluator.of(problem, process).tuples(sampled_leaves(problem))[1:]
-        check_answers(bound, tuple(map(numbers.array, drafted)), numbers.tolerance, of_pair=True)
-    return certificate_of(law, numbers.tolerance, numbers.epsilon, arithmetic)
-
-
-def judge_rounded(
-    verifier: Verifier, pair: ModelPair, process: DraftProcess, arithmetic: str
-) -> Certificate | FailedCertificate:
-    """``certify_rounded``, with a verdict on a user's verifier whose answers are no laws."""
     try:
-        return certify_rounded(verifier, pair, process, arithmetic)
+        law = law_of(problem, tolerance=numbers.tolerance, epsilon=numbers.epsilon)
+        if isinstance(bound, UserVerifier):
+            drafted = tuple(map(numbers.array, sampled_drafts(problem)))
+            check_answers(bound, drafted, numbers.tolerance, of_pair=True)
     except InvalidOutcomeError as error:
         if not isinstance(verifier, UserVerifier) or isinstance(error, NotJudgedError):
             raise
         return failed_rounded(verifier, pair, process, arithmetic, error)
+    return certificate_of(law, numbers.tolerance, numbers.epsilon, arithmetic)
 
 
 def failed_rounded(
     verifier: UserVerifier, pair: ModelPair, process: DraftProcess, arithmetic: str, error: InvalidInputError
-) -> FailedCertificate:
+) -> Certificate:
     """The certificate of an error of a verifier in floats; the arguments as in ``certify_rounded``."""
     numbers, pair, process = ARITHMETICS[arithmetic], pair.to_float(), process.to_float()
     problem = Problem(verifier.bind(process), pair, process)
-    drafted = Evaluator.of(problem, process).tuples(sampled_leaves(problem))[1:]
-    arrays = tuple(map(numbers.array, drafted))
-    return failed_certificate(problem, error, arithmetic, arrays, numbers.tolerance)
+    drafted = tuple(map(numbers.array, sampled_drafts(problem)))
+    return failed_certificate(problem, error, arithmetic, drafted, numbers.tolerance)

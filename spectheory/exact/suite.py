@@ -21,20 +21,18 @@ import numpy as np
 from spectheory import instances
 from spectheory.exact.certificate import (
     Certificate,
-    FailedCertificate,
     basis_of,
+    certify,
     drafts_in_words,
-    judge,
     tolerance_text,
 )
-from spectheory.exact.law import output_law
 from spectheory.exact.proof.check import proved_shapes
 from spectheory.exact.rounded import (
     ARITHMETICS,
     DoesNotRunError,
     RaisesError,
+    certify_rounded,
     failed_rounded,
-    judge_rounded,
 )
 from spectheory.foundation.documents import count_text, decimal_text, to_json
 from spectheory.foundation.errors import InvalidInputError, InvalidOutcomeError
@@ -44,7 +42,6 @@ from spectheory.foundation.results import (
     UNDECIDED,
     Result,
     Templates,
-    no_verdict,
 )
 from spectheory.foundation.scope import SCOPE_FACTS, Scope
 from spectheory.foundation.validation import check_count, unknown_name
@@ -61,7 +58,6 @@ from spectheory.pairs.drafts import (
 )
 from spectheory.pairs.drafts.process import ALL_PROCESSES
 from spectheory.pairs.pair import ModelPair
-from spectheory.verification.defective import defects
 from spectheory.verification.resolve import find_verifier
 from spectheory.verification.user import UserVerifier
 from spectheory.verification.verifier import Verifier
@@ -88,7 +84,7 @@ _RANDOM: tuple[tuple[int, int, int], ...] = ((6, 3, 2), (5, 2, 1), (3, 3, 1), (4
 
 
 def standard_pairs() -> dict[str, ModelPair]:
-    """The pairs of the kill matrix: short named instances and a few random ones, all exact.
+    """The smallest pairs of the suite: short named instances and a few random ones, all exact.
 
     Labels end in the draft length, ``"two_token-L2"``; random ones begin with seed and vocabulary
     size.  Every defect is shown by one pair at least, and no two pairs show the same defects.
@@ -100,42 +96,6 @@ def standard_pairs() -> dict[str, ModelPair]:
         for seed, vocab_size, length in _RANDOM
     }
     return pairs
-
-
-def kill_matrix(
-    pairs: Mapping[str, ModelPair] | None = None,
-    drafts: int | DraftProcess = 2,
-    *,
-    verifiers: Mapping[str, Any] | None = None,
-) -> dict[str, dict[str, Any]]:
-    """The defect of every known-wrong verifier on every pair, as a total variation.
-
-    Between the output completed to L+1 tokens with the target and p_{L+1} (theory.md Statement 1.1).  A pair
-    kills a defect where the entry is not zero; a lossless verifier has zeros only.
-
-    Args:
-        pairs: label -> pair; ``standard_pairs()`` if not given.
-        drafts: K, for paths drafted i.i.d., or another draft process; verifiers of
-            one path look at the first.
-        verifiers: name -> verifier to judge; ``defects`` if not given.
-
-    Returns:
-        name -> label -> total variation: a Fraction for an exact pair and an exact verifier (all
-        defects are), otherwise a float.
-
-    Raises:
-        InvalidInputError: ``drafts`` is neither a whole number of at least 1 nor a draft process.
-        InvalidOutcomeError: a verifier returned something that is not a conditional law.
-    """
-    table = standard_pairs() if pairs is None else pairs
-    judged = defects if verifiers is None else verifiers
-    return {
-        name: {label: output_law(verifier, pair, drafts).total_variation for label, pair in table.items()}
-        for name, verifier in judged.items()
-    }
-
-
-# ------------------------------------------------------------------------- the standard suite
 
 
 @dataclass(frozen=True)
@@ -169,7 +129,7 @@ class CaseVerdict:
     arithmetic: str
 
     @staticmethod
-    def of(case: SuiteCase, found: Certificate | FailedCertificate) -> "CaseVerdict":
+    def of(case: SuiteCase, found: Certificate) -> "CaseVerdict":
         return CaseVerdict(
             str(case), found.is_valid, found.total_variation, found.block_efficiency, found.arithmetic
         )
@@ -178,36 +138,12 @@ class CaseVerdict:
         return self.is_lossless
 
 
-@dataclass(frozen=True)
-class RandomPairs:
-    """Random pairs on which a verifier was found lossless.
+def largest_share(cases: int) -> float:
+    """The share of a law on which a verifier fails that failed on none of N draws: 99 % confidence.
 
-    Attributes:
-        cases: how many were drawn and judged.
-        seed: of the draws.
-        law: of a draw, in words.
+    With a larger share f, N draws miss all of it with a chance of (1 - f)^N < e^(-fN) = 1 %.
     """
-
-    cases: int
-    seed: int
-    law: str
-
-    def __bool__(self) -> bool:
-        raise no_verdict(self, ".largest_share")
-
-    @property
-    def largest_share(self) -> float:
-        """The share of the law on which the verifier fails is at most this, with 99 % confidence.
-
-        With a larger share f, N draws miss all of it with a chance of (1 - f)^N < e^(-fN) = 1 %.
-        """
-        return min(1.0, math.log(100) / self.cases)
-
-    def in_words(self) -> str:
-        return (
-            f"{count_text(self.cases, 'pair')} with seed {self.seed}, drawn from {self.law}: with 99 % "
-            f"confidence it fails on at most {self.largest_share:.2g} of it"
-        )
+    return min(1.0, math.log(100) / cases)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -222,7 +158,8 @@ class SuiteCertificate(Result):
             sorted by size.
         refused: the reason of the verifier for every case that it refuses.
         scope: what the verdict has looked at.
-        random: the random pairs among the cases, where none of them failed.
+        random: number and seed of the random pairs among the cases, where none of them failed, the law of a
+            draw in words, and the ``largest_share`` of it on which the verifier fails.
         proved_for: shapes for every pair of which a stored proof says that this code is lossless.
     """
 
@@ -230,10 +167,10 @@ class SuiteCertificate(Result):
     source: str
     verdicts: tuple[CaseVerdict, ...]
     reruns: tuple[CaseVerdict, ...]
-    counterexample: Certificate | FailedCertificate | None
+    counterexample: Certificate | None
     refused: Mapping[str, str]
     scope: Scope
-    random: RandomPairs | None = None
+    random: Mapping[str, Any] | None = None
     proved_for: tuple[str, ...] = ()
 
     @property
@@ -265,7 +202,8 @@ class SuiteCertificate(Result):
         "cases": "{cases} of a pair and its drafts, {again} in floats, {failures} failed",
         "(V, L, K)": "{shapes}",
         **SCOPE_FACTS,
-        "random pairs": "{random_pairs}",
+        "random pairs": "{random_cases} pairs with seed {random_seed}, drawn from {random_law}: with 99 % "
+        "confidence it fails on at most {random_largest_share:.2g} of it",
         "every pair of": "{proved}",
         "smallest failure": "{smallest_failure}",
         "counterexample": "{in_words}",
@@ -304,13 +242,13 @@ class SuiteCertificate(Result):
             "again": count_text(len(self.reruns), "rerun"),
             **self.scope.shown(),
             "proved": ", ".join(self.proved_for) or None,
-            "random_pairs": None if self.random is None else self.random.in_words(),
+            **{f"random_{name}": value for name, value in (self.random or {}).items()},
             "smallest_failure": None if found is None else self.failures[0].case,
             "in_words": None if found is None else found.in_words(),
         }
 
     def to_document(self) -> dict[str, Any]:
-        found, random = self.counterexample, self.random
+        found = self.counterexample
         return {
             "verifier": self.verifier,
             "verdict": self.verdict,
@@ -320,7 +258,7 @@ class SuiteCertificate(Result):
             "failures": len({verdict.case for verdict in self.failures}),
             "refused": dict(self.refused),
             "scope": self.scope.to_document(),
-            "random": random if random is None else to_json(random) | {"largest_share": random.largest_share},
+            "random": self.random,
             "proved_for": list(self.proved_for),
             "counterexample": None if found is None else found.to_document(),
             "verdicts": [to_json(verdict) for verdict in self.verdicts],
@@ -415,8 +353,8 @@ class _Run:
         self.judged: list[SuiteCase] = []
         self.verdicts: list[CaseVerdict] = []
         self.reruns: list[CaseVerdict] = []
-        self.counterexample: Certificate | FailedCertificate | None = None
-        self.wrong_again: Certificate | FailedCertificate | None = None
+        self.counterexample: Certificate | None = None
+        self.wrong_again: Certificate | None = None
         self.raised: list[tuple[SuiteCase, RaisesError]] = []
         self.refused: dict[str, str] = {}
         self.left_out: Counter[tuple[str, str]] = Counter()
@@ -429,7 +367,7 @@ class _Run:
 
     def judge(self, case: SuiteCase) -> None:
         try:
-            found = judge(self.verifier, case.pair, case.process, with_optimum=False)
+            found = certify(self.verifier, case.pair, case.process, with_optimum=False)
         except InvalidOutcomeError as error:
             raise type(error)(f"on {case}: {error}") from error.__cause__
         except InvalidInputError:
@@ -445,7 +383,7 @@ class _Run:
         self.names[found.verifier] = None
         if not found.is_valid and self.counterexample is None:
             self.counterexample = found
-        if isinstance(found, FailedCertificate):
+        if found.failure is not None:
             return
         number = crc32(str(case).encode())
         left_out = IN_TORCH[number % 2]
@@ -456,7 +394,7 @@ class _Run:
 
     def _rerun(self, case: SuiteCase, name: str) -> None:
         try:
-            found = judge_rounded(self.verifier, case.pair, case.process, name)
+            found = certify_rounded(self.verifier, case.pair, case.process, name)
         except DoesNotRunError as error:
             if name == "float64" and isinstance(error, RaisesError):
                 self.raised.append((case, error))
@@ -465,7 +403,7 @@ class _Run:
             return
         self._add_rerun(case, found)
 
-    def _add_rerun(self, case: SuiteCase, found: Certificate | FailedCertificate) -> None:
+    def _add_rerun(self, case: SuiteCase, found: Certificate) -> None:
         self.reruns.append(CaseVerdict.of(case, found))
         if not found.is_valid and self.wrong_again is None:
             self.wrong_again = found
@@ -486,6 +424,8 @@ class _Run:
         names = {str(case) for case in drawn}
         random = [verdict.is_lossless for verdict in self.verdicts if verdict.case in names]
         failed = [verdict for verdict in self.reruns if verdict.case in names and not verdict.is_lossless]
+        about = {"cases": len(random), "seed": seed, "law": RANDOM_LAW}
+        about |= {"largest_share": largest_share(len(random))} if random else {}
         bound_to_several = f"{self.verifier.name} (bound to {len(self.names)} verifiers)"
         return SuiteCertificate(
             next(iter(self.names)) if len(self.names) == 1 else bound_to_several,
@@ -495,7 +435,7 @@ class _Run:
             self.wrong_again if self.counterexample is None else self.counterexample,
             self.refused,
             self._scope(),
-            RandomPairs(len(random), seed, RANDOM_LAW) if random and all(random) and not failed else None,
+            about if random and all(random) and not failed else None,
             tuple(proved_shapes(self.verifier)),
         )
 
@@ -564,7 +504,7 @@ def standard_suite(processes: Collection[str] = ("iid",), quick: bool = False) -
 
     Args:
         processes: the names of the draft processes; by default paths are drafted i.i.d.
-        quick: whether only the small cases of the kill matrix and of the corners are wanted.
+        quick: whether only the small cases of ``standard_pairs`` and of the corners are wanted.
 
     Returns:
         The cases, those with few tuples of drafted paths first.

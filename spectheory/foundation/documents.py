@@ -7,11 +7,9 @@ has its decimal beside it, and a long rational is cut.
 import json
 import os
 from collections.abc import Mapping
-from contextlib import suppress
 from dataclasses import fields, is_dataclass
 from fractions import Fraction
 from hashlib import sha256
-from importlib.metadata import PackageNotFoundError, version
 from math import isinf
 from pathlib import Path
 from typing import Any
@@ -86,28 +84,14 @@ def _held(text: str) -> float:
     return number
 
 
-def json_sha256(value: Any, prefix: str = "") -> str:
-    """The sha256 of a value as JSON with sorted keys, behind a prefix; other objects count by their text.
+def json_sha256(value: Any) -> str:
+    """The sha256 of a value as JSON with sorted keys; other objects count by their text.
 
     Example:
         >>> json_sha256({"a": 1, "b": 2}) == json_sha256({"b": 2, "a": 1}) != json_sha256({"a": 1})
         True
     """
-    return sha256((prefix + json.dumps(value, sort_keys=True, default=str)).encode()).hexdigest()
-
-
-def installed_versions(*packages: str) -> dict[str, str]:
-    """The versions of those packages that are installed.
-
-    Example:
-        >>> list(installed_versions("numpy", "no-such-package"))
-        ['numpy']
-    """
-    found = {}
-    for name in packages:
-        with suppress(PackageNotFoundError):
-            found[name] = version(name)
-    return found
+    return sha256(json.dumps(value, sort_keys=True, default=str).encode()).hexdigest()
 
 
 def replace_file(path: Path, content: str | bytes) -> None:
@@ -134,13 +118,13 @@ def exact_text(value: Any) -> str | None:
 
 
 def both(name: str, value: Any) -> dict[str, Any]:
-    """The two fields of a number: ``name`` exact or null, ``name_float`` always.
+    """The two fields of a number: ``name`` exact or null, ``name_float`` always; both null without one.
 
     Example:
         >>> both("optimal", Fraction(1, 2))
         {'optimal': '1/2', 'optimal_float': 0.5}
     """
-    return {name: exact_text(value), f"{name}_float": float(value)}
+    return {name: exact_text(value), f"{name}_float": None if value is None else float(value)}
 
 
 def decimal_text(value: Any) -> str:

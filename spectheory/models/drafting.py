@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from math import prod
 
 import numpy as np
@@ -108,7 +109,6 @@ class DraftedBatch:
         target_rows: [B, K, L+1, N], row i is the target's after i drafted tokens.
         draft_rows: [B, K, L, N], row i is the one token i was drawn from.
         token_ids: [B, K, L], the drafted tokens in the models' vocabulary.
-        candidates: [B, K, L+1, m], the token id each number stands for; None without restriction.
         failed: a truth value on the device, whether some logits had no finite maximum; None: none had.
     """
 
@@ -116,7 +116,6 @@ class DraftedBatch:
     target_rows: Tensor
     draft_rows: Tensor
     token_ids: Tensor
-    candidates: Tensor | None = None
     failed: Tensor | None = None
 
 
@@ -175,7 +174,7 @@ def draft_and_score(
     Raises:
         ComputationError: a model returned logits without a finite maximum.
         InvalidInputError: an argument is out of range, the process is none of these draft models, or a
-            restriction leaves a row no mass or is one per context for several draft models.
+            restriction leaves a row no mass.
     """
     pair = prefilled.pair
     process = pair.draft_process(drafts)
@@ -183,12 +182,7 @@ def draft_and_score(
     process.draws(draft_length)  # refuses a tree of another length
     pair.check_length(prefilled.texts.width, draft_length)
     if restriction is not None:
-        restriction.check(pair.vocab_size, prefilled.num_prompts)
-        if restriction.is_per_context and isinstance(process, PerPath):
-            raise InvalidInputError(
-                "several draft models name several sets of most likely tokens at one context; restrict to "
-                "fixed tokens"
-            )
+        restriction.check(pair.vocab_size)
     rows = _Rows(prefilled, options, restriction, processors)
     if isinstance(process, RankedTree | ConfidenceTree):
         process.check_size(rows.width, draft_length)
@@ -197,13 +191,13 @@ def draft_and_score(
     else:
         drafted = _draft(rows, process, draft_length, generator)
     lap("draft")
-    paths, token_ids, draft_rows, candidates = drafted
-    target_rows = _score(rows, paths, token_ids, candidates)
+    paths, token_ids, draft_rows = drafted
+    target_rows = _score(rows, paths, token_ids)
     lap("target")
     failed = rows.check.failed(target_rows)
     if wait:
         refuse_logits(bool(failed))
-    return DraftedBatch(paths, target_rows, draft_rows, token_ids, candidates, None if wait else failed)
+    return DraftedBatch(paths, target_rows, draft_rows, token_ids, None if wait else failed)
 
 
 @dataclass(frozen=True, eq=False)
@@ -223,7 +217,13 @@ class _Rows:
     @property
     def width(self) -> int:
         """N, how many tokens a row has."""
-        return self.prefilled.pair.vocab_size if self.restriction is None else self.restriction.num_tokens
+        return self.prefilled.pair.vocab_size if self.allowed is None else len(self.allowed)
+
+    @cached_property
+    def allowed(self) -> Tensor | None:
+        """The tokens that are left, [m]; None for all."""
+        ids = None if self.restriction is None else self.restriction.token_ids
+        return None if ids is None else torch.tensor(ids, device=self.prefilled.pair.device)
 
     def logits(self, scores: Tensor, token_ids: Tensor) -> Tensor:
         """What a model says behind the longest n prefixes of paths, as logits.
@@ -242,18 +242,16 @@ class _Rows:
         texts = self.prefilled.texts
         return torch.stack([self.processors(texts, token_ids[:, :, :i], level) for i, level in levels], dim=2)
 
-    def candidates(self, logits: Tensor) -> Tensor | None:
-        """The tokens that are left behind each context, [B, ..., m]; None for all."""
-        return None if self.restriction is None else self.restriction.candidates(logits)
-
-    def of(self, logits: Tensor, allowed: Tensor | None, side: str) -> Tensor:
+    def of(self, logits: Tensor, side: str) -> Tensor:
         """Probabilities of all tokens, or of the allowed ones alone.  [..., V] -> [..., N]"""
         scaled = scaled_logits(logits, self.options, dtype=self.prefilled.pair.probs_dtype, check=self.check)
-        return torch.softmax(scaled, dim=-1) if allowed is None else restrict_rows(scaled, allowed, side)
+        if self.allowed is None:
+            return torch.softmax(scaled, dim=-1)
+        return restrict_rows(scaled, self.allowed, side)
 
 
-Drafted = tuple[Tensor, Tensor, Tensor, Tensor | None]
-"""Paths, token ids, draft rows and candidates of a ``DraftedBatch``."""
+Drafted = tuple[Tensor, Tensor, Tensor]
+"""Paths, token ids and draft rows of a ``DraftedBatch``."""
 
 
 def _draft(rows: _Rows, process: DraftProcess, draft_length: int, generator: torch.Generator) -> Drafted:
@@ -261,21 +259,12 @@ def _draft(rows: _Rows, process: DraftProcess, draft_length: int, generator: tor
     prefilled, draws, ranks = rows.prefilled, process.draws(draft_length), None
     B, device = prefilled.num_prompts, prefilled.pair.device
     paths = token_ids = torch.zeros((B, len(draws), 0), dtype=torch.int64, device=device)
-    draft_rows, candidates = [], []
+    draft_rows = []
     if isinstance(process, RankedTree):
         ranks = torch.as_tensor(process.ranks(draft_length), device=device)
-    # Per context the draft also names the tokens at depth L, where it does not draft.
-    extra = 1 if rows.restriction is not None and rows.restriction.is_per_context else 0
-    for depth in range(draft_length + extra):
+    for depth in range(draft_length):
         scores = prefilled.draft.follow(prefilled.texts, token_ids, first=depth)
-        logits = rows.logits(scores, token_ids)[:, :, 0]
-        allowed = rows.candidates(logits)
-        if allowed is not None:
-            allowed = _share(allowed, paths)
-            candidates.append(allowed)
-        if depth == draft_length:
-            break
-        row = rows.of(logits, allowed, "draft")
+        row = rows.of(rows.logits(scores, token_ids)[:, :, 0], "draft")
         if not isinstance(process, PerPath):
             row = _share(row, paths)  # before sampling: a token is drawn from the row that is reported
         if ranks is not None:
@@ -287,28 +276,20 @@ def _draft(rows: _Rows, process: DraftProcess, draft_length: int, generator: tor
             numbers = _draw(row, process, draws[:, depth], paths, generator)
         draft_rows.append(row)
         paths = torch.cat([paths, numbers[..., None]], dim=-1)
-        if allowed is None:
-            token_ids = paths
-        else:
-            token_ids = torch.cat([token_ids, allowed.gather(-1, numbers[..., None])], dim=-1)
+        token_ids = paths if rows.allowed is None else rows.allowed[paths]
     if ranks is not None:
         paths = torch.where(ranks >= 0, paths, -1)
-    if not candidates:
-        return paths, token_ids, torch.stack(draft_rows, dim=2), None
-    if not extra:
-        candidates.append(candidates[-1])  # a fixed set is the same at depth L
-    return paths, token_ids, torch.stack(draft_rows, dim=2), torch.stack(candidates, dim=2)
+    return paths, token_ids, torch.stack(draft_rows, dim=2)
 
 
-def _score(rows: _Rows, paths: Tensor, token_ids: Tensor, candidates: Tensor | None) -> Tensor:
+def _score(rows: _Rows, paths: Tensor, token_ids: Tensor) -> Tensor:
     """The target's rows at all L+1 positions of all paths, from one forward call.  [B, K, L+1, N]"""
     prefilled = rows.prefilled
     logits = rows.logits(prefilled.target.follow(prefilled.texts, token_ids, first=0), token_ids)
-    if candidates is None:
-        return _share(rows.of(logits, None, "target"), paths)
+    if rows.allowed is None:
+        return _share(rows.of(logits, "target"), paths)
     # One depth at a time, so that few full rows are alive.
-    levels = zip(logits.unbind(2), candidates.unbind(2), strict=True)
-    return _share(torch.stack([rows.of(*level, "target") for level in levels], dim=2), paths)
+    return _share(torch.stack([rows.of(level, "target") for level in logits.unbind(2)], dim=2), paths)
 
 
 def _draw(
@@ -363,15 +344,13 @@ def _confidence_tree(rows: _Rows, process: ConfidenceTree, draft_length: int) ->
     """The paths to the likeliest nodes, [B, K, L], -1 behind their ends; the rows are point masses."""
     prefilled, pair = rows.prefilled, rows.prefilled.pair
     paths = likeliest_nodes(prefilled, process, draft_length, rows=rows)
-    token_ids, candidates = paths.clamp(min=0), None
-    if rows.restriction is not None:
-        scores = prefilled.draft.follow(prefilled.texts, token_ids, first=0)
-        candidates = _share(rows.restriction.candidates(rows.logits(scores, token_ids)), paths)
-        places = (candidates[:, :, :draft_length] == token_ids[..., None]).to(torch.int64).argmax(dim=-1)
+    token_ids = paths.clamp(min=0)
+    if rows.allowed is not None:
+        places = (rows.allowed == token_ids[..., None]).to(torch.int64).argmax(dim=-1)
         paths = torch.where(paths < 0, paths, places)
     prefilled.draft.forget_drafts()
     like = torch.zeros((), dtype=pair.probs_dtype, device=pair.device)
-    return paths, token_ids, _point_masses(like.expand(*paths.shape, rows.width), paths), candidates
+    return paths, token_ids, _point_masses(like.expand(*paths.shape, rows.width), paths)
 
 
 @torch.no_grad()
@@ -402,12 +381,10 @@ def likeliest_nodes(
     nodes, confidences = [], []
     for depth in range(draft_length):
         scores = prefilled.draft.follow(prefilled.texts, expanded, first=0)[:, :, -1:]
-        logits = rows.logits(scores, expanded)[:, :, 0]
-        allowed = rows.candidates(logits)
-        row = rows.of(logits, allowed, "draft")
+        row = rows.of(rows.logits(scores, expanded)[:, :, 0], "draft")
         probs, tokens = row.topk(min(process.width, row.shape[-1]))
-        if allowed is not None:
-            tokens = allowed.gather(-1, tokens)
+        if rows.allowed is not None:
+            tokens = rows.allowed[tokens]
         log_probs = (log_probs[..., None] + probs.log()).flatten(1)
         before = expanded[:, :, None].expand(-1, -1, tokens.shape[-1], -1)
         layer = torch.cat([before, tokens[..., None]], dim=-1).flatten(1, 2)

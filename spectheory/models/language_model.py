@@ -1,4 +1,4 @@
-"""LanguageModelPair: a target and a draft language model with their one tokenizer, loaded or not yet."""
+"""LanguageModelPair: a target and a draft language model with their one tokenizer."""
 
 from __future__ import annotations
 
@@ -6,8 +6,9 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import repeat
 from pathlib import Path
-from typing import Any, Self
+from typing import Any
 
 import torch
 
@@ -15,7 +16,7 @@ from spectheory.foundation.documents import count_text
 from spectheory.foundation.errors import InvalidInputError
 from spectheory.foundation.validation import check_count, in_one_line, is_number
 from spectheory.models.device import resolve_device, resolve_dtype
-from spectheory.models.draft_names import DerivedDraft, find_draft
+from spectheory.models.draft_names import find_draft
 from spectheory.models.loading import (
     ModelSource,
     find_model,
@@ -61,23 +62,185 @@ def draft_process_of_models(drafts: int | DraftProcess, models: tuple[Any, ...])
     return found
 
 
-class _Texts:
-    """The part of a pair that needs a tokenizer and configurations, but no weights."""
+@dataclass(frozen=True, eq=False, repr=False)
+class LanguageModelPair:
+    """Two causal language models over one vocabulary.
 
+    Attributes:
+        target_source, draft_sources: where the models are, or the models themselves; one draft for all paths,
+            or one for each.
+        configs: of target and drafts.
+        tokenizer: the one tokenizer of all; None if prompts are token ids only.
+        device: where the models are, or will be.
+        weights_dtype: the number type of the weights.
+        vocab_size: V, the number of token ids all models score.
+        probs_dtype: the number type of all probabilities, float64 or float32.
+        temperature: logits of both models are divided by it, see ``tempered``.
+    """
+
+    target_source: Any
+    draft_sources: tuple[Any, ...]
+    configs: tuple[Any, ...]
     tokenizer: Any
-    vocab_size: int
     device: torch.device
-    configs: Any
-    drafts: tuple[Any, ...]
-    probs_dtype: torch.dtype
-    temperature: float
+    weights_dtype: str | torch.dtype
+    vocab_size: int
+    probs_dtype: torch.dtype = torch.float64
+    temperature: float = 1.0
+
+    def __post_init__(self) -> None:
+        if self.probs_dtype not in (torch.float64, torch.float32):
+            raise InvalidInputError(
+                f"probs_dtype must be torch.float64 or torch.float32, got {self.probs_dtype!r}"
+            )
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Another process reads the weights by itself, unless the models are in memory only."""
+        read_here = ("models", "cached", "without_token") if self.is_found else ()
+        return {name: value for name, value in vars(self).items() if name not in read_here}
+
+    @staticmethod
+    def load(
+        target: str | Path,
+        draft: str | Path | Sequence[str | Path],
+        *,
+        device: str | torch.device = "auto",
+        dtype: str | torch.dtype | None = None,
+        probs_dtype: torch.dtype = torch.float64,
+        tokenizer: str | Path | None = None,
+    ) -> LanguageModelPair:
+        """Load a pair in Hugging Face format.
+
+        Args:
+            target: a local folder, a GGUF file, a hub name, or ``"bundled"`` for the model shipped here.
+            draft: likewise, over the target's tokens, or made of a model, as ``"target:20-layers"``
+                (``draft_names.find_draft``); or several, from each of which one path is drafted.
+            device: ``auto`` (CUDA when there is one), ``cpu``, ``cuda`` or ``cuda:N``.
+            dtype: number type of the weights; by default float32 on a CPU, as stored on CUDA.
+            probs_dtype: number type of the probabilities; float32 saves memory on a GPU.
+            tokenizer: of all models, a folder or a hub name; by default the one that lies beside them.  Where
+                none does, prompts are token ids.
+
+        Raises:
+            InvalidInputError: a model is not there, cannot be loaded or is of another kind, or there is no
+                such device.
+            TokenizerMismatchError: the two do not share one tokenizer.
+
+        Example:
+            ``pair = LanguageModelPair.load("bundled", "bundled", device="cpu")``
+        """
+        pair = LanguageModelPair.find(
+            target, draft, device=device, dtype=dtype, probs_dtype=probs_dtype, tokenizer=tokenizer
+        )
+        pair.models  # noqa: B018 - reads the weights
+        return pair
+
+    @staticmethod
+    def find(
+        target: str | Path,
+        draft: str | Path | Sequence[str | Path],
+        *,
+        device: str | torch.device = "auto",
+        dtype: str | torch.dtype | None = None,
+        probs_dtype: torch.dtype = torch.float64,
+        tokenizer: str | Path | None = None,
+    ) -> LanguageModelPair:
+        """Find the models and read all but their weights, which are read on first use.
+
+        Arguments and errors are those of ``load``.
+        """
+        where = resolve_device(device)
+        weights = resolve_dtype(dtype, where)
+        found_target = find_model("target", target)
+        drafts = tuple(find_draft(name, found_target) for name in _as_list(draft))
+        configs = tuple(source.config() for source in (found_target, *drafts))
+        found = find_tokenizer(tokenizer, (found_target, *drafts))
+        size = shared_vocab_size(found, *configs)
+        return LanguageModelPair(found_target, drafts, configs, found, where, weights, size, probs_dtype)
+
+    @staticmethod
+    def of(
+        target_model: Any,
+        draft_model: Any,
+        tokenizer: Any = None,
+        *,
+        probs_dtype: torch.dtype = torch.float64,
+    ) -> LanguageModelPair:
+        """A pair of models in memory, on one device.
+
+        Args:
+            target_model, draft_model: causal language models in Hugging Face format; a list of draft models
+                drafts one path from each.  A draft may also be named as in ``load``, so that
+                ``"target:20-layers"`` is made of ``target_model``.
+            tokenizer: of all; None for prompts of token ids only.
+            probs_dtype: as in ``load``.
+
+        Raises:
+            InvalidInputError: the models are on two devices, one looks ahead or is in training, or there is
+                no draft model.
+            TokenizerMismatchError: a model does not score every token of the tokenizer.
+        """
+        source = ModelSource("target", target_model.config.name_or_path, "", local=True)
+        placed = target_model.device, target_model.dtype
+        drafts = tuple(
+            find_draft(draft, source).model(*placed, target_model) if isinstance(draft, str) else draft
+            for draft in _as_list(draft_model)
+        )
+        configs = tuple(model.config for model in (target_model, *drafts))
+        size = shared_vocab_size(tokenizer, *configs)
+        for side, model in (("target", target_model), *(("draft", draft) for draft in drafts)):
+            if model.device != target_model.device:
+                raise InvalidInputError(
+                    f"the target is on {target_model.device} and the draft on {model.device}; move one"
+                )
+            if model.training:
+                raise InvalidInputError(f"the {side} model is in training; call its eval() first")
+            check_causal(side, model, size)
+        return LanguageModelPair(target_model, drafts, configs, tokenizer, *placed, size, probs_dtype)
+
+    @property
+    def is_found(self) -> bool:
+        """Whether the models were found in files or on the hub; otherwise they are in memory only."""
+        return isinstance(self.target_source, ModelSource)
+
+    @cached_property
+    def models(self) -> tuple[Any, ...]:
+        """Target and drafts in evaluation mode, read on first use.
+
+        Raises:
+            InvalidInputError: weights cannot be loaded, or a model looks ahead.
+        """
+        if not self.is_found:
+            return (self.target_source, *self.draft_sources)
+        placed = self.device, self.weights_dtype
+        target = self.target_source.model(*placed)
+        check_causal("target", target, self.vocab_size)
+        drafts = tuple(draft.model(*placed, target) for draft in self.draft_sources)
+        for draft in drafts:
+            check_causal("draft", draft, self.vocab_size)
+        return target, *drafts
+
+    @property
+    def target_model(self) -> Any:
+        """The model to be reproduced (the paper's p)."""
+        return self.models[0]
+
+    @property
+    def drafts(self) -> tuple[Any, ...]:
+        """The models that draft (the paper's q)."""
+        return self.models[1:]
+
+    @property
+    def draft_model(self) -> Any:
+        """The draft model; of several the first."""
+        return self.drafts[0]
 
     @property
     def max_positions(self) -> int | None:
         """The longest text that all models take, in tokens; None when none states a limit."""
         return longest_text(*self.configs)
 
-    def tempered(self, temperature: float) -> Self:
+    def tempered(self, temperature: float) -> LanguageModelPair:
         """The pair at a temperature T: each row is softmax(logits / T), of target and draft alike.
 
         With p a row of this pair, the row of the result is p(t)^(1/T) / sum over s of p(s)^(1/T).  So
@@ -101,7 +264,9 @@ class _Texts:
                 f"the temperature of a pair must be a number above 0, got {temperature!r}; greedy decoding "
                 "is SamplingOptions(temperature=0)"
             )
-        changed: Any = replace(self, temperature=self.temperature * float(temperature))  # type: ignore[type-var]
+        changed = replace(self, temperature=self.temperature * float(temperature))
+        if "models" in vars(self):
+            vars(changed)["models"] = self.models
         return changed
 
     def __repr__(self) -> str:
@@ -121,7 +286,7 @@ class _Texts:
             InvalidInputError: K is not a whole number of at least 1, there are fewer draft models, or the
                 process is one of several models and there is one, or the other way round.
         """
-        return draft_process_of_models(drafts, self.drafts)
+        return draft_process_of_models(drafts, self.draft_sources)
 
     def encode(self, prompt: Prompt) -> list[int]:
         """Token ids of a prompt; an empty text becomes the beginning-of-text token.
@@ -168,189 +333,11 @@ class _Texts:
                 "(--max-prompt-tokens)"
             )
 
-
-@dataclass(frozen=True, eq=False, repr=False)
-class UnloadedPair(_Texts):
-    """Two causal language models of which tokenizer and configurations are read, and no weights.
-
-    Attributes:
-        target, drafts: where the models are; one draft for all paths, or one for each.
-        configs: of target and drafts.
-        tokenizer, device, vocab_size, probs_dtype, temperature: as in ``LanguageModelPair``.
-        weights_dtype: the number type that the weights will have.
-    """
-
-    target: ModelSource
-    drafts: tuple[ModelSource | DerivedDraft, ...]
-    configs: tuple[Any, ...]
-    tokenizer: Any
-    device: torch.device
-    weights_dtype: str | torch.dtype
-    probs_dtype: torch.dtype
-    vocab_size: int
-    temperature: float = 1.0
-
-    @staticmethod
-    def find(
-        target: str | Path,
-        draft: str | Path | Sequence[str | Path],
-        *,
-        device: str | torch.device = "auto",
-        dtype: str | torch.dtype | None = None,
-        probs_dtype: torch.dtype = torch.float64,
-        tokenizer: str | Path | None = None,
-    ) -> UnloadedPair:
-        """Find the models and read all but their weights.
-
-        Arguments and errors are those of ``LanguageModelPair.load``.
-        """
-        where = resolve_device(device)
-        weights = resolve_dtype(dtype, where)
-        _check_probs_dtype(probs_dtype)
-        found_target = find_model("target", target)
-        drafts = tuple(find_draft(name, found_target) for name in _as_list(draft))
-        configs = tuple(source.config() for source in (found_target, *drafts))
-        found = find_tokenizer(tokenizer, (found_target, *drafts))
-        size = shared_vocab_size(found, *configs)
-        return UnloadedPair(found_target, drafts, configs, found, where, weights, probs_dtype, size)
-
-    def loaded(self) -> LanguageModelPair:
-        """The pair with its weights.
-
-        Raises:
-            InvalidInputError: weights cannot be loaded, or a model looks ahead.
-        """
-        target = self.target.model(self.device, self.weights_dtype)
-        check_causal("target", target, self.vocab_size)
-        drafts = tuple(draft.model(self.device, self.weights_dtype, target) for draft in self.drafts)
-        for draft in drafts:
-            check_causal("draft", draft, self.vocab_size)
-        return LanguageModelPair(
-            target, drafts, self.tokenizer, self.device, self.vocab_size, self.probs_dtype, self.temperature
-        )
-
-
-@dataclass(frozen=True, eq=False, repr=False)
-class LanguageModelPair(_Texts):
-    """Two causal language models over one vocabulary.
-
-    Attributes:
-        target_model: the model to be reproduced (the paper's p), in evaluation mode.
-        drafts: the models that draft (the paper's q), in evaluation mode: one for all paths, or one for each.
-        tokenizer: the one tokenizer of all; None if prompts are token ids only.
-        device: where the models are.
-        vocab_size: V, the number of token ids all models score.
-        probs_dtype: the number type of all probabilities, float64 or float32.
-        temperature: logits of both models are divided by it, see ``tempered``.
-    """
-
-    target_model: Any
-    drafts: tuple[Any, ...]
-    tokenizer: Any
-    device: torch.device
-    vocab_size: int
-    probs_dtype: torch.dtype = torch.float64
-    temperature: float = 1.0
-
-    def __post_init__(self) -> None:
-        _check_probs_dtype(self.probs_dtype)
-
-    @staticmethod
-    def load(
-        target: str | Path,
-        draft: str | Path | Sequence[str | Path],
-        *,
-        device: str | torch.device = "auto",
-        dtype: str | torch.dtype | None = None,
-        probs_dtype: torch.dtype = torch.float64,
-        tokenizer: str | Path | None = None,
-    ) -> LanguageModelPair:
-        """Load a pair in Hugging Face format.
-
-        Args:
-            target: a local folder, a GGUF file, a hub name, or ``"bundled"`` for the model shipped here.
-            draft: likewise, over the target's tokens, or made of a model, as ``"target:20-layers"``
-                (``draft_names.find_draft``); or several, from each of which one path is drafted.
-            device: ``auto`` (CUDA when there is one), ``cpu``, ``cuda`` or ``cuda:N``.
-            dtype: number type of the weights; by default float32 on a CPU, as stored on CUDA.
-            probs_dtype: number type of the probabilities; float32 saves memory on a GPU.
-            tokenizer: of all models, a folder or a hub name; by default the one that lies beside them.  Where
-                none does, prompts are token ids.
-
-        Raises:
-            InvalidInputError: a model is not there, cannot be loaded or is of another kind, or there is no
-                such device.
-            TokenizerMismatchError: the two do not share one tokenizer.
-
-        Example:
-            ``pair = LanguageModelPair.load("bundled", "bundled", device="cpu")``
-        """
-        return UnloadedPair.find(
-            target, draft, device=device, dtype=dtype, probs_dtype=probs_dtype, tokenizer=tokenizer
-        ).loaded()
-
-    @staticmethod
-    def of(
-        target_model: Any,
-        draft_model: Any,
-        tokenizer: Any = None,
-        *,
-        probs_dtype: torch.dtype = torch.float64,
-    ) -> LanguageModelPair:
-        """A pair of models in memory, on one device.
-
-        Args:
-            target_model, draft_model: causal language models in Hugging Face format; a list of draft models
-                drafts one path from each.  A draft may also be named as in ``load``, so that
-                ``"target:20-layers"`` is made of ``target_model``.
-            tokenizer: of all; None for prompts of token ids only.
-            probs_dtype: as in ``load``.
-
-        Raises:
-            InvalidInputError: the models are on two devices, one looks ahead or is in training, or there is
-                no draft model.
-            TokenizerMismatchError: a model does not score every token of the tokenizer.
-        """
-        source = ModelSource("target", target_model.config.name_or_path, "", local=True)
-        placed = target_model.device, target_model.dtype
-        drafts = tuple(
-            find_draft(draft, source).model(*placed, target_model) if isinstance(draft, str) else draft
-            for draft in _as_list(draft_model)
-        )
-        size = shared_vocab_size(tokenizer, target_model.config, *(draft.config for draft in drafts))
-        for side, model in (("target", target_model), *(("draft", draft) for draft in drafts)):
-            if model.device != target_model.device:
-                raise InvalidInputError(
-                    f"the target is on {target_model.device} and the draft on {model.device}; move one"
-                )
-            if model.training:
-                raise InvalidInputError(f"the {side} model is in training; call its eval() first")
-            check_causal(side, model, size)
-        return LanguageModelPair(target_model, drafts, tokenizer, target_model.device, size, probs_dtype)
-
-    def loaded(self) -> LanguageModelPair:
-        """The pair itself; see ``UnloadedPair``."""
-        return self
-
-    @property
-    def draft_model(self) -> Any:
-        """The draft model; of several the first."""
-        return self.drafts[0]
-
-    @property
-    def weights_dtype(self) -> torch.dtype:
-        return self.target_model.dtype
-
-    @property
-    def configs(self) -> tuple[Any, ...]:
-        """The configurations of the target and of all draft models."""
-        return tuple(model.config for model in (self.target_model, *self.drafts))
-
     @cached_property
     def cached(self) -> tuple[bool, ...]:
         """Whether target and drafts read on from a cache, or read all of a text at every call."""
-        sides = (("target", self.target_model), *(("draft", draft) for draft in self.drafts))
-        return tuple(reads_on_from_cache(side, model, self.vocab_size) for side, model in sides)
+        sides = ("target", *["draft"] * len(self.drafts))
+        return tuple(map(reads_on_from_cache, sides, self.models, repeat(self.vocab_size)))
 
     @cached_property
     def without_token(self) -> torch.Tensor | None:
@@ -374,9 +361,8 @@ class LanguageModelPair(_Texts):
     @property
     def num_parameters(self) -> int:
         """Of all models together; weights that models share count once."""
-        models = (self.target_model, *self.drafts)
         return sum(
-            {id(weights): weights.numel() for model in models for weights in model.parameters()}.values()
+            {id(weights): weights.numel() for model in self.models for weights in model.parameters()}.values()
         )
 
     def generator(self, seed: int) -> torch.Generator:
@@ -390,17 +376,12 @@ def check_models(pair: Any) -> None:
     Raises:
         InvalidInputError: the text says how to load one.
     """
-    if not isinstance(pair, _Texts):
+    if not isinstance(pair, LanguageModelPair):
         raise InvalidInputError(
             f"pair must be two language models, got {type(pair).__name__} {pair!r}; "
             "LanguageModelPair.load(target, draft) loads them"
             + ("" if isinstance(pair, str) else ", and simulate takes a ModelPair too")
         )
-
-
-def _check_probs_dtype(dtype: torch.dtype) -> None:
-    if dtype not in (torch.float64, torch.float32):
-        raise InvalidInputError(f"probs_dtype must be torch.float64 or torch.float32, got {dtype!r}")
 
 
 def _as_list(draft: Any) -> list[Any]:
@@ -411,7 +392,7 @@ def _as_list(draft: Any) -> list[Any]:
 
 
 def encode_prompts(
-    models: LanguageModelPair | UnloadedPair,
+    models: LanguageModelPair,
     prompts: Sequence[Prompt],
     draft_length: int,
     max_prompt_tokens: int | None = None,

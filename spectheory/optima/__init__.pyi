@@ -18,7 +18,6 @@ from .one_position.min_cut import optimal_acceptance as optimal_acceptance
 from .one_position.min_cut import optimal_acceptance_curve as optimal_acceptance_curve
 from .one_position.optimal_transport import otm_optimum as otm_optimum
 from .one_position.optimal_transport import otm_program as otm_program
-from .one_position.otm_bounds import transport_bounds as transport_bounds
 from .one_position.ranking_plan import optimal_rankings as optimal_rankings
 from .one_position.without_replacement import (
     optimal_acceptance_without_replacement as optimal_acceptance_without_replacement,

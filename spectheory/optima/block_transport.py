@@ -14,7 +14,7 @@ from spectheory.pairs.contexts import prefix_of_leaf
 from spectheory.pairs.pair import ModelPair
 
 
-def block_transport_program(pair: ModelPair, max_variables: int = MAX_VARIABLES) -> LinearProgram:
+def block_transport_program(pair: ModelPair) -> LinearProgram:
     """The linear program that couples whole blocks.
 
     Source: block2024 Eq. 40-42 (its γ is our L, M_s the draft, M_b the target).
@@ -30,7 +30,6 @@ def block_transport_program(pair: ModelPair, max_variables: int = MAX_VARIABLES)
 
     Args:
         pair: the models; an exact pair gives an exact program.
-        max_variables: refuse programs with more than this many of the V^{2L} variables.
 
     Returns:
         The program; variables are labelled (draft path, target path).
@@ -44,10 +43,10 @@ def block_transport_program(pair: ModelPair, max_variables: int = MAX_VARIABLES)
         (16, 8)
     """
     V, L = pair.vocab_size, pair.draft_length
-    if max_variables < V ** (2 * L):
+    if V ** (2 * L) > MAX_VARIABLES:
         raise EnumerationTooLargeError(
             f"block transport over {V} tokens and draft length {L} has {V ** (2 * L)} variables, the limit "
-            f"is {max_variables}; use block_transport_value (the closed form), or raise max_variables"
+            f"is {MAX_VARIABLES}; use block_transport_value, the closed form"
         )
     paths = [pair.context(L, number) for number in range(V**L)]
     numbers = np.arange(V**L)
@@ -64,7 +63,7 @@ def block_transport_program(pair: ModelPair, max_variables: int = MAX_VARIABLES)
     return model.program(box=1.0, repair=coupling_repair(q, p))
 
 
-def block_transport_optimum(pair: ModelPair, max_variables: int = MAX_VARIABLES) -> Solution:
+def block_transport_optimum(pair: ModelPair) -> Solution:
     """The largest expected common prefix of a drafted path and a target path, with a coupling.
 
     Args and errors are those of ``block_transport_program``.
@@ -81,7 +80,7 @@ def block_transport_optimum(pair: ModelPair, max_variables: int = MAX_VARIABLES)
         >>> print(block_transport_optimum(pair).value)
         4/3
     """
-    return solve_in_its_arithmetic(block_transport_program(pair, max_variables))
+    return solve_in_its_arithmetic(block_transport_program(pair))
 
 
 def block_transport_value(pair: ModelPair) -> Any:

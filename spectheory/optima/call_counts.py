@@ -6,7 +6,6 @@ one call (theory.md Statements 4.6 and 4.9).
 """
 
 from dataclasses import dataclass
-from fractions import Fraction
 from functools import cache
 from typing import Any, ClassVar, NamedTuple
 
@@ -118,17 +117,6 @@ def fewest_calls(
     models = ExtendedPair(check_pair(pair).normalised(), draft_length, memory)
     models.check_depth(num_tokens - 1, "tokens")
     return _solved(f"calls for {num_tokens} tokens", models, num_tokens, counts_tokens=False)
-
-
-def largest_loss_of_two_calls(draft_length: int) -> Fraction:
-    """The most tokens that block verification loses in two calls, (L-2)²/(4(L-1)) (theory.md Statement 4.10).
-
-    Example:
-        >>> print(largest_loss_of_two_calls(4))
-        1/3
-    """
-    length = check_count("draft_length", draft_length, at_least=2)
-    return Fraction((length - 2) ** 2, 4 * (length - 1))
 
 
 def _solved(question: str, models: ExtendedPair, left: int, counts_tokens: bool) -> SeveralCalls:

@@ -27,7 +27,6 @@ def lossy_program(
     pair: ModelPair,
     total_variation: Any,
     drafts: int | DraftProcess = 1,
-    max_antichains: int = MAX_ANTICHAINS,
 ) -> LinearProgram:
     """The linear program of the largest block efficiency at a given distance from the target.
 
@@ -46,7 +45,7 @@ def lossy_program(
         pair: the models; an exact pair gives an exact program.
         total_variation: ε, the largest total variation between the completed output and p_{L+1}, in [0, 1];
             exact for an exact pair: a fraction or a string.
-        drafts, max_antichains: as in ``multi_path_program``.
+        drafts: as in ``multi_path_program``.
 
     Raises:
         InvalidInputError: ε is not in [0, 1], or a float for an exact pair.
@@ -60,7 +59,7 @@ def lossy_program(
     budget = _budget(total_variation, pair.is_exact)
     pair, process = pair.normalised(), draft_process(drafts).normalised()
     V, L = pair.vocab_size, pair.draft_length
-    members = antichains(V, L, max_antichains)[1:]
+    members = antichains(V, L, MAX_ANTICHAINS)[1:]
     outputs = all_contexts(V, L + 1)[1:]
     model = ProgramBuilder("lossy multi-path LP", SOURCE)
     R = model.variables(outputs)
@@ -82,7 +81,6 @@ def lossy_optimum(
     pair: ModelPair,
     total_variation: Any,
     drafts: int | DraftProcess = 1,
-    max_antichains: int = MAX_ANTICHAINS,
 ) -> Solution:
     """The largest block efficiency of any verifier within a total variation ε of the target, per call.
 
@@ -102,8 +100,7 @@ def lossy_optimum(
         >>> print(*(lossy_optimum(instances.two_token(1), e).value for e in ("0", "1/10", "1/3", "1")))
         5/3 53/30 2 2
     """
-    program = lossy_program(pair, total_variation, drafts, max_antichains)
-    return solve_in_its_arithmetic(program)
+    return solve_in_its_arithmetic(lossy_program(pair, total_variation, drafts))
 
 
 def _budget(total_variation: Any, exact: bool) -> Any:

@@ -35,7 +35,6 @@ class _Question(NamedTuple):
     pair: ModelPair
     process: DraftProcess
     max_antichains: int
-    max_nodes: int | None
     limits: dict[str, Any]
 
 
@@ -43,7 +42,6 @@ def optimum(
     pair: ModelPair,
     drafts: int | DraftProcess = 1,
     max_antichains: int = MAX_ANTICHAINS,
-    max_nodes: int | None = None,
     *,
     relative_gap: float = 1e-6,
     time_limit: float | None = None,
@@ -62,7 +60,6 @@ def optimum(
         drafts: K, for i.i.d. drafted paths, or another draft process.
         max_antichains: list no more antichains than this; i.i.d. drafts need no list, nor do trees on an
             exact pair.
-        max_nodes: refuse larger trees for one path; default 100 000 nodes.
         relative_gap, time_limit, progress: of ``multi_path_interval``, where it is used.
 
     Returns:
@@ -82,14 +79,14 @@ def optimum(
     """
     limits = {"relative_gap": relative_gap, "time_limit": time_limit, "progress": progress}
     pair, process = check_pair(pair).normalised(), draft_process(drafts).normalised()
-    asked = _Question(pair, process, max_antichains, max_nodes, limits)
+    asked = _Question(pair, process, max_antichains, limits)
     solve = next(solve for applies, solve in PROGRAMS if applies(asked))
     try:
         return _at_most(solve(asked), pair.draft_length + 1)
     except (EnumerationTooLargeError, SolverError):
         # Too many antichains or nodes to state the program, or HiGHS's dual misses its value by more than
         # the tolerance, as it can for probabilities near 1e-7.  A search needs neither.
-        if not isinstance(process, Iid) or max_nodes is not None:
+        if not isinstance(process, Iid):
             raise
     search = next(search for applies, search in SEARCHES if applies(asked))
     return search(asked)
@@ -117,7 +114,7 @@ PROGRAMS: tuple[tuple[Callable[[_Question], bool], Callable[[_Question], Solutio
     (lambda asked: asked.process.num_drafts > MAX_EXACT_DRAFTS, _refuse_long_powers),
     (
         lambda asked: asked.process == Iid(1),
-        lambda asked: single_path_optimum(asked.pair, asked.max_nodes),
+        lambda asked: single_path_optimum(asked.pair),
     ),
     (
         lambda asked: isinstance(asked.process, Deterministic),

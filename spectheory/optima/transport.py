@@ -1,81 +1,24 @@
-"""Bipartite transport as a network flow (greedy2026 Lemma A.1)."""
+"""Bipartite transport as a network flow.
+
+Source: greedy2026 Lemma A.1: laws a and b have a coupling on given edges iff a(S) ≤ b(N(S)) for every set S
+of left vertices, N its neighbours.  The maximum flow is the coupling if it carries everything; otherwise the
+minimum cut is the proof that there is none.
+"""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Sequence
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from spectheory.foundation.errors import InvalidInputError
-from spectheory.foundation.exact_numbers import to_fraction
 from spectheory.foundation.extras import installed
-from spectheory.foundation.results import no_verdict
 
 if TYPE_CHECKING:
     import networkx
 
 Edges = Collection[tuple[int, int]]
 """Pairs (number of a left vertex, number of a right vertex)."""
-
-
-@dataclass(frozen=True)
-class Transport:
-    """A coupling on the edges, or the set of left vertices that rules it out.
-
-    Attributes:
-        coupling: mass on every edge (x, y) that carries some; ``None`` if there is no coupling.
-        violating_set: S with a(S) > b(N(S)), ascending; empty if there is a coupling.
-        excess: a(S) - b(N(S)) of this set, 0 if there is a coupling.
-    """
-
-    coupling: Mapping[tuple[int, int], Fraction] | None
-    violating_set: tuple[int, ...]
-    excess: Fraction
-
-    def __bool__(self) -> bool:
-        raise no_verdict(self, ".is_feasible")
-
-    @property
-    def is_feasible(self) -> bool:
-        """True if there is a coupling."""
-        return self.coupling is not None
-
-
-def transport_feasibility(left: Sequence[Any], right: Sequence[Any], edges: Edges) -> Transport:
-    """A joint law with given marginals that lives on the given edges, or the proof that there is none.
-
-    Source: greedy2026 Lemma A.1: a coupling exists iff a(S) ≤ b(N(S)) for every set S of left vertices, N its
-    neighbours.  The maximum flow is the coupling if it carries everything; otherwise the minimum cut is the
-    proof (``largest_violation``).
-
-    Args:
-        left, right: a and b, exact probabilities (Fractions or whole numbers); each sums to 1.
-        edges: pairs (number of the left vertex, number of the right vertex).
-
-    Raises:
-        InvalidInputError: marginals that are not exact laws, or an edge to a vertex that does not exist.
-        MissingDependencyError: networkx is not installed.
-
-    Example:
-        >>> half = Fraction(1, 2)
-        >>> transport_feasibility([half, half], [half, half], [(0, 0), (1, 0), (1, 1)]).is_feasible
-        True
-        >>> found = transport_feasibility([half, half], [half, half], [(0, 0), (1, 0)])
-        >>> print(found.violating_set, found.excess)
-        (0, 1) 1/2
-    """
-    marginals = _checked("left", left), _checked("right", right)
-    for x, y in edges:
-        if not (0 <= x < len(left) and 0 <= y < len(right)):
-            raise InvalidInputError(
-                f"edge {(x, y)} names a vertex outside 0..{len(left) - 1} x 0..{len(right) - 1}"
-            )
-    excess, violating_set = largest_violation(*marginals, edges)
-    if excess:
-        return Transport(None, violating_set, excess)
-    return Transport(largest_coupling(*marginals, edges), (), excess)
 
 
 def largest_coupling(
@@ -129,15 +72,3 @@ def _network(
         graph.add_edge(("right", y), "sink", capacity=int(mass * unit))
     graph.add_edges_from((("left", x), ("right", y)) for x, y in edges)
     return graph, unit
-
-
-def _checked(name: str, values: Sequence[Any]) -> list[Fraction]:
-    try:
-        law = [to_fraction(value) for value in values]
-    except TypeError as error:
-        raise InvalidInputError(f"the {name} marginal must be exact: {error}") from error
-    if any(value < 0 for value in law) or sum(law) != 1:
-        raise InvalidInputError(
-            f"the {name} marginal must be a law, got {[str(value) for value in law]} with sum {sum(law)}"
-        )
-    return law

@@ -11,27 +11,22 @@ and the best shape of n nodes is found from the leaves up (theory.md Statement 5
 
 from collections.abc import Sequence
 from functools import cache
-from itertools import product
 from math import comb
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from spectheory.foundation.arrays import after_rejection, normalise
 from spectheory.foundation.errors import EnumerationTooLargeError, InvalidInputError
 from spectheory.foundation.exact_numbers import plain_number
 from spectheory.foundation.results import no_verdict
 from spectheory.foundation.validation import check_count
 from spectheory.pairs.pair import ModelPair, check_pair
-from spectheory.pairs.rows import parse_probs
 
 # The time grows with the square of the nodes and with the children of a node.
 MAX_NODES = 128
 """The most nodes of a shape."""
 MAX_RANK_PATHS = 20_000
 """The most nodes whose masses are computed one by one, on a pair whose rows depend on the context."""
-MAX_STATES = 20_000
-"""The most shapes at contexts that ``prefix_tree_value`` looks at."""
 
 Shape = tuple[Any, ...]
 """The shapes below the children of a node, in order; ``()`` is a leaf."""
@@ -73,56 +68,28 @@ class ShapeValue(NamedTuple):
         return tuple(counts)
 
 
-def profile_levels(profile: Sequence[Any], draft_length: int) -> list[np.ndarray]:
-    """The masses of an acceptance profile: child j of any node is the accepted one with probability a_j.
-
-    Args:
-        profile: a_1, a_2, .., all exact (texts) or all float, with a sum of at most 1.
-        draft_length: L.
-
-    Raises:
-        InvalidInputError: a number is negative, or the sum is above 1.
-    """
-    row = parse_probs(list(profile))
-    if not (all(number >= 0 for number in row) and row.sum() <= 1):
-        raise InvalidInputError(
-            f"a profile holds probabilities, at least 0 and at most 1 in sum; got {profile}"
-        )
-    return [row[None, :, None]] * check_count("draft_length", draft_length)
-
-
-def ranked_acceptance(pair: ModelPair, drafts: str, num_children: int) -> list[np.ndarray]:
-    """The masses of children that are judged one after the other, on every context of a pair.
+def likeliest_acceptance(pair: ModelPair, num_children: int) -> list[np.ndarray]:
+    """The masses of the likeliest next tokens as children, accepted by naive sampling as the target says.
 
     Args:
         pair: the models.
-        drafts: ``"shaped_tree"``, the likeliest next tokens, which naive sampling accepts in proportion to
-            the target; ``"without_replacement"`` or ``"prefix_tree"``, sampled next tokens under multi-round
-            rejection.  In a prefix tree a later child with the accepted token is not followed, see
-            ``prefix_tree_value``.
         num_children: the most children of a node.
 
     Returns:
         By depth [V^depth, children, V]; [1, children, 1] for a context-free pair.
 
-    Raises:
-        InvalidInputError: there is no such process.
-
     Example:
         >>> from spectheory import instances
-        >>> levels = ranked_acceptance(instances.two_token(1), "without_replacement", 2)
+        >>> levels = likeliest_acceptance(instances.two_token(1), 2)
         >>> print(*levels[0].ravel())
-        2/3 1/3
+        1/3 2/3
     """
-    rules = {"shaped_tree": _likeliest, "without_replacement": _distinct, "prefix_tree": _repeated}
-    if drafts not in rules:
-        raise InvalidInputError(f"drafts must be one of {', '.join(rules)}, got {drafts!r}")
     levels = []
     for target, draft in zip(check_pair(pair).target, pair.draft, strict=False):
-        rows = (
-            zip(target[:1], draft[:1], strict=True) if pair.context_free else zip(target, draft, strict=True)
+        contexts = slice(1) if pair.context_free else slice(None)
+        level = np.array(
+            [_likeliest(*rows, num_children) for rows in zip(target[contexts], draft[contexts], strict=True)]
         )
-        level = np.array([rules[drafts](p, q, num_children) for p, q in rows])
         levels.append(level.sum(axis=2, keepdims=True) if pair.context_free else level)
     return levels
 
@@ -132,63 +99,6 @@ def _likeliest(target: np.ndarray, draft: np.ndarray, num_children: int) -> np.n
     for rank, token in enumerate(np.argsort(-draft, kind="stable")[:num_children]):
         found[rank, token] = target[token]
     return found
-
-
-def _repeated(target: np.ndarray, draft: np.ndarray, num_children: int) -> np.ndarray:
-    found, left, rejected = [], target, target.sum()
-    for _ in range(num_children):
-        accepted = np.minimum(left, draft)
-        found.append(rejected * accepted)
-        rejected = rejected * (1 - accepted.sum())
-        left = after_rejection(left, draft)
-    return np.array(found)
-
-
-def _distinct(target: np.ndarray, draft: np.ndarray, num_children: int) -> np.ndarray:
-    found = np.zeros((num_children, len(target)), dtype=target.dtype) + target[0] * 0
-
-    def draw(left: np.ndarray, row: np.ndarray, prob: Any, number: int) -> None:
-        if number == num_children or not row.sum() > 0:
-            return
-        row = normalise(row)
-        accepted = np.minimum(left, row)
-        found[number] += prob * accepted
-        following = after_rejection(left, row)
-        for token in np.flatnonzero(row > accepted):
-            draw(following, _without(row, int(token)), prob * (row[token] - accepted[token]), number + 1)
-
-    draw(target, draft, target.sum(), 0)
-    return found
-
-
-def _without(row: np.ndarray, token: int) -> np.ndarray:
-    row = row.copy()
-    row[token] -= row[token]
-    return row
-
-
-def shape_value(levels: Levels, shape: Shape) -> Any:
-    """1 + Σ m(r) over the nodes of a shape, tokens per target call.
-
-    Raises:
-        InvalidInputError: a node is deeper than the levels, or has more children.
-
-    Example:
-        >>> print(shape_value(profile_levels(["1/2", "1/4"], 2), (((),), ())))
-        2
-    """
-
-    def below(measure: np.ndarray, depth: int, shape: Shape) -> Any:
-        total = measure.sum()
-        if shape and (depth == len(levels) or len(shape) > levels[depth].shape[1]):
-            raise InvalidInputError(
-                f"the shape has {len(shape)} children at depth {depth}, more than the levels do"
-            )
-        for number, child in enumerate(shape):
-            total += below((measure[:, None] * levels[depth][:, number]).ravel(), depth + 1, child)
-        return total
-
-    return plain_number(below(_start(levels), 0, shape))
 
 
 def best_shapes(levels: Levels, num_nodes: int) -> list[ShapeValue]:
@@ -203,7 +113,7 @@ def best_shapes(levels: Levels, num_nodes: int) -> list[ShapeValue]:
     suffices.
 
     Args:
-        levels: from ``ranked_acceptance`` or ``profile_levels``; L is their number.
+        levels: as ``likeliest_acceptance`` returns them, or of another rule; L is their number.
         num_nodes: N, the tokens that the target scores.
 
     Raises:
@@ -211,7 +121,8 @@ def best_shapes(levels: Levels, num_nodes: int) -> list[ShapeValue]:
         EnumerationTooLargeError: the rows depend on the context, and there are too many nodes.
 
     Example:
-        >>> for best in best_shapes(profile_levels(["3/5", "3/10"], 3), 4):
+        >>> pair = ModelPair.context_free_pair(["3/5", "3/10", "1/10"], ["3/5", "3/10", "1/10"], 3)
+        >>> for best in best_shapes(likeliest_acceptance(pair, 2), 4):
         ...     print(best.value, best.children)
         8/5 (1,)
         49/25 (1, 1)
@@ -271,55 +182,3 @@ def best_shapes(levels: Levels, num_nodes: int) -> list[ShapeValue]:
 def _start(levels: Levels) -> np.ndarray:
     first = levels[0].ravel()[:1]
     return first - first + 1
-
-
-def prefix_tree_value(pair: ModelPair, shape: Shape) -> Any:
-    """E[tau + 1] of multi-round rejection where every node of a shape samples its children independently.
-
-    Source: theory.md Statement 5.28.  A later child with the accepted token is drafted at the same context:
-    its children are judged behind those of the accepted one.  Given that child j is accepted with token x,
-    every later child has token x with probability q(x), independently.  ``K`` children of one chain each are
-    ``Iid(K)``.
-
-    Args:
-        pair: the models.
-        shape: the tree.
-
-    Raises:
-        InvalidInputError: the shape is deeper than the pair.
-        EnumerationTooLargeError: there are too many combinations of equal drafts.
-
-    Example:
-        >>> from spectheory import instances
-        >>> print(prefix_tree_value(instances.two_token(2), (((),),) * 3))
-        1816/729
-    """
-    V, states = check_pair(pair).vocab_size, 0
-
-    @cache
-    def behind(depth: int, context: int, shape: Shape) -> Any:
-        nonlocal states
-        total = pair.target[0][0].sum()
-        if not shape:
-            return total
-        if depth == pair.draft_length:
-            raise InvalidInputError(f"the shape is deeper than the draft length {depth} of the pair")
-        target, draft = pair.target[depth][context], pair.draft[depth][context]
-        accepted = _repeated(target, draft, len(shape))
-        for number, child in enumerate(shape):
-            for token in np.flatnonzero(accepted[number] > 0):
-                next_context = 0 if pair.context_free else context * V + int(token)
-                for equal in product((False, True), repeat=len(shape) - number - 1):
-                    if (states := states + 1) > MAX_STATES:
-                        raise EnumerationTooLargeError(
-                            f"more than {MAX_STATES} combinations of equal drafts; use a smaller tree"
-                        )
-                    prob, merged = accepted[number, token], child
-                    for other, is_equal in zip(shape[number + 1 :], equal, strict=True):
-                        prob = prob * (draft[token] if is_equal else 1 - draft[token])
-                        merged = (*merged, *other) if is_equal else merged
-                    if prob > 0:
-                        total = total + prob * behind(depth + 1, next_context, merged)
-        return total
-
-    return plain_number(behind(0, 0, shape))

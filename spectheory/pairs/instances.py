@@ -218,47 +218,16 @@ def partial_overlap(draft_length: int = 2) -> ModelPair:
     return ModelPair.context_free_pair(["1/4", "1/4", "1/2", "0"], ["1/4", "1/4", "0", "1/2"], draft_length)
 
 
-def markov(
-    target_initial: Row,
-    target_transitions: Sequence[Row],
-    draft_initial: Row,
-    draft_transitions: Sequence[Row],
-    draft_length: int,
-) -> ModelPair:
-    """Rows that depend on the last token only.
-
-    Args:
-        target_initial, draft_initial: the root rows, [V].
-        target_transitions, draft_transitions: row x is the conditional after token x, [V, V].
-        draft_length: L.
+def sticky_chain(draft_length: int = 2) -> ModelPair:
+    """A fixed exact Markov pair: the target repeats its last token more often than the draft does.
 
     Example:
-        >>> pair = markov(["1/2", "1/2"], [["1", "0"], ["1/3", "2/3"]],
-        ...               ["1/2", "1/2"], [["1/2", "1/2"], ["1/2", "1/2"]], draft_length=2)
-        >>> print(pair.target[2][3])  # after (1, 1)
-        [Fraction(1, 3) Fraction(2, 3)]
+        >>> print(sticky_chain().target[2][3])  # after (1, 1)
+        [Fraction(1, 4) Fraction(3, 4)]
     """
-
-    def rows(initial: Row, transitions: Sequence[Row], depth: int) -> dict[Context, Row]:
-        contexts = all_contexts(len(initial), depth)
-        return {context: transitions[context[-1]] if context else initial for context in contexts}
-
-    return ModelPair.from_contexts(
-        rows(target_initial, target_transitions, draft_length),
-        rows(draft_initial, draft_transitions, draft_length - 1),
-        draft_length,
-    )
-
-
-def sticky_chain(draft_length: int = 2) -> ModelPair:
-    """A fixed exact Markov pair: the target repeats its last token more often than the draft does."""
-    return markov(
-        ["1/2", "1/2"],
-        [["3/4", "1/4"], ["1/4", "3/4"]],
-        ["2/3", "1/3"],
-        [["1/2", "1/2"], ["1/3", "2/3"]],
-        draft_length,
-    )
+    target: Mapping[Context, Row] = {(): ["1/2", "1/2"], (0,): ["3/4", "1/4"], (1,): ["1/4", "3/4"]}
+    draft: Mapping[Context, Row] = {(): ["2/3", "1/3"], (0,): ["1/2", "1/2"], (1,): ["1/3", "2/3"]}
+    return _two_token_pair(lambda context: (target[context[-1:]], draft[context[-1:]]), draft_length)
 
 
 def random_float(

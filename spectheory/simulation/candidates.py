@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from spectheory.foundation.errors import EnumerationTooLargeError
-from spectheory.optima.tree_shapes import best_shapes, ranked_acceptance
+from spectheory.optima.tree_shapes import best_shapes, likeliest_acceptance
 from spectheory.pairs.drafts import (
     ConfidenceTree,
     Deterministic,
@@ -144,7 +144,7 @@ def _drafts_of_pair(pair: ModelPair, rows: int) -> Iterator[DraftProcess]:
 
 def _shaped(pair: ModelPair, rows: int) -> Iterator[ShapedTree]:
     try:
-        found = best_shapes(ranked_acceptance(pair, ShapedTree.name, min(rows, pair.vocab_size)), rows)
+        found = best_shapes(likeliest_acceptance(pair, min(rows, pair.vocab_size)), rows)
     except EnumerationTooLargeError:
         return
     for value in found:

@@ -4,20 +4,20 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, fields, replace
-from typing import Any, ClassVar, NamedTuple
+from dataclasses import dataclass, fields
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from spectheory.foundation.arrays import Array, namespace
-from spectheory.foundation.results import Result, Templates, no_verdict
+from spectheory.foundation.results import no_verdict
 from spectheory.simulation.intervals import bounded_mean_interval
 
 _NUMPY = np.zeros(0)
 
 
-@dataclass(frozen=True, eq=False, repr=False)
-class Estimate(Result):
+@dataclass(frozen=True)
+class Estimate:
     """The Monte Carlo estimates of one verifier.
 
     Attributes:
@@ -32,9 +32,6 @@ class Estimate(Result):
         length_probs: Rao-Blackwell estimate of P(tau = i), i = 0..L.
         counted_length_probs: the same by counting.
         samples: drafted K-tuples the estimate rests on.
-        ceiling, ceiling_interval: the most tokens per target call that a verifier which decides position by
-            position could earn at the positions met (``ceilings.py``); None where it was not asked for or
-            the verifier is of another kind.
         gain, gain_interval: what the verifier earns more than the one it is compared with, by pairs
             (``paired_gain``); None for that one, or where there are no prompts to pair by.
     """
@@ -51,46 +48,11 @@ class Estimate(Result):
     length_probs: list[float]
     counted_length_probs: list[float]
     samples: int
-    ceiling: float | None = None
-    ceiling_interval: tuple[float, float] | None = None
     gain: float | None = None
     gain_interval: tuple[float, float] | None = None
 
     def __bool__(self) -> bool:
         raise no_verdict(self, ".block_efficiency")
-
-    facts: ClassVar[Templates] = {
-        "lossless": "{lossless}",
-        "block efficiency": "{estimate}",
-        "by counting": "{by_counting}",
-        "draws": "{samples}",
-    }
-
-    def to_document(self) -> dict[str, Any]:
-        """One entry of ``estimates`` in the JSON object of ``spectheory simulate --json``."""
-        return asdict(self)
-
-    def headline(self) -> str:
-        return (
-            f"{self.verifier}: {estimate_text(self.block_efficiency, self.interval)} tokens per target call"
-        )
-
-    def shown(self) -> dict[str, Any]:
-        return {
-            "lossless": "not known" if self.lossless is None else self.lossless,
-            "estimate": estimate_text(self.block_efficiency, self.interval),
-            "by_counting": estimate_text(self.counted, self.counted_interval),
-        }
-
-
-def estimate_text(value: float, interval: tuple[float, float]) -> str:
-    """A number with its interval, for people.
-
-    Example:
-        >>> estimate_text(2.25, (2.0, 2.5))
-        '2.2500 (2.0000 to 2.5000)'
-    """
-    return f"{value:.4f} ({interval[0]:.4f} to {interval[1]:.4f})"
 
 
 @dataclass
@@ -102,8 +64,6 @@ class Tally:
         counted, counted_squared: of the sampled tau + 1, [strata].
         length_probs: of P(tau = i | drafts), [strata, L+1].
         counted_lengths: how often tau = i was sampled, [strata, L+1].
-        ceilings: of the most tokens that could have been earned (``ceilings.py``), [strata]; zeros where that
-            was not asked for.
     """
 
     expected: Array
@@ -113,7 +73,6 @@ class Tally:
     counted_squared: Array
     length_probs: Array
     counted_lengths: Array
-    ceilings: Array
 
     @staticmethod
     def zeros(strata: int, draft_length: int, like: Array = _NUMPY) -> Tally:
@@ -126,7 +85,7 @@ class Tally:
         wide = (strata, draft_length + 1)
         return Tally(
             zeros(strata), zeros(strata), zeros(strata), zeros(strata), zeros(strata), zeros(*wide),
-            zeros(*wide), zeros(strata),
+            zeros(*wide),
         )  # fmt: skip
 
     def add(self, expected: Array, lengths: Array, length_probs: Array, counted: Array | None = None) -> None:
@@ -140,22 +99,14 @@ class Tally:
                 values = values * (counted[..., None] if values.ndim > counted.ndim else counted)
             sums += values.sum(0)
 
-    def add_calls(
-        self,
-        stratum: Array,
-        expected: Array,
-        lengths: Array,
-        length_probs: Array,
-        ceilings: Array | float = 0.0,
-    ) -> None:
+    def add_calls(self, stratum: Array, expected: Array, lengths: Array, length_probs: Array) -> None:
         """Add single draws and their strata, as numpy arrays; all [n] but P(tau), which is [n, L+1]."""
         for name, values in self._values(expected, lengths, length_probs):
             np.add.at(getattr(self, name), stratum, values)
-        np.add.at(self.ceilings, stratum, ceilings)
 
     @staticmethod
     def _values(expected: Array, lengths: Array, length_probs: Array) -> Iterator[tuple[str, Array]]:
-        """The terms that draws add to every sum except that of the ceilings."""
+        """The terms that draws add to every sum."""
         xp = namespace(expected)
         expected, counted = xp.astype(expected, xp.float64), lengths + 1
         yield "expected", expected
@@ -251,11 +202,7 @@ def estimate_over_texts(subject: Subject, tallies: Sequence[Tally], confidence: 
         )  # fmt: skip
         return Mean(value, error, ends)
 
-    found = _estimate(subject, total, calls, mean(total.expected), mean(total.counted))
-    if not total.ceilings.any():  # with a ceiling every call has one of at least 1
-        return found
-    ceiling = mean(total.ceilings)
-    return replace(found, ceiling=ceiling.value, ceiling_interval=ceiling.interval)
+    return _estimate(subject, total, calls, mean(total.expected), mean(total.counted))
 
 
 def _with_calls(*tallies: Tally) -> list[Tally]:

@@ -23,7 +23,6 @@ from spectheory.verification.verifier import Verifier
 
 if TYPE_CHECKING:
     from spectheory.models import LanguageModelPair
-    from spectheory.models.language_model import UnloadedPair
 
 WEIGHTS = (".safetensors", ".bin", ".gguf")
 """Endings of files that transformers reads weights from."""
@@ -36,7 +35,7 @@ LIBRARIES = sys.stdlib_module_names | {"spectheory", "numpy", "torch", "transfor
 
 
 def first_line(
-    pair: LanguageModelPair | UnloadedPair,
+    pair: LanguageModelPair,
     prompts: Sequence[Sequence[int]],
     verifiers: Sequence[Verifier],
     arguments: Mapping[str, Any],
@@ -64,7 +63,7 @@ def first_line(
     }
 
 
-def of_models(pair: LanguageModelPair | UnloadedPair) -> dict[str, Any]:
+def of_models(pair: LanguageModelPair) -> dict[str, Any]:
     """What tells a pair of models apart, with the types of its numbers."""
     target, *drafts = map(_model, pair.configs)
     stored = getattr(pair.configs[0], "dtype", None)

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import closing, contextmanager
+from collections.abc import Callable, Sequence
+from contextlib import closing
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -18,16 +17,12 @@ from spectheory.simulation.choosing import Interval, Trial
 from spectheory.simulation.cost import relative_costs, rounds_for, time_calls
 from spectheory.simulation.estimates import Tally
 from spectheory.simulation.finished_lines import FinishedLines
-from spectheory.simulation.parallel import results
-from spectheory.simulation.protocol import Stream
-from spectheory.simulation.runs import model_threads
+from spectheory.simulation.judging import Stream
+from spectheory.simulation.parallel import Task, Work, results
 from spectheory.simulation.settings import SimulationSettings
-from spectheory.simulation.text_source import TextSource
-from spectheory.simulation.work import Task, Work
 
 if TYPE_CHECKING:
     from spectheory.models import LanguageModelPair
-    from spectheory.models.language_model import UnloadedPair
 
 FEWEST_PLANNED = 8
 """The fewest different prompts: half of them choose, and an interval over texts needs a few."""
@@ -77,10 +72,15 @@ class Units:
 
 @dataclass
 class Measured:
-    """Candidates measured on language models; the fields are those of ``measured_on``."""
+    """Candidates measured on language models.
 
-    pair: LanguageModelPair | UnloadedPair
-    loaded: LanguageModelPair
+    Attributes:
+        units: what was measured before, and where it is kept.
+        threads: of the CPU.
+        costs: of a drafted token and of a row, in plain calls; None: they are measured.
+    """
+
+    pair: LanguageModelPair
     units: Units
     settings: SimulationSettings
     threads: int | None
@@ -95,7 +95,6 @@ class Measured:
             self.settings, seed=seed, checkpoint=None, max_prompt_tokens=None, progress=None, jobs=None
         )
         texts = Texts(self.pair, candidates, prompts, settings, self.threads)
-        texts.loaded = self.loaded
         tasks = [Task(number, ()) for number in range(len(candidates))]
         missing, tallies = tasks[self.units.left_in_file :], []
         with closing(results(texts, missing, self.settings.jobs, lambda draws: None)) as found:
@@ -117,7 +116,7 @@ class Measured:
         fewest = rounds_for((1 - self.settings.confidence) / (2 * len(candidates)))
 
         def measure() -> Any:
-            return time_calls(self.loaded, prompts, list(rows), self.settings.sampling, fewest).tolist()
+            return time_calls(self.pair, prompts, list(rows), self.settings.sampling, fewest).tolist()
 
         seconds = np.array(self.units.take(measure))
         columns = dict(zip(rows, relative_costs(seconds).T, strict=True))
@@ -125,54 +124,30 @@ class Measured:
         return relative, [(rows[shape], shape[1], seconds[:, n]) for n, shape in enumerate(rows)]
 
 
-@contextmanager
-def measured_on(
-    pair: LanguageModelPair | UnloadedPair,
-    units: Units,
-    settings: SimulationSettings,
-    costs: tuple[float, float] | None,
-) -> Iterator[Measured]:
-    """Load the models, and measure on as many CPU threads as ``simulate`` takes.
-
-    Args:
-        units: what was measured before, and where it is kept.
-        costs: of a drafted token and of a row, in plain calls; None: they are measured.
-    """
-    loaded = pair.loaded()
-    with model_threads(loaded, settings.threads) as threads:
-        yield Measured(pair, loaded, units, settings, threads, costs)
-
-
 @dataclass(eq=False)
 class Texts:
     """The texts of every candidate behind some prompts; a task is a candidate."""
 
-    pair: LanguageModelPair | UnloadedPair
+    pair: LanguageModelPair
     candidates: Sequence[Candidate]
     prompts: Sequence[list[int]]
     settings: SimulationSettings
     threads: int | None
-
-    @cached_property
-    def loaded(self) -> LanguageModelPair:
-        return self.pair.loaded()
-
-    def __getstate__(self) -> dict[str, Any]:
-        """Another process loads weights by itself, unless the models are in memory only."""
-        return {name: value for name, value in vars(self).items() if name != "loaded"}
 
     def draws(self, task: Task) -> int:
         return len(self.prompts)
 
     def do(self, task: Task, step: Callable[[int], None]) -> dict[str, Tally]:
         """The calls of the texts of one candidate, by prompt."""
+        from spectheory.simulation.texts import TextSource
+
         candidate = self.candidates[task.batch]
         numbers = {ids: number for number, ids in enumerate(dict.fromkeys(map(tuple, self.prompts)))}
         if candidate.verifier is None or candidate.process is None:
             return {"": _plain_tally(len(numbers), self.settings.max_new_tokens or 0)}
         process = candidate.process
         settings = replace(self.settings, drafts=process, draft_length=candidate.draft_length)
-        source = TextSource(self.loaded, self.prompts, process, settings)
+        source = TextSource(self.pair, self.prompts, process, settings)
         work = Work(source, Stream.of([candidate.verifier], [process], process), self.threads)
         work.check_users_own()
         tallies = [

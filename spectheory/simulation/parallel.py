@@ -1,4 +1,10 @@
-"""Tasks in one process or in many: joblib's processes here, or whatever ``joblib.parallel_config`` names."""
+"""The work of a run, in tasks that do not depend on one another, in one process or in many.
+
+A task is some verifiers over a batch of strata.  The processes are joblib's here, or whatever
+``joblib.parallel_config`` names.
+"""
+
+from __future__ import annotations
 
 import os
 import signal
@@ -7,16 +13,86 @@ import threading
 import time
 from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
+from dataclasses import dataclass
 from functools import lru_cache
-from math import ceil
-from statistics import fmean
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
-from spectheory.foundation.errors import InvalidInputError
+from spectheory.foundation.errors import InsufficientMemoryError, InvalidInputError
 from spectheory.foundation.extras import installed
 from spectheory.simulation.estimates import Tally
-from spectheory.simulation.settings import Jobs
-from spectheory.simulation.work import Task
+from spectheory.simulation.judging import Source, Stream
+from spectheory.verification.user import UserVerifier
+
+
+class Task(NamedTuple):
+    """Some streams over one batch."""
+
+    batch: int
+    streams: tuple[str, ...]
+
+
+@dataclass(eq=False)
+class Work:
+    """All that a task needs; a task's numbers depend on (seed, batch, stream) alone.
+
+    Attributes:
+        threads: of the CPU, in every process; None leaves them as they are.
+    """
+
+    source: Source
+    streams: dict[str, Stream]
+    threads: int | None = None
+
+    def tasks(self, batches: Sequence[int]) -> list[Task]:
+        """Batch by batch.  Verifiers that judge the same drafts are one task, texts are one per stream."""
+        names = tuple(self.streams)
+        groups = [names] if self.source.shares_draws else [(name,) for name in names]
+        return [Task(batch, streams) for batch in batches for streams in groups]
+
+    def draws(self, task: Task) -> int:
+        """How many draws a task makes: K paths after one prompt, or a text behind it."""
+        source = self.source
+        of_a_stratum = source.settings.samples_per_prompt * source.draws_per_sample
+        return of_a_stratum * source.strata_per_batch[task.batch]
+
+    def check_users_own(self) -> None:
+        """Refuse a user's verifier that is not a function of its inputs, on the first batch."""
+        for stream in self.streams.values():
+            if isinstance(stream.verifier, UserVerifier):
+                with _memory(self.source.strata_per_batch[0]):
+                    self.source.check_users_own(stream.verifier, stream.num_drafts)
+
+    def do(self, task: Task, step: Callable[[int], None]) -> dict[str, Tally]:
+        """The sums of every stream of a task.
+
+        Args:
+            step: called with the draws that were made, as soon as they are.
+        """
+        streams = {name: self.streams[name] for name in task.streams}
+        with _memory(self.source.strata_per_batch[task.batch]):
+            return self.source.tally(streams, task.batch, step)
+
+
+@contextmanager
+def _memory(strata: int) -> Iterator[None]:
+    try:
+        yield
+    except Exception as error:
+        out_of_memory = isinstance(error, MemoryError)
+        if "torch" in sys.modules:
+            from spectheory.models.device import is_out_of_memory
+
+            out_of_memory = is_out_of_memory(error)
+        if not out_of_memory:
+            raise
+        advice = (
+            f"try batch_size {strata // 2} (--batch-size {strata // 2})"
+            if strata > 1
+            else "use fewer drafts, a shorter draft, or fewer prompt tokens (--max-prompt-tokens)"
+        )
+        raise InsufficientMemoryError(
+            f"memory ran out while drafting for {strata} prompts at a time; {advice}"
+        ) from error
 
 
 class TaskWork(Protocol):
@@ -29,26 +105,8 @@ class TaskWork(Protocol):
     def do(self, task: Task, step: Callable[[int], None]) -> dict[str, Tally]: ...
 
 
-def processes(jobs: Jobs, threads: int | None) -> int | None:
-    """The number that joblib is asked for.
-
-    Args:
-        jobs: as in ``SimulationSettings``.
-        threads: of the CPU, in each process; None: the models are on another device.
-    """
-    if not isinstance(jobs, str):
-        return jobs
-    if threads is None:
-        return 1
-    with installed():
-        from joblib import cpu_count
-    return max(cpu_count() // threads, 1)
-
-
 SCHEDULER_SECONDS = 10.0
 """How long a scheduler is given to answer."""
-START_SECONDS = 6.0
-"""How long a process takes until it begins: imports, compiled loops, weights."""
 
 
 @contextmanager
@@ -81,44 +139,14 @@ def on_cluster(address: str | None) -> Iterator[None]:
 
 
 def results(
-    work: TaskWork, tasks: Sequence[Task], jobs: Jobs, step: Callable[[int], None]
+    work: TaskWork, tasks: Sequence[Task], jobs: int | None, step: Callable[[int], None]
 ) -> Generator[dict[str, Tally]]:
     """The sums of all tasks in their order, whatever process does them and in whatever order they end.
 
     Args:
-        jobs: as in ``SimulationSettings``; with "auto" this process begins alone, and others are started as
-            soon as what is left, at the speed so far, pays for their start.
+        jobs: the number of processes; None: as many as a surrounding configuration of joblib says, or one.
         step: called with the draws that were made.
     """
-    if not isinstance(jobs, str):
-        yield from _spread(work, tasks, jobs, step)
-        return
-    count = processes(jobs, work.threads) or 1
-    seconds: list[float] = []
-    while (done := len(seconds)) < len(tasks) and not _pays(count, seconds, len(tasks) - done):
-        begun = time.monotonic()
-        found = work.do(tasks[done], step)
-        seconds.append(time.monotonic() - begun)
-        yield found
-    yield from _spread(work, tasks[done:], count, step)
-
-
-def _pays(count: int, seconds: Sequence[float], left: int) -> bool:
-    """Whether so many processes are done sooner with the tasks that are left, by the seconds of those done.
-
-    In the first one loops may be compiled, and caches are filled.
-    """
-    if not seconds:
-        return False
-    first, *later = seconds
-    each = fmean(later) if later else first - START_SECONDS
-    return START_SECONDS + each * ceil(left / count) < each * left
-
-
-def _spread(
-    work: TaskWork, tasks: Sequence[Task], jobs: int | None, step: Callable[[int], None]
-) -> Generator[dict[str, Tally]]:
-    """The tasks in so many processes; None: as many as a surrounding configuration says, or one."""
     # Where joblib was not imported, it is not configured either.
     if jobs == 1 or len(tasks) < 2 or (jobs is None and "joblib" not in sys.modules):
         for task in tasks:
@@ -129,7 +157,7 @@ def _spread(
         from joblib import Parallel, delayed, effective_n_jobs
     jobs = min(jobs, len(tasks)) if jobs is not None else None
     if effective_n_jobs(jobs) == 1:
-        yield from _spread(work, tasks, 1, step)
+        yield from results(work, tasks, 1, step)
         return
     packed = cloudpickle.dumps(work)
     found = Parallel(n_jobs=jobs, return_as="generator")(delayed(_do)(packed, task) for task in tasks)

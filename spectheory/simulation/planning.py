@@ -30,14 +30,13 @@ from spectheory.simulation.choosing import Interval, by_speed, choose, report
 from spectheory.simulation.cost import check_cost
 from spectheory.simulation.finished_lines import open_lines
 from spectheory.simulation.first_line import first_line
-from spectheory.simulation.measuring import CallSeconds, Units, call_seconds, halves, measured_on
-from spectheory.simulation.runs import looked_up, said_to_be_lossless
-from spectheory.simulation.settings import Jobs, SimulationSettings
+from spectheory.simulation.measuring import CallSeconds, Measured, Units, call_seconds, halves
+from spectheory.simulation.runs import looked_up, model_threads, said_to_be_lossless
+from spectheory.simulation.settings import SimulationSettings
 from spectheory.verification.verifier import Verifier
 
 if TYPE_CHECKING:
     from spectheory.models import LanguageModelPair, SamplingOptions
-    from spectheory.models.language_model import UnloadedPair
 
 VERIFIERS = ("block", "scored_multipath", "traversal", "multi_round_without_replacement", "naive_sampling")
 """Verifiers that are tried: the best known of every draft process."""
@@ -238,7 +237,7 @@ class Plan(Result):
 
 
 def plan(
-    pair: ModelPair | LanguageModelPair | UnloadedPair,
+    pair: ModelPair | LanguageModelPair,
     prompts: Sequence[str | Sequence[int]] | None = None,
     verifiers: Sequence[str | Any] | None = None,
     *,
@@ -251,7 +250,7 @@ def plan(
     max_prompt_tokens: int | None = None,
     confidence: float = 0.95,
     seed: int = 0,
-    jobs: Jobs = None,
+    jobs: int | None = None,
     checkpoint: str | Path | None = None,
     progress: Progress | None = None,
 ) -> Plan:
@@ -276,7 +275,7 @@ def plan(
         max_prompt_tokens: Keep at most the last N tokens of every prompt.
         confidence: Level of all intervals together, and that the fastest candidate is among the tied ones.
         seed: The same seed decodes the same texts.
-        jobs: Number of processes that decode, or ``auto``; times are measured in one.
+        jobs: Number of processes that decode; times are measured in one.
         checkpoint: Keep finished measurements in this file; the same plan, started again, goes on from it.
         progress: Called with (measurements done, measurements in all).
 
@@ -408,7 +407,7 @@ def _nothing_fits() -> InvalidInputError:
 
 
 def _plan_measured(
-    pair: LanguageModelPair | UnloadedPair,
+    pair: LanguageModelPair,
     prompts: Any,
     verifiers: Sequence[Verifier],
     rows: int,
@@ -432,15 +431,15 @@ def _plan_measured(
         processes = [candidate.process for candidate in candidates if candidate.process is not None]
         first = first_line(pair, encoded, verifiers, arguments, processes)
     shown = min(REPORTED, len(candidates))
-    with open_lines(settings.checkpoint, first) as kept:
+    with open_lines(settings.checkpoint, first) as kept, model_threads(pair, settings.threads) as threads:
         units = Units(kept, len(candidates) + shown + (2 if costs is None else 0), settings.progress)
-        with measured_on(pair, units, settings, costs) as measured:
-            trials, seconds = measured.trials(candidates, chooses, settings.seed)
-            choice = choose(trials, settings.confidence)
-            kept_candidates = list(dict.fromkeys([choice.chosen, *by_speed(trials)]))[:shown]
-            again, more = measured.trials(
-                [candidates[number] for number in kept_candidates], reports, settings.seed + 1
-            )
+        measured = Measured(pair, units, settings, threads, costs)
+        trials, seconds = measured.trials(candidates, chooses, settings.seed)
+        choice = choose(trials, settings.confidence)
+        kept_candidates = list(dict.fromkeys([choice.chosen, *by_speed(trials)]))[:shown]
+        again, more = measured.trials(
+            [candidates[number] for number in kept_candidates], reports, settings.seed + 1
+        )
     found = zip(kept_candidates, again, report(again, settings.confidence), strict=True)
     choices = [
         _planned(candidates[n], trial.tokens, trial.cost, trial.speed_up, n in choice.tied, *intervals)

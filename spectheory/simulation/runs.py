@@ -11,7 +11,7 @@ randomness of drafting and verifying, not the choice of prompts.  What it guaran
 
 With ``max_new_tokens`` each verifier decodes whole texts.  The estimand is then tokens per call over all
 calls, the papers' block efficiency, and the interval covers the choice of prompts too.  With ``common_texts``
-the target writes the texts, and all verifiers judge the same drafts at every token (``common_texts.py``).
+the target writes the texts, and all verifiers judge the same drafts at every token (``texts.py``).
 
 Of several verifiers the table has their gains over one of them, paired by prompt (``paired_gain``).
 
@@ -24,7 +24,7 @@ import logging
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any, ParamSpec, Protocol, cast
 
 from spectheory.foundation.documents import count_text
@@ -36,7 +36,6 @@ from spectheory.pairs.drafts import DraftProcess
 from spectheory.pairs.drafts.iid import draft_process
 from spectheory.pairs.drafts.process import SAMPLED_PROCESSES
 from spectheory.pairs.pair import ModelPair
-from spectheory.simulation.common_texts import CommonTextSource
 from spectheory.simulation.estimates import (
     Estimate,
     Tally,
@@ -47,12 +46,10 @@ from spectheory.simulation.estimates import (
 )
 from spectheory.simulation.finished_lines import FinishedLines, open_lines
 from spectheory.simulation.first_line import first_line
-from spectheory.simulation.parallel import on_cluster, results
-from spectheory.simulation.protocol import Stream
-from spectheory.simulation.settings import DrawSettings, Jobs, SimulationSettings
+from spectheory.simulation.judging import Stream
+from spectheory.simulation.parallel import Work, on_cluster, results
+from spectheory.simulation.settings import DrawSettings, SimulationSettings
 from spectheory.simulation.sources import EnumeratedSource, LanguageModelSource
-from spectheory.simulation.text_source import TextSource
-from spectheory.simulation.work import Work
 from spectheory.verification.resolve import find_verifier
 from spectheory.verification.user import UserVerifier
 from spectheory.verification.verifier import Verifier
@@ -61,7 +58,6 @@ _log = logging.getLogger(__name__)
 
 if TYPE_CHECKING:
     from spectheory.models import LanguageModelPair
-    from spectheory.models.language_model import UnloadedPair
 
 P = ParamSpec("P")
 VERIFIERS = ("token", "block")
@@ -96,7 +92,7 @@ class Simulation(Result):
 
     def to_document(self) -> dict[str, Any]:
         """The JSON object of ``spectheory simulate --json``."""
-        estimates = [entry.to_document() for entry in self.estimates]
+        estimates = [asdict(entry) for entry in self.estimates]
         return {**self.settings, "interrupted": self.interrupted, "estimates": estimates}
 
     def headline(self) -> str:
@@ -129,28 +125,14 @@ class Simulation(Result):
                 low, high = entry.gain_interval or (None, None)
                 row |= {"against": self.settings["against"], "gain": entry.gain}
                 row |= {"gain_low": low, "gain_high": high}
-        if "with_ceilings" in self.settings:
-            for row, entry in zip(rows, self.estimates, strict=True):
-                low, high = entry.ceiling_interval or (None, None)
-                row |= {"ceiling": entry.ceiling, "ceiling_low": low, "ceiling_high": high}
         return rows
 
     def tables(self) -> list[Table]:
-        """The estimates, and ceilings where they are known."""
-        settings, rows = self.settings, self.rows()
-        level = f"{100 * settings['confidence']:g}%"
-        for row in rows:
-            row["name"] = row["verifier"] + (" *" if row["lossless"] is False else "")
-        tables = self._estimates(rows, level)
-        limited = [row for row in rows if row.get("ceiling") is not None]
-        if limited:
-            title = "the most that any rule could earn at the positions met"
-            tables.append(self._by_drafts(title, limited, "ceiling", level))
-        return tables
-
-    def _estimates(self, rows: list[dict[str, Any]], level: str) -> list[Table]:
         """Block efficiency and gains, of one K in one table; the title has the size of the run."""
         settings, tokens = self.settings, self.settings.get("max_new_tokens")
+        level, rows = f"{100 * settings['confidence']:g}%", self.rows()
+        for row in rows:
+            row["name"] = row["verifier"] + (" *" if row["lossless"] is False else "")
         if "prompts" in settings:
             prompts = settings.get("prompts_used", settings["prompts"])
             each = count_text(settings["samples_per_prompt"], "text" if tokens else "draw")
@@ -211,7 +193,6 @@ class Simulation(Result):
 _WITH_INTERVAL = {
     "block_efficiency": "{block_efficiency:.3f} ({low:.3f} to {high:.3f})",
     "gain": "{gain:+.3f} ({gain_low:+.3f} to {gain_high:+.3f})",
-    "ceiling": "{ceiling:.3f} ({ceiling_low:.3f} to {ceiling_high:.3f})",
 }
 """A number with its interval, by its field."""
 
@@ -246,7 +227,7 @@ class _Simulate(Protocol[P]):
 
     def __call__(
         self,
-        pair: ModelPair | LanguageModelPair | UnloadedPair,
+        pair: ModelPair | LanguageModelPair,
         prompts: Sequence[str | Sequence[int]] | None = None,
         verifiers: Sequence[Any] = VERIFIERS,
         settings: SimulationSettings | None = None,
@@ -262,7 +243,7 @@ def _typed(settings: Callable[P, SimulationSettings]) -> Callable[[Any], _Simula
 
 @_typed(SimulationSettings)
 def simulate(
-    pair: ModelPair | LanguageModelPair | UnloadedPair,
+    pair: ModelPair | LanguageModelPair,
     prompts: Sequence[str | Sequence[int]] | None = None,
     verifiers: Sequence[str | Any] = VERIFIERS,
     settings: SimulationSettings | None = None,
@@ -271,8 +252,7 @@ def simulate(
     """Estimate the block efficiency of verifiers on language models, or on an enumerated pair.
 
     Args:
-        pair: the models.  The weights of an ``UnloadedPair`` are loaded once all else is found to be in
-            order.  Drafts of a ``ModelPair`` are sampled from its tables, in float64.
+        pair: the models.  Drafts of a ``ModelPair`` are sampled from its tables, in float64.
         prompts: texts or token ids; the strata.  A ``ModelPair`` has none.
         verifiers: names, ``"package.module:attribute"``, or objects with ``outcome``.
         settings: where to start from; None: the defaults.
@@ -315,13 +295,14 @@ def _of_enumerated_pair(pair: ModelPair, given: Sequence[Verifier], settings: Dr
 
 
 def _of_language_models(
-    pair: LanguageModelPair | UnloadedPair,
+    pair: LanguageModelPair,
     prompts: Any,
     given: Sequence[Verifier],
     settings: SimulationSettings,
 ) -> Simulation:
     with installed():
         from spectheory.models.language_model import check_models
+        from spectheory.simulation.texts import CommonTextSource, TextSource
 
     check_models(pair)
     record = settings.record()
@@ -419,7 +400,7 @@ class _Run:
         self.used = 0
         self.interrupted = False
 
-    def draw(self, jobs: Jobs = 1, progress: Callable[[int, int], None] | None = None) -> None:
+    def draw(self, jobs: int | None = 1, progress: Callable[[int, int], None] | None = None) -> None:
         """Draw batch after batch, but for those that were finished before."""
         work = self.work
         batches = range(len(work.source.strata_per_batch))

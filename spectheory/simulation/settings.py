@@ -28,8 +28,6 @@ from spectheory.simulation.finished_lines import check_place
 if TYPE_CHECKING:
     from spectheory.models import Restriction, SamplingOptions
 
-Jobs = int | str | None
-"""How many processes: a number; ``"auto"``, as many as there are cores; or None, as joblib is configured."""
 MAX_THREADS = 1_024
 MAX_SAMPLES = 10**9
 """The most draws per prompt; their error is far below that of float32 models."""
@@ -120,8 +118,6 @@ class SimulationSettings(DrawSettings):
             the models.  The calls are not those of a decoding loop.
         against: The verifier whose block efficiency the others are compared with, paired by prompt.  Default:
             block if it is among them, else the first one.
-        with_ceilings: With whole texts, for position-by-position verifiers: estimate the most that any rule
-            could earn at the positions met.
         width: With whole texts: stop, after a whole batch and at least 16 prompts, as soon as every interval
             is at most so wide, from lower to upper end.
         gain_width: With whole texts: stop, likewise, as soon as the interval of every gain is at most so
@@ -133,9 +129,8 @@ class SimulationSettings(DrawSettings):
         threads: CPU threads.  Default: 1 for small models, otherwise as torch is set.
         checkpoint: Keep finished batches in this file; the same run, started again, goes on from it.  The
             file of another run is refused: its first line holds models, prompts, verifiers and settings.
-        jobs: Number of processes. auto starts with one, and on a CPU uses all cores as soon as the rest of
-            the run pays for the start of more.  In Python None: one, or what a surrounding
-            ``joblib.parallel_config`` says.  The numbers do not depend on it.
+        jobs: Number of processes.  Default: one, or what a surrounding ``joblib.parallel_config`` says.  The
+            numbers do not depend on it.
         cluster: The address of a dask scheduler, whose workers do the work in place of processes here.
     """
 
@@ -144,7 +139,6 @@ class SimulationSettings(DrawSettings):
     max_new_tokens: int | None = setting(None, texts_only=True)
     common_texts: bool = setting(False, texts_only=True)
     against: str | None = setting(None, record=None)
-    with_ceilings: bool = setting(False, texts_only=True)
     width: float | None = setting(None, texts_only=True)
     gain_width: float | None = setting(None, texts_only=True)
     options: SamplingOptions | None = setting(None, record=None)
@@ -153,24 +147,18 @@ class SimulationSettings(DrawSettings):
     max_prompt_tokens: int | None = None
     threads: int | None = setting(None, record=None)
     checkpoint: str | Path | None = setting(None, record=None)
-    jobs: Jobs = setting(None, record=None)
+    jobs: int | None = setting(None, record=None)
     cluster: str | None = setting(None, record=None)
 
     def __post_init__(self) -> None:
         super().__post_init__()
         self._check(check_draft_length, "draft_length")
-        self._check(check_count, "max_new_tokens", "batch_size", "max_prompt_tokens")
+        self._check(check_count, "max_new_tokens", "batch_size", "max_prompt_tokens", "jobs")
         self._check(partial(check_count, at_most=MAX_THREADS), "threads")
         self._check(check_positive, "width", "gain_width")
-        self._check(check_jobs, "jobs")
         self._check(lambda name, path: check_place(path), "checkpoint")
         self._check(partial(check_kind, kind="SamplingOptions"), "options")
         self._check(partial(check_kind, kind="Restriction"), "restriction")
-        if self.common_texts and self.with_ceilings:
-            raise InvalidInputError(
-                "with_ceilings was asked for with common_texts, and is of texts that a verifier writes; "
-                "leave one of the two out"
-            )
         for entry in fields(self):
             asked = getattr(self, entry.name) not in (None, False)
             if entry.metadata.get("texts_only") and asked and not self.whole_texts:
@@ -218,10 +206,3 @@ def _check_drafts(name: str, value: Any) -> Any:
     if not found or len(found) < len(value):
         raise InvalidInputError(f"{name} must be one number or several different ones, got {value}")
     return tuple(found) if len(found) > 1 else found[0]
-
-
-def check_jobs(name: str, value: Any) -> Jobs:
-    """A number of processes, or "auto"."""
-    if isinstance(value, str) and value != "auto":
-        raise InvalidInputError(f"{name} must be a whole number of at least 1 or 'auto', got {value!r}")
-    return value if value == "auto" else check_count(name, value)

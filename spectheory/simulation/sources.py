@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -12,33 +12,18 @@ import numpy as np
 from spectheory.foundation.errors import InvalidInputError
 from spectheory.pairs.drafts import DraftProcess, Iid
 from spectheory.pairs.pair import ModelPair
-from spectheory.simulation.estimates import Tally
-from spectheory.simulation.judging import tally_of_draws
-from spectheory.simulation.protocol import DraftedPaths, Draw, Source, Stream
+from spectheory.simulation.judging import DraftedPaths, Draw, Source
 from spectheory.verification.outcome import sample_rows
 
 if TYPE_CHECKING:
-    from spectheory.models import LanguageModelPair, Restriction
-    from spectheory.models.language_model import UnloadedPair
+    from spectheory.models import LanguageModelPair
     from spectheory.simulation.settings import DrawSettings, SimulationSettings
 
 
-class SharedDraws:
-    """The part of a source whose draws all verifiers judge."""
-
-    shares_draws = True
-
-    def tally(
-        self: Source, streams: Mapping[str, Stream], batch: int, step: Callable[[int], None]
-    ) -> dict[str, Tally]:
-        return tally_of_draws(self, streams, batch, step)
-
-
-class LanguageModelSource(SharedDraws):
+class LanguageModelSource(Source):
     """Prompts in batches; both models read a batch once and draft from it any number of times.
 
-    Everything is checked at once, with tokenizer and configurations; weights are read on the first use of
-    ``pair``.
+    Everything is checked at once, with tokenizer and configurations, before weights are read.
 
     Args:
         prompts: texts or token ids; the strata.
@@ -46,14 +31,14 @@ class LanguageModelSource(SharedDraws):
     Raises:
         InvalidInputError: there are no prompts, one cannot be read on from, or a number is out of range; or
             whole texts are restricted to few tokens, are longer than the models take or are behind one prompt
-            only, or ceilings are asked for and the paths are not i.i.d.
+            only.
     """
 
-    draws_at_once = 1
+    settings: SimulationSettings
 
     def __init__(
         self,
-        pair: LanguageModelPair | UnloadedPair,
+        pair: LanguageModelPair,
         prompts: Sequence[str | Sequence[int]],
         process: DraftProcess,
         settings: SimulationSettings,
@@ -62,13 +47,15 @@ class LanguageModelSource(SharedDraws):
 
         self.settings = replace(settings, progress=None)
         self.draft_length = settings.draft_length
-        self.process, self.prompts, self.unloaded = process, prompts, pair
+        self.process, self.prompts, self.pair = process, prompts, pair
         self.max_new_tokens = settings.max_new_tokens or 0
         self.token_ids = encode_prompts(
             pair, prompts, self.draft_length, settings.max_prompt_tokens, self.max_new_tokens
         )
+        size, count = settings.batch_size, len(self.token_ids)
+        self.strata_per_batch = [min(size, count - first) for first in range(0, count, size)]
         if settings.restriction is not None:
-            settings.restriction.check(pair.vocab_size, len(prompts))
+            settings.restriction.check(pair.vocab_size)
         if settings.whole_texts:
             self._check_texts()
 
@@ -78,51 +65,25 @@ class LanguageModelSource(SharedDraws):
         if len({*self._prompt_numbers}) < 2:
             got = f"{len(self.token_ids)} equal ones" if len(self.token_ids) > 1 else "1"
             raise InvalidInputError(f"an interval over texts needs at least 2 different prompts, got {got}")
-        if self.settings.with_ceilings and not isinstance(self.process, Iid):
-            raise InvalidInputError(
-                f"ceilings are those of i.i.d. paths of one draft model, got {self.process.name!r} drafts; "
-                "leave them out"
-            )
-
-    @property
-    def draws_per_sample(self) -> int:
-        return 1
-
-    @cached_property
-    def pair(self) -> LanguageModelPair:
-        return self.unloaded.loaded()
-
-    def __getstate__(self) -> dict[str, Any]:
-        """Another process loads weights by itself, unless the models are in memory only."""
-        return {name: value for name, value in vars(self).items() if name != "pair"}
-
-    @property
-    def strata_per_batch(self) -> list[int]:
-        size, count = self.settings.batch_size, len(self.token_ids)
-        return [min(size, count - first) for first in range(0, count, size)]
 
     def open_batch(self, batch: int) -> Draw:
         from spectheory.models.drafting import draft_and_score, prefill
 
         prefilled = prefill(self.pair, self.prompts_of(batch))
-        restriction = self._restriction_of(batch)
 
         def draw(generator: Any, draws: int) -> DraftedPaths:
             # ``draws`` is 1, see ``draws_at_once``.
             drafted = draft_and_score(
-                prefilled, self.process, self.draft_length, generator, self.settings.sampling, restriction
+                prefilled,
+                self.process,
+                self.draft_length,
+                generator,
+                self.settings.sampling,
+                self.settings.restriction,
             )
             return DraftedPaths(drafted.paths, drafted.target_rows, drafted.draft_rows)
 
         return draw
-
-    def _restriction_of(self, batch: int) -> Restriction | None:
-        restriction = self.settings.restriction
-        if restriction is None or restriction.token_sets is None or len(restriction.token_sets) == 1:
-            return restriction
-        from spectheory.models import Restriction
-
-        return Restriction.fixed(*restriction.token_sets[self._places(batch)])
 
     @cached_property
     def _prompt_numbers(self) -> list[int]:
@@ -148,16 +109,15 @@ class LanguageModelSource(SharedDraws):
         return f"after {prompt_name(number + 1, self.prompts[number])}"
 
 
-class EnumeratedSource(SharedDraws):
+class EnumeratedSource(Source):
     """One stratum, an enumerated pair in float64; many draws at a time.
 
     Raises:
         InvalidInputError: the paths are not independent.
     """
 
-    strata_per_batch: Sequence[int] = (1,)
+    strata_per_batch = (1,)
     draws_at_once = 2_000
-    draws_per_sample = 1
 
     def __init__(self, pair: ModelPair, process: DraftProcess, settings: DrawSettings) -> None:
         if not isinstance(process, Iid):

@@ -195,12 +195,13 @@ def on_numbers_of_host(outcome: Callable[..., Outcome]) -> Callable[..., Outcome
     So the method is given paths of numpy beside rows of torch.  It must read rows only through the operators
     that take both: ``take_token``, ``take_along``, the residual masses and ``CorrectionRows.residual``.  Rows
     that these loops do not take (``choice.rows_for_loops``) reach it with paths of torch.  So do the rows of
-    a subclass in another module, which may read them as it likes.
+    a class that does not say ``numbers_of_host`` itself: a subclass in another module may read them as it
+    likes.
     """
 
     @wraps(outcome)
     def method(self: Any, paths: Array, target_rows: Array, draft_rows: Array) -> Outcome:
-        fits = type(self).__module__ == outcome.__module__ and paths.ndim > 2
+        fits = vars(type(self)).get("numbers_of_host", False) and paths.ndim > 2
         if not fits or not choice.rows_for_loops(target_rows, draft_rows):
             return outcome(self, paths, target_rows, draft_rows)
         import torch

@@ -77,23 +77,24 @@ class UserVerifier(Verifier):
         self.user_object = user_object
         self.anew: Callable[[], Verifier] = lambda: self
         self.has_own_bind = inspect.getattr_static(user_object, "bind", None) not in _BINDS
-        own = _text(user_object, "name", type(user_object).__name__)
+        self.name = type(user_object).__name__  # type: ignore[misc]
+        own = self._declared("name", self.name, _is_text, "a printable text")
         self.name = name or (f"{own} (user-defined)" if is_registered(own) else own)  # type: ignore[misc]
-        self.source = _text(user_object, "source", "user-defined")  # type: ignore[misc]
+        self.source = self._declared("source", "user-defined", _is_text, "a printable text")  # type: ignore[misc]
         for attribute in _BOOLEANS:
-            value = getattr(user_object, attribute, getattr(Verifier, attribute))
-            if not isinstance(value, bool):
-                raise self._refused(attribute, "True or False")
+            default = getattr(Verifier, attribute)
+            value = self._declared(attribute, default, lambda value: isinstance(value, bool), "True or False")
             setattr(self, attribute, value)
-        self.draft_processes = self._processes()  # type: ignore[misc]
+        names = self._declared(
+            "draft_processes", SAMPLED_PROCESSES, _are_processes, f"a set of names out of {_PROCESSES}"
+        )
+        self.draft_processes = names if names is ANY_PROCESS else frozenset(names)  # type: ignore[misc]
         limit = getattr(user_object, "max_draft_length", None)
         if limit is not None:
             limit = check_count(f"max_draft_length of verifier {self.name!r}", limit)
         self.max_draft_length = limit  # type: ignore[misc]
         for method in ("bind", "modified_target_rows"):
-            found = getattr(user_object, method, None)
-            if found is not None and not callable(found):
-                raise self._refused(method, "a method")
+            self._declared(method, None, lambda value: value is None or callable(value), "a method")
         if getattr(user_object, "modified_target_rows", None) is not None:
             self.modified_target_rows = self._modified_target_rows
 
@@ -117,45 +118,44 @@ class UserVerifier(Verifier):
 
     def outcome(self, paths: Array, target_rows: Array, draft_rows: Array) -> Outcome:
         self.check_draft_length(paths.shape[-1])
-        function = self.user_object.outcome
         given = self._lend(paths=paths, target_rows=target_rows, draft_rows=draft_rows)
-        answer = self._called("outcome", function, given)
+        answer = self._called("outcome", self.user_object.outcome, given)
         if not isinstance(answer, Outcome):
-            raise InvalidOutcomeError(
-                f"verifier {self.name!r} returned {type(answer).__name__}, expected an Outcome"
-                f"{defined_at(function)}"
-            )
+            raise self._wrong(type(answer).__name__, "an Outcome")
         shape = tuple(target_rows.shape[:-1])
-        stop_probs = self._checked("stop_probs", answer.stop_probs, target_rows, shape, function)
-        rows_at = answer.correction
-        if not callable(rows_at):
-            raise InvalidOutcomeError(
-                f"verifier {self.name!r} returned an Outcome whose correction is "
-                f"{type(rows_at).__name__}; expected a function (path_index, length) -> rows"
-                f"{defined_at(function)}"
-            )
+        stop_probs = self._checked("stop_probs", answer.stop_probs, target_rows, shape)
+        if not callable(answer.correction):
+            found = f"an Outcome whose correction is {type(answer.correction).__name__}"
+            raise self._wrong(found, "a function (path_index, length) -> rows")
 
         def correction(path_index: Array, length: Array) -> Array:
-            rows = self._called("correction", rows_at, self._lend(path_index=path_index, length=length))
+            stop = self._lend(path_index=path_index, length=length)
+            rows = self._called("correction", answer.correction, stop)
             self._check_unchanged(given)
             shape, made = (*path_index.shape, target_rows.shape[-1]), None
             if is_exact(target_rows) and not holds_formal_numbers(target_rows):
                 made = take_token(take_path(stop_probs, path_index), length) != 0
-            return self._checked("correction rows", rows, target_rows, shape, rows_at, made)
+            return self._checked("correction rows", rows, target_rows, shape, made)
 
         return Outcome(stop_probs, correction)
 
     def _modified_target_rows(self, *given: Any) -> Array:
-        function, target_rows = self.user_object.modified_target_rows, given[0]
         names = ("target_rows", "draft_rows", "target_path_probs", "draft_path_probs")
         lent = self._lend(**dict(zip(names, given[:-1], strict=True)))
-        rows = self._called("modified_target_rows", function, lent, given[-1])
-        shape = tuple(target_rows.shape)
-        rows = self._checked("modified target rows", rows, target_rows, shape, function)
+        rows = self._called("modified_target_rows", self.user_object.modified_target_rows, lent, given[-1])
+        rows = self._checked("modified target rows", rows, given[0], tuple(given[0].shape))
         return rows if holds_formal_numbers(rows) else fractions_if_exact(rows)
 
     def _lend(self, **arrays: Array) -> list[_Lent]:
         return [_Lent(name, array, self._lent(array)) for name, array in arrays.items()]
+
+    def _lent(self, array: Array) -> Array:
+        if is_torch_array(array):
+            return array.detach().clone()
+        in_fractions = is_exact(array) and not isinstance(self.user_object, Verifier)
+        lent = _in_fractions(array) if in_fractions else array.view()
+        lent.flags.writeable = False
+        return lent
 
     def _called(self, what: str, function: Callable[..., Any], given: list[_Lent], *others: Any) -> Any:
         """Call user code with arrays that it must not write into."""
@@ -165,80 +165,53 @@ class UserVerifier(Verifier):
             except ValueError as error:
                 if "read-only" not in str(error):
                     raise
-                raise self._writes("arguments", error) from None
+                raise InvalidOutcomeError(f"{self._writes('arguments')}{users_line(error)}") from None
         self._check_unchanged(given)
         return found
 
     def _check_unchanged(self, given: list[_Lent]) -> None:
-        for one in given:
-            if is_torch_array(one.ours) and on_host(one.ours) and not _is_same(one.ours, one.theirs):
-                raise self._writes(f"input {one.name}")
+        for name, ours, theirs in given:
+            # NaN is not equal to itself, and differs from no copy.
+            if is_torch_array(ours) and on_host(ours) and not ((ours == theirs) | (ours != ours)).all():
+                raise InvalidOutcomeError(self._writes(f"input {name}"))
 
-    def _writes(self, name: str, error: Exception | None = None) -> InvalidOutcomeError:
-        place = "" if error is None else users_line(error)
-        return InvalidOutcomeError(
-            f"verifier {self.name!r} writes into its {name}; let it work on a copy{place}"
-        )
+    def _writes(self, place: str) -> str:
+        return f"verifier {self.name!r} writes into its {place}; let it work on a copy"
 
-    def _lent(self, array: Array) -> Array:
-        if is_torch_array(array):
-            return array.detach().clone()
-        if is_exact(array) and not isinstance(self.user_object, Verifier):
-            lent = _in_fractions(array)
-        else:
-            lent = array.view()
-        lent.flags.writeable = False
-        return lent
+    def _wrong(
+        self, found: str, expected: str, kind: type[InvalidOutcomeError] = InvalidOutcomeError
+    ) -> InvalidOutcomeError:
+        return kind(f"verifier {self.name!r} returned {found}; expected {expected}")
 
     def _checked(
-        self,
-        what: str,
-        array: Any,
-        like: Array,
-        shape: tuple[int, ...],
-        returned_by: Callable[..., Any],
-        made: Array | None = None,
+        self, what: str, array: Any, like: Array, shape: tuple[int, ...], made: Array | None = None
     ) -> Array:
         """A copy of an array that user code returned, if it is of the right kind, shape and precision.
 
         Rationals become python-flint's, and 0 where not ``made``.
         """
-
-        def refused(found: str, expected: str, kind: type[Exception] = InvalidOutcomeError) -> Exception:
-            place = self._place(returned_by)
-            return kind(f"verifier {self.name!r} returned {what} {found}; expected {expected}{place}")
-
         if type(array) is not type(like):
             is_known = type(array) is np.ndarray or is_torch_array(array)
-            kind = OtherArithmeticError if is_known else InvalidOutcomeError
             expected = f"{type(like).__name__}, the kind of array that it was given"
-            raise refused(f"as {type(array).__name__}", expected, kind)
-        if getattr(array, "layout", None) != getattr(like, "layout", None) or array.device != like.device:
-            raise refused(
-                f"as a tensor of layout {getattr(array, 'layout', None)} on device {array.device}",
-                "those of the rows",
-            )
+            kind = OtherArithmeticError if is_known else InvalidOutcomeError
+            raise self._wrong(f"{what} as {type(array).__name__}", expected, kind)
         if tuple(array.shape) != shape:
             entry = "path and length" if what == "stop_probs" else "token"
-            raise refused(
-                f"of shape {tuple(array.shape)}",
-                f"{shape}, the leading axes it was given and one entry per {entry}",
-            )
+            expected = f"{shape}, the leading axes it was given and one entry per {entry}"
+            raise self._wrong(f"{what} of shape {tuple(array.shape)}", expected)
         if not holds_numbers(array):
             kinds = {type(entry).__name__ for entry in array.flat} if is_exact(array) else {array.dtype}
-            raise refused(f"with entries of type {', '.join(map(str, kinds))}", "probabilities")
+            raise self._wrong(f"{what} with entries of type {', '.join(map(str, kinds))}", "probabilities")
         if is_exact(like):
-            return self._rationals(what, array, like, returned_by, made)
+            return self._rationals(what, array, like, made)
         if is_exact(array) or namespace(array).isdtype(array.dtype, "integral"):
             return array.astype(like.dtype) if is_exact(array) else namespace(array).astype(array, like.dtype)
         if array.dtype != like.dtype:
             expected = f"{like.dtype}, the type of the rows it was given"
-            raise refused(f"of type {array.dtype}", expected, OtherArithmeticError)
+            raise self._wrong(f"{what} of type {array.dtype}", expected, OtherArithmeticError)
         return namespace(array).asarray(array.detach() if is_torch_array(array) else array, copy=True)
 
-    def _rationals(
-        self, what: str, array: np.ndarray, like: np.ndarray, returned_by: Callable[..., Any], made: Any
-    ) -> np.ndarray:
+    def _rationals(self, what: str, array: np.ndarray, like: np.ndarray, made: Array | None) -> np.ndarray:
         if set(map(type, array.flat)) == {fmpq} and made is None:
             return array.copy()
         numbers = without_whole_floats(array.astype(object))
@@ -252,33 +225,28 @@ class UserVerifier(Verifier):
             raise OtherArithmeticError(
                 f"verifier {self.name!r} left exact arithmetic on an exact pair: its {what} have a float "
                 f"that is rounded ({error}); compute with the entries it is given, divide no integers by "
-                f"integers, or set its attribute exact = False{self._place(returned_by)}"
+                "integers, or set its attribute exact = False"
             ) from None
 
-    def _place(self, returned_by: Callable[..., Any]) -> str:
-        """The place where the user's function begins that an answer is from; else that of ``outcome``."""
-        own = getattr(self.user_object, "function", None)  # of ``from_loop``
-        for function in (returned_by, own, self.user_object.outcome):
-            place = defined_at(function)
-            if place and not place.startswith(f" ({PACKAGE}"):
-                return place
-        return ""
-
-    def _processes(self) -> Collection[str]:
-        named = getattr(self.user_object, "draft_processes", SAMPLED_PROCESSES)
-        if isinstance(named, str) or not isinstance(named, Collection) or not ALL_PROCESSES.issuperset(named):
-            raise self._refused(
-                "draft_processes", f"a set of names out of {', '.join(sorted(ALL_PROCESSES))}"
+    def _declared(self, attribute: str, default: Any, is_right: Callable[[Any], bool], expected: str) -> Any:
+        value = getattr(self.user_object, attribute, default)
+        if not is_right(value):
+            raise InvalidInputError(
+                f"{attribute} of verifier {self.name!r} must be {expected}, got {value!r}"
             )
-        return ANY_PROCESS if named is ANY_PROCESS else frozenset(named)
-
-    def _refused(self, attribute: str, expected: str) -> InvalidInputError:
-        return InvalidInputError(
-            f"{attribute} of verifier {self.name!r} must be {expected}, "
-            f"got {getattr(self.user_object, attribute)!r}"
-        )
+        return value
 
 
+def _is_text(value: Any) -> bool:
+    return isinstance(value, str) and value != "" and value.isprintable()
+
+
+def _are_processes(names: Any) -> bool:
+    is_collection = isinstance(names, Collection) and not isinstance(names, str)
+    return is_collection and ALL_PROCESSES.issuperset(names)
+
+
+_PROCESSES = ", ".join(sorted(ALL_PROCESSES))
 _BINDS = (None, Verifier.bind, TreeVerifier.bind)
 
 
@@ -314,10 +282,8 @@ def users_code(
         InvalidInputError: the code raised it and may refuse, or the package did.
     """
     try:
-        with redirect_stdout(sys.stderr) as stream, gradients_off():
+        with redirect_stdout(sys.stderr), gradients_off():
             yield
-            if sys.stdout is not stream:  # a stream over the buffer of stderr closes it when it is forgotten
-                _STREAMS.append(sys.stdout)
     except InvalidInputError as error:
         place = users_line(error)
         if may_refuse or not place:
@@ -329,10 +295,6 @@ def users_code(
         raise (NotJudgedError if may_refuse else InvalidOutcomeError)(
             f"{what} failed: {type(error).__name__}{said and ': '}{said}{place}"
         ) from error
-
-
-_STREAMS: list[Any] = []
-"""Streams that user code put in place of ``sys.stdout``."""
 
 
 def gradients_off() -> AbstractContextManager[Any]:
@@ -359,12 +321,6 @@ def defined_at(function: Any) -> str:
     return "" if code is None else f" ({code.co_filename}, line {code.co_firstlineno})"
 
 
-def _is_same(one: Any, other: Any) -> bool:
-    if one.shape != other.shape or one.dtype != other.dtype:
-        return False
-    return bool(((one == other) | (one != one)).all())  # NaN is not equal to itself
-
-
 def _in_fractions(array: np.ndarray) -> np.ndarray:
     """python-flint's rationals as Python's; the formal numbers of a proof stay."""
     found = np.empty(array.shape, dtype=object)
@@ -373,12 +329,3 @@ def _in_fractions(array: np.ndarray) -> np.ndarray:
         for entry in array.ravel().tolist()
     ]
     return found
-
-
-def _text(user_object: Any, attribute: str, default: str) -> str:
-    value = getattr(user_object, attribute, default)
-    if not isinstance(value, str) or not value or not value.isprintable():
-        raise InvalidInputError(
-            f"{attribute} of verifier {type(user_object).__name__} must be a printable text, got {value!r}"
-        )
-    return value

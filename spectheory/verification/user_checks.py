@@ -33,8 +33,13 @@ ROUNDING = 64
 
 def check_function_of_inputs(problem: Problem, tolerance: float) -> None:
     """``check_answers`` on a sample of the tuples of an enumerated pair."""
-    drafted = Evaluator.of(problem, problem.process).tuples(sampled_leaves(problem))[1:]
-    check_answers(problem.verifier, drafted, tolerance, of_pair=True)
+    check_answers(problem.verifier, sampled_drafts(problem), tolerance, of_pair=True)
+
+
+def sampled_drafts(problem: Problem) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Paths, target rows and draft rows of the ``sampled_leaves``."""
+    _, paths, target_rows, draft_rows = Evaluator.of(problem, problem.process).tuples(sampled_leaves(problem))
+    return paths, target_rows, draft_rows
 
 
 def check_answers(
@@ -42,7 +47,7 @@ def check_answers(
 ) -> None:
     """Refuse a verifier whose answer for a tuple depends on anything but its own drafts and rows.
 
-    The same tuples are asked about again, about several stops in each call; one alone, and all in another
+    The same tuples are asked about again; one alone, and all in another
     order in two batches, one of them twice, whose outcomes are all made before the first correction and whose
     corrections alternate; and in one batch with the rows of another model, as texts are in an engine.
 
@@ -55,7 +60,7 @@ def check_answers(
     Raises:
         InvalidOutcomeError: the text names the fault and the drafts on which it shows.
     """
-    (first,) = _answers(verifier, [drafted], tolerance, of_pair, several_stops=False)
+    (first,) = _answers(verifier, [drafted], tolerance, of_pair)
 
     def check(answer: _Answer, tuples: Any, fault: str) -> None:
         differs = _differs(first, answer, tuples, tolerance)
@@ -104,6 +109,12 @@ def _check_beside_other_rows(
                 "drafts depends on the rows of the other tuples of the batch, or of a call before (drafts "
                 f"{paths[int(first_true(differs))].tolist()}); compute it from the rows of its own tuple"
             )
+
+
+def joint_law(verifier: Verifier, drafted: Sequence[Array], tolerance: float) -> Array:
+    """P(stop, token | drafts) for tuples of an enumerated pair, checked to be laws.  -> [N, K, L+1, V]"""
+    (answer,) = _answers(verifier, [drafted], tolerance, of_pair=True)
+    return answer.joint
 
 
 def first_failure(
@@ -169,18 +180,12 @@ def _slack(batch: Sequence[Array], tolerance: float, of_pair: bool) -> Array:
 
 
 def _answers(
-    verifier: Verifier,
-    batches: Sequence[Sequence[Array]],
-    tolerance: float,
-    of_pair: bool,
-    several_stops: bool = True,
+    verifier: Verifier, batches: Sequence[Sequence[Array]], tolerance: float, of_pair: bool
 ) -> list[_Answer]:
     """The outcomes of several batches, checked to be conditional laws.
 
-    All outcomes are made before the first correction, and the batches are asked for corrections in turn.
-
-    Args:
-        several_stops: whether each call of a correction is about another stop for every tuple.
+    All outcomes are made before the first correction, and the batches are asked for corrections in turn, each
+    time about another stop for every tuple.
     """
     outcomes = [verifier.outcome(*batch) for batch in batches]
     slacks = [_slack(batch, tolerance, of_pair) for batch in batches]
@@ -188,8 +193,7 @@ def _answers(
     for outcome, batch, slack in zip(outcomes, batches, slacks, strict=True):
         check_stop_probs(verifier, outcome, batch[0], slack)
         answers.append(_Answer(outcome.stop_probs, flint_if_exact(zeros_like(batch[1]))))
-    stops_of = _made_stops if several_stops else _stops_one_by_one
-    for turn in zip_longest(*map(stops_of, outcomes)):
+    for turn in zip_longest(*map(_made_stops, outcomes)):
         for stops, outcome, slack, answer in zip(turn, outcomes, slacks, answers, strict=True):
             if stops is None:
                 continue
@@ -201,16 +205,6 @@ def _answers(
             # Where the stop is not made the row may be anything, and not even a number to be multiplied.
             answer.joint[at] = xp.where(made[:, None], rows, zeros_like(rows)) * prob[:, None]
     return answers
-
-
-def _stops_one_by_one(outcome: Outcome) -> Iterator[tuple[Array, Array]]:
-    """Path indices and lengths [N], the same for all tuples, of every stop that some tuple makes."""
-    probs = outcome.stop_probs
-    xp = namespace(probs)
-    for stop in np.ndindex(*probs.shape[1:]):
-        if (probs[:, *stop] != 0).any():
-            zeros = xp.zeros((len(probs),), dtype=xp.int64, device=probs.device)
-            yield zeros + stop[0], zeros + stop[1]
 
 
 def _made_stops(outcome: Outcome) -> Iterator[tuple[Array, Array]]:

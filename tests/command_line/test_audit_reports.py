@@ -9,11 +9,11 @@ from xml.etree import ElementTree
 
 import pytest
 
+from audits.registry import load_subject
+from audits.specimens.samplers import SPECIMENS, batch_token_verification, token_verification
 from scripts import load
 from spectheory import audit, instances
-from spectheory.auditing.subjects.libraries import load_subject
 from spectheory.auditing.subjects.shipped import Provenance, Shipped
-from spectheory.auditing.subjects.specimens import SPECIMENS, batch_token_verification, token_verification
 from spectheory.auditing.verdicts.audit_certificate import AuditCertificate
 from spectheory.auditing.verdicts.audit_changes import audit_changes
 from spectheory.command_line.audit_reports import junit, markdown, sarif
@@ -145,7 +145,7 @@ def test_the_scope_is_in_every_form() -> None:
         assert "2^-24" in scope["tolerance"]
         assert "assumed" not in scope
         cells = dict(map(tuple, found.tables()[0].texts()))
-        assert {"asked", "drafts", "arithmetic", "tolerance", "probed"} <= cells.keys()
+        assert {"scope", "drafts", "arithmetic", "tolerance", "probed"} <= cells.keys()
         (verdict,) = sarif([found])["runs"][0]["properties"]["verdicts"]
         assert (verdict["verdict"], verdict["scope"]["shapes"]) == (found.headline(), [[2, 1, 1]])
         assert "- asked: 1 case with (V, L, K) = (2, 1, 1)\n" in markdown([found])

@@ -12,6 +12,7 @@ import pytest
 
 from cli_support import check_schema, run_json, write_pair
 from deep import first_is_quick
+from spectheory.command_line.audit_commands import PARTS
 from spectheory.command_line.main import group, main
 from spectheory.exact import proof, suite
 
@@ -46,7 +47,7 @@ RUNS: dict[str, list[list[str]]] = {
         ["ONE_TOKEN", "--target-rows", "2"],
         ["MODELS", "EIGHT_PROMPTS", "--target-rows", "1", "-v", "block", "--max-new-tokens", "2"],
     ],
-    "decode": [["MODELS", "PROMPTS", "--max-new-tokens", "4", "--with-time"]],
+    "decode": [["MODELS", "PROMPTS", "--max-new-tokens", "4"]],
     "simulate": [
         ["MODELS", "PROMPTS", "-n", "4", "--drafts", "1,2"],
         ["MODELS", "PROMPTS", *ONE_CALL],
@@ -155,7 +156,8 @@ def test_everything_printed_is_defined(
 def test_named_options_exist(command: str) -> None:
     """A section names options of its command; others stand behind the name of another command."""
     found = group.commands[command]
-    commands = [found, group]
+    parts = [part for name, part in PARTS.items() if name.startswith(f"{command} ")]
+    commands = [found, group, *parts]
     params = [option for each in commands for option in each.get_params(click.Context(each))]
     options = {flag for option in params for flag in option.opts}
     text = re.sub(rf"spectheory (?!{command}).*", "", section(command))

@@ -83,29 +83,24 @@ def test_an_interrupt_before_a_run_goes_on(
 
 
 @STOPS
-@first_is_quick("timed", [False, True], quick=2)
 def test_texts_that_are_interrupted(
     capsys: pytest.CaptureFixture[str],
     tiny_models: list[str],
     monkeypatch: pytest.MonkeyPatch,
     stop: signal.Signals,
     code: int,
-    timed: bool,
 ) -> None:
-    """The texts of finished batches are printed: the first of three, or all where plain decoding is left."""
-    from spectheory.decoding import decoded_texts, speed
+    """The texts of finished batches are printed: the first of three."""
+    from spectheory.decoding import decoded_texts
 
     arguments = ["decode", *tiny_models, "--draft-length", "2", "-n", "3"]
     monkeypatch.setattr(model_commands, "BATCH_SIZE", 1)
     whole = run_json(capsys, *arguments)
-    if timed:
-        stop_at(monkeypatch, speed, "plain_decoding", 0, stop)
-    else:
-        stop_at(monkeypatch, decoded_texts, "prefill", 1, stop)
-    assert main([*arguments, "--json", *["--with-time"][: 1 if timed else 0]]) == code
-    captured, texts = capsys.readouterr(), 3 if timed else 1
-    assert captured.err == f"error: interrupted; {texts} of 3 texts were finished\n"
-    assert json.loads(captured.out)["texts"] == whole["texts"][:texts]
+    stop_at(monkeypatch, decoded_texts, "prefill", 1, stop)
+    assert main([*arguments, "--json"]) == code
+    captured = capsys.readouterr()
+    assert captured.err == "error: interrupted; 1 of 3 texts were finished\n"
+    assert json.loads(captured.out)["texts"] == whole["texts"][:1]
 
 
 def test_texts_that_are_interrupted_at_once(

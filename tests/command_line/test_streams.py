@@ -31,7 +31,7 @@ COMMANDS = {
     SIMULATE: 0,
     f"decode {MODELS} -n 2": 0,
     "restrict --prompt import -l 2 -m 2": 0,
-    f"{AUDIT} spectheory.auditing.subjects.specimens:greedy_acceptance": 1,
+    f"{AUDIT} audits.specimens.samplers:greedy_acceptance": 1,
     f"{AUDIT} not_followed_here:sampler --csv": 4,
     "--help": 0,
 }

@@ -78,7 +78,9 @@ def looked(verifier):
     num_drafts, calls = (1 if verifier.single_path else 2), 0
     looks.clear()
     with FakeTensorMode():
-        pair = LanguageModelPair(Model(), (Model(),), None, torch.device("fakegpu"), V)
+        pair = LanguageModelPair(
+            Model(), (Model(),), (), None, torch.device("fakegpu"), torch.float32, V
+        )
         pair.__dict__["cached"] = (True, True)
         ids, starts = (torch.empty(s, dtype=torch.int64, device="fakegpu") for s in ((4, 5), (4,)))
         process = Iid(num_drafts)

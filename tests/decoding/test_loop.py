@@ -24,7 +24,7 @@ from spectheory.models.drafting import PrefilledPrompts, prefill
 from spectheory.models.growing_texts import Texts
 from spectheory.models.reading import CachedReading
 from spectheory.pairs.drafts import DraftProcess, Iid, PrefixTree, WithoutReplacement
-from spectheory.simulation.common_random_numbers import CommonRandomNumbers
+from spectheory.simulation.texts import CommonRandomNumbers
 from spectheory.verification.defective import defects
 from spectheory.verification.outcome import Sample
 from spectheory.verification.resolve import find_verifier

@@ -1,6 +1,5 @@
 """Logits processors on texts that go on at their own pace, against one call per text."""
 
-import pytest
 import torch
 
 from spectheory.decoding import LogitsProcessors
@@ -32,16 +31,13 @@ def test_a_text_keeps_its_row_of_a_whole_batch() -> None:
     assert found.tolist() == [[[4, 4]] * 3, [[1, 1]] * 3]
 
 
-@pytest.mark.parametrize("padded", [False, True])
-def test_texts_of_one_length_are_processed_together(padded: bool) -> None:
+def test_texts_of_one_length_are_processed_together() -> None:
     texts = Texts.of([[1, 2, 3], [4], [5, 6]], torch.device("cpu"))
     texts.append(torch.tensor([[7, 8], [9, 1], [2, 3]]), torch.tensor([1, 2, 0]))
-    written = [[1, 2, 3, 7], [4, 9, 1], [5, 6]]
-    if padded:
-        written = [[1, 2, 3, 7], [0, 0, 4, 9, 1], [0, 5, 6]]
+    written = [[1, 2, 3, 7], [0, 0, 4, 9, 1], [0, 5, 6]]
     drafted = torch.tensor([[[1], [2]], [[3], [4]], [[5], [6]]])
     logits = torch.arange(12.0, dtype=torch.float64).reshape(3, 2, 2)
-    found = LogitsProcessors([Digest(), Digest()], 3 if padded else None)(texts, drafted, logits)
+    found = LogitsProcessors([Digest(), Digest()], 3)(texts, drafted, logits)
     for row, text in enumerate(written):
         for path in range(2):
             ids = torch.tensor([text + drafted[row, path].tolist()])

@@ -116,12 +116,22 @@ class NotAnOutcome:
         return 3
 
 
-def test_users_code_that_fails_is_named() -> None:
+def test_users_code_that_fails_is_not_lossless() -> None:
+    """The error and the drafts are named; its law has no number."""
+    for verifier, said in (
+        (Broken(), "outcome of verifier 'broken' failed: KeyError: 'x'"),
+        (NotAnOutcome(), "verifier 'NotAnOutcome' returned int; expected an Outcome"),
+    ):
+        found = certify(verifier, instances.two_token(1))
+        assert not found
+        assert (found.verdict, found.block_efficiency, found.gap) == ("not lossless", None, None)
+        assert found.failure is not None
+        assert found.failure.error.startswith(said)
+        assert found.failure.drafts == (("A",),)
+        assert said in found.headline()
     with pytest.raises(InvalidOutcomeError, match=r"'broken' failed: KeyError: 'x'") as caught:
-        certify(Broken(), instances.two_token(1))
+        output_law(Broken(), instances.two_token(1))
     assert isinstance(caught.value.__cause__, KeyError)
-    with pytest.raises(InvalidOutcomeError, match="'NotAnOutcome' returned int, expected an Outcome"):
-        certify(NotAnOutcome(), instances.two_token(1))
 
 
 def test_a_float_optimum_is_never_below_a_valid_verifier() -> None:

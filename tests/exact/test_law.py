@@ -14,6 +14,7 @@ from law_checks import assert_same_law, budget_masses, trusted_law
 from spectheory import instances
 from spectheory.exact import law as law_module
 from spectheory.exact.law import SHOWN_OUTPUTS, output_law
+from spectheory.exact.laws import route
 from spectheory.foundation.errors import (
     EnumerationTooLargeError,
     InvalidOutcomeError,
@@ -21,12 +22,9 @@ from spectheory.foundation.errors import (
 from spectheory.pairs.drafts import Iid
 from spectheory.pairs.pair import ModelPair
 from spectheory.verification.algorithms import verifiers
-from spectheory.verification.algorithms.path_selection.greedy_multipath import GreedyMultipath
-from spectheory.verification.algorithms.path_selection.selection import certain_chances
 from spectheory.verification.algorithms.position_by_position.spectr import SpecTr
 from spectheory.verification.defective import defects
 from spectheory.verification.outcome import Outcome
-from spectheory.verification.resolve import resolve
 from spectheory.verification.verifier import Verifier
 from table import GENERAL, Case, groups, random_cases, small_cases
 from user_verifiers import UserToken
@@ -227,15 +225,22 @@ def test_tables_show_the_likeliest_outputs() -> None:
 
 
 def test_too_many_tuples_are_refused_with_a_way_out() -> None:
-    with pytest.raises(EnumerationTooLargeError, match=r"65536 tuples of 4 .* max_tuples = 1000;.*simulate"):
-        output_law("spectr", instances.two_token(4), 4, max_tuples=1000)
+    with pytest.raises(EnumerationTooLargeError, match=r"65536 tuples of 4 .* max_tuples = 400;.*simulate"):
+        output_law("spectr", instances.two_token(4), 4, max_tuples=400)
     with pytest.raises(EnumerationTooLargeError, match=r"restrict\(\)"):
         output_law("token", instances.two_token(4), 1, max_tuples=15)
 
 
-def test_the_limit_counts_what_is_enumerated() -> None:
-    """Exactly max_tuples tuples are allowed; multisets, single paths and drafts without mass count less."""
+def test_the_limit_counts_what_is_enumerated(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Exactly max_tuples tuples are allowed; multisets, single paths and drafts without mass count less.
+
+    Of a route it counts the contexts, times the next tokens.
+    """
     pair = instances.two_token(4)
+    output_law("greedy_multipath", pair, 2, max_tuples=32)  # 16 contexts of 4 tokens, 2 next tokens
+    with pytest.raises(EnumerationTooLargeError):
+        output_law("greedy_multipath", pair, 2, max_tuples=31)
+    monkeypatch.setattr(route, "_taken", False)
     output_law("spectr", pair, 2, max_tuples=256)
     with pytest.raises(EnumerationTooLargeError):
         output_law("spectr", pair, 2, max_tuples=255)
@@ -308,41 +313,6 @@ def test_every_correction_row_is_checked() -> None:
     pair = instances.random_rational(3, 2, 5, zero_probability=0.0)
     with pytest.raises(InvalidOutcomeError, match="correction rows that are not laws"):
         output_law(RightButOnce((0, 1, 0, 1, 1), (1, 1, 0, 0, 1)), pair, 2)
-
-
-@pytest.mark.parametrize("name", ["greedy_multipath", "mixed_multipath", "optimal_multipath"])
-@pytest.mark.parametrize(("size", "drafts"), [((2, 3), 2), ((3, 2), 3)])
-@pytest.mark.parametrize("exact", [True, False])
-def test_a_path_selection_is_verified_once_per_path(
-    monkeypatch: pytest.MonkeyPatch, name: str, size: tuple[int, int], drafts: int, exact: bool
-) -> None:
-    """The mixture of the laws of the paths, and all tuples one by one."""
-    pair = instances.random_rational([4, 2], *size)
-    pair = pair if exact else pair.to_float()
-    monkeypatch.setattr(law_module, "WORTH_A_MIXTURE", 0)
-    merged, taken = law_module._selected_paths, []
-    monkeypatch.setattr(law_module, "_selected_paths", lambda *of: taken.append(1) or merged(*of))
-    law = output_law(name, pair, drafts)
-    assert len(taken) == 2  # the sample, and all
-    monkeypatch.setattr(law_module, "WORTH_A_MIXTURE", np.inf)
-    for mass, expected in zip(law.masses, output_law(name, pair, drafts).masses, strict=True):
-        np.testing.assert_allclose(mass.astype(float), expected.astype(float), rtol=0, atol=1e-15)
-        assert not exact or (mass == expected).all()
-
-
-def test_false_chances_of_paths_are_not_believed(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A verifier of the package whose chances are wrong; a changed class would be a user's from the start."""
-    problem = resolve("greedy_multipath", instances.random_rational([4, 2], 3, 2), 2)
-    monkeypatch.setattr(law_module, "WORTH_A_MIXTURE", 0)
-    monkeypatch.setattr(
-        GreedyMultipath,
-        "path_chances",
-        lambda self, paths, target_rows, _: certain_chances(0 * paths[..., 0, 0], target_rows),
-    )
-    assert law_module.law_of(problem).total_variation == 0
-    # partner: they are false
-    monkeypatch.setattr(law_module, "_is_mixture_over_paths", lambda *of: True)
-    assert law_module.law_of(problem).total_variation > 0
 
 
 class DeclaresOnePath(UserToken):

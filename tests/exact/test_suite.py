@@ -12,15 +12,14 @@ from deep import first_is_quick
 from defect_table import PAIRS, matrix
 from snapshots import digest
 from spectheory import instances, output_law
-from spectheory.exact.law import _starts_with
+from spectheory.exact.cause import starts_with
 from spectheory.exact.suite import (
     MAX_TUPLES,
     RANDOM_NAMES,
     SHAPES,
-    RandomPairs,
     SuiteCase,
     certify_suite,
-    kill_matrix,
+    largest_share,
     random_cases,
     standard_pairs,
     standard_suite,
@@ -338,12 +337,12 @@ def test_the_drafts_to_blame_add_up(name: str) -> None:
     for depth in (1, 2, 3):
         for number in range(2**depth):
             prefix = numbered_context(number, depth, 2)
-            given = fractions_if_exact(_starts_with(tables, tuples.leaves, prefix))
+            given = fractions_if_exact(starts_with(tables, tuples.leaves, prefix))
             assert (tuples.probs * given).sum() == law.prefix_law(depth)[number]
             deviation = law.prefix_law(depth)[number] - pair.target_path_probs(depth)[number]
             if not deviation:
                 continue
-            drafts, share = law.cause(prefix)
+            drafts, share, _ = law.cause(prefix)
             terms: Any = (
                 tuples.probs * (given - pair.target_path_probs(depth)[number]) * (1 if deviation > 0 else -1)
             )
@@ -372,20 +371,11 @@ def test_no_single_pair_is_enough() -> None:
     assert set().union(*(killed[label] for label in three)) == set(defects)
 
 
-def test_kill_matrix_takes_pairs_drafts_and_verifiers() -> None:
-    """Its arguments: labels of the caller, K = 3 of spectr2023's example, float pairs, other verifiers."""
-    pairs = {"here": instances.bernoulli("1", "1/2"), "there": instances.bernoulli(1.0, 0.5)}
-    matrix = kill_matrix(pairs, 3, verifiers={"wrong": defects["independent_acceptance"]})
-    assert matrix == {"wrong": {"here": Fraction(3, 8), "there": 0.375}}
-    assert isinstance(matrix["wrong"]["there"], float)
-
-
 def test_random_pairs_bound_the_share_on_which_a_verifier_fails() -> None:
     """N pairs miss all of a share f with a chance of (1 - f)^N < e^(-fN), which is 1 %."""
     for number in (5, 100, 4000):
-        assert math.exp(-RandomPairs(number, 0, "").largest_share * number) == pytest.approx(0.01, rel=1e-12)
-    assert "on at most 0.046 of it" in RandomPairs(100, 0, "the law").in_words()
-    assert RandomPairs(4, 0, "").largest_share == 1
+        assert math.exp(-largest_share(number) * number) == pytest.approx(0.01, rel=1e-12)
+    assert largest_share(4) == 1
 
 
 class WrongAtDepth(UserToken):

@@ -9,12 +9,9 @@ import pytest
 
 from deep import first_is_quick
 from figure_support import figure, small
-from figures.common.lossless import lossless_verifiers
 from figures.common.printed import printed_latencies
 from figures.results import Findings, ResultTable
 from later import Later
-from spectheory.exact.certificate import certify
-from spectheory.models import LanguageModelPair, bundled_prompts, restrict
 from spectheory.simulation import simulate
 from spectheory.verification.outcome import Outcome
 from spectheory.verification.resolve import find_verifier
@@ -125,31 +122,6 @@ def test_a_modified_verifier_is_not_set_beside_an_unmodified_one() -> None:
     panels = drawn.axes
     lines = [text.get_text() for axes in panels for text in axes.get_yticklabels()]
     assert "greedy block, modified (lossless), K = 1, L = 8" in lines
-
-
-def test_a_row_of_real_gaps_is_the_certificate_of_its_text() -> None:
-    table = once("real_gaps").table("real_gaps")
-    texts = {(row["prompt"], row["prompt_tokens"]) for row in table.select(verifier="token")}
-    assert {*table.column("verifier")} == {*lossless_verifiers(2)}
-    assert len(texts) == len(table.rows) / len(lossless_verifiers(2)) == 4
-    row = table.select(verifier="spectr")[-1]
-    models = LanguageModelPair.load("bundled", "bundled", device="cpu")
-    text = models.encode(bundled_prompts()[row["prompt"]])[: row["prompt_tokens"]]
-    assert row["setting"] == "vocabulary V = 2, L = 3, K = 2"
-    certificate = certify("spectr", restrict(models, text, 2, 3), 2)
-    assert row["block_efficiency"] == pytest.approx(certificate.block_efficiency_float, abs=1e-9)
-    assert row["optimum_upper"] == pytest.approx(float(certificate.optimum), abs=1e-6)
-    assert row["gap"] == pytest.approx(1 - row["block_efficiency"] / row["optimum_upper"])
-
-
-def test_the_summary_of_real_gaps_is_of_the_rows() -> None:
-    rows, summary = once("real_gaps").tables
-    for line in summary.select():
-        gaps = rows.where(setting=line["setting"], verifier=line["verifier"]).column("gap")
-        assert line["largest"] == max(gaps)
-        assert line["mean"] == pytest.approx(sum(gaps) / len(gaps))
-        assert line["share_optimal"] == sum(gap < 1e-6 for gap in gaps) / len(gaps)
-        assert min(gaps) <= line["median"] <= line["ninth_decile"] <= max(gaps)
 
 
 def test_whole_texts() -> None:

@@ -11,12 +11,11 @@ from xml.etree import ElementTree
 
 import pytest
 
+from audits.release_history import AuditedRelease, History
+from audits.specimens.samplers import SPECIMENS
 from spectheory import ModelPair, acceptance, audit, certify, compare, instances, optimum, output_law, prove
 from spectheory.auditing.subjects.shipped import Shipped
-from spectheory.auditing.subjects.specimens import SPECIMENS
 from spectheory.auditing.verdicts.audit_changes import AuditChange, AuditChanges
-from spectheory.auditing.verdicts.release_history import AuditedRelease, History
-from spectheory.exact.certificate import judge
 from spectheory.exact.suite import SuiteCase, certify_suite
 from spectheory.foundation.results import Result, Table, compared
 from spectheory.optima import most_decoded_tokens
@@ -30,7 +29,7 @@ PAIR = instances.two_token(2)
 RESULTS: dict[str, Callable[[], Result]] = {
     "Certificate": lambda: certify("block", PAIR, 2),
     "Certificate of a defect": lambda: certify(defects["target_correction"], PAIR),
-    "FailedCertificate": lambda: judge(RaisesOnLast(), PAIR),
+    "Certificate of a failure": lambda: certify(RaisesOnLast(), PAIR),
     "SuiteCertificate": lambda: certify_suite("block", [SuiteCase("mine", PAIR, Iid(2))]),
     "AuditCertificate": lambda: audit(
         Shipped(*SPECIMENS["greedy_acceptance"]), {"thirds": instances.two_token(1)}
@@ -51,7 +50,6 @@ RESULTS: dict[str, Callable[[], Result]] = {
     "SeveralCalls": lambda: most_decoded_tokens(instances.early_stop(3), 2, draft_length=3),
     "Acceptance": lambda: acceptance(["1/3", "2/3"], ["2/3", "1/3"], 2),
     "Simulation": lambda: simulate(PAIR, verifiers=["token", "greedy_block"], samples=500),
-    "Estimate": lambda: simulate(PAIR, verifiers=["token"], samples=500).estimates[0],
     "Comparison": lambda: compare(["block", "token"], PAIR),
     "Plan": lambda: plan(PAIR, target_rows=2),
     "Proof": lambda: prove("token", 2, 1),
@@ -65,7 +63,7 @@ def found(name: str) -> Result:
 
 
 def kinds(kind: type[Result] = Result) -> set[str]:
-    below = [cls for cls in kind.__subclasses__() if cls.__module__.startswith("spectheory")]
+    below = [cls for cls in kind.__subclasses__() if cls.__module__.startswith(("spectheory", "audits"))]
     own = set() if isabstract(kind) else {kind.__name__}
     return own.union(*map(kinds, below))
 

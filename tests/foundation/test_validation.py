@@ -62,7 +62,6 @@ COUNTS: dict[str, Call] = {
     "truncate draft_length": lambda _, value: instances.two_token(3).truncate(value),
     "draft_and_score drafts": lambda models, value: drafted(models, drafts=value),
     "draft_and_score draft_length": lambda models, value: drafted(models, draft_length=value),
-    "Restriction num_tokens": lambda _, value: Restriction.per_context(value),
     "restrict num_tokens": lambda models, value: restrict(models, "x", value, 1),
     "restrict draft_length": lambda models, value: restrict(models, "x", 2, value),
     "restrict max_contexts": lambda models, value: restrict(models, "x", 2, 1, max_contexts=value),
@@ -132,7 +131,7 @@ def test_numbers_become_python_s(models: LanguageModelPair) -> None:
         options.temperature,
         options.top_k,
         options.top_p,
-        Restriction.per_context(np.int64(2)).num_tokens,
+        Restriction(np.array([2])).token_ids[0],
     )
     assert [type(value) for value in kept] == [float, int, float, int]
     settings = simulated(models, drafts=np.int64(1), samples=np.int64(2), confidence=np.float32(0.5)).settings
@@ -161,7 +160,7 @@ def test_what_is_no_number(value: Any) -> None:
 
 def test_a_checkpoint_keeps_numpy_s_numbers(models: LanguageModelPair, tmp_path: Path) -> None:
     """JSON knows no numbers of numpy: the file is written all the same, and read back."""
-    restriction = Restriction.fixed(np.array([5, 90, 200]))
+    restriction = Restriction(np.array([5, 90, 200]))
     state = tmp_path / "state.json"
     first = run(models, state, samples=np.int64(2), restriction=restriction)
     assert run(models, state, samples=2, restriction=restriction) == first

@@ -16,7 +16,6 @@ from spectheory.foundation.errors import InvalidInputError
 from spectheory.models import LanguageModelPair, SamplingOptions
 from spectheory.models.derived_drafts import first_layers, last_tokens, prompt_lookup
 from spectheory.models.drafting import draft_and_score, prefill
-from spectheory.models.language_model import UnloadedPair
 from spectheory.models.sampling import scaled_logits
 
 OPTIONS = SamplingOptions(temperature=0.8)
@@ -170,7 +169,7 @@ def test_greedy_texts_are_those_of_the_target(folders: dict[str, tuple[Path, Pat
 )
 def test_names_that_are_refused(name: str, words: str, folders: dict[str, tuple[Path, Path]]) -> None:
     with pytest.raises(InvalidInputError, match=words):
-        UnloadedPair.find(folders["llama"][0], name, device="cpu").loaded()
+        LanguageModelPair.load(folders["llama"][0], name, device="cpu")
 
 
 def _three_tokens() -> torch.nn.Module:

@@ -9,7 +9,7 @@ import torch
 from later import Later
 from models_support import PROMPTS, full_row, largest_difference
 from spectheory.foundation.errors import InvalidInputError
-from spectheory.models import LanguageModelPair, Restriction, SamplingOptions
+from spectheory.models import LanguageModelPair, SamplingOptions
 from spectheory.models.drafting import _share, draft_and_score, prefill
 from spectheory.models.reading import run_model
 from spectheory.pairs.drafts import HubTree, Iid, PrefixTree, WithoutReplacement
@@ -29,7 +29,6 @@ def test_cached_rows_equal_full_passes(pair: LanguageModelPair, options: Samplin
     assert batch.paths.shape == (3, 2, 3)
     assert batch.target_rows.shape == (3, 2, 4, pair.vocab_size)
     assert batch.draft_rows.shape == (3, 2, 3, pair.vocab_size)
-    assert batch.candidates is None
     assert torch.equal(batch.paths, batch.token_ids)
     assert largest_difference(pair, batch, options) < 1e-5
     assert float((batch.target_rows[:, :, :3] - batch.draft_rows).abs().max()) > 1e-2
@@ -109,8 +108,6 @@ def test_a_draft_model_per_path(pair: LanguageModelPair) -> None:
             draft_and_score(prefilled, draft_length=3, generator=several.generator(5), **refused)
     with pytest.raises(InvalidInputError, match="one draft model"):
         pair.draft_process(several.draft_process(2))
-    with pytest.raises(InvalidInputError, match="fixed"):
-        draft_and_score(prefilled, 2, 3, several.generator(5), restriction=Restriction.per_context(4))
 
 
 def test_processors_see_what_was_drafted_at_both_models(pair: LanguageModelPair) -> None:

@@ -17,7 +17,6 @@ from spectheory.decoding import decode
 from spectheory.foundation.errors import InsufficientMemoryError, InvalidInputError, TokenizerMismatchError
 from spectheory.models import LanguageModelPair, SamplingOptions, restrict
 from spectheory.models.drafting import draft_and_score, prefill
-from spectheory.models.language_model import UnloadedPair
 from spectheory.models.quiet import quiet_loading
 from spectheory.simulation import simulate
 
@@ -67,26 +66,26 @@ def test_the_tokenizer_is_shared_or_named_or_missing(tmp_path: Path) -> None:
         save_model(tmp_path / side, "gpt2", seed=len(side), layers=1)
     save_tokenizer(tmp_path / "apart")
     models: Any = (tmp_path / "target", tmp_path / "draft")
-    without = UnloadedPair.find(*models, device="cpu")
+    without = LanguageModelPair.find(*models, device="cpu")
     assert without.tokenizer is None
     assert without.encode([5, 7]) == [5, 7]
     with pytest.raises(InvalidInputError, match=r"no tokenizer; give token ids, or tokenizer=\.\.\."):
         without.encode("def")
-    assert "280 tokens without a tokenizer, cpu>" in repr(without.loaded())
-    (text,) = decode(without, [[5, 7]], max_new_tokens=3, stop_at_end_of_sequence=False)
+    assert "280 tokens without a tokenizer, cpu>" in repr(without)
+    (text,) = decode(without, [[5, 7]], max_new_tokens=3)
     assert len(text.token_ids) == 3
-    named = UnloadedPair.find(*models, device="cpu", tokenizer=tmp_path / "apart")
+    named = LanguageModelPair.find(*models, device="cpu", tokenizer=tmp_path / "apart")
     assert named.decode(named.encode("def main")) == "def main"
     save_tokenizer(tmp_path / "target")
-    shared = UnloadedPair.find(*models, device="cpu")
+    shared = LanguageModelPair.find(*models, device="cpu")
     assert shared.encode("def main") == named.encode("def main")
     save_tokenizer(tmp_path / "draft", texts=["zzzz yyyy zzzz", "wwww zzyy"])
     with pytest.raises(TokenizerMismatchError, match="or name the one of both"):
-        UnloadedPair.find(*models, device="cpu")
-    taken = UnloadedPair.find(*models, device="cpu", tokenizer=tmp_path / "draft")
+        LanguageModelPair.find(*models, device="cpu")
+    taken = LanguageModelPair.find(*models, device="cpu", tokenizer=tmp_path / "draft")
     assert taken.encode("def main") != shared.encode("def main")
     with pytest.raises(InvalidInputError, match=r"the tokenizer '.*draft2' does not exist"):
-        UnloadedPair.find(*models, device="cpu", tokenizer=tmp_path / "draft2")
+        LanguageModelPair.find(*models, device="cpu", tokenizer=tmp_path / "draft2")
 
 
 @pytest.mark.parametrize("function", [decode, simulate])
@@ -98,8 +97,8 @@ def test_what_is_not_a_pair_of_models(function: Any) -> None:
         function("big", ["x"], ["block"])
     with pytest.raises(InvalidInputError, match=r"simulate takes a ModelPair too|pair has no prompts"):
         function(instances.two_token(2), ["x"], ["block"])
-    shown = repr(UnloadedPair.find("bundled", "bundled", device="cpu"))
-    assert re.fullmatch(r"<UnloadedPair: target .*/target, 1 draft .*/draft; 2048 tokens, cpu>", shown)
+    shown = repr(LanguageModelPair.find("bundled", "bundled", device="cpu"))
+    assert re.fullmatch(r"<LanguageModelPair: target .*/target, 1 draft .*/draft; 2048 tokens, cpu>", shown)
 
 
 def test_vocabularies_padded_differently_are_cut_and_short_ones_refused(

@@ -10,7 +10,7 @@ import torch
 
 from spectheory.foundation.errors import InvalidInputError
 from spectheory.models import LanguageModelPair, bundled_prompts, read_prompts
-from spectheory.models.language_model import UnloadedPair, encode_prompts
+from spectheory.models.language_model import encode_prompts
 from spectheory.models.loading import ModelSource
 from spectheory.models.prompts import prompt_name
 from spectheory.simulation import simulate
@@ -86,7 +86,7 @@ def test_bad_prompts_are_named_before_weights_are_loaded(
     words: str | None,
 ) -> None:
     monkeypatch.setattr(ModelSource, "model", lambda *_: pytest.fail("weights are loaded"))
-    unloaded = UnloadedPair.find(*folders["llama"], device="cpu")
+    unloaded = LanguageModelPair.find(*folders["llama"], device="cpu")
     prompts = ["import", prompt]
     if words is None:
         with pytest.raises(pytest.fail.Exception, match="weights are loaded"):

@@ -20,52 +20,32 @@ def rows_by_hand(
     return rows[0], rows[1]
 
 
-@pytest.mark.parametrize("per_context", [False, True])
-def test_a_restriction_holds_the_real_conditionals(pair: LanguageModelPair, per_context: bool) -> None:
+def test_a_restriction_holds_the_real_conditionals(pair: LanguageModelPair) -> None:
     """Every row is the full row conditioned on the stated set, at every context; sums are 1 to 1e-12."""
     options = SamplingOptions(temperature=0.8)
-    result = restrict(pair, PROMPTS[0], Restriction.per_context(3) if per_context else 3, 2, options)
+    result = restrict(pair, PROMPTS[0], 3, 2, options)
     assert (result.vocab_size, result.draft_length, result.arithmetic) == (3, 2, "float64")
     root = pair.encode(PROMPTS[0])
-    fixed = full_row(pair.target_model, root, options).argsort(descending=True)[:3].tolist()
-
-    def ids_at(text: list[int]) -> list[int]:
-        row = full_row(pair.draft_model, text, options)
-        return row.argsort(descending=True)[:3].tolist() if per_context else fixed
-
+    ids = full_row(pair.target_model, root, options).argsort(descending=True)[:3].tolist()
     for depth in range(3):
         assert np.abs(result.target[depth].sum(axis=1) - 1).max() < 1e-12
         for number in range(3**depth):
-            text = list(root)
-            for token in result.context(depth, number):
-                text.append(ids_at(text)[token])
-            target_row, draft_row = rows_by_hand(pair, text, ids_at(text), options)
+            text = [*root, *(ids[token] for token in result.context(depth, number))]
+            target_row, draft_row = rows_by_hand(pair, text, ids, options)
             np.testing.assert_allclose(result.target[depth][number], target_row, atol=1e-5)
             if depth < 2:
                 np.testing.assert_allclose(result.draft[depth][number], draft_row, atol=1e-5)
     # Partner: contexts matter, so that a mix-up of contexts would show.
     assert np.abs(result.target[2][0] - result.target[2][5]).max() > 1e-3
-    expected = tuple(pair.decode([t]) for t in fixed) if not per_context else ("rank 1", "rank 2", "rank 3")
-    assert result.vocab == expected or any("#" in name for name in result.vocab)
+    assert result.vocab == tuple(pair.decode([t]) for t in ids) or any("#" in name for name in result.vocab)
 
 
-@pytest.mark.parametrize("kind", ["per context", "per prompt", "one set"])
-def test_drafting_under_a_restriction_agrees_with_the_enumeration(pair: LanguageModelPair, kind: str) -> None:
-    prefilled = prefill(pair, PROMPTS)
-    restriction = {
-        "per context": Restriction.per_context(4),
-        "per prompt": Restriction.at_prompts(pair, PROMPTS, 4),
-        "one set": Restriction.fixed([9, 40, 3, 100]),
-    }[kind]
-    batch = draft_and_score(prefilled, 3, 2, pair.generator(4), restriction=restriction)
+def test_drafting_under_a_restriction_agrees_with_the_enumeration(pair: LanguageModelPair) -> None:
+    restriction = Restriction([9, 40, 3, 100])
+    batch = draft_and_score(prefill(pair, PROMPTS), 3, 2, pair.generator(4), restriction=restriction)
     assert batch.target_rows.shape == (3, 3, 3, 4)
-    assert batch.candidates is not None
     for b, prompt in enumerate(PROMPTS):
-        single = restriction
-        if kind == "per prompt":
-            assert restriction.token_sets is not None
-            single = Restriction.fixed(restriction.token_sets[b])
-        enumerated = restrict(pair, prompt, single, 2)
+        enumerated = restrict(pair, prompt, restriction, 2)
         for k in range(3):
             number = 0
             for depth in range(3):
@@ -74,15 +54,13 @@ def test_drafting_under_a_restriction_agrees_with_the_enumeration(pair: Language
                 if depth == 2:
                     break
                 np.testing.assert_allclose(batch.draft_rows[at], enumerated.draft[depth][number], atol=1e-6)
-                assert batch.token_ids[at] == batch.candidates[at][batch.paths[at]]
+                assert batch.token_ids[at] == restriction.token_ids[batch.paths[at]]
                 number = 4 * number + int(batch.paths[at])
 
 
-def test_restrict_picks_the_set_drafting_picks(pair: LanguageModelPair) -> None:
-    restriction = Restriction.at_prompts(pair, PROMPTS, 4)
-    assert restriction.token_sets is not None
-    for prompt, ids in zip(PROMPTS, restriction.token_sets, strict=True):
-        given = restrict(pair, prompt, Restriction.fixed(ids), 1)
+def test_restrict_picks_the_most_likely_tokens(pair: LanguageModelPair) -> None:
+    for prompt in PROMPTS:
+        given = restrict(pair, prompt, Restriction.at_prompt(pair, prompt, 4), 1)
         chosen = restrict(pair, prompt, 4, 1)
         assert given.vocab == chosen.vocab
         np.testing.assert_allclose(given.target[1], chosen.target[1], atol=1e-12)
@@ -91,7 +69,7 @@ def test_restrict_picks_the_set_drafting_picks(pair: LanguageModelPair) -> None:
 def test_names_of_a_fixed_set_are_unique(gpt2_pair: LanguageModelPair) -> None:
     """Lone bytes of a multi-byte character all decode to the replacement character."""
     broken = [t for t in range(gpt2_pair.vocab_size) if gpt2_pair.decode([t]) == "�"][:3]
-    result = restrict(gpt2_pair, "x", Restriction.fixed([*broken, gpt2_pair.encode("a")[0]]), 1)
+    result = restrict(gpt2_pair, "x", Restriction([*broken, gpt2_pair.encode("a")[0]]), 1)
     assert result.vocab == (*(f"�#{token}" for token in broken), "a")
 
 
@@ -109,7 +87,7 @@ def test_too_large_an_enumeration_is_refused(gpt2_pair: LanguageModelPair) -> No
 
 def test_a_set_without_mass_is_refused(gpt2_pair: LanguageModelPair) -> None:
     row = full_row(gpt2_pair.target_model, gpt2_pair.encode("x"), SamplingOptions())
-    unlikely = Restriction.fixed(row.argsort()[:3].tolist())
+    unlikely = Restriction(row.argsort()[:3].tolist())
     with pytest.raises(InvalidInputError, match="no mass"):
         restrict(gpt2_pair, "x", unlikely, 1, SamplingOptions(top_k=1))
     with pytest.raises(InvalidInputError, match="no mass"):
@@ -125,21 +103,19 @@ def test_low_temperatures_do_not_underflow_a_restriction(gpt2_pair: LanguageMode
     full = full_row(gpt2_pair.target_model, gpt2_pair.encode("x"), SamplingOptions())
     ids = full.argsort()[:2].tolist()
     assert float(full_row(gpt2_pair.target_model, gpt2_pair.encode("x"), options)[ids].sum()) == 0
-    row = restrict(gpt2_pair, "x", Restriction.fixed(ids), 1, options).target[0][0]
+    row = restrict(gpt2_pair, "x", Restriction(ids), 1, options).target[0][0]
     odds = (np.log(float(full[ids[1]])) - np.log(float(full[ids[0]]))) / 0.002
     np.testing.assert_allclose(np.log(row[1] / row[0]), odds, rtol=1e-3, atol=1e-3)
 
 
 def test_bad_restrictions_are_refused(gpt2_pair: LanguageModelPair) -> None:
     for build, words in (
-        (lambda: Restriction.per_context(0), "at least 1"),
-        (lambda: Restriction.fixed([1, 1]), "distinct"),
-        (lambda: Restriction.fixed([1, 2], [3]), "distinct"),
-        (lambda: Restriction.fixed(), "no set"),
+        (lambda: Restriction.at_prompt(gpt2_pair, "x", 0), "at least 1"),
+        (lambda: Restriction([1, 1]), "distinct"),
+        (lambda: Restriction([]), "distinct"),
         (lambda: restrict(gpt2_pair, "x", 281, 1), "281"),
         (lambda: restrict(gpt2_pair, "x", 2, 0), "draft_length"),
-        (lambda: restrict(gpt2_pair, "x", Restriction.fixed([280]), 1), "0..279"),
-        (lambda: restrict(gpt2_pair, "x", Restriction.fixed([1], [2]), 1), "2 sets"),
+        (lambda: restrict(gpt2_pair, "x", Restriction([280]), 1), "0..279"),
     ):
         with pytest.raises(InvalidInputError, match=words):
             build()

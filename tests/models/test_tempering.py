@@ -12,7 +12,6 @@ from decoding_support import PROMPTS, saved_pair, tiny_pair
 from spectheory.foundation.errors import InvalidInputError
 from spectheory.models import LanguageModelPair, SamplingOptions, restrict
 from spectheory.models.drafting import draft_and_score, prefill
-from spectheory.models.language_model import UnloadedPair
 from spectheory.simulation.first_line import of_models
 
 
@@ -71,8 +70,8 @@ def test_half_precision_is_upcast_before_the_division() -> None:
 
 def test_a_pair_that_is_not_loaded_stays_tempered_and_counts_as_another(tmp_path: Path) -> None:
     saved_pair(tmp_path)
-    pair = UnloadedPair.find(tmp_path / "target", tmp_path / "draft", device="cpu", dtype="float64")
-    assert gap_from_softmax(pair.tempered(0.5).loaded(), 0.5) < 1e-12
+    pair = LanguageModelPair.find(tmp_path / "target", tmp_path / "draft", device="cpu", dtype="float64")
+    assert gap_from_softmax(pair.tempered(0.5), 0.5) < 1e-12
     assert of_models(pair.tempered(0.5)) != of_models(pair) == of_models(pair.tempered(1))
 
 

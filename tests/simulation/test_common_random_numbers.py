@@ -5,7 +5,7 @@ import pytest
 import torch
 
 from later import Later
-from spectheory.simulation.common_random_numbers import CommonRandomNumbers
+from spectheory.simulation.texts import CommonRandomNumbers
 
 stats = Later("scipy.stats")
 

@@ -13,8 +13,8 @@ from spectheory.foundation.errors import InvalidInputError
 from spectheory.models import LanguageModelPair, Restriction, restrict
 from spectheory.pairs.drafts import Iid
 from spectheory.simulation import Simulation, simulate
-from spectheory.simulation.common_texts import CommonTextSource
 from spectheory.simulation.settings import SimulationSettings
+from spectheory.simulation.texts import CommonTextSource
 
 MANY: dict[str, Any] = {"prompts": list(PROMPTS) * 50, "samples": 8, "batch_size": 200}
 """1 600 texts, each prompt as often as the others."""
@@ -37,7 +37,7 @@ def simulated(pair: LanguageModelPair, verifiers: list[Any], **changes: Any) -> 
 
 def exact(pair: LanguageModelPair, verifier: str, text: list[int]) -> float:
     """Its block efficiency behind a text, by enumeration."""
-    enumerated = restrict(pair, text, Restriction.fixed([0, 1, 2]), 2)
+    enumerated = restrict(pair, text, Restriction([0, 1, 2]), 2)
     return float(certify(verifier, enumerated, drafts=2, with_optimum=False).block_efficiency)
 
 
@@ -185,9 +185,8 @@ def test_the_base_of_gains_is_chosen(pair: LanguageModelPair) -> None:
         ({"against": "otm"}, "compared with 'otm', which is not among them; take one of block"),
         ({"against": "block"}, "against was asked for with one verifier"),
         ({"gain_width": 0.1}, "gain_width was asked for with one verifier"),
-        ({"with_ceilings": True}, "with_ceilings was asked for with common_texts"),
         ({"prompts": [[1]]}, "needs at least 2 different prompts, got 1"),
-        ({"restriction": Restriction.fixed([0, 1])}, "leave the restriction out"),
+        ({"restriction": Restriction([0, 1])}, "leave the restriction out"),
     ],
 )
 def test_what_is_refused(pair: LanguageModelPair, changes: dict[str, Any], words: str) -> None:

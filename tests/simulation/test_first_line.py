@@ -18,7 +18,6 @@ from montecarlo_support import PROMPTS, run
 from spectheory import from_loop
 from spectheory.foundation.errors import InvalidInputError
 from spectheory.models import LanguageModelPair, Restriction, SamplingOptions
-from spectheory.models.language_model import UnloadedPair
 from spectheory.simulation import simulate
 from spectheory.simulation.first_line import first_line
 from spectheory.verification.algorithms.one_path.token import Token
@@ -94,7 +93,7 @@ def test_a_copy_of_the_folder_is_told_by_its_name(folders: tuple[Path, Path], tm
         ({"tolerance": 1e-6}, "tolerance"),
         ({"options": SamplingOptions(top_k=7)}, "top_k"),
         ({"options": SamplingOptions(temperature=0.5)}, "temperature"),
-        ({"restriction": Restriction.fixed([1, 2, 3])}, "restriction"),
+        ({"restriction": Restriction([1, 2, 3])}, "restriction"),
         ({"max_prompt_tokens": 1}, "max_prompt_tokens"),
         ({"threads": 2}, r"threads \(None there, 2 here\)"),
     ],
@@ -196,8 +195,10 @@ def test_a_pair_is_the_same_before_and_after_loading(folders: tuple[Path, Path],
     file = folders[0].parent / "GGUF" / "draft.gguf"
     file.parent.mkdir()
     write_gguf(file, load(folders).target_model, folders[0] / "tokenizer.json")
-    unloaded = UnloadedPair.find(folders[0], file if draft == "GGUF" else draft, device="cpu")
-    assert line_of(unloaded) == line_of(unloaded.loaded())
+    unloaded = LanguageModelPair.find(folders[0], file if draft == "GGUF" else draft, device="cpu")
+    before = line_of(unloaded)
+    assert len(unloaded.models) == 2
+    assert line_of(unloaded) == before
     assert line_of(unloaded)["draft"] != line_of(load(folders))["draft"]
 
 
@@ -234,8 +235,8 @@ def test_another_run_is_refused_before_weights_are_loaded(
 ) -> None:
     state = tmp_path / "state.jsonl"
     run(load(folders), state)
-    monkeypatch.setattr(UnloadedPair, "loaded", lambda self: pytest.fail("weights are loaded"))
-    unloaded = UnloadedPair.find(*folders, device="cpu")
+    monkeypatch.setattr(LanguageModelPair, "models", property(lambda self: pytest.fail("weights are loaded")))
+    unloaded = LanguageModelPair.find(*folders, device="cpu")
     with pytest.raises(InvalidInputError, match="seed"):
         run(unloaded, state, seed=5)
     with pytest.raises(pytest.fail.Exception, match="weights are loaded"):  # the partner
@@ -256,7 +257,7 @@ def test_another_tokenizer(folders: tuple[Path, Path], tmp_path: Path) -> None:
 def test_the_end_of_sequence_counts(folders: tuple[Path, Path]) -> None:
     """It lies in a file of its own beside the configuration."""
     before = line_of(load(folders))
-    assert before == line_of(load(folders)) == line_of(UnloadedPair.find(*folders, device="cpu"))
+    assert before == line_of(load(folders)) == line_of(LanguageModelPair.find(*folders, device="cpu"))
     (folders[0] / "generation_config.json").write_text('{"eos_token_id": [3, 5]}', encoding="utf-8")
     after = line_of(load(folders))
     assert after["target"].pop("configuration") != before["target"].pop("configuration")

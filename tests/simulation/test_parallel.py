@@ -19,9 +19,8 @@ from fresh_interpreter import forks
 from later import Later
 from models_support import save_pair
 from spectheory.foundation.errors import InvalidInputError, InvalidOutcomeError
-from spectheory.models.language_model import UnloadedPair
+from spectheory.models import LanguageModelPair
 from spectheory.simulation import Simulation, parallel, simulate
-from spectheory.simulation.parallel import processes
 
 dask = Later("dask")
 distributed = Later("distributed")
@@ -46,11 +45,11 @@ def folders(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
 
 
 @pytest.fixture(scope="module")
-def pair(folders: tuple[Path, Path]) -> UnloadedPair:
-    return UnloadedPair.find(*folders, device="cpu")
+def pair(folders: tuple[Path, Path]) -> LanguageModelPair:
+    return LanguageModelPair.find(*folders, device="cpu")
 
 
-def run(pair: UnloadedPair, checkpoint: Path | None, **changes: Any) -> Simulation:
+def run(pair: LanguageModelPair, checkpoint: Path | None, **changes: Any) -> Simulation:
     settings: dict[str, Any] = {
         "drafts": [1, 2], "draft_length": 2, "max_new_tokens": 5, "batch_size": 2, "seed": 3,
     }  # fmt: skip
@@ -59,7 +58,7 @@ def run(pair: UnloadedPair, checkpoint: Path | None, **changes: Any) -> Simulati
 
 
 @pytest.fixture(scope="module")
-def whole(pair: UnloadedPair, tmp_path_factory: pytest.TempPathFactory) -> tuple[Simulation, bytes]:
+def whole(pair: LanguageModelPair, tmp_path_factory: pytest.TempPathFactory) -> tuple[Simulation, bytes]:
     file = tmp_path_factory.mktemp("whole") / "whole.jsonl"
     return run(pair, file), file.read_bytes()
 
@@ -76,7 +75,7 @@ def cluster(workers_are_forks: None) -> Iterator[Any]:
 
 
 @pytest.mark.usefixtures("workers_are_forks")
-def test_two_processes(pair: UnloadedPair, whole: tuple[Simulation, bytes], tmp_path: Path) -> None:
+def test_two_processes(pair: LanguageModelPair, whole: tuple[Simulation, bytes], tmp_path: Path) -> None:
     """All of it, the rest of a run that was cut off, and one call after each prompt."""
     file, part = tmp_path / "two.jsonl", tmp_path / "part.jsonl"
     steps: list[tuple[int, int]] = []
@@ -91,7 +90,7 @@ def test_two_processes(pair: UnloadedPair, whole: tuple[Simulation, bytes], tmp_
 
 
 def test_a_dask_cluster_of_two_workers(
-    pair: UnloadedPair, whole: tuple[Simulation, bytes], cluster: Any, tmp_path: Path
+    pair: LanguageModelPair, whole: tuple[Simulation, bytes], cluster: Any, tmp_path: Path
 ) -> None:
     """The tasks are done there and not here, whether a run or joblib's configuration names it."""
     assert cluster.scheduler is not None
@@ -107,7 +106,7 @@ def test_a_dask_cluster_of_two_workers(
 
 
 def test_a_cluster_whose_worker_dies(
-    pair: UnloadedPair, whole: tuple[Simulation, bytes], cluster: Any, tmp_path: Path
+    pair: LanguageModelPair, whole: tuple[Simulation, bytes], cluster: Any, tmp_path: Path
 ) -> None:
     """Another worker does the task; the file has the bytes of one process."""
     before, killed = cluster.run(os.getpid), list[int]()
@@ -136,7 +135,7 @@ class NoLaw:
 
 
 @pytest.mark.usefixtures("workers_are_forks")
-def test_what_fails_in_another_process_fails_here(pair: UnloadedPair) -> None:
+def test_what_fails_in_another_process_fails_here(pair: LanguageModelPair) -> None:
     with pytest.raises(InvalidOutcomeError, match="stop probabilities that are not a law"):
         simulate(pair, PROMPTS, [NoLaw()], draft_length=1, max_new_tokens=2, batch_size=2, jobs=2)
 
@@ -145,69 +144,20 @@ def test_what_fails_in_another_process_fails_here(pair: UnloadedPair) -> None:
     ("changes", "words"),
     [
         ({"jobs": 0}, "jobs must be a whole number of at least 1"),
-        ({"jobs": "many"}, "jobs must be a whole number of at least 1 or 'auto'"),
+        ({"jobs": "auto"}, "jobs must be a whole number"),
     ],
 )
-def test_what_is_refused(pair: UnloadedPair, changes: dict[str, Any], words: str) -> None:
+def test_what_is_refused(pair: LanguageModelPair, changes: dict[str, Any], words: str) -> None:
     with pytest.raises(InvalidInputError, match=words):
         run(pair, None, **changes)
 
 
-def test_a_cluster_that_does_not_answer_is_named(pair: UnloadedPair, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_cluster_that_does_not_answer_is_named(
+    pair: LanguageModelPair, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(parallel, "SCHEDULER_SECONDS", 0.5)
     with pytest.raises(InvalidInputError, match=r"no dask scheduler answers at 'tcp://127\.0\.0\.1:9'"):
         run(pair, None, cluster="tcp://127.0.0.1:9")
-
-
-def test_as_many_processes_as_there_are_cores_for_their_threads(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(joblib, "cpu_count", lambda: 8)
-    assert [processes("auto", threads) for threads in (1, 3, 16, None)] == [8, 2, 1, 1]
-    assert [processes(jobs, 1) for jobs in (None, 3)] == [None, 3]
-
-
-class Counted:
-    """Tasks of a second each on a clock of their own, but for the first one."""
-
-    threads, first = 1, 1.0
-
-    def do(self, task: Any, step: Any) -> Any:
-        global NOW
-        NOW += 1.0 if task else self.first
-        return task
-
-
-NOW = 0.0
-
-
-@pytest.mark.parametrize(
-    ("tasks", "first", "here"),
-    [(3, 1, 3), (14, 1, 14), (15, 1, 15), (16, 1, 2), (40, 1, 2), (14, 7, 14), (14, 9, 1)],
-)
-def test_processes_are_started_once_they_pay(
-    monkeypatch: pytest.MonkeyPatch, tasks: int, first: int, here: int
-) -> None:
-    """Six seconds for the start of two processes pay where more than twelve tasks of a second are left.
-
-    A first task that takes long counts for what it takes beyond a start.
-    """
-    monkeypatch.setattr(Counted, "first", float(first))
-    spread: list[list[int]] = []
-
-    def others(work: Any, rest: list[int], jobs: int, step: Any) -> Iterator[int]:
-        assert jobs == 2
-        spread.append(rest)
-        yield from rest
-
-    monkeypatch.setattr(joblib, "cpu_count", lambda: 2)
-    monkeypatch.setattr(parallel.time, "monotonic", lambda: NOW)
-    monkeypatch.setattr(parallel, "_spread", others)
-    numbers = list(range(tasks))
-    work: Any = Counted()
-    assert list(parallel.results(work, numbers, "auto", print)) == numbers  # type: ignore[arg-type]
-    assert spread == [numbers[here:]]
-    # partner: a number of processes is taken at its word
-    assert list(parallel.results(work, numbers, 2, print)) == numbers  # type: ignore[arg-type]
-    assert spread[1:] == [numbers]
 
 
 TWO_THAT_SLEEP = """

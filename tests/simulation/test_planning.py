@@ -26,9 +26,9 @@ from spectheory.simulation.candidates import (
 )
 from spectheory.simulation.estimates import Tally
 from spectheory.simulation.measuring import halves
+from spectheory.simulation.parallel import Task
 from spectheory.simulation.runs import looked_up
 from spectheory.simulation.settings import SimulationSettings
-from spectheory.simulation.work import Task
 from spectheory.verification.algorithms import verifiers
 from spectheory.verification.outcome import Outcome
 
@@ -334,16 +334,15 @@ def test_a_plan_goes_on_from_its_file(tmp_path: Path, monkeypatch: pytest.Monkey
             planned(file, **change)
 
 
-def test_another_process_decodes_the_same_texts() -> None:
+def test_another_process_decodes_the_same_texts(tmp_path: Path) -> None:
     """The work of a task goes there without the weights that are loaded here."""
     settings = SimulationSettings(max_new_tokens=4)
     candidates = [Candidate(verifiers["block"], Iid(1), 1)]
-    texts = measuring.Texts(tiny_pair(), candidates, PROMPTS, settings, 1)
-    texts.loaded = texts.pair.loaded()
+    texts = measuring.Texts(saved_pair(tmp_path), candidates, PROMPTS, settings, 1)
     found = texts.do(Task(0, ()), lambda draws: None)[""]
     there = cloudpickle.loads(cloudpickle.dumps(texts))
-    assert "loaded" in vars(texts)
-    assert "loaded" not in vars(there)
+    assert "models" in vars(texts.pair)
+    assert "models" not in vars(there.pair)
     assert there.do(Task(0, ()), lambda draws: None)[""].to_document() == found.to_document()
 
 

@@ -54,24 +54,24 @@ def test_the_record_is_what_determines_the_numbers() -> None:
     A new setting needs no line here unless it is left out.
     """
     found = SimulationSettings(
-        drafts=[4, 1], options=SamplingOptions(top_k=5), restriction=Restriction.fixed([1, 2]), jobs=2,
+        drafts=[4, 1], options=SamplingOptions(top_k=5), restriction=Restriction([1, 2]), jobs=2,
         checkpoint="a", threads=3, progress=print,
     ).record()  # fmt: skip
     expected = {
         "num_drafts": [1, 4], "samples_per_prompt": 16, "seed": 0, "confidence": 0.95, "tolerance": None,
-        "draft_length": 8, "restriction": {"num_tokens": 2, "token_sets": ((1, 2),)}, "batch_size": 16,
+        "draft_length": 8, "restriction": {"token_ids": (1, 2)}, "batch_size": 16,
         "max_prompt_tokens": None, "temperature": 1.0, "top_k": 5, "top_p": None,
     }  # fmt: skip
     left_out = {
         "drafts", "samples", "options", "progress", "against", "threads", "checkpoint", "jobs",
-        "max_new_tokens", "common_texts", "with_ceilings", "width", "gain_width",
+        "max_new_tokens", "common_texts", "width", "gain_width",
     }  # fmt: skip
     assert expected.items() <= found.items()
     assert found.keys().isdisjoint(left_out)
     texts = SimulationSettings(max_new_tokens=9).record()
     assert texts.keys() - found.keys() == {"max_new_tokens", "width", "gain_width"}
     assert texts["samples_per_prompt"] == 1
-    assert SimulationSettings(max_new_tokens=9, with_ceilings=True).record()["with_ceilings"] is True
+    assert SimulationSettings(max_new_tokens=9, common_texts=True).record()["common_texts"] is True
 
 
 def test_drafts_are_numbers_or_a_process() -> None:
@@ -84,7 +84,7 @@ def test_drafts_are_numbers_or_a_process() -> None:
             SimulationSettings(drafts=wrong)  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize("name", ["common_texts", "gain_width", "with_ceilings", "width"])
+@pytest.mark.parametrize("name", ["common_texts", "gain_width", "width"])
 def test_settings_of_whole_texts_need_whole_texts(name: str) -> None:
     SimulationSettings(max_new_tokens=4, **{name: 1})
     with pytest.raises(InvalidInputError, match=f"{name} was asked for without whole texts"):

@@ -37,7 +37,7 @@ def test_texts_of_one_token_are_one_call(pair: LanguageModelPair) -> None:
     of the mean over calls."""
     exact = {}
     for name in ("token", "spectr", "greedy_multipath"):
-        whole = [restrict(pair, list(p), Restriction.fixed([0, 1, 2]), 2) for p in PROMPTS]
+        whole = [restrict(pair, list(p), Restriction([0, 1, 2]), 2) for p in PROMPTS]
         values = [certify(name, p, drafts=2, with_optimum=False).block_efficiency for p in whole]
         exact[name] = float(np.mean([float(value) for value in values]))
     for found in simulated(pair, list(exact), max_new_tokens=1, samples=1_500).estimates:
@@ -151,7 +151,7 @@ class Twice:
         ({"max_new_tokens": 0}, InvalidInputError, "max_new_tokens"),
         ({"max_new_tokens": 60}, InvalidInputError, "64 positions"),
         ({"samples": 0}, InvalidInputError, "samples must be a whole number of at least 1"),
-        ({"restriction": Restriction.fixed([0, 1])}, InvalidInputError, "not restricted"),
+        ({"restriction": Restriction([0, 1])}, InvalidInputError, "not restricted"),
         ({"prompts": [[1]]}, InvalidInputError, "at least 2 different prompts"),
     ],
 )
@@ -163,7 +163,7 @@ def test_what_is_refused(
 
 
 def test_every_answer_of_a_text_is_checked(pair: LanguageModelPair, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("spectheory.simulation.work.check_users_own", lambda *_: None)
+    monkeypatch.setattr("spectheory.simulation.judging.Source.check_users_own", lambda *_: None)
     with pytest.raises(InvalidOutcomeError, match="correction rows that are not laws, after prompt"):
         simulated(pair, [Twice()], samples=1)
 

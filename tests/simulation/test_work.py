@@ -9,11 +9,11 @@ from decoding_support import PROMPTS, tiny_pair
 from spectheory import instances, verifiers
 from spectheory.pairs.drafts import Iid
 from spectheory.simulation.estimates import Tally
-from spectheory.simulation.protocol import Stream
+from spectheory.simulation.judging import Stream
+from spectheory.simulation.parallel import Task, Work
 from spectheory.simulation.settings import DrawSettings, SimulationSettings
 from spectheory.simulation.sources import EnumeratedSource
-from spectheory.simulation.text_source import TextSource
-from spectheory.simulation.work import Task, Work
+from spectheory.simulation.texts import TextSource
 
 GIVEN = [verifiers[name] for name in ("token", "spectr")]
 

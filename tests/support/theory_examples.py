@@ -6,8 +6,7 @@ from typing import Any
 import numpy as np
 
 from spectheory import ModelPair, Outcome, output_law
-from spectheory.optima.bounds.dual_scores import dual_objective
-from spectheory.optima.tree_rankings import best_ranking
+from spectheory.optima.bounds.dual_scores import upper_bound
 from spectheory.pairs.drafts import ConfidenceTree, TopTree  # noqa: F401 - for the tables of theory.md
 from spectheory.pairs.instances import forced_start as forced_start_pair  # noqa: F401 - for the tables of theory.md
 from spectheory.verification.algorithms.pooled import Pooled  # noqa: F401 - for the tables of theory.md
@@ -15,6 +14,7 @@ from spectheory.verification.algorithms.position_by_position.kseq import KSeq
 from spectheory.verification.algorithms.position_by_position.positions import PositionByPosition
 from spectheory.verification.algorithms.recoupled import Recoupled
 from spectheory.verification.first_drafts import OnFirst
+from tree_rankings import best_ranking
 
 TWO_TOKEN = (["1/3", "2/3"], ["2/3", "1/3"])
 """Target and draft row of the two-token pair."""
@@ -70,13 +70,13 @@ def values_of_rankings(
 ) -> tuple[Any, Any]:
     """Block efficiency of the ranking by p/q, and of the best orders of children, context by context."""
     pair = ModelPair.context_free_pair(target, draft, draft_length)
-    found = best_ranking(pair, num_drafts, with_optimum=False)
+    found = best_ranking(pair, num_drafts)
     return found.greedy.value, found.best.value
 
 
 def bound_with_cap(pair: ModelPair, num_drafts: int, cap: str) -> Any:
     """B(C) of Statement 5.14, an upper bound on every lossless verifier."""
-    return dual_objective(pair, num_drafts, cap_scores(pair, Fraction(cap)))
+    return upper_bound(pair, num_drafts, cap_scores(pair, Fraction(cap)))
 
 
 def cap_scores(pair: ModelPair, cap: Fraction) -> list[np.ndarray]:

@@ -11,12 +11,12 @@ from spectheory import instances, output_law, verifiers
 from spectheory.exact.law import OutputLaw
 from spectheory.optima import antichains
 from spectheory.optima.bounds import is_skewed_draft
-from spectheory.optima.transport import transport_feasibility
 from spectheory.pairs.contexts import context_number, numbered_context
 from spectheory.pairs.drafts import Iid
 from spectheory.pairs.instances import random_rational
 from spectheory.pairs.pair import ModelPair
 from spectheory.verification.resolve import resolve
+from transport_feasibility import transport_feasibility
 
 ZERO, ONE = Fraction(0), Fraction(1)
 Path = tuple[int, ...]

@@ -59,8 +59,8 @@ def test_a_round_is_one_graph(name: str) -> None:
 class Looks(Token):
     """Breaks the graph: looks at a number."""
 
-    def stops(self, accept: Any) -> Any:
-        return super().stops(accept) * (1.0 if bool((accept >= 0).all()) else 0.0)
+    def acceptance(self, weight: Any, residual_mass: Any) -> Any:
+        return super().acceptance(weight, residual_mass) * (1.0 if bool((weight >= 0).all()) else 0.0)
 
 
 def test_partner_a_look_at_a_number_breaks_the_graph() -> None:
@@ -153,7 +153,7 @@ def test_what_is_declared_and_what_is_not_torch_goes_through() -> None:
 class WithoutMass(Token):
     """Known to be wrong: stops where no token is left."""
 
-    def residual(self, rows: Any) -> Any:
+    def residual(self, weight: Any, rows: Any) -> Any:
         return 0 * rows.target_row
 
 

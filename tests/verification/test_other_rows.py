@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from deep import first_is_quick
-from spectheory import Outcome, certify, instances
+from spectheory import Outcome, certify, instances, output_law
 from spectheory.exact.suite import certify_suite, suite_for
 from spectheory.foundation.errors import InvalidInputError, InvalidOutcomeError
 from spectheory.verification.user import as_verifier
@@ -58,7 +58,7 @@ def bonus_of_first(paths: Any, target_rows: Any, draft_rows: Any) -> Any:
 @pytest.mark.parametrize("change", [root_of_first, rolled, equal_drafts_once, bonus_of_first])
 def test_rows_of_other_requests_are_none_of_its_own(change: Change) -> None:
     with pytest.raises(InvalidOutcomeError, match="depends on the rows of the other tuples of the batch, or"):
-        certify(Changed(change), PAIR, with_optimum=False)
+        output_law(Changed(change), PAIR)
 
 
 def test_partner_other_rows_change_nothing() -> None:
@@ -180,7 +180,7 @@ class BindsAndLooksAside(Changed):
 )
 def test_what_bind_returns_is_looked_at(verifier: Any, said: str) -> None:
     with pytest.raises(InvalidOutcomeError, match=said):
-        certify(verifier, PAIR, with_optimum=False)
+        output_law(verifier, PAIR)
 
 
 def test_what_bind_returns_for_language_models_is_looked_at() -> None:

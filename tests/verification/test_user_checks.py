@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import torch
 
-from spectheory import Outcome, certify, instances
+from spectheory import Outcome, certify, instances, output_law
 from spectheory.foundation.errors import InvalidOutcomeError
 from spectheory.pairs.pair import ModelPair
 from spectheory.verification.algorithms import verifiers
@@ -87,7 +87,7 @@ PAIRS = {"exact": instances.sticky_chain(2), "float": instances.sticky_chain(2).
 def test_each_fault_is_named(kind: type, pair: ModelPair) -> None:
     """One line with the verifier's name and the fault; never a verdict."""
     with pytest.raises(InvalidOutcomeError, match=FAULTS[kind]) as caught:
-        certify(kind(), pair, 2)
+        output_law(kind(), pair, 2)
     assert "user_token" in str(caught.value)
     assert "\n" not in str(caught.value)
 
@@ -143,7 +143,7 @@ class AnotherForHalves:
 def test_a_batch_of_another_size_is_asked_about() -> None:
     """16 tuples, asked about all at once, one alone and in halves; only the halves show this fault."""
     with pytest.raises(InvalidOutcomeError, match="of its batch of 9 tuples"):
-        certify(AnotherForHalves(), instances.two_token(2), 2)
+        output_law(AnotherForHalves(), instances.two_token(2), 2)
 
 
 class WrongInBatchesOf(UserToken):
@@ -166,7 +166,7 @@ def test_batches_of_several_sizes_are_asked_about(size: int) -> None:
     """On a pair of 16 tuples of drafts; the partner is wrong in batches that are not asked about."""
     pair = instances.two_token(2)
     with pytest.raises(InvalidOutcomeError, match="is not a function of its inputs"):
-        certify(WrongInBatchesOf(size), pair, 2)
+        output_law(WrongInBatchesOf(size), pair, 2)
     assert certify(WrongInBatchesOf(19), pair, 2).total_variation == 0
 
 
@@ -189,7 +189,7 @@ class ThrowsADie(UserToken):
 def test_random_numbers_are_found(seed: int) -> None:
     """Whatever check they fail first, a stop that only a later call makes among them."""
     with pytest.raises(InvalidOutcomeError, match="is not a function of its inputs"):
-        certify(ThrowsADie(seed), instances.two_token(2))
+        output_law(ThrowsADie(seed), instances.two_token(2))
 
 
 class ReturnsStops:
@@ -206,11 +206,8 @@ class ReturnsStops:
 
 
 def test_forms_of_tensors() -> None:
-    """One that has gradients is taken; other layouts and devices are named."""
+    """One that has gradients is taken, and handed on without them."""
     with_gradients = ReturnsStops(lambda stops: stops.clone().requires_grad_())
     rows = torch.full((2, 1, 2, 2), 0.5, dtype=torch.float64)
     given = torch.zeros((2, 1, 1), dtype=torch.int64), rows, rows[:, :, :1]
     assert not as_verifier(with_gradients).outcome(*given).stop_probs.requires_grad
-    for change, said in ((torch.Tensor.to_sparse, "sparse_coo"), (lambda stops: stops.to("meta"), "meta")):
-        with pytest.raises(InvalidOutcomeError, match=said):
-            as_verifier(ReturnsStops(change)).outcome(*given)

@@ -154,13 +154,20 @@ def intercepted(tape: Tape, journal: Journal, *handed: torch.Generator) -> Itera
         HiddenRandomnessError: a number was drawn by a function that was not replaced, or in another thread.
         InvalidInputError: another thread has replaced them.
     """
+    with only_one_at_a_time():
+        yield from _intercepted(tape, journal, handed)
+
+
+@contextmanager
+def only_one_at_a_time() -> Iterator[None]:
+    """Within, the random functions of this process are replaced; other threads may not."""
     if not _ONE_AT_A_TIME.acquire(blocking=False):
         raise InvalidInputError(
             "another thread of this process audits a sampler, and an audit replaces the random functions of "
             "the whole process; audit one after the other, or in another process"
         )
     try:
-        yield from _intercepted(tape, journal, handed)
+        yield
     finally:
         _ONE_AT_A_TIME.release()
 

@@ -152,6 +152,8 @@ _REMAINDERS = "remainder fmod __mod__"
 _DIVISIONS = "divide reciprocal floor_divide __floordiv__"
 _WITHIN_A_DOMAIN = "sqrt log log2 log10 log1p"
 _CASTS = "to type long int short"
+_WHOLE = (torch.int16, torch.int32, torch.int64)
+"""The types in which every token of an audit's vocabularies is itself."""
 
 
 def _apply(func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -179,6 +181,10 @@ def _apply(func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         return _stored(*args)
     if name.endswith("_") and not name.startswith("_") and callable(getattr(torch.Tensor, name[:-1], None)):
         return _in_place(args[0], getattr(torch.Tensor, name[:-1])(*args, **kwargs))
+    if name in _CASTS.split() and _is_picked(args[0]) and not _random(_flat(args[1:])):
+        dtype = unwrapped(func, args, kwargs).dtype
+        if dtype in _WHOLE:  # the winner of a race stays undecided: a kernel may never read it
+            return args[0] if dtype == _dtype(args[0]) else random_tensor(args[0].numbers.copy(), dtype)
     if _branch_on_those([*args, *kwargs.values()], _is_picked):
         return func(*args, **kwargs)
     if name in ("item", "tolist") and len(args) == 1:

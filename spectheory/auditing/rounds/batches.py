@@ -21,8 +21,11 @@ from spectheory.auditing.subjects.signatures import Request, Row
 from spectheory.auditing.tape.decisions import Branch, NotEnumerableError
 from spectheory.foundation.documents import count_text
 
-TOLERANCE = Fraction(1, 10**6)
-"""A total variation that rounding can cause: tensors of other shapes are summed in another order."""
+TOLERANCE, OF_LEARNED = Fraction(1, 10**6), Fraction(1, 10**4)
+"""A total variation that rounding can cause: tensors of other shapes are summed in another order.
+
+Weights of a race of float32 are learned to about 10^-5.
+"""
 MOST_OUTCOMES, MOST_BESIDE_CERTAIN = 200, 10
 """The most outputs of a batch of a relaxation; fewer where a request should be certain.
 
@@ -92,11 +95,13 @@ class _Judge:
         return self._ignored[key]
 
     def note(self, text: str, distance: Fraction, undecided: Fraction, kind: str, where: str) -> None:
-        if distance - undecided > TOLERANCE:
+        is_learned = self.sampler.learns is not None
+        tolerance = OF_LEARNED if is_learned else TOLERANCE
+        if distance - undecided > tolerance:
             self.kinds[text][kind] = None
             if distance > self.worst.get(text, (Fraction(0), ""))[0]:
                 self.worst[text] = distance, where
-        elif distance + undecided > TOLERANCE:
+        elif distance + (0 if is_learned else undecided) > tolerance:
             self.unknown = max(self.unknown, undecided)
 
     def law_alone(self, row: Any) -> _Law:
@@ -197,7 +202,7 @@ def audit_batches(sampler: Shipped, *, stop_at_first: bool = False) -> tuple[str
             seen[kind] = None
             mixes_shapes |= is_mixed
             judge.judge(kind, rows, together)
-            if not number and not together.fails:
+            if not number and not together.fails and sampler.learns is None:
                 later = judge.law(rows, behind=sampler.first_decisions(rows))
                 distance = total_variation(later.masses, together.masses)
                 judge.note(BEHIND, distance, together.undecided + later.undecided, kind, _words(rows))

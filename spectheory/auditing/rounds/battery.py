@@ -74,6 +74,23 @@ def pairs_of_several_paths(num_drafts: int = 2) -> Mapping[str, ModelPair]:
     }
 
 
+QUICK = {
+    1: ("dyadic", "two residual tokens", "thirds", "random dyadic, 2 tokens", "random dyadic, 4 tokens"),
+    2: ("two residual tokens", "second coin, 3 tokens", "first token shared, 3 tokens"),
+}
+"""Number of paths -> the pairs of a quick audit.
+
+They have a zero residual, two and three residual tokens, rows that depend on the context, and a second
+draft that is accepted with a probability inside (0, 1).
+"""
+
+
+def quick_pairs(num_drafts: int = 1) -> Mapping[str, ModelPair]:
+    """Name -> pair, all exact, of a quick audit; none of three paths or more."""
+    known = audit_pairs() if num_drafts == 1 else pairs_of_several_paths(num_drafts)
+    return {name: known[name] for name in QUICK.get(num_drafts, ())}
+
+
 def pairs_of_trees() -> Mapping[str, ModelPair]:
     """Name -> pair, all exact, for trees: those of one path and of several, and three more.
 

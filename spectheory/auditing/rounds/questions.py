@@ -11,6 +11,7 @@ from spectheory.auditing.rounds.battery import (
     audit_pairs,
     pairs_of_several_paths,
     pairs_of_trees,
+    quick_pairs,
 )
 from spectheory.auditing.subjects.shipped import Shipped
 from spectheory.auditing.subjects.signatures import deterministic_drafts
@@ -26,6 +27,8 @@ MAX_TUPLES = 64
 """The most tuples of several paths on one pair, where their number was not asked for."""
 MAX_ASKED_TUPLES = 4_096
 """The most tuples of several paths on one pair, where their number was asked for."""
+
+QUICK_ONLY = "most of the battery: a quick audit asks about a few pairs and batches"
 
 
 class Question(NamedTuple):
@@ -53,9 +56,10 @@ def questions(
 ) -> tuple[dict[str, list[Question]], tuple[str, ...]]:
     """The questions by the words of their process, one path first; and what is left out, in words."""
     groups: dict[str, list[Question]] = {}
-    left_out: dict[str, None] = {}
+    left_out: dict[str, None] = {QUICK_ONLY: None} if sampler.quick else {}
     for number in sorted(sampler.num_drafts):
         default = audit_pairs() if number == 1 else pairs_of_several_paths(number)
+        default = quick_pairs(number) if sampler.quick else default
         for name, pair in (default if pairs is None else pairs).items():
             for process, words in _drafted(sampler, pair, number):
                 _ask(sampler, Question(name, pair, process, words), groups, left_out)

@@ -17,8 +17,13 @@ from typing import Any, NamedTuple
 from spectheory.auditing.rounds.battery import random_dyadic
 from spectheory.auditing.rounds.joint_laws import dependence, marginal, total_variation
 from spectheory.auditing.rounds.rounding import rounding_bound
-from spectheory.auditing.subjects.draft_generators import REPORTED_TOLERANCE, WRONG_DRAFTS
-from spectheory.auditing.subjects.drafting_rounds import DraftingRound, LookUpModel, Played
+from spectheory.auditing.subjects.drafting_rounds import (
+    REPORTED_TOLERANCE,
+    WRONG_DRAFTS,
+    DraftingRound,
+    LookUpModel,
+    Played,
+)
 from spectheory.auditing.subjects.shipped import Tokens
 from spectheory.auditing.tape.decisions import Branch, Tape, all_runs
 from spectheory.foundation.documents import count_text

@@ -10,7 +10,7 @@ verifier: its draft model is the measured law of the drafts, and its law given a
 import copy
 import operator
 from collections import defaultdict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from fractions import Fraction
 from itertools import islice
 from typing import Any, NamedTuple
@@ -18,18 +18,25 @@ from typing import Any, NamedTuple
 import numpy as np
 import torch
 
-from spectheory.auditing.following.intercept import intercepted
-from spectheory.auditing.subjects.draft_generators import Reported, laws_of_drafts
+from spectheory.auditing.following.intercept import Journal
 from spectheory.auditing.subjects.shipped import Shipped, Tokens
 from spectheory.auditing.subjects.signatures import ROUND, ROUND_BATCH, check_seeds, new_generator
 from spectheory.auditing.tape.decisions import NotEnumerableError, Tape
+from spectheory.auditing.tape.ordinary import OrdinaryRun
+from spectheory.foundation.arrays import normalise
 from spectheory.foundation.documents import count_text
 from spectheory.foundation.errors import InvalidOutcomeError
 from spectheory.foundation.exact_numbers import exact_number
-from spectheory.pairs.contexts import context_number
+from spectheory.pairs.contexts import context_number, context_text
 from spectheory.pairs.pair import ModelPair
 from spectheory.verification.user import users_code
 
+REPORTED_TOLERANCE = Fraction(1, 10**5)
+"""A total variation of a reported row that rounding can cause."""
+WRONG_DRAFTS = "contract", "drafts do not have the law of the rows that are reported for them"
+"""The finding where the difference is larger."""
+Reported = tuple[tuple[Fraction, ...], ...]
+"""The rows reported for the drafted tokens of a run, [L][V]."""
 Model = Callable[[Sequence[int]], torch.Tensor]
 """A text -> the probabilities of its next token, [V], float32."""
 TEXTS = 1 << 16
@@ -85,9 +92,12 @@ class DraftingRound(Shipped):
     ) -> None:
         super().__init__(function, signature, name, **options)
         self._given: Mapping[Tokens, Mapping[Tokens, Fraction]] = {}
+        self._learned: dict[int, tuple[Shipped, ModelPair]] = {}
 
     def prepared(self, pair: ModelPair) -> tuple[Shipped, ModelPair]:
         """The round on this pair as a verifier, and the pair with the measured drafts."""
+        if id(pair) in self._learned:
+            return self._learned[id(pair)]
         asked = copy.copy(self)
         asked._pair = pair
         drafted = asked._follow()
@@ -107,6 +117,31 @@ class DraftingRound(Shipped):
         pair = self._pair
         nothing: tuple[Played, ...] = ()
         law, self.undecided = self._law_of_runs(lambda tape: tuple(self.rounds(tape, pair, 1)[0]), nothing)
+        return self._judged(law)
+
+    def plays(self, pair: ModelPair) -> Callable[[int], tuple[Played, ...]]:
+        """A function (seed) -> one round with ordinary random numbers, () if it is not valid."""
+
+        def play(tape: Tape | OrdinaryRun) -> tuple[Played, ...]:
+            return tuple(self.rounds(tape, pair, 1)[0])
+
+        return lambda seed: self.valid(play, OrdinaryRun(seed), ())
+
+    def learn_rounds(
+        self, pair: ModelPair, law: Mapping[tuple[Played, ...], Fraction], within: Fraction
+    ) -> None:
+        """Take a law of rounds on a pair, learned from calls with this error, for that of the round."""
+        asked = copy.copy(self)
+        asked._pair, asked._learned = pair, {}
+        drafted = asked._judged(dict(law), within)
+        self._learned[id(pair)] = asked, ModelPair(pair.target, drafted, pair.vocab)
+
+    def _judged(
+        self, law: dict[tuple[Played, ...], Fraction], within: Fraction = Fraction(0)
+    ) -> tuple[np.ndarray, ...]:
+        """Compare the drafts with what is reported of them; returns the law of the drafts by depth."""
+        pair = self._pair
+        nothing: tuple[Played, ...] = ()
         undefined = law.pop(nothing, Fraction(0))
         if not law:
             self._given = {}
@@ -115,7 +150,7 @@ class DraftingRound(Shipped):
         before = set(self.journal.findings)
         told = [((round_.drafted, round_.reported), mass) for round_, mass in played]
         try:
-            drafts, _ = laws_of_drafts(told, pair.draft, self.journal)
+            drafts, _ = laws_of_drafts(told, pair.draft, self.journal, within)
         except InvalidOutcomeError as error:
             self.journal.findings.add(("contract", str(error)))
             drafts = pair.draft
@@ -135,7 +170,7 @@ class DraftingRound(Shipped):
 
     def rounds(
         self,
-        tape: Tape,
+        tape: Tape | OrdinaryRun,
         pair: ModelPair,
         times: int,
         requests: int = 1,
@@ -162,7 +197,7 @@ class DraftingRound(Shipped):
         returned: list[list[Any]] = [[] for _ in texts]
         seeds: list[int] = []
         with (
-            intercepted(tape, self.journal, generator),
+            self.numbers(tape, generator),
             users_code(f"round {self.name!r}", self.sampler, may_refuse=True),
         ):
             for tape.call in range(times):
@@ -204,6 +239,42 @@ class DraftingRound(Shipped):
             )
         self.credited_path(np.array([path]), output, pair.vocab_size)
         return Played(path, tuple(tuple(map(exact_number, row)) for row in rows.tolist()), output)
+
+
+def laws_of_drafts(
+    runs: Iterable[tuple[tuple[tuple[int, ...], Reported], Fraction]],
+    levels: Sequence[np.ndarray],
+    journal: Journal,
+    within: Fraction = Fraction(0),
+) -> tuple[tuple[np.ndarray, ...], tuple[np.ndarray, ...]]:
+    """The exact rows of drafted tokens, and the reported rows, [V^i, V] for i < L.
+
+    Args:
+        runs: the drafted tokens [L] and the reported rows [L][V] of every run, with its probability.
+        levels: the rows at contexts that are never drafted.
+        journal: receives a finding where a row is not the law of the tokens.
+        within: the error of the probabilities of the runs, a total variation.
+    """
+    size = levels[0].shape[-1]
+    masses: dict[tuple[int, ...], Fraction] = defaultdict(Fraction)
+    told: dict[tuple[int, ...], tuple[Fraction, ...]] = {}
+    for (tokens, rows), probability in runs:
+        for depth, row in enumerate(rows):
+            prefix = tokens[:depth]
+            masses[tokens[: depth + 1]] += probability
+            if told.setdefault(prefix, row) != row:
+                raise InvalidOutcomeError(f"the generator reports two rows at '{context_text(prefix)}'")
+    law, reported = (tuple(level.copy() for level in levels) for _ in range(2))
+    for prefix, row in told.items():
+        depth, number = len(prefix), context_number(prefix, size)
+        drawn = np.array([masses[(*prefix, token)] for token in range(size)], dtype=object)
+        law[depth][number] = normalise(drawn)
+        said = np.array(row, dtype=object)
+        reported[depth][number] = normalise(said)
+        error = REPORTED_TOLERANCE + within / drawn.sum()
+        if abs(law[depth][number] - said).sum() / 2 > error:  # negative rows, and other sums
+            journal.findings.add(WRONG_DRAFTS)
+    return law, reported
 
 
 def text_as_round(

@@ -6,7 +6,7 @@ from fractions import Fraction
 import numpy as np
 
 from spectheory.auditing.subjects.sampler_verifiers import TupleVerifier
-from spectheory.foundation.arrays import Array, like_rows, take_token
+from spectheory.foundation.arrays import Array, at_most_one, like_rows, take_token
 from spectheory.foundation.errors import InvalidInputError
 from spectheory.foundation.exact_numbers import fractions_if_exact
 from spectheory.pairs.contexts import credit_to_first
@@ -122,11 +122,12 @@ class _AtRates(Token):
     def __init__(self, rates: tuple[Fraction, ...]) -> None:
         self.rates = rates
 
-    def acceptance(self, paths: Array, target_rows: Array, draft_rows: Array) -> Array:
+    def ratios(self, paths: Array, target_rows: Array, draft_rows: Array) -> Array:
+        """The rates: they are accepted with these probabilities."""
         given = np.array(self.rates[: paths.shape[-1]], dtype=object)
         return like_rows(np.broadcast_to(given, (*paths.shape[:-2], len(given))), target_rows)
 
-    def residual(self, rows: CorrectionRows) -> Array:
+    def residual(self, weight: Array, rows: CorrectionRows) -> Array:
         """Any law: none is stated."""
         return rows.target_row
 
@@ -149,7 +150,7 @@ class _Deferring(Token):
 
     def outcome(self, paths: Array, target_rows: Array, draft_rows: Array) -> Outcome:
         token = super().outcome(paths, target_rows, draft_rows)
-        accept = fractions_if_exact(self.acceptance(paths, target_rows, draft_rows))
+        accept = fractions_if_exact(at_most_one(self.ratios(paths, target_rows, draft_rows)))
         rows = fractions_if_exact(target_rows)[..., 0, :-1, :]
         may_defer = (self._entropies(rows) >= self.threshold) & (take_token(rows, paths[..., 0, :]) > 0)
         length = accept.shape[-1]

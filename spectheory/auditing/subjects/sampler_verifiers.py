@@ -147,7 +147,9 @@ class SamplerVerifier(TupleVerifier, RunsOnTuples):
             for probability, tokens in all_runs(run, self.max_runs):
                 masses[tokens] += probability
         except NotEnumerableError as error:
-            raise type(error)(f"{error}; judge the sampler by `spectheory.sampled_verdict`") from error
+            raise type(error)(
+                f"{error}; judge the sampler by `spectheory.audit(sampler, signature='numpy')`"
+            ) from error
         return self._stops_and_rows(masses, paths, target_rows)
 
     def _stops_and_rows(
@@ -207,7 +209,7 @@ def from_sampler(
 
     Raises (in ``outcome``):
         NotEnumerableError: the sampler uses a random number in a way that has no finite cases; use
-            ``sampled_verdict``.
+            ``audit(sampler, signature="numpy")``.
         InvalidOutcomeError: it returns something other than an accepted prefix and a correction token, or
             uses rounded floats on exact rows.
     """

@@ -6,9 +6,10 @@ import hashlib
 import inspect
 import re
 import sys
+import time
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cache
@@ -43,7 +44,7 @@ from spectheory.auditing.tape.decisions import (
     Tape,
     all_runs,
 )
-from spectheory.auditing.tape.ordinary import ordinary_numbers
+from spectheory.auditing.tape.ordinary import OrdinaryRun, ordinary_numbers
 from spectheory.auditing.tape.races import UndefinedDrawError
 from spectheory.foundation.arrays import like_rows
 from spectheory.foundation.errors import InvalidInputError, InvalidOutcomeError
@@ -57,6 +58,8 @@ from spectheory.verification.verifier import Verifier
 
 T = TypeVar("T")
 Tokens = tuple[int, ...]
+Learns = Callable[[Callable[[int], Any]], tuple[dict[Any, Fraction], Fraction]]
+"""A function (seed) -> answer of one call -> the law of the answers, and a bound on its error."""
 OTHER_SEED = 1_000_003
 SEEDS = (
     f"torch's global generator: {GLOBAL_SEED}, and multiples of {OTHER_SEED} more where a run is repeated",
@@ -71,6 +74,10 @@ DISTINCT = tuple(map(WithoutReplacement, ((2,), (3,), (1, 2), (2, 1), (2, 2), (2
 """The trees that a sampler of distinct drafts is asked about."""
 REPEATED = 8
 """The first of every 8 runs is made twice."""
+
+
+class TimeIsUpError(NotEnumerableError):
+    """An audit has used the time that it was given; what was seen until then is reported."""
 
 
 @dataclass(frozen=True)
@@ -147,9 +154,13 @@ class Shipped(SamplerVerifier, Verifier):
         reasons: why runs had no valid output, since it was last cleared.
         note: a remark for readers of the certificate.
         left_out: what of its library can matter and was not executed, in words.
+        is_of_a_library: whether it is known by its name.
         is_of_another_file: whether its adapter was tested with other files only.
         seed: added to the seeds of generators, which must not matter.
+        quick: whether a small part of the battery is asked.
+        deadline: the reading of ``time.monotonic`` after which no run is made.
         reported: the draft rows by depth that the sampler is given, where they differ from the drafts' law.
+        learns: learns the law of batches from calls, where they cannot be followed.
         undecided: the largest probability, given any drafts, of runs that took the answer of a box; it bounds
             the error of the law in total variation.
 
@@ -219,8 +230,10 @@ class Shipped(SamplerVerifier, Verifier):
         self.undecided = Fraction(0)
         self.note = ""
         self.left_out: tuple[str, ...] = ()
-        self.is_of_another_file = False
+        self.is_of_a_library = self.is_of_another_file = self.quick = False
+        self.deadline: float | None = None
         self.reported: tuple[np.ndarray, ...] | None = None
+        self.learns: Learns | None = None
         self._laws: dict[Any, tuple[Mapping[Tokens, Fraction], Fraction]] = {}
 
     @property
@@ -242,14 +255,34 @@ class Shipped(SamplerVerifier, Verifier):
     ) -> tuple[dict[tuple[int, ...], Any], Fraction]:
         """The probability of every output, () for a run without output, and of runs with a box's answer."""
 
+        return self._law_of_runs(lambda tape: self._once(tape, paths, target_rows, draft_rows), ())
+
+    def _once(
+        self, tape: Tape | OrdinaryRun, paths: np.ndarray, target_rows: np.ndarray, draft_rows: np.ndarray
+    ) -> Tokens:
+        """The tokens of one call, which are valid."""
+        (tokens,) = self.calls(Call(paths, target_rows, draft_rows, tape, self.journal))
         size = target_rows.shape[-1]
+        self.credited_path(paths, _known(tokens, size), size)
+        return tokens
 
-        def once(tape: Tape) -> Tokens:
-            (tokens,) = self.calls(Call(paths, target_rows, draft_rows, tape, self.journal))
-            self.credited_path(paths, _known(tokens, size), size)
-            return tokens
+    def answers(
+        self, paths: np.ndarray, target_rows: np.ndarray, draft_rows: np.ndarray
+    ) -> Callable[[int], Tokens]:
+        """A function (seed) -> the tokens of a call with ordinary random numbers, () without valid ones."""
+        rows = [rows.astype(float) for rows in self.told(paths, target_rows, draft_rows)]
+        return lambda seed: self.valid(lambda tape: self._once(tape, paths, *rows), OrdinaryRun(seed), ())
 
-        return self._law_of_runs(once, ())
+    def learn(
+        self,
+        paths: np.ndarray,
+        target_rows: np.ndarray,
+        draft_rows: np.ndarray,
+        law: Mapping[Tokens, Fraction],
+    ) -> None:
+        """Take a law of outputs, learned from calls, for that of these drafts."""
+        rows = self.told(paths, target_rows, draft_rows)
+        self._laws[_key(paths, *rows)] = law, Fraction(0)
 
     def _law_of_runs(
         self, once: Callable[[Tape], T], nothing: T, given: Sequence[Branch] = ()
@@ -275,18 +308,28 @@ class Shipped(SamplerVerifier, Verifier):
             undecided += probability * is_approximate
         return law, undecided
 
-    def valid(self, once: Callable[[Tape], T], tape: Tape, nothing: T) -> T:
+    def valid(self, once: Callable[[Any], T], tape: Tape | OrdinaryRun, nothing: T) -> T:
         """The result of one run, ``nothing`` if the run has no valid one; the journal has the reason.
 
         Raises:
-            NotEnumerableError: the run fails, and with ordinary numbers it does not.
+            NotEnumerableError: the run fails because a stand-in lacks something; or it is followed and fails,
+                and with ordinary numbers it does not.
+            TimeIsUpError: the deadline is over.
         """
+        if self.deadline is not None and time.monotonic() > self.deadline:
+            raise TimeIsUpError("the time is up; the cases that were finished are in the scope")
         try:
             return once(tape)
         except UndefinedDrawError as error:
             self._note(error)
         except InvalidOutcomeError as error:
-            _must_fail_again(once, tape, error)
+            _check_stand_ins(error)
+            if isinstance(tape, Tape):
+                _must_fail_again(once, tape, error)
+            elif isinstance(error.__cause__, OSError):
+                raise NotEnumerableError(
+                    f"{error}; files, networks and processes are not the sampler's"
+                ) from error
             self._note(error)
             if error.__cause__ is not None:
                 self.journal.raised.add(str(error))
@@ -310,10 +353,16 @@ class Shipped(SamplerVerifier, Verifier):
     def _code(self) -> AbstractContextManager[None]:
         return users_code(self.words, self.sampler, may_refuse=True)
 
+    def numbers(self, tape: Tape | OrdinaryRun, generator: torch.Generator) -> AbstractContextManager[None]:
+        """Within, the sampler's random numbers come from the tape, if the run has one."""
+        if isinstance(tape, OrdinaryRun):
+            return nullcontext()
+        return intercepted(tape, self.journal, generator)
+
     def calls(self, call: Call, times: int = 1) -> tuple[Tokens, ...]:
         returned, seeds = [], []
         with (
-            intercepted(call.tape, self.journal, call.generator),
+            self.numbers(call.tape, call.generator),
             users_code(self.words, self.sampler, may_refuse=True),
         ):
             for call.tape.call in range(times):
@@ -341,7 +390,7 @@ class Shipped(SamplerVerifier, Verifier):
     ) -> Mapping[Tokens, Fraction]:
         """The probability of every output given drafts, () for runs without a valid output; computed once."""
         target, draft = self.told(paths, target_rows, draft_rows)
-        asked = (paths.shape, paths.tobytes(), tuple(target.ravel()), tuple(draft.ravel()))
+        asked = _key(paths, target, draft)
         if asked not in self._laws:
             self._laws[asked] = self.output_masses(paths, target, draft)
         masses, undecided = self._laws[asked]
@@ -371,6 +420,10 @@ class Shipped(SamplerVerifier, Verifier):
             behind: the decisions of another call with these requests, for the law of the call after it.
         """
         nothing: tuple[Tokens, ...] = tuple(() for _ in rows)
+        if self.learns is not None:
+            return self.learns(
+                lambda seed: self.valid(lambda tape: self._batches(tape, rows, 1), OrdinaryRun(seed), nothing)
+            )
         times = 1 if behind is None else 2
         followed = -self.journal.runs
         law, undecided = self._law_of_runs(
@@ -394,12 +447,14 @@ class Shipped(SamplerVerifier, Verifier):
         runs = (run.result for run in all_runs(decisions, self.max_runs))
         return next(made for made in runs if made is not None)
 
-    def _batches(self, tape: Tape, rows: Sequence[Row] | Sequence[Request], times: int) -> tuple[Tokens, ...]:
+    def _batches(
+        self, tape: Tape | OrdinaryRun, rows: Sequence[Row] | Sequence[Request], times: int
+    ) -> tuple[Tokens, ...]:
         """The tokens of the last of so many calls with a batch."""
         nothing, size = np.empty((0, 0)), rows[0][1].shape[-1]
         call, seeds = Call(nothing, nothing, nothing, tape, self.journal), []
         with (
-            intercepted(tape, self.journal, call.generator),
+            self.numbers(tape, call.generator),
             users_code(self.words, self.sampler, may_refuse=True),
         ):
             for tape.call in range(times):
@@ -421,12 +476,11 @@ class Shipped(SamplerVerifier, Verifier):
         return tokens
 
 
-def _must_fail_again(once: Callable[[Tape], Any], tape: Tape, error: InvalidOutcomeError) -> None:
-    """Make a run that failed again, with ordinary numbers in place of stand-ins.
+def _check_stand_ins(error: InvalidOutcomeError) -> None:
+    """Refuse a run that asks a stand-in, such as a model, for something that the stand-in lacks.
 
     Raises:
-        NotEnumerableError: the run does not fail then, or in another way, or cannot be made again; or it
-            asks a stand-in, such as a model, for something that the stand-in lacks.
+        NotEnumerableError: as named.
     """
     cause = error.__cause__
     owner = getattr(cause, "obj", None) if isinstance(cause, AttributeError) else None
@@ -435,6 +489,14 @@ def _must_fail_again(once: Callable[[Tape], Any], tape: Tape, error: InvalidOutc
         raise NotEnumerableError(
             f"{error}; models and requests are stand-ins that have what the page says only"
         )
+
+
+def _must_fail_again(once: Callable[[Tape], Any], tape: Tape, error: InvalidOutcomeError) -> None:
+    """Make a run that failed again, with ordinary numbers in place of stand-ins.
+
+    Raises:
+        NotEnumerableError: the run does not fail then, or in another way, or cannot be made again.
+    """
     try:
         once(Tape((), again=ordinary_numbers(tape)))
     except (InvalidOutcomeError, UndefinedDrawError) as again:
@@ -446,6 +508,11 @@ def _must_fail_again(once: Callable[[Tape], Any], tape: Tape, error: InvalidOutc
         f"{error}; the same run with ordinary numbers does not fail like this, so the failure may be due to "
         "how random numbers are followed"
     )
+
+
+def _key(paths: np.ndarray, target: np.ndarray, draft: np.ndarray) -> Any:
+    """Calls with equal drafts and rows have one law."""
+    return paths.shape, paths.tobytes(), tuple(target.ravel()), tuple(draft.ravel())
 
 
 def _known(tokens: Tokens, size: int) -> Tokens:

@@ -21,7 +21,8 @@ from spectheory.auditing.following.intercept import Journal, filled
 from spectheory.auditing.following.random_tensor import random_tensor
 from spectheory.auditing.tape.atoms import uniform_number
 from spectheory.auditing.tape.coins import CoinGenerator
-from spectheory.auditing.tape.decisions import Tape
+from spectheory.auditing.tape.decisions import NotEnumerableError, Tape
+from spectheory.auditing.tape.ordinary import OrdinaryRun
 from spectheory.auditing.tape.races import UndefinedDrawError
 from spectheory.foundation.documents import count_text
 from spectheory.foundation.errors import InvalidInputError, InvalidOutcomeError
@@ -36,16 +37,18 @@ SEED = 1
 """The seed of the generator that samplers are given."""
 MOST_TOKENS = 10_000
 """A sampler returns fewer tokens, for fewer requests."""
+PROGRAM = "program"
+"""The signature of a program in any language (``programs``)."""
 ROUND, ROUND_BATCH = "round", "round_batch"
 """The signatures of functions that draft and verify (``drafting_rounds``), one request or several."""
 
 
-def new_generator(tape: Tape) -> torch.Generator:
+def new_generator(tape: Tape | OrdinaryRun) -> torch.Generator:
     """The generator that a sampler is given."""
     return torch.Generator().manual_seed(SEED + tape.seed)
 
 
-def check_seeds(journal: Journal, tape: Tape, seeds: Sequence[int]) -> None:
+def check_seeds(journal: Journal, tape: Tape | OrdinaryRun, seeds: Sequence[int]) -> None:
     """Compare the seeds that a generator has after consecutive calls: a counter goes on, a constant does not.
 
     Where two calls leave the same seed, the call after the second reads the numbers that the second has read.
@@ -60,14 +63,14 @@ def check_seeds(journal: Journal, tape: Tape, seeds: Sequence[int]) -> None:
 class Call:
     """One call of a sampler, on paths [K, L], target_rows [K, L+1, V] and draft_rows [K, L, V].
 
-    The tape has the decisions of the run, the journal receives the observations, and the generator is for
-    samplers that take a generator.
+    The tape has the decisions of the run, if it is followed, the journal receives the observations, and the
+    generator is for samplers that take a generator.
     """
 
     paths: np.ndarray
     target_rows: np.ndarray
     draft_rows: np.ndarray
-    tape: Tape
+    tape: Tape | OrdinaryRun
     journal: Journal
     generator: torch.Generator = field(init=False)
     lent: list[tuple[str, torch.Tensor, torch.Tensor]] = field(init=False, default_factory=list)
@@ -79,21 +82,28 @@ class Call:
     @property
     def drafted(self) -> torch.Tensor:
         """The paths, [K, L]."""
-        return torch.tensor(self.paths, dtype=torch.long)
+        return self._tensor(self.paths.astype(np.int64))
 
     @property
     def target_probs(self) -> torch.Tensor:
         """[K, L+1, V]."""
-        return torch.tensor(self.target_rows.astype(float), dtype=torch.float32)
+        return self._tensor(self.target_rows.astype(np.float32))
 
     @property
     def draft_probs(self) -> torch.Tensor:
         """[K, L, V]."""
-        return torch.tensor(self.draft_rows.astype(float), dtype=torch.float32)
+        return self._tensor(self.draft_rows.astype(np.float32))
+
+    def _tensor(self, copied: np.ndarray) -> torch.Tensor:
+        # Where runs are followed, memory of numpy is not taken for new.
+        return torch.from_numpy(copied) if isinstance(self.tape, OrdinaryRun) else torch.tensor(copied)
 
     @contextmanager
     def inputs(self, **tensors: torch.Tensor) -> Iterator[dict[str, torch.Tensor]]:
         """Arguments for the sampler; an argument that is changed in place is a finding."""
+        if isinstance(self.tape, OrdinaryRun) and not self.tape.is_watched:
+            yield tensors
+            return
         with _unseen():
             lent = [(name, tensor, tensor.clone()) for name, tensor in tensors.items()]
         self.lent.extend(lent)
@@ -102,6 +112,8 @@ class Call:
 
     def check_inputs(self, lent: Sequence[tuple[str, torch.Tensor, torch.Tensor]] | None = None) -> None:
         """Compare the tensors that were handed over, by default all: a later call may change them, too."""
+        if not self.lent:
+            return
         with _unseen():
             for name, tensor, copy in self.lent if lent is None else lent:
                 is_same = type(tensor) is type(copy) and tensor.dtype == copy.dtype
@@ -188,7 +200,7 @@ def _evaluate_posterior(function: Callable[..., Any], call: Call) -> list[int]:
         raise UndefinedDrawError(f"it returns a row of {count_text(len(weights), 'number')}, not {size}")
     if not 0 < sum(weights) < math.inf or min(weights) < 0:
         raise UndefinedDrawError(f"it returns the row {weights}, from which no token can be drawn")
-    correction = CoinGenerator(call.tape).choices(range(size), weights)
+    correction = _chosen(call, weights)
     path = call.paths[_whole(best, len(call.paths) - 1, "the best path")].tolist()
     return [*path[: _whole(accepted, len(path), "the number of accepted tokens")], *correction]
 
@@ -207,6 +219,25 @@ def _coins(function: Callable[..., Any], call: Call) -> list[int]:
 def _sampler(function: Callable[..., Any], call: Call) -> list[int]:
     with call.inputs(paths=call.drafted, target_rows=call.target_probs, draft_rows=call.draft_probs) as given:
         return _token_list(function(*given.values(), call.generator))
+
+
+def _program(program: Callable[..., Any], call: Call) -> list[int]:
+    """A program in any language, see ``programs``; its rows are float64."""
+    if not isinstance(call.tape, OrdinaryRun):
+        raise NotEnumerableError("the sampler is another program, which cannot be followed")
+    rows = {name: getattr(call, name).tolist() for name in ("paths", "target_rows", "draft_rows")}
+    return _token_list(program({**rows, "seed": call.tape.seed}))
+
+
+def _numpy_sampler(function: Callable[..., Any], call: Call) -> list[int]:
+    """Arrays of float64 and a generator of numpy, as ``from_sampler`` calls."""
+    rows = [array.astype(float) for array in (call.target_rows, call.draft_rows)]
+    generator: Any = None
+    if isinstance(call.tape, OrdinaryRun):
+        generator = np.random.default_rng(call.tape.seed)
+    else:
+        generator = CoinGenerator(call.tape)
+    return _token_list(function(call.paths.copy(), *rows, generator))
 
 
 class ChildProposals(NamedTuple):
@@ -263,14 +294,24 @@ def _reject_children(function: Callable[..., Any], call: Call) -> list[int]:
         if not alive:
             return tokens
     weights = call.target_probs[alive[0], -1].tolist()
-    return [*tokens, *CoinGenerator(call.tape).choices(range(size), weights)]
+    return [*tokens, *_chosen(call, weights)]
 
 
 def _uniform(call: Call, shape: tuple[int, ...]) -> Any:
-    coins = filled(shape, lambda: call.tape.number(lambda: uniform_number(call.tape, torch.float32)))
-    if call.tape.again is not None:
+    tape = call.tape
+    if isinstance(tape, OrdinaryRun):
+        return torch.rand(shape)
+    coins = filled(shape, lambda: tape.number(lambda: uniform_number(tape, torch.float32)))
+    if tape.again is not None:
         return torch.from_numpy(coins.astype(np.float32))
     return random_tensor(coins, torch.float32)
+
+
+def _chosen(call: Call, weights: Sequence[float]) -> list[int]:
+    """A token that the caller draws from a row of weights."""
+    if isinstance(call.tape, OrdinaryRun):
+        return torch.multinomial(torch.tensor(weights, dtype=torch.float64), 1).tolist()
+    return CoinGenerator(call.tape).choices(range(len(weights)), weights)
 
 
 class _Row(NamedTuple):
@@ -389,6 +430,8 @@ SIGNATURES: Mapping[str, Signature] = {
     "sampler": Signature(
         "(paths, target_rows, draft_rows, generator) -> tokens", _sampler, several_paths=True
     ),
+    "numpy": Signature("(paths, target_rows, draft_rows, rng) -> tokens", _numpy_sampler, several_paths=True),
+    PROGRAM: Signature("(question) -> tokens", _program, several_paths=True),
     ROUND: Signature(
         "(text, target, draft, draft_length, generator) -> (draft_tokens, draft_probs, tokens)",
         _drafts_itself,

@@ -1,6 +1,7 @@
-"""Ordinary values of the random numbers of a run, with which the same run can be made without stand-ins."""
+"""Runs with ordinary random numbers: those that are made again without stand-ins, or are not followed."""
 
 import math
+from dataclasses import dataclass
 from itertools import chain
 from typing import Any
 
@@ -8,6 +9,24 @@ from spectheory.auditing.tape.atoms import Number, Source
 from spectheory.auditing.tape.coins import UniformDraw
 from spectheory.auditing.tape.decisions import OrdinaryNumbers, Tape
 from spectheory.auditing.tape.races import Exponential
+
+
+@dataclass
+class OrdinaryRun:
+    """A run whose random numbers are handed to the sampler, or drawn, in place of a tape.
+
+    Attributes:
+        seed: added to the seeds of generators; another one in every run.
+        call: how many calls of the sampler came before, in this run.
+    """
+
+    seed: int
+    call: int = 0
+
+    @property
+    def is_watched(self) -> bool:
+        """Whether arguments are compared with what they were: not in all runs, as it takes long."""
+        return self.seed % 16 == 0
 
 
 def ordinary_numbers(tape: Tape) -> OrdinaryNumbers:

@@ -1,6 +1,7 @@
 """The audit of a shipped sampler: its exact law on a battery of pairs, and a verdict on its code."""
 
 import logging
+import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
@@ -8,19 +9,30 @@ from typing import Any
 
 import numpy as np
 
+from spectheory.auditing.handing.handing import handing
 from spectheory.auditing.rounds.batch_battery import JOINT_LAWS, KINDS, batches_of
 from spectheory.auditing.rounds.batches import audit_batches
+from spectheory.auditing.rounds.by_calls import learn_batches
 from spectheory.auditing.rounds.questions import Question, followed_law, questions, refusal
 from spectheory.auditing.rounds.rounding import rounding_bound
 from spectheory.auditing.rounds.two_calls import MAX_RUNS_OF_TWO_CALLS, call_twice, questions_of_calls
 from spectheory.auditing.rounds.two_rounds import JOINT, OF_REQUESTS, follow_rounds
+from spectheory.auditing.subjects.adapters import load_subject
 from spectheory.auditing.subjects.drafting_rounds import DraftingRound, as_shipped
-from spectheory.auditing.subjects.libraries import load_subject
-from spectheory.auditing.subjects.shipped import HIDDEN, OTHER_SEED, Shipped
+from spectheory.auditing.subjects.shipped import HIDDEN, OTHER_SEED, Shipped, TimeIsUpError
 from spectheory.auditing.subjects.signatures import ROUND_BATCH
 from spectheory.auditing.tape.atoms import PROBES
 from spectheory.auditing.tape.decisions import HiddenRandomnessError, NotEnumerableError
-from spectheory.auditing.verdicts.audit_certificate import BOUNDARY, RELAXATION, AuditCase, AuditCertificate
+from spectheory.auditing.verdicts.audit_certificate import (
+    BOUNDARY,
+    DRAWN,
+    PROBED,
+    RELAXATION,
+    RISK,
+    AuditCase,
+    AuditCertificate,
+)
+from spectheory.auditing.verdicts.calls import Calls, Found
 from spectheory.auditing.verdicts.chi_squared import samples_needed, total_variation_of_cells
 from spectheory.exact.certificate import Certificate, certify
 from spectheory.exact.law import OutputLaw, output_law
@@ -48,6 +60,12 @@ GREEDY_OF_A_RELAXATION = (
     "whether greedy requests get the likeliest tokens: a relaxation states no law for them"
 )
 GREEDY_TIES = "greedy requests whose rows have one likeliest token, no ties"
+WITHIN = 0.002
+"""A fault on fewer of the random numbers can hide; 8 200 calls per pair take 1 to 5 seconds."""
+OF_BATCHES, MOST_REQUESTS = 0.02, 5
+"""Laws of batches are learned to within 0.02, as there are dozens; 4 requests have 5, with the joint one."""
+LEARNED, MOST_PARTS = ("total_variation", "forbidden", "undefined", "block_efficiency"), 10**5
+"""Numbers of learned laws are rounded to so many parts, which changes them by less than 10^-10."""
 MAX_LEAVES = 16
 """The optimum, as a second proof, is computed on pairs of at most 16 drafted paths."""
 
@@ -59,10 +77,18 @@ def audit(
     signature: str = "sampler",
     num_drafts: int | Sequence[int] = (),
     trees: Sequence[DraftProcess] = (),
+    within: float = WITHIN,
     stop_at_first: bool = False,
+    quick: bool = False,
+    time_limit: float | None = None,
     progress: Callable[[int, int], None] | None = None,
 ) -> AuditCertificate:
-    """Compute the exact law of a shipped sampler on every pair, and judge it.
+    """Find the law of a shipped sampler on every pair, and judge it.
+
+    The runs of the code are *followed*, which gives its exact law.  Where the code does something that cannot
+    be followed, it is *probed*: it is called on random numbers that we hand it, and its law is learned to
+    within ``within``.  Where it draws numbers that cannot be handed to it, its answers are *drawn*, and we
+    bet against the target's law; that can say *not lossless*, never *lossless*.
 
     Args:
         sampler: a function in torch, unmodified; the name of a library's sampler, such as "transformers";
@@ -73,7 +99,11 @@ def audit(
         num_drafts: the number of independent paths, K, or the numbers that a function is called with; by
             default 1, and also 2 and 3 where the signature has several paths.
         trees: the draft processes that a function is meant for, where its paths are not independent.
+        within: the total variation that the law of a probed sampler may be wrong by on each pair, at a
+            confidence of 1 - 10^-6 for all of them.  About 17 / within calls are made per pair.
         stop_at_first: whether to stop at the first pair, or batch, that shows a defect.
+        quick: whether to ask about a few pairs and batches only.
+        time_limit: seconds after which no run is made; what was seen until then is reported.
         progress: called with (pairs done, number of pairs).
 
     Raises:
@@ -100,6 +130,8 @@ def audit(
     else:
         numbers = num_drafts if isinstance(num_drafts, Iterable) else (num_drafts,)
         sampler = as_shipped(sampler, signature, num_drafts=numbers, trees=trees)
+    sampler.quick = quick
+    sampler.deadline = None if time_limit is None else time.monotonic() + time_limit
     if pairs is not None and not isinstance(pairs, Mapping):
         raise InvalidInputError(f"pairs must be a mapping of names to pairs, got {type(pairs).__name__}")
     for name, pair in (pairs or {}).items():
@@ -127,18 +159,14 @@ def audit(
             found.add(question)
             if stop_at_first and found.verdict()[0] == NOT_LOSSLESS:
                 break
+    found.take_over(groups, within, stop_at_first, progress)
     batches: tuple[str, ...] = ()
     is_defect = found.verdict()[0] == NOT_LOSSLESS
     if is_defect and any(case.undecided for case in found.cases):
         # The boxes of two requests together are so many as their product: minutes for what is wrong alone.
         found.not_asked.append("batches: the sampler multiplies random numbers, and is wrong on one request")
     elif not (stop_at_first and is_defect):
-        try:
-            batches = audit_batches(sampler, stop_at_first=stop_at_first)
-            if sampler.relaxation is not None and "greedy" in batches:
-                found.not_asked.append(GREEDY_OF_A_RELAXATION)
-        except (NotEnumerableError, EnumerationTooLargeError) as error_of_batches:
-            found.refused.append(error_of_batches)
+        batches = found.ask_batches(within, stop_at_first)
     if progress is not None:
         progress(total, total)
     return found.certificate(batches)
@@ -154,6 +182,8 @@ class _Found:
         cases, asked: the cases, and their questions.
         whys: why a run of a case had no valid output, if one had none.
         refused: the errors of random numbers that cannot be followed.
+        ways: why the next way has taken over, in sentences.
+        batches_within: the error of the laws of batches, where they were learned.
     """
 
     sampler: Shipped
@@ -162,6 +192,8 @@ class _Found:
     asked: list[Question] = field(default_factory=list)
     whys: list[str] = field(default_factory=list)
     refused: list[InvalidInputError] = field(default_factory=list)
+    ways: list[str] = field(default_factory=list)
+    batches_within: float = 0.0
 
     def follow_two_calls(self, group: Sequence[Question]) -> None:
         """Two calls in a row, on a few of the questions."""
@@ -204,8 +236,100 @@ class _Found:
         except (NotEnumerableError, EnumerationTooLargeError) as error:
             self.refused.append(error)
 
+    def take_over(
+        self,
+        groups: Mapping[str, Sequence[Question]],
+        within: float,
+        stop_at_first: bool,
+        progress: Callable[[int, int], None] | None,
+    ) -> None:
+        """Probe or draw where the sampler could not be followed, unless a defect was found.
+
+        Args:
+            groups: all questions, by the words of their process.
+            within: the total variation that a probed law may be wrong by.
+            stop_at_first: whether to stop at the first wrong law.
+            progress: as in ``audit``.
+        """
+        is_over = any(isinstance(error, TimeIsUpError) for error in self.refused)
+        if not self.refused or is_over or self.verdict()[0] == NOT_LOSSLESS:
+            return
+        if any(isinstance(error, HiddenRandomnessError) for error in self.refused):
+            self.cases, self.asked, self.whys = (
+                [],
+                [],
+                [],
+            )  # no law that was found is known to be the sampler's
+        asked = list(map(id, self.asked))
+        questions = [each for group in groups.values() for each in group if id(each) not in asked]
+        if not questions:
+            return
+        self.ways.append(f"not followed: {self.refused[0]}")
+        self.refused.clear()
+        calls = Calls(self.sampler, within, RISK / len(questions))
+        left_out: set[str] = set()
+        for number, question in enumerate(questions):
+            if question.words in left_out:
+                continue
+            if self.asked and question.words != self.asked[-1].words and self.verdict()[0] == NOT_LOSSLESS:
+                break  # with fewer paths it is not lossless
+            if progress is not None:
+                progress(len(self.cases), len(self.cases) + len(questions) - number)
+            self.sampler.reasons.clear()
+            try:
+                found = calls.ask(question)
+            except NotEnumerableError as error:  # of a stand-in: calls do not help
+                self.refused.append(error)
+                break
+            is_first = question.num_drafts > 1 and question.words not in {each.words for each in self.asked}
+            if found.fails and is_first and not self.sampler.has_given_drafts:
+                left_out.add(question.words)
+                self.not_asked.append(f"{question.words}: {min(self.sampler.reasons, default='it fails')}")
+                continue
+            case = _case_of_calls(self.sampler, question, found)
+            self.cases.append(case)
+            self.asked.append(question)
+            self.whys.append(min(self.sampler.reasons, default="it returns no tokens"))
+            if case.is_wrong and stop_at_first:
+                break
+        self.ways += calls.ways
+
+    def ask_batches(self, within: float, stop_at_first: bool) -> tuple[str, ...]:
+        """Compare requests in batches and alone, by following them or by calls; returns the kinds."""
+        sampler = self.sampler
+        number = sum(1 for _ in batches_of(sampler))
+        if not number:
+            return ()
+        if any(case.basis == DRAWN for case in self.cases):
+            self.not_asked.append("batches: the random numbers cannot be handed to the sampler")
+            return ()
+        kinds: tuple[str, ...] = ()
+        try:
+            if not self.ways:
+                try:
+                    kinds = audit_batches(sampler, stop_at_first=stop_at_first)
+                except (NotEnumerableError, EnumerationTooLargeError) as error:
+                    if sampler.journal.findings:
+                        raise
+                    self.ways.append(f"not followed: batches: {error}")
+            if self.ways:
+                self.batches_within = max(within, OF_BATCHES)
+                # A law of each batch, and of each of its requests alone.
+                sampler.learns = learn_batches(self.batches_within, RISK / (MOST_REQUESTS * number))
+                with handing():
+                    kinds = audit_batches(sampler, stop_at_first=stop_at_first)
+        except (NotEnumerableError, EnumerationTooLargeError) as error:
+            self.refused.append(error)
+        finally:
+            sampler.learns = None
+        if sampler.relaxation is not None and "greedy" in kinds:
+            self.not_asked.append(GREEDY_OF_A_RELAXATION)
+        return kinds
+
     def verdict(self) -> tuple[str, list[str]]:
         verdict, reasons = _verdict(self.sampler, self.cases, self.whys, self.refused)
+        if verdict == UNDECIDED:
+            reasons = [*self.ways, *reasons]
         if not self.cases and verdict != NOT_LOSSLESS and not reasons:
             return UNDECIDED, ["; ".join(("no pair was asked about", *self.not_asked))]
         return verdict, reasons
@@ -216,6 +340,7 @@ class _Found:
         verdict, reasons = self.verdict()
         has_own_law = relaxation is not None and relaxation.verifier is not None
         shown = None if verdict != NOT_LOSSLESS or has_own_law else _of_the_headline(cases)
+        shown = None if shown is not None and shown.basis == DRAWN else shown
         return AuditCertificate(
             sampler=sampler.name,
             signature=sampler.signature_name,
@@ -241,10 +366,14 @@ class _Found:
                 *self._joint_laws(),
             ),
             note=sampler.note,
+            ways=tuple(self.ways),
+            batches_within=self.batches_within,
         )
 
     def scope(self) -> Scope:
         bound = max((case.bound for case in self.cases), default=Fraction(0))
+        within = max((case.undecided for case in self.cases if case.basis == PROBED), default=None)
+        hidden = [] if within is None else [f"faults on less than {float(within):.2g} of the random numbers"]
         return Scope(
             arithmetic="the sampler's own, on rows of float32; its law in rationals",
             tolerance="rounding to float32, a total variation of 4 (L+1) (Λ+V+8) 2^-24, here up to "
@@ -256,6 +385,7 @@ class _Found:
             refused=(
                 *self.sampler.left_out,
                 *self.not_asked,
+                *hidden,
                 *self.sampler.journal.refused,
                 *dict.fromkeys(map(str, self.refused)),
             ),
@@ -293,10 +423,33 @@ def _case(sampler: Shipped, question: Question) -> AuditCase:
         samples=samples_needed(found, wanted, law.undefined),
     )
     is_large = pair.vocab_size**pair.draft_length > MAX_LEAVES
-    if not case.is_wrong or is_large or question.num_drafts > 1 or sampler.relaxation is not None:
+    if is_large or question.num_drafts > 1 or sampler.relaxation is not None:
         return case
     best = optimum(pair).value
     return replace(case, optimum=best) if isinstance(best, Fraction) else case
+
+
+def _case_of_calls(sampler: Shipped, question: Question, found: Found) -> AuditCase:
+    """The case of draws, or of a law that was learned.
+
+    A run without output that is rarer than rounding is the end of a grid, at which code divides by 0.
+    """
+    if found.drawn is not None:
+        return found.drawn
+    assert found.probed is not None
+    probed = found.probed
+    asked, prepared = _prepared(sampler, question)
+    case = _case(asked, prepared)
+    if case.undefined <= case.bound:
+        case = replace(case, undefined=Fraction(0))
+    case = replace(
+        case,
+        **{name: getattr(case, name).limit_denominator(MOST_PARTS) for name in LEARNED},
+        undecided=Fraction(probed.within).limit_denominator(MOST_PARTS),
+        basis=PROBED,
+        calls=probed.learned + probed.points,
+    )
+    return case if case.is_wrong else replace(case, samples=None)
 
 
 def _check_law_again(sampler: Shipped, question: Question, runs: int) -> None:
@@ -359,10 +512,7 @@ def _verdict(
     if wrong:
         worst = _farthest(wrong)
         whose = "the one it states" if sampler.relaxation else "the target's"
-        distance = number_text(worst.total_variation)
-        if worst.undecided:
-            distance = f"at least {float(worst.total_variation - worst.undecided):.4g}"
-        reasons.append(f"its law is not {whose} on {worst.where}, total variation {distance}")
+        reasons.append(f"its law is not {whose} on {worst.where}, {_distance(worst)}")
     above = [case for case in wrong if case.is_above_the_optimum]
     if above:
         case = above[0]
@@ -380,14 +530,36 @@ def _verdict(
         return UNDECIDED, [str(refused[0])]
     unknown = [case for case in cases if case.is_open]
     if unknown:
-        case = unknown[0]
-        return UNDECIDED, [
-            f"random numbers are combined, and the total variation on {case.where} is known to "
-            f"{float(case.undecided):.3g} only"
-        ]
+        return UNDECIDED, [_open(max(unknown, key=lambda case: case.undecided))]
     if sampler.relaxation is not None:
         return RELAXATION, []
     return LOSSLESS, []
+
+
+def _distance(case: AuditCase) -> str:
+    """The total variation, as far as it is known."""
+    if case.basis == DRAWN:
+        return case.because
+    if case.basis == PROBED:
+        learned = f"{float(case.total_variation):.4g}, learned to within {float(case.undecided):.2g}"
+        return f"total variation {learned}"
+    if case.undecided:
+        return f"total variation at least {float(case.total_variation - case.undecided):.4g}"
+    return f"total variation {number_text(case.total_variation)}"
+
+
+def _open(case: AuditCase) -> str:
+    """Why nothing is decided on a pair."""
+    error = f"{float(case.undecided):.3g}"
+    if case.basis == DRAWN:
+        seen = f"a total variation of {error} would have been seen"
+        return f"{case.calls} draws on {case.where} have shown no wrong law; {seen}"
+    if case.basis == PROBED:
+        return (
+            f"a total variation of {float(case.total_variation):.3g} was learned on {case.where}, to within "
+            f"{error}; a smaller within decides"
+        )
+    return f"random numbers are combined, and the total variation on {case.where} is known to {error} only"
 
 
 def _boundary(cases: list[AuditCase]) -> set[tuple[str, str]]:
@@ -431,6 +603,7 @@ def _counterexample(sampler: Shipped, question: Question) -> Certificate | None:
     if followed_law(asked, prepared)[1]:
         return None
     try:
-        return certify(asked, prepared.pair, drafts=question.process, with_optimum=False)
+        found = certify(asked, prepared.pair, drafts=question.process, with_optimum=False)
     except InvalidOutcomeError:
         return None
+    return found if found.failure is None else None

@@ -118,7 +118,7 @@ def law_at_leaf(
     target = np.stack([levels["p"][d][prefixes[..., d]] for d in range(length + 1)], axis=-2)
     draft = np.stack([levels["q"][d][prefixes[..., d]] for d in range(length)], axis=-2)
     drafted = prefixes[..., 1:] % size, target, draft
-    answers.followed.with_flint = not isinstance(original, UserVerifier) or issubclass(
+    answers.with_flint = not isinstance(original, UserVerifier) or issubclass(
         type(original.user_object), Verifier
     )
     stops, found = _asked(_copy(original), drafted, answers, zero)

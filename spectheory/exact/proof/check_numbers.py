@@ -11,7 +11,7 @@ from flint import Ordering, fmpz_mpoly_ctx
 
 from spectheory.exact.proof.factoring import integer_factors
 from spectheory.foundation.errors import InvalidInputError
-from spectheory.foundation.formal_number import BY_HAND, Followed, FormalNumber, rational_parts
+from spectheory.foundation.formal_number import FormalNumber, rational_parts
 
 NEGATIVE, ZERO, POSITIVE, ANY = 1, 2, 4, 7
 _SERIALS = count(1 << 40)
@@ -121,12 +121,12 @@ class Answers:
     Attributes:
         has_failed: a question was not answered, or a use refused, whatever the verifier did about it.
         serial: different for every run.
-        followed: what the verifier does with the numbers beside computing.
+        with_flint: whether the verifier is given python-flint's rationals where the rows are not formal.
         of_drafts: what is known where the drafts are drawn.
     """
 
     def __init__(self, ring: Ring, known: Mapping[str, int]) -> None:
-        self.ring, self.known, self.has_failed, self.followed = ring, known, False, Followed()
+        self.ring, self.known, self.has_failed, self.with_flint = ring, known, False, True
         self.serial = next(_SERIALS)
         self.of_drafts = self
 
@@ -230,14 +230,12 @@ class Quotient(FormalNumber):
 
     def _pair(self, other: Any) -> tuple[Any, Any] | None:
         """Numerator and denominator of the other operand; ``None`` for an array, whose entries come next."""
-        if not self._answers.followed.takes():
-            self._answers.escape(BY_HAND)
         kind = type(other)
         if kind in (Quotient, Normalised) and other._answers is self._answers:
             return other._top, other._bottom
         if kind is np.ndarray:
             return None
-        parts = rational_parts(other, self._answers.followed.with_flint)
+        parts = rational_parts(other, self._answers.with_flint)
         if parts is not None:
             return self._answers.ring.constant(parts[0]), self._answers.ring.constant(parts[1])
         return self._answers.escape(f"arithmetic with {kind.__name__}")
@@ -335,10 +333,6 @@ class Quotient(FormalNumber):
         return self._answers.answer(self, NEGATIVE | POSITIVE)
 
     __hash__ = FormalNumber.__hash__  # lost where a class defines ==
-
-    @property
-    def followed(self) -> Followed:
-        return self._answers.followed
 
     @property
     def serial(self) -> int:

@@ -24,7 +24,7 @@ from spectheory.exact.proof.rational_functions import (
     RationalFunctions,
 )
 from spectheory.foundation.errors import InvalidOutcomeError
-from spectheory.foundation.formal_number import BY_HAND, Followed, FormalNumber, rational_parts
+from spectheory.foundation.formal_number import FormalNumber, rational_parts
 
 _SERIALS = count()
 
@@ -40,11 +40,11 @@ class FormalRun(ABC):
         field: of the functions.
         refused: what was refused first, with its place; empty if nothing was.
         serial: different for every run.
-        followed: what the verifier does with the numbers beside computing.
+        with_flint: whether the verifier is given python-flint's rationals where the rows are not formal.
     """
 
     def __init__(self, field: RationalFunctions) -> None:
-        self.field, self.refused, self.serial, self.followed = field, "", next(_SERIALS), Followed()
+        self.field, self.refused, self.serial, self.with_flint = field, "", next(_SERIALS), True
 
     @abstractmethod
     def has_sign(self, function: RationalFunction, mask: int) -> bool:
@@ -90,10 +90,6 @@ class FormalRun(ABC):
 
     def check_followed(self, name: str) -> None:
         """Raise ``InvalidOutcomeError`` if anything was refused, whatever the code did about it."""
-        if self.followed.has_left:
-            self.refused = self.refused or BY_HAND
-        if self.followed.has_forked:
-            self.refused = self.refused or "a copy of the process"
         if self.refused:
             raise InvalidOutcomeError(
                 f"verifier {name!r} cannot be followed: it asks for {self.refused}; compute with the entries "
@@ -118,8 +114,6 @@ class Number(FormalNumber):
         self._run.refuse(f"{what} of a probability")
 
     def _of(self, other: Any, operation: str) -> RationalFunction | None:
-        if not self._run.followed.takes():
-            self._run.refuse(BY_HAND)
         kind = type(other)
         if kind in (Number, Share):
             if other._run is not self._run:
@@ -127,7 +121,7 @@ class Number(FormalNumber):
             return other.function
         if kind is np.ndarray:
             return None
-        parts = rational_parts(other, self._run.followed.with_flint)
+        parts = rational_parts(other, self._run.with_flint)
         if parts is not None:
             return self._run.field.constant(*parts)
         return self._run.refuse(f"{operation} of a probability and a {kind.__name__}")
@@ -214,10 +208,6 @@ class Number(FormalNumber):
         return self._run.has_sign(self.function, NEGATIVE | POSITIVE)
 
     __hash__ = FormalNumber.__hash__  # lost where a class defines ==
-
-    @property
-    def followed(self) -> Followed:
-        return self._run.followed
 
     @property
     def serial(self) -> int:

@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from spectheory.exact.certificate import certify
+from spectheory.exact.certificate import certificate_of
 from spectheory.exact.iteration import completed_law
 from spectheory.exact.law import output_law
 from spectheory.exact.proof.domain import FormalPair
@@ -151,7 +151,7 @@ class Statement(NamedTuple):
             differences = _differences(kind, laws, pair.vocab_size)
             return _WRONG[kind] if any(one != other for one, other in differences) else ""
         if kind == "prefix_matching":
-            found = certify(verifier, pair, process, with_optimum=False)
+            found = certificate_of(output_law(verifier, pair, process), 0)
             return "" if found.prefix_matching else _WRONG[kind]
         if kind == "completed":
             differences = completed_law(verifier, pair, process) != pair.target_path_probs(

@@ -144,7 +144,7 @@ def formal_stops(
 
     if not isinstance(verifier, UserVerifier):
         return asked(evaluator, slice(None))
-    run.followed.with_flint = issubclass(type(verifier.user_object), Verifier)
+    run.with_flint = issubclass(type(verifier.user_object), Verifier)
     together = asked(replace(evaluator, verifier=fresh(verifier)), slice(None))
     again: list[tuple[Verifier, slice, str]] = [(verifier, slice(None), "when it is not a copy of itself")]
     again += [

@@ -4,7 +4,6 @@ from .dual_scores import upper_bound as upper_bound
 from .level_sets import LevelSets as LevelSets
 from .lower_bounds import certified_lower_bound as certified_lower_bound
 from .on_path_scores import capped_upper_bound as capped_upper_bound
-from .on_path_scores import sampled_bound as sampled_bound
 from .rankings import leaf_order as leaf_order
 from .skewed_draft import SkewedDraft as SkewedDraft
 from .skewed_draft import is_skewed_draft as is_skewed_draft

@@ -5,10 +5,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from spectheory.foundation.arrays import hit_probability
+from spectheory.foundation.arrays import hit_probability, positive_part
 from spectheory.foundation.exact_numbers import plain_number
 from spectheory.foundation.validation import check_num_drafts
-from spectheory.optima.bounds.context_tree import Levels, check_levels
+from spectheory.optima.bounds.context_tree import Levels, check_levels, sum_over_children
 from spectheory.pairs.pair import ModelPair
 
 
@@ -72,6 +72,8 @@ def most_violated_antichain(
     """
     num_drafts = check_num_drafts(num_drafts)
     masses = check_levels(pair, "node_masses", node_masses)
+    if num_drafts == 1:
+        return _one_draft_excess(pair, masses)
     hulls = _hulls(pair, masses)
     zero = masses[0][0] * 0
     vertices = hulls[0][0].vertices(zero)
@@ -80,6 +82,26 @@ def most_violated_antichain(
     violations = node_mass - hit_probability(draft_mass, num_drafts)
     best = int(np.argmax(violations))
     return plain_number(violations[best]), tuple(sorted(_members(pair, hulls, best)))
+
+
+def _one_draft_excess(pair: ModelPair, masses: Levels) -> tuple[Any, tuple[tuple[int, ...], ...]]:
+    """The same for K = 1, where f(q) = q: from the leaves up, a node or what is best below it.
+
+    Of antichains with equal excess the one with the least draft mass, as on the hull.
+    """
+    taken: list[np.ndarray] = []
+    best = masses[0][:0]
+    for depth in reversed(range(pair.draft_length + 1)):
+        own = positive_part(masses[depth] - pair.numbers.draft_path_probs[depth])
+        below = sum_over_children(best, pair.vocab_size) if taken else own * 0
+        taken.append(own > below)
+        best = np.maximum(own, below)
+    members, open_nodes = [], np.ones(1, dtype=bool)
+    for depth, takes in enumerate(reversed(taken)):
+        members += [pair.context(depth, int(number)) for number in np.flatnonzero(open_nodes & takes)]
+        # A node without excess below it is not entered.
+        open_nodes = np.repeat(open_nodes & ~takes, pair.vocab_size)
+    return plain_number(best[0]), tuple(sorted(members))
 
 
 def _hulls(pair: ModelPair, masses: Levels) -> list[list[_Hull]]:

@@ -9,7 +9,7 @@ With the path scores c(a_{1:L}) = Σ_{i=0..L} y(a_{1:i}) every valid verifier of
 
     E[τ+1] ≤ z(∅) + E[max_k c(X^(k))],
 
-the ``dual_objective``.
+the ``upper_bound``.
 """
 
 from __future__ import annotations
@@ -127,15 +127,16 @@ class _Point(NamedTuple):
     shortfall: Any
 
 
-def dual_objective(
+def upper_bound(
     pair: ModelPair,
     num_drafts: int,
     scores: Sequence[np.ndarray],
     slacks: Sequence[np.ndarray] | None = None,
 ) -> Any:
-    """z(∅) + E[max_k c(X^(k))] for K i.i.d. drafted paths: the objective of the dual at a feasible point.
+    """An upper bound on the block efficiency of every valid verifier, z(∅) + E[max_k c(X^k)] of i.i.d. paths.
 
-    A float64 point may break the conditions by 1e-9.  The value is then that of a feasible point nearby.
+    It is the objective of the dual at a feasible point.  A float64 point may break the conditions by 1e-9.
+    The value is then that of a feasible point nearby.
 
     Args:
         pair: the models.
@@ -145,38 +146,11 @@ def dual_objective(
             the root.
 
     Returns:
-        Tokens per target call: a Fraction for an exact pair, or a float up to rounding.
+        Tokens per target call: a Fraction that is a proof, or a float up to rounding.
 
     Raises:
         InfeasiblePointError: the point is not feasible; the text names the condition and the context.
         InvalidInputError: wrong shapes or arithmetic, negative or infinite entries, or a bad num_drafts.
-
-    Example:
-        >>> pair = ModelPair.context_free_pair([0.25, 0.75], [0.75, 0.25], draft_length=1)
-        >>> dual_objective(pair, 2, [np.ones(1), np.ones(2)])
-        2.0
-        >>> dual_objective(pair, 2, [np.array([2.0]), np.zeros(2)], [np.zeros(1), np.ones(2)])
-        2.0
-    """
-    num_drafts = check_num_drafts(num_drafts)
-    tree = ContextTree.of(pair)
-    point = _checked_point(tree, scores, slacks, float_tolerance(pair, FEASIBILITY_TOLERANCE))
-    value = _chain(tree, point.scores).expected_maximum(num_drafts) + point.slacks[0][0]
-    return plain_number(value / (1 - point.shortfall))
-
-
-def upper_bound(
-    pair: ModelPair,
-    num_drafts: int,
-    scores: Sequence[np.ndarray],
-    slacks: Sequence[np.ndarray] | None = None,
-) -> Any:
-    """An upper bound on the block efficiency of every valid verifier: ``dual_objective``, at most L + 1.
-
-    Args and errors are those of ``dual_objective``.
-
-    Returns:
-        Tokens per target call: a Fraction that is a proof, or a float up to rounding.
 
     Example:
         >>> from fractions import Fraction
@@ -185,8 +159,11 @@ def upper_bound(
         >>> print(upper_bound(pair, 2, scores))
         17/9
     """
-    value = dual_objective(pair, num_drafts, scores, slacks)
-    return min(value, type(value)(pair.draft_length + 1))
+    num_drafts = check_num_drafts(num_drafts)
+    tree = ContextTree.of(pair)
+    point = _checked_point(tree, scores, slacks, float_tolerance(pair, FEASIBILITY_TOLERANCE))
+    value = _chain(tree, point.scores).expected_maximum(num_drafts) + point.slacks[0][0]
+    return plain_number(value / (1 - point.shortfall))
 
 
 def certified_upper_bound(
@@ -197,7 +174,7 @@ def certified_upper_bound(
 ) -> float:
     """The bound of ``upper_bound`` as a float that is a proof, rounded outward (tokens per target call).
 
-    It makes up for a point that is nearly feasible, as ``dual_objective`` does.
+    It is at most L + 1, and makes up for a point that is nearly feasible, as ``upper_bound`` does.
 
     Args:
         pair, scores, slacks: as in ``upper_bound``; exact numbers are converted to float64, and the bound

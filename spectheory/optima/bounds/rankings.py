@@ -6,7 +6,6 @@ import numpy as np
 
 from spectheory.foundation.arrays import Array, namespace, put_along, quotients, sort, take_along
 from spectheory.foundation.errors import InvalidInputError
-from spectheory.optima.bounds.level_sets import SortedByRatio
 from spectheory.pairs.contexts import prefix_numbers
 from spectheory.pairs.pair import ModelPair
 
@@ -62,20 +61,6 @@ def leaf_order(pair: ModelPair, ranking: Ranking = ratio_ranking) -> np.ndarray:
         token_ranks = np.argsort(np.argsort(keys, axis=-1, stable=True), axis=-1, stable=True)
         positions = (positions[:, None] * pair.vocab_size + token_ranks).ravel()
     return np.argsort(positions)
-
-
-def global_order(pair: ModelPair) -> np.ndarray:
-    """All leaves by the ratio p/q of their whole path, lowest first, ties by number.
-
-    It is not tree-based: greedy2026 §5 would like this order, and calls it difficult.
-
-    Example:
-        >>> from spectheory import instances
-        >>> print(global_order(instances.sticky_chain(1)))
-        [0 1]
-    """
-    length = pair.draft_length
-    return SortedByRatio.of(pair.target_path_probs(length), pair.draft_path_probs(length)).order
 
 
 def check_leaf_order(pair: ModelPair, order: LeafOrder) -> np.ndarray:

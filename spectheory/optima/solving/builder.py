@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
+from fractions import Fraction
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -107,10 +108,15 @@ class ProgramBuilder:
             InvalidInputError: the objective is missing, or is not one linear expression without a constant.
         """
         cost = _flat(self._objective)
-        if len(cost) != 1 or not isinstance(cost[0], _Linear) or cost[0].constant:
+        if len(cost) != 1 or not isinstance(cost[0], _Linear):
             raise InvalidInputError(
-                f"{self.name}: expected one linear expression without a constant as the objective, got "
-                f"{self._objective!r}; give it to maximise or minimise"
+                f"{self.name}: expected one linear expression as the objective, got {self._objective!r}; "
+                "give it to maximise or minimise"
+            )
+        if cost[0].constant:
+            raise InvalidInputError(
+                f"{self.name}: the objective has the constant {cost[0].constant}; leave it out and add it to "
+                "the value"
             )
         rows = {name: _flat(rule.difference) for name, (_, rule) in self._constraints.items()}
         numbers = [
@@ -149,21 +155,34 @@ class Expressions(np.ndarray):
         return found if isinstance(found, Expressions) else np.array(found, dtype=object).view(Expressions)
 
     def __rmatmul__(self, matrix: Any) -> Any:
-        entries = self.view(np.ndarray)
+        entries, rows = self.view(np.ndarray), np.atleast_2d(np.asarray(matrix))
         # numpy's product would add a term for every zero of the matrix
-        parts = [_Linear({}, 0, tuple(entries[row != 0] * row[row != 0])) for row in np.asarray(matrix)]
+        parts = [_Linear({}, 0, tuple(entries[row != 0] * row[row != 0])) for row in rows]
         found = np.empty(len(parts), dtype=object)
         found[:] = parts
-        return found.view(Expressions)
+        return found.view(Expressions).reshape(np.shape(matrix)[:-1])
 
     def __le__(self, other: Any) -> Any:
-        return Constraint(self - other, "<=")
+        return Constraint(self._minus(other), "<=")
 
     def __ge__(self, other: Any) -> Any:
-        return Constraint(self - other, ">=")
+        return Constraint(self._minus(other), ">=")
 
     def __eq__(self, other: Any) -> Any:
-        return Constraint(self - other, "==")
+        return Constraint(self._minus(other), "==")
+
+    def __lt__(self, other: Any) -> Any:
+        raise InvalidInputError("a constraint of a linear program has no < or >; use <=, >= or ==")
+
+    __gt__ = __lt__
+
+    def _minus(self, other: Any) -> Any:
+        try:
+            return self - other
+        except ValueError as error:
+            raise InvalidInputError(
+                f"cannot compare expressions of shape {self.shape} with an array of shape {np.shape(other)}"
+            ) from error
 
     __hash__ = None
 
@@ -222,6 +241,9 @@ class _Linear:
         return _Linear(terms, factor * own.constant)
 
     __rmul__ = __mul__
+
+    def __truediv__(self, divisor: Any) -> _Linear:
+        return self * (1 / (divisor if isinstance(divisor, float) else Fraction(divisor)))
 
     def __repr__(self) -> str:
         return f"a linear expression in {len(self.added_up().terms)} variables"

@@ -14,11 +14,13 @@ from spectheory.optima.solving.linear_program import LinearProgram
 from spectheory.optima.solving.simplex import Simplex
 from spectheory.optima.solving.solution import Solution, check_solution
 
+MAX_PIVOTS = 1000
+"""The most exact pivots from the basis of HiGHS, which few programs need at all."""
 FROM_SLACKS = 20
 """How many times as many pivots are made from the slacks as from the basis of HiGHS."""
 
 
-def solve_exact(program: LinearProgram, max_pivots: int = 1000) -> Solution:
+def solve_exact(program: LinearProgram) -> Solution:
     """Solve a program in rational arithmetic.
 
     1. HiGHS finds an optimal basis in floats.
@@ -28,7 +30,6 @@ def solve_exact(program: LinearProgram, max_pivots: int = 1000) -> Solution:
 
     Args:
         program: an exact program.
-        max_pivots: most exact pivots from the basis of HiGHS; from that of the slacks 20 times as many.
 
     Returns:
         The solution in Fractions; ``lower`` and ``upper`` are the floats around the value.
@@ -36,7 +37,7 @@ def solve_exact(program: LinearProgram, max_pivots: int = 1000) -> Solution:
     Raises:
         InvalidInputError: the program holds floats.
         SolverError: it is not solved to optimality; the text names program, size and status.
-        CertificationError: ``max_pivots`` did not suffice.
+        CertificationError: 1000 pivots did not suffice.
 
     Example:
         >>> from spectheory.pairs.pair import ModelPair
@@ -45,7 +46,7 @@ def solve_exact(program: LinearProgram, max_pivots: int = 1000) -> Solution:
         >>> print(solve_exact(single_path_program(pair)).value)
         20/9
     """
-    return solve_exact_after(program, None, max_pivots)[0]
+    return solve_exact_after(program, None)[0]
 
 
 def solve_in_its_arithmetic(program: LinearProgram) -> Solution:
@@ -53,15 +54,12 @@ def solve_in_its_arithmetic(program: LinearProgram) -> Solution:
     return solve_exact(program) if program.is_exact else solve(program)
 
 
-def solve_exact_after(
-    program: LinearProgram, last: Sequence[int] | None, max_pivots: int = 1000
-) -> tuple[Solution, list[int]]:
+def solve_exact_after(program: LinearProgram, last: Sequence[int] | None) -> tuple[Solution, list[int]]:
     """``solve_exact`` of a program to which rows were added at its end since the last time.
 
     Args:
         program: an exact program.
         last: the optimal basis without the new rows, which their slacks complete; ``None`` asks HiGHS.
-        max_pivots: as in ``solve_exact``, like the errors.
 
     Returns:
         The solution and its basis.
@@ -74,9 +72,9 @@ def solve_exact_after(
     slacks = list(range(program.num_variables, sum(program.size)))
     try:
         first = Simplex().basis(program) if last is None else [*last, *slacks[len(last) :]]
-        starts = [(first, max_pivots), (slacks, FROM_SLACKS * max_pivots)]
+        starts = [(first, MAX_PIVOTS), (slacks, FROM_SLACKS * MAX_PIVOTS)]
     except SolverError:  # in floats a feasible program can look infeasible: rationals decide
-        starts = [(slacks, FROM_SLACKS * max_pivots)]
+        starts = [(slacks, FROM_SLACKS * MAX_PIVOTS)]
     for start, most in starts:
         try:
             # a float basis can be singular in rationals; the slack basis never is

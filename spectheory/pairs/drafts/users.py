@@ -32,25 +32,19 @@ class UserProcess(OwnProcess):
         process: the user's object.
 
     Raises:
-        InvalidInputError: it has no printable name or no number of paths, or the name of a process of the
-            package.
+        InvalidInputError: it has no number of paths, or the name of a process of the package.
     """
 
     def __init__(self, process: DraftProcess) -> None:
         self.user_object = process
-        self.name = type(process).__name__  # type: ignore[misc]
-        name = self._asked("name", lambda: getattr(process, "name", self.name))
-        if not isinstance(name, str) or not name.isprintable():
-            raise InvalidInputError(f"name of {self.name} must be a printable text, got {name!r}")
-        self.name = name  # type: ignore[misc]
+        self.name = getattr(process, "name", type(process).__name__)  # type: ignore[misc]
         if self.name in ALL_PROCESSES:
             raise InvalidInputError(
                 f"{type(process).__name__} has the name of the process {self.name!r} of this package, "
                 "and verifiers are lossless for that one; give it another name"
             )
-        self.num_drafts = check_num_drafts(self._asked("num_drafts", lambda: process.num_drafts))
-        self._pair: ModelPair | None = None
-        self._listed = DraftTuples(np.zeros((0, 0)), np.zeros(0))
+        self.num_drafts = check_num_drafts(process.num_drafts)
+        self._listed: tuple[ModelPair, DraftTuples] | None = None
 
     def check(self, pair: ModelPair) -> None:
         self._of(pair)
@@ -69,22 +63,17 @@ class UserProcess(OwnProcess):
     __hash__ = DraftProcess.__hash__
 
     def _of(self, pair: ModelPair) -> DraftTuples:
-        if self._pair is not pair:
-            self._listed, self._pair = self._checked(pair), pair
-        return self._listed
+        if self._listed is None or self._listed[0] is not pair:
+            self._listed = pair, self._checked(pair, *self._asked("tuples", lambda: self._list(pair)))
+        return self._listed[1]
 
-    def _checked(self, pair: ModelPair) -> DraftTuples:
-        def listed() -> DraftTuples:
-            self.user_object.check(pair)
-            chunks = [
-                (np.array(leaves), np.array(probs))
-                for leaves, probs in self.user_object.tuples(pair, COUNTED_AT_ONCE)
-            ]
-            leaves, probs = map(np.concatenate, zip(*chunks, strict=True))
-            exact = is_exact(probs) and probs.ndim == 1
-            return DraftTuples(leaves, to_flint(probs) if exact else probs)
+    def _list(self, pair: ModelPair) -> tuple[np.ndarray, np.ndarray]:
+        self.user_object.check(pair)
+        chunks = [tuple(map(np.array, chunk)) for chunk in self.user_object.tuples(pair, COUNTED_AT_ONCE)]
+        leaves, probs = map(np.concatenate, zip(*chunks, strict=True))
+        return leaves, to_flint(probs) if is_exact(probs) else probs
 
-        leaves, probs = self._asked("tuples", listed)
+    def _checked(self, pair: ModelPair, leaves: np.ndarray, probs: np.ndarray) -> DraftTuples:
         nodes, most = count_nodes(pair.vocab_size, pair.draft_length), pair.vocab_size**pair.draft_length
         shape = len(probs), self.num_drafts
         if probs.ndim != 1:
@@ -103,12 +92,7 @@ class UserProcess(OwnProcess):
         return DraftTuples(leaves, probs)
 
     def drafter(self, pair: ModelPair, path_index: int) -> ModelPair:
-        found = self._asked("drafter", lambda: self.user_object.drafter(pair, path_index))
-        same = isinstance(found, ModelPair) and (found.vocab_size, found.draft_length, found.is_exact) == (
-            pair.vocab_size, pair.draft_length, pair.is_exact,
-        )  # fmt: skip
-        if not same:
-            raise self._refused(f"the drafter {found!r}", f"a pair of the shape and arithmetic of {pair!r}")
+        found: ModelPair = self._asked("drafter", lambda: self.user_object.drafter(pair, path_index))
         return found
 
     def _asked(self, method: str, ask: Callable[[], Any]) -> Any:

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-from itertools import product
-from typing import Any, ClassVar, NamedTuple
-
-import numpy as np
+from typing import ClassVar, NamedTuple
 
 from spectheory.foundation.arrays import (
     Array,
@@ -21,10 +18,7 @@ from spectheory.foundation.arrays import (
     take_token,
     zeros_like,
 )
-from spectheory.foundation.exact_numbers import flint_if_exact, plain_number
-from spectheory.foundation.validation import check_num_drafts
 from spectheory.pairs.contexts import first_path_with_prefix, is_first_with_prefix, shared_prefixes
-from spectheory.pairs.pair import ModelPair
 from spectheory.verification.correction_rows import CorrectionRows
 from spectheory.verification.outcome import Outcome, on_numbers_of_host
 from spectheory.verification.verifier import TreeVerifier
@@ -61,6 +55,7 @@ class Traversal(TreeVerifier):
     name: ClassVar[str] = "traversal"
     source: ClassVar[str] = "this package, from the idea of traversal2025"
     draft_processes: ClassVar[frozenset[str]] = frozenset({"iid", "prefix_tree"})
+    numbers_of_host: ClassVar[bool] = True
 
     @on_numbers_of_host
     def outcome(self, paths: Array, target_rows: Array, draft_rows: Array) -> Outcome:
@@ -80,47 +75,8 @@ class Traversal(TreeVerifier):
 
         return Outcome.from_weights(xp.where(first, stop, zeros_like(stop)), residual)
 
-    def block_efficiency(self, pair: ModelPair, num_drafts: int) -> Any:
-        """E[τ+1] on an enumerated pair with K i.i.d. drafts, without a list of all their tuples.
 
-        The weight with which a draw enters its context depends on the draws before it by their number alone.
-        So depth d has V^d K^d cases, and in each the V^n tuples of next tokens of n drafts are listed.
-
-        Example:
-            >>> from spectheory import instances
-            >>> print(Traversal().block_efficiency(instances.two_token(2), 3))
-            1865/729
-        """
-        num_drafts = check_num_drafts(num_drafts)
-        rows = [
-            (flint_if_exact(p), flint_if_exact(q)) for p, q in zip(pair.target[:-1], pair.draft, strict=True)
-        ]
-        weight = ones_like(rows[0][0][:, :1])
-        accepts: list[list[Array]] = []
-        """By depth and by the number of draws: P(accepted | all below is rejected), [contexts, weights]."""
-        for target, draft in rows:
-            shape = (*weight.shape, pair.vocab_size)
-            target_rows, draft_rows = (np.broadcast_to(row[:, None], shape) for row in (target, draft))
-            states, entering = [_Context.entered(weight)], []
-            ratio = divide_or_zero(target, draft)[:, None]
-            for _ in range(num_drafts):
-                columns = _Context(*(entry[..., None] for entry in states[-1]))
-                entering.append(columns.entering(ratio))
-                states.append(states[-1].after_rejection(target_rows, draft_rows))
-            accepts.append([state.weight for state in states])
-            # A row for every context, a column for every weight here and the number of draws before.
-            entered = np.moveaxis(np.stack(entering, axis=-1), 2, 1)
-            weight = at_most_one(entered).reshape(target.size, -1)
-
-        numbers = range(1, num_drafts + 1)
-        below = dict.fromkeys(numbers, (1 - weight, weight * (pair.draft_length + 1)))
-        for depth in reversed(range(pair.draft_length)):
-            draft = rows[depth][1]
-            below = {n: _earned(draft, n, accepts[depth][n], below, depth) for n in numbers}
-        return plain_number(below[num_drafts][1][0, 0])
-
-
-class _Context(NamedTuple):
+class TriedContext(NamedTuple):
     """The state of a context after some of its draws were rejected.
 
     r = max(α p - β q, 0) / m, at first with (α, β, m) = (1, 0, 1).  In w r - q they are w α / m and
@@ -133,23 +89,23 @@ class _Context(NamedTuple):
     mass: Array
 
     @staticmethod
-    def entered(weight: Array) -> _Context:
+    def entered(weight: Array) -> TriedContext:
         one = ones_like(weight)
-        return _Context(weight, one, zeros_like(weight), one)
+        return TriedContext(weight, one, zeros_like(weight), one)
 
     def entering(self, ratio: Array) -> Array:
         """Step 1: w r(x) / q(x) for a draw with this p(x) / q(x)."""
         tested = positive_part(self.alpha * ratio - self.beta)
         return divide_or_zero(self.weight * tested, self.mass)
 
-    def after_rejection(self, target_row: Array, draft_row: Array) -> _Context:
+    def after_rejection(self, target_row: Array, draft_row: Array) -> TriedContext:
         """Step 2, with rows [..., V]; it does not depend on what was drawn."""
         w, m = self.weight, self.mass
         total = w + m
         alpha, beta = divide_or_zero(w * self.alpha, total), divide_or_zero(w * self.beta + m, total)
         left = beta * residual_mass(target_row, draft_row, divide_or_zero(alpha, beta))
         s = divide_or_zero(left, m) * total
-        return _Context(divide_or_zero(s, 1 - w + s), alpha, beta, left)
+        return TriedContext(divide_or_zero(s, 1 - w + s), alpha, beta, left)
 
 
 def _weights(
@@ -173,19 +129,21 @@ def _weights(
     alphas: list[Array] = []
     betas: list[Array] = []
     for depth in range(paths.shape[-1]):
-        state, entering = _Context.entered(weight), []
+        state, entering = TriedContext.entered(weight), []
         if _no_draws_meet(is_draft[..., depth]):  # then none waits for another
             new = state.after_rejection(target_rows[..., depth, :], draft_rows[..., depth, :])
             entered = state.entering(ratio[..., depth])
             entering = [entered[..., number] for number in range(paths.shape[-2])]
             here = xp.linalg.diagonal(is_draft[..., depth])
-            state = _Context(*(xp.where(here, x, old) for x, old in zip(new, state, strict=True)))
+            state = TriedContext(*(xp.where(here, x, old) for x, old in zip(new, state, strict=True)))
         for number in range(paths.shape[-2] if not entering else 0):
-            own = _Context(*(entry[..., number] for entry in state))
+            own = TriedContext(*(entry[..., number] for entry in state))
             entering.append(own.entering(ratio[..., number, depth]))
             new = own.after_rejection(target_rows[..., number, depth, :], draft_rows[..., number, depth, :])
             here = is_draft[..., number, :, depth]
-            state = _Context(*(xp.where(here, x[..., None], old) for x, old in zip(new, state, strict=True)))
+            state = TriedContext(
+                *(xp.where(here, x[..., None], old) for x, old in zip(new, state, strict=True))
+            )
         for kept, entry in zip((weights, alphas, betas), state, strict=False):
             kept.append(entry)
         # The first path with a token says how its context is entered.
@@ -196,29 +154,6 @@ def _weights(
 def _no_draws_meet(is_draft: Array) -> bool:
     """True if the host knows that no context has the draws of two paths.  [..., K, K]"""
     return on_host(is_draft) and not bool(namespace(is_draft).any(is_draft.sum(-2) > 1))
-
-
-def _earned(
-    draft: Array, num_drafts: int, accept: Array, below: dict[int, tuple[Array, Array]], depth: int
-) -> tuple[Array, Array]:
-    """(P(all is rejected), E[τ+1; something is accepted]) of the contexts of one depth, entered by n drafts.
-
-    ``below`` holds the same two one depth further down, by the number of drafts there.
-    """
-    contexts, size = draft.shape
-    rejected, earned = zeros_like(accept), zeros_like(accept)
-    for tokens in product(range(size), repeat=num_drafts):
-        prob = np.prod(draft[:, list(tokens)], axis=1)[:, None]
-        reach = prob
-        for token in dict.fromkeys(tokens):
-            shape = (contexts, size, accept.shape[1], -1)
-            cases = (values.reshape(shape)[:, token] for values in below[tokens.count(token)])
-            rejects, earns = (values[..., tokens.index(token)] for values in cases)
-            earned = earned + reach * earns
-            reach = reach * rejects
-        rejected = rejected + reach * (1 - accept)
-        earned = earned + reach * accept * (depth + 1)
-    return rejected, earned
 
 
 def _stop_probs(weights: Array, shared: Array, first: Array, holders: Array) -> Array:

@@ -1,7 +1,7 @@
 """Plausible, wrong verifiers: each is one mistake away from a lossless one.
 
 They are the negative controls of every check in the package: each returns conditional laws, samples fluently,
-and is not lossless.  ``suite.kill_matrix`` gives the exact total variation of each on a table of small pairs.
+and is not lossless.  Each is caught on one of ``suite.standard_pairs`` at least.
 
 >>> from spectheory import certify, instances
 >>> certificate = certify(defects["target_correction"], instances.two_token(1), with_optimum=False)

@@ -4,7 +4,6 @@ from typing import ClassVar
 
 from spectheory.foundation.arrays import (
     Array,
-    at_most_one,
     divide_or_zero,
     namespace,
     normalise,
@@ -13,7 +12,6 @@ from spectheory.foundation.arrays import (
     take_token,
     zeros_like,
 )
-from spectheory.verification.algorithms.one_path.first_path import first_path_ratios
 from spectheory.verification.algorithms.one_path.token import Token
 from spectheory.verification.correction_rows import CorrectionRows
 from spectheory.verification.defective.skeletons import TokenSkeleton
@@ -29,11 +27,11 @@ class SwappedModels(TokenSkeleton):
 
     origin: ClassVar[str] = "Two papers give the letters p and q opposite meanings, and code mixes them."
 
-    def acceptance(self, paths: Array, target_rows: Array, draft_rows: Array) -> Array:
+    def ratios(self, paths: Array, target_rows: Array, draft_rows: Array) -> Array:
         target_on_path, draft_on_path = _on_first_path(paths, target_rows, draft_rows)
         return _at_most_one(draft_on_path, target_on_path)
 
-    def residual(self, rows: CorrectionRows) -> Array:
+    def left_over(self, rows: CorrectionRows) -> Array:
         return residual_rows(rows.draft_row, rows.target_row)
 
 
@@ -46,7 +44,7 @@ class SmoothedRatio(TokenSkeleton):
 
     origin: ClassVar[str] = "A small constant is added to every denominator as a house rule."
 
-    def acceptance(self, paths: Array, target_rows: Array, draft_rows: Array) -> Array:
+    def ratios(self, paths: Array, target_rows: Array, draft_rows: Array) -> Array:
         target_on_path, draft_on_path = _on_first_path(paths, target_rows, draft_rows)
         return _at_most_one(target_on_path, draft_on_path + ones_like(draft_on_path) / 1000)
 
@@ -60,9 +58,8 @@ class LenientAcceptance(TokenSkeleton):
 
     origin: ClassVar[str] = "A lenience factor, meant as a lossy option, is on by default."
 
-    def acceptance(self, paths: Array, target_rows: Array, draft_rows: Array) -> Array:
-        ratio = first_path_ratios(paths, target_rows, draft_rows)
-        return at_most_one(2 * ratio)
+    def longer(self, weight: Array, ratio: Array) -> Array:
+        return 2 * ratio
 
 
 class ThresholdAcceptance(TokenSkeleton):
@@ -74,7 +71,7 @@ class ThresholdAcceptance(TokenSkeleton):
 
     origin: ClassVar[str] = "Acceptance by typicality is combined with the residual of exact verification."
 
-    def acceptance(self, paths: Array, target_rows: Array, draft_rows: Array) -> Array:
+    def ratios(self, paths: Array, target_rows: Array, draft_rows: Array) -> Array:
         target_on_path, _ = _on_first_path(paths, target_rows, draft_rows)
         return _indicator(10 * target_on_path >= 3, target_on_path)
 
@@ -88,11 +85,11 @@ class ArgmaxAcceptance(TokenSkeleton):
 
     origin: ClassVar[str] = "The greedy path of a decoder is kept when sampling is switched on."
 
-    def acceptance(self, paths: Array, target_rows: Array, draft_rows: Array) -> Array:
+    def ratios(self, paths: Array, target_rows: Array, draft_rows: Array) -> Array:
         best = namespace(target_rows).argmax(target_rows[..., 0, :-1, :], axis=-1)
         return _indicator(paths[..., 0, :] == best, target_rows[..., 0, :-1, 0])
 
-    def residual(self, rows: CorrectionRows) -> Array:
+    def left_over(self, rows: CorrectionRows) -> Array:
         return self.bonus(rows.target_row)
 
     def bonus(self, target_row: Array) -> Array:
@@ -124,7 +121,7 @@ class TruncatedDraftLaw(TokenSkeleton):
 
     origin: ClassVar[str] = "Top-k filtering is applied to the scores handed on, after the token was drawn."
 
-    def acceptance(self, paths: Array, target_rows: Array, draft_rows: Array) -> Array:
+    def ratios(self, paths: Array, target_rows: Array, draft_rows: Array) -> Array:
         return _at_most_one(*_on_first_path(paths, target_rows, draft_rows))
 
     def outcome(self, paths: Array, target_rows: Array, draft_rows: Array) -> Outcome:

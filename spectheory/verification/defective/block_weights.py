@@ -1,9 +1,10 @@
 """Block verification with w, the weight of a prefix, used wrongly."""
 
+from collections.abc import Callable
 from typing import ClassVar
 
 from spectheory.foundation.arrays import Array, at_most_one, namespace, ones_like, prefix_products
-from spectheory.verification.algorithms.one_path.token import Token
+from spectheory.verification.algorithms.one_path.prefix_tests import first_rejected
 from spectheory.verification.correction_rows import CorrectionRows
 from spectheory.verification.defective.skeletons import BlockSkeleton
 
@@ -17,8 +18,8 @@ class BlockAcceptanceWithoutWeight(BlockSkeleton):
 
     origin: ClassVar[str] = "The formula of block verification is misprinted in later work."
 
-    def residual_masses(self, weights: Array, target_rows: Array, draft_rows: Array) -> Array:
-        return super().residual_masses(ones_like(weights), target_rows, draft_rows)
+    def residual_mass(self, weight: Array, target_rows: Array, draft_rows: Array) -> Array:
+        return super().residual_mass(ones_like(weight), target_rows, draft_rows)
 
 
 class BlockResidualWithoutWeight(BlockSkeleton):
@@ -43,8 +44,8 @@ class BlockUncappedWeight(BlockSkeleton):
 
     origin: ClassVar[str] = "The minimum in the recursion is left out, or the second half of an algorithm is."
 
-    def weights(self, ratio: Array) -> Array:
-        return prefix_products(ratio)
+    def longer(self, weight: Array, ratio: Array) -> Array:
+        return weight * ratio
 
 
 class BlockUncappedLastWeight(BlockSkeleton):
@@ -71,8 +72,7 @@ class BlockFirstRejection(BlockSkeleton):
 
     origin: ClassVar[str] = "A `break` of token verification survives in the loop of block verification."
 
-    def stops(self, accept: Array) -> Array:
-        return Token().stops(accept)
+    order: ClassVar[Callable[[Array], Array]] = staticmethod(first_rejected)
 
 
 class BlockWeightAsAcceptance(BlockSkeleton):
@@ -84,5 +84,5 @@ class BlockWeightAsAcceptance(BlockSkeleton):
 
     origin: ClassVar[str] = "A property from a proof is implemented in place of the algorithm."
 
-    def acceptance(self, weights: Array, residual_mass: Array) -> Array:
-        return weights[..., 1:]
+    def acceptance(self, weight: Array, residual_mass: Array) -> Array:
+        return weight

@@ -4,6 +4,7 @@ from typing import ClassVar
 
 from spectheory.foundation.arrays import (
     Array,
+    at_most_one,
     divide_or_zero,
     namespace,
     normalise,
@@ -26,7 +27,7 @@ class TargetCorrection(TokenSkeleton):
 
     origin: ClassVar[str] = "The residual is dropped where the method is explained in one paragraph."
 
-    def residual(self, rows: CorrectionRows) -> Array:
+    def left_over(self, rows: CorrectionRows) -> Array:
         return rows.target_row
 
 
@@ -39,7 +40,7 @@ class DraftCorrection(TokenSkeleton):
 
     origin: ClassVar[str] = "Rejection sampling is recalled from a textbook, without its loop."
 
-    def residual(self, rows: CorrectionRows) -> Array:
+    def left_over(self, rows: CorrectionRows) -> Array:
         return rows.draft_row
 
 
@@ -52,7 +53,7 @@ class AbsoluteResidual(TokenSkeleton):
 
     origin: ClassVar[str] = "The positive part is mistaken for the absolute value when a formula is typed in."
 
-    def residual(self, rows: CorrectionRows) -> Array:
+    def left_over(self, rows: CorrectionRows) -> Array:
         return namespace(rows.target_rows).abs(rows.target_row - rows.draft_row)
 
 
@@ -89,8 +90,8 @@ class SmoothedResidual(TokenSkeleton):
 
     origin: ClassVar[str] = "A small constant is added because a division by zero was once seen in a log."
 
-    def residual(self, rows: CorrectionRows) -> Array:
-        return super().residual(rows) + ones_like(rows.target_row) / 1000
+    def left_over(self, rows: CorrectionRows) -> Array:
+        return super().left_over(rows) + ones_like(rows.target_row) / 1000
 
 
 class DraftBonus(TokenSkeleton):
@@ -143,7 +144,7 @@ class SharedUniform(TokenSkeleton):
     def outcome(self, paths: Array, target_rows: Array, draft_rows: Array) -> Outcome:
         xp = namespace(target_rows)
         token = Token().outcome(paths, target_rows, draft_rows)
-        accept = self.acceptance(paths, target_rows, draft_rows)
+        accept = at_most_one(self.ratios(paths, target_rows, draft_rows))
         # No draft was tested with the number of the token after a full path: (0, 1] there.
         used = xp.concat([accept, zeros_like(accept[..., :1])], axis=-1)
 
@@ -175,7 +176,7 @@ class StaleCorrectionRow(TokenSkeleton):
             after_rejection = length < draft_rows.shape[-2]
             shifted = xp.where(after_rejection & (length + self.shift >= 0), length + self.shift, length)
             rows = CorrectionRows(target_rows, draft_rows, path_index, shifted)
-            return or_else(normalise(self.residual(rows)), rows.target_row)
+            return or_else(normalise(self.left_over(rows)), rows.target_row)
 
         return Outcome(token.stop_probs, correction)
 

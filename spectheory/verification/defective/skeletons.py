@@ -9,7 +9,7 @@ lossless.
 import re
 from typing import ClassVar
 
-from spectheory.foundation.arrays import Array, namespace, normalise, ones_like, positive_part
+from spectheory.foundation.arrays import Array, at_most_one, namespace, normalise, ones_like, positive_part
 from spectheory.verification.algorithms.one_path.block import Block
 from spectheory.verification.algorithms.one_path.token import Token
 from spectheory.verification.algorithms.position_by_position.kseq import KSeqRule, kseq_rule_at
@@ -20,8 +20,7 @@ from spectheory.verification.algorithms.position_by_position.positions import (
     acceptance_ratio,
     first_accepted,
 )
-from spectheory.verification.correction_rows import take_stop_row
-from spectheory.verification.outcome import Outcome
+from spectheory.verification.correction_rows import CorrectionRows
 from spectheory.verification.verifier import Verifier
 
 
@@ -44,25 +43,20 @@ class Defect(Verifier):
 
 
 class TokenSkeleton(Defect, Token):
-    """Token verification in which the token after a fully accepted path is a separate step, ``bonus``."""
+    """Token verification in which the mass of the correction token is a separate step, ``left_over``."""
 
     parent: ClassVar[str] = "token"
 
+    def left_over(self, rows: CorrectionRows) -> Array:
+        """Mass of the token after a rejection, not normalised.  [..., V]"""
+        return rows.residual()
+
+    def residual(self, weight: Array, rows: CorrectionRows) -> Array:
+        return or_else(self.left_over(rows), rows.target_row)
+
     def bonus(self, target_row: Array) -> Array:
-        """Mass of the token after a fully accepted path, not normalised.  [..., V]"""
+        """The target's row, whatever ``left_over`` is where nothing is drafted."""
         return target_row
-
-    def outcome(self, paths: Array, target_rows: Array, draft_rows: Array) -> Outcome:
-        token = super().outcome(paths, target_rows, draft_rows)
-
-        def correction(path_index: Array, length: Array) -> Array:
-            target_row = take_stop_row(target_rows, path_index, length)
-            after_rejection = token.correction(path_index, length)
-            at_leaf = (length == draft_rows.shape[-2])[..., None]
-            row = namespace(target_row).where(at_leaf, normalise(self.bonus(target_row)), after_rejection)
-            return or_else(row, target_row)
-
-        return Outcome(token.stop_probs, correction)
 
 
 class BlockSkeleton(Defect, Block):
@@ -70,19 +64,16 @@ class BlockSkeleton(Defect, Block):
 
     parent: ClassVar[str] = "block"
 
-    def acceptance(self, weights: Array, residual_mass: Array) -> Array:
+    def acceptance(self, weight: Array, residual_mass: Array) -> Array:
         """h_i as in ``block``, but 1 wherever w_i >= 1, where S_i / (1 - w_i + S_i) is not a probability."""
-        accept = super().acceptance(weights, residual_mass)
-        return namespace(accept).where(weights[..., 1:] >= 1, ones_like(accept), accept)
+        accept = super().acceptance(weight, residual_mass)
+        return namespace(accept).where(weight >= 1, ones_like(accept), accept)
 
-    def outcome(self, paths: Array, target_rows: Array, draft_rows: Array) -> Outcome:
-        block = super().outcome(paths, target_rows, draft_rows)
+    def last(self, weight: Array) -> Array:
+        return at_most_one(weight)
 
-        def correction(path_index: Array, length: Array) -> Array:
-            target_row = take_stop_row(target_rows, path_index, length)
-            return or_else(block.correction(path_index, length), target_row)
-
-        return Outcome(block.stop_probs, correction)
+    def residual(self, weight: Array, rows: CorrectionRows) -> Array:
+        return or_else(super().residual(weight, rows), rows.target_row)
 
 
 class PositionSkeleton(Defect, PositionByPosition):

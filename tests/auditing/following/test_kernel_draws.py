@@ -11,10 +11,10 @@ import torch
 
 from audit_support import assert_drawn_from, law
 from audited import GUMBEL, released
+from audits.loading.one_module import modules_alone
 from spectheory.auditing.following.intercept import Journal
 from spectheory.auditing.following.kernel_draws import RAND, elementwise, gumbel_noise
 from spectheory.auditing.following.triton_kernels import interpreting
-from spectheory.auditing.subjects.one_module import modules_alone
 from spectheory.auditing.tape.decisions import NotEnumerableError
 
 KERNELS = (

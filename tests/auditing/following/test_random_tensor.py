@@ -143,6 +143,33 @@ def test_torch_draws_from_that_law(function: Callable[[], Any]) -> None:
     assert_drawn_from(function, law(function))
 
 
+@pytest.mark.parametrize(
+    ("cast", "runs"),
+    [
+        (lambda winners: winners.int(), 4),
+        (lambda winners: winners.to(torch.int16), 4),
+        (lambda winners: winners.long(), 4),
+        (lambda winners: winners.float(), 6),  # no whole number, so all races are run
+    ],
+)
+def test_a_winner_of_another_whole_type_is_settled_only_where_it_is_read(
+    cast: Callable[[torch.Tensor], torch.Tensor], runs: int
+) -> None:
+    """A token that is drawn before the verification, and read after all drafts are accepted."""
+
+    made = []
+
+    def bonus_or_nothing() -> int:
+        made.append(0)
+        winner = (P / torch.empty(1, 3).exponential_()).argmax(-1)
+        token = cast(winner)[:, None]
+        return int(token) if torch.rand(()) < 0.5 else 7
+
+    shares = {token: Fraction(share) / 2 for token, share in enumerate(P.tolist())}
+    assert law(bonus_or_nothing) == {**shares, 7: Fraction(1, 2)}
+    assert len(made) == runs
+
+
 def test_two_numbers_against_each_other() -> None:
     """Rising in one and falling in the other: all corners of a box are asked."""
 

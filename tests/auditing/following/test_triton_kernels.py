@@ -16,9 +16,9 @@ import torch
 
 from audit_support import assert_drawn_from, law
 from audited import released
+from audits.loading.one_module import modules_alone
 from deep import first_is_quick
 from spectheory.auditing.following.triton_kernels import interpreting
-from spectheory.auditing.subjects.one_module import modules_alone
 from spectheory.auditing.tape.decisions import NotEnumerableError
 
 KERNELS = """

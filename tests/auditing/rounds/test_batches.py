@@ -9,6 +9,13 @@ import pytest
 import torch
 
 from audit_support import SAID_OF
+from audits.specimens.samplers import (
+    BATCH_SPECIMENS,
+    batch_token_verification,
+    path_batch_recursive_rejection,
+    path_batch_repeats_paths,
+    recursive_rejection,
+)
 from deep import first_is_quick
 from spectheory import certify, instances
 from spectheory.auditing import audit
@@ -29,13 +36,6 @@ from spectheory.auditing.rounds.batches import _Judge, audit_batches
 from spectheory.auditing.subjects.relaxations import synthetic_acceptance
 from spectheory.auditing.subjects.shipped import Shipped
 from spectheory.auditing.subjects.signatures import Row
-from spectheory.auditing.subjects.specimens import (
-    BATCH_SPECIMENS,
-    batch_token_verification,
-    path_batch_recursive_rejection,
-    path_batch_repeats_paths,
-    recursive_rejection,
-)
 from spectheory.auditing.tape.decisions import NotEnumerableError
 from spectheory.foundation.errors import InvalidInputError
 

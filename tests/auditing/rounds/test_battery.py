@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 import torch
 
+from audits.specimens.samplers import recursive_rejection, rejection_without_replacement
 from spectheory import certify, instances
 from spectheory.auditing import audit
 from spectheory.auditing.rounds.battery import (
@@ -19,7 +20,6 @@ from spectheory.auditing.rounds.battery import (
 )
 from spectheory.auditing.subjects.shipped import Shipped
 from spectheory.auditing.subjects.signatures import with_point_mass_drafts
-from spectheory.auditing.subjects.specimens import recursive_rejection, rejection_without_replacement
 from spectheory.foundation.results import LOSSLESS, NOT_LOSSLESS
 from spectheory.pairs.drafts import WithoutReplacement
 from spectheory.verification.defective import defects

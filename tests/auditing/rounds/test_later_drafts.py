@@ -8,13 +8,13 @@ import numpy as np
 import pytest
 import torch
 
+from audits.specimens.samplers import batch_token_verification, recursive_rejection
 from deep import first_is_quick
 from spectheory import audit
 from spectheory.auditing.rounds.batches import audit_batches
 from spectheory.auditing.rounds.battery import pairs_of_several_paths, pairs_of_shapes
 from spectheory.auditing.subjects.shipped import Shipped
 from spectheory.auditing.subjects.signatures import Request, Row
-from spectheory.auditing.subjects.specimens import batch_token_verification, recursive_rejection
 from spectheory.foundation.results import LOSSLESS, NOT_LOSSLESS
 from spectheory.pairs.pair import ModelPair
 

@@ -8,6 +8,12 @@ import numpy as np
 import pytest
 import torch
 
+from audits.specimens.samplers import (
+    SPECIMENS_OF_SEVERAL_PATHS,
+    recursive_rejection,
+    token_verification,
+    top_three,
+)
 from deep import first_is_quick
 from snapshots import digest
 from spectheory import audit, instances, output_law
@@ -20,12 +26,6 @@ from spectheory.auditing.rounds.battery import (
 from spectheory.auditing.rounds.questions import drafts_and_rows, followed_law, questions
 from spectheory.auditing.rounds.two_calls import call_twice
 from spectheory.auditing.subjects.shipped import Shipped
-from spectheory.auditing.subjects.specimens import (
-    SPECIMENS_OF_SEVERAL_PATHS,
-    recursive_rejection,
-    token_verification,
-    top_three,
-)
 from spectheory.foundation.results import LOSSLESS, NOT_LOSSLESS, UNDECIDED
 from spectheory.pairs.drafts import Iid, PrefixTree, WithoutReplacement
 from spectheory.pairs.pair import ModelPair

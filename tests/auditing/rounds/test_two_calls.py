@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 import torch
 
+from audits.specimens.samplers import coins_of_positions, token_verification
 from spectheory import audit, certify, instances
 from spectheory.auditing.rounds.battery import audit_pairs, random_dyadic
 from spectheory.auditing.rounds.joint_laws import marginal, total_variation
@@ -18,7 +19,6 @@ from spectheory.auditing.rounds.two_calls import (
     questions_of_calls,
 )
 from spectheory.auditing.subjects.shipped import Shipped
-from spectheory.auditing.subjects.specimens import coins_of_positions, token_verification
 from spectheory.pairs.drafts import Iid
 from spectheory.pairs.pair import ModelPair
 

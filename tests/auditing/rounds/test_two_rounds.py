@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 import torch
 
+from audits.specimens.rounds import ROUND_SPECIMENS, speculative_round
 from deep import first_is_quick
 from rounds_with_state import BATCHES, OneRequest
 from spectheory import instances
@@ -24,7 +25,6 @@ from spectheory.auditing.rounds.two_rounds import (
     follow_rounds,
 )
 from spectheory.auditing.subjects.drafting_rounds import DraftingRound
-from spectheory.auditing.subjects.round_specimens import ROUND_SPECIMENS, speculative_round
 from spectheory.auditing.tape.decisions import NotEnumerableError
 from spectheory.auditing.verdicts import sampler_audit
 from spectheory.foundation.results import LOSSLESS, NOT_LOSSLESS

@@ -10,19 +10,19 @@ import numpy as np
 import pytest
 import torch
 
+from audits.specimens.rounds import (
+    ROUND_SPECIMENS,
+    gumbel_coupling,
+    speculative_round,
+)
+from audits.specimens.samplers import token_verification
 from deep import first_is_quick
 from rounds_with_state import certain_drafts, of_a_reduced_vocabulary
 from spectheory import audit, certify, instances
 from spectheory.auditing.rounds.battery import random_dyadic
 from spectheory.auditing.subjects.drafting_rounds import DraftingRound, LookUpModel, as_shipped
-from spectheory.auditing.subjects.round_specimens import (
-    ROUND_SPECIMENS,
-    gumbel_coupling,
-    speculative_round,
-)
 from spectheory.auditing.subjects.shipped import Shipped
 from spectheory.auditing.subjects.signatures import SIGNATURES
-from spectheory.auditing.subjects.specimens import token_verification
 from spectheory.foundation.errors import InvalidInputError
 from spectheory.foundation.results import LOSSLESS, UNDECIDED
 from spectheory.pairs.contexts import all_contexts
@@ -189,8 +189,8 @@ def compares_noise(text: Sequence[int], target: Any, draft: Any, draft_length: i
 
 
 def test_what_cannot_be_followed_is_not_decided() -> None:
-    found = audit(compares_noise, {"pair": SKEWED}, signature="round")
-    assert found.verdict == UNDECIDED
+    found = audit(compares_noise, {"pair": SKEWED}, signature="round", within=0.05)
+    assert (found.verdict, found.basis) == (UNDECIDED, "drawn")
     assert "three races with the same exponential random numbers" in found.reasons[0]
 
 

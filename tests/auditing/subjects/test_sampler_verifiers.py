@@ -137,10 +137,10 @@ def test_outputs_that_are_none(tokens: list[int], says: str) -> None:
     """Too short, too long, unknown tokens, an accepted prefix that was not drafted."""
     pair = instances.two_token(2).truncate(2)
     with pytest.raises(InvalidOutcomeError, match=says):
-        certify(from_sampler(lambda paths, target, draft, generator: tokens, name="none"), pair)
+        output_law(from_sampler(lambda paths, target, draft, generator: tokens, name="none"), pair)
 
 
 @pytest.mark.parametrize("returned", [None, 3, ["a"], [0.5]])
 def test_samplers_that_return_no_tokens(returned: Any) -> None:
     with pytest.raises(InvalidOutcomeError, match="expected token ids"):
-        certify(from_sampler(lambda *_: returned), instances.two_token(1))
+        output_law(from_sampler(lambda *_: returned), instances.two_token(1))

@@ -9,6 +9,12 @@ import pytest
 import torch
 from torch.testing import assert_close
 
+from audits.specimens.samplers import (
+    batch_token_verification,
+    path_batch_recursive_rejection,
+    token_verification,
+)
+from audits.specimens.trees import reject_children
 from deep import first_is_quick
 from later import Later
 from spectheory import certify, instances
@@ -21,12 +27,6 @@ from spectheory.auditing.subjects.signatures import (
     signature_called,
     with_point_mass_drafts,
 )
-from spectheory.auditing.subjects.specimens import (
-    batch_token_verification,
-    path_batch_recursive_rejection,
-    token_verification,
-)
-from spectheory.auditing.subjects.tree_specimens import reject_children
 from spectheory.auditing.tape.decisions import Tape
 from spectheory.foundation.errors import InvalidInputError, UnknownNameError
 from spectheory.foundation.results import NOT_LOSSLESS

@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 import torch
 
+from audits.specimens.rounds import speculative_round
 from deep import first_is_quick
 from spectheory import ModelPair, audit
-from spectheory.auditing.subjects.round_specimens import speculative_round
 from spectheory.foundation.results import NOT_LOSSLESS, UNDECIDED
 
 PAIR = ModelPair.context_free_pair(["1/2", "1/4", "1/4"], ["1/4", "1/4", "1/2"], 1)

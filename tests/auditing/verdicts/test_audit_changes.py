@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
+from audits.specimens.samplers import token_verification
 from spectheory import audit, instances
-from spectheory.auditing.subjects.specimens import token_verification
 from spectheory.auditing.verdicts.audit_certificate import RELAXATION
 from spectheory.auditing.verdicts.audit_changes import (
     LOST,

@@ -7,13 +7,13 @@ from typing import Any
 import pytest
 import torch
 
+from audits.specimens.rounds import speculative_round
+from audits.specimens.samplers import batch_token_verification, token_verification
+from audits.specimens.trees import reject_children
 from deep import first_is_quick
 from spectheory import audit, instances
 from spectheory.auditing.rounds.batches import audit_batches
-from spectheory.auditing.subjects.round_specimens import speculative_round
 from spectheory.auditing.subjects.shipped import Shipped
-from spectheory.auditing.subjects.specimens import batch_token_verification, token_verification
-from spectheory.auditing.subjects.tree_specimens import reject_children
 from spectheory.foundation.results import NOT_LOSSLESS, UNDECIDED
 
 PAIRS = {"thirds": instances.two_token(1)}
@@ -80,8 +80,9 @@ def test_an_iterator_without_end_is_a_defect() -> None:
     assert "10000 tokens or more, or does not end" in found.reasons[0]
 
 
-def test_another_precision_of_noise_is_not_blamed_on_the_sampler() -> None:
-    found = audit(half_precision_noise, PAIRS, num_drafts=1)
+def test_another_precision_of_noise_is_not_followed() -> None:
+    """The grid of half precision changes the law by a few thousandths, within what is asked here."""
+    found = audit(half_precision_noise, PAIRS, num_drafts=1, within=0.05)
     assert found.verdict == UNDECIDED
     assert "applies to in torch.bfloat16 to exponential" in found.headline()
 
@@ -246,9 +247,12 @@ def test_a_batch_whose_first_run_is_invalid_is_a_defect() -> None:
 
 
 def test_a_long_error_is_read_to_its_end() -> None:
-    """A function that is not followed may name the class of a random number behind a long text."""
+    """Where runs are followed, a long text may name the class of a random number; calls fail, too."""
 
     def sampler(*given: Any) -> Any:
         raise TypeError(600 * "x" + " got RandomTensor")
 
-    assert audit(sampler, PAIRS, num_drafts=1).verdict == UNDECIDED
+    found = audit(sampler, PAIRS, num_drafts=1, within=0.05)
+    assert (found.verdict, found.basis) == (NOT_LOSSLESS, "probed")
+    assert "to a function that is not followed" in found.ways[0]
+    assert "it makes no valid output with probability 1" in found.reasons[0]

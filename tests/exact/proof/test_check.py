@@ -199,8 +199,8 @@ def test_the_digest_follows_the_classes() -> None:
         """The same class under another name."""
 
     class Changed(Block):
-        def stops(self, accept: Any) -> Any:
-            return super().stops(accept) * 1
+        def last(self, weight: Any) -> Any:
+            return super().last(weight) * 1
 
     digests = {code_digest(verifier) for verifier in (verifiers["block"], Other(), Changed())}
     assert len(digests) == 3

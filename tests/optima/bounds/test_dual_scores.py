@@ -18,7 +18,6 @@ from spectheory.optima.bounds.context_tree import ContextTree, prefix_sums
 from spectheory.optima.bounds.dual_scores import (
     block_verification_slacks,
     certified_upper_bound,
-    dual_objective,
     feasible_scores,
     least_scores,
     needed_scores,
@@ -48,13 +47,12 @@ def test_any_feasible_scores_bound_the_optimum() -> None:
     for number, pair in enumerate(DUAL_PAIRS):
         num_drafts = 1 + number % 3
         scores = random_scores(rng, pair)
-        bound = dual_objective(pair, num_drafts, scores)
-        assert upper_bound(pair, num_drafts, scores) == min(bound, pair.draft_length + 1)
+        bound = upper_bound(pair, num_drafts, scores)
         assert isinstance(bound, Fraction)
         assert bound == maximum_by_hand(pair, num_drafts, scores)
         assert bound >= multi_path_optimum(pair, num_drafts).value
         floats = [level.astype(float) for level in scores]
-        assert dual_objective(pair.to_float(), num_drafts, floats) == pytest.approx(float(bound))
+        assert upper_bound(pair.to_float(), num_drafts, floats) == pytest.approx(float(bound))
         kept = feasible_scores(pair, scores)
         assert all((a == b).all() for a, b in zip(kept, scores, strict=True))
 
@@ -178,17 +176,15 @@ def test_certified_is_never_below_the_exact_value_and_plain_is_sometimes() -> No
         y, z = feasible_point(rng, pair)
         exact = objective_by_hand(pair, num_drafts, y, z)
         levels = [[exact_values(level) for level in side] for side in (y, z)]
-        assert dual_objective(exact_pair(pair), num_drafts, *levels) == exact
-        assert upper_bound(exact_pair(pair), num_drafts, *levels) == min(exact, L + 1)
+        assert upper_bound(exact_pair(pair), num_drafts, *levels) == exact
 
-        plain = dual_objective(pair, num_drafts, y, z)
+        plain = upper_bound(pair, num_drafts, y, z)
         certified = certified_upper_bound(pair, num_drafts, y, z)
         assert Fraction(certified) >= min(exact, L + 1)
         tree = ContextTree.of(pair)
         largest = float(path_scores(pair, y).max() + z[0][0])
         allowance = tree.rounding * largest + tree.mismatch * plain
         assert certified <= min(plain, L + 1) + allowance + 4 * MACHINE_EPSILON * plain
-        assert upper_bound(pair, num_drafts, y, z) == min(plain, L + 1)
         below += Fraction(plain) < exact < L + 1
     assert below > 10
 
@@ -227,9 +223,9 @@ def test_scores_alone_and_with_their_slacks_give_one_bound() -> None:
             to_fractions(level)
             for level in slacks_from_leaves(tree, lambda i, needed: needed - to_flint(scores[i]))  # noqa: B023
         ]
-        alone = dual_objective(pair, num_drafts, scores)
-        assert dual_objective(pair, num_drafts, scores, slacks) == alone
-        assert dual_objective(pair, num_drafts, scores, [slacks[0] + 1, *slacks[1:]]) == alone + 1
+        alone = upper_bound(pair, num_drafts, scores)
+        assert upper_bound(pair, num_drafts, scores, slacks) == alone
+        assert upper_bound(pair, num_drafts, scores, [slacks[0] + 1, *slacks[1:]]) == alone + 1
         floats = [[level.astype(float) for level in side] for side in (scores, slacks)]
         certified = [certified_upper_bound(pair, num_drafts, *point) for point in (floats[:1], floats)]
         assert certified == pytest.approx([float(min(alone, pair.draft_length + 1))] * 2, rel=1e-13)
@@ -245,7 +241,7 @@ def test_shares_give_feasible_points() -> None:
         for u in (shares, [np.arange(n) >= (n == 1) for n in sizes]):
             slacks = slacks_of_shares(tree, [to_flint(x) if x.dtype == object else x for x in u])
             scores = least_scores(tree, slacks)
-            bound = dual_objective(pair, 2, scores, slacks)
+            bound = upper_bound(pair, 2, scores, slacks)
             assert bound >= multi_path_optimum(pair, 2).value
         assert bound == pair.draft_length + 1
 
@@ -263,7 +259,7 @@ def test_scores_that_are_too_small_by_what_is_tolerated_still_bound_the_optimum(
     z = [np.maximum(level, 0) for level in z]
     optimum = Fraction(212, 81)
     assert Fraction(certified_upper_bound(pair, 2, y, z)) >= optimum
-    assert dual_objective(pair.to_float(), 2, y, z) > 212 / 81 - 1e-12
+    assert upper_bound(pair.to_float(), 2, y, z) > 212 / 81 - 1e-12
     assert objective_by_hand(pair, 2, y, z) < optimum - Fraction(1, 10**10)
 
 
@@ -275,7 +271,7 @@ def test_draft_rows_below_one_are_made_up_for() -> None:
     pair = ModelPair(target, (half[:1], 0.9 * half), ("A", "B"), row_sum_tolerance=0.2)
     y = [np.ones(1), np.array([2.0, 0.0]), np.zeros(4)]
     z = [np.zeros(1), np.array([0.0, 2.0]), np.ones(4)]
-    assert dual_objective(pair, 1, y, z) == pytest.approx(1.9)
+    assert upper_bound(pair, 1, y, z) == pytest.approx(1.9)
     assert Fraction(certified_upper_bound(pair, 1, y, z)) >= 2
 
 

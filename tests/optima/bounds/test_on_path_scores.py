@@ -2,28 +2,24 @@
 
 import math
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 import pytest
 
 from rankings import some_cases
+from scripts import load
 from spectheory import instances
 from spectheory.exact.law import output_law
 from spectheory.foundation.errors import InvalidInputError
 from spectheory.optima import multi_path_interval, optimum
-from spectheory.optima.bounds import capped_upper_bound, sampled_bound
-from spectheory.optima.bounds.on_path_scores import (
-    Continuations,
-    capped_scores,
-    default_caps,
-    empirical_bernstein,
-    largest_score,
-    sampled_path_scores,
-)
+from spectheory.optima.bounds import capped_upper_bound
+from spectheory.optima.bounds.on_path_scores import capped_scores, default_caps
 from spectheory.pairs.pair import ModelPair
 from theory_examples import bound_with_cap, cap_scores
 from torch_support import drafted, on_device
 
+continuations = load("benchmarks", "continuations")
 CAPS = (Fraction(1, 2), Fraction(1), Fraction(7, 5), Fraction(2))
 
 
@@ -88,7 +84,7 @@ def test_bad_caps() -> None:
         capped_upper_bound(pair, 2, [])
 
 
-def continued(pair: ModelPair, paths: np.ndarray, seed: int, by: str = "target") -> Continuations:
+def continued(pair: ModelPair, paths: np.ndarray, seed: int, by: str = "target") -> Any:
     rng = np.random.default_rng(seed)
     V, L = pair.vocab_size, pair.draft_length
     shape = (*paths.shape, L - 1)
@@ -106,7 +102,7 @@ def continued(pair: ModelPair, paths: np.ndarray, seed: int, by: str = "target")
             target_rows[..., start, step, :] = pair.target[start + step + 1][number]
             draft_rows[..., start, step, :] = pair.draft[start + step + 1][number]
         prefix = prefix * V + paths[..., start]
-    return Continuations(tokens, target_rows, draft_rows)
+    return continuations.Continuations(tokens, target_rows, draft_rows)
 
 
 PAIR = instances.random_float([73, 1], 3, 4, agreement=0.3)
@@ -117,8 +113,8 @@ def samples_of(
 ) -> np.ndarray:
     """max_k ĉ(X^k) of every tuple."""
     arrays = drafted(pair, num_drafts, tuples, seed)
-    scores = sampled_path_scores(*arrays, continued(pair, arrays[0], seed + 1, by), cap)
-    return scores.max(-1)
+    scores = continuations.sampled_path_scores(*arrays, continued(pair, arrays[0], seed + 1, by), cap)
+    return np.asarray(scores.max(-1))
 
 
 @pytest.mark.parametrize(("num_drafts", "cap"), [(1, 1.0), (1, 1.5), (3, 2.0)])
@@ -129,7 +125,7 @@ def test_sampled_scores_estimate_the_bound(num_drafts: int, cap: float) -> None:
     error = values.std() / math.sqrt(len(values))
     assert values.mean() >= exact - 4 * error
     assert values.mean() <= exact * (1.01 if num_drafts > 1 else 1) + 4 * error
-    assert values.max() <= largest_score(PAIR.draft_length)
+    assert values.max() <= sum(range(1, PAIR.draft_length + 2))
 
 
 def test_partner_continuing_with_the_draft_is_something_else() -> None:
@@ -142,61 +138,15 @@ def test_shared_prefixes_share_their_continuation() -> None:
     """Two copies of a path score the same, whatever continuations the second has."""
     paths, *rows = drafted(PAIR, 1, 50, seed=2)
     doubled = [np.repeat(array, 2, axis=1) for array in (paths, *rows)]
-    scores = sampled_path_scores(*doubled, continued(PAIR, doubled[0], 3), 1.5)
+    scores = continuations.sampled_path_scores(*doubled, continued(PAIR, doubled[0], 3), 1.5)
     assert (scores[:, 0] == scores[:, 1]).all()
 
 
 def test_torch_agrees() -> None:
     arrays = drafted(PAIR, 3, 40, seed=8)
     behind = continued(PAIR, arrays[0], 9)
-    expected = sampled_path_scores(*arrays, behind, 1.5)
-    found = sampled_path_scores(
-        *on_device(arrays, "cpu"), Continuations(*on_device(tuple(behind), "cpu")), 1.5
+    expected = continuations.sampled_path_scores(*arrays, behind, 1.5)
+    found = continuations.sampled_path_scores(
+        *on_device(arrays, "cpu"), continuations.Continuations(*on_device(tuple(behind), "cpu")), 1.5
     )
     np.testing.assert_allclose(found.numpy(), expected, rtol=0, atol=1e-12)
-
-
-def test_sampled_bound_holds_on_a_real_choice_of_caps() -> None:
-    """It is above the optimum, and the exact bound of the chosen cap lies below both upper ends."""
-    caps = default_caps(3, 8)
-    fitting, fresh = (
-        np.stack([samples_of(PAIR, 3, cap, seed, tuples=4000) for cap in caps], axis=1) for seed in (20, 30)
-    )
-    found = sampled_bound(fitting, fresh, caps, PAIR.draft_length)
-    exact = capped_upper_bound(PAIR, 3, [found.cap]).value
-    best = multi_path_interval(PAIR, 3).lower
-    assert best <= exact <= found.upper < found.sure
-    assert found.sure < 1.06 * best
-    assert found.samples == 4000
-
-
-def test_partner_the_sample_that_chose_the_cap_is_too_low() -> None:
-    """50 columns of noise around 2: the smallest mean is below 2 where it was chosen, and not elsewhere."""
-    rng = np.random.default_rng(1)
-    chosen, fresh = [], []
-    for _ in range(200):
-        fitting, other = rng.normal(2, 1, size=(2, 30, 50))
-        found = sampled_bound(fitting, other, range(50), draft_length=2)
-        chosen.append(fitting[:, int(found.cap)].mean())
-        fresh.append(found.mean)
-    assert np.mean(chosen) < 1.7
-    assert np.mean(fresh) == pytest.approx(2, abs=0.05)
-
-
-def test_empirical_bernstein_covers() -> None:
-    """Skewed numbers in [0, 1], 90 % asked for: it covers, the normal end does not, where few are seen."""
-    rng = np.random.default_rng(2)
-    draws = (rng.random((2000, 40)) < 0.02).astype(float)
-    sure = [empirical_bernstein(row, 1.0, 0.9) for row in draws]
-    normal = [row.mean() + 1.2816 * row.std(ddof=1) / math.sqrt(40) for row in draws]
-    assert np.mean(np.array(sure) >= 0.02) >= 0.9
-    assert np.mean(np.array(normal) >= 0.02) < 0.9
-
-
-def test_sampled_bound_refuses_what_proves_nothing() -> None:
-    values = np.ones((4, 2))
-    for fitting, fresh in ((values, values), (values, values[:1].copy()), (values[:0].copy(), values)):
-        with pytest.raises(InvalidInputError, match="did not choose its cap"):
-            sampled_bound(fitting, fresh, [1.0, 2.0], 2)
-    with pytest.raises(InvalidInputError, match=r"expected \(tuples, caps\)"):
-        sampled_bound(values, values.copy(), [1.0], 2)

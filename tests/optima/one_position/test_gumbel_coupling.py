@@ -6,10 +6,9 @@ from itertools import product
 import numpy as np
 import pytest
 
+from coupled_drafts import gumbel_acceptance
 from later import Later
-from spectheory.foundation.errors import EnumerationTooLargeError, InvalidInputError
 from spectheory.optima import optimal_acceptance
-from spectheory.optima.one_position.gumbel_coupling import gumbel_acceptance
 from spectheory.pairs.instances import random_rational
 
 integrate = Later("scipy.integrate")
@@ -112,13 +111,6 @@ def test_drafter_invariance_and_the_partner_without_it() -> None:
     assert (drafts != others).any()
     assert (token == same).all()
     assert (rejecting_tokens(*ROWS, times) != rejecting_tokens(ROWS[0], other, times)).any()
-
-
-def test_what_cannot_be_asked() -> None:
-    with pytest.raises(InvalidInputError, match="one numpy row"):
-        gumbel_acceptance(np.full((2, 2), 0.5), np.full((2, 2), 0.5), 1)
-    with pytest.raises(EnumerationTooLargeError, match="use fewer drafts"):
-        gumbel_acceptance(np.full(100, 0.01), np.full(100, 0.01), 5)
 
 
 @pytest.mark.parametrize(("num_drafts", "best", "of_gumbel"), [(1, 5, 5), (2, 6, Fraction(28, 5))])

@@ -14,7 +14,6 @@ from program_support import THREE_TOKENS, TWO_TOKENS
 from spectheory import acceptance, instances
 from spectheory.foundation.errors import InvalidInputError
 from spectheory.optima import optimal_acceptance
-from spectheory.optima.one_position.closed_forms import bernoulli_acceptance, uniform_acceptance
 from spectheory.optima.one_position.min_cut import min_cut_of_law, optimal_acceptance_curve
 
 sympy = Later("sympy")
@@ -56,10 +55,6 @@ def test_bad_rows_are_refused() -> None:
         optimal_acceptance([1.0], [0.5, 0.5], 2)
     with pytest.raises(InvalidInputError, match="use one kind"):
         optimal_acceptance(["1/2", "1/2"], [0.5, 0.5], 2)
-    with pytest.raises(InvalidInputError, match="draft_head"):
-        bernoulli_acceptance(2, 0, 1)
-    with pytest.raises(InvalidInputError, match="ratio"):
-        uniform_acceptance(0.5, 1)
 
 
 def test_curve_is_the_single_cuts() -> None:

@@ -90,6 +90,8 @@ FORMS: dict[str, Callable[[Any], Any]] = {
     "matrix": lambda x: MATRIX @ (HALF * x[:3] - 1) + x[4],
     "broadcast": lambda x: (3 - x.reshape(2, 3)) * np.array([[2], [HALF]]) + x[:3],
     "indexed": lambda x: -x[[0, 0, 5]] + np.concatenate([x[:1], x[1:3]]) * np.array([True, False, True]),
+    "one row": lambda x: np.array([1, 0, HALF]) @ x[:3] + x[3:4],
+    "quotient": lambda x: x[:3] / 2 - x[3:] / HALF,
     "numpy first": lambda x: np.arange(6) - np.arange(6) * x,
 }
 
@@ -141,13 +143,22 @@ def test_what_is_no_program_is_refused() -> None:
         model.add("chain", 0 <= x[0] <= 1)
     with pytest.raises(InvalidInputError, match="compare expressions"):
         model.add("none", x + 1)
+    with pytest.raises(InvalidInputError, match="no < or >"):
+        model.add("strict", x < 1)
+    with pytest.raises(InvalidInputError, match=r"shape \(2,\) with an array of shape \(3,\)"):
+        model.add("shapes", x <= np.ones(3))
     model.add("limit", x <= 1)
     with pytest.raises(InvalidInputError, match="two constraints are named 'limit'"):
         model.add("limit", x <= 2)
-    for objective in (None, x, x[0] + 1, 2):
+    for objective, says in (
+        (None, "as the objective"),
+        (x, "as the objective"),
+        (x[0] + 1, "constant 1"),
+        (2, "got 2"),
+    ):
         if objective is not None:
             model.minimise(objective)
-        with pytest.raises(InvalidInputError, match="as the objective"):
+        with pytest.raises(InvalidInputError, match=says):
             model.program()
     model.minimise(x[0] + x[1])
     assert solve_exact(model.program()).value == 0

@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 import torch
 
+from coupled_drafts import hub_plan
 from decoding_support import tiny_pair
 from spectheory import certify, instances, optimum, prove
 from spectheory.foundation.errors import InvalidInputError
 from spectheory.models.drafting import draft_and_score, prefill
 from spectheory.optima.multi_path import antichains
-from spectheory.optima.one_position.hub_drafts import hub_plan
 from spectheory.pairs.drafts import DraftProcess, HubTree, WithoutReplacement
 from spectheory.pairs.pair import ModelPair
 from spectheory.verification.algorithms import verifiers

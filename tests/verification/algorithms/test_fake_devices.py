@@ -28,18 +28,18 @@ V, L, B = 3_000, 3, 3  # long enough to be drawn from by blocks
 
 
 class Reads(Token):
-    def residual(self, rows):
-        return super().residual(rows) * float(rows.target_row.sum())
+    def residual(self, weight, rows):
+        return super().residual(weight, rows) * float(rows.target_row.sum())
 
 
 class Mixes(Token):
-    def residual(self, rows):
-        return super().residual(rows) * torch.ones(V)
+    def residual(self, weight, rows):
+        return super().residual(weight, rows) * torch.ones(V)
 
 
 class Shapes(Token):
-    def stops(self, accept):
-        return super().stops(accept)[torch.nonzero(accept[..., 0])[:, 0]]
+    def acceptance(self, weight, residual_mass):
+        return super().acceptance(weight, residual_mass)[torch.nonzero(weight[..., 0])[:, 0]]
 
 
 def devices(verifier, num_drafts):

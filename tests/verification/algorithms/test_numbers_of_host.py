@@ -72,9 +72,9 @@ def test_laws_and_samples_are_those_of_torch_alone(
 class Elsewhere(Token):
     """A subclass may use rows as it likes: it has arrays of one kind."""
 
-    def acceptance(self, paths: Any, target_rows: Any, draft_rows: Any) -> Any:
+    def ratios(self, paths: Any, target_rows: Any, draft_rows: Any) -> Any:
         assert isinstance(paths, torch.Tensor)
-        return super().acceptance(paths, target_rows, draft_rows) * target_rows[:, 0, :1].sum(-1)
+        return super().ratios(paths, target_rows, draft_rows) * target_rows[:, 0, :1].sum(-1)
 
 
 @pytest.mark.parametrize(

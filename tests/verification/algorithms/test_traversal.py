@@ -116,14 +116,3 @@ class OwnRows(Traversal):
 
 def test_partner_the_residual_of_one_draft_is_not_enough() -> None:
     assert output_law(OwnRows(), instances.two_residual_tokens(1), 2).total_variation > 0
-
-
-@pytest.mark.parametrize("number", range(8))
-def test_block_efficiency_by_cases(number: int) -> None:
-    """Exactly that of the output law over all tuples of drafts, on pairs with zeros and equal rows."""
-    size, length, drafts = SHAPES[number]
-    for seed in range(3):
-        pair = random_rational([95, number, seed], size, length, equal_row_probability=0.3)
-        found = Traversal().block_efficiency(pair, drafts)
-        assert found == output_law("traversal", pair, drafts).block_efficiency
-        assert Traversal().block_efficiency(pair.to_float(), drafts) == pytest.approx(float(found), abs=1e-12)

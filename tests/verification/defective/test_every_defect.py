@@ -12,7 +12,6 @@ from defect_table import PAIRS, SEVERAL, matrix
 from law_checks import assert_same_law
 from spectheory import instances
 from spectheory.exact.law import output_law
-from spectheory.exact.suite import kill_matrix
 from spectheory.pairs.pair import ModelPair
 from spectheory.verification.algorithms import verifiers
 from spectheory.verification.algorithms.position_by_position.kseq import KSeq
@@ -104,9 +103,9 @@ def test_block_residual_without_weight_keeps_the_block_efficiency() -> None:
 
 def test_defects_of_several_drafts_vanish_with_one() -> None:
     """Each mistake about several drafts is none with K = 1: lossless there."""
-    rows = kill_matrix(drafts=1, verifiers={name: defects[name] for name in SEVERAL})
-    assert len(rows) >= 8
-    assert all(set(row.values()) == {F(0)} for row in rows.values())
+    assert len(SEVERAL) >= 8
+    for name in SEVERAL:
+        assert all(output_law(defects[name], pair, 1).total_variation == 0 for pair in PAIRS.values())
 
 
 @first_is_quick("name", defects, quick=11)

@@ -1,24 +1,13 @@
 """Block verification: accept prefixes jointly; the optimal verifier on one path."""
 
+from collections.abc import Callable
 from typing import ClassVar
 
-from spectheory.foundation.arrays import (
-    Array,
-    at_most_one,
-    divide_or_zero,
-    namespace,
-    ones_like,
-    prefix_products,
-    residual_mass,
-    take_token,
-    zeros_like,
-)
-from spectheory.verification.algorithms.one_path.first_path import OnePath, first_path_only, first_path_ratios
-from spectheory.verification.correction_rows import CorrectionRows
-from spectheory.verification.outcome import Outcome, on_numbers_of_host
+from spectheory.foundation.arrays import Array, at_most_one, divide_or_zero
+from spectheory.verification.algorithms.one_path.prefix_tests import PrefixTests, longest_accepted
 
 
-class Block(OnePath):
+class Block(PrefixTests):
     """Block verification, block2024 Algorithm 2.
 
     In the notation of the package (p target, q draft; w_i is p_i in the paper), on one path X_{1:L}:
@@ -48,45 +37,17 @@ class Block(OnePath):
     name: ClassVar[str] = "block"
     source: ClassVar[str] = "block2024 Alg. 2"
 
-    @on_numbers_of_host
-    def outcome(self, paths: Array, target_rows: Array, draft_rows: Array) -> Outcome:
-        weights = self.weights(first_path_ratios(paths, target_rows, draft_rows))
-        residual_mass = self.residual_masses(weights, target_rows[..., 0, :, :], draft_rows[..., 0, :, :])
-        stop_probs = self.stops(self.acceptance(weights, residual_mass))
+    order: ClassVar[Callable[[Array], Array]] = staticmethod(longest_accepted)
+    numbers_of_host: ClassVar[bool] = True
 
-        def residual(path_index: Array, length: Array) -> Array:
-            rows = CorrectionRows(target_rows, draft_rows, path_index, length)
-            return self.residual(take_token(weights, length), rows)
+    def longer(self, weight: Array, ratio: Array) -> Array:
+        """Step 1, line 4."""
+        return at_most_one(weight * ratio)
 
-        return Outcome.from_weights(first_path_only(stop_probs, paths), residual)
+    def acceptance(self, weight: Array, residual_mass: Array) -> Array:
+        """Step 2, Eq. 5."""
+        return divide_or_zero(residual_mass, 1 - weight + residual_mass)
 
-    def weights(self, ratio: Array) -> Array:
-        """Step 1, line 4: w_0..w_L from the ratios p/q along the path.  [..., L] -> [..., L+1]"""
-        weights = [ones_like(ratio[..., 0])]
-        for i in range(ratio.shape[-1]):
-            weights.append(at_most_one(weights[-1] * ratio[..., i]))
-        return namespace(ratio).stack(weights, axis=-1)
-
-    def residual_masses(self, weights: Array, target_rows: Array, draft_rows: Array) -> Array:
-        """Step 2, Eq. 5: S_1..S_{L-1} on one path, after a 0 for S_0, which has no influence: h_0 is 1.
-
-        [..., L+1], [..., L+1, V], [..., L, V] -> [..., L]
-        """
-        masses = residual_mass(target_rows[..., 1:-1, :], draft_rows[..., 1:, :], weights[..., 1:-1])
-        return namespace(weights).concat([zeros_like(weights[..., :1]), masses], axis=-1)
-
-    def acceptance(self, weights: Array, residual_mass: Array) -> Array:
-        """Step 2, Eq. 5: h_1..h_L from w_0..w_L and S_0..S_{L-1}.  -> [..., L]"""
-        accept = divide_or_zero(residual_mass, 1 - weights[..., :-1] + residual_mass)
-        return namespace(weights).concat([accept[..., 1:], weights[..., -1:]], axis=-1)
-
-    def stops(self, accept: Array) -> Array:
-        """Step 3, lines 6-9: P(tau = i) from h_1..h_L, the longest accepted.  [..., L] -> [..., L+1]"""
-        xp = namespace(accept)
-        all_longer_rejected = xp.flip(prefix_products(1 - xp.flip(accept, axis=-1)), axis=-1)
-        # The empty prefix is what remains when all of them are rejected.
-        return all_longer_rejected * xp.concat([ones_like(accept[..., :1]), accept], axis=-1)
-
-    def residual(self, weight: Array, rows: CorrectionRows) -> Array:
-        """Step 4, Eq. 4: max(w p - q, 0), not normalised; q = 0 at depth L.  [...] -> [..., V]"""
-        return rows.residual(weight)
+    def last(self, weight: Array) -> Array:
+        """Step 2: h_L = w_L."""
+        return weight

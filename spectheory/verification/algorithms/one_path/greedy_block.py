@@ -1,24 +1,14 @@
 """Greedy block verification: more tokens in one call, at the price of a modified target afterwards."""
 
+from collections.abc import Callable
 from typing import ClassVar
 
-from spectheory.foundation.arrays import (
-    Array,
-    at_most_one,
-    namespace,
-    ones_like,
-    positive_part,
-    prefix_products,
-    take_token,
-)
-from spectheory.verification.algorithms.one_path.block import Block
-from spectheory.verification.algorithms.one_path.first_path import OnePath, first_path_only, first_path_ratios
-from spectheory.verification.correction_rows import CorrectionRows
+from spectheory.foundation.arrays import Array, namespace, ones_like, positive_part
+from spectheory.verification.algorithms.one_path.prefix_tests import PrefixTests, longest_accepted
 from spectheory.verification.modification import ModifiesTarget
-from spectheory.verification.outcome import Outcome, on_numbers_of_host
 
 
-class GreedyBlock(OnePath, ModifiesTarget):
+class GreedyBlock(PrefixTests, ModifiesTarget):
     """Greedy block verification, block2024 Appendix C, Algorithm 4.
 
     In the notation of the package (p target, q draft), on one path X_{1:L}:
@@ -53,31 +43,21 @@ class GreedyBlock(OnePath, ModifiesTarget):
     source: ClassVar[str] = "block2024 Alg. 4"
     lossless: ClassVar[bool] = False
 
-    @on_numbers_of_host
-    def outcome(self, paths: Array, target_rows: Array, draft_rows: Array) -> Outcome:
-        path_ratio = prefix_products(first_path_ratios(paths, target_rows, draft_rows))
-        accept = _acceptance(path_ratio, target_rows[..., 0, :, :], draft_rows[..., 0, :, :])
-        stop_probs = Block().stops(accept)  # step 3 is block verification's own
+    order: ClassVar[Callable[[Array], Array]] = staticmethod(longest_accepted)
+    numbers_of_host: ClassVar[bool] = True
 
-        def residual(path_index: Array, length: Array) -> Array:
-            rows = CorrectionRows(target_rows, draft_rows, path_index, length)
-            return Block().residual(take_token(path_ratio, length), rows)
+    def longer(self, weight: Array, ratio: Array) -> Array:
+        """Step 1: p̃_i."""
+        return weight * ratio
 
-        return Outcome.from_weights(first_path_only(stop_probs, paths), residual)
+    def acceptance(self, weight: Array, residual_mass: Array) -> Array:
+        """Step 2, line 5: min(1, h_i)."""
+        one, certain = ones_like(weight), weight >= 1
+        xp = namespace(weight)
+        # Any number but 0 would do in the denominator where acceptance is certain.
+        lost = xp.where(certain, one, residual_mass + 1 - weight)
+        return xp.where(certain, one, residual_mass / lost)
 
     def rejected_mass(self, target_mass: Array, draft_mass: Array, num_drafts: int) -> Array:
         """Algorithm 5 (Eq. 31): max(p(a, x) - q(a, x), 0), whatever K."""
         return positive_part(target_mass - draft_mass)
-
-
-def _acceptance(path_ratio: Array, target_rows: Array, draft_rows: Array) -> Array:
-    """min(1, h_1), .., min(1, h_{L-1}), min(1, p̃_L) on one path, [..., L]."""
-    xp = namespace(path_ratio)
-    ratio = path_ratio[..., 1:-1]
-    one = ones_like(ratio)
-    gained = Block().residual_masses(path_ratio, target_rows, draft_rows)[..., 1:]
-    certain = ratio >= 1
-    # Any number but 0 would do in the denominator where acceptance is certain.
-    lost = xp.where(certain, one, gained + 1 - ratio)
-    last = path_ratio[..., -1:]
-    return xp.concat([xp.where(certain, one, gained / lost), at_most_one(last)], axis=-1)

@@ -8,7 +8,6 @@ from spectheory.optima.bounds.skewed_draft import skewed_draft_rows
 from spectheory.verification.algorithms.path_selection.selection import (
     PathSelection,
     SelectedPaths,
-    certain_chances,
     select_highest_ranked,
 )
 
@@ -49,7 +48,7 @@ class GreedyMultipath(PathSelection):
         self.ranking = ranking
 
     def select(self, paths: Array, target_rows: Array, draft_rows: Array) -> SelectedPaths:
-        selected = select_highest_ranked(paths, target_rows, draft_rows, self.ranking)[..., None]
+        selected, chances = self.candidates(paths, target_rows, draft_rows)
         target_rows = take_paths(target_rows, selected)
         skewed_rows = skewed_draft_rows(
             take_paths(paths, selected),
@@ -58,8 +57,9 @@ class GreedyMultipath(PathSelection):
             paths.shape[-2],
             self.ranking,
         )
-        return SelectedPaths(selected, ones_like(target_rows[..., 0, 0]), target_rows, skewed_rows)
+        return SelectedPaths(selected, chances, target_rows, skewed_rows)
 
-    def path_chances(self, paths: Array, target_rows: Array, draft_rows: Array) -> Array:
-        selected = select_highest_ranked(paths, target_rows, draft_rows, self.ranking)
-        return certain_chances(selected, target_rows)
+    def candidates(self, paths: Array, target_rows: Array, draft_rows: Array) -> tuple[Array, Array]:
+        """Step 2: the path with the maximal rank, with certainty."""
+        selected = select_highest_ranked(paths, target_rows, draft_rows, self.ranking)[..., None]
+        return selected, ones_like(target_rows[..., :1, 0, 0])

@@ -5,7 +5,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from spectheory.foundation.arrays import Array, like_entries, like_rows, namespace, zeros_like
+from spectheory.foundation.arrays import Array, like_entries, like_rows, namespace, ones_like, zeros_like
 from spectheory.foundation.errors import InvalidInputError
 from spectheory.optima.bounds.rankings import LeafOrder, check_leaf_order
 from spectheory.optima.bounds.skewed_draft import SkewedDraft
@@ -15,7 +15,6 @@ from spectheory.pairs.pair import ModelPair
 from spectheory.verification.algorithms.path_selection.selection import (
     PathSelection,
     SelectedPaths,
-    certain_chances,
 )
 from spectheory.verification.verifier import Verifier
 
@@ -99,18 +98,13 @@ class LeafRankings(PathSelection):
         tables = self.skewed_draft(paths.shape[-2]).rows
         skewed_rows = rows_along([like_rows(table, target_rows) for table in tables], prefixes)
         every = xp.zeros_like(paths[..., 0]) + xp.arange(paths.shape[-2], device=paths.device)
-        return SelectedPaths(
-            every, self.path_chances(paths, target_rows, draft_rows), target_rows, skewed_rows
-        )
-
-    def path_chances(self, paths: Array, target_rows: Array, draft_rows: Array) -> Array:
-        leaves = prefix_numbers(paths, self.pair.vocab_size)[..., -1]
-        chances = zeros_like(target_rows[..., 0, 0])
+        chances, one = zeros_like(target_rows[..., 0, 0]), ones_like(target_rows[..., 0, 0])
         for weight, order in zip(self.weights, self.orders, strict=True):
-            position = namespace(target_rows).asarray(np.argsort(order), device=paths.device)
-            top = namespace(paths).argmax(position[leaves], axis=-1)
-            chances = chances + like_entries(weight, chances) * certain_chances(top, target_rows)
-        return chances
+            position = xp.asarray(np.argsort(order), device=paths.device)
+            top = xp.argmax(position[prefixes[..., -1]], axis=-1)
+            is_top = xp.where(every == top[..., None], one, zeros_like(one))
+            chances = chances + like_entries(weight, chances) * is_top
+        return SelectedPaths(every, chances, target_rows, skewed_rows)
 
     def _check_shape(self, shape: tuple[int, ...]) -> None:
         bound = (self.pair.draft_length, self.pair.vocab_size)

@@ -19,11 +19,10 @@ from spectheory.foundation.arrays import (
 from spectheory.foundation.errors import InvalidInputError
 from spectheory.foundation.exact_numbers import exact_number, float_tolerance
 from spectheory.optima.bounds.rankings import Ranking, ratio_ranking
-from spectheory.optima.bounds.skewed_draft import ranked_powers, skewed_draft_rows
+from spectheory.optima.bounds.skewed_draft import RankedPowers, ranked_powers, skewed_draft_rows
 from spectheory.verification.algorithms.path_selection.selection import (
     PathSelection,
     SelectedPaths,
-    certain_chances,
     select_highest_ranked,
 )
 
@@ -85,11 +84,7 @@ class MixedMultipath(PathSelection):
             return SelectedPaths(
                 xp.zeros_like(paths[..., 0]), ones_like(target_rows[..., 0, 0]), target_rows, draft_rows
             )
-        highest = select_highest_ranked(paths, target_rows, draft_rows, self.ranking)
-        selected = xp.stack([xp.zeros_like(highest), highest], axis=-1)
-        rows = target_rows[..., 0, 0, :], draft_rows[..., 0, 0, :]
-        root = ranked_powers(*rows, paths.shape[-2], self.ranking)
-        share = self._share(*rows, root.powers)
+        selected, share, root = self._candidates(paths, target_rows, draft_rows)
         target_rows = take_paths(target_rows, selected)
         skewed_rows = skewed_draft_rows(
             take_paths(paths, selected),
@@ -103,12 +98,20 @@ class MixedMultipath(PathSelection):
         chances = xp.stack([share, 1 - share], axis=-1)
         return SelectedPaths(selected, chances, target_rows, skewed_rows)
 
-    def path_chances(self, paths: Array, target_rows: Array, draft_rows: Array) -> Array:
-        rows = target_rows[..., 0, 0, :], draft_rows[..., 0, 0, :]
-        share = self._share(*rows, ranked_powers(*rows, paths.shape[-2], self.ranking).powers)[..., None]
+    def candidates(self, paths: Array, target_rows: Array, draft_rows: Array) -> tuple[Array, Array]:
+        """Step 1: the first path and the highest-ranked one."""
+        selected, share, _ = self._candidates(paths, target_rows, draft_rows)
+        return selected, namespace(share).stack([share, 1 - share], axis=-1)
+
+    def _candidates(
+        self, paths: Array, target_rows: Array, draft_rows: Array
+    ) -> tuple[Array, Array, RankedPowers]:
+        """The two paths, λ, and the ranks at the root."""
         highest = select_highest_ranked(paths, target_rows, draft_rows, self.ranking)
-        first, other = (certain_chances(path, target_rows) for path in (0 * highest, highest))
-        return share * first + (1 - share) * other
+        rows = target_rows[..., 0, 0, :], draft_rows[..., 0, 0, :]
+        root = ranked_powers(*rows, paths.shape[-2], self.ranking)
+        selected = namespace(target_rows).stack([0 * highest, highest], axis=-1)
+        return selected, self._share(*rows, root.powers), root
 
     def _share(self, target_row: Array, draft_row: Array, powers: Array) -> Array:
         """λ, one per batch element, from the rows at the root.  [..., V] -> [...]"""

@@ -7,11 +7,9 @@ from spectheory.foundation.arrays import (
     Array,
     first_true,
     namespace,
-    ones_like,
     take_path,
     take_paths,
     take_token,
-    zeros_like,
 )
 from spectheory.optima.bounds.rankings import Ranking, ranking_keys, ratio_ranking
 from spectheory.pairs.contexts import credit_to_first, first_path_with_prefix
@@ -64,13 +62,13 @@ class PathSelection(Verifier):
     def select(self, paths: Array, target_rows: Array, draft_rows: Array) -> SelectedPaths:
         """The candidates, with what ``outcome`` is given."""
 
-    def path_chances(self, paths: Array, target_rows: Array, draft_rows: Array) -> Array | None:
-        """The probability that each path is selected, [..., K]; None where ``select`` is as fast.
+    def candidates(self, paths: Array, target_rows: Array, draft_rows: Array) -> tuple[Array, Array]:
+        """``candidates`` and ``chances`` of ``select``, without the rows where these cost more.
 
-        Given the drafts the output has the law of their mixture: that of K copies of a path, with its
-        probability.  ``output_law`` adds up these probabilities, and verifies every path once.
+        An algorithm that overrides it has both from here.  ``output_law`` asks which of two paths is chosen.
         """
-        return None
+        selected = self.select(paths, target_rows, draft_rows)
+        return selected.candidates, selected.chances
 
     def outcome(self, paths: Array, target_rows: Array, draft_rows: Array) -> Outcome:
         return block_verify(paths, self.select(paths, target_rows, draft_rows))
@@ -81,8 +79,7 @@ def block_verify(paths: Array, selected: SelectedPaths) -> Outcome:
     candidates, chances, target_rows, skewed_rows = selected
     block = Block()
     accepted = block.weights(path_ratios(take_paths(paths, candidates), target_rows, skewed_rows))
-    masses = block.residual_masses(accepted, target_rows, skewed_rows)
-    on_paths = chances[..., None] * block.stops(block.acceptance(accepted, masses))
+    on_paths = chances[..., None] * block.stops(accepted, target_rows, skewed_rows)
     numbers = range(candidates.shape[-1])
     parts = [credit_to_first(paths, candidates[..., i], on_paths[..., i, :]) for i in numbers]
     holders = take_paths(first_path_with_prefix(paths), candidates)
@@ -95,13 +92,6 @@ def block_verify(paths: Array, selected: SelectedPaths) -> Outcome:
         return block.residual(take_token(take_path(accepted, first), length), rows)
 
     return Outcome.from_weights(sum(parts[1:], start=parts[0]), residual)
-
-
-def certain_chances(selected: Array, target_rows: Array) -> Array:
-    """``path_chances`` of a path that is selected with certainty.  [...], [..., K, L+1, V] -> [..., K]"""
-    xp, entries = namespace(target_rows), target_rows[..., 0, 0]
-    every = xp.arange(target_rows.shape[-3], device=target_rows.device)
-    return xp.where(every == selected[..., None], ones_like(entries), zeros_like(entries))
 
 
 def select_highest_ranked(

@@ -61,6 +61,7 @@ class MultiRound(PositionByPosition):
     name: ClassVar[str] = "multi_round"
     source: ClassVar[str] = "spectr2023 App. B.3 (specinfer2023; eagle2024)"
     draft_processes: ClassVar[frozenset[str]] = frozenset({"iid", "prefix_tree", "per_path"})
+    numbers_of_host: ClassVar[bool] = True
 
     def select(self, position: Position) -> Selection:
         if self._one_draft_model:

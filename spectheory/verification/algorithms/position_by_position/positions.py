@@ -5,10 +5,7 @@ probability of every context, and the end of the round (spectr2023 Algorithm 3).
 """
 
 from collections.abc import Callable
-from itertools import product
 from typing import ClassVar, NamedTuple
-
-import numpy as np
 
 from spectheory.foundation.arrays import (
     Array,
@@ -25,9 +22,7 @@ from spectheory.foundation.arrays import (
     zero_where,
     zeros_like,
 )
-from spectheory.foundation.validation import check_num_drafts
 from spectheory.pairs.contexts import is_first_with_prefix, shared_prefixes
-from spectheory.pairs.pair import ModelPair
 from spectheory.verification.correction_rows import CorrectionRows, take_draft_row
 from spectheory.verification.outcome import Outcome
 from spectheory.verification.verifier import TreeVerifier
@@ -84,6 +79,22 @@ class DraftSelection(NamedTuple):
     note: Array
 
 
+class Step(NamedTuple):
+    """What a rule does at the contexts of all K paths, C = K, or at one context of all drafts, C = 1.
+
+    Attributes:
+        leave: [..., C], P(Y is not drafted).
+        follow: P(Y is the next token of path k) at the context of path k, [..., K].
+        note: [..., C], of ``DraftSelection``, if there is one.
+        residual: [..., C, V], else the law of Y given that no draft is selected, without drafted tokens.
+    """
+
+    leave: Array
+    follow: Array
+    note: Array | None
+    residual: Array | None
+
+
 class PositionByPosition(TreeVerifier):
     """Draft selection with multiple candidates, spectr2023 Algorithm 3, for any rule at one position.
 
@@ -131,7 +142,7 @@ class PositionByPosition(TreeVerifier):
         # [..., C, K, L]: path k's draw at this depth is a draft at the context of path c
         is_draft = shared[..., :-1] & self.draws(paths)
         steps = [
-            self._leave_or_follow(
+            self.step(
                 Position(
                     xp.moveaxis(paths[..., at], -1, -2),
                     rows.moveaxis(target_rows[..., at, :], -2, -3),
@@ -139,11 +150,13 @@ class PositionByPosition(TreeVerifier):
                     xp.moveaxis(is_draft[..., at], -1, -3),
                     lambda number, at=at: draft_rows[..., number, at, None, :],  # type: ignore[misc]
                 )
-            )
+            )[:3]  # not the residuals, which are as large as the rows
             for at in self._depths(paths.shape[-1])
         ]
         leave, follow, *notes = (
-            xp.moveaxis(xp.concat(part, axis=-2), -1, -2) for part in zip(*steps, strict=True)
+            xp.moveaxis(xp.concat(part, axis=-2), -1, -2)
+            for part in zip(*steps, strict=True)
+            if part[0] is not None
         )
         last = paths.shape[-1] - 1
         # P(context a_{1:i} of path k is reached) for i = 0..L, [..., K, L+1]
@@ -163,63 +176,27 @@ class PositionByPosition(TreeVerifier):
 
         return Outcome.from_weights(xp.where(holds_first, stop, zeros_like(stop)), residual)
 
-    def block_efficiency(self, pair: ModelPair, num_drafts: int) -> float:
-        """E[τ+1] on an enumerated pair with K i.i.d. drafts, in float64, without a list of all their tuples.
-
-        Source: theory.md Statement 5.15.  After n surviving drafts at a context the rule sees the V^n tuples
-        of their next tokens.  It emits one of them, and the drafts that carry it survive: a recursion over
-        contexts and numbers of drafts.
-
-        Args:
-            pair: the models.
-            num_drafts: K.
-
-        Example:
-            >>> from spectheory import instances, verifiers
-            >>> round(verifiers["multi_round"].block_efficiency(instances.two_token(2), 2), 6)
-            2.333333
-        """
-        pair, num_drafts = pair.to_float(), check_num_drafts(num_drafts)
-        size = pair.vocab_size
-        below = {n: np.ones(size**pair.draft_length) for n in range(1, num_drafts + 1)}
-        for depth in reversed(range(pair.draft_length)):
-            target, draft, here = pair.target[depth], pair.draft[depth], {}
-            for n in below:
-                tuples = np.array(list(product(range(size), repeat=n)))
-                shape = (size**depth, len(tuples), n, 1, size)
-                draft_rows = np.broadcast_to(draft[:, None, None, None], shape)
-                target_rows = np.broadcast_to(target[:, None, None, None], shape)
-                # The target's row behind the token has no part in whether the token is accepted.
-                target_rows = np.concatenate([target_rows, draft_rows], axis=-2)
-                paths = np.broadcast_to(tuples[None, :, :, None], shape[:-1])
-                accepted = self.outcome(paths, target_rows, draft_rows).stop_probs[..., 1]
-                probs = draft[:, tuples].prod(axis=-1)[..., None]
-                survivors = (tuples[:, :, None] == tuples[:, None, :]).sum(axis=-1)
-                rest = np.stack([below[m].reshape(-1, size) for m in below])[survivors - 1, :, tuples]
-                here[n] = 1 + (accepted * probs * np.moveaxis(rest, -1, 0)).sum(axis=(1, 2))
-            below = here
-        return float(below[num_drafts][0])
-
     def _depths(self, length: int) -> list[slice]:
         size = self._depths_at_once or length
         return [slice(depth, min(depth + size, length)) for depth in range(0, length, size)]
 
-    def _leave_or_follow(self, position: Position) -> tuple[Array, ...]:
-        """P(Y is not drafted), P(Y is the next token of path k) and a note for the contexts of all paths."""
+    def step(self, position: Position) -> Step:
+        """What the rule does at the contexts, from ``select_draft`` or ``select``."""
         xp = namespace(position.tokens)
-        found = self.select_draft(position)
+        found, residual = self.select_draft(position), None
         if found is None:
             selection = self.select(position)
             residual = normalise(selection.residual)
             by_draft, none = selection.by_draft, selection.none
-            leave = xp.sum(_without_drafted(position, residual), axis=-1)
             from_residual = none * take_token(residual, position.tokens)
+            residual = _without_drafted(position, residual)
+            leave = xp.sum(residual, axis=-1)
         else:
             by_draft, none = found.by_draft, found.none
             leave, from_residual = ones_like(none), zeros_like(none)
         same_token = position.tokens[..., :, None] == position.tokens[..., None, :]
         follow = xp.sum(xp.where(same_token, by_draft, zeros_like(by_draft)), axis=-1)
-        return none * leave, follow + from_residual, *(() if found is None else (found.note,))
+        return Step(none * leave, follow + from_residual, None if found is None else found.note, residual)
 
 
 def first_accepted(accept: Array, residual: Array) -> Selection:

@@ -29,7 +29,7 @@ def all_paths(pair: ModelPair) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 
 
 LIKELIHOODS: dict[str, tuple[Verifier, Callable[..., Any]]] = {
-    "token": (Token(), lambda *drafted: prefix_products(Token().acceptance(*drafted))),
+    "token": (Token(), lambda *drafted: prefix_products(at_most_one(Token().ratios(*drafted)))),
     "block": (Block(), lambda *drafted: Block().weights(first_path_ratios(*drafted))),
     "greedy_block": (
         GreedyBlock(),

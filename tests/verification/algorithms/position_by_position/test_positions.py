@@ -171,13 +171,3 @@ def test_trees_that_are_acted_out_sum_to_one() -> None:
     for widths, distinct in (((2, 1), False), ((2, 2), True), ((1, 2), True)):
         assert sum(prob for _, prob in drawn_trees(pair, widths, distinct)) == 1
     assert sum(prob for _, prob in drawn_paths(pair, [pair, pair])) == 1
-
-
-@pytest.mark.parametrize("rule", [SpecTr(), MultiRound(), OTM()], ids=lambda rule: rule.name)
-def test_the_recursion_over_contexts_is_the_law(rule: PositionByPosition) -> None:
-    """Block efficiency from all tuples of drafts; the partner: a rule that uses one draft earns less."""
-    for number in range(3):
-        pair = instances.random_float([88, number], 3, 2)
-        earned = rule.block_efficiency(pair, 3)
-        assert earned == pytest.approx(output_law(rule, pair, 3).block_efficiency, abs=1e-9)
-        assert earned > output_law("token", pair).block_efficiency + 1e-3

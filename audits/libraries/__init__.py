@@ -1,0 +1,1 @@
+"""One file per sampler of a library: its ``LIBRARY`` and its ``SUBJECTS``."""

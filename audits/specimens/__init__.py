@@ -1,0 +1,1 @@
+"""Samplers with one mistake each, and their right partners, in all signatures."""

@@ -1,0 +1,1 @@
+"""Judge code by its answers alone."""

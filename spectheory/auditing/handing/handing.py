@@ -1,0 +1,94 @@
+"""Replace the random functions of torch, Python and numpy by functions of handed numbers, for a while."""
+
+import random
+import sys
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from typing import Any
+
+import numpy as np
+import torch
+
+from spectheory.auditing.following.intercept import only_one_at_a_time
+from spectheory.auditing.following.isolation import Replacement, replaced
+from spectheory.auditing.handing.numbers import NOW, NotHandedError
+from spectheory.auditing.handing.python_numbers import (
+    GLOBAL_BITS,
+    LEGACY_ROWS,
+    HandedBits,
+    HandedGenerator,
+    HandedRandom,
+    seed_globally,
+)
+from spectheory.auditing.handing.torch_numbers import HandedTorch
+
+_LIBRARIES = {"torch", "numpy", "scipy", "random"}
+"""Modules of these keep their names: what they draw is handed to them below."""
+
+
+@contextmanager
+def handing() -> Iterator[None]:
+    """Within, ``numbers.run_at`` says all random numbers that its function draws.
+
+    Generators of Python and numpy that were made before are not replaced, nor are generators in C, those of
+    a device and of the system.  A function that draws from them is none of the numbers, see ``probe``.
+
+    Raises:
+        InvalidInputError: another thread has replaced the random functions.
+    """
+    with ExitStack() as stack:
+        stack.enter_context(only_one_at_a_time())
+        legacy: Any = np.random
+        before = legacy.get_bit_generator()
+        stack.enter_context(replaced(_replacements()))
+        legacy.set_bit_generator(GLOBAL_BITS)
+        stack.callback(legacy.set_bit_generator, before)
+        if "torch._dynamo" in sys.modules:  # imported by torch.compile, and slowly
+            stack.enter_context(torch.compiler.set_stance("force_eager"))
+        stack.enter_context(HandedTorch())
+        stack.callback(NOW.forget)
+        NOW.forget()
+        yield
+
+
+def _replacements() -> list[Replacement]:
+    python = HandedRandom()
+    owner = random.random.__self__  # type: ignore[attr-defined]
+    new: dict[int, Any] = {}
+    found: list[Replacement] = []
+    for module, names in (
+        (random, {name: getattr(python, name) for name in _methods_of(owner)}),
+        (np.random, {**LEGACY_ROWS, "default_rng": _default_generator, "seed": seed_globally, **_REFUSED}),
+    ):
+        new |= {id(getattr(module, name)): function for name, function in names.items()}
+        found += [(module, name, function) for name, function in names.items()]
+    NOW.at_begin = [python.forget, seed_globally]
+    found += [(random, "Random", HandedRandom), (torch, "compile", _not_compiled)]
+    return found + [
+        (module, name, new[id(value)])
+        for module in list(sys.modules.values())
+        if getattr(module, "__name__", "").partition(".")[0] not in _LIBRARIES
+        for name, value in list(getattr(module, "__dict__", {}).items())
+        if id(value) in new
+    ]
+
+
+def _methods_of(generator: random.Random) -> list[str]:
+    """The functions of the module that are methods of its generator."""
+    return [name for name, value in vars(random).items() if getattr(value, "__self__", None) is generator]
+
+
+def _default_generator(seed: Any = None) -> np.random.Generator:
+    return seed if isinstance(seed, np.random.Generator) else HandedGenerator(HandedBits(seed))
+
+
+def _state_of_numpy(*_: Any, **__: Any) -> Any:
+    raise NotHandedError("the sampler uses the state of numpy's generator, which handed numbers lack")
+
+
+_REFUSED = dict.fromkeys(("get_state", "set_state"), _state_of_numpy)
+
+
+def _not_compiled(function: Any = None, **options: Any) -> Any:
+    """``torch.compile``: the function itself."""
+    return function if function is not None else _not_compiled

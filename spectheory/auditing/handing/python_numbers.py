@@ -1,0 +1,212 @@
+"""Python's ``random`` and numpy's generators on handed numbers.
+
+Python's functions are made of ``random`` and ``getrandbits``.  numpy's are made of a bit generator, a struct
+of C functions: ours lies below the legacy functions, ``Generator`` and every name by which they were
+imported.  Where whole rows are drawn, numpy's Python functions are replaced, so that a race keeps its row.
+"""
+
+import ctypes
+import math
+import random
+import threading
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from spectheory.auditing.handing.numbers import (
+    BITS,
+    NOW,
+    ONE,
+    NotHandedError,
+    Use,
+    case_of,
+    cuts_of,
+    exponential,
+)
+
+_UNIFORM = Use("uniform")
+_HALF = Use("uniform", 1 << (BITS - 32))
+"""A number of 32 bits."""
+
+
+class Seeded:
+    """The handed numbers of a generator: new ones, or those that its seed names.
+
+    Args:
+        name: of the generator.
+        seed: given by the code; ``None`` for a generator without one.
+    """
+
+    def __init__(self, name: str, seed: Any = None) -> None:
+        self.name, self.seed, self.drawn = name, None if seed is None else repr(seed), 0
+
+    def take(self, uses: Sequence[Use]) -> list[int]:
+        if self.seed is None:
+            return NOW.take(NOW.stream(), uses)
+        self.drawn += 1
+        state = (self.name, self.seed, self.drawn)
+        return NOW.take(NOW.stream(state, None, f"{self.name} with a seed"), uses)
+
+    def one(self, use: Use) -> int:
+        (value,) = self.take((use,))
+        return value
+
+
+class HandedRandom(random.Random):
+    """``random.Random`` whose ``random`` and ``getrandbits`` are handed; other methods are made of them."""
+
+    def __init__(self, seed: Any = None) -> None:
+        self._numbers = Seeded("random.Random", seed)
+        super().__init__(seed)
+
+    def forget(self) -> None:
+        """Be a generator without a seed, and without the second number of a pair of normal ones."""
+        self._numbers, self.gauss_next = Seeded("random.Random"), None
+
+    def seed(self, a: Any = None, version: int = 2) -> None:
+        self._numbers = Seeded("random.Random", a)
+        super().seed(a, version)
+
+    def getstate(self) -> Any:
+        raise NotHandedError("the sampler reads the state of Python's generator, which handed numbers lack")
+
+    def setstate(self, state: Any) -> None:
+        raise NotHandedError("the sampler sets the state of Python's generator, which handed numbers lack")
+
+    def random(self) -> float:
+        return super().random() if NOW.point is None else self._numbers.one(_UNIFORM) / ONE
+
+    def getrandbits(self, k: int) -> int:
+        if NOW.point is None:
+            return super().getrandbits(k)
+        # More than 40 bits are not told apart: cuts are known to 2^-40.
+        value = self._numbers.one(Use("uniform", max(1, ONE >> min(k, 40))))
+        return value >> (BITS - k) if k <= BITS else value << (k - BITS)
+
+    def choices(
+        self, population: Any, weights: Any = None, *, cum_weights: Any = None, k: int = 1
+    ) -> list[Any]:
+        if NOW.point is None:
+            return super().choices(population, weights, cum_weights=cum_weights, k=k)
+        if cum_weights is not None:
+            weights = np.diff([0, *cum_weights]).tolist()
+        cuts = cuts_of([1.0] * len(population) if weights is None else list(map(float, weights)))
+        uses = [Use("choice", 1, 0, cuts)] * k
+        return [population[case_of(value, cuts)] for value in self._numbers.take(uses)]
+
+
+class _Functions(ctypes.Structure):
+    """``bitgen_t`` of numpy's C interface: a state, and how it makes 64 bits, 32 bits, a double, raw bits."""
+
+    _fields_ = [(name, ctypes.c_void_p) for name in ("state", "uint64", "uint32", "double", "raw")]
+
+
+class HandedBits:
+    """A bit generator of numpy; with its lock and its capsule numpy takes it for one of its own.
+
+    Args:
+        seed: given by the code.
+        is_legacy: whether its users take the lower bits of a number for an integer, not the upper ones.  The
+            bits are then in reverse order, so that an integer is an interval of a coordinate.
+    """
+
+    def __init__(self, seed: Any = None, is_legacy: bool = False) -> None:
+        self.lock, self.numbers, self.seed = threading.RLock(), Seeded("numpy.random", seed), seed
+        made: dict[str, tuple[Any, Callable[[Any], Any]]] = {
+            "uint64": (ctypes.c_uint64, lambda _: self._bits(_UNIFORM, 64, is_legacy)),
+            "uint32": (ctypes.c_uint32, lambda _: self._bits(_HALF, 32, is_legacy)),
+            "double": (ctypes.c_double, lambda _: self.numbers.one(_UNIFORM) / ONE),
+        }
+        self._kept = {
+            name: ctypes.CFUNCTYPE(kind, ctypes.c_void_p)(function) for name, (kind, function) in made.items()
+        }
+        pointers = {name: ctypes.cast(function, ctypes.c_void_p) for name, function in self._kept.items()}
+        self._functions = _Functions(**pointers, raw=pointers["uint64"])
+        capsule = ctypes.pythonapi.PyCapsule_New
+        capsule.restype, capsule.argtypes = (
+            ctypes.py_object,
+            [ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p],
+        )
+        self._name = b"BitGenerator"
+        self.capsule = capsule(ctypes.addressof(self._functions), self._name, None)
+
+    def _bits(self, use: Use, count: int, is_legacy: bool) -> int:
+        value = self.numbers.one(use) << max(count - BITS, 0) >> max(BITS - count, 0)
+        return int(f"{value:0{count}b}"[::-1], 2) if is_legacy else value
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        raise NotHandedError(f"the sampler uses {name} of numpy's bit generator, which handed numbers lack")
+
+
+class HandedGenerator(np.random.Generator):
+    """``numpy.random.Generator`` whose rows are handed whole; exponential numbers are made by inversion."""
+
+    def __init__(self, bits: HandedBits) -> None:
+        super().__init__(bits)  # type: ignore[arg-type]
+        self._bits = bits
+
+    def random(self, size: Any = None, *_: Any, **__: Any) -> Any:
+        return _rows(self._bits.numbers, size, _UNIFORM, _as_float)
+
+    def standard_exponential(self, size: Any = None, *_: Any, **__: Any) -> Any:
+        return _rows(self._bits.numbers, size, Use("exponential"), exponential)
+
+    def exponential(self, scale: Any = 1.0, size: Any = None) -> Any:
+        return self.standard_exponential(np.shape(scale) or None if size is None else size) * scale
+
+    def gumbel(self, loc: Any = 0.0, scale: Any = 1.0, size: Any = None) -> Any:
+        return loc - scale * np.log(self.standard_exponential(size))
+
+
+def _as_float(value: int) -> float:
+    return value / ONE
+
+
+def _rows(numbers: Any, size: Any, use: Use, made: Callable[[int], float]) -> Any:
+    """Numbers of a shape, of which the last axis is a row."""
+    shape = () if size is None else (size,) if isinstance(size, (int, np.integer)) else tuple(size)
+    width = shape[-1] if shape else 1
+    uses = [use._replace(row=place // width) for place in range(math.prod(shape))]
+    values = [made(value) for value in numbers.take(uses)]
+    return values[0] if size is None else np.array(values).reshape(shape)
+
+
+GLOBAL_BITS = HandedBits(is_legacy=True)
+"""Below numpy's legacy functions, within ``handing``."""
+
+
+def _uniforms(size: Any = None) -> Any:
+    return _rows(GLOBAL_BITS.numbers, size, _UNIFORM, _as_float)
+
+
+def _exponentials(size: Any = None) -> Any:
+    return _rows(GLOBAL_BITS.numbers, size, Use("exponential"), exponential)
+
+
+def _normals(size: Any = None) -> Any:
+    """By inversion; numpy keeps every second number for a later call."""
+    from scipy.special import ndtri
+
+    return _rows(GLOBAL_BITS.numbers, size, _UNIFORM, lambda value: float(ndtri((value + 0.5) / ONE)))
+
+
+LEGACY_ROWS: dict[str, Callable[..., Any]] = {
+    **dict.fromkeys(("random", "random_sample", "ranf", "sample"), _uniforms),
+    "rand": lambda *shape: _uniforms(shape or None),
+    "uniform": lambda low=0.0, high=1.0, size=None: low + np.subtract(high, low) * _uniforms(size),
+    "standard_normal": _normals,
+    "randn": lambda *shape: _normals(shape or None),
+    "normal": lambda loc=0.0, scale=1.0, size=None: loc + scale * _normals(size),
+    "standard_exponential": _exponentials,
+    "exponential": lambda scale=1.0, size=None: scale * _exponentials(size),
+    "gumbel": lambda loc=0.0, scale=1.0, size=None: loc - scale * np.log(_exponentials(size)),
+}
+"""numpy's legacy functions of rows; the others are made of single numbers by the bit generator."""
+
+
+def seed_globally(seed: Any = None) -> None:
+    """``numpy.random.seed``."""
+    GLOBAL_BITS.numbers = Seeded("numpy.random", seed)

@@ -1,1 +1,0 @@
-"""Adapters that call the samplers of released libraries: one file per library."""

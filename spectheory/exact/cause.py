@@ -1,0 +1,88 @@
+"""Which drafts are to blame for a wrong law, and what a verifier does given them."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from spectheory.foundation.exact_numbers import plain_number
+from spectheory.pairs.contexts import Context, context_number
+from spectheory.verification.evaluator import Evaluator
+
+
+@dataclass(frozen=True)
+class Stop:
+    """A stop that a verifier makes given drafts, and the rows there.
+
+    Attributes:
+        path: the number of the drafted path, from 0.
+        length: how many of its tokens are accepted.
+        probability: of the stop, given the drafts.
+        correction, target, draft: the row of the next token, [V], and those of the models in the context of
+            the accepted tokens; draft is empty where all L tokens are accepted.
+    """
+
+    path: int
+    length: int
+    probability: Any
+    correction: tuple[Any, ...]
+    target: tuple[Any, ...]
+    draft: tuple[Any, ...]
+
+
+class Cause(NamedTuple):
+    """The drafts that move the law of a prefix furthest from the target's.
+
+    Attributes:
+        drafts: K paths.
+        given: the probability that the completed output starts with the prefix, given these drafts.
+        stops: what the verifier does given these drafts.
+    """
+
+    drafts: tuple[Context, ...]
+    given: Any
+    stops: tuple[Stop, ...]
+
+
+def starts_with(evaluator: Evaluator, leaves: np.ndarray, prefix: Context) -> np.ndarray:
+    """P(the completed output starts with the prefix | drafts), for every tuple of drafts, [N]."""
+    tuples = evaluator.tuples(leaves)
+    outcome = evaluator.verifier.outcome(*tuples[1:])
+    size, length = evaluator.target[0].shape[-1], len(evaluator.target) - 1
+    total = np.full(len(leaves), evaluator.zero)
+    for stop_length in range(length + 1):
+        shared = min(stop_length, len(prefix))
+        rest = evaluator.zero + 1
+        for depth in range(stop_length + 1, len(prefix)):
+            rest = rest * evaluator.target[depth][context_number(prefix[:depth], size), prefix[depth]]
+        for path_index in range(leaves.shape[1]):
+            on_it = tuples.prefixes[:, path_index, shared] == context_number(prefix[:shared], size)
+            stop = np.where(on_it, outcome.stop_probs[:, path_index, stop_length], evaluator.zero)
+            made = np.flatnonzero(stop != 0)
+            if made.size:  # the row at a stop of probability 0 may be anything
+                rows = outcome.correction(np.full(len(leaves), path_index), np.full(len(leaves), stop_length))
+                is_output = rows[made].sum(axis=-1) != 0  # a row without mass gives no output
+                drawn = rows[made, prefix[stop_length]] * rest if stop_length < len(prefix) else is_output
+                stop[made] = stop[made] * drawn
+            total = total + stop
+    return total
+
+
+def stops_given(evaluator: Evaluator, leaves: np.ndarray) -> Iterator[Stop]:
+    """The stops that are made given the drafts, K leaf numbers."""
+    tuples = evaluator.tuples(leaves[None])
+    outcome = evaluator.verifier.outcome(*tuples[1:])
+    for path, probs in enumerate(outcome.stop_probs[0]):
+        for length, prob in enumerate(probs):
+            if prob != 0:
+                row = outcome.correction(np.array([path]), np.array([length]))[0]
+                drafts = tuples.draft_rows[0, path, length : length + 1]
+                yield Stop(
+                    path,
+                    length,
+                    plain_number(prob),
+                    tuple(map(plain_number, row)),
+                    tuple(map(plain_number, tuples.target_rows[0, path, length])),
+                    tuple(map(plain_number, drafts.ravel())),
+                )

@@ -1,0 +1,55 @@
+"""What the routes share: the masses of outputs at the contexts of one depth, checked to be of a law."""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from spectheory.foundation.arrays import divide_or_zero, normalise
+from spectheory.foundation.errors import InvalidOutcomeError
+from spectheory.foundation.exact_numbers import is_exact
+
+ALLOWED = 1e-9
+"""How far a number in float64 may be from a law at one context; beyond it the enumeration decides."""
+
+
+class Masses(NamedTuple):
+    """R by depth, [V^(i+1)] for i = 0..L, and the probability of undefined outputs."""
+
+    by_depth: tuple[np.ndarray, ...]
+    undefined: Any
+
+
+def emitted(stop: np.ndarray, rows: np.ndarray, total: np.ndarray | None) -> tuple[np.ndarray, Any]:
+    """The masses of the tokens after stops with these correction rows, and the mass of stops without a row.
+
+    Args:
+        stop: [C].
+        rows: [C, V], not normalised.
+        total: their sums, [C]; ``None`` of laws.
+
+    Returns:
+        [C, V], and a number.
+
+    Raises:
+        InvalidOutcomeError: a row is negative.
+    """
+    nothing = stop[:1].sum() * 0
+    if total is None:
+        return stop[:, None] * rows, nothing
+    check_not_negative(rows, "a correction row")
+    undefined = nothing + stop[total == nothing].sum()
+    if is_exact(rows):
+        return divide_or_zero(stop, total)[:, None] * rows, undefined
+    return stop[:, None] * normalise(rows), undefined  # no quotient overflows where a row has little mass
+
+
+def check_not_negative(numbers: np.ndarray, what: str) -> None:
+    """Refuse numbers below 0; NaN, which fails every comparison, is one.
+
+    Raises:
+        InvalidOutcomeError: there is one.
+    """
+    # Of two rationals "equal" takes a third of the time of "less".
+    holds = abs(numbers) == numbers if is_exact(numbers) else numbers >= -ALLOWED
+    if not holds.all():
+        raise InvalidOutcomeError(f"{what} at a context is negative")

@@ -1,0 +1,108 @@
+"""Programs in C and JavaScript: right ones are lossless, wrong ones are found, with handed numbers or own."""
+
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from cli_support import run_json
+from spectheory import audit
+from spectheory.auditing.rounds.battery import random_dyadic
+from spectheory.auditing.subjects.programs import Program
+from spectheory.auditing.subjects.shipped import Shipped
+from spectheory.auditing.subjects.signatures import PROGRAM
+from spectheory.foundation.errors import InvalidInputError
+from spectheory.pairs.pair import ModelPair
+
+EXAMPLES = Path(__file__).parents[3] / "docs" / "examples"
+PAIRS = {"skewed": ModelPair.context_free_pair(["1/2", "1/4", "1/4"], ["1/8", "1/4", "5/8"], 1)}
+"""The wrong residual has a total variation of 1/8."""
+CC, NODE = shutil.which("cc"), shutil.which("node")
+
+
+def judged(command: str, within: float = 0.03) -> tuple[str, str]:
+    program = Program(command)
+    try:
+        found = audit(Shipped(program, PROGRAM, num_drafts=[1]), PAIRS, within=within)
+    finally:
+        program.close()
+    assert "another program, which cannot be followed" in found.ways[0]
+    return found.verdict, found.basis
+
+
+@pytest.mark.skipif(CC is None, reason="no C compiler")
+@pytest.mark.parametrize(
+    ("flags", "expected"),
+    [
+        ([], ("lossless", "probed")),
+        (["-DWRONG"], ("not lossless", "probed")),
+        (["-DOWN"], ("undecided", "drawn")),
+        (["-DOWN", "-DWRONG"], ("not lossless", "drawn")),
+    ],
+)
+def test_a_program_in_c(flags: list[str], expected: tuple[str, str], tmp_path: Path) -> None:
+    made = tmp_path / "sampler"
+    subprocess.run([str(CC), "-O2", *flags, "-o", made, EXAMPLES / "sampler_program.c"], check=True)
+    assert judged(str(made)) == expected
+
+
+@pytest.mark.skipif(NODE is None, reason="no JavaScript")
+@pytest.mark.parametrize("race", ["", " gumbel"])
+def test_a_program_in_javascript(race: str) -> None:
+    command = f"node {EXAMPLES / 'sampler_program.js'}{race}"
+    assert judged(command) == ("lossless", "probed")
+    assert judged(f"{command} wrong") == ("not lossless", "probed")
+
+
+@pytest.mark.parametrize("name", ["sampler_program.c", "sampler_program.js"])
+def test_an_example_is_one_screen(name: str) -> None:
+    assert len((EXAMPLES / name).read_text(encoding="utf-8").splitlines()) <= 45
+
+
+def python(code: str) -> str:
+    return f"{sys.executable} -c 'import json, sys\nfor line in sys.stdin:\n {code}'"
+
+
+@pytest.mark.parametrize(
+    ("code", "says"),
+    [
+        ("print(7, flush=True)", "the program answers '7"),
+        ('print(json.dumps(dict(error="no rows")), flush=True)', "the program answers 'no rows'"),
+        ('print("token", flush=True)', "which is not JSON"),
+        ("sys.exit(3)", "the program ended with exit code 3"),
+    ],
+)
+def test_an_answer_that_is_none_is_a_defect_and_is_named(code: str, says: str) -> None:
+    """The partners are the programs above."""
+    program = Program(python(code))
+    half = {"half": random_dyadic(1, 2, 1)}
+    found = audit(Shipped(program, PROGRAM, num_drafts=[1]), half, within=0.9)
+    program.close()
+    assert found.verdict == "not lossless"
+    assert says in found.reasons[0]
+
+
+def test_a_program_that_does_not_exist() -> None:
+    with pytest.raises(InvalidInputError, match=r"cannot be started: .*No such file"):
+        Program("/no/such/program")
+
+
+@pytest.mark.skipif(NODE is None, reason="no JavaScript")
+def test_the_option_of_the_command_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Its exit codes are those of any audit; an undecided one is 0 where that is accepted."""
+    pair = tmp_path / "pair.json"
+    random_dyadic(1, 2, 1).save(pair)
+    program = f"node {EXAMPLES / 'sampler_program.js'}"
+    own = python('print(json.dumps(dict(tokens=[__import__("random").randrange(2)])), flush=True)')
+    options = ["--pair", str(pair), "--within", "0.05"]
+    right = run_json(capsys, "audit", "--command", program, *options)
+    assert (right["verdict"], right["basis"], right["lossless"]) == ("lossless", "probed", True)
+    assert 0.04 < right["within"] < 0.0501
+    run_json(capsys, "audit", "--command", f"{program} wrong", *options, code=1)
+    options[-1] = "0.9"
+    for accepted, code in ((), 4), (("--accept", "undecided"), 0):
+        found = run_json(capsys, "audit", "--command", own, *options, *accepted, code=code)
+        assert (found["verdict"], found["basis"]) == ("undecided", "drawn")
+        assert "would have been seen" in found["reasons"][-1]

@@ -1,0 +1,146 @@
+"""One screen of an audit: tokens per call and the gap, rows of the counterexample, scope, time and badge."""
+
+import json
+import time
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree
+
+import pytest
+
+from audits.specimens.samplers import (
+    batch_is_greedy_if_one_is,
+    batch_token_verification,
+    greedy_acceptance,
+    residual_of_the_target,
+    sample_and_compare,
+    token_verification,
+)
+from cli_support import write_pair
+from spectheory import audit, instances, optimum
+from spectheory.auditing.rounds.battery import QUICK, audit_pairs, pairs_of_several_paths
+from spectheory.auditing.rounds.questions import QUICK_ONLY
+from spectheory.command_line.audit_reports import badge_of, junit, sarif
+from spectheory.command_line.main import main
+
+PAIR = {"thirds": instances.two_token(2)}
+LATE = "the time is up; the cases that were finished are in the scope"
+
+
+def test_tokens_per_call_and_the_gap() -> None:
+    """Of the pair with the largest gap; a wrong sampler has none, since its tokens are no gain."""
+    pairs = {**PAIR, "equal models": instances.equal_models(2)}
+    found = audit(sample_and_compare, pairs, num_drafts=1)
+    best = optimum(pairs["equal models"]).value
+    assert (found.optimum, found.gap) == (best, best - found.block_efficiency)
+    assert found.gap == max(case.gap for case in found.cases if case.gap is not None)
+    said = f"{float(found.block_efficiency or 0):.6g} on equal models, at most 3 without loss: gap "
+    assert found.tokens_text().startswith(said)
+    document = found.to_document()
+    assert [Fraction(document[name]) for name in ("block_efficiency", "optimum", "gap")] == [
+        found.block_efficiency, found.optimum, found.gap,
+    ]  # fmt: skip
+    assert f"tokens per call: {found.tokens_text()}".partition(": ")[2] in junit([found])
+    (verdict,) = sarif([found])["runs"][0]["properties"]["verdicts"]
+    assert verdict["tokens per call"] == found.tokens_text()
+    assert "tokens per call" in found.to_latex()
+    wrong = audit(greedy_acceptance, pairs, num_drafts=1)
+    assert (wrong.optimum, wrong.gap, wrong.block_efficiency, wrong.tokens_text()) == (None, None, None, "")
+
+
+def test_a_gap_that_is_rounding() -> None:
+    """One drafted token: token verification is optimal, up to the floats of its coins."""
+    found = audit(token_verification, {"two residual tokens": instances.two_residual_tokens(1)}, num_drafts=1)
+    assert (
+        found.tokens_text()
+        == "1.75 on two residual tokens, at most 1.75 without loss: no gap beyond rounding"
+    )
+
+
+def test_the_screen(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    """Verdict and basis, the counterexample with its rows, the scope in one line; the details if asked."""
+    named = "audits.specimens.samplers:{} --as sampler --drafts 1 --vocab 2 --draft-length 1".format
+    assert main(["audit", *named("greedy_acceptance").split(), "--badge", str(tmp_path / "a.svg")]) == 1
+    first, second, *rest = capsys.readouterr().out.splitlines()
+    assert first.startswith("not lossless (followed): greedy_acceptance on ")
+    assert second.startswith("counterexample: the completed output starts with '0' with probability ")
+    text = "\n".join(rest)
+    assert "│ rows there " in text
+    assert "target (" in text
+    assert "│ scope " in text
+    assert "│ arithmetic " not in text
+    assert (tmp_path / "a.svg").read_text(encoding="utf-8").startswith("<svg ")
+    assert main(["audit", *named("token_verification").split(), "--verbose"]) == 0
+    first, second, *rest = capsys.readouterr().out.splitlines()
+    assert first.startswith("lossless (followed): token_verification on ")
+    assert second.startswith("tokens per call: ")
+    assert any(line.startswith("│ arithmetic ") for line in rest)
+
+
+def test_the_badge_has_the_worst_verdict() -> None:
+    right, wrong = (audit(each, PAIR, num_drafts=1) for each in (sample_and_compare, greedy_acceptance))
+    for audits, said in (
+        ([right], "lossless"), ([wrong], "not lossless"), ([right, wrong], "not lossless, 2 samplers"),
+    ):  # fmt: skip
+        picture = ElementTree.fromstring(badge_of(audits))
+        assert [text.text for text in picture.iter("{http://www.w3.org/2000/svg}text")][1] == said
+
+
+@pytest.mark.parametrize(
+    ("sampler", "is_lossless"), [(sample_and_compare, True), (residual_of_the_target, False)]
+)
+def test_a_quick_audit(sampler: Any, is_lossless: bool) -> None:
+    """Fewer pairs, which the scope says; a mistake with two paths is found."""
+    found = audit(sampler, quick=True)
+    assert found.is_lossless is is_lossless
+    assert QUICK_ONLY in found.scope.refused
+    assert {case.pair for case in found.cases} <= {*QUICK[1], *QUICK[2]}
+    assert set(QUICK[1]) <= set(audit_pairs())
+    assert set(QUICK[2]) <= set(pairs_of_several_paths(2))
+
+
+@pytest.mark.parametrize(
+    ("sampler", "is_lossless"), [(batch_token_verification, True), (batch_is_greedy_if_one_is, False)]
+)
+def test_batches_of_a_quick_audit(sampler: Any, is_lossless: bool) -> None:
+    """One of every kind."""
+    found = audit(sampler, PAIR, signature="batch", quick=True)
+    assert found.is_lossless is is_lossless
+    assert sorted(found.batches) == ["equal lengths", "greedy", "no drafts", "padded", "ragged"]
+
+
+def test_an_audit_stops_with_what_was_seen(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nothing was seen: undecided; a defect that was seen stays one.  The partner has the time."""
+    late = audit(sample_and_compare, PAIR, num_drafts=1, time_limit=0.0)
+    assert (late.verdict, late.reasons[0]) == ("undecided", LATE)
+    assert audit(sample_and_compare, PAIR, num_drafts=1, time_limit=600.0).is_lossless
+    words = "audit audits.specimens.samplers:token_verification --as sampler --time 0 --json"
+    assert main(words.split()) == 4
+    assert json.loads(capsys.readouterr().out)["reasons"] == [LATE]
+    calls, clock = list[int](), time.monotonic
+
+    def counted(*given: Any) -> list[int]:
+        calls.append(1)
+        return greedy_acceptance(*given)
+
+    monkeypatch.setattr(time, "monotonic", lambda: clock() + 1e6 * (len(calls) > 200))
+    found = audit(counted, {**PAIR, "again": instances.two_token(3)}, num_drafts=1, time_limit=1e5)
+    assert found.is_defective
+    assert LATE in found.scope.refused
+
+
+def test_samplers_in_several_processes(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    """The same documents in the same order, a counterexample among them."""
+    pair = write_pair(tmp_path, draft_length=1)
+    names = ["token_verification", "greedy_acceptance"]
+    words = ["audit", *(f"audits.specimens.samplers:{name}" for name in names), "--as", "sampler", "-k", "1"]
+    printed = []
+    for jobs in ("1", "2"):
+        assert main([*words, "--pair", str(pair), "--json", "--jobs", jobs]) == 1
+        printed.append(json.loads(capsys.readouterr().out))
+    assert printed[0] == printed[1]
+    assert [each["sampler"] for each in printed[1]["audits"]] == names
+    assert printed[1]["audits"][1]["counterexample"]["counterexample"]["path"]
