@@ -272,7 +272,7 @@ def test_what_is_refused_is_no_verdict_and_what_is_broken_is_an_error() -> None:
     assert "refused or left out: 1 case" in found.headline()
     assert list(found.refused) == ["tree, 2 drafts (without_replacement 2,1)"]
     with pytest.raises(EnumerationTooLargeError, match="max_tuples"):
-        certify_suite("spectr", cases_of(2, 12, num_drafts=4))
+        certify_suite("conditional_transport", cases_of(2, 12, num_drafts=4))
 
     class FailsWhenBound(UserBlock):
         def bind(self, process: Any, pair: Any = None) -> Any:

@@ -389,7 +389,7 @@ def rows_in_words(found: Certificate) -> str:
         >>> from spectheory.verification.defective import defects
         >>> wrong = certify(defects["target_correction"], instances.bernoulli("1/4", "1/2"))
         >>> rows_in_words(wrong)
-        'target (0.75, 0.25), draft (0.5, 0.5) at the root'
+        'target (0.5, 0.5), draft (0.75, 0.25) at the root'
     """
     if found.counterexample is None or found.law is None:
         return ""
