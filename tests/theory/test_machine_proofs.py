@@ -5,19 +5,11 @@ from pathlib import Path
 import pytest
 
 import extracted
-from program_support import PAIRS
+from extracted import CASES, OUTPUTS
 from scripts import load
 from spectheory import ModelPair
 
 rocq = load("scripts", "rocq")
-OUTPUTS = rocq.EXTRACTION / "outputs.txt"
-ONE_PATH = PAIRS[:120]
-CASES: list[tuple[str, ModelPair, int]] = [
-    *(("token", pair, 1) for pair in ONE_PATH),
-    *(("block", pair, 1) for pair in ONE_PATH),
-    *(("greedy_multipath", pair, 2) for pair in ONE_PATH),
-]
-"""Verifier, pair, number of drafts: exact pairs with zeros and ties."""
 
 
 def stored_outputs() -> list[str]:
@@ -66,17 +58,25 @@ def test_output_law_is_the_law_of_the_stored_extraction() -> None:
     assert found == stored_outputs()
 
 
+def compare_with_extraction(cases: list[tuple[str, ModelPair, int]], folder: Path) -> None:
+    source = (rocq.EXTRACTION / "verifiers.ml").read_text(encoding="utf-8")
+    program = extracted.build(source, rocq.EXTRACTION / "bridge.ml", folder)
+    found = extracted.answers(program, [extracted.request(*case) for case in cases])
+    assert found == [extracted.expected(*case) for case in cases]
+
+
 @pytest.mark.skipif(not extracted.has_ocaml(), reason="needs ocamlfind with zarith")
 def test_output_law_is_the_law_of_the_extracted_programs(tmp_path: Path) -> None:
-    source = (rocq.EXTRACTION / "verifiers.ml").read_text(encoding="utf-8")
-    program = extracted.build(source, rocq.EXTRACTION / "bridge.ml", tmp_path)
-    found = extracted.answers(program, [extracted.request(*case) for case in CASES])
-    assert len(found) == len(CASES)
-    wrong = [
-        case[0] for case, answer in zip(CASES, found, strict=True) if answer != extracted.expected(*case)
-    ]
-    assert wrong == []
-    assert [extracted.digest(answer) for answer in found] == stored_outputs()
+    """On the cases with fewer than 64 tuples of drafts; the stored digests have all."""
+    small = [case for case in CASES if (case[1].vocab_size ** case[1].draft_length) ** case[2] < 64]
+    assert {case[0] for case in small} == {"token", "block", "greedy_multipath"}
+    compare_with_extraction(small, tmp_path)
+
+
+@pytest.mark.deep
+@pytest.mark.skipif(not extracted.has_ocaml(), reason="needs ocamlfind with zarith")
+def test_output_law_is_the_law_of_the_extracted_programs_on_every_case(tmp_path: Path) -> None:
+    compare_with_extraction(CASES, tmp_path)
 
 
 CHANGES = {
