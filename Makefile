@@ -7,6 +7,8 @@
 # make audits      fetch every library that is audited, audit all, and write docs/audits.md; it can be resumed
 # make proofs      prove published verifiers on small shapes and write docs/proofs.md; with STALE=1 only check the
 #                  stored proofs of code that changed, and store its digest
+# make rocq       check the machine proofs in proofs/ with Coq, and store what they rest on; it says which
+#                  packages are missing
 # make notebooks   run the notebooks and store their outputs in them
 # make docs        install into .venv and build the documentation site in build/site
 # make dist        build the wheel and the source distribution, and run each in new environments, one per extra
@@ -23,7 +25,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: setup reproduce test deep fetched audits proofs notebooks docs dist draft gpu mutants lint types bench clean
+.PHONY: setup reproduce test deep fetched audits proofs rocq notebooks docs dist draft gpu mutants lint types bench clean
 
 setup: $(STAMP)
 
@@ -63,6 +65,9 @@ audits: setup
 
 proofs: setup
 	$(BIN)/python scripts/proofs.py $(if $(STALE),--stale)
+
+rocq:
+	$(or $(wildcard $(BIN)/python),$(PYTHON)) scripts/rocq.py
 
 notebooks: setup
 	$(BIN)/python scripts/notebook_outputs.py

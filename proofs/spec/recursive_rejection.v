@@ -1,0 +1,21 @@
+(* Recursive rejection at one position: docs/theory.md Statement 3.7, of K    *)
+(* drafts, each from its own row.                                             *)
+From mathcomp Require Import ssreflect ssrfun ssrbool eqtype ssrnat seq.
+From Spectheory Require Import spec.common.
+Set Implicit Arguments. Unset Strict Implicit. Unset Printing Implicit Defensive.
+
+Section RecursiveRejection.
+Variables (F : Type) (N : numbers F) (T : Type) (vocabulary : seq T).
+Variable u : convention F T.
+(* a row as a model that does not depend on the context                       *)
+Notation always r := (fun _ : seq T => r).
+
+(* r is p_k: the drafts are tested in turn, draft k against p_k               *)
+Fixpoint recursive_rejection (drafts : seq (T -> F)) (r : T -> F) : M F T :=
+  if drafts is q :: others then
+    x <- draw N vocabulary q;;
+    accepted <- coin N (min N (ratio N (always r) (always q) u [::] x) (one N));;
+    if accepted then ret x
+    else recursive_rejection others (residual N vocabulary (always r) (always q) u [::] (one N))
+  else draw N vocabulary r.
+End RecursiveRejection.
