@@ -60,7 +60,7 @@ class Counterexample:
         draft = f", draft {_row_in_words(stop.draft)}" if stop.draft else ""
         return (
             f"{path}{count_text(stop.length, 'token')} accepted with probability "
-            f"{number_text(stop.probability, decimal=False)}: next {_row_in_words(stop.correction)}, "
+            f"{_short(stop.probability)}: next {_row_in_words(stop.correction)}, "
             f"target {_row_in_words(stop.target)}{draft}"
         )
 
@@ -111,9 +111,10 @@ class Certificate(Result):
         total_variation: between that completed law and p_{L+1}.
         undefined: the probability that the algorithm stops where its correction token is 0/0.
         prefix_matching: whether the node budgets satisfy every antichain inequality (Thm 4.3), which
-            with target_matching is equivalent to validity.  ``None`` without target_matching, because the
-            budgets are then not the masses that are accepted, and where the drafts are not i.i.d. and the
-            antichains are too many to list; an ``Outcome`` stops on drafted prefixes by construction.
+            with target_matching is equivalent to validity.  ``None`` where they do not and target_matching
+            is False, because the budgets are then not the masses that are accepted, and where the drafts are
+            not i.i.d. and the antichains are too many to list; an ``Outcome`` stops on drafted prefixes by
+            construction.
         first_token_law: of the completed output, one probability per token.
         counterexample: the shortest prefix on which the law is wrong, of those the worst, with its cause.
         antichain_violation: the most violated antichain; ``None`` if there is none.
@@ -286,9 +287,7 @@ class Certificate(Result):
         found = self.counterexample
         if found is not None:
             numbers = (found.law, found.target, found.given_drafts)
-            law, target, given = (
-                "" if number is None else number_text(number, decimal=False) for number in numbers
-            )
+            law, target, given = ("" if number is None else _short(number) for number in numbers)
             drafts = _drafts_in_words(found.drafts)
             blamed = f". Most to blame are the drafts {drafts}: given them the probability is {given}"
             return (
@@ -524,8 +523,8 @@ def certificate_of(
 
     is_defined = law.undefined <= (ROUNDING * epsilon if slack else 0)  # the target never makes 0/0
     target_matching = law.total_variation <= slack and is_defined and worst(pair.draft_length + 1) is None
-    violation = _violation(law, slack) if target_matching else None
-    is_checked = target_matching and law.largest_excess is not None
+    violation = _violation(law, slack)
+    is_checked = law.largest_excess is not None and (target_matching or violation is None)
     refused = (LATER_CALLS,) if target_matching and verifier.modified_target_rows is not None else ()
     refused = (*refused, law.refused) if law.refused else refused
     problem = Problem(verifier, pair, law.process)
@@ -538,7 +537,7 @@ def certificate_of(
         prefix_matching=violation is None if is_checked else None,
         first_token_law=tuple(law.prefix_law(1)),
         counterexample=_counterexample(law, worst),
-        antichain_violation=violation,
+        antichain_violation=violation if target_matching else None,
         best=best,
         optimum_note=note,
         row_defect=row_defect,
@@ -610,8 +609,18 @@ def _counterexample(
     return None
 
 
+def _short(number: Any) -> str:
+    """A rational whose digits a person reads, as 20/9; else a decimal, as of laws of float32 code."""
+    text = number_text(number, decimal=False)
+    return text if len(text) <= LONGEST_READ else decimal_text(number)
+
+
+LONGEST_READ = 20
+"""Characters: two numbers of nine digits and the stroke between."""
+
+
 def _row_in_words(row: Sequence[Any]) -> str:
-    return f"({', '.join(number_text(prob, decimal=False) for prob in row)})"
+    return f"({', '.join(map(_short, row))})"
 
 
 def _words(names: tuple[str, ...]) -> str:
