@@ -172,7 +172,7 @@ class _Calls:
         return self.models.draft_length if self.counts_tokens else min(self.models.draft_length, left - 1)
 
     def gain(self, start: Context, left: int, node: Context) -> Any:
-        """Σ_t p(t|a) w(a,t) - w(a)."""
+        """The objective coefficient of x(a) at ``node`` a: Σ_t p(t|a) w(a,t) - w(a)."""
         row = self.models.row(self.target, start + node)
         worths = [p * self.worth_of_output(start, left, (*node, t)) for t, p in enumerate(row) if p > 0]
         return sum(worths, self.zero) - (self.worth_of_output(start, left, node) if node else 0)

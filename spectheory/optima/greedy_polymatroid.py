@@ -40,9 +40,9 @@ def decompose_into_rankings(pair: ModelPair, num_drafts: int, leaf_law: np.ndarr
 
     So every feasible law has a path-selection rule: draw a ranking, then select its highest-ranked draft.
 
-    1. Keep a chain of tight sets ∅ ⊂ C_1 ⊂ .. ⊂ V^L, r(C_i) = f(q(C_i)).  Rank the leaves of smaller sets
-       above the others, and by r/q within a step of the chain.  The sets are also tight at the vertex v, the
-       law of this ranking.
+    1. Keep a chain of tight sets ∅ ⊂ C_1 ⊂ .. ⊂ V^L, r(C_i) = f(q(C_i)) with f(u) = 1 - (1 - u)^K.  Rank the
+       leaves of smaller sets above the others, and by r/q within a step of the chain.  The sets are also
+       tight at the vertex v, the law of this ranking.
     2. Go from v through r to the boundary: y = r + t (r - v) with the largest feasible t, by Newton's
        method on the most violated set (each step one sort).  Then r = (y + t v) / (1 + t).
     3. At y a new set S is tight, with y(S) ≠ r(S).  The sets (S ∩ C_{i+1}) ∪ C_i are tight as well, because

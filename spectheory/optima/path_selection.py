@@ -175,7 +175,7 @@ def path_selection_optimum(
 
 
 def _violated_sets(law: np.ndarray, pair: ModelPair, num_drafts: int, tolerance: float) -> list[LeafSet]:
-    """The level sets of r/q whose excess r(S) - f(q(S)) is a local maximum above the tolerance."""
+    """The level sets S of r/q whose violation of (17) is a local maximum above the tolerance."""
     sets = LevelSets.of(law, pair.draft_path_probs(pair.draft_length), num_drafts)
     excesses = sets.excesses
     before = np.concatenate([excesses[:1] - 1, excesses[:-1]])
@@ -248,7 +248,7 @@ def _trimmed(pair: ModelPair, law: np.ndarray) -> np.ndarray:
 
 
 def _extended(pair: ModelPair, law: np.ndarray, num_drafts: int) -> np.ndarray:
-    """Grow r to a law of sum 1, [V^L].  If r(S) ≤ f(q(S)) for every leaf set S, the law keeps to it too."""
+    """Grow r to a law of sum 1, [V^L].  If r satisfies (17) for every leaf set, so does the law."""
     return grown_law(law, pair.draft_path_probs(pair.draft_length), num_drafts)
 
 

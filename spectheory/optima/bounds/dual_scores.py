@@ -101,7 +101,9 @@ class ScoreChain(NamedTuple):
         return ScoreChain(draft_probs[order].cumsum(), ordered - after, ordered[0])
 
     def expected_maximum(self, num_drafts: int) -> Any:
-        """E[max_k c(X_k)] = Σ_i (c_i - c_{i+1}) f(q(S_i)) for K i.i.d. draws, with f = 1 for all leaves.
+        """E[max_k c(X_k)] = Σ_i (c_i - c_{i+1}) f(q(S_i)) for K i.i.d. draws X_k, f(u) = 1 - (1 - u)^K.
+
+        For the set of all leaves we use f = 1.
 
         Example:
             >>> print(ScoreChain.of(np.array([0.0, 1.0]), np.array([0.5, 0.5])).expected_maximum(2))

@@ -78,7 +78,7 @@ class LevelSets(NamedTuple):
         """Sort the leaves by r/q and compute the sums over all prefixes.
 
         Args:
-            law, draft_probs: r and q, [M], of one arithmetic.
+            law, draft_probs: r and q, [M], both exact or both float.
             num_drafts: K.
 
         Example:
@@ -92,12 +92,15 @@ class LevelSets(NamedTuple):
 
     @property
     def excesses(self) -> np.ndarray:
-        """r(S_i) - f(q(S_i)), [M]."""
+        """The excess r(S_i) - f(q(S_i)) of every set, [M]."""
         return self.masses - self.limits
 
     @property
     def shares(self) -> np.ndarray:
-        """r(S_i) / f(q(S_i)), [M], in float64: 0 if r(S_i) ≤ 0, else infinite if the limit is 0."""
+        """The ratio r(S_i) / f(q(S_i)) of every set, [M], in float64.
+
+        It is 0 if r(S_i) ≤ 0, and otherwise infinite if the limit is 0.
+        """
         return np.where(self.masses > 0, ratios(self.masses, self.limits), 0.0)
 
     def is_feasible(self, tolerance: float) -> bool:

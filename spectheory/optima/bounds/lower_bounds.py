@@ -33,8 +33,9 @@ def certified_lower_bound(
     """Certified lower bound on the best block efficiency of K paths from a skewed draft, rounded outward.
 
     Source: greedy2026 Theorem 4.6.  A leaf law r is the law of a path selected among K drafts if
-    r(S) ≤ f(q(S)) for all sets S of leaves (``is_skewed_draft``).  Block verification against r is then a
-    valid verifier with ``SkewedDraft.block_efficiency``.  The bound allows for an excess of r by rounding.
+    r(S) ≤ f(q(S)) for all sets S of leaves, f(u) = 1 - (1 - u)^K (``is_skewed_draft``).  Block verification
+    against r is then a valid verifier, whose block efficiency is a lower bound.  The bound allows for an
+    excess of r by rounding.
 
     Args:
         pair: the models; an exact pair is converted to float64, and the bound allows for that.

@@ -1,7 +1,8 @@
 """The skewed draft q^Γ: the distribution of the path that a rule selects among K i.i.d. drafts.
 
 greedy2026, section 5, gives two formulas: for an explicit order of all leaves (Eq. 19), and for a ranking of
-the children of every context (Eqs. 22-23).  The second uses only values on one path.
+the children of every context (Eqs. 22-23).  The second uses only values on one path.  In this file
+f(u) = 1 - (1 - u)^K is the probability that one of K drafts ends in a set of leaves of draft mass u.
 """
 
 from __future__ import annotations
@@ -78,17 +79,17 @@ class SkewedDraft:
 
     @property
     def draft_length(self) -> int:
-        """L."""
+        """L, the length of a path."""
         return len(self.node_laws) - 1
 
     @property
     def leaf_law(self) -> np.ndarray:
-        """r(a_{1:L}), [V^L]."""
+        """r on the leaves, [V^L]."""
         return self.node_laws[-1]
 
     @cached_property
     def rows(self) -> tuple[np.ndarray, ...]:
-        """r(. | a_{1:i}) for i = 0..L-1, arrays [V^i, V] (Eq. 14); zeros where r(a_{1:i}) = 0."""
+        """Conditionals r(. | a_{1:i}), i = 0..L-1, arrays [V^i, V] (Eq. 14); zeros where r(a_{1:i}) = 0."""
         levels = (level.reshape(-1, self.vocab_size) for level in self.node_laws[1:])
         return tuple(normalise(level) for level in levels)
 
@@ -158,7 +159,7 @@ class SkewedDraft:
         return tuple(fractions_if_exact(level) for level in self._accepted_masses(pair))
 
     def block_efficiency(self, pair: ModelPair) -> Any:
-        """E[tau + 1] of block verification with this draft: the objective of Eq. 16, tokens per call."""
+        """E[tau + 1] of block verification with this draft, tokens per call: the objective of Eq. 16."""
         return plain_number(sum(level.sum() for level in self._accepted_masses(pair)))
 
     def _accepted_masses(self, pair: ModelPair) -> Levels:

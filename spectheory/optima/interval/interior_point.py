@@ -182,7 +182,7 @@ class ChordProgram:
 
     @property
     def restart(self) -> Point:
-        """The iterate that a program with more breakpoints starts from."""
+        """The iterate from which a program with more breakpoints starts (``Pace.retreat``)."""
         return self._earlier[0][1] if self._earlier else self.point
 
     def _remembered(self, gap: float) -> list[tuple[float, Point]]:

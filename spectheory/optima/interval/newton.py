@@ -54,7 +54,7 @@ from spectheory.optima.interval.tree_passes import Edges, eliminate_columns, eli
 
 
 class Point(NamedTuple):
-    """A primal-dual point: π, s [B, N] and u, y, v, z [n]."""
+    """A primal-dual point (an iterate): π and s, [B, N]; u, y, v and z, [n]."""
 
     pi: np.ndarray
     s: np.ndarray

@@ -23,7 +23,7 @@ _compiled = compiled_loop(sums_in_any_order=True, fused_products=True)
 
 LEAST_SHARE, MOST_SHARE, MOST_DOWN = 0.1, 10.0, 10.0
 """Centrality corrections (gondzio1996) pull a product into [``LEAST_SHARE``, ``MOST_SHARE``] times its aim,
-but down by at most ``MOST_DOWN`` times its aim."""
+but lower it by at most ``MOST_DOWN`` times its aim."""
 
 
 class SlackDirection(NamedTuple):

@@ -71,11 +71,11 @@ class ProgramBuilder:
         return made.view(Expressions)
 
     def maximise(self, objective: Expressions) -> None:
-        """State the objective, one linear expression."""
+        """Set the objective to maximise, one linear expression."""
         self._direction, self._objective = "max", objective
 
     def minimise(self, objective: Expressions) -> None:
-        """State the objective, one linear expression."""
+        """Set the objective to minimise, one linear expression."""
         self._direction, self._objective = "min", objective
 
     def add(self, name: str, constraint: Constraint, equation: str = "-") -> None:

@@ -121,16 +121,16 @@ class ExactBasis:
 
     @cached_property
     def values(self) -> dict[int, fmpq]:
-        """The basic solution, B z = b, by variable."""
+        """The values {variable: z} of the basic variables, with B z = b."""
         return self.solve(self.form.rhs)
 
     @cached_property
     def multipliers(self) -> Vector:
-        """y with Bᵀ y = c, [m]."""
+        """The dual solution y of the basis, with Bᵀ y = c, [m]."""
         return self.solve_transposed({v: self.form.cost[v] for v in self.variables})
 
     def solve(self, vector: Vector) -> dict[int, fmpq]:
-        """z with B z = vector, by variable."""
+        """Solve B z = vector, [m].  Returns {variable: z}."""
         columns, rest, z = self.form.columns, list(vector), {}
 
         def put(variable: int, value: fmpq) -> None:
@@ -150,7 +150,7 @@ class ExactBasis:
         return z | {n + row: rest[row] for row in self.slack_rows}
 
     def solve_transposed(self, weights: dict[int, fmpq]) -> Vector:
-        """y with Bᵀ y = weights (by basic variable), [m]."""
+        """Solve Bᵀ y = weights, given by basic variable (0 if missing).  Returns y, [m]."""
         columns, n = self.form.columns, self.form.num_structural
         y = [ZERO] * self.form.num_rows
 

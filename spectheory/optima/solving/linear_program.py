@@ -201,11 +201,11 @@ class LinearProgram:
 
     @property
     def arithmetic(self) -> str:
-        """``"exact"`` or ``"float64"``."""
+        """The arithmetic of the entries, ``"exact"`` or ``"float64"``."""
         return "exact" if self.is_exact else "float64"
 
     def describe(self) -> str:
-        """Name and size, for messages."""
+        """The program's name and size as text, for messages."""
         return f"{self.name} ({self.num_variables} variables, {self.num_constraints} constraints)"
 
     def block(self, name: str) -> ConstraintBlock:

@@ -194,7 +194,7 @@ def _numbers(program: LinearProgram, array: np.ndarray) -> np.ndarray:
 def _products(
     program: LinearProgram, point: np.ndarray, multipliers: np.ndarray, zero: Any
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """A x [m], Aᵀ y [n] and b [m] in the program's arithmetic."""
+    """Compute A x [m], Aᵀ y [n] and b [m] for the point x and multipliers y, in the program's arithmetic."""
     if not program.is_exact:
         A, _, b, _ = program.matrices
         return A @ point, A.T @ multipliers, b
