@@ -95,12 +95,12 @@ def fewest_calls(
 ) -> SeveralCalls:
     """Smallest mean number of calls that decode n tokens, over all verifiers of one path.
 
-    Source: theory.md Statements 4.8 and 4.9.  It is the recursion of ``most_decoded_tokens``, where w(b) is
-    minus the number of calls, including this one, for the tokens still to be decoded.  Block verification
+    Source: theory.md Statements 4.8 and 4.9.  It is the recursion of ``most_decoded_tokens`` with another
+    worth w(b): minus the number of calls, including this one, until n tokens are decoded.  Block verification
     attains the optimum on every pair: ``value`` and ``block`` are computed independently and are equal.
 
     Args:
-        pair: the models, of draft length at least n - 1 unless ``memory`` is given or it is context-free.
+        pair: the models; of draft length at least n - 1, or context-free, or with ``memory`` given.
         num_tokens: n.
         draft_length, memory: as in ``most_decoded_tokens``.
 

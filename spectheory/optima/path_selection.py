@@ -192,7 +192,7 @@ def _generate(
     max_rounds: int,
     tolerance: float,
 ) -> tuple[LinearProgram, np.ndarray, list[LeafSet]]:
-    """Add violated leaf sets until none is left.
+    """Solve the program and add violated leaf sets, until no leaf set is violated.
 
     Returns:
         The program, its optimal point before any repair, and its leaf sets.
