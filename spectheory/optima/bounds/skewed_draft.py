@@ -315,9 +315,9 @@ def is_skewed_draft(
 ) -> Membership:
     """Decide whether a law r is the law of the path that some rule selects among K i.i.d. drafts.
 
-    Source: greedy2026 Lemma 4.5: the condition is r(S) ≤ f(q(S)) for all sets S of leaves.
-    (Eq. 15 prints r(a_{1:L}) in the sum; correct is r(a_{1:i}).)  It suffices to check the level sets of r/q
-    (``bounds.level_sets``), in O(M log M) for M leaves.
+    Source: greedy2026 Lemma 4.5: the condition is r(S) ≤ f(q(S)) for all sets S of leaves, with
+    f(u) = 1 - (1 - u)^K.  (Eq. 15 prints r(a_{1:L}) in the sum; correct is r(a_{1:i}).)  It suffices to check
+    the level sets of r/q (``bounds.level_sets``), in O(M log M) for M leaves.
 
     Args:
         pair: the models; only the draft is used.
