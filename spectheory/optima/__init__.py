@@ -1,9 +1,9 @@
 """The optimisation problems of the papers, one per file, each stated once.
 
-A program is stated as a ``LinearProgram`` and solved by ``solve`` (float64) or ``solve_exact``
-(rationals); both return a ``Solution`` with its proof, which ``check_solution`` checks.
+A program is stated as a ``LinearProgram``.  ``solve`` solves it in float64, ``solve_exact`` in rationals.
+Both return a ``Solution`` with its proof, which ``check_solution`` checks.
 
-The public names are those of ``__init__.pyi``; each is imported from its file on first use.
+``__init__.pyi`` lists the public names.  Each is imported from its file on first use.
 """
 
 import lazy_loader

@@ -15,9 +15,9 @@ from spectheory.pairs.pair import ModelPair
 
 
 def block_transport_program(pair: ModelPair) -> LinearProgram:
-    """The linear program that couples whole blocks.
+    """The linear program of the coupling of a drafted and a target path with the longest common prefix.
 
-    Source: block2024 Eq. 40-42 (its γ is our L, M_s the draft, M_b the target).
+    Source: block2024 Eq. 40-42 (γ there is our L, M_s the draft, M_b the target).
     Variables: the coupling π(x, y), x ∈ V^L the drafted path, y ∈ V^L the target's path.
 
         max  Σ_{x,y} π(x, y) β(x, y)                                               (40)
@@ -25,8 +25,8 @@ def block_transport_program(pair: ModelPair) -> LinearProgram:
              Σ_x π(x, y) = p(y)   for all y ∈ V^L                                  (42)
              π ≥ 0
 
-    β is the length of the longest common prefix.  The paper prints the maximum over ℓ < γ; a whole
-    block in common counts γ, as in the sum over ℓ ≤ γ of its Lemma 10.
+    β is the length of the longest common prefix.  The paper prints the maximum over ℓ < γ.  We count γ if the
+    whole blocks agree, as the sum over ℓ ≤ γ in Lemma 10 of the paper does.
 
     Args:
         pair: the models; an exact pair gives an exact program.
@@ -35,7 +35,7 @@ def block_transport_program(pair: ModelPair) -> LinearProgram:
         The program; variables are labelled (draft path, target path).
 
     Raises:
-        EnumerationTooLargeError: V^{2L} is above the limit.
+        EnumerationTooLargeError: the number of variables V^{2L} is above 20 000.
 
     Example:
         >>> pair = ModelPair.context_free_pair(["1/3", "2/3"], ["2/3", "1/3"], draft_length=2)
@@ -64,13 +64,13 @@ def block_transport_program(pair: ModelPair) -> LinearProgram:
 
 
 def block_transport_optimum(pair: ModelPair) -> Solution:
-    """The largest expected common prefix of a drafted path and a target path, with a coupling.
+    """The largest mean length of the common prefix of a drafted and a target path, with its coupling.
 
-    Args and errors are those of ``block_transport_program``.
+    It takes the argument of ``block_transport_program`` and raises the same errors.
 
     Returns:
-        The solution; ``value`` is E[β], in drafted tokens per block (the token after them does not
-        count), exact for exact pairs.
+        The solution.  ``value`` is E[β] in drafted tokens per block, exact for exact pairs.  The token after
+        the accepted ones does not count.
 
     Raises:
         SolverError, CertificationError: no optimal solution was reached.
@@ -84,8 +84,9 @@ def block_transport_optimum(pair: ModelPair) -> Solution:
 
 
 def block_transport_value(pair: ModelPair) -> Any:
-    """E[β] in closed form: Σ_{ℓ=1..L} Σ_{a ∈ V^ℓ} min{p(a), q(a)} (block2024 Lemma 10); exact for exact
-    pairs.
+    """The optimal E[β] in closed form: Σ_{ℓ=1..L} Σ_{a ∈ V^ℓ} min{p(a), q(a)} (block2024 Lemma 10).
+
+    It is exact for exact pairs.
 
     Example:
         >>> pair = ModelPair.context_free_pair(["1/3", "2/3"], ["2/3", "1/3"], draft_length=3)

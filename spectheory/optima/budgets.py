@@ -1,4 +1,4 @@
-"""The program over node budgets on the tree of contexts, which several files state.
+"""The linear program over node budgets D(a) on the tree of contexts, which several files share.
 
 The nodes a ∈ V^{≤L} are numbered breadth first (``contexts.py``).
 """
@@ -24,9 +24,10 @@ def budget_program(
     members: tuple[np.ndarray, np.ndarray],
     limits: np.ndarray,
 ) -> LinearProgram:
-    """max Σ D p with target matching and Σ_{a∈T} D(a)p(a) ≤ limit(T) for the listed sets T.
+    """State max Σ D p with target matching and Σ_{a∈T} D(a)p(a) ≤ limit(T) for the listed sets T.
 
     Args:
+        equations: the sources of target matching and of the limits.
         members: (set number, node number) of every member of every set; the first set is {∅}, and
             the first ``count_nodes`` sets are the single nodes.
         limits: limit(T), [sets].
@@ -52,7 +53,7 @@ def budget_program(
 
 
 def _target_matching(pair: ModelPair, equation: str) -> tuple[ConstraintBlock, ConstraintBlock]:
-    """1 = D(∅) ≥ D(a_1) ≥ .. ≥ D(a_{1:L}) as two blocks; D(a_{1:L}) ≥ 0 is the sign of the variables."""
+    """1 = D(∅) ≥ D(a_1) ≥ .. ≥ D(a_{1:L}) as two blocks.  Every program has D ≥ 0 without a block."""
     parents = parent_nodes(pair.vocab_size, pair.draft_length)
     row, zero = np.arange(len(parents)), np.zeros(1, dtype=int)
     one, first = ones(len(parents), pair.is_exact), ones(1, pair.is_exact)
@@ -64,11 +65,11 @@ def _target_matching(pair: ModelPair, equation: str) -> tuple[ConstraintBlock, C
 def feasible_budgets(
     program: LinearProgram, point: np.ndarray, vocab_size: int, draft_length: int
 ) -> np.ndarray:
-    """Budgets that satisfy every constraint, close to given budgets that nearly do.
+    """Change nearly feasible budgets a little, so that they satisfy every constraint.
 
-    1. D(∅) = 1, and down the tree D(a) = min(D(a), D(parent), limit({a})/p(a)), at least 0.
-    2. The largest factor ≤ 1 on all budgets but the root's that satisfies every set's limit.
-    3. The rounding allowance is taken off that factor.
+    1. Set D(∅) = 1, and down the tree D(a) = min(D(a), D(parent), limit({a})/p(a)), at least 0.
+    2. Multiply all budgets but the root's by the largest factor ≤ 1 that satisfies every set's limit.
+    3. Reduce this factor by the rounding allowance.
     """
     block = program.block(PREFIX_MATCHING)
     target_probs, count = program.matrices.c, program.num_variables
@@ -82,7 +83,7 @@ def feasible_budgets(
     masses = block.coefficients.astype(float) * budgets[block.columns]
     sums = np.bincount(block.rows, weights=masses, minlength=block.size)
     used = sums > 0
-    used[0] = False  # {∅}: D(∅) p(∅) = 1 = f(1), and no other set holds the root
+    used[0] = False  # {∅}: D(∅) p(∅) = 1 = f(1), and no other set contains the root
     factor = np.min(limits[used] / sums[used], initial=1.0)
     budgets[1:] *= factor * (1 - rounding_allowance(count))
     return budgets

@@ -1,8 +1,8 @@
-"""The most tokens that several calls of the target can decode, and the fewest calls that n tokens take.
+"""Optima over several target calls: the most tokens in i calls, and the fewest calls for n tokens.
 
 One path is drafted per call.  The verifiers are lossless in every call, given all calls before it (theory.md
-Statement 4.8).  Block verification is optimal for the fewest calls, whatever n, and for the most tokens of
-one call (theory.md Statements 4.6 and 4.9).
+Statement 4.8).  Block verification needs the fewest calls for every n.  For one call it also decodes the most
+tokens (theory.md Statements 4.6 and 4.9).
 """
 
 from dataclasses import dataclass
@@ -25,10 +25,11 @@ class SeveralCalls(Result):
     """An optimum over several calls, and the value of block verification.
 
     Attributes:
-        question: the quantity optimised, in words.
-        value: the optimum, tokens or calls; a Fraction on exact pairs.
-        block: the same expectation if every call is block-verified.
-        first_call: P(the first call accepts a prefix that starts with a) of an optimal verifier, by depth.
+        question: the optimised quantity, in words.
+        value: the optimum, tokens or calls; a Fraction for exact pairs.
+        block: the same expectation if every call uses block verification.
+        first_call: P(the first call accepts a prefix that starts with a) of an optimal verifier, one array
+            [V^depth] per depth.
     """
 
     question: str
@@ -54,21 +55,22 @@ class SeveralCalls(Result):
 def most_decoded_tokens(
     pair: ModelPair, num_calls: int, *, draft_length: int | None = None, memory: int | None = None
 ) -> SeveralCalls:
-    """The largest E[N(i)], the mean number of tokens decoded in i calls, of any verifier of one path.
+    """Largest E[N(i)], the mean number of tokens decoded in i calls, over all verifiers of one path.
 
-    Source: theory.md Statement 4.8.  With W_j(s) the optimum of j calls after the text s and
-    w(b) = |b| + W_{j-1}(s b) the worth of the output b, from the last call to the first
+    Source: theory.md Statement 4.8.  W_j(s) is the optimum of j calls after the text s, and
+    w(b) = |b| + W_{j-1}(s b) is the worth of the output b.  x(a) is the probability that the accepted prefix
+    starts with a.  We compute from the last call to the first
 
         W_j(s) = max Σ_a x(a) [Σ_t p(t | a) w(a, t) - w(a)],   w(∅) = 0,   the sum over |a| ≤ L,
         s.t.  x(∅) = 1,   0 ≤ x(a, t) ≤ p(t | a) x(a),   x(a) ≤ q(a).
 
-    A bracket can be negative: accepting a prefix for sure may lead to a worse start of the next call.
+    A bracket can be negative: accepting a prefix with certainty may worsen the start of the next call.
 
     Args:
-        pair: the models, deep enough for every context that can be reached.  With ``memory``, or if the
-            pair is context-free, it is continued beyond its depth.
+        pair: the models, with a row for every context that can be reached.  If ``memory`` is given or the
+            pair is context-free, rows beyond its depth are derived from the given ones.
         num_calls: i.
-        draft_length: L of every call; by default that of the pair.
+        draft_length: L of every call; by default the draft length of the pair.
         memory: the number of last tokens that the rows depend on (1: a Markov chain).
 
     Returns:
@@ -91,14 +93,14 @@ def most_decoded_tokens(
 def fewest_calls(
     pair: ModelPair, num_tokens: int, *, draft_length: int | None = None, memory: int | None = None
 ) -> SeveralCalls:
-    """The smallest mean number of calls that decode n tokens, of any verifier of one path.
+    """Smallest mean number of calls that decode n tokens, over all verifiers of one path.
 
-    Source: theory.md Statements 4.8 and 4.9, the recursion of ``most_decoded_tokens`` with w(b) minus the
-    calls that are missing after b.  Block verification attains it on every pair: ``value`` and ``block`` are
-    computed independently and equal.
+    Source: theory.md Statements 4.8 and 4.9.  It is the recursion of ``most_decoded_tokens`` with another
+    worth w(b): minus the number of calls, including this one, until n tokens are decoded.  Block verification
+    attains the optimum on every pair: ``value`` and ``block`` are computed independently and are equal.
 
     Args:
-        pair: the models, of draft length at least n - 1 or continued, as in ``most_decoded_tokens``.
+        pair: the models; of draft length at least n - 1, or context-free, or with ``memory`` given.
         num_tokens: n.
         draft_length, memory: as in ``most_decoded_tokens``.
 
@@ -106,7 +108,7 @@ def fewest_calls(
         The optimum (calls), exact for exact pairs.
 
     Raises:
-        InvalidInputError: as ``most_decoded_tokens``.
+        InvalidInputError: as in ``most_decoded_tokens``.
 
     Example:
         >>> from spectheory import instances
@@ -123,21 +125,21 @@ def _solved(question: str, models: ExtendedPair, left: int, counts_tokens: bool)
     best, block = (_Calls(models, counts_tokens, always_block) for always_block in (False, True))
     sign = 1 if counts_tokens else -1
     for calls in (best, block):
-        for fewer in range(left):  # from the last call to the first, for a shallow recursion
+        for fewer in range(left):  # fill the cache from the last call to the first: recursion stays shallow
             calls.worth((), fewer)
     value, of_block = (plain_number(sign * calls.worth((), left)) for calls in (best, block))
     return SeveralCalls(question, value, of_block, best.first_call(left))
 
 
 class _Piece(NamedTuple):
-    """A linear piece of a concave function of a node's mass: its right end and its slope."""
+    """A linear piece of a concave function of a node's mass, given by its right end and its slope."""
 
     end: Any
     slope: Any
 
 
 class _Calls:
-    """The recursion over starts.  ``left`` counts calls, or tokens that are still to be decoded."""
+    """The recursion over the texts before a call.  ``left`` counts the remaining calls, or tokens."""
 
     def __init__(self, models: ExtendedPair, counts_tokens: bool, always_block: bool) -> None:
         self.models, self.counts_tokens, self.always_block = models, counts_tokens, always_block
@@ -147,7 +149,7 @@ class _Calls:
         self.worth = cache(self._worth)
 
     def _worth(self, start: Context, left: int) -> Any:
-        """The worth of ``left`` after ``start``: tokens, or minus calls."""
+        """W(start): tokens decoded in ``left`` calls, or minus the calls for ``left`` tokens."""
         total, before = self.zero, self.zero
         if left > 0:
             for piece in self.pieces(start, left, (), self.zero + 1):
@@ -155,7 +157,10 @@ class _Calls:
         return total
 
     def worth_of_output(self, start: Context, left: int, output: Context) -> Any:
-        """w(b)."""
+        """w(b), the worth of a call from ``start`` that outputs b.
+
+        It is |b| plus the worth of the remaining calls, or -1 plus the worth of the remaining tokens.
+        """
         behind = start
         for token in output:
             behind = self.models.follow(behind, token)
@@ -167,16 +172,16 @@ class _Calls:
         return self.models.draft_length if self.counts_tokens else min(self.models.draft_length, left - 1)
 
     def gain(self, start: Context, left: int, node: Context) -> Any:
-        """Σ_t p(t|a) w(a,t) - w(a)."""
+        """The objective coefficient of x(a) at ``node`` a: Σ_t p(t|a) w(a,t) - w(a)."""
         row = self.models.row(self.target, start + node)
         worths = [p * self.worth_of_output(start, left, (*node, t)) for t, p in enumerate(row) if p > 0]
         return sum(worths, self.zero) - (self.worth_of_output(start, left, node) if node else 0)
 
     def pieces(self, start: Context, left: int, node: Context, draft_prob: Any) -> list[_Piece]:
-        """The most that ``node`` and the nodes below it add, as a concave function of the mass offered to it.
+        """The largest contribution of ``node`` and its subtree, as a concave function of the offered mass.
 
-        It is the gain of the node plus the functions of the children at their shares p(t|a) of the mass.  The
-        node refuses mass beyond q(a), and beyond the maximum unless every call is block-verified.
+        It adds the node's gain and the children's functions at their shares p(t|a) of the mass.  The node
+        accepts at most q(a).  Unless ``always_block`` is set, it also stops where the function is largest.
         """
         shares = []
         if len(node) < self.length(left):
@@ -195,7 +200,7 @@ class _Calls:
         return found
 
     def first_call(self, left: int) -> tuple[np.ndarray, ...]:
-        """x(a) of the first call, by depth."""
+        """x(a) of the first call, one array [V^depth] per depth."""
         one, size = self.zero + 1, self.models.pair.vocab_size
         masses: dict[Context, Any] = {(): one}
         draft_probs: dict[Context, Any] = {(): one}

@@ -1,4 +1,4 @@
-"""The best block efficiency with drafts that are a function of the context."""
+"""The best block efficiency with deterministic drafts, which the pair determines."""
 
 import numpy as np
 
@@ -14,10 +14,11 @@ from spectheory.pairs.pair import ModelPair
 
 
 def deterministic_program(pair: ModelPair, process: Deterministic) -> LinearProgram:
-    """The multi-path program of deterministic drafts, with the constraints that bind.
+    """The multi-path program of deterministic drafts, without constraints that the others imply.
 
-    An antichain T is hit with probability 1 or 0.  Where it is hit, Σ_{a∈T} D(a) p(a) ≤ 1 holds for every
-    law.  Where it is not, its single nodes are not hit either, and D(a) p(a) ≤ 0 says it for each:
+    Deterministic drafts pass through an antichain T with probability 1 or 0.  With 1, the constraint
+    Σ_{a∈T} D(a) p(a) ≤ 1 always holds.  With 0, no draft passes through any a ∈ T, so the constraints
+    D(a) p(a) ≤ 0 of the single nodes imply it.  This leaves
 
         max  Σ_{a ∈ V^{≤L}} D(a) p(a)
         s.t. 1 = D(∅) ≥ D(a_1) ≥ .. ≥ D(a_{1:L}) ≥ 0   on every path
@@ -41,12 +42,12 @@ def deterministic_program(pair: ModelPair, process: Deterministic) -> LinearProg
 
 
 def deterministic_optimum(pair: ModelPair, process: Deterministic) -> Solution:
-    """The largest block efficiency of any valid verifier of deterministic drafts: 1 + Σ p over the tree.
+    """The largest block efficiency of any valid verifier of deterministic drafts: 1 + Σ p(a) over the tree.
 
-    Source: theory.md Statement 5.27.  D is 1 on the tree and 0 elsewhere.  With
-    w(a) = 1 + Σ_t p(t|a) z(a, t), monotony has the multiplier p(a) z(a), z = w on the tree and 0 elsewhere,
-    and the other constraint has y = w off the tree.  That both points prove each other optimal is checked
-    against the program.
+    Source: theory.md Statement 5.27.  D is 1 on the tree of drafts and 0 elsewhere.  With
+    w(a) = 1 + Σ_t p(t|a) z(a, t), the monotone budgets have the multiplier p(a) z(a), where z = w on the tree
+    and 0 elsewhere.  The other constraint has the multiplier y = w off the tree and 0 on it.  We check
+    against the program that the two points prove each other optimal.
 
     Example:
         >>> from spectheory import instances

@@ -1,4 +1,4 @@
-"""The best block efficiency with trees of drafts that have too many antichains to list."""
+"""The best block efficiency with trees of drafts, when there are too many antichains to list."""
 
 from dataclasses import replace
 
@@ -17,33 +17,33 @@ from spectheory.pairs.drafts.trees import Tree
 from spectheory.pairs.pair import ModelPair
 
 AT_ONCE = 8
-"""Antichains added at a time."""
-# Rounds stop by themselves when no antichain is violated; this ends a cycle by rounding.
+"""Number of antichains added per round."""
+# The rounds end when no antichain is violated.  This limit ends a cycle that rounding causes.
 MAX_ROUNDS = 500
 MAX_NODES = 600
-"""Of the tree of contexts; exact programs take seconds there."""
+"""Largest number of contexts.  Exact programs of this size take seconds."""
 CLEAR = 1e-9
-"""Smaller violations of a float solution are left to the rational one."""
+"""Violations of a float solution below this are ignored; the rational rounds find the true ones."""
 
 
 def tree_optimum(pair: ModelPair, process: Tree) -> Solution:
     """The largest block efficiency E[τ+1] of any valid verifier of a tree of drafts, exactly.
 
-    Source: theory.md Statements 5.16 and 5.32.  It is the program of ``multi_path_optimum``, with antichains
-    that are added when they are violated, first in floats and then in rationals.  In the end no antichain is
-    violated, and the multipliers of those that were added prove the value.
+    Source: theory.md Statements 5.16 and 5.32.  It is the program of ``multi_path_optimum``.  We add the
+    constraints of violated antichains, first in floats and then in rationals.  In the end no antichain is
+    violated, and the multipliers of the added antichains prove the value.
 
     Args:
         pair: the models, exact.
         process: a tree of drafts.
 
     Returns:
-        The exact solution (tokens per target call); its program has the antichains that were added.
+        The exact solution (tokens per target call) of the program with the added antichains.
 
     Raises:
-        InvalidInputError: a pair in floats, or one that the process cannot draft from.
-        EnumerationTooLargeError: more than 600 contexts, or draws that are not independent over too many
-            tokens.
+        InvalidInputError: the pair is in floats, or the process cannot draft from it.
+        EnumerationTooLargeError: there are more than 600 contexts, or the draws at a node are not independent
+            and have too many tokens.
         SolverError, CertificationError: no optimal solution was reached.
 
     Example:
@@ -83,7 +83,7 @@ def tree_optimum(pair: ModelPair, process: Tree) -> Solution:
 
 
 def _program(pair: ModelPair, process: Tree, sets: list[tuple[Context, ...]]) -> LinearProgram:
-    """The antichain program with some antichains, those of single nodes first."""
+    """State the antichain program for the given antichains, of which the single nodes come first."""
     size = pair.vocab_size
     rows, columns = np.array(
         [(row, context_node(context, size)) for row, some in enumerate(sets) for context in some]

@@ -1,4 +1,4 @@
-"""Rankings as vertices of the polytope of skewed drafts (greedy2026 Appendix H)."""
+"""Decomposition of a skewed draft into rankings, the vertices of the polytope (greedy2026 Appendix H)."""
 
 from collections.abc import Iterator
 from fractions import Fraction
@@ -16,7 +16,7 @@ from spectheory.pairs.pair import ModelPair
 
 
 class RankingDecomposition(NamedTuple):
-    """A law of the selected path as a random choice of a ranking.
+    """A mixture of rankings: draw a ranking, then select the highest-ranked draft.
 
     Attributes:
         weights: the probability of each ranking, Fractions > 0 that sum to 1.
@@ -30,23 +30,23 @@ class RankingDecomposition(NamedTuple):
         raise no_verdict(self, ".weights")
 
     def leaf_law(self, pair: ModelPair, num_drafts: int) -> np.ndarray:
-        """sum_w weight_w r_w, the law of the path selected by the ranking that was drawn, [V^L]."""
+        """The law of the selected path, Σ_i weight_i r_i with r_i the law under ranking i, [V^L]."""
         drafts = [SkewedDraft.from_order(pair, num_drafts, order) for order in self.orders]
         return SkewedDraft.mixture(self.weights, drafts).leaf_law
 
 
 def decompose_into_rankings(pair: ModelPair, num_drafts: int, leaf_law: np.ndarray) -> RankingDecomposition:
-    """Any skewed draft as a mixture of at most M = V^L rankings (Carathéodory), exactly.
+    """Write any skewed draft r exactly as a mixture of at most M = V^L rankings (Carathéodory).
 
-    So every feasible law has a path-selection rule: draw a ranking, take its top draft.
+    So every feasible law has a path-selection rule: draw a ranking, then select its highest-ranked draft.
 
-    1. Keep a chain of tight sets ∅ ⊂ C_1 ⊂ .. ⊂ V^L, r(C_i) = f(q(C_i)).  Rank the leaves of smaller sets
-       above the others, and by r/q within a step of the chain.  The sets are tight at the vertex v of this
-       ranking too.
-    2. From v through r to the boundary: y = r + t (r - v) with the largest feasible t, by Newton's
-       method on the most violated set (each step one sort).  r = (y + t v) / (1 + t).
-    3. At y a set S is tight on which y moved.  The sets (S ∩ C_{i+1}) ∪ C_i are tight as well, because
-       f∘q is submodular, and refine the chain strictly.  Continue with y; stop where r = v.
+    1. Keep a chain of tight sets ∅ ⊂ C_1 ⊂ .. ⊂ V^L, r(C_i) = f(q(C_i)) with f(u) = 1 - (1 - u)^K.  Rank the
+       leaves of smaller sets above the others, and by r/q within a step of the chain.  The sets are also
+       tight at the vertex v, the law of this ranking.
+    2. Go from v through r to the boundary: y = r + t (r - v) with the largest feasible t, by Newton's
+       method on the most violated set (each step one sort).  Then r = (y + t v) / (1 + t).
+    3. At y a new set S is tight, with y(S) ≠ r(S).  The sets (S ∩ C_{i+1}) ∪ C_i are tight as well, because
+       f∘q is submodular, and they refine the chain strictly.  Continue with y in place of r, until r = v.
 
     Every round but the last refines the chain, so there are at most M rounds.
 
@@ -59,8 +59,8 @@ def decompose_into_rankings(pair: ModelPair, num_drafts: int, leaf_law: np.ndarr
         Weights and rankings whose mixture is ``leaf_law`` exactly.
 
     Raises:
-        InvalidInputError: the pair is not exact, or the law is not a skewed draft; the text names the
-            leaf set that is too heavy.
+        InvalidInputError: the pair is not exact, or the law is not a skewed draft.  The text names the
+            leaf set with too much mass.
 
     Example:
         >>> pair = ModelPair.context_free_pair(["1/2", "1/2"], ["1/2", "1/2"], draft_length=1)
@@ -88,8 +88,8 @@ def decompose_into_rankings(pair: ModelPair, num_drafts: int, leaf_law: np.ndarr
 
 
 def _rankings(law: np.ndarray, draft_probs: np.ndarray, num_drafts: int) -> Iterator[tuple[Any, np.ndarray]]:
-    """(weight, leaves from the top down) of every vertex in the mixture."""
-    step = np.zeros(len(law), dtype=int)  # the step of the chain that each leaf was added in
+    """Yield (weight, leaves with the highest rank first) for every ranking of the mixture."""
+    step = np.zeros(len(law), dtype=int)  # per leaf: the step of the chain that added it
     left = law[0] * 0 + 1
     while True:
         by_ratio = SortedByRatio.of(-law, draft_probs).order
@@ -109,11 +109,11 @@ def _rankings(law: np.ndarray, draft_probs: np.ndarray, num_drafts: int) -> Iter
 def _to_the_boundary(
     law: np.ndarray, direction: np.ndarray, draft_probs: np.ndarray, num_drafts: int
 ) -> tuple[Any, np.ndarray]:
-    """The largest t with law + t direction feasible, and a set that stops it (booleans [M]).
+    """The largest t with law + t direction feasible, and a set that becomes tight there (booleans [M]).
 
     The slack min_S f(q(S)) - law(S) - t direction(S) is concave in t, so Newton's method from an infeasible t
-    falls to the root in finitely many steps.  It starts where an entry becomes 0, which is infeasible: with
-    probability q(b)^K > 0 that leaf is the only one drafted.
+    decreases to the root in finitely many steps.  It starts where an entry becomes 0.  This t is infeasible:
+    with probability q(b)^K > 0 all drafts end in that leaf b, so a feasible law has r(b) > 0.
     """
     falling = direction < 0
     length = (law[falling] / -direction[falling]).min()

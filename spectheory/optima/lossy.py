@@ -1,4 +1,4 @@
-"""How much block efficiency a deviation from the target can buy: the front that no verifier passes."""
+"""The largest block efficiency of a verifier whose output may deviate from the target distribution."""
 
 from fractions import Fraction
 from typing import Any
@@ -18,7 +18,7 @@ from spectheory.pairs.drafts.iid import draft_process
 from spectheory.pairs.pair import ModelPair
 from spectheory.pairs.rows import parse_entry
 
-# The program also has a variable per output and per completed path, so it is solved for fewer antichains.
+# The program also has a variable per output and per completed path, so it allows fewer antichains.
 MAX_ANTICHAINS = 1_000
 SOURCE = "theory.md Statement 5.22"
 
@@ -31,8 +31,9 @@ def lossy_program(
     """The linear program of the largest block efficiency at a given distance from the target.
 
     Source: theory.md Statement 5.22.  At ε = 0 it is the program of greedy2026 Lemma A.5 over output laws,
-    which is Theorem 4.3 before its simplification.  Variables: the output law R(b), 1 ≤ |b| ≤ L+1, and for
-    every path c of V^{L+1} the excess e(c) of the completed output over the target.
+    which the paper simplifies to Theorem 4.3.  Variables: the output law R(b), 1 ≤ |b| ≤ L+1, and for every
+    path c of V^{L+1} the excess e(c) of the completed output over the target.  Target tokens complete b to
+    L+1 tokens.
 
         max  Σ_b |b| R(b)
         s.t. Σ_b R(b) = 1
@@ -43,13 +44,13 @@ def lossy_program(
 
     Args:
         pair: the models; an exact pair gives an exact program.
-        total_variation: ε, the largest total variation between the completed output and p_{L+1}, in [0, 1];
-            exact for an exact pair: a fraction or a string.
+        total_variation: ε in [0, 1], the largest allowed total variation distance between the completed
+            output and p, the target on V^{L+1}.  An exact pair needs a Fraction, an integer or a string.
         drafts: as in ``multi_path_program``.
 
     Raises:
         InvalidInputError: ε is not in [0, 1], or a float for an exact pair.
-        EnumerationTooLargeError: there are more antichains.
+        EnumerationTooLargeError: there are more than 1 000 antichains.
 
     Example:
         >>> from spectheory import instances
@@ -82,12 +83,12 @@ def lossy_optimum(
     total_variation: Any,
     drafts: int | DraftProcess = 1,
 ) -> Solution:
-    """The largest block efficiency of any verifier within a total variation ε of the target, per call.
+    """The largest block efficiency of any verifier within total variation ε of the target in every call.
 
-    It is ``optimum`` at ε = 0, concave in ε, and L + 1 where every draft may be accepted.  The verifier that
-    attains it may look at all rows of the pair.
+    It equals ``optimum`` at ε = 0, is concave in ε, and reaches L + 1 when ε allows to accept every draft.
+    The verifier that attains it may read all rows of the pair.
 
-    Args and errors are those of ``lossy_program``.
+    It takes the arguments of ``lossy_program`` and raises the same errors.
 
     Returns:
         The solution (tokens per target call), exact for exact pairs.
@@ -118,7 +119,7 @@ def _budget(total_variation: Any, exact: bool) -> Any:
 
 
 def _below(members: np.ndarray, vocab_size: int, draft_length: int) -> np.ndarray:
-    """Mask of the outputs strictly below a member of each antichain, [sets, outputs]."""
+    """Mask of the outputs that strictly extend a member of each antichain, [sets, outputs]."""
     below = np.zeros((len(members), 1 + vocab_size * members.shape[1]), dtype=bool)
     for child, parent in enumerate(parent_nodes(vocab_size, draft_length + 1), start=1):
         below[:, child] = members[:, parent] | below[:, parent]

@@ -22,19 +22,19 @@ from spectheory.pairs.drafts import DraftProcess, Iid
 from spectheory.pairs.drafts.iid import draft_process
 from spectheory.pairs.pair import ModelPair
 
-# The list of members is a dense array of booleans, antichains times contexts.
+# Membership is a dense array of booleans, antichains times contexts.
 MAX_ANTICHAINS = 100_000
-"""The most antichains that are listed."""
+"""Largest number of antichains that are listed."""
 MAX_LISTED_ANTICHAINS = 2_000
-"""The most antichains whose probability is computed one after the other."""
+"""Largest number of antichains whose probabilities are computed one by one."""
 LONG_COUNT = 10_000
-"""Bits after which antichains are not counted further."""
+"""Counting stops once the number of antichains has this many bits."""
 ROWS_AT_ONCE = 2_000
 """Exact programs with more antichains than this are solved by row generation."""
 
 
 def count_antichains(vocab_size: int, depth: int) -> int:
-    """The number of antichains of V^{≤depth}, the empty one included: N_0 = 2, N_L = 1 + N_{L-1}^V.
+    """The number of antichains of V^{≤depth}, including the empty one: N_0 = 2, N_L = 1 + N_{L-1}^V.
 
     Example:
         >>> [count_antichains(2, depth) for depth in (1, 2, 3, 4)]
@@ -47,21 +47,21 @@ def count_antichains(vocab_size: int, depth: int) -> int:
 
 
 def antichains(vocab_size: int, depth: int, max_antichains: int = MAX_ANTICHAINS) -> np.ndarray:
-    """All antichains of V^{≤depth}: sets of contexts of which none is a prefix of another.
+    """All antichains of V^{≤depth}: sets of contexts, none of which is a prefix of another.
 
     An antichain of a tree is its root alone, or any choice of one antichain per child's subtree.
 
     Args:
         vocab_size: V.
         depth: L.
-        max_antichains: refuse to list more (the empty one not counted).
+        max_antichains: largest number of non-empty antichains to list.
 
     Returns:
         Membership, booleans [antichains, nodes]; nodes are numbered breadth first.  Row 0 is the
         empty antichain, rows 1..nodes are the single nodes in order, the others follow.
 
     Raises:
-        EnumerationTooLargeError: there are more.
+        EnumerationTooLargeError: there are more than ``max_antichains`` non-empty antichains.
 
     Example:
         >>> [tuple(np.flatnonzero(row).tolist()) for row in antichains(2, 1)]
@@ -81,7 +81,7 @@ def antichains(vocab_size: int, depth: int, max_antichains: int = MAX_ANTICHAINS
     levels = [np.array([[False], [True]])]  # membership by depth below the subtree's root
     for _ in range(depth):
         chosen = np.indices((len(levels[0]),) * vocab_size).reshape(vocab_size, -1)
-        # the antichain that is the root alone comes last
+        # the antichain of the root alone comes last
         below = [
             np.vstack([np.hstack([level[choice] for choice in chosen]), np.zeros((1, width), bool)])
             for level, width in ((level, vocab_size * level.shape[1]) for level in levels)
@@ -106,9 +106,10 @@ def largest_listed_excess(
     node_masses: Sequence[np.ndarray],
     process: DraftProcess,
 ) -> tuple[Any, tuple[Context, ...]]:
-    """The largest Σ_{a∈T} x(a) - P(some draft passes through T) over a list of all antichains T, and its T.
+    """The largest Σ_{a∈T} x(a) - P(some draft passes through T) over all antichains T, and this T.
 
-    It takes any draft process.  For i.i.d. drafts ``most_violated_antichain`` needs no list.
+    It lists the antichains and supports every draft process.  If no value is above 0, it returns 0 and the
+    empty antichain.  For i.i.d. drafts ``most_violated_antichain`` needs no list.
     """
     masses = flint_if_exact(np.concatenate(node_masses))
     members = antichains(pair.vocab_size, pair.draft_length, MAX_LISTED_ANTICHAINS)
@@ -134,17 +135,17 @@ def multi_path_program(
         s.t. 1 = D(∅) ≥ D(a_1) ≥ .. ≥ D(a_{1:L}) ≥ 0   on every path               (11)
              Σ_{a∈T} D(a) p(a) ≤ 1 - (1 - Σ_{a∈T} q(a))^K   for all antichains T   (12)
 
-    The empty antichain, 0 ≤ 0, is left out.  For another draft process the right-hand side of (12) is
-    P(some draft passes through T); the proof uses nothing else of the drafts.
+    The empty antichain gives 0 ≤ 0 and is omitted.  For another draft process the right-hand side of (12) is
+    P(some draft passes through T), the only property of the drafts that the proof uses.
 
     Args:
         pair: the models; an exact pair gives an exact program.
         drafts: K, for i.i.d. drafted paths, or another draft process.
-        max_antichains: refuse to state more antichain constraints.
+        max_antichains: largest number of antichain constraints.
 
     Raises:
-        InvalidInputError: ``drafts`` is neither a whole number of at least 1 nor a draft process.
-        EnumerationTooLargeError: there are more antichains.
+        InvalidInputError: ``drafts`` is neither an integer of at least 1 nor a draft process.
+        EnumerationTooLargeError: there are more than ``max_antichains`` antichains.
 
     Example:
         >>> pair = ModelPair.context_free_pair(["1/3", "2/3"], ["2/3", "1/3"], draft_length=2)
@@ -170,9 +171,9 @@ def multi_path_optimum(
 ) -> Solution:
     """The largest block efficiency E[τ+1] of any valid verifier of K drafted paths.
 
-    Exact programs with many antichains are solved by row generation and certified against all of them.
+    Exact programs with many antichains are solved by row generation and certified against all antichains.
 
-    Args and errors are those of ``multi_path_program``.
+    It takes the arguments of ``multi_path_program`` and raises the same errors.
 
     Returns:
         The solution (tokens per target call), exact for exact pairs.
@@ -195,14 +196,15 @@ def multi_path_optimum(
 
 
 def optimal_scores(pair: ModelPair, solution: Solution) -> Levels:
-    """The path scores with the least upper bound: the optimum itself.
+    """The path scores whose upper bound equals the optimum.
 
-    Source: theory.md Statement 5.13.  With λ(T) the multipliers of (12), y(a) = Σ_{T∋a} λ(T).  They are
-    clipped to feasible scores (``feasible_scores``), which only lowers the bound E[max_k c(X^(k))].
+    Source: theory.md Statement 5.13.  With λ(T) the multipliers of (12), the scores are y(a) = Σ_{T∋a} λ(T).
+    We clip them to feasible scores (``feasible_scores``), which only lowers the bound E[max_k c(X^(k))].
 
     Args:
         pair: the models.
-        solution: of ``multi_path_optimum`` or ``single_path_optimum`` for this pair, with any draft process.
+        solution: the result of ``multi_path_optimum`` or ``single_path_optimum`` for this pair, with any
+            draft process.
 
     Returns:
         y by depth 0..L, arrays [V^depth]: Fractions for an exact solution.
@@ -215,7 +217,7 @@ def optimal_scores(pair: ModelPair, solution: Solution) -> Levels:
     """
     V, L, weights = pair.vocab_size, pair.draft_length, solution.dual[PREFIX_MATCHING]
     nodes, used = count_nodes(V, L), np.flatnonzero(weights)
-    # one path has the single nodes only, which come first
+    # the program of one path has the single nodes only, which come first
     members = np.eye(nodes, dtype=bool) if len(weights) == nodes else antichains(V, L, len(weights))[1:]
     zero = weights[:1] - weights[:1]
     scores = [zero.sum() + weights[used[members[used, node]]].sum() for node in range(nodes)]
@@ -234,7 +236,7 @@ def hit_probs(pair: ModelPair, members: np.ndarray, process: DraftProcess) -> np
 def _set_probs(members: np.ndarray, node_values: np.ndarray) -> np.ndarray:
     if node_values.dtype != object:
         return members @ node_values
-    # over one common denominator the sums are sums of whole numbers
+    # over one common denominator we add integers
     denominator = math.lcm(*(value.denominator for value in node_values))
     numerators = np.array([int(value * denominator) for value in node_values], dtype=object)
     sums = members.astype(object) @ numerators

@@ -1,8 +1,8 @@
-"""The optimum of verifiers that see the rows of both models along the drafted paths only.
+"""The optimum of on-path verifiers, which see only the rows of both models along the drafted paths.
 
 For one path these rows suffice: block verification is optimal (theory.md Statement 4.2).  For several paths
-they do not (theory.md Statement 5.17), which a family of pairs shows: the verifier gives the same answer
-wherever two pairs have the same rows along the drafts.
+they do not suffice (theory.md Statement 5.17).  A family of pairs proves it: an on-path verifier must treat
+two pairs alike if they have the same rows along the drafts.
 """
 
 from collections.abc import Iterator, Sequence
@@ -22,17 +22,17 @@ from spectheory.optima.solving.solution import Solution
 from spectheory.pairs.contexts import Context, context_number, count_orders, numbered_context
 from spectheory.pairs.pair import ModelPair, check_pair
 
-# An exact solution takes minutes there, and the variables grow with V^(L K).
+# An exact solution of this size takes minutes.  The number of variables grows with V^(L K).
 MAX_VARIABLES = 20_000
 
 
 def on_path_program(pairs: Sequence[ModelPair], num_drafts: int) -> LinearProgram:
-    """The linear program of the largest sum of block efficiencies of one verifier on several pairs.
+    """The linear program of the largest sum of block efficiencies of one on-path verifier over several pairs.
 
     Source: theory.md Statement 5.17.  Drafts X are multisets of K leaves, which suffice for i.i.d. drafts.
-    Variables: the conditional law k(b | X, rows) of the output b given the drafts and the rows along them,
-    b a prefix of a draft and one more token.  With P_m(X) the probability of the drafts under pair m and
-    R_m(b) = Σ_X P_m(X) k(b | X, rows of m along X),
+    Variables: the conditional law k(b | X, rows) of the output b given the drafts and the rows along them.
+    An output b is a prefix of a draft with one more token.  With P_m(X) the probability of the drafts under
+    pair m and R_m(b) = Σ_X P_m(X) k(b | X, rows of m along X),
 
         max  Σ_m Σ_b |b| R_m(b)
         s.t. Σ_b k(b | X, rows) = 1                                        for all drafts and rows
@@ -43,10 +43,10 @@ def on_path_program(pairs: Sequence[ModelPair], num_drafts: int) -> LinearProgra
         num_drafts: K.
 
     Returns:
-        The program; its variables are (drafts, number of the rows seen, output).
+        The program.  Its variables are (drafts, index of the rows along them, output).
 
     Raises:
-        InvalidInputError: no pair, or pairs of different shapes or arithmetic.
+        InvalidInputError: there is no pair, or the pairs differ in shape or arithmetic.
         EnumerationTooLargeError: there are more than 20 000 variables.
 
     Example:
@@ -94,12 +94,12 @@ def on_path_program(pairs: Sequence[ModelPair], num_drafts: int) -> LinearProgra
 
 
 def on_path_optimum(pairs: Sequence[ModelPair], num_drafts: int) -> Solution:
-    """The largest sum of block efficiencies of one verifier that sees on-path rows only.
+    """The largest sum of block efficiencies of one on-path verifier over several pairs.
 
-    Args and errors are those of ``on_path_program``.
+    It takes the arguments of ``on_path_program`` and raises the same errors.
 
     Returns:
-        The solution (tokens per target call, summed over the pairs).  Exact pairs are solved exactly.
+        The solution (tokens per target call, summed over the pairs), exact for exact pairs.
 
     Raises:
         SolverError, CertificationError: no optimal solution was reached.
@@ -113,7 +113,7 @@ def on_path_optimum(pairs: Sequence[ModelPair], num_drafts: int) -> Solution:
 
 
 def _common_shape(pairs: Sequence[ModelPair]) -> tuple[int, int, bool]:
-    """(V, L, whether exact) of all pairs."""
+    """(V, L, True if exact), which all pairs must share."""
     shapes = {(pair.vocab_size, pair.draft_length, pair.is_exact) for pair in map(check_pair, pairs)}
     if len(shapes) != 1:
         raise InvalidInputError(
@@ -131,7 +131,7 @@ def _too_large(pairs: Sequence[ModelPair], num_drafts: int) -> EnumerationTooLar
 
 
 def _rows_along(pair: ModelPair) -> list[Any]:
-    """The rows of both models along every leaf, hashable."""
+    """For every leaf, the rows of both models on the path to it, as hashable tuples."""
     length, size = pair.draft_length, pair.vocab_size
     found = []
     for leaf in range(size**length):
@@ -150,7 +150,7 @@ def _outputs(drafts: tuple[Context, ...], size: int) -> Iterator[Context]:
 
 
 def _completed(pair: ModelPair, output: Context) -> Iterator[tuple[int, Fraction | float]]:
-    """(number, probability) of the paths of L+1 tokens that the target makes of an output."""
+    """Yield (number, probability) of each path of L+1 tokens to which target tokens complete an output."""
     reached = [(context_number(output, pair.vocab_size), pair.target[0][0, 0] * 0 + 1)]
     for depth in range(len(output), pair.draft_length + 1):
         reached = [

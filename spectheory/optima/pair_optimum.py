@@ -24,13 +24,13 @@ from spectheory.pairs.drafts.trees import Tree
 from spectheory.pairs.pair import ModelPair, check_pair
 
 MAX_EXACT_DRAFTS = 1_000
-"""Beyond this the optimum is an interval: the rationals of the exact program would have too many digits."""
+"""For more i.i.d. drafts the optimum is an interval: exact rationals would have too many digits."""
 MAX_LEAVES_OF_SYMMETRIC_TREES = 400_000
-"""Beyond this the contexts of a context-free pair that have equal weights are merged."""
+"""A context-free pair with more leaves V^L is solved without its tree (``context_free_interval``)."""
 
 
 class _Question(NamedTuple):
-    """The arguments of ``optimum``; ``limits`` are those of ``multi_path_interval``."""
+    """The arguments of ``optimum``.  ``limits`` are the keyword arguments for ``multi_path_interval``."""
 
     pair: ModelPair
     process: DraftProcess
@@ -49,25 +49,25 @@ def optimum(
 ) -> Optimum:
     """The largest block efficiency E[τ+1] of any valid verifier, with its proof.
 
-    Source: greedy2026 Theorem 3.3 for one path, Theorem 4.3 for several.  It is exact for exact pairs where
-    the exact program is small enough.  Beyond that it is a float between the bounds that
-    ``multi_path_interval`` certifies.  A context-free pair whose tree is too large is solved without it:
-    exactly for one path (``context_free_path_optimum``), as an interval for several
+    Source: greedy2026 Theorem 3.3 for one path, Theorem 4.3 for several.  The value is exact for an exact
+    pair whose program is small enough.  For a larger program it is the lower bound of an interval that
+    ``multi_path_interval`` certifies.  If the tree of a context-free pair is too large, we solve it without
+    the tree: exactly for one path (``context_free_path_optimum``), as an interval for several paths
     (``context_free_interval``).
 
     Args:
         pair: the models.
         drafts: K, for i.i.d. drafted paths, or another draft process.
-        max_antichains: list no more antichains than this; i.i.d. drafts need no list, nor do trees on an
-            exact pair.
-        relative_gap, time_limit, progress: of ``multi_path_interval``, where it is used.
+        max_antichains: largest number of antichains to list.  If i.i.d. drafts have more, a search without a
+            list follows.  Trees of drafts on an exact pair need no list.
+        relative_gap, time_limit, progress: as in ``multi_path_interval``; used only for an interval.
 
     Returns:
         The optimum in tokens per target call, at most L + 1; it depends on the pair and the process only.
-        With its proof it is a ``Solution`` or a ``CertifiedInterval``.
+        With its proof it is a ``Solution`` or a ``CertifiedInterval``; without the tree it is an ``Optimum``.
 
     Raises:
-        InvalidInputError: ``drafts`` is neither a whole number of at least 1 nor a draft process.
+        InvalidInputError: ``drafts`` is neither an integer of at least 1 nor a draft process.
         EnumerationTooLargeError: the pair is too large for the program.
         SolverError, CertificationError: no optimal solution was reached.
 
@@ -84,8 +84,8 @@ def optimum(
     try:
         return _at_most(solve(asked), pair.draft_length + 1)
     except (EnumerationTooLargeError, SolverError):
-        # Too many antichains or nodes to state the program, or HiGHS's dual misses its value by more than
-        # the tolerance, as it can for probabilities near 1e-7.  A search needs neither.
+        # There are too many antichains or nodes to state the program, or the duality gap of HiGHS is above
+        # the tolerance, as can happen for probabilities near 1e-7.  A search does not have these limits.
         if not isinstance(process, Iid):
             raise
     search = next(search for applies, search in SEARCHES if applies(asked))
@@ -100,9 +100,9 @@ def _refuse_long_powers(asked: _Question) -> Solution:
 
 
 def _is_large_tree(asked: _Question) -> bool:
-    """True if the paths branch as a tree of an exact pair with more antichains than are listed."""
+    """True if the drafts form a tree, the pair is exact, and there are too many antichains to list."""
     pair, depths = asked.pair, range(1, asked.pair.draft_length + 1)
-    # From the root down: the number of antichains has about V^L digits.
+    # We stop at the first depth with too many: the number of antichains has about V^depth digits.
     return (
         isinstance(asked.process, Tree)
         and pair.is_exact
@@ -126,7 +126,7 @@ PROGRAMS: tuple[tuple[Callable[[_Question], bool], Callable[[_Question], Solutio
         lambda asked: multi_path_optimum(asked.pair, asked.process, asked.max_antichains),
     ),
 )
-"""(whether it applies, solve): the first that applies states the program."""
+"""(condition, solver): ``optimum`` first tries the solver of the first condition that holds."""
 
 SEARCHES: tuple[tuple[Callable[[_Question], bool], Callable[[_Question], Optimum]], ...] = (
     (
@@ -145,12 +145,13 @@ SEARCHES: tuple[tuple[Callable[[_Question], bool], Callable[[_Question], Optimum
         lambda asked: multi_path_interval(asked.pair, asked.process.num_drafts, **asked.limits),
     ),
 )
-"""(whether it applies, solve): for i.i.d. drafts the first that applies answers if no program does."""
+"""(condition, search): for i.i.d. drafts, the first condition that holds applies if the program fails."""
 
 
 def _at_most(solution: Solution, length: int) -> Solution:
-    """The solution with numbers of at most L + 1, which the float program may exceed by rounding or because
-    the rows sum to 1 only within their tolerance.
+    """Clip the value and the bounds to L + 1.
+
+    The float program may exceed L + 1 by rounding, or because rows sum to 1 only within their tolerance.
     """
     most = type(solution.value)(length)
     return replace(

@@ -1,4 +1,4 @@
-"""The optimum over skewed drafts (greedy2026 Theorem 4.6)."""
+"""The optimum over skewed drafts: laws of the path selected among K drafts (greedy2026 Theorem 4.6)."""
 
 from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass, replace
@@ -27,9 +27,9 @@ from spectheory.pairs.pair import ModelPair
 
 LEAF_SETS = "skewed draft"
 MAX_LISTED_LEAVES = 12
-"""The most leaves of which all 2^M - 1 sets are listed."""
+"""Largest number M of leaves of which all 2^M - 1 non-empty sets are listed."""
 MAX_LEAVES = 81
-"""Generating leaf sets takes seconds here and converges slowly beyond."""
+"""Largest number of leaves by default: generating leaf sets takes seconds.  More leaves converge slowly."""
 
 LeafSet = frozenset[int]
 
@@ -48,18 +48,18 @@ def path_selection_program(
              Σ_b r(b) = 1
              Σ_{b∈S} r(b) ≤ 1 - (1 - Σ_{b∈S} q(b))^K   for all S ⊆ V^L             (17)
 
-    Eq. 17 is printed without the sum on its left side.
+    The paper prints Eq. 17 without the sum on its left side.
 
     Args:
         pair: the models; an exact pair gives an exact program.
         num_drafts: K.
-        leaf_sets: state (17) for these sets of leaf numbers only, a relaxation; by default for all.
+        leaf_sets: sets of leaf numbers for which (17) is stated, a relaxation.  By default all sets.
 
     Returns:
         The program; its variables are ("x", context) and ("r", leaf as a context).
 
     Raises:
-        EnumerationTooLargeError: all sets of more than 12 leaves were asked for.
+        EnumerationTooLargeError: ``leaf_sets`` is None, and there are more than 12 leaves.
 
     Example:
         >>> pair = ModelPair.context_free_pair(["1/3", "2/3"], ["2/3", "1/3"], draft_length=2)
@@ -93,10 +93,10 @@ class SelectionOptimum:
     """The best law of the selected path.
 
     Attributes:
-        solution: of the program with the leaf sets that matter; its value is the optimum over all
-            sets, because ``skewed_draft`` satisfies the others too.
-        skewed_draft: r.
-        leaf_sets: the sets that were stated, as leaf numbers.
+        solution: solution of the program with the constraints of ``leaf_sets`` only.  Its value is the
+            optimum over all sets, because ``skewed_draft`` satisfies the other constraints too.
+        skewed_draft: r, the law of the selected path.
+        leaf_sets: the leaf sets in the program, as leaf numbers.
     """
 
     solution: Solution
@@ -123,22 +123,22 @@ def path_selection_optimum(
     1. State the program with the leaves below every context.
     2. Solve.  Trim r to the part that x needs (``_trimmed``), sort the leaves by r/q, and add the violated
        level sets.  Repeat until none is violated.
-    3. Extend the trimmed r to a law that satisfies every leaf set.
-    4. For an exact pair do so in floats first, then in rationals: r is feasible exactly.
+    3. Extend the trimmed r to a law that satisfies the constraint of every leaf set.
+    4. For an exact pair do steps 1 and 2 in floats, then repeat step 2 in rationals, so that r is exact.
 
-    The value is that of ``multi_path_optimum``, the program over antichains (Theorem 4.6).
+    The value equals ``multi_path_optimum``, the program over antichains (Theorem 4.6).
 
     Args:
         pair: the models.
         num_drafts: K.
-        max_leaves: refuse more leaves V^L; beyond the default there are many rounds.
-        max_rounds: the most rounds of step 2.
+        max_leaves: largest number V^L of leaves; more than the default need many rounds.
+        max_rounds: the largest number of rounds of step 2.
 
     Returns:
         The optimum, exact for exact pairs.
 
     Raises:
-        EnumerationTooLargeError: there are more leaves.
+        EnumerationTooLargeError: there are more than ``max_leaves`` leaves.
         SolverError, CertificationError: no optimal solution was reached.
 
     Example:
@@ -167,7 +167,7 @@ def path_selection_optimum(
         point = np.concatenate([*draft.accepted_masses(pair), draft.leaf_law])
         solution = exact_solution(program, point, exactly.multipliers)
     else:
-        # the optimum found cold may be another point than the warm one, with other violated sets
+        # A solve without a warm start may return another optimal point, which violates other sets.
         program, point, sets = _generate(pair, num_drafts, sets, _unrepaired, max_rounds, ROW_TOLERANCE)
         solution = solve(program)
         draft = SkewedDraft.summed(pair, _leaf_law(pair, np.array(list(solution.primal.values()))))
@@ -175,7 +175,7 @@ def path_selection_optimum(
 
 
 def _violated_sets(law: np.ndarray, pair: ModelPair, num_drafts: int, tolerance: float) -> list[LeafSet]:
-    """The level sets whose excess is a local maximum above the tolerance."""
+    """The level sets S of r/q whose violation of (17) is a local maximum above the tolerance."""
     sets = LevelSets.of(law, pair.draft_path_probs(pair.draft_length), num_drafts)
     excesses = sets.excesses
     before = np.concatenate([excesses[:1] - 1, excesses[:-1]])
@@ -192,13 +192,17 @@ def _generate(
     max_rounds: int,
     tolerance: float,
 ) -> tuple[LinearProgram, np.ndarray, list[LeafSet]]:
-    """The program with enough leaf sets, an optimal point of it before any repair, and the sets."""
+    """Solve the program and add violated leaf sets, until no leaf set is violated.
+
+    Returns:
+        The program, its optimal point before any repair, and its leaf sets.
+    """
     for _ in range(max_rounds):
         program = path_selection_program(pair, num_drafts, sets)
         point = optimal_point(program)
         law = _trimmed(pair, _leaf_law(pair, point))
         known = set(sets)
-        # stated sets are satisfied up to rounding
+        # the point satisfies the stated sets up to rounding
         new = [s for s in _violated_sets(law, pair, num_drafts, tolerance) if s not in known]
         if not new:
             return program, point, sets
@@ -209,12 +213,12 @@ def _generate(
 
 
 def _unrepaired(program: LinearProgram) -> np.ndarray:
-    """The point of ``solve`` without its repair."""
+    """Solve the program without the repair step and return the primal point."""
     return np.array(list(solve(replace(program, repair=None)).primal.values()))
 
 
 class _Exactly:
-    """Rational solutions of programs with ever more leaf sets, each from the last one's basis."""
+    """Exact solutions of a growing program.  Each solve starts from the basis of the previous one."""
 
     def __init__(self) -> None:
         self.basis: list[int] | None = None
@@ -229,9 +233,9 @@ class _Exactly:
 def _trimmed(pair: ModelPair, law: np.ndarray) -> np.ndarray:
     """The part of r that x needs: r' ≤ r on the leaves, r'(a) ≥ x(a) at every context but the root, [V^L].
 
-    An optimum may put the rest of r anywhere, so leaf sets violated by the rest prove nothing.  The trimming
-    starts from r' = x on the leaves and goes up the tree.  Where the leaves below a context hold less than
-    x(a), they take back equal shares of the mass that they gave up.
+    An optimum may put the unneeded mass r - r' anywhere, so a leaf set that only this mass violates need not
+    be added.  We start from r' = x on the leaves and go up the tree.  Where the leaves below a context hold
+    less than x(a), every leaf takes back the same share of the mass r - r' that it gave up.
     """
     masses = SkewedDraft.summed(pair, law).accepted_masses(pair)
     kept = masses[-1]
@@ -244,7 +248,7 @@ def _trimmed(pair: ModelPair, law: np.ndarray) -> np.ndarray:
 
 
 def _extended(pair: ModelPair, law: np.ndarray, num_drafts: int) -> np.ndarray:
-    """A law of sum 1 that is at least r and satisfies every leaf set, if r does, [V^L]."""
+    """Grow r to a law of sum 1, [V^L].  If r satisfies (17) for every leaf set, so does the law."""
     return grown_law(law, pair.draft_path_probs(pair.draft_length), num_drafts)
 
 
@@ -275,12 +279,12 @@ def _starting_sets(pair: ModelPair) -> list[LeafSet]:
 def _feasible_point(
     program: LinearProgram, point: np.ndarray, pair: ModelPair, num_drafts: int
 ) -> np.ndarray:
-    """A law close to the point's that satisfies every leaf set, stated or not, and its x.
+    """Repair a point: a law r near the given one that satisfies (17) for every leaf set, and its x.
 
     1. Set r to 0 where it is negative or q = 0, trim and extend it, and divide by its sum.
-    2. Move r towards q, which satisfies every set, by the share that the worst set needs.  An excess within
-       the rounding allowance of a set's limit counts as none.
-    3. x(a) = min(r(a), p x(parent)) below the root, less the rounding allowance.
+    2. Move r towards q, which satisfies (17) for every set, as far as the most violated set needs.  An excess
+       within the rounding allowance of a set's limit is ignored.
+    3. Below the root set x(a) = min(r(a), p x(parent)), reduced by the rounding allowance.
     """
     draft_probs = pair.draft_path_probs(pair.draft_length)
     rounding = rounding_allowance(program.num_variables)

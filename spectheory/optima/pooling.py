@@ -1,4 +1,7 @@
-"""The law of an output, chosen at a node that knows the probabilities of events but not the other rows."""
+"""The linear program of the output law at one node of pooled selection.
+
+The node knows the probabilities of the events, but not the rows at other nodes.
+"""
 
 import numpy as np
 
@@ -10,7 +13,8 @@ def pooling_program(
 ) -> LinearProgram:
     """The linear program of a node of pooled selection (theory.md Statement 5.25), in float64.
 
-    Variables: x(E, w) = P(E) e_E(w), and y_s(E, w), of which as much is served in scenario s.
+    Variables: x(E, w) = P(E) e_E(w), e_E(w) the probability of the output w given the event E, and y_s(E, w),
+    the part of x(E, w) that is served in scenario s.
 
         max  1/S Σ_s Σ_E Σ_w y_s(E, w)
         s.t. Σ_w x(E, w) = P(E) Σ_w m_E(w)         for every event E
@@ -21,10 +25,10 @@ def pooling_program(
 
     Args:
         probs: P, the probabilities of the events, [E].
-        masses: m, what the base does, [E, V].
+        masses: m, the masses of the base rule that pooling changes, [E, V].
         token_sets: the sets T, booleans [N, V].
         limits: c, [S, E, N].
-        floor: the least service in scenario 0.
+        floor: the smallest total Σ y_0 served in scenario 0.
 
     Returns:
         The program; its first E V variables are x.

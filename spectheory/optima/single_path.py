@@ -14,9 +14,9 @@ from spectheory.optima.solving.solution import Solution
 from spectheory.pairs.contexts import count_nodes
 from spectheory.pairs.pair import ModelPair
 
-# The closed form holds some ten arrays of rationals per node; beyond, the interval is certified in floats.
+# The closed form stores about ten rationals per node.  Larger trees get a float interval in ``optimum``.
 MAX_NODES = 100_000
-"""The most contexts of the tree."""
+"""Largest number of contexts of the tree."""
 
 
 def single_path_program(pair: ModelPair) -> LinearProgram:
@@ -28,8 +28,8 @@ def single_path_program(pair: ModelPair) -> LinearProgram:
         s.t. 1 = D(∅) ≥ D(a_1) ≥ .. ≥ D(a_{1:L}) ≥ 0   on every path               (8)
              D(a) p(a) ≤ q(a)                          for all a ∈ V^{≤L}          (9)
 
-    A node with p(a) = 0 has no objective and no mass; its budget only has to lie between 0 and
-    its parent's.
+    A node with p(a) = 0 adds nothing to the objective or to (9).  Its budget only has to lie between 0 and
+    its parent's budget.
 
     Args:
         pair: the models; an exact pair gives an exact program.
@@ -61,19 +61,20 @@ def single_path_optimum(pair: ModelPair, max_nodes: int | None = None) -> Soluti
 
         max Σ_a x(a),   x(∅) = 1,   x(a) ≤ q(a),   x(a, t) ≤ p(t | a) x(a),
 
-    and x(a, t) = min(q(a, t), p(t | a) x(a)) is the largest point at every context at once.  The binding side
-    takes the multiplier w(a) = 1 + Σ_t p(t | a) z(a, t): y(a) = w(a) and z(a) = 0 where the draft binds, else
-    y(a) = 0 and z(a) = w(a).  That the two points prove each other optimal is checked against the program.
+    and x(a, t) = min(q(a, t), p(t | a) x(a)) is the largest point at every context at once.  The constraint
+    that binds has the multiplier w(a) = 1 + Σ_t p(t | a) z(a, t): y(a) = w(a) and z(a) = 0 where the draft
+    binds, else y(a) = 0 and z(a) = w(a).  We check against the program that the two points prove each other
+    optimal.
 
     Args:
         pair: the models.
-        max_nodes: refuse larger trees; default 100 000 nodes.
+        max_nodes: largest number of contexts of the tree; by default 100 000.
 
     Returns:
         The solution (tokens per target call), exact for exact pairs.
 
     Raises:
-        EnumerationTooLargeError: the tree has more nodes.
+        EnumerationTooLargeError: the tree has more than ``max_nodes`` contexts.
         SolverError, CertificationError: no optimal solution was reached.
 
     Example:
@@ -94,9 +95,9 @@ def single_path_optimum(pair: ModelPair, max_nodes: int | None = None) -> Soluti
 
 
 def _closed_form(pair: ModelPair, program: LinearProgram) -> Solution:
-    """D(a) = x(a) / p(a), with the multipliers y of prefix matching and -p z of monotony.
+    """Compute D(a) = x(a) / p(a), with multipliers y of the block (9) and -p z of the monotone budgets (8).
 
-    Where p(a) = 0 the budget has no mass, the target binds, and y(a) = 0 as it must be.
+    Where p(a) = 0 the budget has no mass and the target binds, so y(a) = 0 is the right multiplier.
     """
     tree = ContextTree.of(pair)
     slacks = block_verification_slacks(tree, tree.draft_probs[-1])
@@ -104,7 +105,7 @@ def _closed_form(pair: ModelPair, program: LinearProgram) -> Solution:
     target_probs, y, z = (
         np.concatenate(levels) for levels in (tree.target_probs, least_scores(tree, slacks), slacks)
     )
-    # The root's budget is fixed by its equation; {∅} needs no multiplier.
+    # The equation D(∅) = 1 fixes the root's budget, so (9) at ∅ needs no multiplier.
     root, y[0] = y[:1].copy(), y[0] - y[0]
     multipliers = np.concatenate([root, (-target_probs * z)[1:], y])
     return exact_solution(program, divide_or_zero(masses, target_probs), multipliers)

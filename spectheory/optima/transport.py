@@ -1,8 +1,8 @@
 """Bipartite transport as a network flow.
 
-Source: greedy2026 Lemma A.1: laws a and b have a coupling on given edges iff a(S) ≤ b(N(S)) for every set S
-of left vertices, N its neighbours.  The maximum flow is the coupling if it carries everything; otherwise the
-minimum cut is the proof that there is none.
+Source: greedy2026 Lemma A.1.  Let a and b be distributions on left and right vertices, and N(S) the
+neighbours of a set S of left vertices.  A coupling on the edges exists iff a(S) ≤ b(N(S)) for every S.  If a
+maximum flow carries all mass, it is a coupling.  Otherwise the minimum cut proves that there is none.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ if TYPE_CHECKING:
     import networkx
 
 Edges = Collection[tuple[int, int]]
-"""Pairs (number of a left vertex, number of a right vertex)."""
+"""Pairs (index of a left vertex, index of a right vertex)."""
 
 
 def largest_coupling(
     left: Sequence[Fraction], right: Sequence[Fraction], edges: Edges
 ) -> dict[tuple[int, int], Fraction]:
-    """Mass on the edges, as much as a(x) and b(y) allow: a maximum flow, in whole numbers."""
+    """Compute the largest mass on the edges that a(x) and b(y) allow: a maximum flow, in integers."""
     with installed():
         import networkx
 
@@ -37,10 +37,10 @@ def largest_coupling(
 def largest_violation(
     left: Sequence[Fraction], right: Sequence[Fraction], edges: Edges
 ) -> tuple[Fraction, tuple[int, ...]]:
-    """The largest a(S) - b(N(S)) over sets S of left vertices, and its S: a minimum cut, in whole numbers.
+    """The largest a(S) - b(N(S)) over sets S of left vertices, and this S: a minimum cut, in integers.
 
-    The capacities are a(x) from the source to x, b(y) from y to the sink, and infinite on the edges.  S holds
-    the left vertices on the source's side of the cut.
+    The capacities are a(x) from the source to x, b(y) from y to the sink, and infinite on the edges.  S
+    consists of the left vertices on the source's side of the cut.
 
     Example:
         >>> quarter = Fraction(1, 4)
@@ -60,7 +60,7 @@ def largest_violation(
 def _network(
     left: Sequence[Fraction], right: Sequence[Fraction], edges: Edges
 ) -> tuple[networkx.DiGraph, int]:
-    """The graph with capacities in whole multiples of 1/unit, and the unit."""
+    """The graph, with capacities in integer multiples of 1/unit, and the integer ``unit``."""
     import networkx
 
     unit = math.lcm(*(value.denominator for side in (left, right) for value in side))

@@ -1,12 +1,12 @@
-"""The shape of a tree of drafts that earns the most for its nodes, by dynamic programming.
+"""The tree of n drafted nodes with the largest block efficiency, by dynamic programming.
 
-A rule judges the children of a node one after the other, the first of them first.  If what becomes of a child
-does not depend on later children, the mass m(r) of accepting the node with the ranks r, its place among the
-children at every depth, is the same in every shape that has the node.  Then
+A verification rule tests the children of a node in order.  A node is named by its ranks r: at every depth on
+its path, the position among the children.  Suppose that later children do not change the decision about a
+child.  Then the probability m(r) that the node r is accepted is equal in all shapes with this node, and
 
-    E[tau + 1] = 1 + Σ m(r)   over the nodes r of the shape,
+    E[tau + 1] = 1 + Σ m(r)   over the nodes r of the shape.
 
-and the best shape of n nodes is found from the leaves up (theory.md Statement 5.28; sequoia2024).
+The best shape of n nodes is computed from the leaves up (theory.md Statement 5.28; sequoia2024).
 """
 
 from collections.abc import Sequence
@@ -22,23 +22,23 @@ from spectheory.foundation.results import no_verdict
 from spectheory.foundation.validation import check_count
 from spectheory.pairs.pair import ModelPair, check_pair
 
-# The time grows with the square of the nodes and with the children of a node.
+# The time grows with the square of the number of nodes and with the number of children of a node.
 MAX_NODES = 128
-"""The most nodes of a shape."""
+"""Largest number of nodes of a shape."""
 MAX_RANK_PATHS = 20_000
-"""The most nodes whose masses are computed one by one, on a pair whose rows depend on the context."""
+"""Largest number of nodes whose masses are computed one by one, if the rows depend on the context."""
 
 Shape = tuple[Any, ...]
-"""The shapes below the children of a node, in order; ``()`` is a leaf."""
+"""A tree: the shapes below the children of the root, in order.  ``()`` is a leaf."""
 Levels = Sequence[np.ndarray]
-"""By depth the mass that child j of a context is accepted with token x, [contexts, children, V].
+"""By depth: probability that child j of a context has token x and is accepted, [contexts, children, V].
 
-A profile, which is the same at every context, is [1, children, 1].
+A profile is [1, children, 1]: the probability summed over tokens, if it is the same at every context.
 """
 
 
 class ShapeValue(NamedTuple):
-    """A shape and what it earns.
+    """A shape and its block efficiency.
 
     Attributes:
         value: E[tau + 1], tokens per target call.
@@ -53,7 +53,7 @@ class ShapeValue(NamedTuple):
 
     @property
     def children(self) -> tuple[int, ...]:
-        """The number of children of every node, breadth first, as ``ShapedTree`` takes them.
+        """The number of children of every node, breadth first without the last zeros, for ``ShapedTree``.
 
         Example:
             >>> ShapeValue(2.0, (((),), ())).children
@@ -69,14 +69,16 @@ class ShapeValue(NamedTuple):
 
 
 def likeliest_acceptance(pair: ModelPair, num_children: int) -> list[np.ndarray]:
-    """The masses of the likeliest next tokens as children, accepted by naive sampling as the target says.
+    """Acceptance probabilities of the draft's most likely next tokens as children, under naive sampling.
+
+    Naive sampling accepts a child with the target probability of its token.
 
     Args:
         pair: the models.
-        num_children: the most children of a node.
+        num_children: the largest number of children of a node.
 
     Returns:
-        By depth [V^depth, children, V]; [1, children, 1] for a context-free pair.
+        ``Levels``: by depth [V^depth, children, V]; for a context-free pair the profile [1, children, 1].
 
     Example:
         >>> from spectheory import instances
@@ -104,21 +106,21 @@ def _likeliest(target: np.ndarray, draft: np.ndarray, num_children: int) -> np.n
 def best_shapes(levels: Levels, num_nodes: int) -> list[ShapeValue]:
     """The best shape of at most n nodes below the root, for n = 1..N.
 
-    With F(μ, n) the most that n nodes earn below a node that is reached with the measure μ over contexts, and
-    G_j(μ, n) the most that the children j, j+1, .. earn,
+    Let μ be the measure over contexts with which a node is accepted, |μ| its total mass, and μ_j the measure
+    after its child j.  F(μ, n) is the largest Σ m of n nodes below the node, G_j(μ, n) the largest of n nodes
+    in and below the children j, j+1, ..:
 
-        F(μ, n) = G_1(μ, n),    G_j(μ, n) = max(0, max_m |μ_j| + F(μ_j, m - 1) + G_{j+1}(μ, n - m)),
+        F(μ, n) = G_1(μ, n),    G_j(μ, n) = max(0, max_m |μ_j| + F(μ_j, m - 1) + G_{j+1}(μ, n - m)).
 
-    where μ_j is the measure behind child j.  For a profile F is in proportion to |μ|, so that one F per depth
-    suffices.
+    For a profile F is proportional to |μ|, so that one F per depth suffices.
 
     Args:
-        levels: as ``likeliest_acceptance`` returns them, or of another rule; L is their number.
-        num_nodes: N, the tokens that the target scores.
+        levels: acceptance probabilities, for example from ``likeliest_acceptance``.  Their number is L.
+        num_nodes: N, the number of drafted tokens that the target scores.
 
     Raises:
-        InvalidInputError: N is not a whole number from 1 to 128.
-        EnumerationTooLargeError: the rows depend on the context, and there are too many nodes.
+        InvalidInputError: N is not an integer from 1 to 128.
+        EnumerationTooLargeError: the rows depend on the context, and N nodes have over 20 000 rank paths.
 
     Example:
         >>> pair = ModelPair.context_free_pair(["3/5", "3/10", "1/10"], ["3/5", "3/10", "1/10"], 3)
@@ -143,12 +145,12 @@ def best_shapes(levels: Levels, num_nodes: int) -> list[ShapeValue]:
     zero = start.sum() - start.sum()
 
     def below(measure: np.ndarray, depth: int, room: int) -> list[tuple[Any, Shape]]:
-        """F(measure, n) for n = 0..room."""
+        """(F(measure, n), its shape) for n = 0..room, at a node of this depth."""
         forests: list[tuple[Any, Shape]] = [(zero, ())] * (room + 1)
         if depth == len(levels):
             return forests
         for number in reversed(range(min(levels[depth].shape[1], room))):
-            space = room - number  # the earlier children are a node each, at least
+            space = room - number  # each earlier child takes at least one node
             behind = (measure[:, None] * levels[depth][:, number]).ravel()
             mass = behind.sum()
             subtrees = scaled(mass, depth + 1) if is_profile else below(behind, depth + 1, space - 1)

@@ -1,4 +1,4 @@
-"""Bounds on the optimum that need no solver: tree passes, level sets, skewed drafts, dual scores."""
+"""Bounds on the optimum without a solver: tree passes, level sets, skewed drafts, dual scores."""
 
 import lazy_loader
 

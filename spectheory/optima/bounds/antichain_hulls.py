@@ -1,4 +1,4 @@
-"""The most violated antichain constraint of greedy2026 Eq. 12, without listing antichains."""
+"""The most violated antichain constraint of greedy2026 Eq. 12, found without listing the antichains."""
 
 from collections.abc import Sequence
 from typing import Any, NamedTuple
@@ -16,11 +16,11 @@ class _Segment(NamedTuple):
     key: tuple[bool, Any]  # (is vertical, slope or 0): vertical segments come first
     dq: Any
     dx: Any
-    child: int  # the child whose antichain the step extends, or ALONE
+    child: int  # the child to whose hull the step belongs, or ALONE
 
 
 class _Hull(NamedTuple):
-    """Vertices v_0 = (0, 0), v_1, .. of an upper concave hull, as steps of falling slope."""
+    """An upper concave hull of points (q, x) from (0, 0), as steps between vertices by descending slope."""
 
     steps: list[_Segment]
 
@@ -31,7 +31,7 @@ class _Hull(NamedTuple):
         return points
 
 
-ALONE = -1  # the last step of a node's hull may jump to the antichain that is the node itself
+ALONE = -1  # the last step of a node's hull may lead to the antichain of the node itself
 
 
 def most_violated_antichain(
@@ -39,16 +39,16 @@ def most_violated_antichain(
 ) -> tuple[Any, tuple[tuple[int, ...], ...]]:
     """The antichain T that maximises Σ_{a∈T} x(a) - f(q(T)), f(u) = 1 - (1 - u)^K.
 
-    Source: the separation problem of greedy2026 Eq. 12, x(a) = D(a) p(a).  As x - f(q)
-    is convex in (q, x), grows with x and falls with q, its maximum over the points (q(T), x(T))
-    is at a vertex of their upper concave hull.  The hulls are built from the leaves up:
+    Source: the separation problem of greedy2026 Eq. 12, x(a) = D(a) p(a).  x - f(q) is convex in (q, x),
+    increasing in x and decreasing in q.  So its maximum over the points (q(T), x(T)) is at a vertex of their
+    upper concave hull.  We build the hulls from the leaves up:
 
-    1. Antichains below a node are free choices for its children: the hull of their sums is
-       the children's hulls merged by falling slope (Minkowski sum).
-    2. The node itself is one more antichain: add the point (q(a), x(a)), keep the hull.
+    1. An antichain strictly below a node is a free choice of one antichain per child.  The hull of the sums
+       is the Minkowski sum: all steps of the children's hulls by descending slope.
+    2. The node itself is another antichain: add the point (q(a), x(a)) and keep the hull.
     3. At the root, try every vertex.
 
-    It takes about M log M steps for M leaves and a fixed depth.  It is exact for rationals and any x.
+    It takes about M log M steps for M leaves and a fixed depth.  With rationals it is exact, for any x.
 
     Args:
         pair: the models; only the draft is used.
@@ -56,8 +56,7 @@ def most_violated_antichain(
         num_drafts: K.
 
     Returns:
-        The violation, at least 0 (0: no constraint is violated), and the contexts of T; the empty
-        antichain has violation 0.
+        The violation and the contexts of T; 0 and the empty antichain if no constraint is violated.
 
     Raises:
         InvalidInputError: wrong shapes, arithmetic or number of drafts.
@@ -85,9 +84,10 @@ def most_violated_antichain(
 
 
 def _one_draft_excess(pair: ModelPair, masses: Levels) -> tuple[Any, tuple[tuple[int, ...], ...]]:
-    """The same for K = 1, where f(q) = q: from the leaves up, a node or what is best below it.
+    """``most_violated_antichain`` for K = 1, where f(q) = q.
 
-    Of antichains with equal excess the one with the least draft mass, as on the hull.
+    From the leaves up we take a node or the best antichain below it.  If the excess is equal, we take the
+    antichain with the smaller draft mass, as on the hull.
     """
     taken: list[np.ndarray] = []
     best = masses[0][:0]
@@ -99,7 +99,7 @@ def _one_draft_excess(pair: ModelPair, masses: Levels) -> tuple[Any, tuple[tuple
     members, open_nodes = [], np.ones(1, dtype=bool)
     for depth, takes in enumerate(reversed(taken)):
         members += [pair.context(depth, int(number)) for number in np.flatnonzero(open_nodes & takes)]
-        # A node without excess below it is not entered.
+        # only nodes that are reached and not taken themselves are entered
         open_nodes = np.repeat(open_nodes & ~takes, pair.vocab_size)
     return plain_number(best[0]), tuple(sorted(members))
 
@@ -120,13 +120,13 @@ def _hulls(pair: ModelPair, masses: Levels) -> list[list[_Hull]]:
 
 
 def _merged(children: list[_Hull]) -> list[_Segment]:
-    """The Minkowski sum of the children's hulls: all steps by falling slope."""
+    """The Minkowski sum of the children's hulls: all steps by descending slope."""
     steps = [step._replace(child=child) for child, hull in enumerate(children) for step in hull.steps]
     return sorted(steps, key=lambda step: step.key, reverse=True)
 
 
 def _with_node(steps: list[_Segment], draft_prob: Any, mass: Any) -> _Hull:
-    """The hull with the point (q(a), x(a)) of the node itself, which lies at its right end."""
+    """Add the point (q(a), x(a)) of the node itself to the hull, at its right end."""
     zero = mass * 0
     points = _Hull(steps).vertices(zero)
     if mass <= points[-1][1]:
@@ -141,7 +141,7 @@ def _with_node(steps: list[_Segment], draft_prob: Any, mass: Any) -> _Hull:
 
 def _step_to(start: tuple[Any, Any], draft_prob: Any, mass: Any) -> _Segment:
     dq, dx = draft_prob - start[0], mass - start[1]
-    # q(a) is the total below it, so dq < 0 is rounding (floats only) and counts as vertical
+    # q(a) is the total draft mass of the subtree, so dq < 0 is float rounding and counts as vertical
     key = (True, dx * 0) if dq <= 0 else (False, dx / dq)
     return _Segment(key, dq, dx, ALONE)
 

@@ -1,4 +1,4 @@
-"""The tree of contexts by depth: probabilities at its nodes, and the passes that all bounds use."""
+"""The tree of contexts by depth: the probabilities at its nodes, and the passes that all bounds share."""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ Levels = list[np.ndarray]
 
 @dataclass(frozen=True, eq=False)
 class ContextTree:
-    """p and q at every context of a pair, in its arithmetic: python-flint rationals or float64.
+    """p and q at every context of a pair, as python-flint rationals if the pair is exact, else in float64.
 
     Attributes:
         pair: the models.
         target_rows: p(.|a) by depth 0..L-1, [V^depth, V].
         target_probs, draft_probs: p(a) and q(a) by depth 0..L.
-        rounding: the allowance of float64 for a sum over all nodes (``rounding_allowance``); 0 when exact.
+        rounding: relative allowance for the rounding of a float64 sum over all nodes; 0 when exact.
         mismatch: q(a) and the mass of the leaves below a differ at most by the factor 1 + mismatch.  It is
-            1/Π_d (1 - δ_d) - 1 with δ_d = max |Σ_x q(x|a) - 1| over the rows of depth d: the leaves hold q(a)
-            times one row sum per depth.  For normalised rows it is rounding, 0 when exact.
+            1/Π_d (1 - δ_d) - 1 with δ_d = max |Σ_x q(x|a) - 1| over the rows of depth d, because the leaves
+            have the mass q(a) times one row sum per depth.  For normalised rows it is rounding; 0 when exact.
     """
 
     pair: ModelPair
@@ -83,12 +83,12 @@ def node_probs(pair: ModelPair) -> tuple[np.ndarray, np.ndarray]:
 
 
 def sum_over_children(level: np.ndarray, vocab_size: int) -> np.ndarray:
-    """The sum over the children of every node, [V^depth] -> [V^(depth-1)]."""
+    """Sum over the children of every node, [V^depth] -> [V^(depth-1)]."""
     return level.reshape(-1, vocab_size).sum(axis=1)
 
 
 def subtree_sums(leaves: np.ndarray, vocab_size: int, draft_length: int) -> Levels:
-    """The sum over the leaves below every node, [V^L] -> by depth 0..L."""
+    """Sum over the leaves below every node, [V^L] -> one array [V^depth] per depth 0..L."""
     levels = [leaves]
     for _ in range(draft_length):
         levels.append(sum_over_children(levels[-1], vocab_size))
@@ -96,7 +96,7 @@ def subtree_sums(leaves: np.ndarray, vocab_size: int, draft_length: int) -> Leve
 
 
 def prefix_sums(levels: Sequence[np.ndarray], vocab_size: int) -> Levels:
-    """The sum along the path from the root to every node, by depth; the last one is over whole paths."""
+    """Sum along the path from the root to every node, by depth.  The last array sums over whole paths."""
     sums = [levels[0]]
     for level in levels[1:]:
         sums.append(np.repeat(sums[-1], vocab_size) + level)
@@ -104,14 +104,14 @@ def prefix_sums(levels: Sequence[np.ndarray], vocab_size: int) -> Levels:
 
 
 def accepted_masses(node_laws: Sequence[np.ndarray], target_rows: Sequence[np.ndarray]) -> Levels:
-    """x(a) = min{r(a), p(a_i | a_{1:i-1}) x(a_{1:i-1})} down from x(∅) = r(∅) (greedy2026 Eqs. 16, 83).
+    """x(a) = min{r(a), p(a_i | a_{1:i-1}) x(a_{1:i-1})} from x(∅) = r(∅) down (greedy2026 Eqs. 16, 83).
 
-    P(τ ≥ i and X_{1:i} = a) of block verification with draft r.  Unrolled it is
-    min_{k ≤ i} p(a_{k+1:} | a_{1:k}) r(a_{1:k}), so the sum over all nodes is the block efficiency.
+    x(a) is P(τ ≥ i and X_{1:i} = a) under block verification with draft r.  The recursion equals
+    min_{k ≤ i} p(a_{k+1:} | a_{1:k}) r(a_{1:k}).  The sum over all nodes is the block efficiency.
 
     Args:
-        node_laws: r(a) by depth 0..L, [V^depth]: any numbers that are ordered and take a probability as a
-            factor on the right.
+        node_laws: r(a) by depth 0..L, [V^depth].  Any ordered number type works whose values can be
+            multiplied by a probability on the right.
         target_rows: p(.|a) by depth 0..L-1, [V^depth, V].
 
     Example:
@@ -128,7 +128,7 @@ def accepted_masses(node_laws: Sequence[np.ndarray], target_rows: Sequence[np.nd
 def check_levels(
     pair: ModelPair, name: str, levels: Sequence[np.ndarray], nonnegative: bool = False
 ) -> Levels:
-    """One array per depth, as the passes take them: python-flint rationals or float64."""
+    """Check one array per depth, and convert it to python-flint rationals or float64."""
     if len(levels) != pair.draft_length + 1:
         raise InvalidInputError(
             f"{name} has {len(levels)} depths; expected {pair.draft_length + 1}, one per depth 0..L"
@@ -139,7 +139,7 @@ def check_levels(
 def check_level(
     pair: ModelPair, name: str, level: np.ndarray, depth: int, nonnegative: bool = False
 ) -> np.ndarray:
-    """One array of ``check_levels``."""
+    """Check and convert the array of one depth, as ``check_levels`` does."""
     array, size = np.asarray(level), pair.vocab_size**depth
     if array.shape != (size,):
         raise InvalidInputError(f"{name} has shape {array.shape}; expected ({size},), one per context")

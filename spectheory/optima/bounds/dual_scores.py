@@ -5,11 +5,11 @@ Every context a has a *score* y(a) ≥ 0 and a *slack* z(a) ≥ 0.  They are fea
 
     y(a) + z(a) ≥ 1 + Σ_x p(x|a) z(a,x)   for all a ∈ V^{≤L}, without the sum at depth L.
 
-With the path scores c(a_{1:L}) = Σ_{i=0..L} y(a_{1:i}) every valid verifier of K i.i.d. drafts satisfies
+The path scores are c(a_{1:L}) = Σ_{i=0..L} y(a_{1:i}).  Every valid verifier of K i.i.d. drafts satisfies
 
     E[τ+1] ≤ z(∅) + E[max_k c(X^(k))],
 
-the ``upper_bound``.
+and ``upper_bound`` returns the right-hand side.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ from spectheory.pairs.pair import ModelPair
 
 
 def needed_scores(tree: ContextTree, slacks: Levels) -> Levels:
-    """1 + Σ_x p(x|a) z(a,x) by depth, 1 at depth L: the least y(a) + z(a) that is feasible."""
+    """1 + Σ_x p(x|a) z(a,x) by depth, and 1 at depth L: the smallest feasible y(a) + z(a)."""
     needed = [_needed(rows, level) for rows, level in zip(tree.target_rows, slacks[1:], strict=True)]
     return [*needed, tree.draft_probs[-1] * 0 + 1]
 
@@ -46,12 +46,12 @@ def _needed(target_rows: np.ndarray, child_slacks: np.ndarray) -> np.ndarray:
 
 
 def least_scores(tree: ContextTree, slacks: Levels) -> Levels:
-    """The least scores y ≥ 0 that go with given slacks, by depth."""
+    """The smallest scores y ≥ 0 that are feasible with the given slacks z, by depth."""
     return [positive_part(need - z) for need, z in zip(needed_scores(tree, slacks), slacks, strict=True)]
 
 
 def slacks_from_leaves(tree: ContextTree, slack_of: Callable[[int, np.ndarray], np.ndarray]) -> Levels:
-    """z by depth, from the leaves up: z(a) = slack_of(depth, 1 + Σ_x p(x|a) z(a,x))."""
+    """Compute z by depth, from the leaves up: z(a) = slack_of(depth, 1 + Σ_x p(x|a) z(a,x))."""
     slacks = [slack_of(tree.draft_length, tree.draft_probs[-1] * 0 + 1)]
     for depth in reversed(range(tree.draft_length)):
         slacks.append(slack_of(depth, _needed(tree.target_rows[depth], slacks[-1])))
@@ -59,15 +59,16 @@ def slacks_from_leaves(tree: ContextTree, slack_of: Callable[[int, np.ndarray], 
 
 
 def slacks_of_shares(tree: ContextTree, shares: Sequence[np.ndarray]) -> Levels:
-    """z(a) = u(a) (1 + Σ_x p(x|a) z(a,x)), with shares u in [0, 1] by depth 0..L: numbers or truth values."""
+    """z(a) = u(a) (1 + Σ_x p(x|a) z(a,x)) by depth; u in [0, 1], by depth 0..L, are numbers or booleans."""
     return slacks_from_leaves(tree, lambda depth, needed: shares[depth] * needed)
 
 
 def block_verification_slacks(tree: ContextTree, skewed_draft: np.ndarray) -> Levels:
-    """The slacks of block verification with draft r: share 1 where p(a_i | a_{1:i-1}) x(a_{1:i-1}) ≤ r(a).
+    """The slacks of block verification with draft r, [V^L].
 
-    In float64 the comparison is up to rounding, because the two sides agree for equal models.  For K = 1 and
-    r = q the slacks are optimal: the upper bound is block verification's efficiency.
+    The share u(a) of ``slacks_of_shares`` is 1 if p(a_i | a_{1:i-1}) x(a_{1:i-1}) ≤ r(a), else 0.  In float64
+    we compare up to rounding, because the two sides are equal for equal models.  For K = 1 and r = q the
+    slacks are optimal: the upper bound is the block efficiency of block verification.
     """
     laws = subtree_sums(skewed_draft, tree.vocab_size, tree.draft_length)
     masses = accepted_masses([ones_like(laws[0]), *laws[1:]], tree.target_rows)
@@ -83,8 +84,8 @@ class ScoreChain(NamedTuple):
 
     Attributes:
         draft_mass: q(S_i), [M].
-        drop: how far the score falls after S_i, c_i - c_{i+1} ≥ 0, with c = 0 after the last, [M].
-        largest: c_1.
+        drop: the fall of the score after S_i, c_i - c_{i+1} ≥ 0, with c_{M+1} = 0, [M].
+        largest: c_1, the largest path score.
     """
 
     draft_mass: np.ndarray
@@ -93,14 +94,16 @@ class ScoreChain(NamedTuple):
 
     @staticmethod
     def of(scores: np.ndarray, draft_probs: np.ndarray) -> ScoreChain:
-        """One sort of the leaves; c and q are [M], of one arithmetic."""
+        """Sort the leaves by their path scores c.  c and q are [M] and have the same arithmetic."""
         order = np.argsort(-scores, kind="stable")
         ordered = scores[order]
         after = np.concatenate([ordered[1:], ordered[:1] * 0])
         return ScoreChain(draft_probs[order].cumsum(), ordered - after, ordered[0])
 
     def expected_maximum(self, num_drafts: int) -> Any:
-        """E[max_k c(X_k)] = Σ_i (c_i - c_{i+1}) f(q(S_i)) for K i.i.d. draws; the whole has f = 1.
+        """E[max_k c(X_k)] = Σ_i (c_i - c_{i+1}) f(q(S_i)) for K i.i.d. draws X_k, f(u) = 1 - (1 - u)^K.
+
+        For the set of all leaves we use f = 1.
 
         Example:
             >>> print(ScoreChain.of(np.array([0.0, 1.0]), np.array([0.5, 0.5])).expected_maximum(2))
@@ -111,7 +114,7 @@ class ScoreChain(NamedTuple):
 
 
 class CertifiedUpperBound(NamedTuple):
-    """An upper bound, rounded outward, with its point y, z and level sets of the path scores behind it."""
+    """An upper bound, rounded outward, with its proof: y, z, and the level sets of the path scores."""
 
     value: float
     scores: Levels
@@ -120,7 +123,7 @@ class CertifiedUpperBound(NamedTuple):
 
 
 class _Point(NamedTuple):
-    """Feasible scores and slacks, up to ``shortfall``: y + z ≥ 1 + Σ p z - shortfall everywhere."""
+    """Scores y and slacks z with y(a) + z(a) ≥ 1 + Σ_x p(x|a) z(a,x) - ``shortfall`` at every context a."""
 
     scores: Levels
     slacks: Levels
@@ -133,24 +136,24 @@ def upper_bound(
     scores: Sequence[np.ndarray],
     slacks: Sequence[np.ndarray] | None = None,
 ) -> Any:
-    """An upper bound on the block efficiency of every valid verifier, z(∅) + E[max_k c(X^k)] of i.i.d. paths.
+    """Upper bound z(∅) + E[max_k c(X^(k))] on the block efficiency of every valid verifier of i.i.d. paths.
 
-    It is the objective of the dual at a feasible point.  A float64 point may break the conditions by 1e-9.
-    The value is then that of a feasible point nearby.
+    It is the objective of the dual at a feasible point.  A float64 point may violate the conditions by 1e-9.
+    We then return the value of a nearby feasible point.
 
     Args:
         pair: the models.
         num_drafts: K.
         scores: y by depth 0..L, arrays [V^depth], in the arithmetic of the pair.
-        slacks: z likewise.  ``None`` takes z(a) = 1 + Σ_x p(x|a) z(a,x) - y(a), which must be ≥ 0, and 0 at
-            the root.
+        slacks: z, as arrays like the scores.  None means z(a) = 1 + Σ_x p(x|a) z(a,x) - y(a), which must be
+            ≥ 0, and 0 at the root.
 
     Returns:
-        Tokens per target call: a Fraction that is a proof, or a float up to rounding.
+        Tokens per target call.  A Fraction is a proof; a float is correct up to rounding.
 
     Raises:
         InfeasiblePointError: the point is not feasible; the text names the condition and the context.
-        InvalidInputError: wrong shapes or arithmetic, negative or infinite entries, or a bad num_drafts.
+        InvalidInputError: wrong shapes or arithmetic, negative or infinite entries, or invalid num_drafts.
 
     Example:
         >>> from fractions import Fraction
@@ -172,9 +175,9 @@ def certified_upper_bound(
     scores: Sequence[np.ndarray],
     slacks: Sequence[np.ndarray] | None = None,
 ) -> float:
-    """The bound of ``upper_bound`` as a float that is a proof, rounded outward (tokens per target call).
+    """The bound of ``upper_bound`` as a certified float, rounded outward (tokens per target call).
 
-    It is at most L + 1, and makes up for a point that is nearly feasible, as ``upper_bound`` does.
+    It is at most L + 1.  Like ``upper_bound`` it allows for a point that is only nearly feasible.
 
     Args:
         pair, scores, slacks: as in ``upper_bound``; exact numbers are converted to float64, and the bound
@@ -182,7 +185,7 @@ def certified_upper_bound(
         num_drafts: K.
 
     Raises:
-        InfeasiblePointError, InvalidInputError: as ``upper_bound``.
+        InfeasiblePointError, InvalidInputError: as in ``upper_bound``.
 
     Example:
         >>> pair = ModelPair.context_free_pair(["1/3", "2/3"], ["2/3", "1/3"], draft_length=1)
@@ -199,17 +202,17 @@ def certified_upper_bound(
 
 
 def certified_bound_of_slacks(tree: ContextTree, num_drafts: int, slacks: Levels) -> CertifiedUpperBound:
-    """The bound of ``certified_upper_bound`` on a float64 tree, with the least scores that go with z ≥ 0."""
+    """The bound of ``certified_upper_bound`` on a float64 tree, from slacks z ≥ 0 and their least scores."""
     return _certified(tree, num_drafts, _Point(least_scores(tree, slacks), slacks, 0.0))
 
 
 def _certified(tree: ContextTree, num_drafts: int, point: _Point) -> CertifiedUpperBound:
-    """The bound of a float64 tree, rounded outward.
+    """Compute the bound on a float64 tree, rounded outward.
 
-    - Antichain limits are f(q(T)).  The leaves S below T have q(T) ≤ (1 + mismatch) q(S), and
+    - The limit of an antichain T is f(q(T)).  The leaves S below T have q(T) ≤ (1 + mismatch) q(S), and
       f(d u) ≤ d f(u) for d ≥ 1.
-    - If y + z falls short by at most t < 1, then y / (1 - t) and z / (1 - t) do not.
-    - The rounding allowance is relative to the largest path score plus z(∅), which no sum exceeds.
+    - If y + z is too small by at most t < 1, then y / (1 - t) and z / (1 - t) are feasible.
+    - The rounding allowance is relative to the largest path score plus z(∅), which bounds every sum.
     """
     chain, root = _chain(tree, point.scores), float(point.slacks[0][0])
     value = (1.0 + tree.mismatch) * float(chain.expected_maximum(num_drafts)) + root
@@ -222,9 +225,9 @@ def _chain(tree: ContextTree, scores: Levels) -> ScoreChain:
 
 
 def feasible_scores(pair: ModelPair, scores: Sequence[np.ndarray]) -> Levels:
-    """The feasible scores next to given ones: clipped to 0 ≤ y(a) ≤ 1 + Σ_x p(x|a) z(a,x), leaves first.
+    """Clip scores to 0 ≤ y(a) ≤ 1 + Σ_x p(x|a) z(a,x), from the leaves up, so that they are feasible.
 
-    At the root they are 1 + Σ_x p(x) z(x), so that no slack is left.  Feasible scores are returned unchanged.
+    The root gets y(∅) = 1 + Σ_x p(x) z(x), so that z(∅) = 0.  Feasible scores are returned unchanged.
 
     Args:
         pair: the models.
@@ -243,7 +246,7 @@ def feasible_scores(pair: ModelPair, scores: Sequence[np.ndarray]) -> Levels:
 
 
 def _clipped(tree: ContextTree, scores: Levels) -> _Point:
-    """The scores of ``feasible_scores`` and their slacks z = 1 + Σ p z - y."""
+    """The clipped scores of ``feasible_scores``, with the slacks z(a) = 1 + Σ_x p(x|a) z(a,x) - y(a)."""
 
     def clipped(depth: int, needed: np.ndarray) -> np.ndarray:
         return positive_part(np.minimum(scores[depth], needed)) if depth else needed
@@ -258,11 +261,11 @@ def _checked_point(
     slacks: Sequence[np.ndarray] | None,
     tolerance: float,
 ) -> _Point:
-    """The point given, or a feasible one within the tolerance of it."""
+    """Check the conditions up to the tolerance, and return the point, clipped if no slacks are given."""
     if slacks is None:
         y = check_levels(tree.pair, "scores", scores)
         point = _clipped(tree, y)
-        # entries that clipping moved break y, z ≥ 0 or z(∅) = 0
+        # an entry that clipping changed violates y ≥ 0, z ≥ 0 or z(∅) = 0
         for depth, needed in reversed(list(enumerate(needed_scores(tree, point.slacks)))):
             excess = y[depth] - point.scores[depth]
             if depth:
@@ -289,7 +292,7 @@ def _checked_point(
 def _refuse(
     tree: ContextTree, depth: int, violation: np.ndarray, tolerance: float, text: str, *shown: np.ndarray
 ) -> None:
-    """Raise for the worst entry above the tolerance; a NaN is one."""
+    """Raise for the largest violation above the tolerance.  NaN counts as a violation."""
     wrong = np.flatnonzero(~(violation <= tolerance).astype(bool))
     if wrong.size:
         worst = wrong[np.argmax(violation[wrong])]

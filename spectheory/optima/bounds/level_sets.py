@@ -1,8 +1,8 @@
-"""Level sets of a ratio: the sets that decide whether K drafts can serve a law, found by one sort.
+"""Level sets of r/q, found by one sort: they decide whether r can be the law of a selected draft.
 
-The law r of one of K i.i.d. drafts has r(S) ≤ f(q(S)) for every set S of leaves, f(u) = 1 - (1 - u)^K.  Of
-the 2^M sets of M leaves, M decide (theory.md Statement 5.4): the level sets {b : r(b)/q(b) ≥ t} hold the
-largest excess r(S) - f(q(S)) and the largest ratio r(S)/f(q(S)).
+The law r of a path selected among K i.i.d. drafts has r(S) ≤ f(q(S)) for every set S of leaves, with
+f(u) = 1 - (1 - u)^K.  Of the 2^M sets of M leaves we need to check only M (theory.md Statement 5.4): the
+largest excess r(S) - f(q(S)) and the largest ratio r(S)/f(q(S)) occur at level sets {b : r(b)/q(b) ≥ t}.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ from spectheory.foundation.exact_numbers import is_exact
 
 
 def ratios(numerator: Array, denominator: Array) -> Array:
-    """numerator / denominator, and ±∞ where the denominator is 0.  [..., V], [..., V] -> [..., V]
+    """numerator / denominator, [..., V].  If the denominator is 0, it is ±∞ with the numerator's sign.
 
-    There the sign is that of the numerator, and 0/0 is +∞, so that it comes last in ascending order.
-    Rationals have no infinity: a number beyond all other ratios stands for it.
+    0/0 is +∞, so that it comes last in ascending order.  Rationals have no infinity, so we use a number
+    larger than all other ratios instead.
     """
     xp = namespace(numerator)
     empty, one = denominator == 0, ones_like(denominator[..., :1])
@@ -35,15 +35,15 @@ def ratios(numerator: Array, denominator: Array) -> Array:
         ratio = numerator / xp.where(empty, one, denominator)
         beyond = one * (abs(ratio).sum() + 1)
         return xp.where(empty, xp.where(numerator < 0, -beyond, beyond), ratio)
-    # floats give ±∞, also beyond their range, but no number for 0/0
+    # float division gives ±∞, also on overflow, but NaN for 0/0
     ratio = quotients(numerator, denominator)
     return xp.where(empty & (numerator == 0), one * float("inf"), ratio)
 
 
 class SortedByRatio(NamedTuple):
-    """Entries in ascending order of numerator/denominator, ties by number.
+    """Entries in ascending order of numerator/denominator, ties by index.  All sorts by p/q use it.
 
-    All sorts by p/q use it.  A token that is never drafted has an infinite ratio (``ratios``).
+    A token that is never drafted has an infinite ratio (``ratios``).
     """
 
     ratios: Array
@@ -61,8 +61,8 @@ class LevelSets(NamedTuple):
     """The prefixes S_1 ⊂ S_2 ⊂ .. of the leaves in descending order of r/q.
 
     Attributes:
-        order: leaf numbers, [M]; the first i of them are S_i.  A leaf with q = 0 < r comes first, one with
-            r ≤ 0 = q comes last.
+        order: leaf numbers, [M]; the first i of them are S_i.  A leaf with q = 0 < r comes first, and a leaf
+            with r ≤ 0 = q comes last.
         masses: r(S_i), [M].
         draft_masses: q(S_i), [M].
         limits: f(q(S_i)), [M].
@@ -75,10 +75,10 @@ class LevelSets(NamedTuple):
 
     @staticmethod
     def of(law: np.ndarray, draft_probs: np.ndarray, num_drafts: int) -> LevelSets:
-        """One sort of the leaves.
+        """Sort the leaves by r/q and compute the sums over all prefixes.
 
         Args:
-            law, draft_probs: r and q, [M], of one arithmetic.
+            law, draft_probs: r and q, [M], both exact or both float.
             num_drafts: K.
 
         Example:
@@ -92,18 +92,21 @@ class LevelSets(NamedTuple):
 
     @property
     def excesses(self) -> np.ndarray:
-        """r(S_i) - f(q(S_i)), [M]."""
+        """The excess r(S_i) - f(q(S_i)) of every set, [M]."""
         return self.masses - self.limits
 
     @property
     def shares(self) -> np.ndarray:
-        """r(S_i) / f(q(S_i)), [M], in float64: 0 where r(S_i) = 0, else infinite where the limit is 0."""
+        """The ratio r(S_i) / f(q(S_i)) of every set, [M], in float64.
+
+        It is 0 if r(S_i) ≤ 0, and otherwise infinite if the limit is 0.
+        """
         return np.where(self.masses > 0, ratios(self.masses, self.limits), 0.0)
 
     def is_feasible(self, tolerance: float) -> bool:
-        """Whether r(S) ≤ (1 + tolerance) f(q(S)) for every set S of leaves."""
+        """True if r(S) ≤ (1 + tolerance) f(q(S)) for every set S of leaves."""
         return bool((self.excesses <= tolerance * self.limits).all())  # a NaN is refused too
 
     def leaves(self, index: int) -> np.ndarray:
-        """The leaves of one of the sets, ascending."""
+        """The leaf numbers of the set S_i with i = index + 1, ascending."""
         return np.sort(self.order[: index + 1])

@@ -1,4 +1,4 @@
-"""Certified lower bounds on the multi-path optimum: block verification against a skewed draft."""
+"""Certified lower bounds on the multi-path optimum, by block verification against a skewed draft."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -20,7 +20,7 @@ from spectheory.pairs.pair import ModelPair
 
 
 class CertifiedLowerBound(NamedTuple):
-    """A lower bound, rounded outward, with its proof: a leaf law r, and node masses that attain it."""
+    """A lower bound, rounded outward, with its proof: a leaf law r and the node masses x of the bound."""
 
     value: float
     skewed_draft: np.ndarray
@@ -30,21 +30,22 @@ class CertifiedLowerBound(NamedTuple):
 def certified_lower_bound(
     pair: ModelPair, num_drafts: int, skewed_draft: np.ndarray, tolerance: float = FEASIBILITY_TOLERANCE
 ) -> float:
-    """A lower bound on the best block efficiency of K paths, attained by a skewed draft, rounded outward.
+    """Certified lower bound on the best block efficiency of K paths from a skewed draft, rounded outward.
 
-    Source: greedy2026 Theorem 4.6.  K drafts can be selected with any leaf law r with r(S) ≤ f(q(S)) for all
-    sets S of leaves (``is_skewed_draft``).  Block verification against r is a valid verifier that earns
-    ``SkewedDraft.block_efficiency``.  The bound is a proof: it makes up for any excess of r by rounding.
+    Source: greedy2026 Theorem 4.6.  A leaf law r is the law of a path selected among K drafts if
+    r(S) ≤ f(q(S)) for all sets S of leaves, f(u) = 1 - (1 - u)^K (``is_skewed_draft``).  Block verification
+    against r is then a valid verifier, whose block efficiency is a lower bound.  The bound allows for an
+    excess of r by rounding.
 
     Args:
         pair: the models; an exact pair is converted to float64, and the bound allows for that.
         num_drafts: K.
         skewed_draft: r, [V^L]; its sum may be below 1.
-        tolerance: the excess of a set, relative to f(q(S)), that still counts as rounding.
+        tolerance: the largest excess r(S) - f(q(S)), relative to f(q(S)), that counts as rounding.
 
     Raises:
-        InfeasiblePointError: a set has r(S) > (1 + tolerance) f(q(S)); it is the witness.
-        InvalidInputError: a wrong shape, a negative or infinite entry, or a bad num_drafts.
+        InfeasiblePointError: a set S has r(S) > (1 + tolerance) f(q(S)).  Its leaves are in ``.witness``.
+        InvalidInputError: a wrong shape, a negative or infinite entry, or an invalid num_drafts.
 
     Example:
         >>> pair = ModelPair.context_free_pair(["1/3", "2/3"], ["2/3", "1/3"], draft_length=1)
@@ -71,17 +72,17 @@ def certified_lower_bound(
 def certified_bound_of_draft(
     tree: ContextTree, num_drafts: int, skewed_draft: np.ndarray
 ) -> CertifiedLowerBound:
-    """The bound of ``certified_lower_bound`` for a law on a float64 tree that is feasible or nearly so.
+    """The bound of ``certified_lower_bound`` on a float64 tree, for a leaf law that is (nearly) feasible.
 
-    With c = max(1, the largest r(S)/f(q(S))) the masses x of block verification satisfy every antichain
-    constraint up to two factors, by which all masses but the root's are divided:
+    Let c = max(1, the largest r(S)/f(q(S))).  The masses x of block verification satisfy every antichain
+    constraint up to two factors, so we divide all masses but the root's by them:
 
     - c (1 + mismatch).  For the leaves S below an antichain T, r(S) ≤ c f(q(S)) and
       q(S) ≤ (1 + mismatch) q(T), and f(d u) ≤ d f(u) for d ≥ 1.
     - 1 + the tree's rounding allowance.
 
-    Each depth is lowered by a few ulps more than the one above it.  So x(a, t) ≤ p(t|a) x(a) holds for the
-    stored floats themselves.
+    We lower each depth by a few ulps more than the depth above it, so that x(a, t) ≤ p(t|a) x(a) holds for
+    the stored floats.
     """
     share = float(np.max(LevelSets.of(skewed_draft, tree.draft_probs[-1], num_drafts).shares))
     laws = subtree_sums(skewed_draft, tree.vocab_size, tree.draft_length)
@@ -94,11 +95,11 @@ def certified_bound_of_draft(
 
 
 def target_among(tree: ContextTree, num_drafts: int, allowed: Sequence[np.ndarray]) -> np.ndarray:
-    """The leaf law that follows the target among the allowed children of every context, [V^L].
+    """The leaf law that follows the target, renormalised to the allowed children of every context, [V^L].
 
-    Where no child with target mass is allowed, it follows the draft.  If the contexts that K drafts reach
-    almost surely are allowed, it is nearly a skewed draft, and block verification against it accepts nearly
-    all of them.  It is divided by the largest r(S)/f(q(S)) where that is above 1.
+    If no child with target mass is allowed, it follows the draft.  Allow the contexts that K drafts reach
+    almost surely: then the law is nearly a skewed draft, and block verification against it accepts nearly all
+    of these contexts.  If the largest r(S)/f(q(S)) is above 1, the law is divided by it.
     """
     law = np.ones(1)
     for level, target, draft in zip(allowed[1:], tree.target_rows, tree.pair.draft, strict=True):

@@ -1,12 +1,12 @@
-"""Scores with a cap: upper bounds on every valid verifier from the rows on drafted paths.
+"""Upper bounds on every valid verifier from capped scores, which use only the rows on drafted paths.
 
 Source: theory.md Statement 5.14.  Fix a cap C > 0.  Along a path
 
     s(∅) = 1,      s(ax) = min{ s(a) p(x|a)/q(x|a), C }.
 
-A context is a *hit* if the cap binds there, or if it cannot be drafted; the root is one.  G(a) is the mean
-number of contexts that the target visits from a, itself included and up to depth L, before the next hit, and
-c_C(b) the sum of G over the hits on the path b.  No valid verifier has a block efficiency above
+A context is a *hit* if the cap binds there, or if it cannot be drafted.  The root is a hit too.  G(a) is the
+mean number of contexts that the target visits from a before the next hit, including a and up to depth L.
+c_C(b) is the sum of G over the hits on the path b.  No valid verifier has a block efficiency above
 E[max_k c_C(X^k)].
 """
 
@@ -31,7 +31,7 @@ from spectheory.pairs.pair import ModelPair
 
 
 def capped_step(state: Array, target_row: Array, draft_row: Array, cap: Array) -> tuple[Array, Array]:
-    """s(ax) and whether ax is a hit, for every token x.  [...], [..., V] twice, [...] -> [..., V] twice"""
+    """For every token x: s(ax), and True if ax is a hit.  [...], [..., V] twice, [...] -> [..., V] twice"""
     xp = namespace(target_row)
     uncapped = divide_or_zero(state[..., None] * target_row, draft_row)
     limit = cap[..., None] + zeros_like(uncapped)
@@ -40,14 +40,14 @@ def capped_step(state: Array, target_row: Array, draft_row: Array, cap: Array) -
 
 
 class CappedScores(NamedTuple):
-    """A point of the dual, y and z by depth 0..L: ``upper_bound`` and ``certified_upper_bound`` take it."""
+    """A dual point, y and z by depth 0..L, for ``upper_bound`` and ``certified_upper_bound``."""
 
     scores: Levels
     slacks: Levels
 
 
 def capped_scores(pair: ModelPair, cap: Any) -> CappedScores:
-    """y and z of the cap C on an enumerated pair.
+    """Compute the scores y and slacks z of the cap C on an enumerated pair.
 
     Args:
         pair: the models.
@@ -79,14 +79,14 @@ def capped_scores(pair: ModelPair, cap: Any) -> CappedScores:
 
 
 class CappedBound(NamedTuple):
-    """The best bound of a list of caps, a Fraction that is a proof or a float up to rounding, and its cap."""
+    """The smallest bound over a list of caps, and its cap.  A Fraction is a proof, a float may be rounded."""
 
     value: Any
     cap: Any
 
 
 def default_caps(num_drafts: int, steps: int = 24) -> list[float]:
-    """Caps up to K, spaced geometrically from 1/4: floats with at most 12 binary digits, exact as they stand.
+    """Caps from 1/4 to K in geometric progression, as multiples of 1/1024 and so exact in float64.
 
     Example:
         >>> default_caps(2, 3)
@@ -97,12 +97,14 @@ def default_caps(num_drafts: int, steps: int = 24) -> list[float]:
 
 
 def capped_upper_bound(pair: ModelPair, num_drafts: int, caps: Sequence[Any] | None = None) -> CappedBound:
-    """The smallest bound E[max_k c_C(X^k)] over some caps, at most L + 1: no valid verifier earns more.
+    """The smallest bound E[max_k c_C(X^k)] over several caps, at most L + 1, in tokens per target call.
+
+    No valid verifier has a larger block efficiency.
 
     Args:
         pair: the models, enumerated.
         num_drafts: K.
-        caps: the caps tried; ``default_caps`` if none are given.
+        caps: the caps C to try; by default ``default_caps``.
 
     Example:
         >>> from spectheory import instances

@@ -1,4 +1,4 @@
-"""Rankings: orders of the tokens after every context, and the orders of all leaves that they make."""
+"""Rankings of the tokens after every context, and the orders of all leaves that follow from them."""
 
 from collections.abc import Callable, Sequence
 
@@ -12,8 +12,8 @@ from spectheory.pairs.pair import ModelPair
 Ranking = Callable[[Array, Array], Array]
 """A tree-based ranking π (Def. 5.2): (target_rows [..., V], draft_rows [..., V]) -> keys [..., V], ascending.
 
-A row's keys may depend on that row's values only.  Tokens with equal keys rank by their id.  Where q = 0 a
-key may be anything, also NaN, because the token is never drafted.
+The keys of a row may depend on this row only.  Tokens with equal keys rank by their id.  A token with q = 0
+is never drafted, so its key may have any value, even NaN.
 """
 
 LeafOrder = Sequence[int] | Sequence[Sequence[int]] | np.ndarray
@@ -42,13 +42,13 @@ def ranking_keys(ranking: Ranking, target_rows: Array, draft_rows: Array) -> Arr
 
 
 def mass_ranked_up_to(keys: Array, draft_rows: Array) -> Array:
-    """The draft mass of x and of the tokens ranked below it, keys ascending, ties by token id.  [..., V]"""
+    """For every token x: the draft mass of x and all lower-ranked tokens, ties by token id.  [..., V]"""
     _, order = sort(keys)
     return put_along(namespace(draft_rows).cumulative_sum(take_along(draft_rows, order), axis=-1), order)
 
 
 def leaf_order(pair: ModelPair, ranking: Ranking = ratio_ranking) -> np.ndarray:
-    """All leaves in the lexicographic order of a tree-based ranking (Def. 5.2), lowest first: [V^L] numbers.
+    """All leaf numbers in the lexicographic order of a tree-based ranking (Def. 5.2), lowest first, [V^L].
 
     Example:
         >>> from spectheory import instances
@@ -64,7 +64,7 @@ def leaf_order(pair: ModelPair, ranking: Ranking = ratio_ranking) -> np.ndarray:
 
 
 def check_leaf_order(pair: ModelPair, order: LeafOrder) -> np.ndarray:
-    """An explicit order as leaf numbers, [V^L]."""
+    """Check that an explicit order lists every leaf once, and return it as leaf numbers, [V^L]."""
     V, L = pair.vocab_size, pair.draft_length
     numbers = np.asarray(order)
     if numbers.ndim == 2 and numbers.shape[-1] == L and numbers.dtype.kind == "i":

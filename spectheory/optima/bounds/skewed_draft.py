@@ -1,7 +1,8 @@
-"""The skewed draft q^Γ: the law of the path that a selection rule takes among K i.i.d. drafts.
+"""The skewed draft q^Γ: the distribution of the path that a rule selects among K i.i.d. drafts.
 
-greedy2026, section 5, states it for a ranking in two ways: over an explicit order of all leaves (Eq. 19), and
-along one path for a ranking of the children of every context (Eqs. 22-23), from on-path values only.
+greedy2026, section 5, gives two formulas: for an explicit order of all leaves (Eq. 19), and for a ranking of
+the children of every context (Eqs. 22-23).  The second uses only values on one path.  In this file
+f(u) = 1 - (1 - u)^K is the probability that one of K drafts ends in a set of leaves of draft mass u.
 """
 
 from __future__ import annotations
@@ -58,14 +59,14 @@ from spectheory.pairs.rows import parse_probs
 
 @dataclass(frozen=True, eq=False)
 class SkewedDraft:
-    """A law of the selected path on an enumerated pair, with its conditionals.
+    """The law r of the selected path on an enumerated pair, with its conditionals.
 
     Attributes:
         node_laws: ``node_laws[i]`` = r(a_{1:i}), [V^i], for depths 0..L (Eq. 13); Fractions or float64.
         vocab_size: V.
 
     Example:
-        The paper's ranking on the two-token example: the leaf A is drafted alone with (2/3)^2.
+        The paper's ranking on the two-token example: both drafts are the leaf A with probability (2/3)^2.
 
         >>> from spectheory import instances
         >>> skewed = SkewedDraft.from_ranking(instances.two_token(1), num_drafts=2)
@@ -78,34 +79,34 @@ class SkewedDraft:
 
     @property
     def draft_length(self) -> int:
-        """L."""
+        """L, the length of a path."""
         return len(self.node_laws) - 1
 
     @property
     def leaf_law(self) -> np.ndarray:
-        """r(a_{1:L}), [V^L]."""
+        """r on the leaves, [V^L]."""
         return self.node_laws[-1]
 
     @cached_property
     def rows(self) -> tuple[np.ndarray, ...]:
-        """r(. | a_{1:i}) for i = 0..L-1, arrays [V^i, V] (Eq. 14); zeros where r(a_{1:i}) = 0."""
+        """Conditionals r(. | a_{1:i}), i = 0..L-1, arrays [V^i, V] (Eq. 14); zeros where r(a_{1:i}) = 0."""
         levels = (level.reshape(-1, self.vocab_size) for level in self.node_laws[1:])
         return tuple(normalise(level) for level in levels)
 
     @staticmethod
     def from_leaf_law(pair: ModelPair, leaf_law: Sequence[Any] | np.ndarray) -> SkewedDraft:
-        """The draft with this law on the leaves of a pair, [V^L].
+        """Build the skewed draft with this law on the leaves of a pair, [V^L].
 
-        ``is_skewed_draft`` says whether K drafts can be selected with it.
+        ``is_skewed_draft`` decides whether a rule over K drafts can select with this law.
 
         Raises:
-            InvalidInputError: not a distribution over the leaves in the pair's arithmetic.
+            InvalidInputError: ``leaf_law`` is not a distribution over the leaves in the pair's arithmetic.
         """
         return SkewedDraft.summed(pair, _checked_law(pair, leaf_law, SUM_TOLERANCE, nonnegative=True))
 
     @staticmethod
     def summed(pair: ModelPair, leaf_law: np.ndarray) -> SkewedDraft:
-        """Any numbers on the leaves summed up the tree (Eq. 13), unchecked."""
+        """Sum any numbers on the leaves, [V^L], up the tree (Eq. 13), without a check."""
         V, L = pair.vocab_size, pair.draft_length
         levels = subtree_sums(flint_if_exact(leaf_law), V, L)
         return SkewedDraft(tuple(fractions_if_exact(level) for level in levels), V)
@@ -117,7 +118,7 @@ class SkewedDraft:
         The laws of all orders are the vertices of {r : r(S) ≤ f(q(S)), r(V^L) = 1} (App. H).
 
         Raises:
-            InvalidInputError: a bad number of drafts, or an order that does not list every leaf once.
+            InvalidInputError: an invalid number of drafts, or an order that does not list every leaf once.
 
         Example:
             >>> from spectheory import instances
@@ -132,7 +133,7 @@ class SkewedDraft:
     def from_ranking(pair: ModelPair, num_drafts: int, ranking: Ranking = ratio_ranking) -> SkewedDraft:
         """q^Γ(a_{1:i}) = (q(a_{1:i}) + B)^K - B^K at every node, B the mass ranked below it (Eqs. 22-23).
 
-        Printed with q(t) in the inner sums; it is the conditional q(t | a_{1:j}).
+        The paper prints q(t) in the inner sums; correct is the conditional q(t | a_{1:j}).
         """
         num_drafts = check_num_drafts(num_drafts)
         probs = flint_if_exact(pair.draft_path_probs(0))
@@ -148,17 +149,17 @@ class SkewedDraft:
 
     @staticmethod
     def mixture(weights: Sequence[Any], drafts: Sequence[SkewedDraft]) -> SkewedDraft:
-        """sum_w weight_w r_w: draw a path-selection rule, then select with it."""
+        """The law Σ_i weight_i r_i: draw i with probability weight_i, then select by the rule of draft i."""
         levels = zip(*(draft.node_laws for draft in drafts), strict=True)
         mixed = (sum(w * level for w, level in zip(weights, group, strict=True)) for group in levels)
         return SkewedDraft(tuple(np.asarray(level) for level in mixed), drafts[0].vocab_size)
 
     def accepted_masses(self, pair: ModelPair) -> tuple[np.ndarray, ...]:
-        """P(tau >= i and X_{1:i} = a_{1:i}) of block verification with draft r, by depth, [V^i] (Eq. 83)."""
+        """P(tau >= i, X_{1:i} = a_{1:i}) under block verification with draft r, by depth, [V^i] (Eq. 83)."""
         return tuple(fractions_if_exact(level) for level in self._accepted_masses(pair))
 
     def block_efficiency(self, pair: ModelPair) -> Any:
-        """E[tau + 1] of block verification with this draft: the objective of Eq. 16, tokens per call."""
+        """E[tau + 1] of block verification with this draft, tokens per call: the objective of Eq. 16."""
         return plain_number(sum(level.sum() for level in self._accepted_masses(pair)))
 
     def _accepted_masses(self, pair: ModelPair) -> Levels:
@@ -167,10 +168,10 @@ class SkewedDraft:
 
 
 def ranked_leaf_law(draft_probs: np.ndarray, order: np.ndarray, num_drafts: int) -> np.ndarray:
-    """r(P_i) = F_i^K - F_{i-1}^K, F_i the draft mass of the i lowest leaves (greedy2026 Eq. 19).  [M]
+    """r(P_i) = F_i^K - F_{i-1}^K, [M], F_i the draft mass of the i lowest leaves P_1, .., P_i.
 
-    Printed with q(P_i) inside the sums over j; it is q(P_j).  The greedy polymatroid algorithm (App. H, Eq.
-    93) computes the same law with the leaves from the top down.
+    Source: greedy2026 Eq. 19.  The paper prints q(P_i) inside the sums over j; correct is q(P_j).  The greedy
+    polymatroid algorithm (App. H, Eq. 93) computes the same law from the highest leaf down.
     """
     probs = draft_probs[order]
     upper = probs.cumsum()
@@ -180,7 +181,7 @@ def ranked_leaf_law(draft_probs: np.ndarray, order: np.ndarray, num_drafts: int)
 
 
 class RankedPowers(NamedTuple):
-    """B_x and S(U_x, B_x) for every token x of a context, [..., V] each; see ``skewed_draft_rows``."""
+    """B_x and S(U_x, B_x) for every token x of a context, [..., V] each, as in ``skewed_draft_rows``."""
 
     below: Array
     powers: Array
@@ -194,9 +195,9 @@ def ranked_powers(
     below_path: Array | None = None,
     path_prob: Array | None = None,
 ) -> RankedPowers:
-    """The tokens of one context by rank.
+    """Compute ``RankedPowers`` of one context a from its rows [..., V].
 
-    B and q(a) of the context, [...], are 0 and 1, the root's, by default.
+    ``below_path`` and ``path_prob`` are B and q(a), [...]; by default the values at the root, 0 and 1.
     """
     up_to = mass_ranked_up_to(ranking_keys(ranking, target_row, draft_row), draft_row)
     if below_path is None or path_prob is None:
@@ -208,11 +209,11 @@ def ranked_powers(
 
 
 def grown_law(law: np.ndarray, draft_probs: np.ndarray, num_drafts: int) -> np.ndarray:
-    """The largest growth, one leaf after the other, of masses r with r(S) ≤ f(q(S)) for every leaf set S.
+    """Increase masses r to sum 1 while r(S) ≤ f(q(S)) holds for every leaf set S.
 
-    r(b) grows by the least room min_{S ∋ b} f(q(S)) - r(S).  The set with the least room is b with a prefix
-    of the others in the order of r/q.  Every leaf then lies in a set without room, and as f∘q is submodular,
-    the union of two such sets has none either.  So the sum is the largest possible, f(1) = 1.
+    One leaf b after the other, r(b) grows by the smallest room min_{S ∋ b} f(q(S)) - r(S).  The set with the
+    smallest room is b with a prefix of the other leaves in the order of r/q.  In the end every leaf is in a
+    tight set.  As f∘q is submodular, unions of tight sets are tight, so the sum is f(1) = 1.
 
     Example:
         >>> grown_law(np.zeros(2), np.array([2/3, 1/3]), 2).round(6)
@@ -236,24 +237,25 @@ def skewed_draft_rows(
     first_draft_prob: Array | None = None,
     root: RankedPowers | None = None,
 ) -> Array:
-    """r(. | a_{1:i}) along one path for i = 0..L-1, r = λ q + (1-λ) q^Γ (Eqs. 22-23 and 14).
+    """Compute r(. | a_{1:i}) along one path, i = 0..L-1, for r = λ q + (1-λ) q^Γ (Eqs. 22-23 and 14).
 
-    With U - B = q(a_{1:i}), q^Γ(a_{1:i}) = U^K - B^K = q(a_{1:i}) S(U, B) for
-    S(U, B) = sum_j U^j B^(K-1-j).  So r / q = λ + (1-λ) S =: g, and
+    Let B be the draft mass ranked below a_{1:i} and U = B + q(a_{1:i}); B_x and U_x are the same for
+    (a_{1:i}, x).  Then q^Γ(a_{1:i}) = U^K - B^K = q(a_{1:i}) S(U, B) with S(U, B) = Σ_j U^j B^(K-1-j).  So
+    r / q = λ + (1-λ) S =: g, and
 
-        r(x | a_{1:i}) = q(x | a_{1:i}) g(U_x, B_x) / g(U, B),
+        r(x | a_{1:i}) = q(x | a_{1:i}) g(U_x, B_x) / g(U, B).
 
-    which does not subtract nearly equal powers at deep, unlikely contexts.
+    This avoids the difference of nearly equal powers at deep, unlikely contexts.
 
     Args:
         path: [..., L] the selected path.
-        target_rows: [..., L+1, V] target rows along it.
-        draft_rows: [..., L, V] draft rows along it.
-        num_drafts: K; of one draft the law is q whatever the rule.
+        target_rows: [..., L+1, V] target rows along the path.
+        draft_rows: [..., L, V] draft rows along the path.
+        num_drafts: K.  With one draft the law is q for every rule.
         ranking: the order of the children of every context.
-        first_draft_prob: λ, [...]; None is λ = 0, the skewed draft of the ranking itself.
-        root: ``ranked_powers`` of the root if already computed, for path [..., C, L] of C paths that share
-            it.
+        first_draft_prob: λ, [...], the chance to select the first draft.  None means λ = 0.
+        root: ``ranked_powers`` of the root, if already computed.  Then path is [..., C, L]: C paths that
+            share the root.
 
     Returns:
         [..., L, V].
@@ -274,7 +276,7 @@ def skewed_draft_rows(
             rows = target_rows[..., depth, :], row
             below, powers = ranked_powers(*rows, num_drafts, ranking, below_path, path_prob)
         here = share + (1 - share) * power_sum(below_path + path_prob, below_path, num_drafts)
-        # λ and 1-λ over g(U, B): one rank of numbers instead of a row that is divided
+        # divide λ and 1-λ by g(U, B): this is cheaper than dividing the row
         parts = divide_or_zero(share, here)[..., None], divide_or_zero(1 - share, here)[..., None]
         _write_product(skewed[..., depth, :], row, add_scaled(*parts, powers))
         token = path[..., depth]
@@ -284,7 +286,7 @@ def skewed_draft_rows(
 
 
 def _write_product(room: Array, one: Array, other: Array) -> None:
-    """room[...] = one * other, written once; torch compiles no writing into part of an array."""
+    """room[...] = one * other.  torch.compile cannot write a product into part of an array, so we copy it."""
     if on_host(room) or not choice.compiling():
         namespace(room).multiply(one, other, out=room)
     else:
@@ -292,12 +294,12 @@ def _write_product(room: Array, one: Array, other: Array) -> None:
 
 
 class Membership(NamedTuple):
-    """The answer to whether a law is a skewed draft, with the proof where it is not.
+    """Whether a law r is a skewed draft, and if not, the most violated leaf set.
 
     Attributes:
-        is_member: whether r(S) ≤ f(q(S)) for every set S of leaves.
-        witness: leaf numbers of the set with the largest excess, ascending; empty if there is none.
-        excess: r(S) - f(q(S)) of it; 0 if there is none.
+        is_member: True if r(S) ≤ f(q(S)) for every set S of leaves.
+        witness: leaf numbers of the set S with the largest excess, ascending; empty for a member.
+        excess: r(S) - f(q(S)) of the witness; 0 for a member.
     """
 
     is_member: bool
@@ -311,18 +313,18 @@ def is_skewed_draft(
     num_drafts: int,
     tolerance: float = FEASIBILITY_TOLERANCE,
 ) -> Membership:
-    """Decide whether some path-selection rule over K i.i.d. drafts selects with this law.
+    """Decide whether a law r is the law of the path that some rule selects among K i.i.d. drafts.
 
-    Source: greedy2026 Lemma 4.5, r(S) ≤ f(q(S)) for all sets S of leaves, f(u) = 1 - (1 - u)^K
-    (Eq. 15 prints r(a_{1:L}) in the sum; it is r(a_{1:i})).  The level sets of r/q decide
-    (``bounds.level_sets``): O(M log M) for M leaves.
+    Source: greedy2026 Lemma 4.5: the condition is r(S) ≤ f(q(S)) for all sets S of leaves, with
+    f(u) = 1 - (1 - u)^K.  (Eq. 15 prints r(a_{1:L}) in the sum; correct is r(a_{1:i}).)  It suffices to check
+    the level sets of r/q (``bounds.level_sets``), in O(M log M) for M leaves.
 
     Args:
         pair: the models; only the draft is used.
         leaf_law: r, [V^L], in the pair's arithmetic.
         num_drafts: K.
-        tolerance: in float64, the excess of a set relative to f(q(S)), and the error of the sum, that
-            count as 0.
+        tolerance: for float64, the largest excess relative to f(q(S)), and the largest error of the sum of r,
+            that count as rounding.
 
     Raises:
         InvalidInputError: wrong shape, arithmetic or number of drafts, or entries that do not sum to 1.
@@ -347,7 +349,7 @@ def is_skewed_draft(
 def _checked_law(
     pair: ModelPair, leaf_law: Sequence[Any] | np.ndarray, tolerance: float, nonnegative: bool
 ) -> np.ndarray:
-    """r on the leaves as python-flint rationals or float64, [V^L], once it sums to 1."""
+    """Check that leaf_law sums to 1, and return it as python-flint rationals or float64, [V^L]."""
     given = leaf_law if isinstance(leaf_law, np.ndarray) else parse_probs(leaf_law)
     law = check_level(pair, "leaf_law", given, pair.draft_length, nonnegative)
     if not abs(law.sum() - 1) <= float_tolerance(pair, tolerance):

@@ -1,6 +1,6 @@
-"""The allowance for rounding of certified floats, and the tolerances of bounds and programs.
+"""The rounding allowance of certified floats, and the tolerances of bounds and programs.
 
-Tolerances are for float64.  Exact numbers are held to 0.
+Tolerances apply to float64.  For exact numbers the tolerance is 0.
 """
 
 import math
@@ -10,37 +10,37 @@ from fractions import Fraction
 MACHINE_EPSILON = 2.0**-52
 
 FEASIBILITY_TOLERANCE = 1e-9
-"""How far a point may break a constraint and still count as feasible up to rounding.
+"""Largest violation of a constraint that still counts as rounding.
 
 For a skewed draft it is relative: r(S) may be (1 + tolerance) f(q(S)).  For scores and slacks it is absolute.
-Certified bounds make up for the excess, so the tolerance decides only which points are refused."""
+Certified bounds allow for the violation, so the tolerance decides only which points are refused."""
 
 FLOAT32_ROW_SUM_TOLERANCE = 1e-4
-"""How far the sum of a row at one position may be from 1, for the rows of models in float32."""
+"""Largest deviation from 1 of the sum of a row at one position, because models return float32 rows."""
 
 TIE_TOLERANCE = 1e-12
-"""How far apart, relatively, two masses may be and still count as equal."""
+"""Largest relative difference of two masses that count as equal."""
 
 ROW_TOLERANCE = 1e-9
-"""By how much a float point must break a constraint for row generation to add the constraint."""
+"""Row generation adds a constraint if a float point violates it by more than this."""
 
 GAP_TOLERANCE = 1e-7
 """The largest |primal - dual objective| of a float solution, relative to max(1, |value|)."""
 
 SOLVER_TOLERANCE = 1e-10
-"""The primal and dual feasibility tolerance of HiGHS, the least that it accepts."""
+"""The primal and dual feasibility tolerance for HiGHS, the smallest that it accepts."""
 
 
 def rounding_allowance(num_terms: int) -> float:
-    """4 ε (N + 16), ε = 2^-52: a relative error that covers the rounding of sums of N nonnegative numbers.
+    """4 ε (N + 16), ε = 2^-52: a bound on the relative rounding error of a sum of N nonnegative numbers.
 
-    It leaves room for the rounding of the numbers themselves: path probabilities, f, products.
+    It also covers the rounding of the numbers themselves: path probabilities, f, products.
     """
     return 4 * MACHINE_EPSILON * (num_terms + 16)
 
 
 def outward(value: Fraction) -> tuple[float, float]:
-    """The nearest floats around a rational from below and from above."""
+    """The largest float ≤ value and the smallest float ≥ value."""
     near = float(value)
     low = near if Fraction(near) <= value else math.nextafter(near, -math.inf)
     high = near if Fraction(near) >= value else math.nextafter(near, math.inf)

@@ -1,4 +1,4 @@
-"""The most violated antichain constraints for trees of drafts, without listing antichains."""
+"""The most violated antichain constraints for trees of drafts, found without listing the antichains."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ from spectheory.pairs.drafts.trees import Tree
 from spectheory.pairs.pair import ModelPair
 
 MAX_CHOICES = 100_000
-"""The most choices of one antichain per child at a node whose drafts are not independent."""
+"""Largest number of choices of one antichain per child, at a node whose draws are not independent."""
 ALONE = -1
-"""In place of the choices of the children: the antichain that is the node itself."""
+"""Entry of ``choices`` for the antichain that consists of the node itself."""
 
 
 class Candidates(NamedTuple):
-    """Antichains T below a node, one of which is the best there whatever is chosen elsewhere.
+    """Antichains T in the subtree of a node.  For every choice outside the subtree one of them is optimal.
 
     Attributes:
-        missed: P(no draft passes through T, given that the node is drafted), [n].
+        missed: P(no draft passes through T | the node is drafted), [n].
         mass: Σ_{a∈T} x(a), [n].
-        choices: the candidate of every child, or ``ALONE``, [n, V].
+        choices: the index of each child's candidate, or ``ALONE``, [n, V].
     """
 
     missed: np.ndarray
@@ -36,7 +36,7 @@ class Candidates(NamedTuple):
     choices: np.ndarray
 
     def vertices(self) -> Candidates:
-        """The upper hull of (missed, mass) to the right, by falling ``missed``."""
+        """The vertices of the upper right hull of the points (missed, mass), by descending ``missed``."""
         kept: list[int] = []
         for one in sorted(range(len(self.mass)), key=lambda n: (-self.missed[n], -self.mass[n])):
             if kept and self.mass[one] <= self.mass[kept[-1]]:
@@ -47,7 +47,7 @@ class Candidates(NamedTuple):
         return Candidates(*(part[kept] for part in self))
 
     def _is_below(self, first: int, middle: int, last: int) -> bool:
-        """True if the middle point is not above the line between the others."""
+        """True if the middle point is not above the line through the first and the last."""
         steps = [
             (self.missed[a] - self.missed[b], self.mass[b] - self.mass[a])
             for a, b in ((first, middle), (middle, last))
@@ -58,31 +58,31 @@ class Candidates(NamedTuple):
 def most_violated_antichains(
     pair: ModelPair, node_masses: Sequence[np.ndarray], process: Tree, most: int = 1
 ) -> list[tuple[Any, tuple[Context, ...]]]:
-    """Antichains T with Σ_{a∈T} x(a) > P(some draft passes through T), the most violated one first.
+    """Antichains T with Σ_{a∈T} x(a) > P(some draft passes through T), by descending violation.
 
     Source: theory.md Statement 5.32.  The probability that no draft below a node passes through T is a
-    polynomial in those of its children, with coefficients of at least 0.  So from every subtree only the
-    vertices of the upper hull of (P(missed), Σ x) are needed:
+    polynomial in the children's probabilities with nonnegative coefficients.  So every subtree needs only
+    the vertices of the upper hull of (P(missed), Σ x):
 
     1. At a node choose a vertex of each child.  If the draws are independent, P(missed) is a power of
-       Σ_t q(t|a) P(missed below t), and the hulls are merged; otherwise all choices are tried.
-    2. Add the antichain that is the node itself.  Keep the vertices.
+       Σ_t q(t|a) P(missed below t), and we merge the hulls.  Otherwise we try all choices.
+    2. Add the antichain of the node itself.  Keep the vertices.
     3. At the root, try every vertex.
 
-    It is exact for rationals and any x.
+    With rationals it is exact, for any x.
 
     Args:
         pair: the models; only the draft is used.
         node_masses: x(a) by depth 0..L, arrays [V^depth], in the pair's arithmetic.
         process: a tree of drafts.
-        most: return at most this many.
+        most: return at most this many antichains.
 
     Returns:
-        (the violation, the contexts of T), all with a violation above 0; none if no antichain is violated.
+        Pairs (violation > 0, contexts of T); an empty list if no antichain is violated.
 
     Raises:
         InvalidInputError: wrong shapes or arithmetic, or the process cannot draft from the pair.
-        EnumerationTooLargeError: draws that are not independent, over too many tokens.
+        EnumerationTooLargeError: the draws are not independent and have too many tokens.
 
     Example:
         >>> from fractions import Fraction
@@ -129,7 +129,7 @@ def _at_node(process: Tree, depth: int, row: np.ndarray, children: list[Candidat
 
 
 def _merged(row: np.ndarray, width: int, children: list[Candidates]) -> Candidates:
-    """Independent draws: (Σ_t q_t m_t)^width."""
+    """Candidates of a node with ``width`` independent draws: missed = (Σ_t q_t missed_t)^width."""
     zero = row[0] * 0
     sums = Candidates(np.array([zero]), np.array([zero]), np.zeros((1, 0), dtype=int))
     for prob, child in zip(row, children, strict=True):
@@ -143,7 +143,7 @@ def _merged(row: np.ndarray, width: int, children: list[Candidates]) -> Candidat
 
 
 def _listed(draws: list[tuple[Context, Any]], children: list[Candidates]) -> Candidates:
-    """Any draws: Σ P(tokens) Π m_t."""
+    """Candidates of a node with any draws: missed = Σ P(tokens) Π_{t in tokens} missed_t."""
     sizes = [len(child.mass) for child in children]
     if prod(sizes) > MAX_CHOICES:
         raise EnumerationTooLargeError(

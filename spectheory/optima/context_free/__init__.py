@@ -1,1 +1,1 @@
-"""The optimum of context-free pairs without their tree: time and memory are polynomial in V and L."""
+"""The optimum of context-free pairs without the tree of contexts: cost is polynomial in V and L."""

@@ -12,25 +12,29 @@ from spectheory.optima.solving.solution import Optimum
 from spectheory.pairs.pair import ModelPair, check_pair
 
 MAX_STATES = 1_000_000
-"""The most different weights of one depth."""
+"""Largest number of different weights at one depth."""
 
 
 def context_free_path_optimum(pair: ModelPair, draft_length: int | None = None) -> Optimum:
     """The largest block efficiency E[τ+1] of any valid verifier of one path on a context-free pair.
 
-    Source: theory.md Statements 4.2 and 5.33.  Block verification attains it, and after a prefix it depends
-    on the weight w_i = min(1, w_{i-1} p/q) only, a product of the ratios since the last weight 1.  So the
-    prefixes of one depth merge by their weights, of which there are polynomially many in L.  The slacks of
-    block verification merge in the same way, and prove that no verifier earns more.
+    Source: theory.md Statements 4.2 and 5.33.  Block verification attains the optimum.  After a prefix it
+    depends only on the weight w_i = min(1, w_{i-1} p/q), a product of the ratios since the last weight 1.  So
+    we merge the prefixes of one depth that have equal weights.  The number of weights is polynomial in L.
+    The slacks of block verification merge in the same way, and prove that no verifier has a larger value.
 
     Args:
-        pair: a context-free pair; rows in float64 are taken as the rationals that they are, and divided by
-            their sums.
-        draft_length: L; by default that of the pair.
+        pair: a context-free pair.  Entries in float64 are converted to rationals exactly, and every row is
+            divided by its sum.
+        draft_length: L; by default the draft length of the pair.
+
+    Returns:
+        The optimum in tokens per target call: exact for an exact pair, else its nearest lower float.
 
     Raises:
         InvalidInputError: the pair is not context-free.
-        EnumerationTooLargeError: more than a million weights at one depth.
+        EnumerationTooLargeError: there are more than a million weights at one depth.
+        CertificationError: the value and its proof differ.
 
     Example:
         >>> pair = ModelPair.context_free_pair(["1/3", "2/3"], ["2/3", "1/3"], draft_length=2)
@@ -74,12 +78,12 @@ def context_free_path_optimum(pair: ModelPair, draft_length: int | None = None) 
 
 
 def _dual_objective(levels: list[dict[Any, Any]], tokens: list[Any], one: Any) -> Any:
-    """z(∅) + E c(X) of the slacks of block verification.
+    """Compute the dual value z(∅) + E c(X) of the slacks of block verification.
 
-    1 + Σ p z(a, t) is z(a) where the target limits x(a), so where the weight before the minimum is at most 1.
-    Elsewhere it is y(a).
+    If the target limits x(a), that is if w p/q ≤ 1, then z(a) = 1 + Σ_t p z(a, t) and y(a) = 0.  Otherwise
+    y(a) = 1 + Σ_t p z(a, t) and z(a) = 0.
 
-    Per weight at a depth: the number needed, 1 + Σ p z, and the expected scores y of the rest of the path.
+    For every weight of a depth we store 1 + Σ_t p z and the expected sum of y over the rest of the path.
     """
     below = dict.fromkeys(levels[-1], (one, one - one))
     for level in reversed(levels[:-1]):

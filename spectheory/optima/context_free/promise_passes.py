@@ -1,8 +1,9 @@
 """One depth of the two dynamic programs of ``context_free_interval`` (theory.md Statement 5.33).
 
-Grids are increasing, and every value between grid points is that of a coin toss over grid points with the
-same mean.  So whatever order the loops below take segments in, what they compute is the value of a policy: a
-rounding error in a comparison costs tightness, not soundness.
+A *promise* h is the mass r(a) that a policy plans at a context a, divided by q(a); x is the accepted mass
+divided by q(a).  Grids are increasing.  A value between two grid points is the mean of a random choice of
+one of them.  So the loops compute the value of an actual policy for every order of the segments: a rounding
+error in a comparison makes the bound looser, but not wrong.
 
 Output arrays come last; the caller allocates them.
 """
@@ -16,14 +17,14 @@ _compiled = compiled_loop()
 
 @_compiled
 def upper_hull(grid: np.ndarray, values: np.ndarray, first: int, vertices: np.ndarray) -> int:
-    """The numbers of the points from ``first`` on that span the least concave function above them all.
+    """Find the vertices of the least concave function above the points ``first``, ``first`` + 1, ..
 
     Args:
-        grid, values: [n].
-        vertices: overwritten at the start, [n].
+        grid, values: the points, [n].
+        vertices: its first entries are overwritten with the indices of the vertices, [n].
 
     Returns:
-        How many there are.
+        The number of vertices.
     """
     count = 0
     for k in range(first, len(grid)):
@@ -41,13 +42,12 @@ def upper_hull(grid: np.ndarray, values: np.ndarray, first: int, vertices: np.nd
 def children_values(
     below: np.ndarray, grid: np.ndarray, offered: float, first: int, values: np.ndarray
 ) -> tuple[int, float]:
-    """The value of a child at every promise h_k, [n], if the mass ``offered`` limits what it accepts.
+    """Compute the value of a child at every promise h_k, [n], if it accepts min(h_k, offered).
 
-    It accepts min(h_k, offered): a grid point up to ``offered``, else a coin toss over the two points around
-    ``offered``.
+    If h_k > ``offered``, the child chooses randomly between the two grid points around ``offered``.
 
     Returns:
-        The number of the lower one of the two points, and the probability of the upper one.
+        The index of the lower one of these two points, and the probability of the upper one.
     """
     n = len(grid)
     low = min(int(np.searchsorted(grid, offered, side="right")) - 1, n - 2)
@@ -74,7 +74,7 @@ def _prepare(
 def _steepest(
     grid: np.ndarray, values: np.ndarray, vertices: np.ndarray, counts: np.ndarray, places: np.ndarray
 ) -> tuple[int, float]:
-    """The token whose next segment rises most, or -1, and its slope."""
+    """The token whose next hull segment is the steepest, and the slope; token -1 if no segment is left."""
     best, steepest = -1, -np.inf
     for t in range(len(places)):
         if places[t] < counts[t] - 1:
@@ -89,14 +89,14 @@ def _steepest(
 def best_promises(
     below: np.ndarray, grid: np.ndarray, first: int, draft: np.ndarray, ratios: np.ndarray, here: np.ndarray
 ) -> None:
-    """P_i(h, x) = x + max Σ_t q_t P_{i+1}(h_t, min(h_t, ρ_t x)) over Σ_t q_t h_t = h, at h ≥ x of a grid.
+    """P_i(h, x) = x + max Σ_t q_t P_{i+1}(h_t, min(h_t, ρ_t x)) over Σ_t q_t h_t = h, on a grid of h ≥ x.
 
     Args:
         below: P_{i+1}, [n, n] over h and x.
-        grid: [n], from 0.
-        first: the number of the least promise h.
+        grid: the grid points, starting with 0, [n].
+        first: the index of the smallest promise h.
         draft, ratios: q_t > 0 and ρ_t = p_t/q_t, [T].
-        here: P_i, [n, n].
+        here: overwritten with P_i, [n, n].
     """
     n, tokens = len(grid), len(draft)
     values, vertices = np.empty((tokens, n)), np.empty((tokens, n), dtype=np.int64)
@@ -115,7 +115,7 @@ def best_promises(
         while k < n:
             best, slope = _steepest(grid, values, vertices, counts, places)
             if best < 0:
-                here[k, j] = value  # rounding left the last promise short
+                here[k, j] = value  # by rounding the segments end just below the last promise
                 k += 1
                 continue
             a, b = vertices[best, places[best]], vertices[best, places[best] + 1]
@@ -133,12 +133,12 @@ def kept_promises(
     below: np.ndarray, grid: np.ndarray, first: int, draft: np.ndarray, ratios: np.ndarray, mass: np.ndarray,
     after: np.ndarray,
 ) -> None:  # fmt: skip
-    """The law of (h, x) one depth further down under the policy of ``best_promises``.
+    """Compute the law of (h, x) at the next depth under the policy of ``best_promises``.
 
     Args:
-        below, grid, first, draft, ratios: as there.
+        below, grid, first, draft, ratios: as in ``best_promises``.
         mass: the law at this depth, [n, n].
-        after: zeros, to which the next law is added, [n, n].
+        after: zeros on entry; the law at the next depth is added, [n, n].
     """
     n, tokens = len(grid), len(draft)
     values, vertices = np.empty((tokens, n)), np.empty((tokens, n), dtype=np.int64)
@@ -188,9 +188,9 @@ def best_scores(
     Args:
         below: F_{i+1} at c = 0, 1/unit, .. and ζ = 0, 1/unit, .., [C, Z].
         draft, target: q_t > 0 and p_t, [T].
-        unit: grid points per token.
-        steepest: the most that F grows per unit of c.
-        here: F_i, [C, Z'].
+        unit: number of grid points per unit of c and ζ.
+        steepest: a bound on the slope of F in c.
+        here: overwritten with F_i, [C, Z'].
     """
     (scores, slacks), wide, tokens, step = below.shape, here.shape[1], len(draft), 1.0 / unit
     vertices, places = np.empty(slacks, dtype=np.int64), np.empty(tokens, dtype=np.int64)
@@ -231,7 +231,7 @@ def best_scores(
             value += draft[best] * (of_row[b] - of_row[a])
             spent = end
             places[best] += 1
-    # y: the best point further along a diagonal, where c and y + ζ - 1 grow alike
+    # choose y: the least value further along a diagonal, where c and the spent amount grow equally
     for row in range(scores - 1, -1, -1):
         for k in range(wide - 1, -1, -1):
             if row + 1 < scores:

@@ -1,9 +1,9 @@
 """The multi-path optimum of a context-free pair as a certified interval, without the tree of its contexts.
 
-Below two contexts of one depth a context-free pair looks the same, up to the masses p(a) and q(a).  What the
-best verifier does below a context depends on the rest of the tree through two numbers only
-(theory.md Statement 5.33).  So a dynamic program over depth and these two numbers takes the place of the
-tree, and its cost grows with the draft length and not with the number of leaves.
+In a context-free pair the subtrees below two contexts of one depth are equal up to the factors p(a) and q(a).
+The best verifier below a context depends on the rest of the tree through two numbers only
+(theory.md Statement 5.33).  So we replace the tree by a dynamic program over the depth and these two numbers.
+Its cost grows with the draft length, not with the number of leaves.
 """
 
 from __future__ import annotations
@@ -27,31 +27,31 @@ from spectheory.pairs.pair import ModelPair, check_pair
 _log = logging.getLogger(__name__)
 
 SEGMENTS = (32, 64, 128, 256, 512)
-"""Promises per grid, from coarse to fine: a policy takes four times as long with every doubling."""
+"""Numbers of promises per grid, from coarse to fine.  Twice as many make a policy take four times as long."""
 MOST_WORK = 8_000_000
-"""The most draft length × ratios × promises² of a grid: about a second per policy."""
+"""Largest draft length × ratios × promises² of a grid: about a second per policy."""
 STEPS_PER_GRID = 400
-"""The most policies that are mixed on one grid."""
+"""Largest number of policies that are mixed on one grid."""
 CAUTION = 0.7
-"""The share of the best prices so far in those that are tried next, as in smoothed column generation."""
+"""The next prices are this share of the best prices so far plus new prices (smoothed column generation)."""
 PRICED = 0.02
-"""The search on a grid ends when what it can still gain there is this share of the gap."""
+"""The search on a grid ends when its possible gain on this grid is at most this share of the gap."""
 NEGLIGIBLE = 1e-11
-"""Entries of the master program below this, relative to their row, are taken as 0: HiGHS fails on them."""
+"""Entries of the master program below this, relative to their row, are set to 0: HiGHS fails on them."""
 
 
 MOST_CELLS = 40_000_000
-"""The most scores times slacks of one depth: 0.3 GB, of which three arrays are held."""
+"""Largest number of scores times slacks at one depth.  An array takes 0.3 GB, and there are three."""
 
 
 class Promises(NamedTuple):
-    """The grid of the lower bound.
+    """The grid for the lower bound.  A promise h is the mass r(a) planned at a context a, divided by q(a).
 
     Attributes:
-        grid: the accepted masses x, of which those from ``first`` on are promises h too, [n].
-        first: the number of the least promise.
-        one: the number of the promise 1.
-        limit: a law of promises that f allows: the chords of f between some ranks, [n].
+        grid: the accepted masses x; from the index ``first`` on they also are the promises h, [n].
+        first: the index of the smallest promise.
+        one: the index of the promise 1.
+        limit: a law of promises that f(u) = 1 - (1 - u)^K allows: slopes of chords of f, [n].
     """
 
     grid: np.ndarray
@@ -61,7 +61,7 @@ class Promises(NamedTuple):
 
     @staticmethod
     def of(segments: int, num_drafts: int) -> Promises:
-        """Slopes of as many chords of f, the promise 1, and smaller masses."""
+        """Build a grid of the slopes of ``segments`` chords of f, the promise 1, and smaller masses x."""
         ranks = -np.expm1(3.0 / (num_drafts + 1.0) * np.log1p(-np.arange(segments) / segments))
         ranks = np.append(ranks, 1.0)
         widths = np.diff(ranks)
@@ -75,12 +75,12 @@ class Promises(NamedTuple):
         return Promises(grid, first, int(np.searchsorted(grid, 1.0)), limit)
 
     def excess(self, law: np.ndarray) -> np.ndarray:
-        """E (h - s)^+ under a law of promises [n], at s = every promise but the largest."""
+        """E (h - s)^+ under a law of promises h, [n], for every promise s but the largest."""
         return np.maximum(self.grid - self.grid[self.first : -1, None], 0.0) @ law
 
 
 class Policy(NamedTuple):
-    """A policy on a grid: E Σ_i x_i, the accepted tokens, and the law of the promises at depth L, [n]."""
+    """A policy on a grid: its mean number E Σ_i x_i of tokens, and its law of promises at depth L, [n]."""
 
     accepted: float
     law: np.ndarray
@@ -98,30 +98,31 @@ def context_free_interval(
     """The largest block efficiency of any valid verifier of K i.i.d. paths on a context-free pair.
 
     Source: theory.md Statement 5.33, a dynamic program for the program of greedy2026 Theorem 4.3.  No array
-    has an entry per context: V = 2 and L = 30 are a tree of 10^9 leaves.
+    has an entry per context, so V = 2 and L = 30 with its 10^9 leaves is possible.
 
-    1. Lower bound: policies that promise masses to contexts, on a grid.  A linear program mixes them, so that
-       the promises at the leaves are allowed; its prices give the next policy (column generation).
-    2. Upper bound: the prices are a convex function of path scores, for which the dual is solved on a grid of
-       scores and slacks.
-    3. Finer grids, until the gap asked for is reached.
+    1. Lower bound: a policy promises masses to contexts, on a grid.  A linear program mixes policies, so that
+       the law of promises at the leaves is allowed.  Its prices give the next policy (column generation).
+    2. Upper bound: the prices define a convex function of path scores.  With this function we solve the dual
+       on a grid of scores and slacks.
+    3. Refine the grids, until the requested gap is reached.
 
-    Rows are divided by their sums first, as the laws of verifiers are computed.
+    We first divide each row by its sum, as in the computation of the laws of verifiers.
 
     Args:
         pair: a context-free pair; exact pairs are converted to float64, and the bounds allow for that.
         num_drafts: K ≥ 1.
-        draft_length: L; by default that of the pair.
-        relative_gap: stop when upper - lower ≤ relative_gap · lower.  The finest grid ends between 1e-4 and
-            1e-3; the status is then ``"stalled"``.
-        time_limit: stop after so many seconds, read after every policy.
+        draft_length: L; by default the draft length of the pair.
+        relative_gap: stop when upper - lower ≤ relative_gap · lower.  The finest grid reaches a gap between
+            1e-4 and 1e-3.  If this is not enough, the status is ``"stalled"``.
+        time_limit: stop after so many seconds; the clock is read after every policy.
         progress: called after every bound with (policies so far, lower, upper).
 
     Returns:
-        The interval.  A time limit and Ctrl-C return the best one so far.
+        The interval.  After a time limit or Ctrl-C it is the best interval so far.
 
     Raises:
-        InvalidInputError: the pair is not context-free, or a bad number of drafts, length, gap or limit.
+        InvalidInputError: the pair is not context-free, or the number of drafts, the length, the gap or the
+            time limit is invalid.
 
     Example:
         >>> pair = ModelPair.context_free_pair(["1/3", "2/3"], ["2/3", "1/3"], draft_length=2)
@@ -170,7 +171,7 @@ class _TimeLimitReachedError(Exception):
 
 
 class _Search:
-    """The best bounds so far and the prices that led to them."""
+    """The search over grids, with the best bounds so far."""
 
     def __init__(self, ratios: Ratios, length: int, num_drafts: int, relative_gap: float) -> None:
         target, draft = ratios.as_arrays()
@@ -200,13 +201,13 @@ class _Search:
         starts: list[tuple[np.ndarray, np.ndarray]],
         after_step: Callable[[], None],
     ) -> list[tuple[np.ndarray, np.ndarray]]:
-        """Bounds on one grid.
+        """Improve the bounds on one grid.
 
         Args:
-            starts: prices to begin with, as slopes of A* at promises; the first ones are the best.
+            starts: initial prices, best first.  Each is (promises, slopes of the price A* at them).
 
         Returns:
-            The same for the next grid, none if HiGHS failed.
+            Initial prices for the next grid; an empty list if HiGHS failed.
         """
         grid = promises.grid
         prices = [_resampled(at, slopes, grid) for at, slopes in starts] or [np.full(len(grid) - 1, 0.0)]
@@ -237,20 +238,20 @@ class _Search:
                 break
         self.upper = min(self.upper, self._certified_upper(promises, center))
         after_step()
-        # the prices of the policies that are mixed are lost, but the best ones lead back to them
+        # we drop the policies of this grid: from the best prices the next grid finds similar ones
         middle = 0.5 * (grid[1:] + grid[:-1])
         return [(middle, slopes) for slopes in (center, best)]
 
     def _same_promise(self, promises: Promises) -> Policy:
-        """Every context is promised its draft probability: block verification of one path, up to the grid."""
+        """The policy with promise 1 at every context: up to the grid, block verification of one path."""
         slopes = np.where(np.arange(len(promises.grid) - 1) < promises.one, -1e3, 1e3) * self.length
         return self._policy(promises, slopes)[1]
 
     def _policy(self, promises: Promises, slopes: np.ndarray) -> tuple[float, Policy]:
-        """The best policy against a convex price A* of promises with these slopes, [n-1].
+        """Compute the best policy if promises at the leaves cost A*, convex with these slopes, [n-1].
 
         Returns:
-            E Σ_i x_i - E A*(h_L) + Σ limit A*, a bound on all mixtures on this grid, and the policy.
+            E Σ_i x_i - E A*(h_L) + Σ limit A*, an upper bound on all mixtures on this grid; and the policy.
         """
         from spectheory.optima.context_free.promise_passes import best_promises, kept_promises
 
@@ -273,9 +274,9 @@ class _Search:
         return value, Policy(accepted, mass.sum(axis=1))
 
     def _certified_lower(self, promises: Promises, policies: list[Policy], shares: np.ndarray) -> float:
-        """The accepted tokens of a mixture of policies, rounded down.
+        """A certified lower bound: the mean number of tokens of a mixture of policies, rounded down.
 
-        An excess over the limit is mended with more of the first policy, whose promises are all 1.
+        If the mixture exceeds the limit, we mix in more of the first policy, whose promises are all 1.
         """
         slack = rounding_allowance(self.length * len(self.draft) * len(promises.grid))
         first, limit = policies[0], promises.excess(promises.limit) * (1.0 + slack)
@@ -289,10 +290,11 @@ class _Search:
         return ((1.0 - part) * accepted + part * first.accepted) * (1.0 - slack * (self.num_drafts + 3.0))
 
     def _certified_upper(self, promises: Promises, slopes: np.ndarray) -> float:
-        """The dual at the scores that these slopes of A* are, rounded up.
+        """A certified upper bound: the dual value for the path scores given by slopes of A*, rounded up.
 
-        A has the slope s where A* has the score c at s, on cells of a grid of scores.  Its price is the sum
-        of E (φ(U) - s)^+ over the cells, where φ(U) has the limiting law of promises.
+        A has the slope s at the score c if A* has the slope c at the promise s.  We use one s per cell of a
+        grid of scores.  The price of A is the sum of E (φ(U) - s)^+ over the cells times their width.  φ = f'
+        and U is uniform, so φ(U) has the limiting law of promises.
         """
         from spectheory.optima.context_free.promise_passes import best_scores
 
@@ -321,7 +323,7 @@ class _Search:
 
 
 def _excess_of_limit(promises: np.ndarray, num_drafts: int) -> np.ndarray:
-    """E (f'(U) - s)^+ = max_u f(u) - s u, for U uniform and 0 ≤ s ≤ K."""
+    """E (f'(U) - s)^+ = max_u f(u) - s u for every promise s in [0, K], with U uniform on [0, 1]."""
     if num_drafts == 1:
         return np.maximum(1.0 - promises, 0.0)
     ranks = 1.0 - np.minimum(promises / num_drafts, 1.0) ** (1.0 / (num_drafts - 1.0))
@@ -333,10 +335,10 @@ def _resampled(at: np.ndarray, slopes: np.ndarray, grid: np.ndarray) -> np.ndarr
 
 
 def _mixture(promises: Promises, policies: list[Policy]) -> tuple[np.ndarray, np.ndarray]:
-    """The best mixture whose promises are allowed, and the slopes of the price A* that this limit has.
+    """Compute the best mixture whose law of promises is allowed, and the slopes of the price A* of promises.
 
-    max Σ_k λ_k accepted_k over λ ≥ 0 of sum 1, with E (h - s)^+ of the mixed laws at most that of the limit,
-    for every promise s.  The multiplier of s is the rise of the slope of A* there.
+    We maximise Σ_k λ_k accepted_k over λ ≥ 0 of sum 1.  For every promise s, E (h - s)^+ of the mixed law may
+    not exceed its value under ``limit``.  The multiplier of this constraint is the rise of A*'s slope at s.
     """
     from scipy.optimize import linprog
 

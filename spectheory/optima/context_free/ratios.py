@@ -1,4 +1,4 @@
-"""The tokens of a context-free pair by their ratio p/q."""
+"""The tokens of a context-free pair, merged by their ratio p/q."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from spectheory.pairs.pair import ModelPair
 
 
 class Ratios(NamedTuple):
-    """The tokens by their ratio p/q; tokens of equal ratio are one token (theory.md Statement 5.33).
+    """The tokens that can be drafted; tokens of equal p/q are merged (theory.md Statement 5.33).
 
     Attributes:
-        draft, target: q > 0 and p of every ratio, [T].
+        draft, target: the sums of q > 0 and of p over the tokens of each ratio, [T].
     """
 
     draft: list[Fraction]
@@ -24,7 +24,11 @@ class Ratios(NamedTuple):
 
     @staticmethod
     def of(pair: ModelPair) -> Ratios:
-        """The ratios of a context-free pair, in the rationals that its entries are, with rows of sum 1."""
+        """Merge the tokens of a context-free pair in exact rationals, after dividing each row by its sum.
+
+        Raises:
+            InvalidInputError: a row sums to 0.
+        """
         target, draft = ([_rational(entry) for entry in levels[0][0]] for levels in (pair.target, pair.draft))
         sums = sum(target), sum(draft)
         if not all(sums):
@@ -38,7 +42,7 @@ class Ratios(NamedTuple):
         return Ratios(*map(list, zip(*masses.values(), strict=True)))
 
     def as_arrays(self) -> tuple[np.ndarray, np.ndarray]:
-        """p and q of every ratio, [T] each, of Fractions."""
+        """(``target``, ``draft``) as arrays of Fractions, [T] each."""
         return np.array(self.target, dtype=object), np.array(self.draft, dtype=object)
 
 

@@ -1,1 +1,1 @@
-"""The multi-path optimum as a certified interval, on trees of up to hundreds of thousands of leaves."""
+"""The multi-path optimum as a certified interval, for trees with up to a million leaves."""

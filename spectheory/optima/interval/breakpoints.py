@@ -1,4 +1,4 @@
-"""Breakpoints 0 = e_0 < e_1 < .. < e_N = 1 of the piecewise linear function in place of f."""
+"""Breakpoints 0 = e_0 < e_1 < .. < e_N = 1 of the chords that replace f(u) = 1 - (1 - u)^K."""
 
 import numpy as np
 
@@ -7,8 +7,9 @@ from spectheory.optima.bounds.dual_scores import ScoreChain
 
 
 def first_breakpoints(num_segments: int, num_drafts: int) -> np.ndarray:
-    """Breakpoints spread like |f''(u)|^(1/3), f(u) = 1 - (1 - u)^K: the best spread for a chord's error
-    |f''| h³/12 under an even chain.
+    """Choose breakpoints with density proportional to |f''(u)|^(1/3).
+
+    This is the best density for chords of width h and error |f''| h³/12, if the chain's drops are even.
     """
     steps = np.arange(num_segments) / num_segments
     return np.append(-np.expm1(3.0 / (num_drafts + 1.0) * np.log1p(-steps)), 1.0)  # distinct for any K
@@ -17,7 +18,7 @@ def first_breakpoints(num_segments: int, num_drafts: int) -> np.ndarray:
 def chord_errors(edges: np.ndarray, num_drafts: int, chain: ScoreChain) -> np.ndarray:
     """The error of the chords at every set of a chain: (c_i - c_{i+1}) (f - chord)(q(S_i)), [sets].
 
-    The sum is the upper bound's value under f minus its value under the chords.
+    Its sum is the value of the upper bound with f minus the value with the chords.
     """
     true = hit_probability(chain.draft_mass, num_drafts)
     chords = np.interp(chain.draft_mass, edges, hit_probability(edges, num_drafts))
@@ -27,12 +28,12 @@ def chord_errors(edges: np.ndarray, num_drafts: int, chain: ScoreChain) -> np.nd
 def refined_breakpoints(
     edges: np.ndarray, num_drafts: int, chain: ScoreChain, allowed_error: float, most_segments: int
 ) -> np.ndarray:
-    """Add breakpoints where a chain loses most to the chords, until its error is allowed or most are made.
+    """Add breakpoints until a chain's error is at most ``allowed_error``, or ``most_segments`` is reached.
 
-    In rounds, the worst sixteenth of the segments is split: at the set with more than 0.3 of the segment's
-    error if there is such a set (its loss vanishes, because the new chords touch f there), else where half of
-    the error lies on either side.  The cost of a step grows with the square of the number of segments, so few
-    are split at a time.
+    Every round splits the sixteenth of the segments with the largest errors.  If one set has more than 0.3 of
+    the segment's error, we split there, because the error at a breakpoint is 0.  Otherwise we split where
+    half of the error lies on each side.  The cost of a step grows with the square of the number of segments,
+    so a round splits only a few.
     """
     while len(edges) - 1 < most_segments:
         errors = chord_errors(edges, num_drafts, chain)

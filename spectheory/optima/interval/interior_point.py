@@ -1,4 +1,4 @@
-"""A primal-dual interior-point method for the multi-path program with chords in place of f."""
+"""A primal-dual interior-point method for the multi-path program with f replaced by chords."""
 
 from __future__ import annotations
 
@@ -22,30 +22,30 @@ from spectheory.optima.interval.row_passes import (
 )
 
 STEP_BACK = 0.7
-"""The share of the way to the boundary that a step takes.  With 0.9 random pairs took more steps."""
+"""A step goes this fraction of the way to the boundary.  With 0.9 random pairs took more steps."""
 
 LEAST_AIM, MOST_AIM, BOLDNESS = 1e-6, 0.2, 8
-"""A step aims at (reduced / present)^BOLDNESS of the present mean product, within these limits, where
-``reduced`` is the gap after the predictor alone.  With the usual exponent 3 (mehrotra1992) and no upper limit
-random pairs took more steps, some of them twice as many."""
+"""A step aims at (reduced / present)^BOLDNESS times the present mean product, clipped to [``LEAST_AIM``,
+``MOST_AIM``] times it.  ``reduced`` is the gap after the predictor, ``present`` the gap before it.  With the
+usual exponent 3 (mehrotra1992) and no upper limit random pairs took more steps, some twice as many."""
 
 LARGE = 20_000
-"""From so many bins on ``Pace.of`` is another one."""
+"""``Pace.of`` uses other parameters for this many bins or more."""
 
 ROWS_AT_ONCE = 4096
-"""So many bins of a new program are started at a time, for their memory."""
+"""Number of bins of a new program that are initialised at a time, to save memory."""
 
 
 class Pace(NamedTuple):
-    """Choices that took few seconds on some random pairs of small trees, and of large ones.
+    """Parameters of the method, chosen for short runs on random pairs, for small and for large trees.
 
     Attributes:
-        corrections: the most centrality corrections per step (gondzio1996).
-        evenness: the weight on the central path that is spread evenly over all products.
-        retreat: new breakpoints start from the last iterate whose gap was at least so many times the gap
-            before the latest step.  The latest iterate is often off the central path of the finer program,
-            and many short steps would follow, the more of them the larger the tree.
-        apart: the gaps of remembered iterates differ by this factor, so that few are remembered.
+        corrections: the largest number of centrality corrections per step (gondzio1996).
+        evenness: E, the weight on the central path that is spread evenly over all products.
+        retreat: new breakpoints start from the last iterate whose gap was at least ``retreat`` times the gap
+            before the latest step.  The latest iterate is often far from the central path of the finer
+            program.  From it many short steps would follow, and more of them for a larger tree.
+        apart: the gaps of two stored iterates differ by at least this factor, so that few are stored.
     """
 
     corrections: int
@@ -55,40 +55,40 @@ class Pace(NamedTuple):
 
     @staticmethod
     def of(bins: int) -> Pace:
-        """Large trees retreat further, and remember less."""
+        """The parameters for this number of bins.  Large trees retreat further and store fewer iterates."""
         return Pace(4, 30.0, 1.5, 1.3) if bins < LARGE else Pace(6, 10.0, 10.0, 8.0)
 
 
 class ChordProgram:
     """The multi-path program with f replaced by its chords between breakpoints e_0 < .. < e_N.
 
-    With w_j = e_j - e_{j-1} and φ_j the chord's slope, a leaf law is feasible under the chords exactly if it
-    is a transport of leaves to ranks, r_b = Σ_j φ_j π_bj.  The program and its dual:
+    Let w_j = e_j - e_{j-1} be the width of segment j and φ_j the slope of its chord.  A law r of the bins b
+    (``LiveTree``) is feasible under the chords iff r_b = Σ_j φ_j π_bj for a transport π of bins to segments.
+    κ(a) is the worth of one unit of x(a), ``LiveTree.weights``.  The program and its dual:
 
         max Σ_a κ(a) x(a)                                     min Σ_b q_b α_b + Σ_j w_j β_j + const
         u(a) = r(a) - x(a) ≥ 0                   score y(a)   y(a) + z(a) = κ(a) + Σ_x p(x|a) z(a, x)
         v(a) = p x(parent) - x(a) ≥ 0            slack z(a)   c_b = Σ y on the path to b
         Σ_j π_bj = q_b, Σ_b π_bj = w_j, π ≥ 0                 s_bj = α_b + β_j - φ_j c_b ≥ 0
 
-    Chords lie below f, so r is feasible for the true program too.  The slacks z are feasible for its dual
-    whatever f is.  So every iterate gives a lower and an upper bound.
+    Chords lie below f, so r is feasible for the program with f too.  The slacks z are feasible for its dual
+    for every f.  So every iterate gives a lower and an upper bound.
 
-    The method: predictor and corrector (mehrotra1992) with centrality corrections (gondzio1996), from a
-    strictly feasible start, along a central path with weights: the product π_bj s_bj tends to
-    μ (q_b w_j + E/(B N)), u y and v z at node a to μ (x°(a) + E/n), x° block verification's masses.  The
-    first terms fit the scale of likely and unlikely leaves; without the second ones leaves with tiny q_b
-    would leave hardly any room to move.
+    The method is a predictor and corrector (mehrotra1992) with centrality corrections (gondzio1996), from a
+    strictly feasible start.  Its central path has weights: the product π_bj s_bj tends to
+    μ (q_b w_j + E/(B N)), and u y and v z at node a tend to μ (x°(a) + E/n), where x° are the masses of block
+    verification and E is ``Pace.evenness``.  The first terms match the scale of likely and unlikely leaves.
+    Without the second terms leaves with tiny q_b would allow only tiny steps.
 
-    Memory counts, with hundreds of megabytes to an array: a step writes the next π and s over those of
-    ``point``, and an iterate to restart from is kept in float32.  A step that ends with an error changes
-    nothing; after Ctrl-C the program cannot be used any more.
+    To save memory, a step overwrites π and s of ``point``, and iterates for a restart are stored in float32:
+    an array can have hundreds of megabytes.  A step that raises SolverError changes nothing.  After Ctrl-C
+    the program cannot be used any more.
 
     Args:
         live: the tree, with at least one node below the root.
         num_drafts: K.
         edges: the breakpoints, [N+1], from 0 to 1.
-        start: a strictly feasible point to start from, whose arrays now are the program's; without one, a
-            standard point is made.
+        start: a strictly feasible point.  The program takes over its arrays.  If None, we compute one.
     """
 
     def __init__(
@@ -122,10 +122,10 @@ class ChordProgram:
 
     @property
     def bin_law(self) -> np.ndarray:
-        """r_b of the iterate, [B], after a repair of its transport.
+        """r_b of the iterate, [B], after a repair of its transport π.
 
-        Rows, then columns of π are scaled down to their marginals, and the missing mass is spread
-        independently.  So r is feasible and of sum 1 up to rounding, however inexact the steps were.
+        We scale the rows, then the columns of π down to their marginals, and spread the missing mass
+        independently.  So r is feasible and sums to 1 up to rounding, even after inexact steps.
         """
         pi, q, w = self.point.pi, self.live.bin_mass, self.widths
         row_scale = np.minimum(1.0, q / pi.sum(axis=1))
@@ -139,17 +139,17 @@ class ChordProgram:
         return law
 
     def refined(self, edges: np.ndarray) -> ChordProgram:
-        """The program with more breakpoints, started from this one's ``restart``.
+        """The program with more breakpoints, started from ``restart`` of this program.
 
-        Split in proportion to the widths, π gives the same r, so it stays feasible.  With the slope φ' of
-        a new segment inside segment j, s_bj + Δβ - (φ' - φ_j) c_b is dual feasible for the least Δβ that
-        leaves at least half of every s_bj.  The gap grows by about the error of the chords.
+        We split π in proportion to the widths.  This keeps r, and so stays feasible.  For a new segment with
+        slope φ' inside segment j the new margin is s_bj + Δβ - (φ' - φ_j) c_b, with the smallest Δβ for which
+        it is at least s_bj / 2 for every b.  The gap grows by about the error of the chords.
         """
         widths = np.diff(edges)
         slopes = np.diff(hit_probability(edges, self.num_drafts)) / widths
         inside = np.searchsorted(self.edges, edges[:-1], side="right") - 1
         start = self.restart
-        # the memory of these is needed for the new program
+        # free this memory for the new program
         self.__dict__.pop("_workspace", None)
         self.__dict__.pop("_targets", None)
         del self._earlier[1:]
@@ -165,9 +165,9 @@ class ChordProgram:
         return ChordProgram(self.live, self.num_drafts, edges, start._replace(pi=pi, s=s))
 
     def step(self) -> float:
-        """Move to the next iterate, and return the smaller one of its primal and dual lengths, in (0, 1]."""
+        """Move to the next iterate, and return the smaller of the primal and dual step lengths, in (0, 1]."""
         gap, point = self.gap, self.point
-        with np.errstate(over="ignore", invalid="ignore", divide="ignore"):  # caught below as not finite
+        with np.errstate(over="ignore", invalid="ignore", divide="ignore"):  # the check below raises instead
             step, steepest = self._direction(gap)
             lengths = np.minimum(1.0, STEP_BACK * _lengths(steepest, most=2.0))
         if not lengths.min() > 0:
@@ -182,11 +182,11 @@ class ChordProgram:
 
     @property
     def restart(self) -> Point:
-        """The iterate that a program with more breakpoints starts from."""
+        """The iterate from which a program with more breakpoints starts (``Pace.retreat``)."""
         return self._earlier[0][1] if self._earlier else self.point
 
     def _remembered(self, gap: float) -> list[tuple[float, Point]]:
-        """The iterates that ``restart`` may need after a step from ``point``, with their gaps."""
+        """(gap, iterate) pairs that ``restart`` may need after a step from ``point``."""
         earlier = self._earlier
         if not earlier or self.pace.apart * gap <= earlier[-1][0]:
             pi, s = (pairs.astype(np.float32) for pairs in self.point[:2])
@@ -197,7 +197,7 @@ class ChordProgram:
         return earlier[forgotten:]
 
     def _direction(self, gap: float) -> tuple[Step, np.ndarray]:
-        """The step, and its steepest falls as ``_steepest`` gives them."""
+        """The step, and its steepest relative falls (``_steepest``)."""
         point, (room, spare) = self.point, self._targets
         system = NewtonSystem(self.live, self.slopes, self.widths, point, self._workspace)
         step = system.solve(system.predictor)
@@ -212,14 +212,17 @@ class ChordProgram:
             trial = np.minimum(1.0, lengths + 0.3).tolist()
             other = system.solve(self._recentred(step, trial, aim, spare))
             falls = _steepest(point, other)
-            # also for a correction that is NaN
+            # written so that a NaN also ends the corrections
             if not _lengths(falls).sum() >= lengths.sum() + 0.02:
                 break
             step, steepest, spare = other, falls, step.targets.pairs
         return step, steepest
 
     def _corrected(self, predictor: Step, aim: float, pairs: np.ndarray) -> Targets:
-        """Targets aim - Δπ Δs and so on, for products of aim up to third order (mehrotra1992)."""
+        """Targets with second-order terms, aim - π s - Δπ Δs for pairs and alike for nodes (mehrotra1992).
+
+        The products then reach the aim up to third-order terms.
+        """
         point, rows, columns = self.point, np.empty((len(pairs), 2)), np.zeros(len(self.slopes))
         corrected_targets(point.pi, point.s, predictor.direction, self._pair_aim(aim), pairs, rows, columns)
         u = (aim * self._node_weights - predictor.u * predictor.y) / (point.u * point.y) - 1.0
@@ -227,8 +230,11 @@ class ChordProgram:
         return Targets(pairs, rows, columns, u, v)
 
     def _recentred(self, step: Step, lengths: list[float], aim: float, pairs: np.ndarray) -> Targets:
-        """Targets that pull the products of a trial point towards their aim (gondzio1996): into
-        [``LEAST_SHARE``, ``MOST_SHARE``] times it, but down by at most ``MOST_DOWN`` times it."""
+        """Targets that pull the products of a trial point towards their aim (gondzio1996).
+
+        A product is pulled into [``LEAST_SHARE``, ``MOST_SHARE``] times its aim, but lowered by at most
+        ``MOST_DOWN`` times its aim.
+        """
         point, targets, (primal, dual), goal = self.point, step.targets, lengths, self._pair_aim(aim)
         rows, columns = np.empty((len(pairs), 2)), np.zeros(len(self.slopes))
         recentred_targets(
@@ -251,8 +257,8 @@ class ChordProgram:
         return Weights(aim * self.live.bin_mass, self.widths, aim * self.pace.evenness / (bins * segments))
 
     def _start(self, block: np.ndarray) -> Point:
-        """A strictly feasible point: independent transport (r = q), masses below block verification's, and
-        scores and slacks shared so that u y = v z."""
+        """A strictly feasible point: independent transport (so r = q), masses below those of block
+        verification, and scores and slacks with u y = v z."""
         live = self.live
         depths = np.repeat(np.arange(len(live.depth_ends)), np.diff(live.depth_ends, prepend=0))[1:]
         share = depths / (len(live.depth_ends) - 1)
@@ -280,7 +286,7 @@ class ChordProgram:
 
 
 def _bin_scores(live: LiveTree, scores: np.ndarray) -> np.ndarray:
-    """c_b, the sum of y on the path to the bin's node below the root, [B]."""
+    """c_b, the sum of y on the path from below the root to the bin's node, [B]."""
     sums = np.zeros(live.size + 1)
     for depth in range(1, len(live.depth_ends)):
         nodes = live.nodes_at(depth)
@@ -289,21 +295,21 @@ def _bin_scores(live: LiveTree, scores: np.ndarray) -> np.ndarray:
 
 
 def _predicted_gap(gap: float, point: Point, predictor: Step, primal: float, dual: float) -> float:
-    """The gap after the predictor with two lengths, up to primal · dual · (ρ · Δα + γ · Δβ).
+    """The gap after the predictor with these step lengths, up to primal · dual · (ρ · Δα + γ · Δβ).
 
-    Along the lengths it has the slopes -gap - d and d, with d = Σ π Δs + Σ u Δy + Σ v Δz.  The primal and the
-    dual part of the step are orthogonal up to ρ and γ, the mass that rounding left missing from the marginals
-    of π (``newton``).  Only the aim of the step depends on it.
+    Its derivatives are -gap - d in the primal and d in the dual length, with d = Σ π Δs + Σ u Δy + Σ v Δz.
+    The primal and the dual part of the step are orthogonal up to ρ and γ, the masses that rounding left
+    missing from the marginals of π (``newton``).  Only the aim of the step depends on this gap.
     """
     _, alpha, beta, scores = predictor.direction
-    rows, tilted = predictor.targets.of_rows.T  # of a predictor these and ``of_columns`` are the sums of -π
+    rows, tilted = predictor.targets.of_rows.T  # for a predictor, these and ``of_columns`` are sums of -π
     pairs = scores @ tilted - alpha @ rows - beta @ predictor.targets.of_columns
     d = float(pairs + point.u @ predictor.y + point.v @ predictor.z)
     return gap * (1.0 - primal) + (dual - primal) * d
 
 
 def _steepest(point: Point, step: Step) -> np.ndarray:
-    """The least Δ/present of the primal and of the dual entries, [2]; NaN where one is NaN."""
+    """The smallest Δ/present over the primal and over the dual entries, [2]; NaN if any ratio is NaN."""
     pairs = np.full((2, point.pi.shape[1]), np.inf)
     least_ratios(point.s, step.direction, step.targets.pairs, pairs)
     uv = np.minimum((step.u / point.u).min(), (step.v / point.v).min())
@@ -312,5 +318,5 @@ def _steepest(point: Point, step: Step) -> np.ndarray:
 
 
 def _lengths(steepest: np.ndarray, most: float = 1.0) -> np.ndarray:
-    """The longest primal and dual steps up to ``most`` that keep every entry nonnegative, [2]."""
+    """The longest primal and dual step lengths up to ``most`` that keep every entry nonnegative, [2]."""
     return np.where(-steepest * most <= 1.0, most, -1.0 / steepest)

@@ -1,10 +1,10 @@
-"""The multi-path optimum at scale: an interval that closes, certified at every step.
+"""The multi-path optimum of large trees: an interval that shrinks and is certified at every step.
 
-The interval does not depend on the search: the two bounding passes (``bounds``) recompute it from a leaf law
-r and from slacks z ≥ 0, so a wrong Newton step costs time, not soundness.  The search is an interior-point
-method instead of a linear-programming solver with cuts because it is faster.  On a pair of 1 000 leaves (V =
-10, L = 3, K = 4) it closes to a relative gap of 1e-6 in 0.1 s, while warm-started HiGHS with one most
-violated leaf set per round is still at 2.9e-3 after 30 s (``benchmarks/multi_path_scale.py``).
+The interval is valid whatever the search does: two passes of ``bounds`` compute its ends from a leaf law r
+and from slacks z ≥ 0.  A wrong Newton step costs only time.  The search is an interior-point method, because
+it is faster than a linear-programming solver with cuts.  On a pair of 1 000 leaves (V = 10, L = 3, K = 4) it
+reaches a relative gap of 1e-6 in 0.1 s.  Warm-started HiGHS, which adds the most violated leaf set per
+round, is still at 2.9e-3 after 30 s (``benchmarks/multi_path_scale.py``).
 """
 
 from __future__ import annotations
@@ -39,17 +39,17 @@ if TYPE_CHECKING:
 
 _log = logging.getLogger(__name__)
 
-# Few enough for a cheap first stage; every later stage adds breakpoints where the error of the chords is.
+# Few segments make the first stage cheap.  Every later stage adds breakpoints where the chords have errors.
 FIRST_SEGMENTS = 24
 MAY_MISS, SHALL_MISS = 0.5, 0.4
-"""Breakpoints are added if the error of the chords is above the first share of the gap asked for, until it is
-at most the second.  Steps under the chords close the rest."""
+"""We add breakpoints if the error of the chords is above ``MAY_MISS`` times the requested gap, until it is at
+most ``SHALL_MISS`` times this gap.  Steps with these chords close the remaining gap."""
 MAX_CELLS = 140_000_000
-"""Bins times segments: about 1.1 GB per array of float64, and some seven arrays."""
+"""Largest number of bins times segments: about 1.1 GB per array of float64, in about seven arrays."""
 MAX_LEAVES = 2**20
-"""The most leaves for the interior point; bounds alone have no limit."""
+"""Largest number of leaves for the interior-point method.  The first two bounds have no limit."""
 MAX_STEPS = 150
-"""The most steps on one set of breakpoints."""
+"""Largest number of steps on one set of breakpoints."""
 
 Progress = Callable[[int, float, float], None]
 """Called after every round with (round, lower, upper)."""
@@ -60,13 +60,12 @@ class CertifiedInterval(Optimum):
     """A certified interval around the multi-path optimum, with the points that prove both ends.
 
     Attributes:
-        rounds: steps taken.
-        segments: chords in the last piecewise linear stand-in of f.
+        rounds: number of interior-point steps.
+        segments: number of chords that replaced f at the end.
         seconds: wall-clock time.
-        skewed_draft: r, a feasible leaf law, [V^L]: ``certified_lower_bound`` accepts it, and it attains
-            ``lower``.
-        node_masses: x(a) = D(a) p(a) by depth.
-        scores, slacks: y and z by depth: ``certified_upper_bound`` accepts them.
+        skewed_draft: r, a feasible leaf law, [V^L].  ``certified_lower_bound`` of it is ``lower``.
+        node_masses: x(a) = D(a) p(a) by depth 0..L, [V^depth].
+        scores, slacks: y and z by depth 0..L, [V^depth], for ``certified_upper_bound``.
     """
 
     rounds: int
@@ -92,9 +91,9 @@ class _Best:
             self._offer_min_cut()
 
     def _offer_limits_of_many_drafts(self) -> None:
-        """Bounds that meet as K grows, where the interior point is beyond float64.
+        """Try bounds whose gap tends to 0 for large K, where the interior point exceeds float64's accuracy.
 
-        There every context is drafted almost surely, and the target limits it, or hardly ever.
+        For large K a context is either drafted almost surely, so that the target limits it, or hardly ever.
         """
         tree, K = self.tree, self.num_drafts
         for expected in (0.0, 1.0, 10.0, 100.0):
@@ -105,7 +104,7 @@ class _Best:
             self.offer_slacks(slacks_of_shares(tree, [target <= factor * limit for target, limit in levels]))
 
     def _offer_min_cut(self) -> None:
-        """Bounds that meet at one position: the min cut of optimal transport."""
+        """Try the bounds from the minimum cut of optimal transport, which are equal if L = 1."""
         (target,), draft = self.tree.target_rows[0], self.tree.draft_probs[-1]
         best = optimal_skewed_row(target, draft, self.num_drafts)
         self.offer_draft(best.skewed_row)
@@ -120,7 +119,7 @@ class _Best:
     def offer_draft(self, skewed_draft: np.ndarray) -> CertifiedLowerBound:
         bound = certified_bound_of_draft(self.tree, self.num_drafts, skewed_draft)
         if bound.value > self.below.value:
-            self.below = bound  # one assignment: Ctrl-C cannot part a bound from its proof
+            self.below = bound  # a single assignment, so that Ctrl-C cannot separate a bound from its proof
         return bound
 
     def offer_slacks(self, slacks: Levels) -> CertifiedUpperBound:
@@ -149,37 +148,37 @@ def multi_path_interval(
         max Σ_a x(a)  s.t.  x(∅) = 1,  x(a) ≤ r(a),  x(a, t) ≤ p(t|a) x(a),
                             r(S) ≤ f(q(S)) for all sets S of leaves,  f(u) = 1 - (1 - u)^K.
 
-    1. Replace f by its chords between breakpoints (``ChordProgram``): an interior-point step costs
-       a few passes over leaves × segments.
-    2. After every step read off r, which is feasible for f, and slacks, which are dual feasible for
-       f: two sorts give a lower and an upper bound with f itself, whatever the accuracy of the step.
-    3. When the chords' error is a fair part of the gap between the bounds, add breakpoints at the level sets
-       of the path scores with the largest errors, and go on.  With a breakpoint at every level set of an
-       optimal dual the chords have no error.
+    1. Replace f by its chords between breakpoints (``ChordProgram``).  An interior-point step then costs a
+       few passes over leaves × segments.
+    2. After every step take r, which is feasible for f, and the slacks, which are dual feasible for f.  Two
+       sorts give a lower and an upper bound with f itself, which hold for steps of any accuracy.
+    3. When the error of the chords is a large part of the gap between the bounds, add breakpoints at the
+       level sets of the path scores with the largest errors, and continue.  With a breakpoint at every level
+       set of an optimal dual the chords have no error.
 
-    Memory: some seven arrays of leaves × segments, at most 9 GB.  The arrays are small for threaded BLAS: on
+    Memory: about seven arrays of leaves × segments, at most 9 GB.  The arrays are small for threaded BLAS: on
     a busy machine one thread (OPENBLAS_NUM_THREADS=1) is several times faster.  The first call in a process
-    takes 0.2 s more, to load the compiled loops, and the first call after an installation some 3 s, to
-    compile them.
+    takes 0.2 s longer to load the compiled loops.  The first call after an installation takes about 3 s
+    longer to compile them.
 
     Args:
         pair: the models; exact pairs are converted to float64, and the bounds allow for that.
         num_drafts: K.
-        relative_gap: stop when upper - lower ≤ relative_gap · lower.  Below about 1e-8 float64 may not
-            get there; the status is then ``"stalled"``.
-        time_limit: stop after so many seconds, or None.  The clock is read after every step, so the limit is
-            overrun by up to one step; at least the tree and the first two bounds are computed.
+        relative_gap: stop when upper - lower ≤ relative_gap · lower.  Below about 1e-8 float64 may not reach
+            it; the status is then ``"stalled"``.
+        time_limit: stop after so many seconds, or None.  We read the clock after every step, so the search
+            can take one step longer, and always computes the tree and the first two bounds.
         progress: called after every step with (round, lower, upper).
 
     Returns:
-        The interval and its proofs.  A time limit and Ctrl-C (KeyboardInterrupt) end the search and return
-        the best interval so far.  Ctrl-C before the first two bounds is raised to the caller.
+        The interval and its proofs.  After a time limit or Ctrl-C (KeyboardInterrupt) it is the best interval
+        so far.  Ctrl-C before the first two bounds is raised to the caller.
 
     Raises:
-        InvalidInputError: a bad number of drafts, gap or time limit, or a draft row whose sum is off by 1
-            or more.
-        EnumerationTooLargeError: more than 2^20 leaves, unless the first two bounds meet, as those for one
-            path do.
+        InvalidInputError: an invalid number of drafts, gap or time limit; or a draft row whose sum differs
+            from 1 by 1 or more.
+        EnumerationTooLargeError: there are more than 2^20 leaves, and the first two bounds do not already
+            reach the gap, as they do for one path.
 
     Example:
         >>> pair = ModelPair.context_free_pair(["1/3", "2/3"], ["2/3", "1/3"], draft_length=2)
@@ -230,7 +229,7 @@ def multi_path_interval(
 
 
 def _close(best: _Best, relative_gap: float, after_round: Callable[[], None]) -> None:
-    """Raise the lower and cut the upper bound until the gap is reached or neither moves."""
+    """Improve both bounds until the gap is reached or neither bound improves."""
     from spectheory.optima.interval.interior_point import ChordProgram  # it loads scipy and numba
 
     tree, K = best.tree, best.num_drafts
@@ -245,7 +244,7 @@ def _close(best: _Best, relative_gap: float, after_round: Callable[[], None]) ->
         )
     nodes = sum(len(level) for level in tree.draft_probs)
     live = LiveTree.of(tree, K, 1e-2 * relative_gap / (nodes * (tree.draft_length + 1)))
-    # some context is live: otherwise the limits of many drafts meet within 1 % of the goal
+    # at least one context is live: otherwise the bounds of many drafts differ by at most 1 % of the goal
     program, fresh = ChordProgram(live, K, first_breakpoints(FIRST_SEGMENTS, K)), True
     while True:
         best.segments = len(program.edges) - 1
@@ -268,20 +267,20 @@ def _run_stage(
     may_refine: bool,
     after_round: Callable[[], None],
 ) -> tuple[CertifiedUpperBound, bool]:
-    """Steps on one set of breakpoints, until more breakpoints are better.
+    """Make steps on one set of breakpoints, until adding breakpoints is better.
 
-    That is when the gap under the chords is at most five times the error of the chords: refining raises the
-    gap by about twice that error.
+    We stop when the gap under the chords is at most five times the error of the chords, because new
+    breakpoints raise the gap by about twice this error.
 
     Returns:
-        The last upper bound, and whether the iterate is good to start from.
+        The last upper bound, and True if the next program can start from the iterate.
     """
     live = program.live
     above, small_steps = best.above, 0
     for _ in range(MAX_STEPS):
         try:
             length = program.step()
-        except SolverError:  # machine precision is exhausted here; other breakpoints may still help
+        except SolverError:  # rounding errors prevent a further step; other breakpoints may still help
             return above, False
         best.rounds += 1
         below = best.offer_draft(live.leaf_law(program.bin_law))

@@ -1,4 +1,4 @@
-"""The part of the tree that the interior-point method works on, without nodes of negligible mass."""
+"""The live tree: the part of the tree that the interior-point method uses, without nodes of tiny mass."""
 
 from __future__ import annotations
 
@@ -13,17 +13,18 @@ from spectheory.pairs.contexts import parent_nodes
 
 @dataclass(frozen=True, eq=False)
 class LiveTree:
-    """Live nodes, and bins that hold the draft's mass.
+    """The live nodes of a tree, and bins of leaves.
 
-    A node is live if its parent is and min{p(a), K q(a)}, a bound on x(a), is above a threshold.  The other
-    nodes are dead and have x(a) = 0 and fixed scores and slacks, by the first dead node on the path.  Where
-    p(a) ≤ K q(a) there, the target limits the subtree, and y = 0.  Elsewhere the draft limits it, and z = 0.
+    A node is live if its parent is live and min{p(a), K q(a)}, a bound on x(a), is above a threshold.  All
+    other nodes are dead: they have x(a) = 0 and fixed scores and slacks.  The first dead node a on the path
+    decides for its subtree.  If p(a) ≤ K q(a), the target limits the subtree, and y = 0.  Otherwise the draft
+    limits it, and z = 0.
 
-    Every leaf hangs from its last live context.  The leaves of one node have the same path score, so they are
-    one *bin*, of draft mass q_b.  Bins of negligible mass are left out.
+    Every leaf is attached to its last live context.  The leaves attached to one node have equal path scores,
+    so they form one *bin* b, with draft mass q_b.  Bins of tiny mass are omitted.
 
-    The live nodes are numbered by depth, and within a depth as the tree's contexts.  The root is 0.  An array
-    [n] has entries for the nodes 1..n.
+    The live nodes are numbered by depth, and within a depth in the order of the tree's contexts.  The root is
+    0.  An array [n] has entries for the nodes 1..n.
 
     Attributes:
         tree: the full tree.
@@ -32,8 +33,8 @@ class LiveTree:
         target_conditionals: p(x|a) at node (a, x), [n].
         weights: the worth of one unit of x(a), 1 + Σ p(x|a) z(a, x) over dead children, [n].
         draft_probs: q(a), [n].
-        bin_node: the node a bin hangs from, [B], increasing.
-        bin_mass: q_b, [B], of sum 1.
+        bin_node: the node to which the bin's leaves are attached, [B], increasing.
+        bin_mass: q_b, [B], divided by its sum.
         bin_of_leaf: the bin of every leaf of the full tree, -1 for leaves in no bin, [V^L].
         positions: the index within its depth of every live node, by depth.
         fixed_slacks: z by depth at dead nodes, and 0 at live ones.
@@ -53,7 +54,7 @@ class LiveTree:
 
     @staticmethod
     def of(tree: ContextTree, num_drafts: int, threshold: float) -> LiveTree:
-        """Prune a float64 tree at a threshold on min{p(a), K q(a)}."""
+        """Build the live tree of a float64 tree, for a threshold on min{p(a), K q(a)}."""
         V = tree.vocab_size
         live, limited = [np.ones(1, dtype=bool)], [np.zeros(1, dtype=bool)]
         for target, draft in zip(tree.target_probs[1:], tree.draft_probs[1:], strict=True):
@@ -63,7 +64,7 @@ class LiveTree:
             limited.append(~live[-1] & by_target)
         fixed = slacks_of_shares(tree, limited)
 
-        numbers = _numbered(live)  # of live nodes in the numbering above, of dead ones -1
+        numbers = _numbered(live)  # numbers of the live nodes, -1 for dead nodes
         attached = numbers[0]  # the last live context on the path to every node
         for level in numbers[1:]:
             attached = np.where(level >= 0, level, np.repeat(attached, V))
@@ -93,26 +94,26 @@ class LiveTree:
 
     @property
     def size(self) -> int:
-        """n, the number of live nodes besides the root."""
+        """n, the number of live nodes without the root."""
         return len(self.parent)
 
     def nodes_at(self, depth: int) -> slice:
-        """The places of the nodes of a depth ≥ 1 in an array [n]."""
+        """The slice of an array [n] with the nodes of a depth ≥ 1."""
         return slice(self.depth_ends[depth - 1] - 1, self.depth_ends[depth] - 1)
 
     def gather(self, levels: Levels) -> np.ndarray:
-        """The entries of the live nodes below the root, [n], of numbers by depth on the full tree."""
+        """Take the entries of the live nodes below the root, [n], from arrays by depth on the full tree."""
         parts = [level[position] for level, position in zip(levels, self.positions, strict=True)]
         return np.concatenate(parts[1:])
 
     def leaf_law(self, bin_law: np.ndarray) -> np.ndarray:
-        """r on the leaves of the full tree: every bin's share spread in proportion to q, [V^L]."""
-        ratio = np.append(bin_law / self.bin_mass, 0.0)  # the last entry serves the leaves in no bin
+        """r on the leaves of the full tree, [V^L]: the mass of each bin, spread in proportion to q."""
+        ratio = np.append(bin_law / self.bin_mass, 0.0)  # the last entry is for leaves in no bin (-1)
         kept = np.bincount(self.bin_of_leaf + 1, weights=self.tree.draft_probs[-1])[1:].sum()
         return ratio[self.bin_of_leaf] * self.tree.draft_probs[-1] / kept
 
     def full_slacks(self, slacks: np.ndarray) -> Levels:
-        """z on the full tree, from z at the live nodes."""
+        """z by depth on the full tree, from z at the live nodes, [n]."""
         levels = [level.copy() for level in self.fixed_slacks]
         for depth in range(1, self.tree.draft_length + 1):
             levels[depth][self.positions[depth]] = slacks[self.nodes_at(depth)]
@@ -120,7 +121,7 @@ class LiveTree:
 
 
 def _numbered(live: list[np.ndarray]) -> list[np.ndarray]:
-    """0, 1, .. at the nodes that are true, depth after depth, and -1 elsewhere."""
+    """Number the live nodes 0, 1, .. depth after depth; dead nodes get -1."""
     flags = np.concatenate(live)
     numbers = np.where(flags, np.cumsum(flags) - 1, -1)
     return np.split(numbers, np.cumsum([len(level) for level in live])[:-1])

@@ -1,9 +1,9 @@
 """One Newton system of the interior-point method: factored once, solved for several right-hand sides.
 
-Notation of ``interior_point.ChordProgram``: bins b, segments j with width w_j and slope φ_j, nodes a with
+Notation as in ``interior_point.ChordProgram``: bins b, segments j with width w_j and slope φ_j, nodes a with
 p = p(x|a) on the edge from the parent, transport π_bj, margins s_bj, u(a), v(a), scores y(a), slacks z(a),
-duals α_b, β_j, path scores c_b, masses x(a) and the leaf law r_b.  Every iterate is a ``Point``.  A Newton
-step solves the optimality conditions linearised there, in the steps Δ:
+duals α_b, β_j, path scores c_b, masses x(a) and the law r_b of the bins.  Every iterate is a ``Point``.  A
+Newton step Δ solves the optimality conditions, linearised at the iterate:
 
     s Δπ + π Δs = R_π,   u Δy + y Δu = R_u,   v Δz + z Δv = R_v                     (complementarity)
     Δs_bj = Δα_b + Δβ_j - φ_j Δc_b,   Δc(a) = Δc(parent) + Δy(a)
@@ -11,27 +11,26 @@ step solves the optimality conditions linearised there, in the steps Δ:
     Σ_j Δπ_bj = ρ_b,   Σ_b Δπ_bj = γ_j,   Δr_b = Σ_j φ_j Δπ_bj
     Δu(a) = Δr(a) - Δx(a),   Δv(a) = p Δx(parent) - Δx(a),   Δr(a) = Σ Δr_b below a  (primal)
 
-R are the targets of the caller; ρ and γ are the masses that rounding left missing from the marginals of π.
-Targets are relative to the products, as H = R/(π s).  The pairs' part of a step stays implicit
-(``row_passes``).  The system has leaves × segments unknowns; three eliminations leave one dense system, an
-unknown per segment.
+The caller gives the targets R.  ρ and γ are the masses that rounding left missing from the marginals of π.
+Targets are stored relative to the products, H = R/(π s).  Δπ and Δs are not stored (``row_passes``).  The
+system has bins × segments unknowns.  Three eliminations leave one dense system with one unknown per segment.
 
 1. Pairs (b, j).  With θ = π/s, Θ_b = Σ_j θ_bj and φ̄_b the θ-mean of φ, eliminating Δπ, Δs and Δα gives
 
     Δr_b = e_b + d_b Δc_b - Σ_j E_bj Δβ_j,   E_bj = θ_bj (φ_j - φ̄_b),   d_b = Σ_j θ_bj (φ_j - φ̄_b)²,
 
-   e_b from the right-hand sides.
+   where e_b depends on the right-hand sides only.
 
-2. Nodes.  Eliminating Δu, Δv, Δy, Δz leaves per node the pair (Δc, Δx), coupled along the tree's edges
-   only.  With g = u/y and h = z/v, the block of node a and the block between a and a child of a are
+2. Nodes.  Eliminating Δu, Δv, Δy, Δz leaves (Δc, Δx) per node, coupled only along the edges of the tree.
+   With g = u/y and h = z/v, the block of node a and the block between a and its child ch are
 
     [ -(g + Σ_ch g_ch + d)         1         ]          [ g_ch    -1      ]
     [          1           h + Σ_ch p² h_ch  ]  (a, a),  [  0    -p h_ch  ]  (a, child).
 
-   The matrix is symmetric quasi-definite, so it is eliminated from the leaves to the root without pivoting
-   (``tree_passes``), for the right-hand sides of the segments block by block (``tree_blocks``).
+   The matrix is symmetric quasi-definite, so we eliminate it from the leaves to the root without pivoting
+   (``tree_passes``).  The right-hand sides of the segments are processed block by block (``tree_blocks``).
 
-3. Segments.  What remains is a dense symmetric positive semidefinite system in Δβ, factored by Cholesky.
+3. Segments.  A dense symmetric positive semidefinite system in Δβ remains.  We factor it by Cholesky.
 """
 
 from __future__ import annotations
@@ -55,7 +54,7 @@ from spectheory.optima.interval.tree_passes import Edges, eliminate_columns, eli
 
 
 class Point(NamedTuple):
-    """A primal-dual point: π, s [B, N] and u, y, v, z [n]."""
+    """A primal-dual point (an iterate): π and s, [B, N]; u, y, v and z, [n]."""
 
     pi: np.ndarray
     s: np.ndarray
@@ -66,7 +65,7 @@ class Point(NamedTuple):
 
 
 class Targets(NamedTuple):
-    """Right-hand sides of the complementarity equations, relative to the products.
+    """Right-hand sides of the complementarity equations, divided by the products.
 
     Attributes:
         pairs: H = R_π/(π s), float32 [B, N], or [1, N] if all rows are equal, as for the predictor.
@@ -83,7 +82,7 @@ class Targets(NamedTuple):
 
 
 class Step(NamedTuple):
-    """A step: Δs as a ``SlackDirection``, Δπ/π + Δs/s = H as the H of its targets, and Δu, Δy, Δv, Δz [n]."""
+    """One Newton step: Δs as ``direction``; H = Δπ/π + Δs/s as ``targets``; Δu, Δy, Δv and Δz, [n] each."""
 
     direction: SlackDirection
     targets: Targets
@@ -94,11 +93,11 @@ class Step(NamedTuple):
 
 
 class Workspace(NamedTuple):
-    """Large arrays that systems use in turn: fresh memory costs more than a pass over it."""
+    """Large arrays that all Newton systems reuse, because new memory costs more than a pass over it."""
 
     scaled_theta: np.ndarray  # θ̂ of ``row_passes``, [B, N]
-    of_c: np.ndarray  # of the top and of one block, [.., N]
-    of_x: np.ndarray
+    of_c: np.ndarray  # right-hand sides C of the top block and one other block, [.., N]
+    of_x: np.ndarray  # right-hand sides X of the same blocks, [.., N]
     blocks: TreeBlocks
 
     @staticmethod
@@ -111,10 +110,10 @@ class Workspace(NamedTuple):
 
 
 class NewtonSystem:
-    """The factored system at one point.
+    """The Newton system factored at one point.
 
     Attributes:
-        predictor: the targets that aim at products of zero, R = -π s.
+        predictor: targets of the predictor step, R = -π s, for which the products become zero.
 
     Raises:
         SolverError: the dense system is not positive definite even after regularisation.
@@ -141,11 +140,11 @@ class NewtonSystem:
         self._factor = None
         if len(slopes) > 1:
             dense = np.diag(sums[0]) - self._scaled_theta.T @ self._scaled_theta + self._of_nodes(workspace)
-            # shifting all α by t and all β by -t changes nothing, so the first β stays fixed
+            # adding t to all α and -t to all β changes no margin, so we fix the first β
             self._factor = _regularised_cholesky(dense[1:, 1:])
 
     def _of_nodes(self, workspace: Workspace) -> np.ndarray:
-        """The part of the system in Δβ from eliminating the nodes, [N, N]."""
+        """The terms that eliminating the nodes adds to the dense system in Δβ, [N, N]."""
         (_, of_c, of_x, blocks), top = workspace, workspace.blocks.all[-1]
         total = np.zeros((len(self._slopes), len(self._slopes)))
 
@@ -165,10 +164,10 @@ class NewtonSystem:
         return total
 
     def solve(self, targets: Targets) -> Step:
-        """The step for given right-hand sides.
+        """Compute the step for given right-hand sides.
 
-        Only the sums ``of_rows`` and ``of_columns`` of the pairs are used, which the caller computes;
-        ``pairs`` is handed on to the step.
+        For the pairs it uses only the sums ``of_rows`` and ``of_columns``.  The step returns ``pairs``
+        unchanged in its ``targets``.
         """
         point, live, edges = self._point, self._live, self._edges
         rows = targets.of_rows[:, 0] - self._rows
@@ -202,7 +201,7 @@ class NewtonSystem:
     def _tree_solve(
         self, first: np.ndarray, second: np.ndarray, of_bins: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray]:
-        """(Δc, Δx), [n] each, for right-hand sides of the two rows per node and of the bins."""
+        """(Δc, Δx), [n] each, for right-hand sides of the two rows per node, [n], and of the bins, [B]."""
         c, x, below = first.copy(), second.copy(), self._live.bin_node > 0
         c[self._live.bin_node[below] - 1] += of_bins[below]
         solve_nodes(self._edges, self._inverse, self._lift, c, x)
@@ -210,7 +209,7 @@ class NewtonSystem:
 
 
 def _regularised_cholesky(matrix: np.ndarray) -> tuple[np.ndarray, bool]:
-    """The Cholesky factor, with the least of a few relative shifts of the diagonal against rounding."""
+    """The Cholesky factor after the smallest relative shift of the diagonal that makes it possible."""
     diagonal = np.diagonal(matrix)
     for exponent in range(-15, -3):
         try:

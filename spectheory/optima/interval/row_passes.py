@@ -1,14 +1,14 @@
 """Passes over the pairs (bin b, segment j) of the interior-point method; each reads its large arrays once.
 
-Notation of ``newton``: transport π [B, N], margins s [B, N], slopes φ [N], θ = π/s.  Of θ the arrays
-``scaled_theta`` hold θ̂_bj = θ_bj/√Θ_b with Θ_b = Σ_j θ_bj.  Targets and steps are relative: with
-H = R_π/(π s) a step has
+Notation as in ``newton``: transport π [B, N], margins s [B, N], slopes φ [N], θ = π/s.  The arrays
+``scaled_theta`` contain θ̂_bj = θ_bj/√Θ_b with Θ_b = Σ_j θ_bj.  Targets and steps are relative: with the
+right-hand side R_π of ``newton`` and H = R_π/(π s) a step has
 
-    Δs_bj = Δα_b + Δβ_j - φ_j Δc_b,   σ_bj = Δs_bj / s_bj,   Δπ_bj / π_bj = H_bj - σ_bj,
+    Δs_bj = Δα_b + Δβ_j - φ_j Δc_b,   σ_bj = Δs_bj / s_bj,   Δπ_bj / π_bj = H_bj - σ_bj.
 
-so it is H and a ``SlackDirection``.  Neither Δs nor Δπ nor the weights of the central path are stored.
-H is [B, N], or [1, N] if all its rows are equal (``_row_of``), in float32: an error in H is one in the
-direction of the step, and not in the equations that a point solves.
+So H and a ``SlackDirection`` define the step.  We store neither Δs nor Δπ nor the weights of the central
+path.  H is [B, N], or [1, N] if all its rows are equal (``_row_of``).  H is float32: its rounding changes the
+direction of the step, but not the equations that a point solves.
 
 Output arrays come last; the caller allocates them.
 """
@@ -23,11 +23,11 @@ _compiled = compiled_loop(sums_in_any_order=True, fused_products=True)
 
 LEAST_SHARE, MOST_SHARE, MOST_DOWN = 0.1, 10.0, 10.0
 """Centrality corrections (gondzio1996) pull a product into [``LEAST_SHARE``, ``MOST_SHARE``] times its aim,
-but down by at most ``MOST_DOWN`` times its aim."""
+but lower it by at most ``MOST_DOWN`` times its aim."""
 
 
 class SlackDirection(NamedTuple):
-    """The parts of Δs: φ [N], Δα [B], Δβ [N], and Δc at the bins [B]."""
+    """The parts that determine Δs: φ [N], Δα [B], Δβ [N], and Δc_b of the bins [B]."""
 
     slopes: np.ndarray
     alpha: np.ndarray
@@ -36,7 +36,7 @@ class SlackDirection(NamedTuple):
 
 
 class Weights(NamedTuple):
-    """The aim of the products π_bj s_bj: bins_b widths_j + even."""
+    """The values at which a step aims for the products π_bj s_bj: bins_b widths_j + even."""
 
     bins: np.ndarray
     widths: np.ndarray
@@ -52,12 +52,12 @@ def row_moments(
     of_rows: np.ndarray,
     of_columns: np.ndarray,
 ) -> None:
-    """Sums over rows and columns, and θ̂: eliminating Δα subtracts Σ_b θ̂_bj θ̂_bk from the system.
+    """Compute θ̂ and sums over rows and columns.  Eliminating Δα subtracts Σ_b θ̂_bj θ̂_bk from the system.
 
     Args:
-        scaled_theta: θ̂, [B, N].
-        of_rows: Θ, the θ-mean φ̄ of φ, Σ_j θ (φ - φ̄)², Σ_j π, Σ_j φ π, [B, 5].
-        of_columns: Σ_b θ and Σ_b π are added, [2, N].
+        scaled_theta: overwritten with θ̂, [B, N].
+        of_rows: overwritten with Θ, the θ-weighted mean φ̄ of φ, Σ_j θ (φ - φ̄)², Σ_j π, Σ_j φ π, [B, 5].
+        of_columns: Σ_b θ and Σ_b π are added to it, [2, N].
     """
     for b in range(len(pi)):
         here, margin, out = pi[b], s[b], scaled_theta[b]
@@ -83,13 +83,13 @@ def corrected_targets(
     pi: np.ndarray, s: np.ndarray, direction: SlackDirection, aim: Weights,
     targets: np.ndarray, of_rows: np.ndarray, of_columns: np.ndarray,
 ) -> None:  # fmt: skip
-    """The corrector's H = aim/(π s) - 1 - (Δπ/π) σ after a predictor of H = -1, which has Δπ/π = -1 - σ.
+    """Compute the corrector's H = aim/(π s) - 1 - (Δπ/π) σ.  The predictor has H = -1, so Δπ/π = -1 - σ.
 
     Args:
-        direction: of the predictor.
-        targets: H, [B, N].
-        of_rows: Σ_j π H and Σ_j φ π H, [B, 2].
-        of_columns: Σ_b π H is added, [N].
+        direction: the slack direction of the predictor.
+        targets: overwritten with H, [B, N].
+        of_rows: overwritten with Σ_j π H and Σ_j φ π H, [B, 2].
+        of_columns: Σ_b π H is added to it, [N].
     """
     slopes, alpha, beta, scores = direction
     bins, widths, even = aim
@@ -108,12 +108,14 @@ def recentred_targets(
     pi: np.ndarray, s: np.ndarray, direction: SlackDirection, present: np.ndarray, primal: float, dual: float,
     aim: Weights, targets: np.ndarray, of_rows: np.ndarray, of_columns: np.ndarray,
 ) -> None:  # fmt: skip
-    """Targets H + pull/(π s) that pull the products t of a trial point towards their aim (``_pull``).
+    """Compute the targets of a centrality correction: H + pull/(π s).
+
+    ``_pull`` moves each product of the trial point towards its aim.
 
     Args:
         direction, present: the step and its H, [B, N] or [1, N].
         primal, dual: the step lengths that lead to the trial point.
-        targets, of_rows, of_columns: as for ``corrected_targets``.
+        targets, of_rows, of_columns: as in ``corrected_targets``.
     """
     slopes, alpha, beta, scores = direction
     bins, widths, even = aim
@@ -133,14 +135,14 @@ def recentred_targets(
 def recentred_nodes(
     products: np.ndarray, trials: np.ndarray, aims: np.ndarray, present: np.ndarray, targets: np.ndarray
 ) -> None:
-    """The same for the products u y, or v z, of the nodes: all arrays are [n]."""
+    """``recentred_targets`` for the products u y, or v z, of the nodes.  All arrays are [n]."""
     for a in range(len(products)):
         targets[a] = present[a] + _pull(trials[a], aims[a]) / products[a]
 
 
 @_compiled
 def _pull(trial: float, aim: float) -> float:
-    """The change that a trial point's product should make."""
+    """The desired change of a product of the trial point."""
     return max(min(max(trial, LEAST_SHARE * aim), MOST_SHARE * aim) - trial, -MOST_DOWN * aim)
 
 
@@ -165,11 +167,11 @@ def _add_up(
 
 @_compiled
 def least_ratios(s: np.ndarray, direction: SlackDirection, targets: np.ndarray, least: np.ndarray) -> None:
-    """The least Δπ/π and σ of every segment; NaN where one is NaN.
+    """Find the smallest Δπ/π and the smallest σ of every segment; NaN if any ratio of the segment is NaN.
 
     Args:
         targets: H, [B, N] or [1, N].
-        least: [2, N], lowered to the least ratios.
+        least: lowered to the smallest ratios, [2, N].
     """
     slopes, alpha, beta, scores = direction
     for b in range(len(s)):
@@ -186,7 +188,7 @@ def least_ratios(s: np.ndarray, direction: SlackDirection, targets: np.ndarray, 
 def move_pairs(
     direction: SlackDirection, targets: np.ndarray, primal: float, dual: float, pi: np.ndarray, s: np.ndarray
 ) -> None:
-    """π + primal Δπ and s + dual Δs in place of π and s, [B, N] each."""
+    """Replace π and s, [B, N] each, by π + primal Δπ and s + dual Δs."""
     slopes, alpha, beta, scores = direction
     for b in range(len(pi)):
         here, margin, goal = pi[b], s[b], _row_of(targets, b)
@@ -202,12 +204,12 @@ def spread_rows(
     scaled_theta: np.ndarray, slopes: np.ndarray, of_rows: np.ndarray,
     bins: np.ndarray, places: np.ndarray, spread: np.ndarray,
 ) -> None:  # fmt: skip
-    """E_bj = θ_bj (φ_j - φ̄_b) with θ_bj = √Θ_b θ̂_bj, from the results of ``row_moments``.
+    """Compute E_bj = θ_bj (φ_j - φ̄_b) with θ_bj = √Θ_b θ̂_bj, from the results of ``row_moments``.
 
     Args:
-        bins: which bins.
-        places: their rows of ``spread``.
-        spread: E, [.., N].
+        bins: the indices b of the bins.
+        places: the row of ``spread`` for each of these bins.
+        spread: these rows are overwritten with E_b, [.., N].
     """
     for b, place in zip(bins, places):  # noqa: B905 - numba has no strict=
         row, out, scale, mean = scaled_theta[b], spread[place], np.sqrt(of_rows[b, 0]), of_rows[b, 1]
@@ -219,7 +221,7 @@ def spread_rows(
 def column_products(
     scaled_theta: np.ndarray, one: np.ndarray, other: np.ndarray, products: np.ndarray
 ) -> None:
-    """Σ_b θ̂_bj a_b of ``one`` and ``other`` as a, [B] each, added to ``products``, [2, N]."""
+    """Add Σ_b θ̂_bj a_b to ``products``, [2, N], for a = ``one`` and for a = ``other``, [B] each."""
     for b in range(len(scaled_theta)):
         row, first, second = scaled_theta[b], one[b], other[b]
         for j in range(len(row)):
@@ -229,7 +231,7 @@ def column_products(
 
 @_compiled
 def row_products(scaled_theta: np.ndarray, one: np.ndarray, other: np.ndarray, products: np.ndarray) -> None:
-    """Σ_j θ̂_bj a_j of ``one`` and ``other`` as a, [N] each, into ``products``, [2, B]."""
+    """Write Σ_j θ̂_bj a_j into ``products``, [2, B], for a = ``one`` and for a = ``other``, [N] each."""
     for b in range(len(scaled_theta)):
         row, first, second = scaled_theta[b], 0.0, 0.0
         for j in range(len(row)):

@@ -1,6 +1,6 @@
-"""Blocks of the live tree, so that the right-hand sides of all segments are there for a block at a time only.
+"""Blocks of the live tree, so that we store the right-hand sides of all segments for one block at a time.
 
-A block holds neighbouring subtrees whole.  What is above all of them is the last block, the top.
+A block consists of neighbouring whole subtrees.  The last block, the top, is the part of the tree above them.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from spectheory.optima.interval.live_tree import LiveTree
 from spectheory.optima.interval.tree_passes import BlockRows
 
 NODES = 2048
-"""About as many nodes to a block: with a hundred segments they take 2 MB, which stay in the cache."""
+"""Approximate number of nodes per block.  With 100 segments a block takes 2 MB, which fit into the cache."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -22,10 +22,10 @@ class TreeBlock:
     """A block, and its rows of the right-hand sides C and X of ``tree_passes.eliminate_columns``.
 
     Attributes:
-        rows: of its nodes and their parents.
-        of_c, of_x: the block's rows, without the one of zeros.
-        bins: those that hang from its nodes, as indices.
-        places: their rows of C.
+        rows: the row indices of its nodes and their parents.
+        of_c, of_x: the block's rows of C and X, without the shared row of zeros.
+        bins: the indices of the bins attached to its nodes.
+        places: the rows of C of these bins' nodes.
     """
 
     rows: BlockRows
@@ -37,11 +37,11 @@ class TreeBlock:
 
 @dataclass(frozen=True, eq=False)
 class TreeBlocks:
-    """All blocks, the top last.
+    """All blocks of a live tree.
 
     Attributes:
-        all: every subtree's block before that of its root's parent.
-        shape: how many rows C and X need.
+        all: the blocks, with the top last, so that subtrees come before their parents.
+        shape: the numbers of rows of C and of X.
     """
 
     all: list[TreeBlock]
@@ -49,13 +49,13 @@ class TreeBlocks:
 
     @staticmethod
     def of(live: LiveTree, nodes: int = NODES) -> TreeBlocks:
-        """The deepest top of at most so many nodes, and blocks of about as many below."""
+        """Cut the tree into the deepest top of at most ``nodes`` nodes, and blocks of about that size."""
         ends = live.depth_ends - 1
-        depth = int(np.searchsorted(ends, nodes, side="right")) - 1  # the deepest one in the top
+        depth = int(np.searchsorted(ends, nodes, side="right")) - 1  # the deepest level of the top
         has_children = np.bincount(live.parent, minlength=live.size + 1)[1:] > 0
         bin_of_node = np.full(live.size + 1, -1)
         bin_of_node[live.bin_node] = np.arange(len(live.bin_node))
-        rows = np.full(live.size, -1)  # of C, for the nodes of the top and of the block at hand
+        rows = np.full(live.size, -1)  # rows of C, for the nodes of the top and of the current block
         inner = np.full(live.size, -1)
         top = np.arange(ends[depth])
         first, first_inner = len(top), int(has_children[top].sum())
@@ -86,11 +86,11 @@ class TreeBlocks:
 
 
 def _neighbours(live: LiveTree, depth: int, most: int) -> Iterator[np.ndarray]:
-    """The nodes below ``depth`` in groups: neighbours one deeper with all that is below them, by depth."""
+    """Yield groups of nodes below ``depth``: neighbours at the next depth with their subtrees, by depth."""
     deepest = len(live.depth_ends) - 1
     if depth == deepest:
         return
-    counts = np.ones(live.size + 1, dtype=int)  # of nodes in the subtree
+    counts = np.ones(live.size + 1, dtype=int)  # number of nodes in each subtree
     for level in range(deepest, depth + 1, -1):
         nodes = live.nodes_at(level)
         np.add.at(counts, live.parent[nodes], counts[nodes.start + 1 : nodes.stop + 1])

@@ -1,14 +1,14 @@
-"""Passes over the nodes of the live tree: the blocks of ``newton``, eliminated from the leaves to the root.
+"""Passes over the live tree, which eliminate the nodes of the Newton system (``newton``) from the leaves up.
 
-Every node is a 2 × 2 block in Δc and Δx, whose rows and columns have the letters c and x:
+Every node a is a 2 × 2 block in Δc and Δx.  The letters c and x name its rows and columns:
 
     cc, cx, xx          the pivot, symmetric: the block (a, a) minus the contributions of the children
-    icc, icx, ixx       its inverse
-    lcc, lcx, lxc, lxx  the lift, the block (parent, a) times the inverse pivot: first letter a row of the
-                        parent, second letter a column of a.  Row operations with it eliminate a.
+    icc, icx, ixx       the inverse of the pivot
+    lcc, lcx, lxc, lxx  the lift, the block (parent, a) times the inverse pivot.  The first letter is a row of
+                        the parent, the second a column of a.  Row operations with the lift eliminate a.
 
-Nodes are numbered as in ``LiveTree``: children after their parents and next to each other, and an array [n]
-leaves out the root.  The N right-hand sides of the segments are eliminated block by block (``tree_blocks``).
+Nodes are numbered as in ``LiveTree``: children come after their parents and next to each other.  An array [n]
+has no entry for the root.  Each segment has a right-hand side; ``tree_blocks`` treats all N block by block.
 """
 
 from typing import NamedTuple
@@ -21,7 +21,7 @@ _compiled = compiled_loop(sums_in_any_order=True, fused_products=True)
 
 
 class Edges(NamedTuple):
-    """The live tree's parents and p = p(x|a), and g = u/y, h = z/v, [n] each."""
+    """For every node of the live tree: its parent, p(x|a) on its edge, g = u/y and h = z/v, [n] each."""
 
     parent: np.ndarray
     conditionals: np.ndarray
@@ -30,14 +30,14 @@ class Edges(NamedTuple):
 
 
 class BlockRows(NamedTuple):
-    """The places of a block of nodes in C and X, [m] each.
+    """Row indices of a block of m nodes in the right-hand sides C and X, [m] each.
 
     Attributes:
-        nodes: in an array [n], children after their parents.
-        of_nodes: their rows of C.
-        of_parents: the rows of their parents, -1 below the root.
-        inner: their rows of X.  Nodes without children share one row, of zeros.
-        inner_parents: the rows of their parents in X.
+        nodes: the indices of the nodes in an array [n], children after their parents.
+        of_nodes: the nodes' rows of C.
+        of_parents: the rows of C of their parents; -1 if the parent is the root.
+        inner: the nodes' rows of X.  Nodes without children share one row of zeros.
+        inner_parents: the rows of X of their parents; -1 if the parent is the root.
     """
 
     nodes: np.ndarray
@@ -49,12 +49,12 @@ class BlockRows(NamedTuple):
 
 @_compiled
 def eliminate_nodes(edges: Edges, pivot: np.ndarray, inverse: np.ndarray, lift: np.ndarray) -> None:
-    """Pivots from the last node to the first.
+    """Compute the pivots from the last node to the first, their inverses and the lifts.
 
     Args:
-        pivot: cc, cx, xx, [n, 3], on entry without g and h.
-        inverse: icc, icx, ixx, [n, 3].
-        lift: lcc, lcx, lxc, lxx, [n, 4].
+        pivot: cc, cx, xx, [n, 3]; on entry without the terms of g and h, which are added here.
+        inverse: overwritten with icc, icx, ixx, [n, 3].
+        lift: overwritten with lcc, lcx, lxc, lxx, [n, 4].
     """
     parent, conditionals, g, h = edges
     for node in range(len(parent) - 1, -1, -1):
@@ -74,7 +74,7 @@ def eliminate_nodes(edges: Edges, pivot: np.ndarray, inverse: np.ndarray, lift: 
 
 @_compiled
 def solve_nodes(edges: Edges, inverse: np.ndarray, lift: np.ndarray, c: np.ndarray, x: np.ndarray) -> None:
-    """Δc and Δx [n] in place of the right-hand sides of the two rows per node."""
+    """Replace the right-hand sides c and x, [n], of the two rows per node by the solution Δc and Δx."""
     parent, conditionals, g, h = edges
     for node in range(len(parent) - 1, -1, -1):
         above = parent[node] - 1
@@ -95,17 +95,17 @@ def solve_nodes(edges: Edges, inverse: np.ndarray, lift: np.ndarray, c: np.ndarr
 def eliminate_columns(
     rows: BlockRows, inverse: np.ndarray, lift: np.ndarray, of_c: np.ndarray, of_x: np.ndarray
 ) -> None:
-    """The same row operations on N right-hand sides at once, which are then scaled, for one block of nodes.
+    """Apply the row operations to N right-hand sides at once, for one block of nodes, and scale the result.
 
-    Eliminated, the right-hand sides C and X of a node leave icc CᵀC + icx (CᵀX + XᵀC) + ixx XᵀX.  As
-    icc < 0 < ixx - icx²/icc, that is -ĈᵀĈ + X̂ᵀX̂ with
+    Eliminating a node with right-hand sides C and X adds icc CᵀC + icx (CᵀX + XᵀC) + ixx XᵀX to the dense
+    system.  As icc < 0 < ixx - icx²/icc, this is -ĈᵀĈ + X̂ᵀX̂ with
 
         Ĉ = √-icc (C + (icx/icc) X),   X̂ = √(ixx - icx²/icc) X.
 
     Args:
-        rows: of the block's nodes and of their parents.
-        of_c: C, overwritten by Ĉ in the block's rows, [.., N].
-        of_x: X, overwritten by X̂ there, [.., N].
+        rows: the row indices of the block's nodes and of their parents.
+        of_c: C, [.., N]; the block's rows are overwritten by Ĉ.
+        of_x: X, [.., N]; the block's rows are overwritten by X̂.
     """
     nodes, of_nodes, of_parents, inner, inner_parents = rows
     for i in range(len(nodes) - 1, -1, -1):

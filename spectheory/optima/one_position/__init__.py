@@ -1,1 +1,1 @@
-"""Programs and closed forms at one position, with K drafts of one token."""
+"""Optimal acceptance at one position with K drafts of one token: programs and closed forms."""

@@ -1,4 +1,4 @@
-"""Optimal acceptance of the next token at several nodes at once: a minimum cut with one parameter."""
+"""Optimal acceptance of the next token at several nodes at once: a minimum cut, found by sorting."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -16,16 +16,16 @@ from spectheory.pairs.rows import parse_probs
 def min_cut_of_nodes(
     masses: Sequence[Any] | np.ndarray, draft_probs: Sequence[Any] | np.ndarray, num_drafts: Sequence[int]
 ) -> MinCut:
-    """The most that outputs (a, w) can be matched with drafted tokens w at a, by one sort of J V tokens.
+    """The largest probability that the output (a, w) is a drafted token w at node a, found by sorting.
 
     Source: theory.md Statement 5.24.  Node j draws n_j tokens from q_j, and e_j(w) is the probability that
-    the output keeps the node and goes on with w:
+    the output keeps node j and continues with w.  The probability is
 
         min over sets T_j of  Σ_j e_j(T_j^c) + 1 - Π_j (1 - q_j(T_j))^{n_j}.
 
-    1. Sort every node's tokens by e/q, descending; its first i tokens have draft mass Q_i
-    2. Merge all tokens by (e_i/q_i) (1 - Q_i) / n_j, descending
-    3. The smallest value over the beginnings of this list is the minimum
+    1. Sort the tokens of every node by e/q, descending.  Its first i tokens have draft mass Q_i.
+    2. Merge the J V tokens of all nodes by (e_i/q_i) (1 - Q_i) / n_j, descending.
+    3. Take the smallest value over all prefixes of this list.
 
     Args:
         masses: e, [J, V].
@@ -33,10 +33,10 @@ def min_cut_of_nodes(
         num_drafts: n, [J].
 
     Returns:
-        The value, and the T_j as a mask [J, V].
+        The value, and the minimising sets T_j as a mask [J, V].
 
     Raises:
-        InvalidInputError: arrays of different shapes.
+        InvalidInputError: the arrays have different shapes.
 
     Example:
         >>> from fractions import Fraction
@@ -50,13 +50,13 @@ def min_cut_of_nodes(
             f"got {rows[0].shape}, {rows[1].shape} and {len(num_drafts)}"
         )
     _, order, negative, draft = SortedByRatio.of(-rows[0], rows[1])
-    # what is never drafted is not matched: it leaves the sums
+    # a token that is never drafted cannot be matched, so its mass is removed from the sums
     wanted = np.where(draft == 0, zeros_like(draft), -negative)
     number = np.array(num_drafts)[:, None]
     room = 1 - draft.cumsum(axis=-1)
     first = np.argsort(-(divide_or_zero(wanted, draft) * room / number).ravel(), kind="stable")
     node = first // draft.shape[1]
-    # Of every node what its tokens so far leave undrafted, after every step: [J, 1 + J V]
+    # 1 - Q of every node after each merged token: [J, 1 + J V]
     left = np.where(node == np.arange(len(draft))[:, None], room.ravel()[first], ones_like(room[:, :1]))
     left = running_minimum(np.concatenate([ones_like(left[:, :1]), left], axis=1))
     served = np.concatenate([zeros_like(left[0, :1]), wanted.ravel()[first].cumsum()])

@@ -1,4 +1,4 @@
-"""Optimal acceptance at one position in closed form: a minimum cut instead of V^{K+1} variables."""
+"""Optimal acceptance at one position as a minimum cut, without the V^{K+1} variables of a transport plan."""
 
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
@@ -26,15 +26,15 @@ from spectheory.optima.transport import largest_violation
 from spectheory.pairs.rows import parse_probs
 
 DraftLaw = Mapping[tuple[int, ...], Any]
-"""The joint law of K drafted tokens at one position: tuple of token ids -> probability."""
+"""The joint distribution of K drafted tokens at one position: tuple of token ids -> probability."""
 
 
 class MinCut(NamedTuple):
-    """The optimal acceptance and the cut that proves it.
+    """The optimal acceptance and the set of tokens that proves it.
 
     Attributes:
-        value: α_K, [...].
-        tokens: whether each token belongs to the minimising set H, booleans [..., V].
+        value: α_K, a probability, [...].
+        tokens: mask of the minimising set H, booleans [..., V].
     """
 
     value: Any
@@ -55,11 +55,11 @@ def optimal_acceptance(
 
         α_K = min_{H ⊆ V} [ target(H) + 1 - draft(H)^K ].
 
-    draft(H)^K is convex in a modular function, so the minimiser is a prefix of the tokens sorted by
-    target/draft ascending; tokens with draft probability 0 come last.
+    draft(H)^K is a convex function of the additive draft(H).  So some prefix of the tokens in ascending order
+    of target/draft is a minimiser.  Tokens with draft probability 0 come last.
 
-    Accuracy: exact rows give the exact value.  Float rows give it up to a relative error of some V 1e-16:
-    1 - draft(H)^K is computed from the sum of the draft's mass outside H.
+    Accuracy: exact rows give the exact value.  Float rows give a relative error of about V 1e-16, because
+    we compute 1 - draft(H)^K from the sum of the draft's mass outside H.
 
     Args:
         target_probs, draft_probs: rows [..., V]: numpy float64 or exact rationals, torch tensors, or
@@ -67,11 +67,12 @@ def optimal_acceptance(
         num_drafts: K.
 
     Returns:
-        The value [...] (Fractions, or float64 whatever the precision of the rows) and the minimising
-        set as a mask [..., V].
+        The value [...] (Fractions for exact rows, float64 for float rows of any precision) and the
+        minimising set as a mask [..., V].
 
     Raises:
-        InvalidInputError: rows that are not probabilities over one vocabulary, or a bad num_drafts.
+        InvalidInputError: the rows are not distributions over one vocabulary, or num_drafts is not an integer
+            of at least 1.
 
     Example:
         >>> value, tokens = optimal_acceptance(["1/3", "2/3"], ["2/3", "1/3"], num_drafts=2)
@@ -88,7 +89,7 @@ def optimal_acceptance_curve(
     draft_probs: Sequence[Any] | Array,
     max_num_drafts: int,
 ) -> list[MinCut]:
-    """α_1, .., α_K with their minimising sets; the tokens are sorted once.
+    """Compute α_1, .., α_K with their minimising sets, by one sort of the tokens.
 
     Args:
         target_probs, draft_probs: as in ``optimal_acceptance``.
@@ -98,7 +99,7 @@ def optimal_acceptance_curve(
         The results of ``optimal_acceptance`` for 1, .., K drafts.
 
     Raises:
-        InvalidInputError: as ``optimal_acceptance``.
+        InvalidInputError: as in ``optimal_acceptance``.
 
     Example:
         >>> curve = optimal_acceptance_curve(["1/3", "2/3"], ["2/3", "1/3"], max_num_drafts=3)
@@ -112,25 +113,26 @@ def optimal_acceptance_curve(
 
 
 def min_cut_of_law(target_probs: Sequence[Any] | np.ndarray, draft_law: DraftLaw) -> MinCut:
-    """The largest P(Y ∈ {X_1, .., X_K}) for an arbitrary joint law of the K drafts.
+    """The largest P(Y ∈ {X_1, .., X_K}) of an output Y, for an arbitrary joint law of the K drafts.
 
     Source: the optimum of spectr2023 Eq. 4 for that law, as a minimum cut over sets of tokens,
 
-        max P(Y ∈ S(X)) = min_{H ⊆ V} [ target(H) + 1 - P(S(X) ⊆ H) ].
+        max P(Y ∈ S(X)) = min_{H ⊆ V} [ target(H) + 1 - P(S(X) ⊆ H) ],   S(X) = {X_1, .., X_K}.
 
-    The set is found exactly, also for floats: by a maximum flow from the tokens to the tuples that hold them
-    (``largest_violation``).  For i.i.d. drafts, and for drafts without replacement, a sort finds it
+    A maximum flow from the tokens to the tuples that contain them finds H exactly, also for float rows
+    (``largest_violation``).  For i.i.d. drafts, and for drafts without replacement, a sort suffices
     (``optimal_acceptance``, ``optimal_acceptance_without_replacement``).
 
     Args:
         target_probs: [V]; strings and Fractions are exact.
-        draft_law: {(x_1, .., x_K): probability}; tuples left out have probability 0.
+        draft_law: {(x_1, .., x_K): probability}; missing tuples have probability 0.
 
     Returns:
         The value and a minimising set.
 
     Raises:
-        InvalidInputError: not a probability row, or not a law over tuples of its tokens.
+        InvalidInputError: the target is not a distribution, or the draft law is not a distribution over
+            tuples of its tokens.
         MissingDependencyError: networkx is not installed.
 
     Example:
@@ -153,7 +155,7 @@ def check_rows(
     target_probs: Sequence[Any] | Array,
     draft_probs: Sequence[Any] | Array,
 ) -> tuple[Array, Array]:
-    """Both rows as arrays of one shape and arithmetic, each a probability distribution."""
+    """Return both rows as arrays, after checking one shape, one dtype, and that each is a distribution."""
     target, draft = _as_rows("target_probs", target_probs), _as_rows("draft_probs", draft_probs)
     if target.shape != draft.shape or not target.ndim or not target.shape[-1]:
         raise InvalidInputError(
@@ -175,7 +177,7 @@ def check_rows(
 
 
 def _as_rows(name: str, rows: Sequence[Any] | Array) -> Any:
-    """Arrays as they are if their entries are rationals of the package or floats; lists parsed, [V]."""
+    """Return an array of floats, Fractions or python-flint rationals unchanged; parse other entries, [V]."""
     kind = str(getattr(rows, "dtype", ""))
     if isinstance(rows, np.matrix) or "complex" in kind or "bool" in kind:
         raise InvalidInputError(
@@ -192,7 +194,7 @@ def _as_rows(name: str, rows: Sequence[Any] | Array) -> Any:
 def check_single_rows(
     target_probs: Sequence[Any] | Array, draft_probs: Sequence[Any] | Array
 ) -> tuple[np.ndarray, np.ndarray]:
-    """``check_rows`` of one numpy row per model, [V]."""
+    """``check_rows`` for one numpy row per model, [V]."""
     target, draft = check_rows(target_probs, draft_probs)
     if target.ndim != 1 or not isinstance(target, np.ndarray):
         raise InvalidInputError(
@@ -204,7 +206,7 @@ def check_single_rows(
 def check_draft_law(
     target_probs: Sequence[Any] | np.ndarray, draft_law: DraftLaw
 ) -> tuple[np.ndarray, list[tuple[int, ...]], np.ndarray]:
-    """The target row [V], the tuples of a draft law in the order given, and their probabilities [N]."""
+    """Check both, and return the target row [V], the draft tuples in the given order, and their probs [N]."""
     target, _ = check_single_rows(target_probs, target_probs)
     tuples = list(draft_law)
     lengths = sorted({len(drafts) for drafts in tuples})
@@ -227,7 +229,7 @@ def check_draft_law(
 
 
 def _sorted_by_ratio(target: Array, draft: Array) -> SortedByRatio:
-    """In python-flint rationals, or in float64 whatever the precision of the rows."""
+    """Sort by target/draft, in python-flint rationals for exact rows, else in float64."""
     xp = namespace(target)
     if is_exact(target):
         return SortedByRatio.of(flint_if_exact(target), flint_if_exact(draft))
@@ -236,8 +238,8 @@ def _sorted_by_ratio(target: Array, draft: Array) -> SortedByRatio:
 
 def _min_cut(tokens: SortedByRatio, num_drafts: int) -> MinCut:
     xp = namespace(tokens.ratios)
-    # cut[i]: the value of the prefix of i tokens; the empty prefix has value 1.  The draft's mass outside a
-    # prefix is summed there: 1 minus the mass inside would have no relative accuracy.
+    # cut[i]: the value of the prefix of i tokens; the empty prefix has value 1.  We sum the draft's mass
+    # outside a prefix directly: 1 minus the mass inside would lose relative accuracy.
     target_below = tokens.numerator.cumsum(-1)
     draft_above = xp.flip(xp.flip(tokens.denominator, axis=-1).cumsum(-1), axis=-1)
     nothing = draft_above[..., :1] * 0
@@ -245,8 +247,8 @@ def _min_cut(tokens: SortedByRatio, num_drafts: int) -> MinCut:
     cut = xp.concat([nothing + 1, target_below + hit_probability(draft_above, num_drafts)], axis=-1)
     best = xp.argmin(cut, axis=-1)[..., None]
     value = xp.take_along_axis(cut, best, axis=-1)[..., 0]
-    # within equal ratios the cut is concave, so a minimum sits at an end: H = {ratio ≤ last ratio}
+    # among equal ratios the cut is concave, so a minimum is at an end: H = {ratio ≤ last ratio}
     last = xp.take_along_axis(tokens.ratios, xp.where(best > 0, best - 1, best), axis=-1)
     inside = put_along((tokens.ratios <= last) & (best > 0), tokens.order)
-    # one numpy row gives a scalar, not an array without axes
+    # [()] turns the value of one numpy row from an array without axes into a scalar
     return MinCut(fractions_if_exact(value)[()] if isinstance(value, np.ndarray) else value, inside)

@@ -1,4 +1,4 @@
-"""Optimal transport with membership cost at one position (spectr2023 Eq. 3-4), for any law of the drafts."""
+"""Optimal transport with membership cost at one position (spectr2023 Eq. 3-4), for any draft distribution."""
 
 from collections.abc import Sequence
 from functools import partial, reduce
@@ -20,7 +20,7 @@ from spectheory.optima.solving.exact_solver import solve_in_its_arithmetic
 from spectheory.optima.solving.linear_program import LinearProgram, Repair
 from spectheory.optima.solving.solution import Solution
 
-# Stating and solving the plan takes seconds there; the min cut needs no plan and has no limit.
+# A program of this size takes seconds.  The minimum cut needs no plan and has no limit.
 MAX_VARIABLES = 20_000
 
 
@@ -34,32 +34,33 @@ def otm_program(
 ) -> LinearProgram:
     """The linear program of optimal transport with membership cost.
 
-    Source: spectr2023 Eq. 4 (its p is our draft, its q our target).  Variables: the transport plan
-    π(x, y), x ∈ V^K the drafts and y ∈ V the output.
+    Source: spectr2023 Eq. 4 (p there is our draft, q our target).  Variables: the transport plan
+    π(x, y), x ∈ V^K the drafts and y ∈ V the output.  S(x) is the set of tokens in x.
 
         min  Σ_{x ∈ V^K} Σ_{y ∈ V} π(x, y) 1{y ∉ S(x)}                             (4)
         s.t. Σ_y π(x, y) = Π_k draft(x_k)   for all x     (couplings, Definition 1)
              Σ_x π(x, y) = target(y)        for all y
              π ≥ 0
 
-    The optimum is the rejection probability; the optimal acceptance is 1 minus it.  An arbitrary joint law of
-    the K drafts may take the place of Π_k draft(x_k).
+    The optimum is the rejection probability.  The optimal acceptance is 1 minus the optimum.  An arbitrary
+    joint law of the K drafts may replace Π_k draft(x_k).
 
     Args:
         target_probs: one row, [V]; strings and Fractions are exact.
         draft_probs: the row of K i.i.d. drafts, [V].
         num_drafts: K.
-        max_variables: refuse programs with more variables than this, V times the tuples of drafts.
-        draft_law: instead of ``draft_probs`` and ``num_drafts``, {(x_1, .., x_K): probability}; tuples left
-            out have probability 0.
+        max_variables: largest number of variables, V times the number of draft tuples.
+        draft_law: instead of ``draft_probs`` and ``num_drafts``, {(x_1, .., x_K): probability}; missing
+            tuples have probability 0.
 
     Returns:
         The program; variables are labelled (drafts, output).
 
     Raises:
-        InvalidInputError: not one of the two ways to give the drafts, rows that are not probabilities over
-            one vocabulary, not a law over tuples of its tokens, or a bad num_drafts.
-        EnumerationTooLargeError: there are more variables.
+        InvalidInputError: the drafts are given in neither or both ways, the rows are not distributions over
+            one vocabulary, the draft law is not a distribution over tuples of its tokens, or num_drafts is
+            not an integer of at least 1.
+        EnumerationTooLargeError: there are more than ``max_variables`` variables.
 
     Example:
         >>> otm_program(["1/3", "2/3"], ["2/3", "1/3"], num_drafts=2).size
@@ -95,7 +96,7 @@ def otm_optimum(
 ) -> Solution:
     """The least rejection probability at one position, with an optimal transport plan.
 
-    Args and errors are those of ``otm_program``.
+    It takes the arguments of ``otm_program`` and raises the same errors.
 
     Returns:
         The solution of ``otm_program``: ``value`` is the rejection probability (acceptance is
@@ -136,15 +137,15 @@ def _program(target: np.ndarray, drafts: list[tuple[int, ...]], draft_probs: np.
 
 
 def coupling_repair(row_law: np.ndarray, column_law: np.ndarray) -> Repair:
-    """A repair that turns a plan that nearly couples the two laws into one that does."""
+    """Build a repair that turns a near coupling of two distributions into an exact coupling."""
     return partial(_as_coupling, draft_law=row_law.astype(float), target_probs=column_law.astype(float))
 
 
 def _as_coupling(
     program: LinearProgram, point: np.ndarray, draft_law: np.ndarray, target_probs: np.ndarray
 ) -> np.ndarray:
-    """A coupling close to a plan that nearly is one: scale rows, then columns, down to their marginals, and
-    spread the missing mass independently."""
+    """Repair a near coupling: scale rows, then columns, down to their marginals, and spread the missing mass
+    independently."""
     plan = positive_part(point).reshape(len(draft_law), len(target_probs))
     for axis, law in ((1, draft_law), (0, target_probs)):
         sums = plan.sum(axis=axis)

@@ -1,6 +1,6 @@
-"""An optimal transport plan of one position as a random choice among at most V rankings of the tokens.
+"""An optimal transport plan at one position, as a random choice among at most V rankings of the tokens.
 
-The plan of spectr2023 Eq. 4 has V^{K+1} entries; this plan has a few numbers per token, whatever K is.
+The plan of spectr2023 Eq. 4 has V^{K+1} entries.  The plan here has a few numbers per token for every K.
 """
 
 from collections.abc import Sequence
@@ -28,16 +28,17 @@ from spectheory.optima.one_position.min_cut import check_single_rows
 
 
 class OptimalRankings(NamedTuple):
-    """Draw a ranking, take the highest-ranked draft X ~ r, and keep it with probability min(1, p(X)/r(X)).
+    """A plan: draw a ranking, select the highest-ranked draft X ~ r, keep it with chance min(1, p(X)/r(X)).
 
-    Otherwise the output follows max(p - r, 0), normalised.  A uniform number u chooses the ranking: the
-    tokens in descending order of p/q, cut at the places with a time below u, and every part reversed.
+    If X is not kept, the output follows max(p - r, 0), normalised.  A uniform number u in [0, 1) chooses the
+    ranking: cut the tokens in descending order of p/q at every position whose cut time is at most u, and
+    reverse every part.  The highest rank comes first.
 
     Attributes:
         target_probs: p, [V].
-        skewed_row: r, [V], the law of the draft that is taken.
-        order: the N tokens that can be drafted in descending order of p/q, [N].
-        cut_times: of the cuts behind each of them but the last, in [0, 1], [N-1].
+        skewed_row: r, [V], the distribution of the selected draft.
+        order: the N tokens with q > 0, in descending order of p/q, [N].
+        cut_times: the time of the cut after each of these tokens but the last, in [0, 1], [N-1].
     """
 
     target_probs: np.ndarray
@@ -50,12 +51,12 @@ class OptimalRankings(NamedTuple):
 
     @property
     def acceptance(self) -> Any:
-        """P(the draft that is taken is kept) = Σ min(p, r), which is α_K."""
+        """α_K = Σ min(p, r), the probability that the selected draft is kept."""
         return np.minimum(self.target_probs, self.skewed_row).sum()
 
     @property
     def rankings(self) -> RankingDecomposition:
-        """The rankings, lowest rank first, and their weights: at most N."""
+        """At most N rankings, each with the lowest rank first, and their weights."""
         zero = self.target_probs[0] - self.target_probs[0]
         times = [zero, *sorted(set(self.cut_times.tolist()) - {zero, zero + 1}), zero + 1]
         parts = (np.split(self.order, np.flatnonzero(self.cut_times <= time) + 1) for time in times[:-1])
@@ -65,14 +66,15 @@ class OptimalRankings(NamedTuple):
     def law_given(self, drafts: Sequence[int]) -> np.ndarray:
         """The law of the output given the drafted tokens, [V].
 
-        The draft that is taken is the last one in the part of the first draft in the order of p/q.  It is
-        behind a place if no cut in front of the place is open: with the smallest time of these cuts.
+        The selected draft is the last drafted token in the part of the first drafted token, in the order of
+        p/q.  It is the i-th drafted token or a later one if no cut between the first and the i-th is made.
+        The probability of this is the smallest time of these cuts.
 
         Args:
             drafts: token ids that q can draw, in any order.
 
         Raises:
-            InvalidInputError: no drafts, or a token that q cannot draw.
+            InvalidInputError: ``drafts`` is empty or has a token that q cannot draw.
 
         Example:
             >>> plan = optimal_rankings(["1/3", "2/3"], ["2/3", "1/3"], 2)
@@ -96,7 +98,7 @@ class OptimalRankings(NamedTuple):
 def optimal_rankings(
     target_probs: Sequence[Any] | np.ndarray, draft_probs: Sequence[Any] | np.ndarray, num_drafts: int
 ) -> OptimalRankings:
-    """An optimal plan of K i.i.d. drafts at one position, for any K: exact for exact rows.
+    """An optimal transport plan of K i.i.d. drafts at one position, exact for exact rows.
 
     Source: theory.md Statement 3.10.
 
@@ -105,7 +107,8 @@ def optimal_rankings(
         num_drafts: K.
 
     Raises:
-        InvalidInputError: rows that are not probabilities over one vocabulary, or a bad num_drafts.
+        InvalidInputError: the rows are not distributions over one vocabulary, or num_drafts is not an integer
+            of at least 1.
 
     Example:
         >>> plan = optimal_rankings(["1/2", "1/3", "1/6"], ["1/6", "1/3", "1/2"], 3)
@@ -121,21 +124,21 @@ def optimal_rankings(
 
 
 def rankings_of_rows(target: np.ndarray, draft: np.ndarray, num_drafts: int) -> OptimalRankings:
-    """``optimal_rankings`` for rows that are known to be laws, in their own arithmetic."""
+    """``optimal_rankings`` without checks or conversion: the rows must be distributions of one arithmetic."""
     best = optimal_skewed_row(target, draft, num_drafts)
     times = _cut_times(best.positions, best.limits, best.reached, num_drafts)
     return OptimalRankings(target, best.skewed_row, best.order, times)
 
 
 class SkewedRow(NamedTuple):
-    """An optimal law of the draft that is taken, with the min cut that proves it: Σ min(p, r) is α_K.
+    """An optimal law r of the selected draft, Σ min(p, r) = α_K, with the minimum cut that proves it.
 
     Attributes:
         skewed_row: r, [V].
-        order: the N tokens that can be drafted in descending order of p/q, [N].
-        cut: the number of tokens in front of the min cut; r ≤ p there, r ≥ p behind it.
+        order: the N tokens with q > 0, in descending order of p/q, [N].
+        cut: the number of tokens before the minimum cut.  They have r ≤ p, the tokens after it r ≥ p.
         positions: z_i, the probability under q of the first i tokens, [N+1].
-        limits: F(z_i), the probability that one of them is drafted, [N+1].
+        limits: F(z_i) = 1 - (1 - z_i)^K, the probability that one of these i tokens is drafted, [N+1].
         reached: r_1 + .. + r_i, [N+1].
     """
 
@@ -148,11 +151,13 @@ class SkewedRow(NamedTuple):
 
 
 def optimal_skewed_row(target: np.ndarray, draft: np.ndarray, num_drafts: int) -> SkewedRow:
-    """The optimal law of the taken draft at one position, by a sort and sums (theory.md Statement 3.10).
+    """Compute the optimal law r of the selected draft by a sort and sums (theory.md Statement 3.10).
 
-    With m_i = F(z_i) - (p_1 + .. + p_i) in descending order of p/q, whose least entry is the min cut,
+    Let m_i = F(z_i) - (p_1 + .. + p_i) in descending order of p/q.  Its least entry is the minimum cut, and
 
-        r_1 + .. + r_i = p_1 + .. + p_i + max(min_{k≤i} m_k, min_{k≥i} m_k);  r/q descends on both sides.
+        r_1 + .. + r_i = p_1 + .. + p_i + max(min_{k≤i} m_k, min_{k≥i} m_k).
+
+    On each side of the cut r/q descends.
     """
     order = SortedByRatio.of(-target, draft).order
     order = order[draft[order] > 0]
@@ -161,9 +166,9 @@ def optimal_skewed_row(target: np.ndarray, draft: np.ndarray, num_drafts: int) -
     surplus = limits - demanded
     highest = np.maximum(running_minimum(surplus), running_minimum(surplus[::-1])[::-1])
     skewed = zeros_like(target)
-    # r_i = p_i + a difference that is mostly 0: rounding makes no negative mass
+    # r_i is p_i plus a difference that is often 0; rounding must not make it negative
     taken = positive_part(target[order] + np.diff(highest))
-    # nor more mass than a token is drafted with, where a token is rarer than the rounding
+    # nor larger than P(the token is drafted), which can be below the rounding error
     skewed[order] = np.minimum(taken, hit_probability(draft[order], num_drafts))
     return SkewedRow(skewed, order, int(np.argmin(surplus)), positions, limits, demanded + highest)
 
@@ -173,16 +178,16 @@ def _cumulative(values: np.ndarray) -> np.ndarray:
 
 
 def _cut_times(positions: np.ndarray, limits: np.ndarray, reached: np.ndarray, num_drafts: int) -> np.ndarray:
-    """The times at which the parts of the tokens are cut in two.
+    """The time at which each cut between neighbouring tokens is made, [N-1].
 
-    A part a < i ≤ b of the tokens is reversed with the largest probability λ that leaves a law for the rest.
-    With P_i = r_1 + .. + r_i, and V_i the same under the reversal, the rest gives (P_i - λ V_i) / (1 - λ),
-    which may not exceed F(z_i):
+    A part a < i ≤ b of the tokens is reversed with the largest probability λ for which the remainder of r is
+    still feasible.  With P_i = r_1 + .. + r_i, and V_i the same sum under the reversal, the remainder has
+    the sums (P_i - λ V_i) / (1 - λ), which may not exceed F(z_i):
 
         λ = min_i (F(z_i) - P_i) / (F(z_i) - V_i),   V_i = F(z_a) + F(z_b) - F(z_a + z_b - z_i).
 
-    The part is cut where the minimum is attained.  As r/q descends, also in the rest, this goes on until no
-    part has two tokens.
+    The part is cut where the minimum is attained.  In the remainder r/q descends too, so we repeat this until
+    every part is a single token.
     """
     times = ones_like(positions[1:-1])
     parts = [(0, len(times) + 1, zeros_like(positions[:1]), reached)]
@@ -193,7 +198,7 @@ def _cut_times(positions: np.ndarray, limits: np.ndarray, reached: np.ndarray, n
         inside = slice(start + 1, end)
         mirrored = positions[start] + positions[end] - positions[inside]
         reversed_ = limits[start] + limits[end] - hit_probability(mirrored, num_drafts)
-        # negative only by rounding, where all tokens on one side of a place are rare
+        # negative only by rounding, if all tokens on one side of a cut are rare
         room, most = (positive_part(limits[inside] - mass) for mass in (reached[1:-1], reversed_))
         chances = at_most_one(divide_or_zero(room, most))
         chance = np.min(chances, keepdims=True)

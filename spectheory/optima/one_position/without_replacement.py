@@ -1,6 +1,6 @@
-"""The optimum of one position whose drafts are drawn without replacement: a level set of p/q attains it.
+"""Optimal acceptance at one position with drafts without replacement: a level set of p/q attains it.
 
-The idea is that of arXiv 2502.18779, whose text was not at hand; the proof is theory.md Statement 3.13.
+The idea is from arXiv 2502.18779, whose text we did not have.  Our proof is theory.md Statement 3.13.
 """
 
 from collections.abc import Sequence
@@ -18,7 +18,7 @@ from spectheory.optima.bounds.level_sets import SortedByRatio
 from spectheory.optima.one_position.min_cut import MinCut, check_single_rows
 
 MAX_SUBSETS = 1_000_000
-"""The most sets of K-1 tokens that are listed."""
+"""Largest number of sets of K-1 tokens that are listed."""
 
 
 def optimal_acceptance_without_replacement(
@@ -26,21 +26,22 @@ def optimal_acceptance_without_replacement(
 ) -> MinCut:
     """The largest probability that the output is one of K drafts that are drawn without replacement.
 
-    Source: theory.md Statement 3.13.  The minimum of target(H) + 1 - P(all drafts in H) over the sets of
-    smallest target/draft.  For a set H of n tokens
+    Source: theory.md Statement 3.13.  It is the minimum of target(H) + 1 - P(all drafts in H) over the sets H
+    of the n tokens with the smallest target/draft, n = 0, 1, ..  For n ≥ K
 
         P(all drafts in H) = 1 - (1 - q(H)) Σ_{j<K} (-1)^{K-1-j} binom(n-j-1, K-1-j) E_j,
 
-    E_j the sum of 1 / (1 - q(D)) over the sets D of j tokens of H, n ≥ K.  The terms alternate in sign, so
-    float rows lose digits where n is large and K > 2.  For K = 2 it takes a sort and a pass over the tokens.
+    with q the draft row and E_j the sum of 1 / (1 - q(D)) over the sets D of j tokens of H.  The terms
+    alternate in sign, so float rows lose digits if n is large and K > 2.  K = 2 needs one sort and one pass
+    over the tokens.
 
     Args:
         target_probs, draft_probs: rows [V], exact or float.
-        num_drafts: K, at most the number of tokens that can be drafted.
+        num_drafts: K, at most the number of tokens with q > 0.
 
     Raises:
-        InvalidInputError: rows that are not probabilities over one vocabulary, or a bad num_drafts.
-        EnumerationTooLargeError: there are too many subsets.
+        InvalidInputError: the rows are not distributions over one vocabulary, or num_drafts is out of range.
+        EnumerationTooLargeError: there are more than a million sets of K-1 tokens.
 
     Example:
         >>> rows = ["1/2", "1/3", "1/6"], ["1/6", "1/3", "1/2"]
@@ -63,7 +64,7 @@ def optimal_acceptance_without_replacement(
     p, q = flint_if_exact(target), flint_if_exact(draft)
     order = [token for token in SortedByRatio.of(p, q).order.tolist() if q[token] > 0]
     one = q.sum() * 0 + 1
-    # Σ 1/(1 - q(D)) over the sets D of j tokens so far, and their q(D).
+    # sums[j] is E_j over the tokens so far
     sums = [one, *[one * 0] * (num_drafts - 1)]
     cuts, inside_target, inside_draft = [one], one * 0, one * 0
     for n, token in enumerate(order, 1):

@@ -1,1 +1,1 @@
-"""State, solve and certify a program, in floats and in rationals."""
+"""State, solve and certify linear programs, in floats and in rationals."""

@@ -1,4 +1,4 @@
-"""A linear program written constraint by constraint, as a paper displays it."""
+"""A builder to write a linear program constraint by constraint, as a paper displays it."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ from spectheory.optima.solving.linear_program import (
 
 
 class ProgramBuilder:
-    """A linear program over x ≥ 0, to which variables, an objective and named constraints are added.
+    """Builds a linear program over x ≥ 0 from variables, an objective and named constraints.
 
-    The program is exact if every number in it is an integer or a Fraction; with any float it is in float64.
+    The program is exact if every number in it is an integer or a Fraction.  A single float makes it float64.
 
     Args:
         name: the program in words, for error messages.
@@ -53,13 +53,13 @@ class ProgramBuilder:
         self._constraints: dict[str, tuple[str, Constraint]] = {}
 
     def variables(self, labels: Sequence[Hashable]) -> Expressions:
-        """New variables, each at least 0: an array of linear expressions, one per label.
+        """Add variables ≥ 0, one per label, and return them as an array of linear expressions.
 
-        Arrays of expressions add, broadcast, reshape, sum and are indexed as numpy's, and ``matrix @`` takes
-        a matrix of numbers.
+        These arrays support numpy's addition, broadcasting, reshape, sum and indexing.  ``matrix @ array``
+        needs a matrix of numbers.
 
         Raises:
-            InvalidInputError: a label that the program has.
+            InvalidInputError: a label is already used.
         """
         first = len(self._variables)
         for label in labels:
@@ -71,15 +71,15 @@ class ProgramBuilder:
         return made.view(Expressions)
 
     def maximise(self, objective: Expressions) -> None:
-        """State the objective, one linear expression."""
+        """Set the objective to maximise, one linear expression."""
         self._direction, self._objective = "max", objective
 
     def minimise(self, objective: Expressions) -> None:
-        """State the objective, one linear expression."""
+        """Set the objective to minimise, one linear expression."""
         self._direction, self._objective = "min", objective
 
     def add(self, name: str, constraint: Constraint, equation: str = "-") -> None:
-        """Add a displayed constraint: one row for every entry of the arrays that are compared.
+        """Add a displayed constraint: one row for every entry of the compared arrays.
 
         Args:
             name: the constraint in words; the key of its dual multipliers.
@@ -87,7 +87,7 @@ class ProgramBuilder:
             equation: its source, for example ``"greedy2026 Eq. 9"``.
 
         Raises:
-            InvalidInputError: a name that is taken, or something other than a comparison of expressions.
+            InvalidInputError: the name is already used, or ``constraint`` is not a comparison of expressions.
         """
         if not isinstance(constraint, Constraint):
             raise InvalidInputError(
@@ -99,10 +99,10 @@ class ProgramBuilder:
         self._constraints[name] = equation, constraint
 
     def program(self, box: float | None = None, repair: Repair | None = None) -> LinearProgram:
-        """The program as stated so far.
+        """The program with all constraints added so far.
 
         Args:
-            box, repair: of ``LinearProgram``; certified bounds of float solutions need them.
+            box, repair: as in ``LinearProgram``.  Certified bounds of float solutions need them.
 
         Raises:
             InvalidInputError: the objective is missing, or is not one linear expression without a constant.
@@ -146,9 +146,9 @@ class ProgramBuilder:
 
 
 class Expressions(np.ndarray):
-    """An array of linear expressions; comparing it with ``<=``, ``>=`` or ``==`` makes a ``Constraint``."""
+    """An array of linear expressions.  A comparison by ``<=``, ``>=`` or ``==`` returns a ``Constraint``."""
 
-    __array_priority__ = 1.0  # above numpy's own, so that ``concatenate`` and ``stack`` make Expressions
+    __array_priority__ = 1.0  # above numpy's 0.0, so that ``concatenate`` and ``stack`` return Expressions
 
     def __getitem__(self, key: Any) -> Any:
         found = super().__getitem__(key)
@@ -156,7 +156,7 @@ class Expressions(np.ndarray):
 
     def __rmatmul__(self, matrix: Any) -> Any:
         entries, rows = self.view(np.ndarray), np.atleast_2d(np.asarray(matrix))
-        # numpy's product would add a term for every zero of the matrix
+        # numpy's product would keep a term for every zero of the matrix
         parts = [_Linear({}, 0, tuple(entries[row != 0] * row[row != 0])) for row in rows]
         found = np.empty(len(parts), dtype=object)
         found[:] = parts
@@ -188,7 +188,7 @@ class Expressions(np.ndarray):
 
 
 class Constraint(NamedTuple):
-    """Comparisons of linear expressions with 0, all of one sense."""
+    """Comparisons ``difference`` (sense) 0 of an array of linear expressions, all with one sense."""
 
     difference: Any
     sense: Sense
@@ -200,13 +200,16 @@ class Constraint(NamedTuple):
 
 
 class _Linear:
-    """Σ_j a_j x_j + b with terms {j: a_j}, plus further expressions that are not added up yet."""
+    """The linear expression Σ_j a_j x_j + b, with terms {j: a_j}, plus the expressions in ``plus``.
+
+    The sum with ``plus`` is computed only when it is needed (``added_up``).
+    """
 
     def __init__(self, terms: Mapping[int, Any], constant: Any, plus: tuple[_Linear, ...] = ()) -> None:
         self.terms, self.constant, self.plus = terms, constant, plus
 
     def added_up(self) -> _Linear:
-        """The same expression without further ones."""
+        """The same expression with ``plus`` added to its terms and constant."""
         if not self.plus:
             return self
         terms, constant, left = dict[int, Any](), 0, [self]
@@ -219,7 +222,7 @@ class _Linear:
         return _Linear(terms, constant)
 
     def __add__(self, other: Any) -> _Linear:
-        # A sum of n expressions copies none of them, so its time grows with n and not with n².
+        # We copy no terms, so the time for a sum of n expressions grows with n and not with n².
         return _Linear({}, 0, (self, other if isinstance(other, _Linear) else _Linear({}, other)))
 
     __radd__ = __add__

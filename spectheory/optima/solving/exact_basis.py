@@ -1,7 +1,8 @@
-"""Exact simplex in rationals: linear systems of a basis, and pivots from a nearly optimal one.
+"""Exact simplex method in rationals: the linear systems of a basis, and pivots to an optimal basis.
 
-Standard form: max c·x over x ≥ 0 with A x + s = b, where a slack s_i is ≥ 0, or fixed at 0 for an equality.
-Variables are numbered 0..n-1 (structural) and n..n+m-1 (slacks).  A basis is a set of m variables.
+Standard form: max c·x over x ≥ 0 with A x + s = b.  A slack s_i is ≥ 0; for an equality it is fixed at 0.
+Variables are numbered 0..n-1 (structural) and n..n+m-1 (slacks).  A basis is a set of m variables, and B is
+the matrix of their columns.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from spectheory.optima.solving.linear_program import LinearProgram
 Vector = list[fmpq]
 ZERO = fmpq(0)
 FREE_PIVOTS = 200
-"""The number of pivots by the largest violation; later ones are by the lowest number, which cannot cycle."""
+"""Number of pivots that choose the largest violation.  Later pivots choose the lowest index: no cycles."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -29,12 +30,12 @@ class StandardForm:
 
     Attributes:
         label: name and size of the program, for messages.
-        columns: per structural variable its nonzeros {row: coefficient}.
+        columns: the nonzeros {row: coefficient} of every structural variable, [n].
         rhs: b, [m].
         cost: c and zeros for the slacks, [n + m].
-        fixed: whether a variable is fixed at 0 (the slack of an equality), [n + m].
-        row_signs: -1 where a row of the program was multiplied by -1 (``>=`` rows), [m].
-        direction: 1 for a maximum, -1 where the objective was multiplied by -1.
+        fixed: True if the variable is the slack of an equality and so fixed at 0, [n + m].
+        row_signs: -1 for ``>=`` rows, which were multiplied by -1, else 1, [m].
+        direction: 1 for a maximum; -1 for a minimum, whose objective was multiplied by -1.
     """
 
     label: str
@@ -89,9 +90,12 @@ def standard_form(program: LinearProgram) -> StandardForm:
 class ExactBasis:
     """The linear systems of one basis.
 
-    The structural columns of the basis on its tight rows, whose slacks are not basic, form a square system.
-    In sparse programs it is nearly triangular.  Rows with one unknown are solved before the rest and
-    variables in one row only after it; python-flint solves the rest.
+    A row is tight if its slack is not basic.  The structural columns of the basis on the tight rows form a
+    square system, which is nearly triangular in sparse programs.  Substitution solves rows with one unknown
+    first, and variables that occur in one row last.  python-flint solves the system in between.
+
+    Raises:
+        ZeroDivisionError: the system is not square, or singular when it is solved.
     """
 
     def __init__(self, form: StandardForm, variables: Sequence[int]) -> None:
@@ -117,16 +121,16 @@ class ExactBasis:
 
     @cached_property
     def values(self) -> dict[int, fmpq]:
-        """The basic solution, B z = b, by variable."""
+        """The values {variable: z} of the basic variables, with B z = b."""
         return self.solve(self.form.rhs)
 
     @cached_property
     def multipliers(self) -> Vector:
-        """y with Bᵀ y = c, [m]."""
+        """The dual solution y of the basis, with Bᵀ y = c, [m]."""
         return self.solve_transposed({v: self.form.cost[v] for v in self.variables})
 
     def solve(self, vector: Vector) -> dict[int, fmpq]:
-        """z with B z = vector, by variable."""
+        """Solve B z = vector, [m].  Returns {variable: z}."""
         columns, rest, z = self.form.columns, list(vector), {}
 
         def put(variable: int, value: fmpq) -> None:
@@ -146,7 +150,7 @@ class ExactBasis:
         return z | {n + row: rest[row] for row in self.slack_rows}
 
     def solve_transposed(self, weights: dict[int, fmpq]) -> Vector:
-        """y with Bᵀ y = weights (by basic variable), [m]."""
+        """Solve Bᵀ y = weights, given by basic variable (0 if missing).  Returns y, [m]."""
         columns, n = self.form.columns, self.form.num_structural
         y = [ZERO] * self.form.num_rows
 
@@ -166,7 +170,7 @@ class ExactBasis:
         return y
 
     def combine(self, y: Vector) -> dict[int, fmpq]:
-        """y·(column of v) for every variable v outside the basis."""
+        """{v: y·(column of v)} for every variable v outside the basis."""
         n = self.form.num_structural
         result = {}
         for variable, column in enumerate(self.form.columns):
@@ -175,7 +179,7 @@ class ExactBasis:
         return result | {n + row: y[row] for row in self.tight_rows}
 
     def reduced_costs(self, cost: Vector) -> dict[int, fmpq]:
-        """c_v - y·(column of v) for every variable v outside the basis."""
+        """{v: c_v - y·(column of v)} for every variable v outside the basis, where Bᵀ y = c on the basis."""
         own = cost is self.form.cost
         y = self.multipliers if own else self.solve_transposed({v: cost[v] for v in self.variables})
         return {v: cost[v] - value for v, value in self.combine(y).items()}
@@ -187,11 +191,15 @@ class ExactBasis:
 def _peel(
     columns: Mapping[int, Collection[int]], rows: Sequence[int]
 ) -> tuple[list[tuple[int, int]], list[tuple[int, int]]]:
-    """The pivots of a sparse square system that substitution solves, given the rows of every variable.
+    """Find the pivots of a sparse square system that substitution can solve.
+
+    Args:
+        columns: the rows in which every variable occurs.
+        rows: all rows.
 
     Returns:
-        Pivots (row, variable) to solve before the rest: a row with one unknown left; and pivots to solve
-        after it, in reverse order: a variable in one row only.
+        Two lists of pivots (row, variable).  The first list is solved in order: each row has one unknown
+        left.  The second list is solved last, in reverse order: each variable is in one row only.
     """
     by_variable = {variable: set(members) for variable, members in columns.items()}
     by_row: dict[int, set[int]] = {row: set() for row in rows}
@@ -203,7 +211,7 @@ def _peel(
     variables = [variable for variable, members in by_variable.items() if len(members) == 1]
     lone_rows = [row for row, members in by_row.items() if len(members) == 1]
     while variables or lone_rows:
-        # listed entries may have been taken since
+        # a listed row or variable may be gone, or have no single entry any more
         if variables:
             variable = variables.pop()
             if len(by_variable.get(variable, ())) != 1:
@@ -228,11 +236,13 @@ def _peel(
 
 
 def optimise(basis: ExactBasis, max_pivots: int) -> tuple[ExactBasis, int]:
-    """Exact simplex pivots from ``basis`` to an optimal one, Bland's after ``FREE_PIVOTS``: (basis, pivots).
+    """Pivot exactly from ``basis`` to an optimal basis.  Returns (optimal basis, number of pivots).
 
-    1. Where reduced costs have the wrong sign, shift those costs so that the basis is dual feasible.
-    2. Dual simplex on the shifted costs until the basis is primal feasible.
-    3. Primal simplex on the true costs until it is optimal.
+    After ``FREE_PIVOTS`` pivots Bland's rule (the lowest index) excludes cycles.
+
+    1. If the basis is primal infeasible, shift costs with a wrong reduced cost, so that it is dual feasible.
+    2. Apply the dual simplex method with the shifted costs until the basis is primal feasible.
+    3. Apply the primal simplex method with the true costs until the basis is optimal.
     """
     cost = basis.form.cost
     if _infeasible(basis):
@@ -252,13 +262,13 @@ def optimise(basis: ExactBasis, max_pivots: int) -> tuple[ExactBasis, int]:
 
 
 def _infeasible(basis: ExactBasis) -> list[tuple[int, fmpq]]:
-    """Basic variables with infeasible values, lowest number first."""
+    """(index, value) of every basic variable with an infeasible value, in ascending order of the index."""
     values, fixed = basis.values, basis.form.fixed
     return [(v, values[v]) for v in basis.variables if values[v] < 0 or (fixed[v] and values[v] != 0)]
 
 
 def _dual_step(basis: ExactBasis, cost: Vector, lowest: bool) -> tuple[int, int] | None:
-    """(leaving, entering) of one dual simplex pivot, or None when primal feasible."""
+    """(leaving, entering) of one dual simplex pivot, or None if the basis is primal feasible."""
     broken = _infeasible(basis)
     if not broken:
         return None
@@ -266,7 +276,7 @@ def _dual_step(basis: ExactBasis, cost: Vector, lowest: bool) -> tuple[int, int]
     side = -1 if value < 0 else 1
     row = basis.combine(basis.solve_transposed({leaving: fmpq(side)}))
     reduced = basis.reduced_costs(cost)
-    # ratios are ≥ 0: reduced costs are ≤ 0 and the chosen row entries > 0
+    # the ratios are ≥ 0, because reduced costs are ≤ 0 and only row entries > 0 are used
     ratios = [(-reduced[v] / row[v], v) for v in row if row[v] > 0 and not basis.form.fixed[v]]
     if not ratios:
         raise SolverError(f"{basis.form.label}: expected status optimal, got infeasible (exact)")
@@ -274,7 +284,7 @@ def _dual_step(basis: ExactBasis, cost: Vector, lowest: bool) -> tuple[int, int]
 
 
 def _primal_step(basis: ExactBasis, cost: Vector, lowest: bool) -> tuple[int, int] | None:
-    """(leaving, entering) of one primal simplex pivot, or None when dual feasible."""
+    """(leaving, entering) of one primal simplex pivot, or None if the basis is dual feasible."""
     reduced = basis.reduced_costs(cost)
     improving = [v for v in reduced if reduced[v] > 0 and not basis.form.fixed[v]]
     if not improving:
@@ -282,7 +292,7 @@ def _primal_step(basis: ExactBasis, cost: Vector, lowest: bool) -> tuple[int, in
     entering = min(improving) if lowest else max(improving, key=lambda variable: reduced[variable])
     direction = basis.solve(basis.form.column(entering))
     values, fixed = basis.values, basis.form.fixed
-    # a fixed variable may not move either way, so it blocks at once
+    # a fixed variable may not change in either direction, so its ratio is 0
     ratios = [
         (ZERO if fixed[v] else values[v] / direction[v], v)
         for v in basis.variables

@@ -1,4 +1,4 @@
-"""Rational solutions: the basis of HiGHS (highs2018), solved and certified exactly with python-flint."""
+"""Exact solutions: HiGHS (highs2018) finds a basis, python-flint solves and certifies it in rationals."""
 
 from collections.abc import Iterable, Sequence
 
@@ -15,29 +15,29 @@ from spectheory.optima.solving.simplex import Simplex
 from spectheory.optima.solving.solution import Solution, check_solution
 
 MAX_PIVOTS = 1000
-"""The most exact pivots from the basis of HiGHS, which few programs need at all."""
+"""Largest number of exact pivots from the basis of HiGHS.  Few programs need any pivot."""
 FROM_SLACKS = 20
-"""How many times as many pivots are made from the slacks as from the basis of HiGHS."""
+"""From the basis of the slacks, ``FROM_SLACKS`` times ``MAX_PIVOTS`` pivots are allowed."""
 
 
 def solve_exact(program: LinearProgram) -> Solution:
     """Solve a program in rational arithmetic.
 
     1. HiGHS finds an optimal basis in floats.
-    2. Its primal and dual points are solved exactly.
-    3. If they are not exactly optimal (degeneracy, tolerances), exact simplex pivots follow.
-    4. The result is checked against the statement: feasible, dual feasible, complementary, no gap.
+    2. We compute the primal and dual points of this basis exactly.
+    3. If they are not exactly optimal (degeneracy, tolerances), we continue with exact simplex pivots.
+    4. We check the result against the program: feasible, dual feasible, complementary, no gap.
 
     Args:
         program: an exact program.
 
     Returns:
-        The solution in Fractions; ``lower`` and ``upper`` are the floats around the value.
+        The solution in Fractions.  ``lower`` and ``upper`` are the nearest floats around the value.
 
     Raises:
         InvalidInputError: the program holds floats.
-        SolverError: it is not solved to optimality; the text names program, size and status.
-        CertificationError: 1000 pivots did not suffice.
+        SolverError: the program is infeasible or unbounded; the text names program, size and status.
+        CertificationError: the basis is not optimal after 1000 pivots (20 000 from the basis of slacks).
 
     Example:
         >>> from spectheory.pairs.pair import ModelPair
@@ -50,16 +50,17 @@ def solve_exact(program: LinearProgram) -> Solution:
 
 
 def solve_in_its_arithmetic(program: LinearProgram) -> Solution:
-    """``solve_exact`` of an exact program, ``solve`` of one in floats."""
+    """Solve an exact program with ``solve_exact``, a program in floats with ``solve``."""
     return solve_exact(program) if program.is_exact else solve(program)
 
 
 def solve_exact_after(program: LinearProgram, last: Sequence[int] | None) -> tuple[Solution, list[int]]:
-    """``solve_exact`` of a program to which rows were added at its end since the last time.
+    """``solve_exact`` with a warm start, for a program that got more rows at its end.
 
     Args:
         program: an exact program.
-        last: the optimal basis without the new rows, which their slacks complete; ``None`` asks HiGHS.
+        last: the optimal basis without the new rows.  The slacks of the new rows complete it.  If it is None,
+            HiGHS finds the first basis.
 
     Returns:
         The solution and its basis.
@@ -73,7 +74,7 @@ def solve_exact_after(program: LinearProgram, last: Sequence[int] | None) -> tup
     try:
         first = Simplex().basis(program) if last is None else [*last, *slacks[len(last) :]]
         starts = [(first, MAX_PIVOTS), (slacks, FROM_SLACKS * MAX_PIVOTS)]
-    except SolverError:  # in floats a feasible program can look infeasible: rationals decide
+    except SolverError:  # HiGHS can report a feasible program as infeasible, so we decide in rationals
         starts = [(slacks, FROM_SLACKS * MAX_PIVOTS)]
     for start, most in starts:
         try:
@@ -97,22 +98,22 @@ def solve_exact_by_rows(
     rows_per_round: int = 200,
     max_rounds: int = 1000,
 ) -> Solution:
-    """``solve_exact`` for a program with a block of many rows, of which few are needed.
+    """``solve_exact`` by row generation, for a program with a block of many rows of which few bind.
 
-    Solve with some rows of the block; add the rows that the solution violates most; repeat.  The last point
-    satisfies all rows exactly, and its multipliers, 0 on the other rows, are feasible for the full dual.  So
-    the result is certified for the program as stated.
+    Solve with some rows of the block, add the rows that the solution violates most, and repeat.  The last
+    point satisfies all rows exactly.  Its multipliers, with 0 on the rows that were never added, are feasible
+    for the full dual.  So the result is certified for the whole program.
 
     Args:
         program: an exact program.
         block_name: the block whose rows are generated.
-        initial_rows: row numbers of the block to start with.
-        rows_per_round: the most rows added at a time.
-        max_rounds: the most rounds.
+        initial_rows: row indices of the block to start with.
+        rows_per_round: the largest number of rows added per round.
+        max_rounds: the largest number of rounds.
 
     Raises:
         SolverError: a relaxation is not solved to optimality.
-        CertificationError: ``max_rounds`` did not suffice.
+        CertificationError: rows are still violated after ``max_rounds`` rounds.
     """
     block = program.block(block_name)
     kept = np.unique(np.asarray(list(initial_rows), dtype=int))
@@ -133,7 +134,7 @@ def solve_exact_by_rows(
 def exact_solution(
     program: LinearProgram, point: Iterable[object], multipliers: Iterable[object]
 ) -> Solution:
-    """The Solution of an exactly optimal primal [n] and dual [m] point, after checking it."""
+    """Check that a primal [n] and a dual [m] point are exactly optimal, and return them as a Solution."""
     primal = to_fractions(as_objects(list(point)))
     dual = to_fractions(as_objects(list(multipliers)))
     value = to_fraction(sum(c * x for c, x in zip(program.objective, primal, strict=True)))
@@ -154,13 +155,16 @@ def exact_solution(
 
 
 def _violated_rows(program: LinearProgram, block_name: str, solution: Solution, most: int) -> np.ndarray:
-    """Rows of the block that the primal violates, worst first; found in floats, or else exactly."""
+    """At most ``most`` rows of the block that the primal violates.
+
+    If floats show clear violations, the worst come first.  Otherwise all rows are checked in rationals.
+    """
     block = program.block(block_name)
     up = 1 if block.sense == "<=" else -1
     point = np.array(list(solution.primal.values()), dtype=object)
     excess = up * (block.activity(point.astype(float)) - block.rhs.astype(float))
     worst = np.argsort(-excess)[:most]
-    # these violations are far above rounding; the exact pass decides the others
+    # these violations are far above rounding errors
     clear = worst[excess[worst] > ROW_TOLERANCE]
     if clear.size:
         return clear

@@ -1,4 +1,4 @@
-"""Float solutions with certified bounds, by cvxpy with HiGHS."""
+"""Solutions in float64 with certified bounds, by cvxpy with HiGHS."""
 
 import math
 
@@ -17,14 +17,14 @@ def solve(program: LinearProgram, gap_tolerance: float = GAP_TOLERANCE) -> Solut
     """Solve a program in float64 through cvxpy with HiGHS.
 
     Args:
-        program: the statement.
+        program: the program.
         gap_tolerance: largest |primal - dual objective| accepted, relative to max(1, |value|).
 
     Returns:
-        The solution.  Where the program can repair a point, the primal is the repaired, feasible one.
+        The solution.  If the program has a ``repair``, the primal is the repaired, feasible point.
 
     Raises:
-        SolverError: any status but optimal, or a duality gap above the tolerance; the text names
+        SolverError: the status is not optimal, or the duality gap is above the tolerance.  The text names
             the program, its size and the status.
 
     Example:
@@ -65,19 +65,19 @@ def solve(program: LinearProgram, gap_tolerance: float = GAP_TOLERANCE) -> Solut
 def certified_bounds(
     program: LinearProgram, point: np.ndarray, multipliers: np.ndarray
 ) -> tuple[float, float]:
-    """Lower and upper bounds on the optimum that hold whatever the solver's tolerances were.
+    """Lower and upper bounds on the optimum, which hold for every tolerance of the solver.
 
     For a maximum, with y the multipliers clipped to their signs, u the box (0 ≤ x ≤ u) and x feasible:
 
         c·x ≤ optimum ≤ b·y + u Σ_j max(0, c_j - (Aᵀy)_j).
 
-    For a minimum the two sides change places.  Both are widened by the rounding allowance of N terms times
-    Σ|terms|, N the number of variables and nonzero multipliers, which covers the rounding of the sums and of
-    the coefficients.  A side for which the program has no box or no repair is infinite.
+    For a minimum the two sides change places.  We widen both by the rounding allowance of N terms times
+    Σ|terms|, with N the number of variables and nonzero multipliers.  This covers the rounding of the sums
+    and of the coefficients.  Without a repair the bound c·x is infinite, without a box the other bound.
 
     Args:
-        program: the statement.
-        point: a feasible point, [n]; trusted only where the program can repair points.
+        program: the program.
+        point: a feasible point, [n].  It is used only if the program has a ``repair``.
         multipliers: any multipliers, [m], in the program's sign convention.
 
     Returns:
@@ -101,10 +101,10 @@ def certified_bounds(
 
 
 def _run(program: LinearProgram, stated: CvxpyProgram) -> None:
-    """Solve with presolve, and without it unless the verdict is optimal.
+    """Solve with presolve.  If the status is not optimal, solve again without it.
 
-    At tight tolerances HiGHS's presolve calls feasible transport programs with tiny marginals infeasible: it
-    compares sums of its own rounded reductions.  The simplex method does not.
+    At tight tolerances HiGHS's presolve reports feasible transport programs with tiny marginals as
+    infeasible, because it compares sums of its own rounded reductions.  The simplex method does not.
     """
     import cvxpy
 
@@ -126,10 +126,10 @@ def _run(program: LinearProgram, stated: CvxpyProgram) -> None:
 
 
 def _multipliers(program: LinearProgram, stated: CvxpyProgram) -> np.ndarray:
-    """cvxpy's multipliers [m] in our convention: the rate of the optimum with the right-hand side.
+    """Convert cvxpy's multipliers [m] to our sign: the rate at which the optimum grows with the right side.
 
-    cvxpy minimises, and its multipliers enter the Lagrangian as λ (left - right), λ ≥ 0 for
-    inequalities whichever way they are written.
+    cvxpy minimises, and its multipliers enter the Lagrangian as λ (left - right), with λ ≥ 0 for both
+    directions of an inequality.
     """
     up = 1.0 if program.direction == "max" else -1.0
     orient = {"<=": up, ">=": -up, "==": up}

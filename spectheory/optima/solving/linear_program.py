@@ -1,8 +1,8 @@
 """LinearProgram: one linear program of a paper, stated once.
 
-The statement keeps the order of the paper: variables, objective, then one named block per
-displayed constraint, with its equation number.  Everything else is derived from it: the cvxpy
-problem, the sparse matrices, the float solution and the rational certificate.
+The statement keeps the order of the paper: variables, objective, then one named block per displayed
+constraint, with its equation number.  We derive the cvxpy problem, the sparse matrices, the float solution
+and the exact certificate from it.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 Sense = Literal["<=", ">=", "=="]
 Direction = Literal["max", "min"]
 Repair = Callable[["LinearProgram", np.ndarray], np.ndarray]
-"""Takes a nearly feasible float point [n] of a program to a feasible one [n]."""
+"""(program, nearly feasible float point [n]) -> feasible float point [n]."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,7 +35,7 @@ class ConstraintBlock:
     Attributes:
         name: the constraint in words; the key of its dual multipliers.
         equation: its source, for example ``"greedy2026 Eq. 9"``.
-        sense: ``"<="``, ``">="`` or ``"=="``, one for the whole block.
+        sense: ``"<="``, ``">="`` or ``"=="``, the same for all rows of the block.
         rows: row index of every coefficient, [nnz], in 0..M-1.
         columns: variable index of every coefficient, [nnz].
         coefficients: the coefficients, [nnz], all Fractions or all float64.
@@ -71,7 +71,7 @@ class ConstraintBlock:
         rhs: np.ndarray,
         *terms: tuple[np.ndarray, np.ndarray, np.ndarray],
     ) -> ConstraintBlock:
-        """A block whose rows are sums of terms, each given as (rows, columns, coefficients)."""
+        """Build a block whose rows are sums of terms.  A term is (rows, columns, coefficients)."""
         rows, columns, coefficients = (np.concatenate(parts) for parts in zip(*terms, strict=True))
         return ConstraintBlock(name, equation, sense, rows, columns, coefficients, rhs)
 
@@ -81,7 +81,7 @@ class ConstraintBlock:
         return len(self.rhs)
 
     def activity(self, point: np.ndarray) -> np.ndarray:
-        """Σ_j a_ij x_j of every row at a point [n], [M]; the point holds floats or python-flint rationals."""
+        """Σ_j a_ij x_j of every row, [M], at a point [n] of floats or python-flint rationals."""
         if point.dtype != object:
             weights = self.coefficients.astype(float) * point[self.columns]
             return np.bincount(self.rows, weights=weights, minlength=self.size)
@@ -90,7 +90,7 @@ class ConstraintBlock:
         return sums
 
     def select(self, kept: np.ndarray) -> ConstraintBlock:
-        """The block with only the rows numbered in ``kept`` (distinct), in that order."""
+        """The block with only the rows ``kept`` (distinct row indices), in that order."""
         position = np.full(self.size, -1)
         position[kept] = np.arange(len(kept))
         chosen = position[self.rows] >= 0
@@ -113,7 +113,7 @@ class SparseMatrices(NamedTuple):
 
 
 class CvxpyProgram(NamedTuple):
-    """The cvxpy problem, its one variable vector, and its constraints by block name."""
+    """A cvxpy problem, its single vector variable, and its constraints by block name."""
 
     problem: Any
     variable: Any
@@ -131,12 +131,12 @@ class LinearProgram:
         variables: one label per variable, in the paper's order.
         objective: c, [n], Fractions (exact) or float64.
         blocks: the constraints in the paper's order.
-        box: an upper bound on every variable that the constraints imply, or None.  It turns
-            any dual multipliers, however inexact, into a true bound on the optimum.
-        repair: takes a nearly feasible float point to a feasible one, or None.
+        box: an upper bound on every variable that the constraints imply, or None.  With it, even
+            inexact dual multipliers give a true bound on the optimum.
+        repair: a function that turns a nearly feasible float point into a feasible one, or None.
 
     Raises:
-        InvalidInputError: sizes that do not fit, repeated names, or exact and float entries mixed.
+        InvalidInputError: sizes differ, a block name occurs twice, or exact and float entries are mixed.
 
     Example:
         max x + y with x + 2 y ≤ 4 and x ≤ 3:
@@ -186,12 +186,12 @@ class LinearProgram:
 
     @property
     def num_constraints(self) -> int:
-        """m, the number of constraints in all blocks (the signs x ≥ 0 not counted)."""
+        """m, the number of constraints in all blocks, without x ≥ 0."""
         return sum(block.size for block in self.blocks)
 
     @property
     def size(self) -> tuple[int, int]:
-        """(variables, constraints)."""
+        """(number of variables, number of constraints)."""
         return self.num_variables, self.num_constraints
 
     @property
@@ -201,18 +201,18 @@ class LinearProgram:
 
     @property
     def arithmetic(self) -> str:
-        """``"exact"`` or ``"float64"``."""
+        """The arithmetic of the entries, ``"exact"`` or ``"float64"``."""
         return "exact" if self.is_exact else "float64"
 
     def describe(self) -> str:
-        """Name and size, for messages."""
+        """The program's name and size as text, for messages."""
         return f"{self.name} ({self.num_variables} variables, {self.num_constraints} constraints)"
 
     def block(self, name: str) -> ConstraintBlock:
-        """The block of that name.
+        """The block with this name.
 
         Raises:
-            InvalidInputError: there is no such block.
+            InvalidInputError: no block has this name.
         """
         for block in self.blocks:
             if block.name == name:
@@ -222,13 +222,13 @@ class LinearProgram:
         )
 
     def with_rows(self, block_name: str, kept: np.ndarray) -> LinearProgram:
-        """The same program with only the rows ``kept`` of one block: a relaxation of it."""
+        """The relaxation of the program that keeps only the rows ``kept`` of one block."""
         selected = self.block(block_name).select(kept)
         blocks = tuple(selected if block.name == block_name else block for block in self.blocks)
         return replace(self, blocks=blocks)
 
     def dual_signs(self) -> np.ndarray:
-        """The sign a multiplier must have, [m]: 1, -1, or 0 where it is free.
+        """The sign that each multiplier must have, [m]: 1, -1, or 0 if it is free.
 
         A multiplier is the rate at which the optimum grows with the right-hand side.
         """
@@ -238,7 +238,7 @@ class LinearProgram:
         return np.concatenate([np.zeros(0, dtype=int), *signs])
 
     def split_by_block(self, multipliers: Sequence[Any] | np.ndarray) -> dict[str, np.ndarray]:
-        """[m] multipliers in the program's order to one array per block."""
+        """Split multipliers [m], in the program's order, into one array per block name."""
         stacked = np.asarray(multipliers, dtype=object if self.is_exact else float)
         ends = np.cumsum([block.size for block in self.blocks])[:-1]
         parts = np.split(stacked, ends)

@@ -1,4 +1,4 @@
-"""The simplex method of HiGHS (highs2018) on a program that grows by rows, warm from solution to solution."""
+"""The simplex method of HiGHS (highs2018) with warm starts, for a program that grows by rows."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ if TYPE_CHECKING:
 
 
 class Simplex:
-    """A warm solver in floats: a program with more rows at its end starts from the last basis.
+    """A float solver with warm starts: after rows are added at the end, it starts from the last basis.
 
-    It gives no bounds; ``solve`` and ``solve_exact`` certify.
+    It certifies nothing.  For certified bounds use ``solve`` or ``solve_exact``.
     """
 
     def __init__(self) -> None:
@@ -28,7 +28,7 @@ class Simplex:
         options: dict[str, bool | int | float | str] = {
             "output_flag": False,
             "threads": 1,
-            # crossover-free: the simplex method always ends in a basis
+            # the simplex method always ends in a basis, without a crossover step
             "solver": "simplex",
             "primal_feasibility_tolerance": SOLVER_TOLERANCE,
             "dual_feasibility_tolerance": SOLVER_TOLERANCE,
@@ -41,7 +41,7 @@ class Simplex:
         return np.array(self.solver.getSolution().col_value)
 
     def basis(self, program: LinearProgram) -> list[int]:
-        """The optimal basis: the basic ones of the variables 0..n-1 and the slacks n..n+m-1; as ``point``."""
+        """Solve, and return the basic variables: structural ones 0..n-1 and slacks n..n+m-1."""
         import highspy
 
         self._run(program)
@@ -51,7 +51,7 @@ class Simplex:
         return [variable for variable, status in enumerate(statuses) if status == basic]
 
     def _run(self, program: LinearProgram) -> None:
-        """Solve with presolve, and without it unless the verdict is optimal, as ``float_solver`` does."""
+        """Solve with presolve, and again without it if the status is not optimal (see ``float_solver``)."""
         import highspy
 
         model = _model(program)

@@ -1,4 +1,4 @@
-"""Solution of a linear program, and an independent check of it."""
+"""Solutions of linear programs, and a check of a solution that uses no solver."""
 
 from collections.abc import Hashable, Mapping
 from dataclasses import dataclass
@@ -15,20 +15,20 @@ from spectheory.optima.solving.linear_program import LinearProgram
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
 class Optimum(Result):
-    """An optimum between two certified floats; ``Solution`` and ``CertifiedInterval`` add its proof.
+    """An optimum with a certified lower and upper bound.  ``Solution`` and ``CertifiedInterval`` add proofs.
 
     Attributes:
         program: the program's name.
-        method: how the value was found, in words.
-        value: the optimum, a Fraction (exact) or a float; of an interval the lower end, which a verifier
-            attains.
-        lower, upper: floats that certify the optimum from both sides; infinite where the program
-            gives no means to certify that side.
-        gap: |primal objective - dual objective|, 0 when exact; of an interval upper - lower.
+        method: the method that found the value, in words.
+        value: the optimum, a Fraction (exact) or a float.  For an interval it is the lower end, which a
+            verifier attains.
+        lower, upper: certified bounds on the optimum, floats.  A bound is infinite if the program has no
+            ``repair`` or no ``box`` to certify it.
+        gap: |primal objective - dual objective|, 0 when exact; for an interval upper - lower.
         status: ``"optimal"`` if the requested gap was reached, else ``"time limit"``, ``"interrupted"``, or
             ``"stalled"`` when float64 or the size limit allows no further progress.  The bounds are
             certified in every case.
-        is_interval: whether only the two bounds are known.
+        is_interval: True if only the two bounds are known.
     """
 
     program: str
@@ -45,17 +45,17 @@ class Optimum(Result):
 
     @property
     def reached(self) -> bool:
-        """True if the gap asked for was reached."""
+        """True if the requested gap was reached."""
         return self.status == "optimal"
 
     @property
     def relative_gap(self) -> float:
-        """The gap in units of ``lower``."""
+        """The gap divided by ``lower``."""
         return float(self.gap) / self.lower
 
     facts: ClassVar[Templates] = {
         "block efficiency": "{value} tokens per target call",
-        # All digits: the bounds are certified, and rounding could part them from their proofs.
+        # All digits: a rounded bound would no longer be certified.
         "certified between": "{lower!r} and {upper!r}",
         "method": "{method}",
         "status": "{status}: the gap asked for was not reached",
@@ -66,7 +66,7 @@ class Optimum(Result):
         return float(self.value)
 
     def to_document(self) -> dict[str, Any]:
-        """The JSON object of ``spectheory optimum --json``: ``value`` is null where it is a float."""
+        """The JSON object of ``spectheory optimum --json``.  If the value is a float, ``value`` is null."""
         return {
             **both("value", self.value),
             "lower": self.lower,
@@ -80,7 +80,7 @@ class Optimum(Result):
         return f"{self.program}: {value}" + ("" if self.status == "optimal" else f" ({self.status})")
 
     def shown(self) -> dict[str, Any]:
-        """The value, and the status where the gap asked for was not reached."""
+        """The value and its bounds, and the status if the requested gap was not reached."""
         status = None if self.status == "optimal" else self.status
         return {
             "value": self.value,
@@ -96,7 +96,7 @@ class Solution(Optimum):
 
     Attributes:
         primal: value of every variable, by its label.
-        dual: multipliers, one array per block.  A multiplier is the rate at which the optimum
+        dual: multipliers, one array per block name.  A multiplier is the rate at which the optimum
             grows with the right-hand side: for a maximum it is ≥ 0 on ``<=`` rows.
         arithmetic: ``"exact"`` or ``"float64"``.
     """
@@ -108,15 +108,15 @@ class Solution(Optimum):
 
 @dataclass(frozen=True)
 class OptimalityResiduals:
-    """Distances of a primal and a dual point from proving each other optimal (each ≥ 0, 0 is exact).
+    """Violations of the optimality conditions by a primal point x and a dual point y; all 0 is a proof.
 
     Attributes:
         primal: largest violation of a constraint or of a variable's sign.
         dual: largest violation of a multiplier's sign or of stationarity, which for x ≥ 0 reads
             Aᵀy ≥ c (maximum) or Aᵀy ≤ c (minimum).
-        complementarity: largest |multiplier × slack| and |variable × reduced cost|.
+        complementarity: largest |multiplier × slack| or |variable × reduced cost|.
         gap: |c·x - b·y|.
-        value: |c·x - the value the solution states|.
+        value: |c·x - the ``value`` of the solution|.
     """
 
     primal: Any
@@ -130,10 +130,10 @@ class OptimalityResiduals:
 
 
 def optimality_residuals(program: LinearProgram, solution: Solution) -> OptimalityResiduals:
-    """The Karush-Kuhn-Tucker residuals of a solution, from the statement of the program alone.
+    """The Karush-Kuhn-Tucker residuals of a solution, computed from the statement of the program only.
 
-    Feasibility, signs, stationarity and complementary slackness, recomputed in the arithmetic of
-    the program (rationals through python-flint), independently of any solver.
+    We recompute feasibility, signs, stationarity and complementary slackness in the arithmetic of the
+    program (rationals through python-flint), without any solver.
 
     Raises:
         InvalidInputError: the solution has other variables or blocks than the program.
@@ -172,11 +172,11 @@ def check_solution(program: LinearProgram, solution: Solution, tolerance: float 
 
     Args:
         program: the program, as stated.
-        solution: of a solver.
+        solution: a solution of this program.
         tolerance: largest residual allowed; 0 for exact solutions.
 
     Raises:
-        CertificationError: a residual is larger; the text says which and by how much.
+        CertificationError: a residual is above the tolerance; the text gives its name and size.
     """
     residuals = optimality_residuals(program, solution)
     for kind, size in vars(residuals).items():
@@ -194,7 +194,7 @@ def _numbers(program: LinearProgram, array: np.ndarray) -> np.ndarray:
 def _products(
     program: LinearProgram, point: np.ndarray, multipliers: np.ndarray, zero: Any
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """A x [m], Aᵀ y [n] and b [m] in the program's arithmetic."""
+    """Compute A x [m], Aᵀ y [n] and b [m] for the point x and multipliers y, in the program's arithmetic."""
     if not program.is_exact:
         A, _, b, _ = program.matrices
         return A @ point, A.T @ multipliers, b
@@ -211,6 +211,6 @@ def _products(
 
 
 def _largest(*violations: np.ndarray, zero: Any) -> Any:
-    """The largest entry, at least 0; a NaN stays a NaN."""
+    """The largest entry, at least 0.  If an entry is NaN, the result is NaN."""
     stacked = np.concatenate([[zero], *violations])
     return plain_number(np.max(stacked))
