@@ -1,0 +1,64 @@
+(* Partners: what the statements on kept drafts and several paths refute, on  *)
+(* the two-token pair.                                                        *)
+From mathcomp Require Import all_ssreflect all_algebra.
+From mathcomp Require Import ring.
+From Spectheory Require Import field walks distributions lossless optimal adaptive kept examples.
+Set Implicit Arguments. Unset Strict Implicit. Unset Printing Implicit Defensive.
+Import Order.TTheory GRing.Theory Num.Theory.
+Local Open Scope ring_scope.
+
+Section Partners.
+Variable F : realFieldType.
+Notation B := bool_finType.
+Notation p := (@p F).
+Notation q := (@q F).
+Notation z := (@z F).
+Let p_row := @p_row F.
+Let q_row := @q_row F.
+
+Lemma ninth_neq0 (n : nat) : n.+1%:R / 9%:R != 0 :> F.
+Proof. by rewrite mulf_neq0 ?invr_eq0 ?pnatr_eq0. Qed.
+
+(* A rule that looks at a token before it keeps it: B is dropped, and the     *)
+(* draft ends as if it had never been drawn. Its draft defect is 2/9.         *)
+Definition dropped : M F (seq B) :=
+  t <- draw (q [::]);; ret (if t then [:: t] else [::]).
+
+Lemma dropped_first (f : seq B -> F) : completed_draft q 1 dropped f =
+  8%:R / 9%:R * f [:: true] + 1 / 9%:R * f [:: false].
+Proof.
+rewrite /completed_draft /dropped /bind /ret drawE big_bool /= /bind /ret.
+by rewrite drawE big_bool /= /q; field.
+Qed.
+
+Example dropped_not_right : ~ draft_law_right q 1 dropped.
+Proof.
+move=> /(_ (fun x => (head false x)%:R)); rewrite dropped_first walkE /= /ret /q /= => /eqP.
+rewrite -subr_eq0 (_ : _ - _ = 2%:R / 9%:R); last by field.
+by rewrite (negbTE (ninth_neq0 1)).
+Qed.
+
+Lemma dropped_dist : dist (fun x => (size x <= 1)%N /\ path_prob q [::] x != 0) dropped.
+Proof.
+apply: (dist_bind (dist_draw (q_row.1 _) (q_row.2 _))) => t _; apply: dist_ret.
+case: t; split=> //=; last by rewrite oner_neq0.
+by rewrite mulr1 /q mulf_neq0 ?invr_eq0 ?pnatr_eq0.
+Qed.
+
+Example dropped_lossy :
+  ~ (forall p, is_row p ->
+     forall f, (x <- dropped;; handed p (block p q z) 1 x) f = walk p 2 [::] f).
+Proof.
+move=> /(kept_block_iff q_row (z_proper F) dropped_dist); exact: dropped_not_right.
+Qed.
+
+Example dropped_defect :
+  total_variation 2 (x <- dropped;; handed q (block q q z) 1 x) (walk q 2 [::]) = 2%:R / 9%:R.
+Proof.
+rewrite (kept_block_defect z q_row dropped_dist) /total_variation.
+rewrite (sum_walk 1 (fun b => `|Pr _ b - Pr _ b|)) walkE !walk0E /Pr !dropped_first !walkE !walk0E.
+rewrite /q !eqseq_cons !eqxx /= (_ : _ - _ = 2%:R / 9%:R); last by field.
+rewrite (_ : _ - _ = - (2%:R / 9%:R)); last by field.
+by rewrite normrN ger0_norm ?divr_ge0 ?ler0n //; field.
+Qed.
+End Partners.
