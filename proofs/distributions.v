@@ -67,7 +67,7 @@ move=> /andP[h0 h1]; split=> [f g fg|f g|k f|f f0|]; rewrite !coinE.
 - by ring.
 Qed.
 
-Lemma dist_sum (A : eqType) (P : A -> Prop) (m : M F A) (I : Type) (r : seq I)
+Lemma dist_sum (A : Type) (P : A -> Prop) (m : M F A) (I : Type) (r : seq I)
   (f : I -> A -> F) : dist P m ->
   m (fun z => \sum_(i <- r) f i z) = \sum_(i <- r) m (f i).
 Proof.

@@ -2,7 +2,7 @@
 (* the two-token pair.                                                        *)
 From mathcomp Require Import all_ssreflect all_algebra.
 From mathcomp Require Import ring.
-From Spectheory Require Import field walks distributions lossless optimal adaptive kept examples.
+From Spectheory Require Import field walks distributions lossless optimal adaptive kept selection examples.
 Set Implicit Arguments. Unset Strict Implicit. Unset Printing Implicit Defensive.
 Import Order.TTheory GRing.Theory Num.Theory.
 Local Open Scope ring_scope.
@@ -60,5 +60,22 @@ rewrite (sum_walk 1 (fun b => `|Pr _ b - Pr _ b|)) walkE !walk0E /Pr !dropped_fi
 rewrite /q !eqseq_cons !eqxx /= (_ : _ - _ = 2%:R / 9%:R); last by field.
 rewrite (_ : _ - _ = - (2%:R / 9%:R)); last by field.
 by rewrite normrN ger0_norm ?divr_ge0 ?ler0n //; field.
+Qed.
+
+(* Naive sampling that draws again if the target's token was not drafted      *)
+Definition drawn_again (c xs : seq B) : M F B :=
+  y <- draw (p c);; if y \in xs then ret y else draw (p c).
+
+Example naive_drawn_again_lossy : ~ lossless_call p 1 (draft_selection p q drawn_again 1 1).
+Proof.
+pose f s : F := (head false s)%:R.
+have rhs : walk p 2 [::] f = 1 / 3%:R by rewrite !walkE /= /ret /p /f /=; field.
+have lhs : continued p 1 (draft_selection p q drawn_again 1 1) f = 11%:R / 27%:R.
+  rewrite /continued /draft_selection.draft_selection /bind2 /bind severalS walkE !walk0E /=.
+  rewrite /drawn_again /bind /ret /= !drawE !big_bool /= !drawE !big_bool /=.
+  by rewrite /bind !drawE !big_bool /= /ret /f /p /=; field.
+move=> /(_ f); rewrite lhs rhs => /eqP; rewrite -subr_eq0.
+rewrite (_ : _ - _ = 2%:R / 27%:R); last by field.
+by rewrite mulf_eq0 invr_eq0 !pnatr_eq0.
 Qed.
 End Partners.
