@@ -2,7 +2,7 @@
 (* the two-token pair.                                                        *)
 From mathcomp Require Import all_ssreflect all_algebra.
 From mathcomp Require Import ring.
-From Spectheory Require Import field walks distributions lossless optimal adaptive kept selection examples.
+From Spectheory Require Import field walks distributions lossless optimal adaptive kept selection trees examples.
 Set Implicit Arguments. Unset Strict Implicit. Unset Printing Implicit Defensive.
 Import Order.TTheory GRing.Theory Num.Theory.
 Local Open Scope ring_scope.
@@ -77,5 +77,34 @@ have lhs : continued p 1 (draft_selection p q drawn_again 1 1) f = 11%:R / 27%:R
 move=> /(_ f); rewrite lhs rhs => /eqP; rewrite -subr_eq0.
 rewrite (_ : _ - _ = 2%:R / 27%:R); last by field.
 by rewrite mulf_eq0 invr_eq0 !pnatr_eq0.
+Qed.
+
+(* Recursive rejection that tests every draft against the target's row        *)
+Fixpoint same_row_tests (xs : seq B) : M F B :=
+  if xs is x :: xs' then
+    accepted <- coin (Num.min (ratio p q z [::] x) 1);;
+    if accepted then ret x else same_row_tests xs'
+  else draw (residual p q z [::] 1).
+
+Example same_row_tests_lossy :
+  ~ lossless_call p 1 (draft_selection p q (fun _ => same_row_tests) 1 2).
+Proof.
+pose f s : F := (head false s)%:R.
+have rhs : walk p 2 [::] f = 1 / 3%:R by rewrite !walkE /= /ret /p /f /=; field.
+have n3 : (1 / 3%:R == 0 :> F) = false by apply/negbTE; rewrite mul1r invr_eq0 pnatr_eq0.
+have resA : residual p q z [::] 1 true = 0.
+  rewrite residualE S_one n3 gainE max_r ?mul0r // /p /q mul1r subr_le0.
+  by rewrite ler_pmul2r ?invr_gt0 ?ltr0n // ler1n.
+have resB : residual p q z [::] 1 false = 1.
+  rewrite residualE S_one n3 gainE max_l /p /q ?mul1r; first by field.
+  by rewrite subr_ge0 ler_pmull ?invr_gt0 ?ltr0n // ler1n.
+have lhs : continued p 1 (draft_selection p q (fun _ => same_row_tests) 1 2) f = 4%:R / 9%:R.
+  rewrite /continued /draft_selection.draft_selection /bind2 /bind !severalS walkE !walk0E /=.
+  rewrite /bind /ret !drawE !big_bool /= /bind /ret /= !ratioA !ratioB examples.minB /=.
+  rewrite !drawE !big_bool /= resA resB /bind /ret /= ?drawE ?big_bool /= /f /p /=.
+  by rewrite examples.minA; field.
+move=> /(_ f); rewrite lhs rhs => /eqP; rewrite -subr_eq0.
+rewrite (_ : _ - _ = 1%:R / 9%:R); last by field.
+by rewrite (negbTE (ninth_neq0 0)).
 Qed.
 End Partners.

@@ -18,4 +18,12 @@ Fixpoint recursive_rejection (drafts : seq (T -> F)) (r : T -> F) : M F T :=
     if accepted then ret x
     else recursive_rejection others (residual N vocabulary (always r) (always q) u [::] (one N))
   else draw N vocabulary r.
+
+(* the same for drafts x_1, .., x_K that are given, all from the row q         *)
+Fixpoint recursive_tests (q : T -> F) (x : seq T) (r : T -> F) : M F T :=
+  if x is x1 :: others then
+    accepted <- coin N (min N (ratio N (always r) (always q) u [::] x1) (one N));;
+    if accepted then ret x1
+    else recursive_tests q others (residual N vocabulary (always r) (always q) u [::] (one N))
+  else draw N vocabulary r.
 End RecursiveRejection.
