@@ -53,7 +53,8 @@ def fetched_folder(name: str) -> Path:
     """Path of a known model in the user's cache.
 
     Raises:
-        InvalidInputError: the model was not fetched."""
+        InvalidInputError: the model was not fetched.
+    """
     folder = model_folder(name)
     if not (folder / "config.json").is_file():
         raise InvalidInputError(

@@ -336,7 +336,7 @@ class LanguageModelPair:
 
     @cached_property
     def cached(self) -> tuple[bool, ...]:
-        """Whether target and drafts can use a cache.  Models that cannot read whole texts at every call."""
+        """Whether target and drafts can use a cache.  Without a cache, whole texts are read at every call."""
         sides = ("target", *["draft"] * len(self.drafts))
         return tuple(map(reads_on_from_cache, sides, self.models, repeat(self.vocab_size)))
 

@@ -183,7 +183,7 @@ class _Comb(NamedTuple):
 
     Attributes:
         depth: [unread + drafted], depth of each token.  The last text token has depth 0, and K tokens share
-        each depth above.
+            each depth above.
         sees: [n, unread + drafted], True where a token that is read attends to another: text or own path.
     """
 
