@@ -199,8 +199,7 @@ _WITH_INTERVAL = {
 
 
 def _in_latex(row: Row, kinds: Iterable[str]) -> dict[str, str]:
-    """Format numbers with ± the larger half of their intervals, rounded up.  A missing number gives no
-    text."""
+    """Format numbers with ± the larger half of their intervals, rounded up.  None gives no text."""
     found = {}
     for kind in kinds:
         prefix, sign = "" if kind == "block_efficiency" else f"{kind}_", "+" if kind == "gain" else ""
