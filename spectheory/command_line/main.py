@@ -128,9 +128,7 @@ def _run(arguments: Sequence[str], with_traceback: bool) -> int:
         return fail(_with_notes(said, error), EXIT_BAD_INPUT)
     except (KeyboardInterrupt, click.Abort) as stop:
         said = "interrupted before anything was finished"
-        return fail(
-            _with_notes(said, stop.__cause__ or stop), EXIT_INTERRUPTED
-        )  # click raises Abort from it
+        return fail(_with_notes(said, stop.__cause__ or stop), EXIT_INTERRUPTED)  # click raises Abort from it
     except Exception as error:  # never Python's exit status 1, which here means "not lossless"
         if with_traceback:
             traceback.print_exception(error)

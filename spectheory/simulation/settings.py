@@ -131,7 +131,7 @@ class SimulationSettings(DrawSettings):
             run is refused: its first line holds models, prompts, verifiers and settings.
         jobs: Number of processes.  Default: one, or the number of the active ``joblib.parallel_config``.  The
             results do not depend on it.
-        cluster: Address of a dask scheduler whose workers run the tasks instead of local processes.
+        cluster: The address of a dask scheduler whose workers run the tasks instead of local processes.
     """
 
     draft_length: int = 8
