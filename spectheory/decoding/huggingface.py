@@ -90,7 +90,7 @@ def custom_generate(
         draft_length,
         stopping,
         pair.generator(seed),
-        # When it samples, ``generate`` has put temperature, top-k and top-p among the processors.
+        # When sampling, ``generate`` passes temperature, top-k and top-p as logits processors.
         SamplingOptions(temperature=1 if generation_config.do_sample else 0),
         LogitsProcessors(logits_processor, len(input_ids)) if logits_processor else None,
     ):

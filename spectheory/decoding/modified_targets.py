@@ -117,7 +117,7 @@ class Modifications:
 
 @dataclass
 class ModifiedDraft:
-    """Drafted paths under the modified target.
+    """Drafted paths with the rows of the modified target.
 
     Attributes:
         drafted: the drafted paths with the unmodified rows of the target.

@@ -62,7 +62,7 @@ def starts_with(evaluator: Evaluator, leaves: np.ndarray, prefix: Context) -> np
             made = np.flatnonzero(stop != 0)
             if made.size:  # the row at a stop of probability 0 is arbitrary
                 rows = outcome.correction(np.full(len(leaves), path_index), np.full(len(leaves), stop_length))
-                is_output = rows[made].sum(axis=-1) != 0  # a row without mass gives no output
+                is_output = rows[made].sum(axis=-1) != 0  # a stop whose row has no mass gives no output
                 drawn = rows[made, prefix[stop_length]] * rest if stop_length < len(prefix) else is_output
                 stop[made] = stop[made] * drawn
             total = total + stop

@@ -33,7 +33,7 @@ from spectheory.verification.user_checks import ROUNDING, first_failure, sampled
 
 @dataclass(frozen=True)
 class Counterexample:
-    """The shortest prefix on which the output law is wrong, and the drafts that contribute most to the error.
+    """The shortest prefix with a wrong probability, and the drafts that contribute most to the error.
 
     Attributes:
         path: token names of the prefix.

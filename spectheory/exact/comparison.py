@@ -40,7 +40,7 @@ OPTIMUM = "optimum"
 
 @dataclass(frozen=True)
 class Compared:
-    """One verifier, or the optimum, on one pair.
+    """A row of a comparison: one verifier, or the optimum, on one pair with one draft process.
 
     Attributes:
         pair: name of the pair.
@@ -146,7 +146,7 @@ class Comparison(Result):
         return [Table(self.headline(), lines, {"verifier": "{verifier}"} | columns, "; ".join(notes))]
 
     def plot(self, axes: Axes | None = None) -> Axes:
-        """Draw a curve per verifier and a broken line for the optimum, over K or over the pairs.
+        """Draw a curve per verifier and a dashed line for the optimum, over K or over the pairs.
 
         A star marks verifiers that are not lossless.
 

@@ -172,7 +172,7 @@ def expected_decoded_tokens(
 
 @dataclass(frozen=True, eq=False)
 class TokensLaw:
-    """The law of the first m decoded tokens, next to the target's.
+    """The law of the first m decoded tokens, and the target's law.
 
     Attributes:
         law: [V^m], law of the decoded tokens.
@@ -248,7 +248,7 @@ def first_tokens_law(
 
 
 Level = tuple[tuple[Any, ...], ...]
-"""The target rows at all contexts of one depth."""
+"""Target rows at all contexts of one depth."""
 
 
 @dataclass(frozen=True)
@@ -300,8 +300,7 @@ class _Decoding:
         self.models.check_depth(max(decoded + self.draft_length, num_tokens - 1))
 
     def outputs(self, state: _State) -> list[tuple[Context, _State, Any]]:
-        """List the outputs of an iteration: (accepted prefix and correction token, next state,
-        probability)."""
+        """List the outputs of an iteration: (accepted prefix + correction token, next state, probability)."""
         if state not in self._outputs:
             here = self._pair_at(state)
             law = _defined(output_law(self.verifier, here, self.process, max_tuples=self.max_tuples))

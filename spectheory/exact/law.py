@@ -1,4 +1,4 @@
-"""The exact output law of a verifier on an enumerated pair.
+"""Compute the exact output law of a verifier on an enumerated pair.
 
 We enumerate all K-tuples of drafted paths with positive probability, vectorised in chunks, and sum the
 verifier's conditional laws to the output law R(a_{1:i+1}) = P(X_{1:tau} = a_{1:i}, Y = a_{i+1}).  Everything
@@ -164,7 +164,7 @@ class OutputLaw(Result):
         return difference - allowed
 
     def _made_by_drafts(self, threshold: float) -> "OutputLaw":
-        """Keep only outputs with target probability 0 and, given some drafts, more than ``threshold``."""
+        """R restricted to outputs of target probability 0 that some drafts give more than ``threshold``."""
         kept: dict[float, OutputLaw] = self.__dict__.setdefault("_kept", {})
         if threshold not in kept:
             problem = Problem(self.verifier, self.pair, self.process)
@@ -253,7 +253,7 @@ class OutputLaw(Result):
             worst = int(np.argmax(terms))
             if best is None or terms[worst] > best[0]:
                 best = terms[worst], leaves[worst], given[worst]
-        assert best is not None  # a process draws something
+        assert best is not None  # every process has a tuple of positive probability
         drafts = tuple(path_to(int(leaf), length, size) for leaf in best[1])
         return Cause(drafts, plain_number(best[2]), tuple(stops_given(evaluator, best[1])))
 

@@ -65,8 +65,7 @@ ARITHMETICS: Mapping[str, Arithmetic] = {
     "torch float64": Arithmetic(np.float64, True, 1e-9),
     "torch float32": Arithmetic(np.float32, True, 1e-5),
 }
-"""Map from name to arithmetic.  float32 has a larger tolerance, as the error of a sum grows with its
-length."""
+"""Map from name to arithmetic.  The tolerance of float32 is larger, as errors of long sums add up."""
 
 
 class DoesNotRunError(InvalidInputError):
@@ -74,7 +73,7 @@ class DoesNotRunError(InvalidInputError):
 
 
 class RaisesError(DoesNotRunError):
-    """The code of a verifier raises on drafts in an arithmetic."""
+    """The code of a verifier raises an error on drafts in an arithmetic."""
 
 
 class _InArithmetic(Verifier):

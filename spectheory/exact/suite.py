@@ -539,7 +539,7 @@ def _most_tuples(name: str, process: DraftProcess) -> int:
 
 @cache
 def _corners() -> dict[str, ModelPair]:
-    """Pairs that are extreme in one way."""
+    """Pairs with one extreme property each."""
     point = ["0", "1", "0"]
     return {
         **{f"rarely_drafted-L{length}": instances.rarely_drafted(length) for length in (1, 2)},
@@ -571,7 +571,7 @@ def _alike() -> dict[str, ModelPair]:
 
 
 def _without_zeros(seed: int, vocab_size: int, length: int) -> ModelPair:
-    """A random pair on which every token may be drafted, accepted and rejected."""
+    """A random pair on which every token can be drafted, accepted and rejected."""
     return instances.random_rational(seed, vocab_size, length, zero_probability=0, equal_row_probability=0)
 
 

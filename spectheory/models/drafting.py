@@ -100,7 +100,7 @@ class PrefilledPrompts:
 
 @dataclass(frozen=True, eq=False)
 class DraftedBatch:
-    """Drafted paths and both models' rows on them: the arguments of a verifier's ``outcome``.
+    """Drafted paths with the rows of both models: the arguments of a verifier's ``outcome``.
 
     N is the vocabulary size V.  Under a restriction to m tokens N is m, and tokens are numbered 0..m-1 in
     ``paths`` and in the rows.  Paths of one prompt have bitwise equal rows along a shared prefix.  With
@@ -270,7 +270,7 @@ def _draft(rows: _Rows, process: DraftProcess, draft_length: int, generator: tor
         scores = prefilled.draft.follow(prefilled.texts, token_ids, first=depth)
         row = rows.of(rows.logits(scores, token_ids)[:, :, 0], "draft")
         if not isinstance(process, PerPath):
-            row = _share(row, paths)  # before sampling: a token is drawn from the row that is reported
+            row = _share(row, paths)  # before sampling, so that tokens are drawn from the returned rows
         if ranks is not None:
             numbers = row.topk(int(ranks.max()) + 1).indices.gather(
                 -1, ranks[:, depth].clamp(min=0).expand(B, -1)[..., None]
@@ -305,7 +305,7 @@ def _draw(
     own = np.maximum.accumulate(np.where(draws, np.arange(len(draws)), 0))
     if not isinstance(process, DistinctTree):
         return sample_rows(rows, generator)[:, own]
-    below = prod(process.widths[paths.shape[2] :])  # leaves below a node at this depth
+    below = prod(process.widths[paths.shape[2] :])  # number of leaves below a node of this depth
     drawn: list[Tensor] = []
     for path, source in enumerate(own.tolist()):
         if source < path:

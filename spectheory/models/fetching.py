@@ -56,7 +56,7 @@ def convert_gguf(file: Path, folder: Path) -> None:
     tokenizer, model = source.tokenizer(), source.model(torch.device("cpu"), torch.float32)
     if hasattr(model.config, "quantization_config"):
         del model.config.quantization_config  # the weights are no longer packed
-    saved = type(model)(model.config)  # a model that was read from GGUF does not save itself
+    saved = type(model)(model.config)  # a model read from GGUF cannot be saved directly
     saved.load_state_dict(model.state_dict())
     saved.save_pretrained(folder)
     tokenizer.save_pretrained(folder)

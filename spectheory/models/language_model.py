@@ -64,7 +64,7 @@ def draft_process_of_models(drafts: int | DraftProcess, models: tuple[Any, ...])
 
 @dataclass(frozen=True, eq=False, repr=False)
 class LanguageModelPair:
-    """Two causal language models over one vocabulary.
+    """A target and one or several draft models, all causal, with a common vocabulary.
 
     Attributes:
         target_source, draft_sources: sources of the models, or the models themselves.  There is one draft
@@ -368,7 +368,7 @@ class LanguageModelPair:
         )
 
     def generator(self, seed: int) -> torch.Generator:
-        """A random generator on the models' device; the same seed gives the same drafts there."""
+        """Make a random generator on the models' device.  Equal seeds give equal drafts on one device."""
         return torch.Generator(device=self.device).manual_seed(seed)
 
 

@@ -222,13 +222,13 @@ class RecomputedReading:
         return torch.cat(logits)[torch.cat(rows).argsort()]
 
     def accept(self, texts: Texts, path_index: Tensor | None, draft_length: int) -> None:
-        """Nothing is kept."""
+        """Do nothing, as nothing is cached."""
 
     def forget_drafts(self) -> None:
-        """Nothing is kept."""
+        """Do nothing, as nothing is cached."""
 
     def select(self, rows: Tensor) -> None:
-        """Nothing is kept."""
+        """Do nothing, as nothing is cached."""
 
 
 class ReadingPerPath:

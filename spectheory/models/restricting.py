@@ -92,7 +92,7 @@ def restrict(
     max_contexts: int = MAX_CONTEXTS,
     batch_size: int = 64,
 ) -> ModelPair:
-    """The enumerated pair of the models' real conditionals on m tokens after a prompt.
+    """Enumerate both models on m tokens after a prompt, with their real conditionals.
 
     All contexts are scored from their full text, without a cache, so that the result does not depend on the
     code that drafts.
@@ -103,7 +103,7 @@ def restrict(
             the prompt.
         options: temperature, top-k and top-p, applied before the restriction to both models.
         max_contexts: the largest m^L allowed.
-        batch_size: contexts per forward call.
+        batch_size: number of contexts per forward call.
 
     Returns:
         A float64 ``ModelPair`` with V = m, whose vocabulary holds the texts of the tokens.

@@ -138,7 +138,7 @@ def scaled_logits(
     logits, largest = (own if check is None else check).largest(logits)
     refuse_logits(check is None and bool(own.failed(logits)))
     if options.temperature == 0:
-        most = torch.argmax(logits, dim=-1, keepdim=True)  # the first among equals
+        most = torch.argmax(logits, dim=-1, keepdim=True)  # the first of equal logits
         return torch.full_like(logits, -math.inf).scatter(-1, most, 0.0)
     # We subtract the maximum first, so that a tiny temperature cannot overflow.
     scaled = logits - largest

@@ -59,7 +59,7 @@ class Trial:
 
 
 class Intervals(NamedTuple):
-    """The intervals of one candidate: tokens per call, the cost of a call, and the speed."""
+    """Intervals of one candidate for tokens per call, cost of a call, and speed."""
 
     tokens: Interval
     cost: Interval

@@ -18,7 +18,7 @@ _NUMPY = np.zeros(0)
 
 @dataclass(frozen=True)
 class Estimate:
-    """The Monte Carlo estimates of one verifier.
+    """Monte Carlo estimates of one verifier.
 
     Attributes:
         verifier: name of the verifier.
@@ -290,7 +290,7 @@ def _estimate(subject: Subject, total: Tally, draws: np.ndarray, expected: Mean,
 
 
 def clustered(sums: np.ndarray, draws: np.ndarray) -> tuple[float, float]:
-    """Mean of all draws, and its standard error if the draws within a cluster are dependent.
+    """Compute the mean of all draws, and its standard error if draws within a cluster are dependent.
 
     R = sum_s S_s / sum_s n_s over n clusters; Var = n / (n - 1) sum_s (S_s - R n_s)^2 / (sum_s n_s)^2, the
     linearised variance of a ratio, with n - 1 degrees of freedom.  For one cluster the error is infinite.
@@ -320,7 +320,7 @@ def _clustered_error(residuals: np.ndarray) -> float:
 
 
 def stratified(sums: np.ndarray, squares: np.ndarray, draws: int | np.ndarray) -> tuple[float, float]:
-    """Mean over strata of the stratum means, and its standard error.
+    """Compute the mean over strata of the stratum means, and its standard error.
 
     Var = sum_s (sample variance of stratum s / its draws) / strata^2.
 

@@ -61,7 +61,7 @@ def bounded_mean_interval(
     confidence: float,
     degrees_of_freedom: float = math.inf,
 ) -> tuple[float, float]:
-    """Interval for the mean of draws in a known range, with the guarantee at the top of this file.
+    """Compute an interval for the mean of draws in a known range, with the guarantee stated above.
 
     Args:
         mean: the estimate, a weighted sum of all draws.

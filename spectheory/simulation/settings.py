@@ -126,7 +126,7 @@ class SimulationSettings(DrawSettings):
         restriction: ``Restriction``: keep m tokens per context, so that the pair can also be enumerated.
         batch_size: Number of prompts processed together.
         max_prompt_tokens: Keep at most the last N tokens of every prompt.
-        threads: CPU threads.  Default: 1 for small models, otherwise as torch is set.
+        threads: Number of CPU threads.  Default: 1 for small models, otherwise the setting of torch.
         checkpoint: Keep finished batches in this file.  The same run resumes from it.  The file of another
             run is refused: its first line holds models, prompts, verifiers and settings.
         jobs: Number of processes.  Default: one, or the number of the active ``joblib.parallel_config``.  The
