@@ -49,7 +49,7 @@ class Candidate(NamedTuple):
 
     @property
     def target_rows(self) -> int:
-        """Number of drafted tokens that a call of the target scores, with equal tokens of different draws."""
+        """Number of drafted tokens that a call of the target scores; equal tokens count separately."""
         if self.process is None:
             return 0
         if isinstance(self.process, (ConfidenceTree, ShapedTree)):

@@ -101,8 +101,7 @@ class TextSource(LanguageModelSource):
         settings, tolerance = self.settings, self.settings.tolerance
         prompts = self.prompts_of(batch)
         texts = prompts * settings.samples_per_prompt
-        # Draws of a call: stop, correction token, and one per depth for all paths (without replacement: for
-        # each).
+        # Draws of a call: stop, correction token, and one per depth (without replacement, one per token).
         one_by_one = isinstance(process, DistinctTree)
         draws = 2 + (int(process.draws(self.draft_length).sum()) if one_by_one else self.draft_length)
         tally, errors = Tally.zeros(len(prompts), self.draft_length), np.zeros((len(FAULTS), len(prompts)))
