@@ -44,7 +44,9 @@ OF_PAIRS = (*VERIFIERS, "conditional_transport")
 """Verifiers tried on enumerated pairs.  The last one solves its plan on the CPU, too slowly for texts."""
 DRAFT_COST, ROW_COST = 0.15, 0.01
 """Default costs on an enumerated pair, which has no seconds to measure.
-They were measured with SmolLM2 and its draft model on an H200 (benchmarks/results/nvidia-h200.md)."""
+
+We measured them with SmolLM2 and its draft model on an H200 (benchmarks/results/nvidia-h200.md).
+"""
 MAX_TUPLES = 2_000
 """Largest number of tuples enumerated per candidate; it is small, as a plan has hundreds of candidates."""
 SHOWN = 10
