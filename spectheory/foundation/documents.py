@@ -118,9 +118,7 @@ def exact_text(value: Any) -> str | None:
 
 
 def both(name: str, value: Any) -> dict[str, Any]:
-    """Write a number as two fields: ``name`` (exact, or null for a float) and ``name_float``.
-
-    If the value is None, both are null.
+    """Write a number as fields ``name`` (null unless exact) and ``name_float``; both are null for None.
 
     Example:
         >>> both("optimal", Fraction(1, 2))

@@ -132,10 +132,8 @@ def holds_formal_numbers(array: Any) -> bool:
 
 
 def holds_numbers(array: Any) -> bool:
-    """True if the entries are real numbers: floats, integers, or objects that are all rationals or floats.
-
-    Booleans are not numbers here, and neither are subclasses of these types, which may compute differently.
-    """
+    """True if all entries are real numbers: floats, integers or rationals, but neither booleans nor objects
+    of a subclass, which may compute differently."""
     if is_exact(array):
         kinds = set(map(type, array.flat))
         return all(kind in _NUMBERS or issubclass(kind, FormalNumber) for kind in kinds)

@@ -14,10 +14,7 @@ from flint import fmpq, fmpz
 
 
 def hashes_formal_numbers(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Decorate a function that uses a cache with rows of numbers as keys: it may hash formal numbers.
-
-    Such a cache must not change any result.
-    """
+    """Let a function hash formal numbers, to look up rows in a cache that does not change any result."""
     _TABLES.add(function.__code__)
     return function
 

@@ -105,11 +105,7 @@ def _unpacked(wheel: Path, package: str, patterns: Sequence[str], cache: Path, d
 
 
 def found(requirement: str, cache: Path) -> Release:
-    """Find the fetched files of a library.  Nothing is downloaded.
-
-    Raises:
-        InvalidInputError: the library was not fetched.
-    """
+    """Find the fetched files of a library.  Nothing is downloaded."""
     package, version = parsed(requirement)
     folder = cache / f"{package}-{version}"
     if (folder / WHEEL).is_file():

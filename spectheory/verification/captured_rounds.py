@@ -69,11 +69,7 @@ class Memory:
             torch.cuda.current_stream().wait_stream(stream)
 
     def capture(self, function: Callable[[], Any]) -> tuple[Replay, Any]:
-        """Record the operations of a function.
-
-        Returns:
-            A function that replays them, and the arrays into which each replay writes the results.
-        """
+        """Record the operations of a function; return their replay, and the arrays that it writes."""
         import torch
 
         graph, stream, here = torch.cuda.CUDAGraph(), torch.cuda.Stream(), torch.cuda.current_stream()
@@ -219,10 +215,7 @@ class CapturedOutcome(Outcome):
 
 _MEMORY: dict[Any, Memory] = {}
 _ROUNDS: dict[Any, CapturedRounds] = {}
-"""(device, class and attributes of a verifier) -> its rounds.
-
-So a verifier that is bound twice to the same process shares its rounds.
-"""
+"""(device, class and attributes of a verifier) -> its rounds; equal verifiers share them."""
 
 
 def captured_outcome(verifier: Verifier, *given: Array) -> Outcome:

@@ -21,10 +21,7 @@ _DECLARED = tuple(Verifier.__annotations__)
 
 
 def compiled(verifier: Verifier, options: dict[str, Any]) -> Verifier:
-    """Compile a verifier, for ``Verifier.compiled``.
-
-    For a user's verifier we compile the user's object and still check its answers.
-    """
+    """Compile a verifier.  For a user's verifier, compile the user's object and still check its answers."""
     found = as_verifier(verifier)
     if isinstance(found, UserVerifier):
         return UserVerifier(Compiled(found, found.user_object, options))

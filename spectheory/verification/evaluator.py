@@ -123,11 +123,7 @@ def check_stop_probs(verifier: Verifier, outcome: Outcome, tokens: Array, tolera
 def check_correction_rows(
     verifier: Verifier, rows: Array, probs: Array, vocab_size: int, tolerance: Any
 ) -> None:
-    """Check that correction rows [N, V] are laws.  Errors are weighted with the stops' probabilities [N].
-
-    Raises:
-        InvalidOutcomeError: they are not laws, or their shape is wrong.
-    """
+    """Raise ``InvalidOutcomeError`` if correction rows [N, V] are not laws, at stops of ``probs`` [N]."""
     if tuple(rows.shape) != (len(probs), vocab_size):
         raise InvalidOutcomeError(
             f"verifier {verifier.name!r} returned correction rows of shape {tuple(rows.shape)}; "

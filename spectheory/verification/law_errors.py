@@ -48,10 +48,7 @@ def law_errors(outcome: Outcome, stop: Stop, paths: Array, drawn: Sample | None 
 def refuse_errors(verifier: Verifier, errors: Array, tolerance: float, place: Callable[[int], str]) -> None:
     """Raise ``InvalidOutcomeError`` if one of the ``law_errors`` [4, N] exceeds the tolerance.
 
-    Args:
-        verifier: named in the message.
-        errors, tolerance: in probability.
-        place: describes in words the drafts with a given index in 0..N-1.
+    ``place`` maps an index in 0..N-1 to a description of its drafts, for the message.
     """
     # NaN fails every comparison, so with the negation it counts as wrong.
     wrong = ~(errors <= tolerance)

@@ -14,12 +14,7 @@ class ModifiesTarget(Verifier):
 
     @abstractmethod
     def rejected_mass(self, target_mass: Array, draft_mass: Array, num_drafts: int) -> Array:
-        """Compute the target mass that no draft takes, [..., V].
-
-        Args:
-            target_mass, draft_mass: p(a, x) and q(a, x), or both times one common factor, [..., V].
-            num_drafts: K.
-        """
+        """Compute the mass that no draft takes, from p(a, x) and q(a, x) or common multiples.  -> [..., V]"""
 
     def modified_target_rows(
         self,

@@ -58,10 +58,7 @@ class Outcome:
 
     @staticmethod
     def from_weights(stop_probs: Array, weights: Callable[[Array, Array], Array]) -> Outcome:
-        """Make an outcome whose correction rows are weights divided by their sums.
-
-        A row of weights with sum 0 gives a row of zeros.
-        """
+        """Make an outcome with correction rows = weights divided by their sums; rows of zeros stay zeros."""
         return Outcome(stop_probs, _Normalised(weights), weights)
 
     @staticmethod

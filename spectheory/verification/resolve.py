@@ -102,11 +102,8 @@ _TAKEN = sys.stdlib_module_names | {
 def imported(name: str, what: str, method: str = "") -> Any:
     """Import the object named ``"package.module:attribute"``.  The current directory is searched too.
 
-    Args:
-        name: the name.
-        what: the noun for error messages, such as "verifier".
-        method: a method that such objects have.  If the attribute does not exist, only names of objects with
-            this method are suggested.
+    ``what`` is the noun for messages, such as "verifier".  If the attribute does not exist, the message
+    suggests names of objects with the method ``method``.
     """
     module_name, _, attribute = name.partition(":")
     if "" not in sys.path and os.getcwd() not in sys.path:

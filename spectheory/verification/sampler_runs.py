@@ -70,7 +70,6 @@ def outcome_or_run(
     """Compute the outcome of a verifier.  For a user's sampler, run it once per batch element instead.
 
     Args:
-        verifier: a verifier.
         paths, target_rows, draft_rows: as for ``Verifier.outcome``, with one leading axis.
         generator: as for ``Outcome.sample``.  A run depends on its drafts and on one uniform number.
 
@@ -104,7 +103,6 @@ def check_runs(verifier: Verifier, drafted: Sequence[Array], generator: Callable
     """Raise ``InvalidOutcomeError`` if two runs with equal drafts and generators have different outputs.
 
     Args:
-        verifier: a user's sampler, as a verifier.
         drafted: paths, target_rows, draft_rows.
         generator: returns a generator in the same state at every call.
     """

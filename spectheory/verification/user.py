@@ -253,11 +253,7 @@ _BINDS = (None, Verifier.bind, TreeVerifier.bind)
 
 
 def as_verifier(candidate: Any) -> Verifier:
-    """Return a verifier of this package unchanged, and wrap any other object with ``outcome``.
-
-    Raises:
-        InvalidInputError: the object has no method ``outcome``.
-    """
+    """Return a verifier of this package unchanged, and wrap any other object with ``outcome``."""
     if isinstance(candidate, Verifier) and type(candidate).__module__.startswith("spectheory."):
         return candidate
     if isinstance(candidate, type) or not callable(getattr(candidate, "outcome", None)):

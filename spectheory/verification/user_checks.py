@@ -22,10 +22,7 @@ from spectheory.verification.user import UserVerifier
 from spectheory.verification.verifier import Verifier
 
 SAMPLED_TUPLES = 32
-"""The most tuples that a check uses.  Faults show on a few tuples, or at some batch size up to this one.
-
-Half as many would save a fifth of the time.
-"""
+"""The most tuples of a check.  Faults show on few tuples; half as many would save a fifth of the time."""
 REPEATS = 2
 """Repeats of the first call.  Five other calls are compared too, so 1 in 128 verifiers that toss a fair coin
 in each call passes."""
@@ -120,10 +117,7 @@ def _check_beside_other_rows(
 
 
 def joint_law(verifier: Verifier, drafted: Sequence[Array], tolerance: float) -> Array:
-    """Compute P(stop, token | drafts) for tuples of an enumerated pair, and check that they are laws.
-
-    -> [N, K, L+1, V]
-    """
+    """Compute P(stop, token | drafts) for tuples of a pair, checked to be laws.  -> [N, K, L+1, V]"""
     (answer,) = _answers(verifier, [drafted], tolerance, of_pair=True)
     return answer.joint
 

@@ -145,10 +145,7 @@ class TreeVerifier(Verifier):
         return configured
 
     def draws(self, paths: Array) -> Array:
-        """Mask [K, L]: True where path k draws its own token, False where it repeats an earlier path's draw.
-
-        If no process was bound, all entries are True.
-        """
+        """Mask [K, L]: True if path k draws its own token.  If no process is bound, all entries are True."""
         num_drafts, length = paths.shape[-2:]
         xp = namespace(paths)
         if self._process is None:

@@ -77,11 +77,9 @@ def plain_on_host(*arrays: Array) -> bool:
 
 
 def are_plain(rows: Sequence[Array], given: Sequence[Array]) -> bool:
-    """True if a kernel can read these tensors: they have one float dtype, and no derivatives.
+    """True if a kernel can read the tensors ``given``: they have one float dtype, and no derivatives.
 
-    Args:
-        rows: [..., V], with the entries of a row adjacent in memory, and all of one length V.
-        given: all tensors, of any shape; the first has length V.
+    The entries of each of the ``rows`` must be adjacent in memory, and as many as in the first tensor.
     """
     import torch
     from torch.autograd.forward_ad import unpack_dual
@@ -171,10 +169,7 @@ _QUIET: ContextVar[bool] = ContextVar("quiet", default=False)
 
 @contextmanager
 def quiet_floats() -> Iterator[None]:
-    """Context in which floats overflow and divide by 0 without a warning.
-
-    Setting this once is faster than for each operation.
-    """
+    """Switch off warnings of overflow and division by 0, once, which is faster than for each operation."""
     before = _QUIET.set(True)
     try:
         with np.errstate(over="ignore", divide="ignore", invalid="ignore"):

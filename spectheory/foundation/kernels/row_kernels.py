@@ -192,10 +192,7 @@ def _stop_places(
     at: Any, beside: Any, path: Any, depth: Any, paths: int, depths: int, by_path: int, by_depth: int,
     other_by_path: int, other_by_depth: int,
 ) -> bool:  # fmt: skip
-    """Advance at_n and beside_n from the first row of batch element n to the rows at its stop.
-
-    Returns False if a stop is out of range.
-    """
+    """Advance at_n and beside_n to the rows at stop n.  Returns False if a stop is out of range."""
     for n in range(len(at)):
         if not (0 <= path[n] < paths and 0 <= depth[n] < depths):
             return False
@@ -542,12 +539,7 @@ def _run(
 
 
 def in_threads(portion: Callable[[int, int], None], count: int, size: int) -> None:
-    """Process the rows 0..count-1 in threads, neighbouring rows in one thread.
-
-    Args:
-        portion: processes the rows from a start to an end.
-        count, size: the number of rows, and of entries of a row.
-    """
+    """Call ``portion(start, end)`` in threads, on consecutive parts of ``count`` rows of ``size`` entries."""
     threads = min(torch.get_num_threads(), count, 1 + count * size // WORTH_A_THREAD)
     if threads == 1:
         portion(0, count)

@@ -37,10 +37,7 @@ class Deterministic(OwnProcess):
         yield DraftTuples(np.array([numbers]), pair.numbers.draft[0][:1, 0] * 0 + 1)
 
     def drafter(self, pair: ModelPair, path_index: int) -> ModelPair:
-        """Return the pair whose draft rows are the point masses on this path's tokens.
-
-        At contexts off the path the point mass is on token 0.
-        """
+        """Return the pair whose draft rows are point masses on this path's tokens, elsewhere on token 0."""
         path, levels = self.paths(pair)[path_index], []
         for depth, level in enumerate(pair.draft):
             rows = np.zeros_like(level) + level[:1, :1] * 0

@@ -77,10 +77,7 @@ class DraftProcess(ABC):
 
     @abstractmethod
     def tuples(self, pair: ModelPair, size: int, as_multisets: bool = False) -> Iterator[DraftTuples]:
-        """Yield all K-tuples of positive probability in batches of about ``size``.
-
-        With ``as_multisets`` a process may yield multisets, with the probability of all their orders.
-        """
+        """Yield all K-tuples (or multisets) of positive probability, in batches of about ``size``."""
 
     def enumerate(self, pair: ModelPair, size: int, as_multisets: bool = False) -> Iterator[DraftTuples]:
         """Yield ``tuples`` with probabilities in the number type of ``pair.numbers``."""
@@ -88,10 +85,7 @@ class DraftProcess(ABC):
             yield DraftTuples(leaves, flint_if_exact(probs))
 
     def _hits(self, pair: ModelPair, members: np.ndarray) -> np.ndarray:
-        """Compute ``hit_probabilities`` in the number type of ``pair.numbers``.
-
-        The default enumerates the tuples.
-        """
+        """Compute ``hit_probabilities`` as ``pair.numbers`` types.  The default enumerates the tuples."""
         size, length = pair.vocab_size, pair.draft_length
         first = [count_nodes(size, depth - 1) for depth in range(length + 1)]
         one = pair.numbers.draft_path_probs[0][:1]

@@ -1,10 +1,8 @@
 """Verification algorithms, one per file.  ``verifiers`` maps names to them.
 
-Each of three families has a base class:
-
-- ``one_path``: the law depends on the first drafted path only;
-- ``position_by_position``: several drafts, one position after the other;
-- ``path_selection``: one of several drafts is selected and block-verified.
+Three families have base classes.  In ``one_path`` the law depends on the first drafted path only,
+``position_by_position`` verifies several drafts position by position, and ``path_selection`` selects one of
+several drafts and block-verifies it.
 
 ``traversal``, ``conditional_transport``, ``spectr_gbv`` and ``naive_sampling`` belong to no family.
 ``recoupled`` and ``pooled`` wrap lossless verifiers, for small vocabularies; they are not in ``verifiers``.

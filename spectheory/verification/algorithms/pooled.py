@@ -226,12 +226,7 @@ class Family:
         return own.reshape((len(target_rows), -1, own.shape[-1]))
 
     def score_limits(self, event: Event, node: Context, tops: np.ndarray) -> np.ndarray:
-        """Compute Φ: the probability that a path through the node wins with one of its top scores, [N].
-
-        Args:
-            event, node: E, and a node in it.
-            tops: the masses of the top scores, [N].
-        """
+        """Compute Φ [N]: P(a path through the node wins with one of its top scores), of mass ``tops`` [N]."""
         masses, one = np.stack([self.laws[other] for other in event]), event.index(node)
         law = masses[one]
         below_the_top = np.flip(np.flip(law).cumsum()) - law

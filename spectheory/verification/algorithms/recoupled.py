@@ -194,10 +194,7 @@ class Coupling(NamedTuple):
 
     @staticmethod
     def of(before: np.ndarray, draft_rows: np.ndarray, outputs: np.ndarray) -> Coupling:
-        """Compute the coupling by a maximum flow.
-
-        Slots are sorted by their tokens, so that the order of the paths does not matter.
-        """
+        """Compute a maximum flow.  Slots are sorted by tokens, so that the order of paths does not matter."""
         holders, rows = first_path_with_prefix(before)[:, -2].tolist(), exact_values(draft_rows)
         drawn: defaultdict[frozenset[tuple[int, int]], Any] = defaultdict(int)
         for tokens in _last_tokens(draft_rows).tolist():

@@ -88,16 +88,16 @@ class PrefixTests(OnePath):
         return residual_mass(target_rows, draft_rows, weight)
 
     def residual(self, weight: Array, rows: CorrectionRows) -> Array:
-        """Step 4: compute the correction row, by default max(w p - q, 0), not normalised.  [...] -> [..., V]
+        """Step 4: compute the mass of Y, not normalised, by default max(w p - q, 0) with q = 0 at depth L.
 
-        At depth L q = 0.
+        [...] -> [..., V]
         """
         return rows.residual(weight)
 
     def bonus(self, target_row: Array) -> Array:
-        """Step 4 after a whole path: compute the row of the next token, not normalised.
+        """Step 4 after a whole path: compute the mass of Y, not normalised.
 
-        The default is p, to which the default ``residual`` is proportional at depth L.
+        The default is p.  The default ``residual`` is proportional to p at depth L.
         """
         return target_row
 
@@ -128,7 +128,7 @@ class PrefixTests(OnePath):
         return namespace(ratio).stack(weights, axis=-1)
 
     def stops(self, weights: Array, target_rows: Array, draft_rows: Array) -> Array:
-        """Steps 2 and 3 along a path: compute P(tau = i), i = 0..L, from w_0..w_L and the rows.
+        """Steps 2 and 3 along a path: compute P(tau = i) for i = 0..L from the weights and the rows.
 
         [..., L+1], [..., L+1, V], [..., L, V] -> [..., L+1]
         """

@@ -180,13 +180,10 @@ def _read_once(*rows: Array) -> bool:
 
 
 def between(knots: Array, demands: Array) -> tuple[Array, Array]:
-    """Locate demands between knots.  [G], [..., V] -> [..., V], [..., V]
+    """Find the knot below each demand, and its share in [0, 1] of the way to the next knot.
 
     Demands above the last knot count as the last knot.  So does 0/0, the demand of a token never drafted.
-
-    Returns:
-        The index of the knot below each demand, and the position of the demand between it and the next
-        knot, in [0, 1].
+    [G], [..., V] -> [..., V], [..., V]
     """
     xp = namespace(demands)
     demands = xp.fmin(demands, knots[-1])

@@ -74,9 +74,7 @@ class Selection(NamedTuple):
 class DraftSelection(NamedTuple):
     """A ``Selection`` without its residual.
 
-    Attributes:
-        by_draft, none: as in ``Selection``.
-        note: [..., C], the number from which ``residual`` computes the residual at a stop.
+    ``note``, [..., C], is the number from which ``residual`` computes the residual at a stop.
     """
 
     by_draft: Array
