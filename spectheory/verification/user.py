@@ -62,9 +62,9 @@ class _Lent(NamedTuple):
 class UserVerifier(Verifier):
     """Wrap a user's object with ``outcome``, which may or may not subclass ``Verifier``.
 
-    We check the types of its declared attributes and forward them.  The defaults are those of ``Verifier``.
-    But without ``draft_processes`` it accepts every sampled process (``SAMPLED_PROCESSES``).  A subclass gets
-    python-flint rationals, another object gets ``Fraction``.  A verifier must not write into its inputs:
+    We check the types of its declared attributes and forward them.  Defaults are as in ``Verifier``, except
+    that without ``draft_processes`` it accepts all ``SAMPLED_PROCESSES``.  A subclass of ``Verifier`` gets
+    python-flint rationals, and another object gets ``Fraction``.  A verifier must not write into its inputs:
     numpy arrays are lent read-only, and tensors are compared after the call.  Each exception or wrong answer
     of user code is reported in one line.
 
