@@ -93,7 +93,7 @@ def parse_entry(value: Any) -> int | Fraction | float:
         return _parse_text(str(value))
     if isinstance(value, Integral):
         return int(value)
-    if isinstance(value, Rational):  # Fraction; sympy registers its own
+    if isinstance(value, Rational):  # Fraction, and sympy's rationals, which sympy registers
         return Fraction(int(value.numerator), int(value.denominator))
     if isinstance(value, Real):
         return to_float64(value)

@@ -80,9 +80,7 @@ class Compiled(Verifier):
             kind = (given[-1].shape, given[-1].dtype, given[-1].device)
             if kind in traced:
                 return graph(*given)
-            with (
-                catch_warnings()
-            ):  # traced code looks up the array library through a cache, which is harmless
+            with catch_warnings():  # traced code looks up the array library through a harmless cache
                 filterwarnings("ignore", message="Dynamo detected a call to a `functools.lru_cache`")
                 result = graph(*given)
             traced.add(kind)

@@ -227,7 +227,7 @@ def _made_stops(outcome: Outcome) -> Iterator[tuple[Array, Array]]:
 def _differs(one: _Answer, other: _Answer, tuples: Any, tolerance: float) -> Array:
     """Mask of the tuples at which ``one``, restricted to ``tuples``, differs from ``other``, [N of other]."""
     slack = float_tolerance(one.stop_probs, tolerance)
-    # Written so that NaN, which fails every comparison, counts as a difference.
+    # NaN fails every comparison, so with the negation it counts as a difference.
     same = [
         (abs(mine[tuples] - theirs) <= slack).reshape(len(theirs), -1).all(-1)
         for mine, theirs in zip(one, other, strict=True)

@@ -46,7 +46,7 @@ def _between(
             count = min(AT_ONCE, size - first)
             for x in range(count):
                 value = scale * number(row[first + x]) / number(other[first + x])
-                values[x], places[x] = value if value <= knots[last] else knots[last], 0  # 0/0 is above too
+                values[x], places[x] = value if value <= knots[last] else knots[last], 0  # NaN is above
             for between in range(1, last):
                 knot = knots[between]
                 for x in range(count):

@@ -21,7 +21,7 @@ def _between_kernel(
     beside = tl.load(others + tl.load(other_at + n) + lanes, mask=inside, other=0.0)
     most = tl.load(knots + last)
     value = _divided(tl.load(scales + n) * entries, beside)
-    value = tl.where(value <= most, value, most)  # 0/0 is above too
+    value = tl.where(value <= most, value, most)  # 0/0 = NaN counts as above
     place = tl.zeros((block,), tl.int64)
     for between in range(1, last):
         place += (tl.load(knots + between) <= value).to(tl.int64)

@@ -25,7 +25,7 @@ defects = Registry(
         "shared_uniform": "corrections:SharedUniform",
         "stale_correction_row": "corrections:StaleCorrectionRow",
         "next_correction_row": "corrections:NextCorrectionRow",
-        # acceptance, and the law the drafts are said to have
+        # acceptance, and the assumed law of the drafts
         "swapped_models": "acceptance_rules:SwappedModels",
         "smoothed_ratio": "acceptance_rules:SmoothedRatio",
         "lenient_acceptance": "acceptance_rules:LenientAcceptance",

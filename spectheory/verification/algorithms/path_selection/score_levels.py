@@ -59,7 +59,7 @@ class ScoreNode(NamedTuple):
         """
         xp = namespace(draft_masses)
         positions = cumulative(draft_masses)
-        # The mass above the lower edge of every cell.  If an edge has no mass below, all of a piece is above.
+        # The mass above the lower edge of every cell.  If no mass is below an edge, all pieces are above it.
         above = xp.flip(xp.cumulative_sum(xp.flip(masses, axis=-1), axis=-1), axis=-1)[..., None, :]
         reached = positive_part(above - positions[..., :-1, None])
         all_of_it = draft_masses[..., None] + zeros_like(reached)

@@ -133,7 +133,7 @@ class ScoredSelection(PathSelection):
     def select(self, paths: Array, target_rows: Array, draft_rows: Array) -> SelectedPaths:
         xp = namespace(target_rows)
         *batch, num_drafts, length = paths.shape
-        if num_drafts == 1:  # φ = 1: whatever its score, the one path is selected, and has the law of a draft
+        if num_drafts == 1:  # φ = 1: the only path is selected, with the law of a draft
             return SelectedPaths(paths[..., 0] * 0, ones_like(draft_rows[..., 0, 0]), target_rows, draft_rows)
         target_rows, draft_rows = at_least_single(target_rows), at_least_single(draft_rows)
         # Flatten batch and paths: one row of tokens per drafted path.

@@ -119,7 +119,7 @@ class KSeq(PositionByPosition):
         target, draft = (xp.astype(rows, xp.float64) for rows in (target_probs, draft_probs))
         best = best_division_factor(target, draft, xp.sum(zeros_like(target), axis=-1) + num_drafts)
         if is_exact(target_probs):
-            # p_acc > ρ β is f(ρ) > 0, which holds for ρ < ρ* only (Eq. 6, Lemma 4).
+            # p_acc > ρ β means f(ρ) > 0, which holds only for ρ < ρ* (Eq. 6, Lemma 4).
             rule = kseq_rule_at(target_probs, draft_probs, num_drafts, given)
             accepted = xp.minimum(rule.division_factor[..., None] * draft_probs, target_probs)
             too_small = rule.acceptance > xp.sum(accepted, axis=-1)

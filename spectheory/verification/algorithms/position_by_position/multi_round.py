@@ -173,7 +173,7 @@ def multi_round_acceptance(target_probs: Array, draft_probs: Array, num_drafts: 
         accepts = xp.sum(xp.minimum(current, draft_probs), axis=-1)
         # If no mass is left, nothing can be rejected: all_rejected is 0 and stays 0.
         following = after_rejection(current, draft_probs)
-        if bool((following == current).all()):  # and so it is after every further rejection
+        if bool((following == current).all()):  # then it stays after every further rejection
             return (accepted + all_rejected * hit_probability(accepts, num_drafts - tried))[0]
         if tried == MAX_ROUNDS:
             raise EnumerationTooLargeError(
