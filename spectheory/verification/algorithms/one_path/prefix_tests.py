@@ -66,7 +66,7 @@ class PrefixTests(OnePath):
         ...     def residual(self, weight, rows):
         ...         return rows.residual()
         >>> print(certify(Lenient(), instances.two_token(2)).total_variation)
-        1/4
+        1/6
     """
 
     order: ClassVar[Callable[[Array], Array]]
