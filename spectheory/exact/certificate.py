@@ -66,19 +66,6 @@ class Counterexample:
 
 
 @dataclass(frozen=True)
-class AntichainViolation:
-    """Prefixes a that the output passes through more often than the drafts do.
-
-    Attributes:
-        antichain: token names of the prefixes; none is a prefix of another.
-        excess: Σ D(a) p(a) minus P(some draft passes through one of them).
-    """
-
-    antichain: tuple[tuple[str, ...], ...]
-    excess: Any
-
-
-@dataclass(frozen=True)
 class Failure:
     """An error that a verifier raised on drafts, or a fault of its answer; it is then not lossless.
 
@@ -122,7 +109,6 @@ class Certificate(Result):
             construction.
         first_token_law: law of the first token of the completed output, one probability per token.
         counterexample: the worst of the shortest prefixes on which the law is wrong, with its cause.
-        antichain_violation: the most violated antichain; ``None`` if there is none.
         best: the optimum over all valid verifiers of the pair; ``None`` if not requested or too large.
         optimum_note: how ``best`` was computed, or why it is ``None``.
         row_defect: largest distance from 1 of the sum of a float row of the given pair.  If it exceeds
@@ -146,7 +132,6 @@ class Certificate(Result):
     prefix_matching: bool | None = None
     first_token_law: tuple[Any, ...] = ()
     counterexample: Counterexample | None = None
-    antichain_violation: AntichainViolation | None = None
     best: Optimum | None = None
     optimum_note: str = "not asked for"
     row_defect: float = 0.0
@@ -298,14 +283,7 @@ class Certificate(Result):
                 f"the completed output starts with {_words(found.path)} with probability {law}; the target "
                 f"gives {target}{blamed if found.drafts else ''}"
             )
-        violation = self.antichain_violation
-        if violation is None:
-            return "none"
-        nodes = ", ".join(_words(context) or "the empty prefix" for context in violation.antichain)
-        return (
-            f"the output passes through {{{nodes}}} more often than any draft does, "
-            f"by probability {number_text(violation.excess, decimal=False)}: no verifier can do that"
-        )
+        return "none" if self.is_valid else "the node budgets violate an antichain inequality"
 
     def to_document(self) -> dict[str, Any]:
         """The JSON object of ``spectheory certify --json``; missing numbers are null.
@@ -337,7 +315,6 @@ class Certificate(Result):
             "gap_float": None if self.gap is None else float(self.gap),
             "first_token_law": {name: to_json(value) for name, value in first_token_law},
             "counterexample": to_json(self.counterexample),
-            "antichain_violation": to_json(self.antichain_violation),
             "failure": to_json(self.failure),
             "scope": self.scope.to_document(),
         }
@@ -528,8 +505,8 @@ def certificate_of(
 
     is_defined = law.undefined <= (ROUNDING * epsilon if slack else 0)  # for the target it is 0
     target_matching = law.total_variation <= slack and is_defined and worst(pair.draft_length + 1) is None
-    violation = _violation(law, slack)
-    is_checked = law.largest_excess is not None and (target_matching or violation is None)
+    excess = law.largest_excess
+    is_violated = excess is not None and bool(excess[0] > slack)
     refused = (LATER_CALLS,) if target_matching and verifier.modified_target_rows is not None else ()
     refused = (*refused, law.refused) if law.refused else refused
     problem = Problem(verifier, pair, law.process)
@@ -539,10 +516,9 @@ def certificate_of(
         target_matching=bool(target_matching),
         total_variation=law.total_variation,
         undefined=law.undefined,
-        prefix_matching=violation is None if is_checked else None,
+        prefix_matching=None if excess is None or (is_violated and not target_matching) else not is_violated,
         first_token_law=tuple(law.prefix_law(1)),
         counterexample=_counterexample(law, worst),
-        antichain_violation=violation if target_matching else None,
         best=best,
         optimum_note=note,
         row_defect=row_defect,
@@ -635,10 +611,3 @@ def _words(names: tuple[str, ...]) -> str:
 def _names(pair: ModelPair, path: Sequence[int]) -> tuple[str, ...]:
     """Names of the tokens of a path.  A path that ends early is padded with -1."""
     return tuple(pair.vocab[token] for token in path if token >= 0)
-
-
-def _violation(law: OutputLaw, slack: Any) -> AntichainViolation | None:
-    excess, antichain = law.largest_excess or (0, ())
-    if not excess > slack:
-        return None
-    return AntichainViolation(tuple(_names(law.pair, context) for context in antichain), excess)

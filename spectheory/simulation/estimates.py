@@ -54,6 +54,12 @@ class Estimate:
     def __bool__(self) -> bool:
         raise no_verdict(self, ".block_efficiency")
 
+    def __repr__(self) -> str:
+        low, high = self.interval
+        return (
+            f"<{self.verifier}: {self.block_efficiency:.4f} ({low:.4f} to {high:.4f}) tokens per target call>"
+        )
+
 
 @dataclass
 class Tally:

@@ -266,6 +266,10 @@ def as_verifier(candidate: Any) -> Verifier:
     return UserVerifier(candidate)
 
 
+_STREAMS: list[Any] = []
+"""Streams that user code put in place of stdout."""
+
+
 @contextmanager
 def users_code(
     what: str, called: Callable[..., Any] | None = None, *, may_refuse: bool = False
@@ -284,8 +288,10 @@ def users_code(
         InvalidInputError: the package raised it, or the code did and ``may_refuse`` is True.
     """
     try:
-        with redirect_stdout(sys.stderr), gradients_off():
+        with redirect_stdout(sys.stderr) as stream, gradients_off():
             yield
+            if sys.stdout is not stream:  # a stream over the buffer of stderr closes it when it is deleted
+                _STREAMS.append(sys.stdout)
     except InvalidInputError as error:
         place = users_line(error)
         if may_refuse or not place:
