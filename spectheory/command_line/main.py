@@ -1,10 +1,10 @@
-"""The command line: the group of all commands, its errors and exit codes.
+"""The group of all commands, its errors and exit codes.
 
-Results go to stdout, a table or with ``--json`` one JSON object; progress and errors go to stderr.
-Exit codes: 0 fine, 1 a defect or a difference was found, 2 the input cannot be used or a library is missing,
-3 `optimum` stopped before the gap it was asked for, 4 not decided, 70 a fault of the package, 130
-interrupted, 143 terminated.  A closed pipe changes none of them.
-Only click is imported here, so that ``--help`` answers at once; commands import the rest.
+Results go to stdout, as tables or in one of the other forms.  Progress and errors go to stderr.
+Exit codes: 0 success, 1 a defect or a difference was found, 2 the input cannot be used or a library is
+missing, 3 `optimum` stopped before it reached the requested gap, 4 undecided, 70 an error of the package, 130
+interrupted, 143 terminated.  A closed pipe does not change the exit code.
+This file imports only click, so that ``--help`` answers at once.  Commands import everything else.
 """
 
 import signal
@@ -34,16 +34,16 @@ from spectheory.foundation.extras import installed
 
 
 class _Group(click.Group):
-    """The options of the whole command line may stand anywhere on it: ``certify pair.json --json``."""
+    """A group whose options may be given anywhere on the command line, as in ``certify pair.json --json``."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        """In the order in which they were added, not in that of the alphabet."""
+        """List the commands in the order in which they were added."""
         return list(self.commands)
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """A command of two words comes before the command that is its first word."""
+        """Find a command, trying the first two words before the first word alone."""
         name = " ".join(args[:2])
         if name in audit_commands.PARTS:
             return name, audit_commands.PARTS[name], args[2:]
@@ -71,10 +71,10 @@ class _Group(click.Group):
 def group(context: click.Context, **asked: bool) -> None:
     """A referee for the verification algorithms of speculative decoding.
 
-    It says exactly what an algorithm outputs, whether that is lossless, how many tokens per target
-    call it earns, and how far that is from the best any algorithm could do.
+    It computes the exact output law of an algorithm, whether the algorithm is lossless, how many tokens per
+    target call it decodes, and how far this is from the optimum over all lossless algorithms.
 
-    These options may stand anywhere on the line, with every command.
+    These options may be given anywhere on the line, with every command.
     """
     check_form(asked)
     if context.invoked_subcommand is None:
@@ -98,8 +98,8 @@ for command in (
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the command line and return its exit code; a user's mistake is one line on stderr."""
-    sys.set_int_max_str_digits(0)  # exact results may be long; numbers in files have another limit
+    """Run the command line and return its exit code.  A user's mistake prints one line on stderr."""
+    sys.set_int_max_str_digits(0)  # exact results may be long; files have another limit
     if sys.stdout is None or sys.stdout.closed:
         return fail("stdout is closed; there is nowhere to print to", EXIT_BAD_INPUT)
     words = list(sys.argv[1:] if arguments is None else arguments)
@@ -128,9 +128,7 @@ def _run(arguments: Sequence[str], with_traceback: bool) -> int:
         return fail(_with_notes(said, error), EXIT_BAD_INPUT)
     except (KeyboardInterrupt, click.Abort) as stop:
         said = "interrupted before anything was finished"
-        return fail(
-            _with_notes(said, stop.__cause__ or stop), EXIT_INTERRUPTED
-        )  # click's has it as its cause
+        return fail(_with_notes(said, stop.__cause__ or stop), EXIT_INTERRUPTED)  # click raises Abort from it
     except Exception as error:  # never Python's exit status 1, which here means "not lossless"
         if with_traceback:
             traceback.print_exception(error)
@@ -144,7 +142,7 @@ def _with_notes(said: str, error: BaseException) -> str:
 
 @contextmanager
 def _notices() -> Iterator[None]:
-    """Print each ``Notice`` once, as one line on stderr, and hide the warnings of solvers and loaders."""
+    """Print each ``Notice`` once, as one line on stderr.  Hide the warnings of solvers and loaders."""
     with warnings.catch_warnings():
         if not sys.warnoptions:
             warnings.simplefilter("ignore")
@@ -164,10 +162,10 @@ def _notices() -> Iterator[None]:
 
 
 class _Stopped(KeyboardInterrupt):
-    """Ctrl-C or SIGTERM.
+    """Raised on Ctrl-C or SIGTERM.
 
-    When a plain KeyboardInterrupt passes through ``exec``, as in an import that makes a dataclass, the
-    interpreter ends by SIGINT whatever exit code it is given.
+    If a plain KeyboardInterrupt passes through ``exec``, as in an import that makes a dataclass, the
+    interpreter ends by SIGINT and ignores its exit code.
     """
 
 
@@ -181,9 +179,9 @@ def _signals_as_interrupts() -> Iterator[list[int]]:
         raise _Stopped
 
     before: dict[int, Any] = {}
-    if threading.current_thread() is threading.main_thread():  # only there can signals be handled
+    if threading.current_thread() is threading.main_thread():  # other threads cannot handle signals
         wanted = [signal.SIGTERM]
-        if signal.getsignal(signal.SIGINT) is signal.default_int_handler:  # not where it is ignored
+        if signal.getsignal(signal.SIGINT) is signal.default_int_handler:  # keep an ignored SIGINT
             wanted.append(signal.SIGINT)
         before = {number: signal.signal(number, interrupt) for number in wanted}
     try:

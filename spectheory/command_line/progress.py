@@ -1,4 +1,4 @@
-"""Progress on stderr; nothing where stderr is not a terminal."""
+"""Show progress on stderr if it is a terminal."""
 
 import sys
 from collections.abc import Callable, Iterator
@@ -7,19 +7,19 @@ from functools import partial
 from typing import Any
 
 DRAWN_PER_SECOND = 2
-"""Enough to show that a command is alive; the record of a long session stays small."""
+"""Updates per second: enough to show that a command is alive, and few for recorded sessions."""
 
 
 @contextmanager
 def progress_bar(label: str) -> Iterator[Callable[[int, int], None]]:
-    """A bar, driven by progress(done, total)."""
+    """Show a progress bar; it is updated by calling the yielded function with (done, total)."""
     with _line(label, "BarColumn", "MofNCompleteColumn", "TimeRemainingColumn") as update:
         yield lambda done, total: update(completed=done, total=total)
 
 
 @contextmanager
 def interval_line() -> Iterator[Callable[[int, float, float], None]]:
-    """One line that follows an interval as it closes, driven by report(round, lower, upper)."""
+    """Show an interval; it is updated by calling the yielded function with (round, lower, upper)."""
     with _line("solving") as update:
         yield lambda rounds, lower, upper: update(
             description=f"step {rounds}: the optimum lies in {lower:.9f} to {upper:.9f}"
@@ -28,16 +28,16 @@ def interval_line() -> Iterator[Callable[[int, float, float], None]]:
 
 @contextmanager
 def _line(label: str, *columns: str) -> Iterator[Callable[..., None]]:
-    """One line on stderr, gone at the end; its label and these columns of rich change with update(..)."""
-    if sys.stderr is None or not sys.stderr.isatty():  # None where it is closed: 2>&-
+    """Show a line on stderr until the end, and yield a function that updates its rich columns."""
+    if sys.stderr is None or not sys.stderr.isatty():  # None if closed by 2>&-
         yield lambda **now: None
         return
     from rich import progress
     from rich.console import Console
 
-    # The console keeps the stream of this moment.  With ``stderr=True`` it takes ``sys.stderr`` anew whenever
-    # it draws.  While user code runs, that is a stream whose text is printed above the line: so each drawing
-    # added lines to the screen, thousands in a minute.
+    # We give the console the current stderr.  With ``stderr=True`` it would read ``sys.stderr`` at each
+    # drawing.  While user code runs, ``sys.stderr`` is a stream whose text is printed above the line.  Each
+    # drawing would then add lines to the screen, thousands per minute.
     made: list[Any] = [getattr(progress, name)() for name in columns]
     with progress.Progress(
         progress.TextColumn("{task.description}", markup=False),

@@ -1,9 +1,9 @@
-"""Commands from signatures: arguments and options are those of a typed function, with its docstring's texts.
+"""Make commands from typed functions: parameters become arguments and options, docstrings become help.
 
-A command names the library functions that it calls.  Its keyword-only parameters are options, the others are
-arguments.  A parameter of the type ``Any`` has the type, the default and the help of the first library
-function that has a parameter of that name.  Library functions are read from their source, so that ``--help``
-imports no numpy and no torch.
+A command names the library functions that it calls.  Its keyword-only parameters become options, the others
+arguments.  A parameter annotated ``Any`` takes type, default and help from the first of these functions that
+has a parameter of this name.  Library functions are read from their source, so that ``--help`` does not
+import numpy or torch.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ SHORT = {
     "tokens": "-m",
     "jobs": "-j",
 }
-"""The options with a second name of one letter, the same in all commands."""
+"""One-letter names of options, the same in all commands."""
 SYMBOLS = {
     "vocab_size": "V",
     "draft_length": "L",
@@ -44,7 +44,7 @@ SYMBOLS = {
     "pair_file": "PAIR.json",
     "pair_or_target": "PAIR.json|TARGET",
 }
-"""How a value is written in help, where it is not the name of its type."""
+"""Placeholders for values in help texts; by default the name of the type."""
 TYPES: Mapping[str, Any] = {
     "int": int,
     "float": float,
@@ -54,7 +54,7 @@ TYPES: Mapping[str, Any] = {
     "Names": NAMES,
     "Numbers": NUMBERS,
 }
-"""The first word of an annotation -> the type of the option."""
+"""Map from the first word of an annotation to the type of the option."""
 
 
 @dataclass(frozen=True)
@@ -62,10 +62,10 @@ class Parameter:
     """One parameter of a function, or one field of a settings class.
 
     Attributes:
-        name: in Python; the option has hyphens for its underscores.
-        annotation: as it is written, such as ``"int | None"``.
-        default: its value; ``REQUIRED`` without one.
-        about: its text in the docstring.
+        name: name in Python; the option has hyphens instead of underscores.
+        annotation: source text of the annotation, such as ``"int | None"``.
+        default: default value, or ``REQUIRED``.
+        about: help text from the docstring.
     """
 
     name: str
@@ -103,11 +103,11 @@ class Parameter:
         )
 
     def _default(self) -> dict[str, Any]:
-        """For click, to which a default of None is a value."""
+        """Keyword arguments for click, without ``default`` if there is none: click takes None as a value."""
         return {"required": True} if self.default is REQUIRED else {"default": self.default}
 
     def _type(self) -> tuple[Any, bool]:
-        """The type of one value, and whether there may be several."""
+        """Return the type of a value, and whether several values are allowed."""
         if "DraftProcess" in self.annotation:
             return DRAFTS, self.annotation.startswith("tuple[")
         listed = re.fullmatch(r"(?:Sequence|tuple)\[(\w+).*\]", self.annotation)
@@ -118,14 +118,14 @@ class Parameter:
 
 
 class SignatureCommand(click.Command):
-    """A command whose parameters are read when they are needed.
+    """A command that reads its parameters only when they are needed.
 
     Args:
-        function: the command; its result is the exit code.
-        calls: the library functions and settings classes, as ``"package.module:name"``.
-        passed: further parameters of these that the function takes as ``**settings``.
-        defaults: those that differ from Python's.
-        example: a line that works as it is, where ``pair.json`` is a pair file.
+        function: the function to run; it returns the exit code.
+        calls: library functions and settings classes, as ``"package.module:name"``.
+        passed: their parameters that ``function`` takes as ``**settings``.
+        defaults: defaults of the command that differ from those in Python.
+        example: command line that works unchanged, where ``pair.json`` is a pair file.
     """
 
     def __init__(
@@ -176,7 +176,7 @@ class SignatureCommand(click.Command):
 def command(
     *calls: str, passed: str = "", defaults: Mapping[str, Any] | None = None, example: str
 ) -> Callable[[Callable[..., int]], SignatureCommand]:
-    """Make a command of a function; the arguments are those of ``SignatureCommand``."""
+    """Decorate a function to make it a command.  Arguments as in ``SignatureCommand``."""
 
     def made(function: Callable[..., int]) -> SignatureCommand:
         return SignatureCommand(function, calls, passed.split(), defaults or {}, example)
@@ -186,10 +186,10 @@ def command(
 
 @cache
 def parameters_of(place: str) -> dict[str, Parameter]:
-    """The parameters of a function, or the fields of a class and its bases, read from the source.
+    """Read the parameters of a function, or the fields of a class and its bases, from the source.
 
     Args:
-        place: as ``"exact.suite:certify_suite"``, below ``spectheory``.
+        place: module below ``spectheory`` and name, such as ``"exact.suite:certify_suite"``.
 
     Example:
         >>> parameters_of("exact.suite:certify_suite")["seed"].default
@@ -229,7 +229,7 @@ def _of(name: str, nodes: Mapping[str, Any], constants: Mapping[str, ast.expr]) 
 
 
 def _value(node: ast.expr | None, constants: Mapping[str, ast.expr]) -> Any:
-    """A default that is written as a literal, as a constant of the module, or within ``setting(..)``."""
+    """Evaluate a default that is a literal, a constant of the module or an argument of ``setting(..)``."""
     if node is None:
         return REQUIRED
     if isinstance(node, ast.Call) and node.args:
@@ -243,7 +243,7 @@ def _value(node: ast.expr | None, constants: Mapping[str, ast.expr]) -> Any:
 
 
 def described(docstring: str) -> dict[str, str]:
-    """Parameter -> its text in a docstring, under ``Args`` or ``Attributes``.
+    """Map each parameter to its text in a docstring, under ``Args`` or ``Attributes``.
 
     Example:
         >>> described('''Add.

@@ -1,6 +1,6 @@
-"""Stdout and stderr whose reader may go away, as in ``spectheory ... | head -1``, without a change of status.
+"""Keep the exit status if the reader of stdout or stderr stops, as in ``spectheory ... | head -1``.
 
-Click and rich both turn a closed pipe into exit status 1, which here means that a defect was found.
+Click and rich turn a closed pipe into exit status 1, which in this package means that a defect was found.
 """
 
 import io
@@ -11,10 +11,10 @@ from typing import Any
 
 
 class _Raw(io.RawIOBase):
-    """The bytes of a stream; after a write that failed, further ones are dropped.
+    """A raw stream that drops all bytes after the first failed write.
 
     Raises (in ``write``):
-        OSError: the first failure of stdout, named for the stream, unless the reader went away.
+        OSError: the first failure on stdout, with the name of the stream, unless the pipe was closed.
     """
 
     def __init__(self, raw: Any, name: str) -> None:
@@ -25,7 +25,7 @@ class _Raw(io.RawIOBase):
             return len(data) if self.lost else self.raw.write(data)
         except OSError as error:
             self.lost = True
-            if not isinstance(error, BrokenPipeError) and self.name != "stderr":  # nobody can be told of it
+            if not isinstance(error, BrokenPipeError) and self.name != "stderr":  # we cannot report it
                 raise OSError(error.errno, error.strerror, self.name) from None
             return len(data)
 
@@ -38,7 +38,7 @@ class _Raw(io.RawIOBase):
 
 @contextmanager
 def pipes_that_may_close() -> Iterator[None]:
-    """Replace ``sys.stdout`` and ``sys.stderr`` where they are files or pipes, until the end."""
+    """Replace ``sys.stdout`` and ``sys.stderr`` in this context if they are files or pipes."""
     before = {name: getattr(sys, name) for name in ("stdout", "stderr")}
     for name, stream in before.items():
         buffer = getattr(stream, "buffer", None)
@@ -55,7 +55,7 @@ def pipes_that_may_close() -> Iterator[None]:
         yield
     finally:
         for name, stream in before.items():
-            # The failure of a write was reported, or another error is; a stream may have been closed.
+            # A failed write or another error has already been reported, or the stream is closed.
             with suppress(OSError, ValueError):
                 if stream is not None:
                     getattr(sys, name).flush()

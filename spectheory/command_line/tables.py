@@ -1,4 +1,4 @@
-"""Tables and decoded texts for people, on stdout."""
+"""Print tables and decoded texts on stdout."""
 
 import re
 from collections.abc import Sequence
@@ -15,7 +15,7 @@ from spectheory.foundation.results import Result, Table
 
 
 def _console() -> Console:
-    """Stdout; a file or a pipe has no width and gets a wide one."""
+    """The console on stdout.  Files and pipes have no width, so we use 120 columns."""
     console = Console(highlight=False)
     if not console.is_terminal:
         console.width = 120
@@ -26,14 +26,14 @@ _CONTROLS = re.compile(r"[^\n\t\x20-\x7e\xa0-\U0010ffff]")
 
 
 def _shown(text: str, style: str = "") -> Text:
-    """A text in which a character that would steer the terminal stands as its escape."""
+    """Replace characters that control the terminal by their escapes."""
     return Text(_CONTROLS.sub(lambda found: repr(found[0])[1:-1], text), style=style)
 
 
 def print_judgement(result: Result, is_verbose: bool) -> None:
-    """The verdict with its basis on the first line, its answer on the second, and the rest below.
+    """Print the verdict and its basis, then the main answer, then a table of the other facts.
 
-    The answer is a counterexample, or a gap.  Facts in fine print are shown if ``is_verbose``.
+    The main answer is a counterexample or a gap.  Facts in fine print are shown only if ``is_verbose``.
     """
     console = _console()
     found = result.judgement()
@@ -54,17 +54,17 @@ def print_judgement(result: Result, is_verbose: bool) -> None:
 
 
 def _colour(verdict: str) -> str:
-    """Green of a lossless verdict, red of another, yellow of none."""
+    """Colour of a verdict: red if not lossless or refuted, yellow if undecided, else green."""
     if verdict.startswith(("not lossless", "refuted")):
         return "red"
     return "yellow" if verdict.startswith(("undecided", "solver")) else "green"
 
 
 def print_tables(tables: Sequence[Table]) -> None:
-    """Every table with its title and note; cells that do not fit are folded.
+    """Print tables with title and note; cells that do not fit are folded.
 
-    In a terminal too narrow for the words of a table, its cells lose their padding.  If it is too narrow even
-    so, each row is printed as a list of labels and cells.
+    If a terminal is too narrow for the words of a table, we remove the padding of its cells.  If this is not
+    enough, we print each row as a list of labels and cells.
     """
     console = _console()
     for table in tables:
@@ -79,7 +79,7 @@ def print_tables(tables: Sequence[Table]) -> None:
 
 
 def width_of_words(lines: Sequence[Sequence[str]]) -> int:
-    """The least width of a grid that breaks no word, borders included; its first column is not folded.
+    """Smallest width of a grid, with borders, that breaks no word.  The first column is never folded.
 
     Example:
         >>> width_of_words([["name", "source"], ["block", "see Alg. 2"]])
@@ -119,7 +119,7 @@ def _grid(table: Table, labels: Sequence[str], texts: Sequence[Sequence[str]], p
 
 
 def print_texts(document: dict[str, Any]) -> None:
-    """Every text behind its prompt; accepted drafts are underlined, in a file within ‹ and ›."""
+    """Print every text after its prompt.  Accepted drafts are underlined, or in a file put within ‹ and ›."""
     console = _console()
     marks = ("", "") if console.is_terminal else ("‹", "›")
     for text in document["texts"]:

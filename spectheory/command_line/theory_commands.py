@@ -46,15 +46,15 @@ def certify(
 ) -> int:
     """Certify verifiers: lossless or not, and how good, on an enumerated pair or on a suite of pairs.
 
-    PAIR.json may be "-", for stdin.  Several verifiers are compared in one table.  --suite takes no pair: it
-    certifies each verifier on more than a hundred pairs, in rationals and again in floats.  The exit status
-    is 1 if a verifier is not lossless; its smallest counterexample is then printed.
+    PAIR.json may be "-", for stdin.  Several verifiers are compared in one table.  --suite needs no pair: it
+    certifies each verifier on more than a hundred pairs, in rationals and again in floats.  If a verifier is
+    not lossless, its smallest counterexample is printed and the exit status is 1.
 
     Args:
         verifier: Published verifiers, or your own as package.module:attribute.
-        suite: Certify on every pair of the standard suite, or on its small pairs without torch.
+        suite: Certify on all pairs of the standard suite, or (quick) on its small pairs, without torch.
         cases: Add N random pairs to the suite.
-        seed: Of the random pairs.
+        seed: Seed of the random pairs.
     """
     if (pair_file is None) == (suite is None):
         raise click.UsageError("give either a pair file or --suite")
@@ -81,7 +81,7 @@ def certify(
         found.sort(key=lambda certificate: -float(certificate.block_efficiency or 0))
     print_results(found, name="certificates", title=title)
     for result in found if title else ():
-        if result.total_variation is None:  # a table of several has no place for what was wrong
+        if result.total_variation is None:  # the common table has no column for errors
             note(result.headline())
     return 0 if all(found) else EXIT_NOT_LOSSLESS
 
@@ -102,21 +102,21 @@ def prove(
 ) -> int:
     """Prove that a verifier is lossless on every pair with V tokens and draft length L, or refute it.
 
-    VERIFIER is a published one, or your own as package.module:attribute.  The exit status is 0 if it is
-    proved, 1 if a pair refutes it, and 4 if it is undecided or rests on the word of a solver.  --verbose adds
-    the block efficiency as formulas.
+    VERIFIER is a published verifier, or your own as package.module:attribute.  The exit status is 0 if it is
+    proved, 1 if a pair refutes it, and 4 if it is undecided or depends on an unchecked answer of a solver.
+    --verbose adds the block efficiency as formulas.
 
-    --out writes the proof, or the pair that refutes it.  Of an undecided proof it writes the search, once a
-    minute: the same command goes on from there.
+    --out writes the proof, or the pair that refutes it.  If the proof is not finished, --out writes the
+    search once a minute, and the same command resumes it.
 
     --check takes no shape.  VERIFIER is then the verifier of the proof, and is needed only for your own.  The
-    exit status is 0 if the proof holds, and 4 if it does not hold for the code as it is.
+    exit status is 0 if the proof holds, and 4 if it does not hold for the current code.
 
     Args:
         vocab_size: V, at least 2.
         draft_length: L.
-        out: Write the proof, pair or search that was found; go on with the search that is there.
-        check: Search nothing: check the proof that --out wrote to FILE.
+        out: File for the proof, pair or search.  A search that is already there is resumed.
+        check: Do not search; check the proof that --out wrote to FILE.
     """
     if check is not None:
         return _check(check, verifier, statement)
@@ -144,7 +144,7 @@ def prove(
         judged = _judged(verifier, statement)
         said = f"the pair is in {out}; spectheory certify {out} --verifier {judged} confirms it"
     elif out is not None and found.tree is not None:
-        own = f" {verifier}" if ":" in str(verifier) else ""  # what is not the package's is named again
+        own = f" {verifier}" if ":" in str(verifier) else ""  # users' code must be named again
         own += f" --statement {statement}" if statement.count(":") > 1 else ""
         said = (
             f"the proof is in {out}, {found.save(out)} bytes; spectheory prove --check {out}{own} checks it"
@@ -157,7 +157,7 @@ def prove(
 
 
 def _holds_search(file: Path) -> bool:
-    """Whether a file holds a search that was stopped; finished proofs are written anew."""
+    """Whether a file holds an unfinished search.  Finished proofs are overwritten."""
     from spectheory.exact.proof.proof_file import SEARCH_FORMAT
 
     try:
@@ -167,7 +167,7 @@ def _holds_search(file: Path) -> bool:
 
 
 def _check(file: Path, verifier: str | None, statement: str) -> int:
-    """Check a stored proof; code outside of the package runs only if the command line names it."""
+    """Check a stored proof.  Code outside the package runs only if the command line names it."""
     from spectheory.exact.proof.check import check_proof, read
     from spectheory.exact.proof.check_numbers import RejectedProofError
     from spectheory.exact.proof.verdict import SAY_LOSSLESS
@@ -209,7 +209,7 @@ def _check(file: Path, verifier: str | None, statement: str) -> int:
 
 
 def _judged(verifier: str, statement: str) -> str:
-    """The verifiers whose certificates show what refutes a statement."""
+    """The verifiers to certify on a pair that refutes the statement, separated by commas."""
     other = statement.partition(":")[2].partition("@")[0]
     return f"{verifier},{other}" if other not in ("", verifier) else verifier
 
@@ -225,21 +225,21 @@ def optimum(
     tokens: int | None = None,
     memory: int | None = None,
 ) -> int:
-    """The best block efficiency that any lossless verifier can reach on a pair.
+    """Compute the best block efficiency that any lossless verifier can reach on a pair.
 
-    Exact where the program is small enough; on larger pairs an interval that certifies the value from both
-    sides and closes to --relative-gap.  --time-limit and Ctrl-C stop it and print the interval so far; it
-    then exits with 3 or 130.
+    The value is exact if the program is small enough.  On larger pairs it is an interval, certified on both
+    sides, which closes to --relative-gap.  --time-limit and Ctrl-C stop it and print the interval so far.
+    The exit status is then 3 or 130.
 
-    --calls and --tokens ask about several calls, of one path each, that are lossless one by one.  The pair
-    must go deep enough, be context-free, or be continued by --memory.
+    --calls and --tokens compute optima over several calls with one path each, where every call is lossless.
+    The pair must be deep enough, be context-free, or be continued by --memory.
 
     Args:
         relative_gap: Gap to reach, relative to the optimum.
         time_limit: On large pairs, stop after this time.
-        calls: Instead: the most tokens that this many calls decode.
-        tokens: Instead: the fewest calls that decode this many tokens.
-        memory: For several calls: rows depend on the last tokens, this many.
+        calls: Instead: the largest mean number of tokens decoded in this many calls.
+        tokens: Instead: the smallest mean number of calls that decode this many tokens.
+        memory: For several calls: the number of last tokens on which rows depend.
     """
     from spectheory.command_line import progress
     from spectheory.foundation.validation import check_positive
@@ -283,12 +283,12 @@ def _several_calls(
 
 @command("exact.position_acceptance:acceptance", example="spectheory acceptance 1/3,2/3 2/3,1/3 --drafts 2")
 def acceptance(target: str, draft: str, *, drafts: int = 1) -> int:
-    """Acceptance probabilities at one position: the optimum, K-SEQ, multi-round and bounds.
+    """Compute acceptance probabilities at one position: the optimum, K-SEQ, multi-round and bounds.
 
     TARGET and DRAFT are probabilities such as 1/3,2/3.
 
     Args:
-        drafts: Drafted tokens, independent of each other.
+        drafts: Number of independently drafted tokens.
     """
     from spectheory.exact.position_acceptance import acceptance as at_one_position
 
@@ -298,7 +298,7 @@ def acceptance(target: str, draft: str, *, drafts: int = 1) -> int:
 
 @command(example="spectheory verifiers --csv")
 def verifiers() -> int:
-    """List the published verifiers: source, losslessness, arithmetic, and the drafts they take."""
+    """List the published verifiers: source, losslessness, arithmetic, and the drafts that they accept."""
     from spectheory.foundation.results import Table
     from spectheory.pairs.drafts.process import ANY_PROCESS, SAMPLED_PROCESSES
     from spectheory.verification.algorithms import verifiers as known

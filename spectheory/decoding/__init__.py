@@ -1,6 +1,6 @@
-"""Whole texts: the decoding loop on language models, and its place in people's own pipelines.
+"""Decode whole texts from language models, here or inside ``generate`` of transformers.
 
-The public names are those of ``__init__.pyi``; each is imported from its file on first use.
+``__init__.pyi`` lists the public names.  Each is imported from its file on first use.
 """
 
 from spectheory.foundation.extras import attach_room

@@ -1,4 +1,4 @@
-"""decode(): whole texts from language models, by any verifier."""
+"""decode(): decode whole texts from language models with any verifier."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -19,14 +19,14 @@ from spectheory.verification.resolve import find_verifier
 
 @dataclass
 class DecodedText:
-    """The text decoded behind one prompt.
+    """The text decoded after one prompt.
 
     Attributes:
         prompt_ids: token ids of the prompt.
-        token_ids: of the text behind it.
-        calls: of every call of the target, how many of its tokens the text took.
-        accepted: of every call of the target, how many drafted tokens were accepted.
-        finished: why the text ends.
+        token_ids: token ids of the text, without the prompt.
+        calls: number of tokens that each call of the target added to the text.
+        accepted: number of drafted tokens accepted in each call, also if the text ended before the last.
+        finished: why the text ends, a value of ``stopping.py``.
     """
 
     prompt_ids: list[int]
@@ -37,7 +37,7 @@ class DecodedText:
 
     @property
     def tokens_per_call(self) -> float:
-        """Decoded tokens per call of the target; a last call that is cut off counts in full."""
+        """Decoded tokens per call of the target, with all tokens of the last call even if it was cut off."""
         return sum(length + 1 for length in self.accepted) / len(self.accepted)
 
     def to_document(self, decode: Callable[[list[int]], str]) -> dict[str, Any]:
@@ -56,7 +56,7 @@ class DecodedText:
         }
 
     def pieces(self) -> list[tuple[list[int], bool]]:
-        """The text as runs of token ids, each with whether they were drafted and accepted."""
+        """Split the text into pieces (token ids, True if they were drafted and accepted)."""
         runs, start = [], 0
         for count, accepted in zip(self.calls, self.accepted, strict=True):
             tokens = self.token_ids[start : start + count]
@@ -73,20 +73,18 @@ def decode(
     settings: DecodingSettings | None = None,
     **changes: Any,
 ) -> list[DecodedText]:
-    """Decode a text behind every prompt.
-
-    With a lossless verifier the texts follow the target's own law.
+    """Decode a text after every prompt.  With a lossless verifier the texts follow the law of the target.
 
     Args:
         prompts: texts or token ids.
         verifier: a name, ``"package.module:attribute"``, or any object with ``outcome``.
-        settings: where to start from; None: the defaults.
-        changes: settings by keyword, as in ``DecodingSettings``, which describes each.
+        settings: the base settings; None for the defaults.
+        changes: settings that replace those of the base.  ``DecodingSettings`` describes each.
 
     Raises:
-        InvalidInputError: a setting is out of range, a prompt cannot be read on from, or the verifier is
-            not valid for the draft process.
-        InvalidOutcomeError: the answer of a user's verifier is not a law where it was drawn from.
+        InvalidInputError: a setting is out of range, a prompt is invalid, or the verifier does not accept the
+            draft process.
+        InvalidOutcomeError: a row that we sampled from a user's verifier is not a law.
 
     Example:
         >>> from spectheory.models import LanguageModelPair
@@ -128,7 +126,7 @@ def decode(
 
 
 def record(texts: list[DecodedText], iteration: Iteration) -> None:
-    """Write one iteration down in the texts of its batch."""
+    """Add the tokens of one iteration to the texts of its batch."""
     for place, number in enumerate(iteration.numbers):
         text, tokens = texts[number], iteration.tokens[place]
         text.token_ids.extend(tokens)

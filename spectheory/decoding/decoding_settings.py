@@ -21,16 +21,16 @@ class DecodingSettings(Settings):
     """The settings of ``decode``.
 
     Attributes:
-        drafts: K paths drafted i.i.d., or a draft process; of several draft models the first K draft a path
-            each.
+        drafts: K paths drafted i.i.d., or a draft process.  With several draft models, each of the first K
+            drafts a path.
         draft_length: Tokens per path, L.
-        max_new_tokens: Longest text; prompt, text and a draft must fit into both models.
+        max_new_tokens: Length of the longest text.  Prompt, text and a draft must fit into both models.
         options: ``SamplingOptions``: temperature (0 is greedy), top-k and top-p of both models.
-        stop_strings: A stop string; may be repeated.  Texts end behind the token that completes one of them.
+        stop_strings: A stop string; may be repeated.  Texts end with the token that completes one of them.
         seed: The same seed gives the same texts on one device.
-        batch_size: Prompts decoded at a time.
+        batch_size: Number of prompts decoded together.
         max_prompt_tokens: Keep at most the last N tokens of every prompt.
-        keep: called with the texts of every batch that is finished.
+        keep: called with the texts of each finished batch.
     """
 
     drafts: int | DraftProcess = 1

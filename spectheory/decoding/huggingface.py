@@ -1,4 +1,4 @@
-"""custom_generate(): the decoding loop inside transformers' own ``model.generate``."""
+"""custom_generate(): run the decoding loop inside ``model.generate`` of transformers."""
 
 from typing import Any
 
@@ -25,7 +25,7 @@ from spectheory.pairs.drafts import DraftProcess
 from spectheory.verification.resolve import find_verifier
 
 WITH_A_STATE = ("UnbatchedClassifierFreeGuidanceLogitsProcessor", "SynthIDTextWatermarkLogitsProcessor")
-"""Logits processors of transformers that keep a state from call to call."""
+"""Logits processors of transformers that keep a state between calls."""
 RECORDS = ("output_scores", "output_logits", "output_attentions", "output_hidden_states")
 
 
@@ -43,32 +43,33 @@ def custom_generate(
     generation_config: GenerationConfig,
     **model_kwargs: Any,
 ) -> Tensor | GenerateDecoderOnlyOutput:
-    """Decode by any verifier; to be handed to ``generate`` of transformers as ``custom_generate``.
+    """Decode with any verifier; pass this function to ``generate`` of transformers as ``custom_generate``.
 
         model.generate(**inputs, custom_generate=custom_generate, draft_model=draft, verifier="block")
 
-    What ``generate`` was asked for otherwise (sampling or greedy, temperature, processors, lengths, stops)
-    holds as ever, for both models alike.  Random numbers follow ``torch.manual_seed``.
+    Other arguments of ``generate`` (sampling or greedy, temperature, processors, lengths, stops) keep their
+    meaning.  They apply to both models.  Random numbers depend on ``torch.manual_seed``.
 
     Args:
         model: the target.
-        input_ids: [B, W] prompts, padded at the left.
-        draft_model: over the same tokens, on the same device; or a list of such models.
+        input_ids: [B, W] prompts, padded on the left.
+        draft_model: a model with the same tokens and on the same device, or a list of such models.
         verifier: a name, ``"package.module:attribute"``, or any object with ``outcome``.
-        drafts: K paths drafted i.i.d., or a draft process; of several draft models the first K draft a path
-            each.
+        drafts: K paths drafted i.i.d., or a draft process.  With several draft models, each of the first K
+            drafts a path.
         draft_length: L.
-        text_streamer: put the tokens of every call there, for one prompt (``generate`` keeps ``streamer`` to
-            itself when it is given a function).
+        text_streamer: streamer that receives the tokens of every call; it needs a single prompt.
+            ``generate`` does not pass its own ``streamer`` on to a function.
         logits_processor, stopping_criteria, generation_config, model_kwargs: as ``generate`` prepares them.
 
     Returns:
-        [B, W + new tokens] token ids, padded at the right, or an object with ``sequences``.
+        [B, W + new tokens] token ids, padded on the right.  If ``return_dict_in_generate`` is set, an object
+        with these as ``sequences``.
 
     Raises:
-        InvalidInputError: an argument is out of range; or beams, records of scores or padding inside a prompt
-            are asked for.
-        InvalidOutcomeError: the answer of a user's verifier is not a law where it was drawn from.
+        InvalidInputError: an argument is out of range; the arguments ask for beams, records of scores or a
+            processor with a state; or a prompt has padding inside.
+        InvalidOutcomeError: a row that we sampled from a user's verifier is not a law.
     """
     found, draft_length = find_verifier(verifier), check_draft_length("draft_length", draft_length)
     _refuse_what_is_not_done(generation_config, input_ids, text_streamer, logits_processor)
@@ -89,7 +90,7 @@ def custom_generate(
         draft_length,
         stopping,
         pair.generator(seed),
-        # When it samples, ``generate`` has put temperature, top-k and top-p among the processors.
+        # When sampling, ``generate`` passes temperature, top-k and top-p as logits processors.
         SamplingOptions(temperature=1 if generation_config.do_sample else 0),
         LogitsProcessors(logits_processor, len(input_ids)) if logits_processor else None,
     ):
@@ -137,7 +138,7 @@ def _texts(input_ids: Tensor, attention_mask: Tensor | None, device: torch.devic
 
 
 def _stopping(criteria: StoppingCriteriaList, prompts: Tensor) -> Stopping:
-    """The same stops; lengths and end-of-sequence tokens without a call per token."""
+    """Convert stopping criteria.  Length and end-of-sequence criteria then need no call per token."""
     lengths = [
         entry.max_length - prompts.shape[1] for entry in criteria if isinstance(entry, MaxLengthCriteria)
     ]

@@ -1,4 +1,4 @@
-"""The decoding loop: draft, score, verify, roll back, again, for all texts of a batch at their own pace."""
+"""The decoding loop: draft, score, verify, append and repeat, for a batch of texts of different lengths."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
@@ -25,21 +25,22 @@ from spectheory.verification.user import UserVerifier
 from spectheory.verification.verifier import Verifier
 
 NumbersOfCall = Callable[[list[int], list[int]], Any]
-"""(numbers of the texts in the batch, how many tokens each has) -> the generator of the next call."""
+"""(indices of the texts in the batch, number of decoded tokens of each) -> the generator of the next call."""
 
 
 @dataclass(frozen=True, eq=False)
 class Iteration:
-    """One call of the target on all texts that were not finished, b of them.
+    """One call of the target on the b texts that were not finished.
 
     Attributes:
-        numbers: of these texts in the batch, b of them, ascending.
-        drafted: the paths and rows, the target's modified where the verifier asks for it.
+        numbers: indices of these texts in the batch, ascending.
+        drafted: paths and rows.  The target rows are the modified ones if the verifier modifies targets.
         outcome: the verifier's answer.
-        sample: drawn from the outcome, fields [b].
-        tokens: of each text the accepted tokens and the one behind them, as far as the text takes them.
-        accepted: how many drafted tokens were accepted, cut off or not, per text.
-        finished: why each text is finished by these tokens, None if it is not.
+        sample: sample from the outcome, fields [b].
+        tokens: per text, the tokens appended: the accepted ones and the correction token, up to the end of
+            the text.
+        accepted: per text, the number of drafted tokens accepted, also if the text ended before the last.
+        finished: per text, the reason why it ends here, or None if it continues.
     """
 
     numbers: list[int]
@@ -64,23 +65,23 @@ def decoding_iterations(
 ) -> Iterator[Iteration]:
     """Decode until every text is finished, one call of the target at a time.
 
-    1. The draft model draws K paths of L tokens behind every text.
+    1. The draft model draws K paths of L tokens after every text.
     2. One call of the target scores all of them.
-    3. The verifier says where to stop and by which law to go on; that is drawn.
-    4. The texts are lengthened, each by its own number of tokens.  Rejected tokens are forgotten by being
-       written over.  Finished texts are dropped.
+    3. The verifier gives the law of the accepted prefix and of the correction token; we sample both.
+    4. We append the sampled tokens to each text.  Later tokens overwrite rejected ones.  Finished texts are
+       dropped.
 
     Args:
-        prefilled: B texts that both models have read; used up.
-        verifier: bound to the process.
-        stopping: when a text is finished.
-        generator: on the models' device; or a function that gives the one of each call.
+        prefilled: B texts that both models have read; must not be used afterwards.
+        verifier: the verifier, bound to the process.
+        stopping: rules that end a text.
+        generator: generator on the device of the models, or a function that returns one for each call.
         options: temperature, top-k and top-p of both models.
-        processors: change the logits of both models before that.
+        processors: change the logits of both models, before ``options``.
 
     Raises:
         ComputationError: a model returned logits without a finite maximum.
-        InvalidOutcomeError: a row that was drawn from has no mass.
+        InvalidOutcomeError: a row to sample from has no mass.
     """
     numbers, prompt_width = list(range(prefilled.num_prompts)), prefilled.texts.width
     texts: list[list[int]] = [[] for _ in numbers]
@@ -105,7 +106,7 @@ def decoding_iterations(
             modifications = modifications.after(met, sample.path_index, sample.length, sample.token)
         output = output_tokens(drafted.token_ids, sample)
         tokens, accepted, finished = [], [], []
-        # The one place where the host waits for the device.
+        # The only place where the host waits for the device.
         assert drafted.failed is not None
         failed = drafted.failed.to(output.dtype).expand(len(output), 1)
         drawn = torch.cat([sample.length[:, None], failed, output], dim=1).tolist()
@@ -127,10 +128,10 @@ def decoding_iterations(
 
 
 def refuse_wrong_laws(verifier: Verifier, call: Iteration) -> None:
-    """Refuse an answer of a user's verifier that is not a law where it was drawn from.
+    """Check that the rows we sampled from a user's verifier are laws.
 
     Raises:
-        InvalidOutcomeError: the text names the fault and the text.
+        InvalidOutcomeError: a row is not; the message names the fault and the number of the text.
     """
     if isinstance(verifier, UserVerifier):
         outcome, drafted = call.outcome, call.drafted
@@ -143,7 +144,7 @@ def refuse_wrong_laws(verifier: Verifier, call: Iteration) -> None:
 
 
 def output_tokens(token_ids: Tensor, sample: Sample) -> Tensor:
-    """The accepted prefix and the token behind it; what follows means nothing.  [B, K, L] -> [B, L+1]"""
+    """The accepted prefix, the correction token, then arbitrary entries.  [B, K, L] -> [B, L+1]"""
     batch = torch.arange(len(token_ids), device=token_ids.device)
     path = token_ids[batch, sample.path_index]
     return torch.cat([path, path[:, :1]], dim=1).scatter(1, sample.length[:, None], sample.token[:, None])

@@ -1,8 +1,8 @@
-"""Distribution modification from call to call, for verifiers that are lossless only with it (theory.md §4.5).
+"""Modify the target across iterations, for verifiers that are lossless only with it (theory.md §4.5).
 
-An iteration that ends after fewer than L tokens leaves a modified target behind, for the tokens up to the
-L-th after its start.  The next iteration meets that target; where it ends early too, it modifies what it met.
-So several modifications can lie over one another.  The oldest has L - 1 successors at most before its end.
+If an iteration accepts fewer than L tokens, the target is modified for the tokens up to the L-th after its
+start.  The next iteration uses this modified target, and may modify it again.  Several modifications can
+therefore be active at once, at most L - 1 per text.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from spectheory.verification.verifier import ModifiedTargetRows
 
 
 class PathProbs(NamedTuple):
-    """Probabilities of a text since the starts of some iterations, under either model, [..., J]."""
+    """Probabilities of a text since the starts of J iterations, under target and draft, [..., J]."""
 
     target: Tensor
     draft: Tensor
@@ -27,13 +27,15 @@ class PathProbs(NamedTuple):
 
 @dataclass
 class Modifications:
-    """The state that ended iterations leave behind, the oldest first, J = L - 1 per text.
+    """The modifications of earlier iterations, the oldest first, J = L - 1 per text.
 
     Attributes:
         modify: ``modified_target_rows`` of the verifier.
-        remaining: for how many more tokens each holds, [B, J]; 0 or less: it has ended.
-        target_probs: of the text since its iteration's start, under the target that it met, [B, J].
-        draft_probs: the same under the draft, [B, J].
+        remaining: [B, J], number of further tokens for which each modification holds.  It has ended at 0 or
+            less.
+        target_probs: [B, J], probability of the text since the start of each iteration, under the target that
+            this iteration used.
+        draft_probs: [B, J], the same probability under the draft.
     """
 
     modify: ModifiedTargetRows
@@ -47,7 +49,7 @@ class Modifications:
         return Modifications(modify, torch.zeros_like(ones, dtype=torch.int64), ones, ones)
 
     def apply(self, drafted: DraftedBatch) -> ModifiedDraft:
-        """The target's rows on drafted paths as the next iteration meets them."""
+        """Apply the modifications to the target's rows on drafted paths."""
         num_drafts, draft_length = drafted.paths.shape[1:]
         rows = drafted.target_rows.clone()
         start = (self.target_probs, self.draft_probs)
@@ -60,10 +62,10 @@ class Modifications:
         return ModifiedDraft(drafted, rows, along)
 
     def after(self, met: ModifiedDraft, path_index: Tensor, length: Tensor, token: Tensor) -> Modifications:
-        """The state of the next iteration, behind an accepted prefix and its correction token, all [B]."""
+        """Compute the state after an accepted prefix and its correction token; all arguments are [B]."""
         drafted, batch = met.drafted, torch.arange(len(length), device=length.device)
         num_drafts, draft_length = drafted.paths.shape[1:]
-        # After a whole path nothing is left of any; which row is looked at there has no influence.
+        # If a whole path was accepted, all modifications end, so that the row chosen here has no influence.
         depth = length.clamp(max=draft_length - 1)
         own_row = drafted.target_rows[batch, path_index, depth]
         draft_row = drafted.draft_rows[batch, path_index, depth]
@@ -93,7 +95,11 @@ class Modifications:
     def _over(
         self, target_row: Tensor, draft_row: Tensor, probs: PathProbs, active: Tensor, num_drafts: int
     ) -> tuple[Tensor, list[Tensor]]:
-        """A row with all modifications over it, and the row that each iteration met.  [..., V], [..., J]"""
+        """Apply all active modifications to a row.  [..., V]; ``probs`` and ``active`` are [..., J]
+
+        Returns:
+            The modified row, and for each modification the row before it.
+        """
         met = []
         for number in range(active.shape[-1]):
             met.append(target_row)
@@ -111,12 +117,12 @@ class Modifications:
 
 @dataclass
 class ModifiedDraft:
-    """Drafted paths under the modified target.
+    """Drafted paths with the rows of the modified target.
 
     Attributes:
-        drafted: with the target's own rows.
-        target_rows: [B, K, L+1, V], modified.
-        along: for depths 0..L the path probabilities of each modification, [B, K, J].
+        drafted: the drafted paths with the unmodified rows of the target.
+        target_rows: [B, K, L+1, V], the modified rows.
+        along: for each depth 0..L, the path probabilities [B, K, J] for each modification.
     """
 
     drafted: DraftedBatch
@@ -125,7 +131,7 @@ class ModifiedDraft:
 
 
 def _behind(probs: PathProbs, met: list[Tensor], draft_row: Tensor, token: Tensor) -> PathProbs:
-    """Path probabilities one token further, where the iterations met these rows."""
+    """Extend path probabilities by one token; ``met`` holds the target row that each iteration used."""
     if not met:
         return probs
     target = torch.stack([_entry(row, token) for row in met], dim=-1)

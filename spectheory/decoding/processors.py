@@ -1,4 +1,4 @@
-"""transformers' logits processors, applied to both models alike."""
+"""Apply logits processors of transformers to both models."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -12,15 +12,14 @@ from spectheory.models.growing_texts import Texts
 
 @dataclass(frozen=True)
 class LogitsProcessors:
-    """Processors in the form of transformers', functions of (token ids [B, n], scores [B, V]).
+    """Apply processors written for transformers: functions of (token ids [B, n], scores [B, V]).
 
-    A processor may look at how long a text is.  So those of one length are processed together, with the
-    padding before them.  It may look at the row that a text has in its batch.  So every call has B rows, each
-    text in its own, as in ``generate`` of transformers; the other rows then mean nothing.  It must not keep
-    anything from call to call.
+    A processor may depend on the text length, so we process texts of equal length together, with their
+    padding.  It may depend on the index of a text in its batch, so each call has B rows with every text in
+    its row, as in ``generate``; the other rows are arbitrary.  It must not keep state between calls.
 
     Attributes:
-        processors: applied one after the other.
+        processors: functions to apply in this order.
         batch_size: B.
     """
 
@@ -28,7 +27,7 @@ class LogitsProcessors:
     batch_size: int
 
     def __call__(self, texts: Texts, token_ids: Tensor, logits: Tensor) -> Tensor:
-        """Logits of the next token behind drafted tokens [B, K, i].  [B, K, V] -> [B, K, V]"""
+        """Process logits of the next token after drafted tokens [B, K, i].  [B, K, V] -> [B, K, V]"""
         processed = torch.empty_like(logits)
         for length in texts.ends.unique().tolist():
             rows = (texts.ends == length).nonzero()[:, 0]
@@ -40,7 +39,7 @@ class LogitsProcessors:
         return processed
 
     def _in_places(self, ids: Tensor, scores: Tensor, places: Tensor) -> Tensor:
-        """Processed in these places among B rows."""
+        """Run the processors on a batch of B rows, with the given texts in rows ``places``."""
         all_ids, all_scores = (array.new_zeros((self.batch_size, array.shape[1])) for array in (ids, scores))
         ids, scores = all_ids.index_copy(0, places, ids), all_scores.index_copy(0, places, scores)
         for processor in self.processors:

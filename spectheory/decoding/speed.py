@@ -1,4 +1,4 @@
-"""Seconds of the calls of both models, by part."""
+"""Measure the seconds of the calls of both models."""
 
 import time
 
@@ -10,13 +10,13 @@ from spectheory.models.sampling import scaled_logits
 from spectheory.pairs.drafts import DraftProcess
 
 PARTS = ("draft", "target", "other")
-"""The parts of a round: drafting, scoring the drafts, and the rest."""
+"""The parts of a round: drafting, scoring the drafts, and other work."""
 
 
 class Stopwatch:
-    """Seconds by part; the parts follow one another.
+    """Adds up seconds by part.  Call it with the name of a part when that part ends.
 
-    On an accelerator every lap waits for the device, so that a part is not charged with another's work.
+    On an accelerator every call waits for the device, so that no part is charged for the work of another.
 
     Example:
         >>> watch = Stopwatch(torch.device("cpu"))
@@ -47,12 +47,12 @@ def timed_call(
     generator: torch.Generator,
     options: SamplingOptions,
 ) -> tuple[float, float, float]:
-    """Seconds of one call of the target that scores no drafts, of drafting, and of scoring the drafts.
+    """Measure the seconds of one target call without drafts, of drafting, and of scoring the drafts.
 
-    Verification is not among them.
+    Verification is not included.
 
     Args:
-        prefilled: the texts behind which the models are called; they stay as they are.
+        prefilled: the texts after which the models are called; they are not changed.
         drafts, draft_length, generator, options: as in ``draft_and_score``.
     """
     pair, watch = prefilled.pair, Stopwatch(prefilled.pair.device)

@@ -1,4 +1,4 @@
-"""Where a text ends: at an end-of-sequence token, a stop string, its longest length, or as a user says."""
+"""Rules that end a text: an end-of-sequence token, a stop string, the length, or a user's criterion."""
 
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
@@ -9,14 +9,14 @@ END_OF_SEQUENCE, STOP_STRING, LENGTH, CRITERION = "end of sequence", "stop strin
 
 @dataclass(frozen=True)
 class Stopping:
-    """When a text is finished; the token that finishes it is kept.
+    """Rules that end a text.  The token that ends it is kept.
 
     Attributes:
-        max_new_tokens: the longest text, prompt not counted.
+        max_new_tokens: largest number of tokens, without the prompt.
         end_of_sequence: token ids that end a text.
-        stop_strings: texts that end a text, wherever they begin in it.
-        decode: from token ids to text; needed for stop strings.
-        criterion: anything else, a function of a text's number in the batch and its new token ids.
+        stop_strings: strings that end a text wherever they occur in it.
+        decode: function from token ids to text; needed for stop strings.
+        criterion: function (index of the text in the batch, its new token ids) that is True at its end.
 
     Example:
         >>> stopping = Stopping(max_new_tokens=4, end_of_sequence={0})
@@ -33,7 +33,7 @@ class Stopping:
     criterion: Callable[[int, list[int]], bool] | None = None
 
     def extend(self, number: int, text: list[int], tokens: Sequence[int]) -> tuple[list[int], str | None]:
-        """The text, lengthened by as many of the tokens as it takes; why it ends there, or None."""
+        """Append tokens until the text ends.  Return the text and the reason of its end, or None."""
         text = list(text)
         for token in tokens:
             text.append(token)

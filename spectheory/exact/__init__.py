@@ -1,6 +1,6 @@
-"""Exact laws of verifiers and all that follows from them: certificates, several calls, suites.
+"""Exact output laws of verifiers and their consequences: certificates, several calls, suites.
 
-The public names are those of ``__init__.pyi``; each is imported from its file on first use.
+``__init__.pyi`` lists the public names.  Each is imported from its file on first use.
 """
 
 import lazy_loader

@@ -1,4 +1,4 @@
-"""Which drafts are to blame for a wrong law, and what a verifier does given them."""
+"""Explain a wrong output law: the drafts that contribute most to it, and the verifier's stops on them."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -13,14 +13,14 @@ from spectheory.verification.evaluator import Evaluator
 
 @dataclass(frozen=True)
 class Stop:
-    """A stop that a verifier makes given drafts, and the rows there.
+    """A stop of a verifier on given drafts, with the rows there.
 
     Attributes:
-        path: the number of the drafted path, from 0.
-        length: how many of its tokens are accepted.
-        probability: of the stop, given the drafts.
-        correction, target, draft: the row of the next token, [V], and those of the models in the context of
-            the accepted tokens; draft is empty where all L tokens are accepted.
+        path: index of the drafted path, from 0.
+        length: number of accepted tokens of this path.
+        probability: probability of the stop, given the drafts.
+        correction, target, draft: [V], the verifier's row of the next token, and the rows of the models after
+            the accepted tokens.  ``draft`` is empty if all L tokens are accepted.
     """
 
     path: int
@@ -32,12 +32,12 @@ class Stop:
 
 
 class Cause(NamedTuple):
-    """The drafts that move the law of a prefix furthest from the target's.
+    """The drafts that contribute most to the wrong probability of a prefix.
 
     Attributes:
         drafts: K paths.
-        given: the probability that the completed output starts with the prefix, given these drafts.
-        stops: what the verifier does given these drafts.
+        given: probability that the completed output starts with the prefix, given these drafts.
+        stops: the verifier's stops on these drafts.
     """
 
     drafts: tuple[Context, ...]
@@ -46,7 +46,7 @@ class Cause(NamedTuple):
 
 
 def starts_with(evaluator: Evaluator, leaves: np.ndarray, prefix: Context) -> np.ndarray:
-    """P(the completed output starts with the prefix | drafts), for every tuple of drafts, [N]."""
+    """Compute P(the completed output starts with the prefix | drafts) for every tuple of drafts, [N]."""
     tuples = evaluator.tuples(leaves)
     outcome = evaluator.verifier.outcome(*tuples[1:])
     size, length = evaluator.target[0].shape[-1], len(evaluator.target) - 1
@@ -60,9 +60,9 @@ def starts_with(evaluator: Evaluator, leaves: np.ndarray, prefix: Context) -> np
             on_it = tuples.prefixes[:, path_index, shared] == context_number(prefix[:shared], size)
             stop = np.where(on_it, outcome.stop_probs[:, path_index, stop_length], evaluator.zero)
             made = np.flatnonzero(stop != 0)
-            if made.size:  # the row at a stop of probability 0 may be anything
+            if made.size:  # the row at a stop of probability 0 is arbitrary
                 rows = outcome.correction(np.full(len(leaves), path_index), np.full(len(leaves), stop_length))
-                is_output = rows[made].sum(axis=-1) != 0  # a row without mass gives no output
+                is_output = rows[made].sum(axis=-1) != 0  # a stop whose row has no mass gives no output
                 drawn = rows[made, prefix[stop_length]] * rest if stop_length < len(prefix) else is_output
                 stop[made] = stop[made] * drawn
             total = total + stop
@@ -70,7 +70,7 @@ def starts_with(evaluator: Evaluator, leaves: np.ndarray, prefix: Context) -> np
 
 
 def stops_given(evaluator: Evaluator, leaves: np.ndarray) -> Iterator[Stop]:
-    """The stops that are made given the drafts, K leaf numbers."""
+    """Yield the stops of positive probability on the drafts with the K leaf numbers ``leaves``."""
     tuples = evaluator.tuples(leaves[None])
     outcome = evaluator.verifier.outcome(*tuples[1:])
     for path, probs in enumerate(outcome.stop_probs[0]):

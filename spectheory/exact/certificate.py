@@ -1,4 +1,4 @@
-"""Certify a verifier on one pair: its output law, whether it is lossless, its distance from the optimum."""
+"""Certify a verifier on one pair: its output law, whether it is lossless, and its gap to the optimum."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -33,15 +33,15 @@ from spectheory.verification.user_checks import ROUNDING, first_failure, sampled
 
 @dataclass(frozen=True)
 class Counterexample:
-    """The shortest prefix on which the output law is wrong, and the drafts that contribute most to the error.
+    """The shortest prefix with a wrong probability, and the drafts that contribute most to the error.
 
     Attributes:
-        path: the prefix, token names.
-        law, target: the probability that the completed output starts with it, and the target's.
-        drafts: K drafted paths, token names: those that move the law of the prefix furthest from the target's
-            (``OutputLaw.cause``); none where there are too many tuples of drafts to find them.
-        given_drafts: the probability that the completed output starts with the path, given these drafts.
-        stops: what the verifier does given these drafts: each stop with the rows there.
+        path: token names of the prefix.
+        law, target: probability that the completed output starts with the prefix, and its target probability.
+        drafts: token names of the K drafted paths that contribute most to the error (``OutputLaw.cause``).
+            Empty if there are too many tuples of drafts to find them.
+        given_drafts: probability that the completed output starts with the prefix, given these drafts.
+        stops: the verifier's stops on these drafts, with the rows there.
     """
 
     path: tuple[str, ...]
@@ -52,7 +52,7 @@ class Counterexample:
     stops: tuple[Stop, ...] = ()
 
     def stops_in_words(self) -> str:
-        """A line for each stop: after which tokens, how likely, and the rows there."""
+        """Describe each stop on a line: its accepted tokens, its probability and the rows there."""
         return "\n".join(map(self._stop_in_words, self.stops))
 
     def _stop_in_words(self, stop: Stop) -> str:
@@ -66,27 +66,20 @@ class Counterexample:
 
 
 @dataclass(frozen=True)
-class AntichainViolation:
-    """Prefixes that the output passes through more often than some draft does: Σ D(a) p(a) minus P(draft)."""
-
-    antichain: tuple[tuple[str, ...], ...]
-    excess: Any
-
-
-@dataclass(frozen=True)
 class Failure:
-    """What a verifier raised on drafts, or what is wrong with its answer: it is not lossless.
+    """An error that a verifier raised on drafts, or a fault of its answer; it is then not lossless.
 
     Attributes:
-        error: the text, with the place in the user's code.
-        drafts: K drafted paths, token names, on which it fails alone; ``None`` if it fails on several only.
+        error: the message, with the line of the user's code.
+        drafts: token names of K drafted paths on which the verifier fails.  ``None`` if it fails only if it
+            gets several tuples at once.
     """
 
     error: str
     drafts: tuple[tuple[str, ...], ...] | None
 
     def in_words(self) -> str:
-        """The drafts and the error."""
+        """Describe the drafts and the error."""
         drafts = "" if self.drafts is None else f"on the drafts {_drafts_in_words(self.drafts)}: "
         return f"{drafts}{self.error}"
 
@@ -95,36 +88,33 @@ class Failure:
 class Certificate(Result):
     """The verdict on one verifier and one pair, with its numbers.
 
-    Exact quantities are Fractions; they are floats where the arithmetic is float64.  Of a verifier with a
-    ``failure`` they are ``None``.
+    Quantities are Fractions in exact arithmetic, floats in float64, and ``None`` if there is a ``failure``.
 
     Attributes:
-        verifier, source: the name of the verifier, and where it is from.
-        vocab, draft_length, num_drafts: the setting: the names of V tokens, L and K.
-        draft_process: the name of the draft process, by default ``"iid"``.
-        arithmetic: ``"exact"`` or ``"float64"``; of a rerun in a suite another one of ``rounded``.
-        scope: what the verdict has looked at.
+        verifier, source: name of the verifier, and its paper or origin.
+        vocab, draft_length, num_drafts: names of the V tokens, L and K.
+        draft_process: name of the draft process, by default ``"iid"``.
+        arithmetic: ``"exact"`` or ``"float64"``; for a rerun in a suite, a name in ``rounded.ARITHMETICS``.
+        scope: the cases that the verdict covers.
         block_efficiency: E[tau + 1], tokens per target call, the correction token included.
-        target_matching: whether the output completed to L+1 tokens with the target is distributed as
-            the target: exactly for exact arithmetic, otherwise within ``tolerance`` in total variation and on
-            every path, relative to its probability (``OutputLaw.excess``).
-        total_variation: between that completed law and p_{L+1}.
-        undefined: the probability that the algorithm stops where its correction token is 0/0.
-        prefix_matching: whether the node budgets satisfy every antichain inequality (Thm 4.3), which
-            with target_matching is equivalent to validity.  ``None`` where they do not and target_matching
-            is False, because the budgets are then not the masses that are accepted, and where the drafts are
-            not i.i.d. and the antichains are too many to list; an ``Outcome`` stops on drafted prefixes by
+        target_matching: whether the output, completed to L+1 tokens with the target, has the target's law.
+            In floats the total variation, and the error on every path relative to its probability, may be up
+            to ``tolerance`` (``OutputLaw.excess``).
+        total_variation: total variation between the completed law and p_{L+1}.
+        undefined: probability that the algorithm stops where its correction token is 0/0.
+        prefix_matching: whether the node budgets satisfy every antichain inequality (Thm 4.3).  Together with
+            target_matching this is equivalent to validity.  ``None`` if they do not and target_matching is
+            False, because the budgets are then not the accepted masses.  Also ``None`` if drafts are not
+            i.i.d. and there are too many antichains to list; an ``Outcome`` stops on drafted prefixes by
             construction.
-        first_token_law: of the completed output, one probability per token.
-        counterexample: the shortest prefix on which the law is wrong, of those the worst, with its cause.
-        antichain_violation: the most violated antichain; ``None`` if there is none.
-        best: the optimum over all valid verifiers of the pair; ``None`` where it was not asked for or is out
-            of reach.
-        optimum_note: why ``best`` is ``None``, or how it was obtained.
-        row_defect: the largest distance from 1 of the sum of a float row of the given pair; where it exceeds
-            rounding, all rows were divided by their sums first.
+        first_token_law: law of the first token of the completed output, one probability per token.
+        counterexample: the worst of the shortest prefixes on which the law is wrong, with its cause.
+        best: the optimum over all valid verifiers of the pair; ``None`` if not requested or too large.
+        optimum_note: how ``best`` was computed, or why it is ``None``.
+        row_defect: largest distance from 1 of the sum of a float row of the given pair.  If it exceeds
+            rounding, we first divided all rows by their sums.
         law: the output law.
-        failure: of a user's verifier that raises on drafts, or returns no law.
+        failure: why a user's verifier has no law: it raised on drafts, or its answer is not a law.
     """
 
     verifier: str
@@ -142,7 +132,6 @@ class Certificate(Result):
     prefix_matching: bool | None = None
     first_token_law: tuple[Any, ...] = ()
     counterexample: Counterexample | None = None
-    antichain_violation: AntichainViolation | None = None
     best: Optimum | None = None
     optimum_note: str = "not asked for"
     row_defect: float = 0.0
@@ -191,7 +180,7 @@ class Certificate(Result):
 
     @property
     def basis(self) -> str:
-        """The numbers that the verdict rests on: ``"rationals"``, ``"float64"``, or those of a rerun."""
+        """The numbers used for the verdict: ``"rationals"``, ``"float64"``, or the arithmetic of a rerun."""
         return basis_of(self.arithmetic)
 
     @property
@@ -201,12 +190,12 @@ class Certificate(Result):
 
     @property
     def optimum(self) -> Number | None:
-        """The value of ``best``: a Fraction or a float, the lower end of an interval; None without one."""
+        """The value of ``best``, or the lower end of its interval; None if there is no ``best``."""
         return None if self.best is None else self.best.value
 
     @property
     def gap(self) -> Number | None:
-        """Optimum minus block efficiency, in tokens per target call; at most this much for an interval."""
+        """Optimum minus block efficiency, in tokens per target call; an upper bound for an interval."""
         if self.best is None:
             return None
         optimum = self.best.upper if self.best.is_interval else self.best.value
@@ -275,13 +264,13 @@ class Certificate(Result):
         return "not checked" if self.target_matching else "not judged: the law is not the target's"
 
     def __eq__(self, other: object) -> bool:
-        """The same document of the same models and drafts."""
+        """Whether both have equal documents, models and drafts."""
         return super().__eq__(other) and isinstance(other, Certificate) and other.law == self.law
 
     __hash__ = Result.__hash__
 
     def in_words(self) -> str:
-        """The smallest counterexample of an invalid verifier, or its failure; ``"none"`` of a valid one."""
+        """Describe the smallest counterexample or the failure; ``"none"`` for a valid verifier."""
         if self.failure is not None:
             return self.failure.in_words()
         found = self.counterexample
@@ -294,21 +283,14 @@ class Certificate(Result):
                 f"the completed output starts with {_words(found.path)} with probability {law}; the target "
                 f"gives {target}{blamed if found.drafts else ''}"
             )
-        violation = self.antichain_violation
-        if violation is None:
-            return "none"
-        nodes = ", ".join(_words(context) or "the empty prefix" for context in violation.antichain)
-        return (
-            f"the output passes through {{{nodes}}} more often than any draft does, "
-            f"by probability {number_text(violation.excess, decimal=False)}: no verifier can do that"
-        )
+        return "none" if self.is_valid else "the node budgets violate an antichain inequality"
 
     def to_document(self) -> dict[str, Any]:
-        """The JSON object of ``spectheory certify --json``; null what there is no number for.
+        """The JSON object of ``spectheory certify --json``; missing numbers are null.
 
-        Rationals are strings such as ``"20/9"``.  A quantity computed in float64 is null there, and its
-        ``_float`` field has the number.  The optimum of an exact pair is exact even where the verifier's law
-        is not.
+        Rationals are strings such as ``"20/9"``.  A quantity computed in float64 is null, and the field with
+        the ending ``_float`` has the number.  The optimum of an exact pair is exact even if the verifier's
+        law is not.
         """
         names = ("vocab_size", "draft_length", "num_drafts", "draft_process", "arithmetic")
         best = {} if self.best is None else self.best.to_document()
@@ -333,23 +315,22 @@ class Certificate(Result):
             "gap_float": None if self.gap is None else float(self.gap),
             "first_token_law": {name: to_json(value) for name, value in first_token_law},
             "counterexample": to_json(self.counterexample),
-            "antichain_violation": to_json(self.antichain_violation),
             "failure": to_json(self.failure),
             "scope": self.scope.to_document(),
         }
 
 
 def basis_of(arithmetic: str) -> str:
-    """The basis of a verdict from a law in that arithmetic."""
+    """The basis of a verdict from a law computed in ``arithmetic``."""
     return "rationals" if arithmetic == "exact" else arithmetic
 
 
 def _failed(
     verifier: UserVerifier, pair: ModelPair, process: DraftProcess, failure: InvalidOutcomeError
 ) -> Certificate:
-    """The certificate of a verifier that fails on drafts.
+    """Build the certificate of a verifier that fails on drafts.
 
-    What it raises on rationals counts only if it raises on floats too.
+    An error on rationals counts only if the verifier also raises on floats.
     """
     if failure.__cause__ is not None and ((verifier.exact and pair.is_exact) or runs_a_sampler(verifier)):
         failure = _raised_on_floats(verifier, pair, process, failure)
@@ -361,10 +342,10 @@ def _failed(
 def _raised_on_floats(
     verifier: UserVerifier, pair: ModelPair, process: DraftProcess, raised: InvalidOutcomeError
 ) -> InvalidOutcomeError:
-    """The error of a verifier on floats; of a sampler, with random numbers of numpy.
+    """Run the verifier on floats (a sampler: with numpy's random numbers), and return its error.
 
     Raises:
-        NotJudgedError: it runs there, so that rationals or stand-ins of random numbers are too much for it.
+        NotJudgedError: it runs without an error, so only rationals or our random numbers make it fail.
     """
     in_floats = pair.to_float(), process.to_float()
     try:
@@ -391,14 +372,15 @@ def failed_certificate(
     drafted: Sequence[Any],
     tolerance: float = 1e-9,
 ) -> Certificate:
-    """The certificate of an error of a verifier.
+    """Build the certificate of a verifier that raised an error.
 
     Args:
-        problem: the verifier, bound, with the pair and the process.
-        error: on the pair.
-        arithmetic: its name.
-        drafted: tuples of drafts in it; the first is named on which the verifier fails alone.
-        tolerance: of the arithmetic.
+        problem: the bound verifier, with the pair and the process.
+        error: the error on the pair.
+        arithmetic: name of the arithmetic.
+        drafted: tuples of drafts in this arithmetic.  The certificate names the first on which the verifier
+            fails.
+        tolerance: tolerance of the arithmetic.
     """
     alone = first_failure(problem.verifier, drafted, tolerance)
     if alone is None:
@@ -409,7 +391,7 @@ def failed_certificate(
 
 
 def _setting(problem: Problem, arithmetic: str, tolerance: str, refused: tuple[str, ...] = ()) -> Any:
-    """The fields that every certificate has."""
+    """Build the fields that every certificate has."""
     verifier, pair, process = problem
     shape = pair.vocab_size, pair.draft_length, process.num_drafts
     return {
@@ -425,7 +407,7 @@ def _setting(problem: Problem, arithmetic: str, tolerance: str, refused: tuple[s
 
 
 SAMPLER_RUNS = 20
-"""How often a sampler that raised is run on a tuple: a branch of probability 1/4 is missed once in 300."""
+"""Number of runs of a sampler that raised: a branch of probability 1/4 is missed once in 300."""
 
 
 def _drafts_in_words(drafts: Sequence[tuple[str, ...]]) -> str:
@@ -442,25 +424,25 @@ def certify(
     max_tuples: int = DEFAULT_MAX_TUPLES,
     progress: Callable[[int, int], None] | None = None,
 ) -> Certificate:
-    """The certificate of a verifier on an enumerated pair.
+    """Certify a verifier on an enumerated pair.
 
-    A user's verifier that raises on drafts, or returns no law, is not lossless.  What it raises on rationals
-    counts only if it raises on floats too.
+    A user's verifier that raises on drafts, or whose answer is not a law, is not lossless.  An error on
+    rationals counts only if it also raises on floats.
 
     Args:
         verifier: a name, or any object with ``outcome(paths, target_rows, draft_rows)``.
         pair: the models; exact pairs give exact certificates.
         drafts: K, for paths drafted i.i.d., or another draft process.
-        tolerance: in float64, the total variation and the antichain excess that still count as zero, and the
-            error of a path's probability relative to it.
-        with_optimum: also solve the linear program over all valid verifiers.
-        max_tuples: the largest number of tuples of drafted paths that is enumerated.
-        progress: called with (steps done, steps in all): one per tuple, and V^L for each of the checks that
-            follow.
+        tolerance: in float64, the largest total variation and antichain excess that count as zero, and the
+            largest relative error of a path's probability.
+        with_optimum: also compute the optimum over all valid verifiers.
+        max_tuples: largest number of tuples of drafted paths to enumerate.
+        progress: called with (finished steps, all steps).  A step is one tuple; each later check counts as
+            V^L steps.
 
     Raises:
         EnumerationTooLargeError: the law itself is too large to enumerate.
-        NotJudgedError: user code fails before it is asked about drafts, or on rationals alone.
+        NotJudgedError: user code fails before it gets drafts, or only on rationals.
 
     Example:
         >>> from spectheory import instances
@@ -496,22 +478,22 @@ def certificate_of(
     note: str = "not asked for",
     row_defect: float = 0.0,
 ) -> Certificate:
-    """The certificate of a law.
+    """Build the certificate of an output law.
 
     Args:
         law: the output law.
         tolerance: as in ``certify``.
-        epsilon: the distance of 1 from the next number of the arithmetic, if it is not exact.
-        arithmetic: its name; by default that of the pair of the law.
-        best, note: the optimum and how it was obtained.
-        row_defect: of the pair as it was given.
+        epsilon: distance from 1 to the next float of the arithmetic; not used in exact arithmetic.
+        arithmetic: name of the arithmetic; by default the one of ``law.pair``.
+        best, note: the optimum, and how it was computed.
+        row_defect: ``row_defect`` of the pair before its rows were divided by their sums.
     """
     pair, verifier = law.pair, law.verifier
     slack = float_tolerance(pair, tolerance)
 
     @cache
     def worst(depth: int) -> tuple[Context, Any, Any] | None:
-        """(prefix, its probability, the target's) where that is most wrong at this depth, if anywhere."""
+        """(prefix, its probability, its target probability) with the largest error at this depth, or None."""
         if law.is_exactly_right:
             return None
         excess = law.excess(depth, tolerance, epsilon)
@@ -521,10 +503,10 @@ def certificate_of(
         wanted = pair.target_path_probs(depth)[number]
         return pair.context(depth, number), law.prefix_law(depth)[number], wanted
 
-    is_defined = law.undefined <= (ROUNDING * epsilon if slack else 0)  # the target never makes 0/0
+    is_defined = law.undefined <= (ROUNDING * epsilon if slack else 0)  # for the target it is 0
     target_matching = law.total_variation <= slack and is_defined and worst(pair.draft_length + 1) is None
-    violation = _violation(law, slack)
-    is_checked = law.largest_excess is not None and (target_matching or violation is None)
+    excess = law.largest_excess
+    is_violated = excess is not None and bool(excess[0] > slack)
     refused = (LATER_CALLS,) if target_matching and verifier.modified_target_rows is not None else ()
     refused = (*refused, law.refused) if law.refused else refused
     problem = Problem(verifier, pair, law.process)
@@ -534,10 +516,9 @@ def certificate_of(
         target_matching=bool(target_matching),
         total_variation=law.total_variation,
         undefined=law.undefined,
-        prefix_matching=violation is None if is_checked else None,
+        prefix_matching=None if excess is None or (is_violated and not target_matching) else not is_violated,
         first_token_law=tuple(law.prefix_law(1)),
         counterexample=_counterexample(law, worst),
-        antichain_violation=violation if target_matching else None,
         best=best,
         optimum_note=note,
         row_defect=row_defect,
@@ -546,11 +527,11 @@ def certificate_of(
 
 
 LATER_CALLS = "later calls: modified_target_rows changes their target"
-"""The law is that of one call on the rows that were given."""
+"""Part of a scope: the law is computed for one call on the given rows."""
 
 
 def tolerance_text(tolerance: float, epsilon: float) -> str:
-    """The largest difference of two probabilities of a path that counts as none.
+    """Describe the largest difference at which two probabilities of a path count as equal.
 
     Example:
         >>> print(tolerance_text(1e-9, FLOAT64))
@@ -560,7 +541,7 @@ def tolerance_text(tolerance: float, epsilon: float) -> str:
 
 
 def drafts_in_words(process: DraftProcess) -> str:
-    """The number of drafts, and the process where they are not i.i.d.
+    """Describe the number of drafts, and the process if it is not i.i.d.
 
     Example:
         >>> from spectheory.pairs.drafts import Iid, PrefixTree
@@ -628,12 +609,5 @@ def _words(names: tuple[str, ...]) -> str:
 
 
 def _names(pair: ModelPair, path: Sequence[int]) -> tuple[str, ...]:
-    """The names of the tokens; a path that ends early has -1 behind its end."""
+    """Names of the tokens of a path.  A path that ends early is padded with -1."""
     return tuple(pair.vocab[token] for token in path if token >= 0)
-
-
-def _violation(law: OutputLaw, slack: Any) -> AntichainViolation | None:
-    excess, antichain = law.largest_excess or (0, ())
-    if not excess > slack:
-        return None
-    return AntichainViolation(tuple(_names(law.pair, context) for context in antichain), excess)

@@ -1,4 +1,4 @@
-"""Several verifiers beside the optimum, on several pairs and numbers of drafts: the table of a paper.
+"""Compare verifiers with the optimum, on several pairs and numbers of drafts, as in the table of a paper.
 
 >>> from spectheory import compare, instances
 >>> found = compare(["token", "block"], instances.two_token(2))
@@ -35,25 +35,25 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 OPTIMUM = "optimum"
-"""The name of its rows; no verifier of the package has it."""
+"""Name of the optimum in rows; no verifier of the package has this name."""
 
 
 @dataclass(frozen=True)
 class Compared:
-    """One verifier, or the optimum, on one pair.
+    """A row of a comparison: one verifier, or the optimum, on one pair with one draft process.
 
     Attributes:
-        pair: its name.
-        drafts, num_drafts: the draft process as ``--drafts`` takes it, and K.
-        verifier: the name; ``"optimum"`` for the best of all lossless verifiers.
-        verdict, basis: as in ``Certificate``; *undecided* of a verifier that refuses the pair or the drafts,
-            and None of the optimum.
-        block_efficiency: tokens per target call; None where the verifier fails, or the optimum is out of
-            reach.
-        gap: the optimum minus it; of an interval of the optimum the largest.
-        total_variation: of the output law from the target's.
-        because: the counterexample, what the verifier raised, or why there is no number.
-        scope: the arithmetic, the tolerance and the shapes that the verdict has looked at, in words.
+        pair: name of the pair.
+        drafts, num_drafts: the draft process as text, such as ``iid:2``, and K.
+        verifier: name of the verifier; ``"optimum"`` for the optimum over all lossless verifiers.
+        verdict, basis: as in ``Certificate``.  *undecided* if the verifier refuses the pair or the drafts;
+            None for the optimum.
+        block_efficiency: tokens per target call.  None if the verifier fails, or the optimum is too large to
+            compute.
+        gap: the optimum minus ``block_efficiency``; an upper bound if the optimum is an interval.
+        total_variation: total variation between the output law and the target's law.
+        because: the counterexample, the verifier's error, or the reason why there is no number.
+        scope: arithmetic, tolerance and shapes that the verdict covers, in words.
     """
 
     pair: str
@@ -92,10 +92,10 @@ class Compared:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Comparison(Result):
-    """Verifiers beside the optimum; ``rows()``, ``to_frame()``, ``to_latex()`` and ``plot()`` show them.
+    """Verifiers and the optimum; ``rows()``, ``to_frame()``, ``to_latex()`` and ``plot()`` show them.
 
     Attributes:
-        compared: the optimum and then the verifiers, for one pair and draft process after the other.
+        compared: for each pair and draft process in turn, the optimum and then the verifiers.
     """
 
     compared: tuple[Compared, ...]
@@ -119,11 +119,11 @@ class Comparison(Result):
         return {"rows": self.rows()}
 
     def rows(self) -> list[dict[str, Any]]:
-        """A row per pair, drafts and verifier, the optimum first: rationals as texts, and all as floats."""
+        """One row per pair, drafts and verifier, the optimum first, with numbers as texts and as floats."""
         return [row.to_document() for row in self.compared]
 
     def tables(self) -> list[Table]:
-        """One pair with its numbers; several pairs or drafts as columns, with the block efficiencies."""
+        """A table of all numbers for one pair and draft process, or of block efficiencies for several."""
         places = list(dict.fromkeys((row.pair, row.drafts) for row in self.compared))
         if len(places) == 1:
             rows = [vars(row) for row in self.compared]
@@ -146,12 +146,12 @@ class Comparison(Result):
         return [Table(self.headline(), lines, {"verifier": "{verifier}"} | columns, "; ".join(notes))]
 
     def plot(self, axes: Axes | None = None) -> Axes:
-        """Draw a curve per verifier and a broken line for the optimum, over K or over the pairs.
+        """Draw a curve per verifier and a dashed line for the optimum, over K or over the pairs.
 
         A star marks verifiers that are not lossless.
 
         Args:
-            axes: of matplotlib; by default those of a new figure.
+            axes: axes of matplotlib; by default the axes of a new figure.
 
         Raises:
             MissingDependencyError: matplotlib is not installed.
@@ -192,21 +192,21 @@ def compare(
     pairs: ModelPair | Mapping[str, ModelPair] | Sequence[ModelPair],
     drafts: int | DraftProcess | Sequence[int | DraftProcess] = 1,
 ) -> Comparison:
-    """Certify several verifiers beside the optimum, on every pair with every draft process.
+    """Certify verifiers and compute the optimum, on every pair with every draft process.
 
-    A verifier that fails on drafts, or that takes no such drafts, has a row that says so.
+    If a verifier fails on drafts, or does not accept them, its row says so.
 
     Args:
         verifiers: names, ``"package.module:attribute"``, or objects with ``outcome``.
-        pairs: one pair, or several, best by name.
+        pairs: one pair, a mapping from names to pairs, or a sequence of pairs.
         drafts: K for paths drafted i.i.d., another draft process, or several of them.
 
     Returns:
-        The rows, one of them the optimum of each pair and draft process.
+        The rows, with one row of the optimum for each pair and draft process.
 
     Raises:
         UnknownNameError: no verifier has one of the names.
-        InvalidInputError: there is no verifier or no pair, or an argument is of another kind.
+        InvalidInputError: there is no verifier or no pair, or an argument has a wrong type.
 
     Example:
         >>> from spectheory import instances
@@ -238,7 +238,7 @@ def compare(
 
 
 def _named(pairs: Any) -> dict[str, ModelPair]:
-    """Name -> pair; several pairs without names are numbered."""
+    """Map names to pairs.  Pairs without names are numbered."""
     if isinstance(pairs, Mapping):
         return {str(name): check_pair(pair) for name, pair in pairs.items()}
     listed = list(pairs) if isinstance(pairs, (list, tuple)) else [pairs]
@@ -246,7 +246,7 @@ def _named(pairs: Any) -> dict[str, ModelPair]:
 
 
 def _optimum(pair: ModelPair, process: DraftProcess) -> tuple[Any, Any, str]:
-    """The value of the optimum, its upper end, and why there is none."""
+    """Compute the optimum: its value, its upper end, and a note, which says why there is none."""
     try:
         best = optimum(pair, process)
     except (InvalidInputError, ComputationError) as error:
@@ -272,7 +272,7 @@ def _judged(
 
 
 def _place_names(places: Sequence[tuple[str, str]]) -> list[str]:
-    """The pair, the drafts or both: what tells the places apart."""
+    """Name places by pair, drafts or both, as far as they differ."""
     places = [(pair, drafts.replace("iid:", "K = ")) for pair, drafts in places]
     if len({pair for pair, _ in places}) == 1:
         return [drafts for _, drafts in places]
@@ -282,7 +282,7 @@ def _place_names(places: Sequence[tuple[str, str]]) -> list[str]:
 
 
 def _cell(row: Compared) -> str:
-    """The block efficiency; with a star that of a verifier that is not lossless."""
+    """Format the block efficiency, with a star if the verifier is not lossless."""
     is_wrong = row.verdict == NOT_LOSSLESS
     if row.block_efficiency is None:
         return "fails" if is_wrong else "-"

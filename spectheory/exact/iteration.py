@@ -1,12 +1,12 @@
-"""Several iterations of speculative decoding, exactly: the tokens they decode and their law.
+"""Exact laws of several iterations: the number of decoded tokens, and the law of these tokens.
 
-An iteration is one call of the target; the next one starts behind its correction token.  A verifier that is
-lossless for one call is lossless for any number of them (theory.md Statement 1.4).
+An iteration is one call of the target.  The next iteration starts after its correction token.  A verifier
+that is lossless for one call is lossless for any number of calls (theory.md Statement 1.4).
 
-Some verifiers are lossless only with a distribution modification (theory.md Statement 4.5) and have a method
-``modified_target_rows``.  The next iteration then meets modified rows at every context fewer than L tokens
-after the start of the ended iteration, wherever that stopped.  If it modifies its target too, it starts from
-the rows that it met.
+Some verifiers are lossless only with a distribution modification (theory.md Statement 4.5); they have a
+method ``modified_target_rows``.  After an iteration, the target rows are modified at every context fewer than
+L tokens after its start, wherever it stopped.  The next iteration uses these rows.  If it modifies its target
+too, it modifies these rows further.
 
 N(i) is the number of tokens decoded in i iterations.  Block verification does not maximise E[N(i)] for i >= 2
 (theory.md Statement 4.6), but it decodes n tokens in the fewest calls on average (Statement 4.9).
@@ -36,7 +36,7 @@ from spectheory.verification.resolve import find_verifier, in_arithmetic_of
 from spectheory.verification.verifier import Verifier
 
 ROUNDING = 1e-12
-"""Of float rows: a stop of smaller probability without a correction token is rounding, and is left out."""
+"""Largest probability of stops without a correction token that we attribute to rounding of float rows."""
 
 
 def modified_pair(
@@ -44,15 +44,15 @@ def modified_pair(
     pair: ModelPair,
     drafts: int | DraftProcess = 1,
 ) -> ModelPair:
-    """The models after one iteration: target rows at depths 1..L-1 as the verifier modifies them.
+    """Compute the pair after one iteration, with the target rows at depths 1..L-1 modified by the verifier.
 
-    The next iteration sees the part of this pair below the output of the first.  A verifier without
-    ``modified_target_rows`` leaves the pair as it is.  Where the modified row is undefined it stays as it was
+    The next iteration uses the part of this pair below the output of the first.  A verifier without
+    ``modified_target_rows`` does not change the pair.  If a modified row is undefined, the row is not changed
     (``modification``).
 
     Raises:
-        InvalidInputError: the verifier is not valid for the draft process, or it modifies the target and
-            looks at several paths with different draft models.
+        InvalidInputError: the verifier does not accept the draft process, or it modifies the target and uses
+            several paths with different draft models.
 
     Example:
         >>> from spectheory import instances
@@ -72,10 +72,10 @@ def completed_law(
     pair: ModelPair,
     drafts: int | DraftProcess = 1,
 ) -> np.ndarray:
-    """The law of one iteration's output, completed to L+1 tokens with the modified target.
+    """Compute the law of one iteration's output, completed to L+1 tokens with the modified target.
 
     For ``greedy_block`` it is p_{L+1}.  The first L tokens follow p_L by block2024 Lemma 8, and the last one
-    is drawn from the target's own row.
+    is drawn from the unmodified row of the target.
 
     Args:
         verifier, pair, drafts: as in ``modified_pair``.
@@ -84,7 +84,7 @@ def completed_law(
         [V^(L+1)], in the numbering of ``ModelPair``.
 
     Raises:
-        InvalidInputError: as ``modified_pair``.
+        InvalidInputError: as in ``modified_pair``.
     """
     law = _defined(output_law(verifier, pair, drafts))
     modified = modified_pair(law.verifier, law.pair, drafts=law.process)
@@ -111,30 +111,28 @@ def decoded_tokens_law(
     with_modification: bool = True,
     max_tuples: int = DEFAULT_MAX_TUPLES,
 ) -> tuple[np.ndarray, ...]:
-    """The law of N(i), the number of tokens decoded in i iterations, for i = 1..``num_iterations``.
+    """Compute the law of N(i), the number of tokens decoded in i iterations, for i = 1..``num_iterations``.
 
     Args:
         verifier: a name or any object with ``outcome``.
-        pair: the models, deep enough for every context that can be reached.  With ``memory``, or if the
-            pair is context-free, it is continued beyond its depth.
-        num_iterations: how many iterations.
-        drafts: K, for paths drafted i.i.d., or another draft process but ``PerPath``; the same in every
+        pair: the models, deep enough for every context that can be reached.  With ``memory``, or if the pair
+            is context-free, we continue it beyond its depth.
+        num_iterations: number of iterations.
+        drafts: K, for paths drafted i.i.d., or another draft process except ``PerPath``; the same in every
             iteration.  A tree has one width per token of ``draft_length``.
-        draft_length: L of every iteration; by default that of the pair.
-        memory: on how many last tokens the rows depend (0: none; 1: a Markov chain).  By default 0 for
-            context-free pairs.  The pair is checked to depend on no more, and is continued beyond its depth
-            accordingly.
-        with_modification: whether the target is modified between iterations where the verifier asks
-            for it.
-        max_tuples: the largest number of tuples of drafted paths that is enumerated per context.
+        draft_length: L of every iteration; by default the draft length of the pair.
+        memory: number of last tokens on which the rows depend (0: none; 1: a Markov chain), by default 0 for
+            context-free pairs.  We check that the rows depend on no more, and continue the pair accordingly.
+        with_modification: whether to modify the target between iterations if the verifier does so.
+        max_tuples: largest number of tuples of drafted paths to enumerate per context.
 
     Returns:
         One array per i; entry n is P(N(i) = n), n = 0..i(L+1).
 
     Raises:
-        InvalidInputError: the pair is not deep enough (the text says which depth is needed), or its rows
-            depend on more than ``memory`` tokens; or the draft process does not fit the verifier, the
-            pair or the draft length; or the verifier is bound to one pair and an iteration meets another.
+        InvalidInputError: the pair is not deep enough (the message gives the depth needed); its rows depend
+            on more than ``memory`` tokens; the draft process does not fit the verifier, the pair or the draft
+            length; or the verifier is bound to a pair that differs from the pair of an iteration.
 
     Example:
         >>> from spectheory import instances
@@ -167,18 +165,18 @@ def decoded_tokens_law(
 def expected_decoded_tokens(
     verifier: str | Any, pair: ModelPair, num_iterations: int, **options: Any
 ) -> tuple[Any, ...]:
-    """E[N(i)] for i = 1..``num_iterations``, tokens; the first is the block efficiency."""
+    """Compute E[N(i)], in tokens, for i = 1..``num_iterations``.  The first entry is the block efficiency."""
     laws = decoded_tokens_law(verifier, pair, num_iterations, **options)
     return tuple((law * np.arange(len(law))).sum() for law in laws)
 
 
 @dataclass(frozen=True, eq=False)
 class TokensLaw:
-    """The law of the first m decoded tokens, next to the target's.
+    """The law of the first m decoded tokens, and the target's law.
 
     Attributes:
-        law: [V^m], of the decoded tokens.
-        target: [V^m], p_m.
+        law: [V^m], law of the decoded tokens.
+        target: [V^m], the target's law p_m.
     """
 
     law: np.ndarray
@@ -200,20 +198,20 @@ def first_tokens_law(
     num_iterations: int | None = None,
     **options: Any,
 ) -> TokensLaw:
-    """The law of the first m tokens decoded in several iterations.
+    """Compute the law of the first m tokens decoded in several iterations.
 
-    If the iterations decode fewer than m tokens, the rest is drawn from the target that the next iteration
-    would meet.  Every iteration decodes at least one token, so ``num_iterations`` >= m leaves no rest.
+    If the iterations decode fewer than m tokens, the other tokens are drawn from the target of the next
+    iteration.  With ``num_iterations`` >= m this never occurs, as every iteration decodes at least one token.
 
     Args:
         verifier, pair: as in ``decoded_tokens_law``.
         num_tokens: m.
-        num_iterations: how many iterations; by default m.
+        num_iterations: number of iterations; by default m.
         options: ``drafts``, ``draft_length``, ``memory``, ``with_modification`` and ``max_tuples`` as in
             ``decoded_tokens_law``.
 
     Raises:
-        InvalidInputError: as ``decoded_tokens_law``.
+        InvalidInputError: as in ``decoded_tokens_law``.
 
     Example:
         >>> from spectheory import instances
@@ -230,7 +228,7 @@ def first_tokens_law(
     size, zero = pair.vocab_size, decoding.zero
     decoding.check_depth(min((iterations - 1) * (decoding.draft_length + 1), num_tokens - 1), num_tokens)
     law = np.full(size**num_tokens, zero)
-    # (text, state) -> the probability of having decoded exactly that text and being in that state.
+    # Map from (text, state) to the probability that exactly this text is decoded and the state is reached.
     reached: dict[tuple[Context, _State], Any] = {((), _START): zero + 1}
     for _ in range(iterations):
         after: dict[tuple[Context, _State], Any] = defaultdict(lambda: zero)
@@ -250,12 +248,12 @@ def first_tokens_law(
 
 
 Level = tuple[tuple[Any, ...], ...]
-"""The target rows at all contexts of one depth."""
+"""Target rows at all contexts of one depth."""
 
 
 @dataclass(frozen=True)
 class _State:
-    """The tokens so far on which the models' own rows depend, and the target rows below that are modified."""
+    """The last tokens on which the models' rows depend, and the modified target rows of the next depths."""
 
     context: Context
     pending: tuple[Level, ...] = ()
@@ -265,7 +263,7 @@ _START = _State(())
 
 
 class _Decoding:
-    """One verifier on one pair, iteration after iteration, with the outputs of every state cached."""
+    """Computes iterations of one verifier on one pair, and caches the outputs of every state."""
 
     def __init__(
         self,
@@ -298,11 +296,11 @@ class _Decoding:
         return self.pair.target[0][0, 0] * 0
 
     def check_depth(self, decoded: int, num_tokens: int = 0) -> None:
-        """Refuse a pair that ends before an iteration that starts after ``decoded`` tokens does."""
+        """Refuse a pair that is not deep enough for an iteration that starts after ``decoded`` tokens."""
         self.models.check_depth(max(decoded + self.draft_length, num_tokens - 1))
 
     def outputs(self, state: _State) -> list[tuple[Context, _State, Any]]:
-        """Every output of an iteration: (accepted prefix with correction token, next state, probability)."""
+        """List the outputs of an iteration: (accepted prefix + correction token, next state, probability)."""
         if state not in self._outputs:
             here = self._pair_at(state)
             law = _defined(output_law(self.verifier, here, self.process, max_tuples=self.max_tuples))
@@ -316,7 +314,7 @@ class _Decoding:
         return self._outputs[state]
 
     def transitions(self, state: _State) -> dict[tuple[_State, int], Any]:
-        """The joint law of (the next state, the number of tokens decoded) of an iteration."""
+        """Compute the joint law of (next state, number of decoded tokens) of an iteration."""
         if state not in self._transitions:
             grouped: dict[tuple[_State, int], Any] = defaultdict(lambda: self.zero)
             for output, following, mass in self.outputs(state):
@@ -331,7 +329,7 @@ class _Decoding:
         return law
 
     def _after(self, state: _State, modified: ModelPair, output: Context, number: int) -> _State:
-        """The state below ``output``, whose number among the contexts of its depth is given."""
+        """Compute the state after ``output``; ``number`` is its index among the contexts of its depth."""
         context = state.context
         for token in output:
             context = self.models.follow(context, token)
@@ -343,7 +341,7 @@ class _Decoding:
             rows = level[number * size**below : (number + 1) * size**below]
             pending.append(tuple(tuple(row) for row in rows))
         own = self.models.levels_below(self.pair.target, context, len(pending))
-        # Rows equal to the target's own are dropped, so that equal states compare equal.
+        # Drop rows equal to the unmodified ones, so that equal states compare equal.
         while pending and pending[-1] == tuple(tuple(row) for row in own[len(pending) - 1]):
             pending.pop()
         return _State(context, tuple(pending))
@@ -372,11 +370,11 @@ def _check_process(verifier: Verifier, process: DraftProcess, with_modification:
 
 
 def _modified(verifier: Verifier, pair: ModelPair, process: DraftProcess) -> ModelPair:
-    """The pair with the target rows at depths 1..L-1 that the verifier modifies; itself if it does not."""
+    """Modify the target rows at depths 1..L-1, if the verifier does so; otherwise return the same pair."""
     modify = verifier.modified_target_rows
     if modify is None:
         return pair
-    # The rows that the drafts were drawn from.  All paths share those of the first (see _check_process).
+    # The rows from which the drafts were drawn.  All paths share the draft of the first (_check_process).
     drafted = ModelPair(pair.target, process.drafter(pair, 0).draft, pair.vocab)
     target = list(pair.target)
     for depth in range(1, pair.draft_length):

@@ -1,9 +1,9 @@
-"""The exact output law of a verifier on an enumerated pair.
+"""Compute the exact output law of a verifier on an enumerated pair.
 
-By definition all K-tuples of drafted paths with positive probability are enumerated, vectorised in chunks,
-and the verifier's conditional laws are summed to the output law R(a_{1:i+1}) = P(X_{1:tau} = a_{1:i}, Y =
-a_{i+1}).  Everything else is a function of R (theory.md §1).  Where a verifier has a route (``laws``), its
-steps are called once per context instead.
+We enumerate all K-tuples of drafted paths with positive probability, vectorised in chunks, and sum the
+verifier's conditional laws to the output law R(a_{1:i+1}) = P(X_{1:tau} = a_{1:i}, Y = a_{i+1}).  Everything
+else is a function of R (theory.md §1).  If a verifier has a route (``laws``), we call its steps once per
+context instead.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -45,15 +45,15 @@ from spectheory.verification.user_checks import ROUNDING, check_function_of_inpu
 from spectheory.verification.verifier import Verifier
 
 DEFAULT_MAX_TUPLES = 2_000_000
-"""About a minute of ``multi_round``."""
+"""Default limit of tuples to enumerate: about one minute of ``multi_round``."""
 CHUNK_ENTRIES = 4_000_000
-"""So many entries of rows are held at a time: 32 MB in float64."""
+"""Number of entries of rows held in memory at once: 32 MB in float64."""
 FLOAT64 = 2.0**-52
-"""The distance of 1 from the next number of float64."""
+"""Distance from 1 to the next float64."""
 MAX_ENUMERATED_DRAFTS = 1_000
-"""The most paths of one tuple."""
+"""Largest number of paths of a tuple."""
 NOT_LISTED = "most tuples of drafts: the law is that of the verifier's steps, compared with it on 64 tuples"
-"""Of a user's verifier whose law is computed by a route."""
+"""Part of a scope, if a route computes the law of a user's verifier."""
 SHOWN_OUTPUTS = 20
 
 
@@ -62,15 +62,15 @@ class OutputLaw(Result):
     """The output law R and its consequences.
 
     Attributes:
-        verifier: whose law it is, bound to the pair and the process.
-        pair: the pair in the arithmetic the law was computed in.
+        verifier: the verifier, bound to the pair and the process.
+        pair: the pair in the arithmetic of the law.
         process: the draft process.
-        numbers: R as in ``masses``, in the numbers to compute with: python-flint rationals or float64.
-        undefined: the probability of a stop whose correction row has no mass, where the algorithm divides 0
-            by 0.  It is missing from ``masses`` and from the block efficiency, and counts towards the total
+        numbers: R as in ``masses``, in the number type of computations: python-flint rationals or float64.
+        undefined: probability of a stop whose correction row has no mass, where the algorithm divides 0 by 0.
+            It is missing from ``masses`` and from the block efficiency, and counts towards the total
             variation.  Zero for a lossless verifier.
-        max_tuples: the largest number of tuples of drafts that is listed to explain an error.
-        refused: what was not looked at, for a scope; ``None`` if nothing.
+        max_tuples: largest number of tuples of drafts to enumerate to explain an error.
+        refused: what the law does not cover, for a scope; ``None`` if nothing.
     """
 
     verifier: Verifier
@@ -135,23 +135,24 @@ class OutputLaw(Result):
 
     @property
     def is_exactly_right(self) -> bool:
-        """Whether the completed output has the target's law, in rationals.
+        """Whether the completed output has exactly the target's law, computed in rationals.
 
-        Then no prefix has another probability.  No antichain T is violated either: Σ_{a∈T} D(a) p(a) is the
-        probability that the accepted prefix passes through T, and it is a prefix of a draft.
+        Then every prefix has its target probability.  No antichain T is violated either: Σ_{a∈T} D(a) p(a) is
+        the probability that the accepted prefix passes through T, and the accepted prefix is a prefix of a
+        draft.
         """
         return self.pair.is_exact and self.total_variation == 0
 
     def deviations(self, depth: int) -> np.ndarray:
-        """``prefix_law`` minus the target's, in the numbers to compute with, [V^depth]."""
+        """``prefix_law`` minus the target's law, in the number type of computations, [V^depth]."""
         return self._prefix_laws[depth] - self.pair.numbers.target_path_probs[depth]
 
     def excess(self, depth: int, tolerance: float, epsilon: float = FLOAT64) -> np.ndarray:
-        """By how much every prefix is further from the target than rounding explains, [V^depth].
+        """Compute how much the error of each prefix exceeds what rounding explains, [V^depth].
 
-        In floats |law(a) - p(a)| may be up to ``tolerance`` p(a) + 64 ``epsilon``.  Where p(a) = 0 that is so
-        only if an output on the path has at most ``tolerance`` given any drafts: one that is rare because its
-        drafts are is not rounding.  In rationals nothing is allowed for.
+        In floats we allow |law(a) - p(a)| <= ``tolerance`` p(a) + 64 ``epsilon``.  If p(a) = 0, we allow it
+        only if outputs on the path have probability at most ``tolerance`` given any drafts.  An output that
+        is rare only because its drafts are rare is not rounding.  In rationals we allow no error.
         """
         difference, probs = np.abs(self.deviations(depth)), self.pair.numbers.target_path_probs[depth]
         if self.pair.is_exact:
@@ -163,7 +164,7 @@ class OutputLaw(Result):
         return difference - allowed
 
     def _made_by_drafts(self, threshold: float) -> "OutputLaw":
-        """What is left of R at forbidden outputs: those that some drafts make more often than this."""
+        """R restricted to outputs of target probability 0 that some drafts give more than ``threshold``."""
         kept: dict[float, OutputLaw] = self.__dict__.setdefault("_kept", {})
         if threshold not in kept:
             problem = Problem(self.verifier, self.pair, self.process)
@@ -183,8 +184,8 @@ class OutputLaw(Result):
     def node_budgets(self) -> tuple[np.ndarray, ...]:
         """D(a_{1:i}) = 1 - sum_{j <= i} R(a_{1:j}) / p(a_{1:j}) for depths 0..L+1.
 
-        Where p(a) = 0 the budget is undefined; there the parent's is carried on, so that a path
-        without target mass never looks like a violation on its own.
+        If p(a) = 0 the budget is undefined, and we use the budget of the parent.  A path without target mass
+        therefore never looks like a violation by itself.
         """
         return tuple(map(fractions_if_exact, self._node_budgets))
 
@@ -199,20 +200,21 @@ class OutputLaw(Result):
 
     @cached_property
     def largest_excess(self) -> tuple[Any, Sequence[Context]] | None:
-        """How far the law is from prefix-matching: the antichain T it passes through too often, if any.
+        """Compute the largest violation of prefix-matching, and its antichain T.
 
-        The largest Σ_{a∈T} D(a) p(a) - P(some draft passes through T), at least 0, and its T; ``None`` for
-        drafts that are neither i.i.d. nor a tree and too many antichains to list, for trees without
-        replacement over many tokens, and for so many drafts that the probability cannot be written down.
+        It is the largest Σ_{a∈T} D(a) p(a) - P(some draft passes through T), and at least 0.  ``None`` if it
+        is too large to compute: drafts that are neither i.i.d. nor a tree with too many antichains to list,
+        trees without replacement over many tokens, or so many drafts that the probability has too many
+        digits.
         """
         if isinstance(self.process, Iid) and self.is_exactly_right:
             return plain_number(self.numbers[0][0] * 0), ()
-        masses = [self.pair.numbers.target_path_probs[0]]  # D(a) p(a), at most 0 where p(a) = 0
+        masses = [self.pair.numbers.target_path_probs[0]]  # D(a) p(a), at most 0 if p(a) = 0
         for rows, mass in zip(self.pair.numbers.target[:-1], self.numbers[:-1], strict=True):
             masses.append((masses[-1][:, None] * rows).ravel() - mass)
         if isinstance(self.process, Iid):
             if self.num_drafts > MAX_ENUMERATED_DRAFTS:
-                # Not too often for one draft is not too often for many; the K-th powers are not needed.
+                # No violation for one draft implies none for many, which avoids the K-th powers.
                 found = most_violated_antichain(self.pair, masses, 1)
                 return None if found[0] > 0 else found
             return most_violated_antichain(self.pair, masses, self.num_drafts)
@@ -225,15 +227,15 @@ class OutputLaw(Result):
             return None
 
     def cause(self, prefix: Context) -> Cause | None:
-        """The drafts with the largest part in a wrong probability of an output prefix a.
+        """Find the drafts that contribute most to the wrong probability of an output prefix a.
 
-        With c the probability that the completed output starts with a given the drafts,
+        With c the probability, given the drafts, that the completed output starts with a,
 
             law(a) - p(a) = Σ_drafts P(drafts) (c - p(a)).
 
         Returns:
-            The K paths with the largest term in the direction of the deviation; ``None`` where there are too
-            many tuples of drafts to look at all.
+            The K paths with the largest term in the direction of the deviation; ``None`` if there are too
+            many tuples of drafts to enumerate.
         """
         depth, size, length = len(prefix), self.pair.vocab_size, self.pair.draft_length
         number = context_number(prefix, size)
@@ -251,7 +253,7 @@ class OutputLaw(Result):
             worst = int(np.argmax(terms))
             if best is None or terms[worst] > best[0]:
                 best = terms[worst], leaves[worst], given[worst]
-        assert best is not None  # a process draws something
+        assert best is not None  # every process has a tuple of positive probability
         drafts = tuple(path_to(int(leaf), length, size) for leaf in best[1])
         return Cause(drafts, plain_number(best[2]), tuple(stops_given(evaluator, best[1])))
 
@@ -259,13 +261,13 @@ class OutputLaw(Result):
     def total_variation(self) -> Number:
         """Half the sum of |completed law - p_{L+1}|: the defect of the verifier.
 
-        An undefined output counts as an outcome that the target never makes.
+        An undefined output counts as an outcome of target probability 0.
         """
         deviations = np.abs(self.deviations(self.pair.draft_length + 1))
         return (plain_number(balanced_sum(deviations)) + self.undefined) / 2
 
     def __eq__(self, other: object) -> bool:
-        """The same document of the same models and drafts."""
+        """Whether both have equal documents, models and drafts."""
         if not super().__eq__(other) or not isinstance(other, OutputLaw):
             return False
         return other.pair == self.pair and other.process == self.process
@@ -305,7 +307,7 @@ class OutputLaw(Result):
         return {key: to_json(value) for key, value in document.items()}
 
     def rows(self) -> list[dict[str, Any]]:
-        """Per output, impossible ones included: the token ids, how many were accepted, and R."""
+        """One row per output, including impossible ones: token ids, number of accepted tokens, and R."""
         size = self.pair.vocab_size
         return [
             {"output": numbered_context(number, depth + 1, size), "accepted": depth, "probability": prob}
@@ -331,22 +333,22 @@ def output_law(
     tolerance: float = 1e-9,
     progress: Callable[[int, int], None] | None = None,
 ) -> OutputLaw:
-    """The law of the verifier's output on an enumerated pair.
+    """Compute the law of the verifier's output on an enumerated pair.
 
-    Rational for an exact pair and an exact verifier, float64 otherwise.
+    It is rational for an exact pair and an exact verifier, and float64 otherwise.
 
     Args:
         verifier: a name or any object with ``outcome(paths, target_rows, draft_rows)``.
         pair: the enumerated models.
         drafts: K, for paths drafted i.i.d., or another draft process.
-        max_tuples: the largest number of tuples of drafted paths that is enumerated.
-        tolerance: how far a conditional law in float64 may be from non-negative and sum 1.
-        progress: called with (tuples done, tuples in all).
+        max_tuples: largest number of tuples of drafted paths to enumerate.
+        tolerance: largest error, in non-negativity and sum 1, at which a float64 answer counts as a law.
+        progress: called with (finished tuples, all tuples).
 
     Raises:
-        InvalidInputError: the verifier is not valid for the draft process or the pair.
-        EnumerationTooLargeError: more tuples than ``max_tuples``.
-        InvalidOutcomeError: the verifier returned something that is not a conditional law.
+        InvalidInputError: the verifier does not accept the draft process or the pair.
+        EnumerationTooLargeError: there are more tuples than ``max_tuples``.
+        InvalidOutcomeError: an answer of the verifier is not a conditional law.
 
     Example:
         >>> from spectheory import instances
@@ -365,7 +367,7 @@ def law_of(
     progress: Callable[[int, int], None] | None = None,
     epsilon: float = FLOAT64,
 ) -> OutputLaw:
-    """``output_law`` of a problem that is resolved; ``epsilon`` is that of the numbers of the verifier."""
+    """Compute ``output_law`` of a resolved problem; ``epsilon`` belongs to the verifier's arithmetic."""
     pair, of_user = problem.pair, isinstance(problem.verifier, UserVerifier)
     route = route_of(problem) if epsilon == FLOAT64 else None
     if route is not None and route.work <= max_tuples:
@@ -399,7 +401,7 @@ def law_of(
 def _followed(
     problem: Problem, route: Route, tolerance: float, progress: Callable[[int, int], None] | None
 ) -> Masses | None:
-    """The law by a route; ``None`` where it is none, and the enumeration says on which drafts."""
+    """Compute the law by a route.  ``None`` if this fails; the enumeration then names the drafts."""
     if progress is not None:
         progress(0, route.work)
     verifier = problem.verifier
@@ -426,10 +428,10 @@ def _counted(
 
 
 def _tuples_to_enumerate(problem: Problem) -> tuple[DraftProcess, bool]:
-    """The process to enumerate, and whether as multisets.
+    """Find the process to enumerate, and whether to enumerate multisets of paths.
 
-    For a verifier of the package that looks at one path the first path is enough, and for an exchangeable one
-    multisets are.  Of a user's verifier all tuples are enumerated.
+    For a single-path verifier of the package we enumerate the first path, and for an exchangeable one
+    multisets.  For a user's verifier we enumerate all tuples.
     """
     verifier, _, process = problem
     if isinstance(verifier, UserVerifier):
@@ -446,9 +448,10 @@ def _sum_outcomes(
     epsilon: float = FLOAT64,
     forbidden_above: float | None = None,
 ) -> tuple[tuple[np.ndarray, ...], Any]:
-    """R, and the probability of undefined outputs.
+    """Sum the outcomes to the output law R, and return it with the probability of undefined outputs.
 
-    With ``forbidden_above`` R is what outputs add of target 0 that have more than this given their drafts.
+    If ``forbidden_above`` is given, R keeps only outputs with target probability 0 whose probability given
+    the drafts exceeds it.
     """
     size, length = pair.vocab_size, pair.draft_length
     undefined = evaluator.zero
@@ -456,8 +459,8 @@ def _sum_outcomes(
         np.full((size**depth, size), undefined, dtype=pair.target[0].dtype) for depth in range(length + 1)
     ]
     for leaves, probs in chunks:
-        # Given drafts of probability P an error e moves the output by e P, which may be rounding.
-        with np.errstate(divide="ignore"):  # drafts whose probability underflows move nothing
+        # Given drafts of probability P, an error e changes the output law by e P, which may be rounding.
+        with np.errstate(divide="ignore"):  # underflowing drafts change nothing
             slack = np.maximum(tolerance, ROUNDING * epsilon / probs.astype(float))
         outcome, tuples = evaluator.evaluate(leaves, slack)
         for depth in range(length + 1):
@@ -482,10 +485,10 @@ def _sum_outcomes(
 
 
 def _stops_at(stop_probs: np.ndarray) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-    """The non-zero entries of [N, K], as few (path_index [N], probs [N]) as hold them all.
+    """Split the non-zero stop probabilities [N, K] into the fewest rounds with one path per tuple.
 
-    The r-th round takes from every tuple its r-th path with a non-zero probability, so that a verifier that
-    stops on one path only computes one correction row per tuple and depth.
+    Yields (path_index [N], probs [N]) per round.  Round r takes the r-th path with non-zero probability of
+    every tuple.  A verifier that stops on one path therefore computes one correction row per tuple and depth.
     """
     nonzero = stop_probs != 0
     order = np.argsort(~nonzero, axis=1, kind="stable")

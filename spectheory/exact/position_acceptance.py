@@ -1,4 +1,4 @@
-"""Acceptance at one position: the optimum, the published rules and the bounds."""
+"""Acceptance probabilities at one position: the optimum, the published rules and the bounds."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
@@ -20,24 +20,24 @@ from spectheory.verification.algorithms.position_by_position.multi_round import 
 from spectheory.verification.algorithms.spectr_gbv import conditionally_independent_bound
 
 MAX_EXACT_POWER = 50_000
-"""The largest K in rationals; K-th powers beyond have too many digits."""
+"""Largest K in rationals.  K-th powers for larger K have too many digits."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Acceptance(Result):
     """Probabilities that the output of one position is one of K i.i.d. drafts.
 
-    Exact quantities are Fractions, and floats where the rows are.
+    Quantities are Fractions if the rows are exact, else floats.
 
     Attributes:
         target, draft: the two rows.
         num_drafts: K.
         arithmetic: ``"exact"`` or ``"float64"``.
-        optimal: α_K, the most that any lossless rule can accept.
-        minimising_set: the tokens of the minimum cut that proves it.
-        kseq: of K-SEQ, a float: its division factor is algebraic.
-        kseq_division_factor: ρ*.
-        multi_round: of recursive rejection.
+        optimal: α_K, the largest acceptance probability of any lossless rule.
+        minimising_set: tokens of the minimum cut that proves this optimum.
+        kseq: acceptance probability of K-SEQ.  It is a float, because its division factor is algebraic.
+        kseq_division_factor: ρ*, the division factor of K-SEQ.
+        multi_round: acceptance probability of recursive rejection.
         lower_bound: spectr2023 Lemma 3, the upper bound times 1 - (1 - 1/K)^K.
         upper_bound: spectr2023 Lemma 3; it is always attained (theory.md Statement 3.4).
         spectr_gbv_bound: spectrgbv2026 Eq. 5 as printed; it does not bound lossless rules (theory.md §2).

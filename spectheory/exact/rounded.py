@@ -1,7 +1,7 @@
-"""A verifier in float64, float32 and torch, as ``simulate`` and ``decode`` run it, on an enumerated pair.
+"""Certify a verifier in float64, float32 and torch, as ``simulate`` and ``decode`` run it.
 
-The law of an exact pair is computed in rationals, by a verifier that was bound to the pair.  The rerun takes
-the same verifier without the pair and gives it arrays of floats.
+``certify`` computes the law of an exact pair in rationals, with the verifier bound to the pair.  A rerun
+binds the same verifier without the pair and gives it arrays of floats.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -25,13 +25,13 @@ from spectheory.verification.verifier import Verifier
 
 
 class Arithmetic(NamedTuple):
-    """Arrays of floats: a precision and a library.
+    """A float arithmetic: a precision and an array library.
 
     Attributes:
-        dtype: of numpy, the precision.
-        in_torch: whether the arrays are torch's.
-        tolerance: relative to the probability of a path.
-        device: of torch.
+        dtype: numpy dtype of the precision.
+        in_torch: whether arrays are torch tensors; otherwise numpy arrays.
+        tolerance: largest error relative to the probability of a path.
+        device: device of torch.
     """
 
     dtype: type[np.floating[Any]]
@@ -41,11 +41,11 @@ class Arithmetic(NamedTuple):
 
     @property
     def epsilon(self) -> float:
-        """The distance of 1 from the next number."""
+        """Distance from 1 to the next number."""
         return float(np.finfo(self.dtype).eps)
 
     def array(self, array: np.ndarray) -> Array:
-        """Numbers of float64 in this arithmetic; whole numbers stay whole."""
+        """Convert a numpy array to this arithmetic.  Integers stay integers."""
         rounded = np.array(array, dtype=self.dtype if array.dtype == float else array.dtype)
         if not self.in_torch:
             return rounded
@@ -55,7 +55,7 @@ class Arithmetic(NamedTuple):
         return torch.from_numpy(rounded).to(self.device)
 
     def read(self, array: Array) -> np.ndarray:
-        """An array of this arithmetic as float64."""
+        """Convert an array of this arithmetic to float64 in numpy."""
         return np.asarray(array.cpu() if hasattr(array, "cpu") else array, dtype=float)
 
 
@@ -65,19 +65,19 @@ ARITHMETICS: Mapping[str, Arithmetic] = {
     "torch float64": Arithmetic(np.float64, True, 1e-9),
     "torch float32": Arithmetic(np.float32, True, 1e-5),
 }
-"""Name -> arithmetic.  The error of a sum of float32 grows with its length, so its tolerance is wide."""
+"""Map from name to arithmetic.  The tolerance of float32 is larger, as errors of long sums add up."""
 
 
 class DoesNotRunError(InvalidInputError):
-    """A verifier does not take a process without an enumerated pair, or fails in an arithmetic."""
+    """A verifier cannot be bound to the process without an enumerated pair, or fails in an arithmetic."""
 
 
 class RaisesError(DoesNotRunError):
-    """The code of a verifier raises on drafts in an arithmetic."""
+    """The code of a verifier raises an error on drafts in an arithmetic."""
 
 
 class _InArithmetic(Verifier):
-    """A verifier that is given arrays of an arithmetic and answers in float64."""
+    """Runs a verifier in an arithmetic: converts its inputs, and converts its answers to float64."""
 
     exact = False
 
@@ -113,20 +113,20 @@ def _refusals() -> Iterator[None]:
 def certify_rounded(
     verifier: Verifier, pair: ModelPair, process: DraftProcess, arithmetic: str, device: str = "cpu"
 ) -> Certificate:
-    """The certificate of a verifier that is bound to the draft process alone and computes in floats.
+    """Certify a verifier that is bound to the draft process only and computes in floats.
 
-    A user's verifier whose answers are no laws within the tolerance of the arithmetic, or no function of its
-    inputs, is not lossless.
+    A user's verifier is not lossless if its answers are not laws within the tolerance of the arithmetic, or
+    not a function of its inputs.
 
     Args:
-        verifier: as it is before ``bind``.
+        verifier: the verifier before ``bind``.
         pair: the models.
         process: the draft process.
         arithmetic: one of ``ARITHMETICS``.
-        device: where torch computes, ``"cpu"`` or ``"cuda"``.
+        device: device of torch, ``"cpu"`` or ``"cuda"``.
 
     Raises:
-        DoesNotRunError: the verifier needs the pair, or does not compute with these arrays.
+        DoesNotRunError: the verifier needs the pair, or cannot compute with these arrays.
     """
     numbers = ARITHMETICS[arithmetic]._replace(device=device)
     pair, process = pair.to_float(), process.to_float()
@@ -148,7 +148,7 @@ def certify_rounded(
 def failed_rounded(
     verifier: UserVerifier, pair: ModelPair, process: DraftProcess, arithmetic: str, error: InvalidInputError
 ) -> Certificate:
-    """The certificate of an error of a verifier in floats; the arguments as in ``certify_rounded``."""
+    """Build the certificate of an error of a verifier in floats.  Arguments as in ``certify_rounded``."""
     numbers, pair, process = ARITHMETICS[arithmetic], pair.to_float(), process.to_float()
     problem = Problem(verifier.bind(process), pair, process)
     drafted = tuple(map(numbers.array, sampled_drafts(problem)))

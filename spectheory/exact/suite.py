@@ -1,8 +1,8 @@
-"""From a verdict on one pair to a verdict on a verifier: a suite of pairs, every one certified exactly.
+"""Certify a verifier on a suite of pairs, to extend the verdict from one pair to the verifier.
 
-"Lossless" on one pair says little: with two tokens a wrong residual is normalised away, with one drafted
-token no prefix is weighed, with context-free models no row is stale.  The standard suite tells every
-known-wrong verifier of ``spectheory.defects`` from the lossless verifiers.
+"Lossless" on one pair says little.  With two tokens, normalisation hides a wrong residual.  With one drafted
+token there are no prefixes to weigh.  With context-free models a row of a wrong context is not noticed.  The
+standard suite distinguishes every known-wrong verifier of ``spectheory.defects`` from the lossless verifiers.
 """
 
 import logging
@@ -80,14 +80,14 @@ _NAMED: Mapping[str, tuple[int, ...]] = {
 }
 """Named instances and their draft lengths."""
 _RANDOM: tuple[tuple[int, int, int], ...] = ((6, 3, 2), (5, 2, 1), (3, 3, 1), (4, 2, 2), (6, 3, 1))
-"""(seed, V, L): random pairs that tell defects apart which the named ones do not."""
+"""(seed, V, L) of random pairs that distinguish defects which the named pairs do not."""
 
 
 def standard_pairs() -> dict[str, ModelPair]:
-    """The smallest pairs of the suite: short named instances and a few random ones, all exact.
+    """Build the smallest pairs of the suite: short named instances and a few random pairs, all exact.
 
-    Labels end in the draft length, ``"two_token-L2"``; random ones begin with seed and vocabulary
-    size.  Every defect is shown by one pair at least, and no two pairs show the same defects.
+    Labels end with the draft length, as ``"two_token-L2"``.  Labels of random pairs also have seed and
+    vocabulary size.  At least one pair shows each defect, and no two pairs show the same set of defects.
     """
     named = [(name, length) for name, lengths in _NAMED.items() for length in lengths]
     pairs = {f"{name}-L{length}": instances.NAMED[name](length) for name, length in named}
@@ -100,7 +100,7 @@ def standard_pairs() -> dict[str, ModelPair]:
 
 @dataclass(frozen=True)
 class SuiteCase:
-    """One pair of a suite and how its paths are drafted."""
+    """One pair of a suite, with a draft process."""
 
     name: str
     pair: ModelPair
@@ -116,10 +116,10 @@ class CaseVerdict:
 
     Attributes:
         case: the name of the case with its draft process.
-        is_lossless: on this pair.
-        total_variation: of the completed output from the target; ``None`` where the verifier fails.
-        block_efficiency: tokens per target call; ``None`` where the verifier fails.
-        arithmetic: in which the law was computed.
+        is_lossless: whether the verifier is lossless on this pair.
+        total_variation: total variation between completed output and target; ``None`` if the verifier fails.
+        block_efficiency: tokens per target call; ``None`` if the verifier fails.
+        arithmetic: arithmetic of the law.
     """
 
     case: str
@@ -139,9 +139,10 @@ class CaseVerdict:
 
 
 def largest_share(cases: int) -> float:
-    """The share of a law on which a verifier fails that failed on none of N draws: 99 % confidence.
+    """Bound the share of a law on which a verifier fails that failed on none of N draws: 99 % confidence.
 
-    With a larger share f, N draws miss all of it with a chance of (1 - f)^N < e^(-fN) = 1 %.
+    If it fails on the share f, all N draws miss it with probability (1 - f)^N < e^(-fN), which is 1 % at the
+    bound.
     """
     return min(1.0, math.log(100) / cases)
 
@@ -151,16 +152,16 @@ class SuiteCertificate(Result):
     """The verdicts of a suite on one verifier.
 
     Attributes:
-        verifier, source: its name and where it is from.
-        verdicts: one per judged case.
-        reruns: of cases that were judged again in floats, with the verifier as ``simulate`` binds it.
-        counterexample: the certificate of the first of ``failures``; the cases of the standard suite are
-            sorted by size.
-        refused: the reason of the verifier for every case that it refuses.
-        scope: what the verdict has looked at.
-        random: number and seed of the random pairs among the cases, where none of them failed, the law of a
-            draw in words, and the ``largest_share`` of it on which the verifier fails.
-        proved_for: shapes for every pair of which a stored proof says that this code is lossless.
+        verifier, source: name of the verifier, and its paper or origin.
+        verdicts: one verdict per certified case.
+        reruns: verdicts of cases certified again in floats, with the verifier bound as in ``simulate``.
+        counterexample: certificate of the first of ``failures``; the cases of the standard suite are sorted
+            by size.
+        refused: for every case that the verifier refuses, its reason.
+        scope: the cases that the verdict covers.
+        random: if no random pair failed: their number and seed, the law of a draw in words, and the
+            ``largest_share`` of this law on which the verifier can fail.
+        proved_for: shapes for which a stored proof says that this code is lossless on every pair.
     """
 
     verifier: str
@@ -175,18 +176,18 @@ class SuiteCertificate(Result):
 
     @property
     def verdict(self) -> str:
-        """``"lossless"``, ``"not lossless"``, or ``"undecided"`` where no case was judged."""
+        """``"lossless"``, ``"not lossless"``, or ``"undecided"`` if no case was certified."""
         return LOSSLESS if self.is_lossless else NOT_LOSSLESS if self.failures else UNDECIDED
 
     @property
     def basis(self) -> str:
-        """The numbers of the smallest failure, or of a lossless verifier the most exact ones."""
+        """The basis of the smallest failure; for a lossless verifier, the most exact basis of a verdict."""
         decided = self.failures[:1] or self.verdicts
         return basis_of(min((verdict.arithmetic for verdict in decided), default="exact"))
 
     @property
     def is_lossless(self) -> bool:
-        """Whether the verifier is lossless on every judged case, and at least one case was judged."""
+        """Whether the verifier is lossless on all certified cases, of which there is at least one."""
         return bool(self.verdicts) and not self.failures
 
     def __bool__(self) -> bool:
@@ -194,7 +195,7 @@ class SuiteCertificate(Result):
 
     @property
     def failures(self) -> tuple[CaseVerdict, ...]:
-        """The verdicts by which the verifier is not lossless, those of reruns last."""
+        """The verdicts that are not lossless, with reruns last."""
         return tuple(verdict for verdict in (*self.verdicts, *self.reruns) if not verdict.is_lossless)
 
     facts: ClassVar[Templates] = {
@@ -219,7 +220,7 @@ class SuiteCertificate(Result):
         return f"{self.verdict} ({self.basis})", f"{self.verifier}, {about}"
 
     def headline(self) -> str:
-        """The verdict, its worst pair if there is one, and what it has looked at."""
+        """Describe the verdict, its worst pair if there is one, and its scope."""
         cases = f"{count_text(len(self.verdicts), 'case')} of the suite"
         if self.is_lossless:
             found = f"lossless on {cases}"
@@ -235,7 +236,7 @@ class SuiteCertificate(Result):
         return f"{self.verifier}: {found}, in {self.scope.arithmetic}, {drafts}, {self.scope.in_words()}"
 
     def shown(self) -> dict[str, Any]:
-        """The source, the scope and the smallest counterexample, in words."""
+        """Texts of the source, the scope and the smallest counterexample."""
         found = self.counterexample
         return {
             "algorithm": self.source,
@@ -267,19 +268,19 @@ class SuiteCertificate(Result):
 
 
 MAX_TUPLES = 700
-"""The most tuples of drafted paths of most cases."""
+"""Largest number of tuples of drafted paths, except for some cases of ``MAX_SHAPE``."""
 MAX_SHAPE = 6_561
-"""V^(LK) of the largest shapes, which have one pair each, or two."""
+"""V^(LK) of the largest shapes.  Each has one or two pairs."""
 SHAPES = tuple(
     (vocab_size, length, num_drafts)
     for vocab_size, length, num_drafts in product(range(2, 7), range(1, 5), range(1, 5))
     if vocab_size ** (length * num_drafts) <= MAX_SHAPE
 )
-"""Every (V, L, K) of the standard suite: up to 6 tokens, 4 drafted tokens and 4 drafts."""
+"""All (V, L, K) of the standard suite: up to 6 tokens, draft length 4 and 4 drafts."""
 MAX_RERUN = 729
-"""The most tuples of a case that is judged again in floats."""
+"""Largest number of tuples of a case that is certified again in floats."""
 IN_TORCH = ("torch float64", "torch float32")
-"""A case is judged again in one of them, chosen by its name."""
+"""Arithmetics in torch.  A case is rerun in one of the two, chosen by a hash of its name."""
 QUICK_TUPLES = 16
 QUICK_ARITHMETICS = ("float64", "float32")
 
@@ -294,24 +295,24 @@ def certify_suite(
     stop_at_first: bool = False,
     progress: Callable[[int, int], None] | None = None,
 ) -> SuiteCertificate:
-    """Certify a verifier on every pair of a suite, and on most of them again in floats.
+    """Certify a verifier on every pair of a suite, and on most pairs again in floats.
 
-    A rerun is in float64, in float32 and in torch, by the verifier without the pair (``exact.rounded``).  It
-    is compared with the exact target.
+    Reruns are in float64, in float32 and in torch, with the verifier bound without the pair
+    (``exact.rounded``).  They are compared with the exact target.
 
     Args:
         verifier: a name, ``"package.module:attribute"``, or any object with ``outcome``.
-        suite: the cases; by default ``standard_suite`` for the draft processes the verifier is meant for.
-        quick: whether only small cases of the standard suite are judged, and a third of them again in
-            float64 and float32, without torch.
-        cases: how many random pairs are judged besides (``random_cases``).
-        seed: of the random pairs.
-        stop_at_first: whether to stop at the first pair on which it is not lossless.
-        progress: called with (cases done, cases in all).
+        suite: the cases; by default ``standard_suite`` for the draft processes of the verifier.
+        quick: whether to certify only small cases of the standard suite, and a third of them again in float64
+            and float32, without torch.
+        cases: number of random pairs to add (``random_cases``).
+        seed: seed of the random pairs.
+        stop_at_first: whether to stop at the first pair on which the verifier is not lossless.
+        progress: called with (finished cases, all cases).
 
     Raises:
-        InvalidInputError: the verifier is not one, or its ``bind`` refuses every case.
-        NotJudgedError: user code fails before it is asked about drafts, or on rationals alone.
+        InvalidInputError: the object is not a verifier, or its ``bind`` refuses every case.
+        NotJudgedError: user code fails before it gets drafts, or only on rationals.
 
     Example:
         >>> from spectheory.verification.defective import defects
@@ -345,7 +346,7 @@ def certify_suite(
 
 
 class _Run:
-    """The verdicts on a verifier so far."""
+    """Collects the verdicts on a verifier."""
 
     def __init__(self, verifier: Verifier, quick: bool) -> None:
         self.verifier = verifier
@@ -371,7 +372,7 @@ class _Run:
         except InvalidOutcomeError as error:
             raise type(error)(f"on {case}: {error}") from error.__cause__
         except InvalidInputError:
-            try:  # asks again, since only a refusal to bind is recorded
+            try:  # bind again: only a refusal to bind is recorded
                 self.verifier.bind(case.process, case.pair)
             except InvalidInputError as error:
                 self.refused[str(case)] = str(error)
@@ -409,10 +410,10 @@ class _Run:
             self.wrong_again = found
 
     def _count_raised(self) -> None:
-        """Count what a verifier raises on float64 as a failure, if it takes these on other drafts."""
+        """Count an error on float64 as a failure if the verifier runs on float64 with other drafts."""
         takes_floats = any(verdict.arithmetic == "float64" for verdict in self.reruns)
         for case, error in self.raised:
-            # What ``bind`` returns without a pair may need one.
+            # The verifier that a user's ``bind`` returns without a pair may need the pair.
             if takes_floats and isinstance(self.verifier, UserVerifier) and not self.verifier.has_own_bind:
                 failed = failed_rounded(self.verifier, case.pair, case.process, "float64", error)
                 self._add_rerun(case, failed)
@@ -471,7 +472,7 @@ def _shape_of(case: SuiteCase) -> tuple[int, int, int]:
 
 
 def _without_number(process: DraftProcess) -> str:
-    """The process without the number of i.i.d. paths, which the shapes (V, L, K) name."""
+    """Name a process without the number of i.i.d. paths, which is part of the shapes (V, L, K)."""
     return process.text if process.shape and process.name != "iid" else process.name
 
 
@@ -484,9 +485,9 @@ def _in_words(name: str) -> str:
 
 
 def suite_for(verifier: Verifier, quick: bool = False) -> tuple[SuiteCase, ...]:
-    """The standard suite for the draft processes and draft lengths that a verifier takes.
+    """Build the standard suite for the draft processes and draft lengths that a verifier accepts.
 
-    A user's object that names no draft processes is judged on i.i.d. drafts.
+    A user's object without ``draft_processes`` is certified on i.i.d. drafts.
     """
     cases = standard_suite(_processes(verifier), quick)
     limit = verifier.max_draft_length
@@ -499,15 +500,17 @@ def _processes(verifier: Verifier) -> Collection[str]:
 
 
 def standard_suite(processes: Collection[str] = ("iid",), quick: bool = False) -> tuple[SuiteCase, ...]:
-    """Exact pairs with zeros, ties, equal models, disjoint supports, tiny probabilities and several residual
-    tokens; every shape of ``SHAPES``.
+    """Build the standard suite: exact pairs of every shape of ``SHAPES``.
+
+    The pairs have zeros, ties, equal models, disjoint supports, tiny probabilities and several residual
+    tokens.
 
     Args:
-        processes: the names of the draft processes; by default paths are drafted i.i.d.
-        quick: whether only the small cases of ``standard_pairs`` and of the corners are wanted.
+        processes: names of the draft processes; by default paths are drafted i.i.d.
+        quick: whether to build only the small cases of the smallest pairs.
 
     Returns:
-        The cases, those with few tuples of drafted paths first.
+        The cases, by ascending number of tuples of drafted paths.
     """
     if isinstance(processes, str):
         processes = (processes,)
@@ -519,7 +522,7 @@ def standard_suite(processes: Collection[str] = ("iid",), quick: bool = False) -
 
 @cache
 def _suite_of(processes: frozenset[str], quick: bool) -> tuple[SuiteCase, ...]:
-    """The cases, cached, so that verifiers share the computations on a pair."""
+    """Build the cases.  They are cached, so that verifiers share the computations on a pair."""
     cases = [
         (count, SuiteCase(name, pair, process))
         for number, (name, pair) in enumerate((_quick_pairs() if quick else _suite_pairs()).items())
@@ -536,7 +539,7 @@ def _most_tuples(name: str, process: DraftProcess) -> int:
 
 @cache
 def _corners() -> dict[str, ModelPair]:
-    """Pairs that are extreme in one way."""
+    """Pairs with one extreme property each."""
     point = ["0", "1", "0"]
     return {
         **{f"rarely_drafted-L{length}": instances.rarely_drafted(length) for length in (1, 2)},
@@ -551,10 +554,10 @@ def _corners() -> dict[str, ModelPair]:
 
 @cache
 def _alike() -> dict[str, ModelPair]:
-    """A pair, and pairs with other rows at one depth of one model: a kept answer is wrong for them.
+    """A pair, and pairs that differ in the rows of one depth of one model, to detect cached answers.
 
-    They differ little, so that a key of rounded rows is the same.  Every residual has two tokens: the one of
-    a single token is a point mass, and the same for all of them.
+    The pairs differ so little that rounded rows are equal.  Every residual has two tokens: a residual with
+    one token would be the same point mass for all pairs.
     """
     first = _without_zeros(487, 3, 2)
     found = {"alike-L2": first}
@@ -568,20 +571,20 @@ def _alike() -> dict[str, ModelPair]:
 
 
 def _without_zeros(seed: int, vocab_size: int, length: int) -> ModelPair:
-    """A random pair on which every token may be drafted, accepted and rejected."""
+    """A random pair on which every token can be drafted, accepted and rejected."""
     return instances.random_rational(seed, vocab_size, length, zero_probability=0, equal_row_probability=0)
 
 
 @cache
 def _quick_pairs() -> dict[str, ModelPair]:
-    # The other pairs of three drafted tokens have two deterministic models, those of two tokens and two
-    # drafted ones rows that are certain, or the same after every token.
+    # Without these, pairs with L = 3 would have two deterministic models.  Pairs with V = L = 2 would have
+    # deterministic rows, or equal rows after every token.
     full = {f"random_seed{n}_V2-L{length}": _without_zeros(n, 2, length) for n, length in ((6, 2), (4, 3))}
     return standard_pairs() | _corners() | _alike() | full
 
 
 RANDOM_NAMES = ("random_", "shape_", "full_", "tiny_", "alike")
-"""How the names of random pairs begin: only these show how a verifier does at every place of a shape."""
+"""Beginnings of the names of random pairs, the only pairs that test all contexts of a shape."""
 
 
 @cache
@@ -590,7 +593,7 @@ def _suite_pairs() -> dict[str, ModelPair]:
     for number, shape in enumerate(dict.fromkeys((size, length) for size, length, _ in SHAPES)):
         label = f"V{shape[0]}-L{shape[1]}"
         pairs[f"tiny_seed{200 + number}_{label}"] = instances.tiny_probabilities(200 + number, *shape)
-        # On equal rows nothing is rejected.  Without zeros three drafts split three ways below every prefix.
+        # Equal rows would never reject.  Without zeros, three drafts can differ after every prefix.
         for kind, seed, zeros in (("shape", 100 + number, 0.2), ("full", 300 + number, 0.0)):
             if kind == "shape" or shape in FULL:
                 pairs[f"{kind}_seed{seed}_{label}"] = instances.random_rational(
@@ -600,7 +603,7 @@ def _suite_pairs() -> dict[str, ModelPair]:
 
 
 FULL = ((3, 1), (4, 1), (2, 2), (3, 2), (4, 2), (3, 3))
-"""(V, L) of pairs without zeros."""
+"""(V, L) of the pairs without zeros."""
 RANDOM_SHAPES = tuple(shape for shape in SHAPES if shape[0] ** (shape[1] * shape[2]) <= MAX_RERUN)
 RANDOM_LAW = (
     f"the uniform law over its shapes with V^(LK) at most {MAX_RERUN}, and over rows of whole weights up to "
@@ -609,9 +612,9 @@ RANDOM_LAW = (
 
 
 def random_cases(verifier: Verifier, number: int, seed: int = 0) -> tuple[SuiteCase, ...]:
-    """Random pairs, drawn from ``RANDOM_LAW``.
+    """Draw random pairs from ``RANDOM_LAW``.
 
-    The drafts are i.i.d.; of a verifier that does not take these, one of the processes of the suite.
+    The drafts are i.i.d.  If the verifier does not accept these, we draw a process of the suite.
     """
     number, seed = check_count("cases", number), check_count("seed", seed, at_least=0)
     limit = verifier.max_draft_length
@@ -640,7 +643,7 @@ def _random_case(
 
 
 def _drafted(pair: ModelPair, processes: Collection[str], number: int) -> Iterator[DraftProcess]:
-    """The draft processes that a pair is judged with; of trees with a single tuple every fifth."""
+    """Yield the draft processes for a pair.  Of trees with a single tuple of paths it yields every fifth."""
     length = pair.draft_length
     if "iid" in processes:
         yield from (Iid(num_drafts) for num_drafts in (1, 2, 3, 4))
@@ -660,7 +663,7 @@ def _drafted(pair: ModelPair, processes: Collection[str], number: int) -> Iterat
             known = list(_fitting(map(kind, settings), pair))
             yield from known[number % DEALT :: DEALT]
     if "per_path" in processes:
-        # The second path has another draft model: that of the pair, mixed with the uniform row.
+        # The draft model of the other path is the pair's draft, mixed with the uniform row.
         levels = tuple((level + Fraction(1, pair.vocab_size)) / 2 for level in pair.draft)
         other = ModelPair(pair.target, levels, pair.vocab)
         yield from (PerPath((pair, other)), PerPath((other, pair)))
@@ -671,16 +674,16 @@ def _fitting(found: Iterable[DraftProcess], pair: ModelPair) -> Iterator[DraftPr
 
 
 MAX_PATHS = 4
-"""The most paths of a tree with a width at every depth."""
+"""Largest number of paths of a tree with a width per depth."""
 MAX_NODES = 5
-"""The most nodes of a tree of any shape."""
+"""Largest number of nodes of a tree of any shape."""
 DEALT = 5
-"""A pair is judged with every fifth of the trees that have a single tuple of paths."""
+"""Each pair is certified with every ``DEALT``-th of the trees that have a single tuple of paths."""
 
 
 @cache
 def _all_widths(length: int) -> tuple[tuple[int, ...], ...]:
-    """The widths, one per depth, of all trees with 2 to ``MAX_PATHS`` paths, and of the binary tree."""
+    """Widths per depth of all trees with 2 to ``MAX_PATHS`` paths, and of the binary tree."""
     every = product(range(1, MAX_PATHS + 1), repeat=length)
     few = [widths for widths in every if 1 < math.prod(widths) <= MAX_PATHS]
     return tuple(dict.fromkeys((*few, (2,) * length)))
@@ -688,13 +691,13 @@ def _all_widths(length: int) -> tuple[tuple[int, ...], ...]:
 
 @cache
 def _all_shapes(length: int) -> tuple[tuple[int, ...], ...]:
-    """The numbers of children of all ordered trees with 1 to ``MAX_NODES`` nodes and at most this depth."""
+    """Numbers of children of all ordered trees with 1 to ``MAX_NODES`` nodes and depth at most ``length``."""
     found: dict[tuple[int, ...], None] = {}
 
     def grow(children: tuple[int, ...]) -> None:
-        """Choose the children of the next node, breadth first, the root among the nodes that are counted."""
+        """Choose the number of children of the next node, in breadth-first order from the root."""
         num_nodes = sum(children)
-        if len(children) == num_nodes + 1:  # every node has its number
+        if len(children) == num_nodes + 1:  # every node has its children
             while children and children[-1] == 0:
                 children = children[:-1]
             if children and ShapedTree(children).depth <= length:

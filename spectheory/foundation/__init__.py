@@ -1,4 +1,4 @@
-"""Errors, checks of arguments, numbers, arrays and results: what every room stands on."""
+"""Errors, argument checks, numbers, arrays and results, which all other subpackages use."""
 
 import lazy_loader
 

@@ -1,11 +1,11 @@
-"""Array operations that mean the same on numpy (float64 and exact rationals) and on torch.
+"""Array operations with the same meaning on numpy (float64 and exact rationals) and on torch.
 
-A verifier is written once, over the functions of this module and the array-API subset that
-numpy and torch share.  Arrays are numpy's of ``object`` (exact rationals, ``Fraction`` or ``fmpq``) or of
-``float64``, or torch's on any device.
+A verifier is written once, with the functions of this module and the array-API subset that
+numpy and torch share.  Arrays are numpy arrays of ``object`` (exact rationals, ``Fraction`` or ``fmpq``) or
+of ``float64``, or torch tensors on any device.
 
-Exact arrays stay exact by construction: zeros and ones are made *from* an entry of the array
-(``x - x``), so they have its type and never decay to machine numbers.
+Exact arrays stay exact by construction: zeros and ones are computed from an entry of the array
+(``x - x``), so they have its type and never become machine numbers.
 """
 
 from functools import lru_cache
@@ -23,18 +23,18 @@ from spectheory.foundation.kernels import choice
 from spectheory.foundation.kernels.choice import on_host as on_host
 
 MOST_EXACT_DRAFTS = 10**6
-"""Beyond it the power of a rational fills the memory."""
+"""The largest exponent in rationals.  Larger powers fill the memory."""
 Array = Any
 """A numpy array (object or float64) or a torch tensor."""
 
 
 def _formal_entry(array: Array) -> FormalNumber | None:
     entry = array.flat[0] if is_exact(array) and array.size else None
-    return entry if issubclass(type(entry), FormalNumber) else None  # isinstance asks it for its class
+    return entry if issubclass(type(entry), FormalNumber) else None  # isinstance would read its __class__
 
 
 def _holds_floats(array: Array) -> bool:
-    """Whether it is numpy's and of floats: what can be left out for them is most of the time for a few."""
+    """True for a numpy array of floats.  Their short paths save most of the time for small arrays."""
     return type(array) is np.ndarray and array.dtype.kind == "f"
 
 
@@ -42,17 +42,17 @@ _NAMESPACES: dict[type, ModuleType] = {}
 
 
 def namespace(*arrays: Array) -> ModuleType:
-    """The array-API namespace of ``arrays`` (numpy or torch); never imports torch itself."""
+    """Return the array-API namespace of ``arrays`` (numpy or torch).  This never imports torch."""
     kind = type(arrays[0])
     if any(type(other) is not kind for other in arrays[1:]):
         return array_namespace(*arrays)
-    if kind not in _NAMESPACES:  # finding it takes longer than most operations on few numbers
+    if kind not in _NAMESPACES:  # the lookup takes longer than most operations on a few numbers
         _NAMESPACES[kind] = array_namespace(*arrays)
     return _NAMESPACES[kind]
 
 
 def like_rows(table: np.ndarray, rows: Array) -> Array:
-    """A table of an enumerated pair in the arithmetic, precision and device of ``rows``."""
+    """Convert a table of an enumerated pair to the arithmetic, precision and device of ``rows``."""
     if not is_exact(rows):
         return choice.on_device_of(rows, table.astype(float), rows.dtype)
     if not is_exact(table):
@@ -63,8 +63,7 @@ def like_rows(table: np.ndarray, rows: Array) -> Array:
 
 
 def like_entries(value: Any, array: Array) -> Array:
-    """One rational number as an array of the shape and arithmetic of ``array``, never through a float
-    where that is exact."""
+    """Fill an array of the shape and arithmetic of ``array`` with one rational number, exactly if exact."""
     one = ones_like(array)
     if not is_exact(array):
         return one * float(value)
@@ -73,7 +72,7 @@ def like_entries(value: Any, array: Array) -> Array:
 
 
 def zeros_like(array: Array) -> Array:
-    """Zeros of the same shape, type and device (exact zeros for exact arrays)."""
+    """Return zeros of the same shape, type and device (exact zeros for exact arrays)."""
     if _holds_floats(array):
         return np.zeros(array.shape, array.dtype)
     if not is_exact(array):
@@ -83,22 +82,22 @@ def zeros_like(array: Array) -> Array:
 
 
 def ones_like(array: Array) -> Array:
-    """Ones of the same shape, type and device (exact ones for exact arrays)."""
+    """Return ones of the same shape, type and device (exact ones for exact arrays)."""
     if _holds_floats(array):
         return np.ones(array.shape, array.dtype)
     return zeros_like(array) + 1 if is_exact(array) else namespace(array).ones_like(array)
 
 
 def after_rejection(target_left: Array, draft_row: Array) -> Array:
-    """max(p - q, 0), normalised: what is left of the target once a draft from q was rejected.  [..., V]
+    """Compute max(p - q, 0), normalised: the target that is left after a draft from q is rejected.  [..., V]
 
-    Zeros where nothing is left.
+    If no mass is left, the row is zeros.
     """
     return normalise(positive_part(target_left - draft_row))
 
 
 def positive_part(array: Array) -> Array:
-    """max(array, 0), elementwise."""
+    """Compute max(array, 0), elementwise."""
     if _holds_floats(array):
         return np.maximum(array, 0)
     if _formal_entry(array) is not None:
@@ -107,7 +106,7 @@ def positive_part(array: Array) -> Array:
 
 
 def at_most_one(array: Array) -> Array:
-    """min(array, 1), elementwise."""
+    """Compute min(array, 1), elementwise."""
     if _holds_floats(array):
         return np.minimum(array, 1)
     if _formal_entry(array) is not None:
@@ -116,26 +115,26 @@ def at_most_one(array: Array) -> Array:
 
 
 def zero_where(condition: Array, array: Array) -> Array:
-    """The array, and 0 where the condition holds."""
+    """Replace the entries where the condition holds by 0."""
     if is_torch_array(array):
         return array.masked_fill(condition, 0)
     return np.where(condition, _zero(array), array)
 
 
 def _zero(array: Array) -> Any:
-    """A zero of the array's type, to be broadcast: no zeros are written."""
+    """Return a scalar zero of the array's type, to broadcast without writing an array of zeros."""
     return zeros_like(array.ravel()[:1])[0] if is_exact(array) and array.size else 0
 
 
 def add_scaled(array: Array, scale: Array, other: Array) -> Array:
-    """array + scale * other; on torch one kernel."""
+    """Compute array + scale * other, in one kernel on torch."""
     if is_torch_array(array):
         return array.addcmul(scale, other)
     return array + scale * other
 
 
 def quotients(numerator: Array, denominator: Array) -> Array:
-    """numerator / denominator; where that is 0 what floats have, ±∞ or no number, and 0 for rationals."""
+    """Compute numerator / denominator.  Division by 0 gives ±∞ or NaN for floats, and 0 for rationals."""
     if is_exact(denominator):
         return divide_or_zero(numerator, denominator)
     if is_torch_array(denominator):
@@ -147,11 +146,11 @@ def quotients(numerator: Array, denominator: Array) -> Array:
 def residual_mass(
     rows: Array, other: Array, scale: Array | None = None, other_scale: Array | None = None
 ) -> Array:
-    """sum_x max(scale rows(x) - other_scale other(x), 0), a scale that is not given being 1.
+    """Compute sum_x max(scale rows(x) - other_scale other(x), 0).  A scale of None is 1.
 
     [..., V], [..., V], [...], [...] -> [...]
 
-    Many long torch rows on the host are read once; elsewhere one torch kernel multiplies and subtracts.
+    Many long torch rows on the host are read once.  For other torch rows one kernel multiplies and subtracts.
     """
     scales = [array for array in (scale, other_scale) if array is not None]
     if scales and choice.numbers_beside(rows, scales[0]):
@@ -168,7 +167,7 @@ def residual_mass(
 def residual_rows(
     rows: Array, other: Array, scale: Array | None = None, other_scale: Array | None = None
 ) -> Array:
-    """max(scale rows - other_scale other, 0), a scale that is not given being 1.
+    """Compute max(scale rows - other_scale other, 0).  A scale of None is 1.
 
     [..., V], [..., V], [...], [...] -> [..., V]
     """
@@ -178,11 +177,11 @@ def residual_rows(
 
 
 def block_sums(rows: Array, dtype: Any = None) -> Array:
-    """Sums of ``BLOCK`` neighbouring entries of each row, the last of them maybe of fewer.
+    """Sum blocks of ``choice.BLOCK`` neighbouring entries of each row.  The last block may be shorter.
 
     Args:
-        rows: [..., V], V at least ``BLOCK``.
-        dtype: of the sums.
+        rows: [..., V], V at least ``choice.BLOCK``.
+        dtype: dtype of the sums.
 
     Returns:
         [..., V / choice.BLOCK, rounded up].
@@ -197,17 +196,17 @@ def block_sums(rows: Array, dtype: Any = None) -> Array:
 
 
 def _row_sums(rows: Array) -> Array:
-    """Row sums on torch; compiled code sums blocks first, because one long chain costs more."""
+    """Sum torch rows.  Compiled code sums blocks first, because one long sum costs more."""
     if choice.compiling() and rows.shape[-1] >= choice.BLOCK:
         rows = block_sums(rows)
     return rows.sum(-1)
 
 
 def divide_or_zero(numerator: Array, denominator: Array) -> Array:
-    """numerator / denominator, and 0 where the denominator is 0.
+    """Compute numerator / denominator, and 0 where the denominator is 0.
 
-    For quotients that are never used where the denominator vanishes: the ratio p/q of a token
-    that cannot be drafted, the residual of an event of probability zero.
+    Use it if the quotient does not matter at denominator 0: the ratio p/q of a token that cannot be
+    drafted, or the residual of an event of probability zero.
     """
     if _holds_floats(denominator):
         shape = (
@@ -233,7 +232,7 @@ def divide_or_zero(numerator: Array, denominator: Array) -> Array:
 
 
 def normalise(rows: Array) -> Array:
-    """Rows of weights divided by their sums over the last axis; a row without mass stays a row of zeros."""
+    """Divide rows of weights by their sums over the last axis.  A row of zeros stays zeros."""
     formal = _formal_entry(rows)
     if formal is not None:
         return formal.normalised(rows)
@@ -244,7 +243,7 @@ def normalise(rows: Array) -> Array:
 
 
 def prefix_products(factors: Array) -> Array:
-    """1, f_1, f_1 f_2, ..: products over prefixes of the last axis.  [..., L] -> [..., L+1]"""
+    """Compute 1, f_1, f_1 f_2, ..: products over prefixes of the last axis.  [..., L] -> [..., L+1]"""
     if _holds_floats(factors):
         products = np.empty((*factors.shape[:-1], factors.shape[-1] + 1), factors.dtype)
         products[..., 0] = 1
@@ -256,10 +255,10 @@ def prefix_products(factors: Array) -> Array:
 
 
 def hit_probability(draft_probs: Any, num_drafts: Any) -> Any:
-    """f(u) = 1 - (1 - u)^K: the probability that one of K i.i.d. drafts passes through a set.
+    """Compute f(u) = 1 - (1 - u)^K: the probability that one of K i.i.d. drafts passes through a set.
 
-    For floats f is computed through log1p and expm1, so that a small u keeps its relative
-    accuracy; a sum of probabilities that rounding took above 1 counts as 1.
+    For floats we use log1p and expm1, so that f keeps its relative accuracy for small u.  If rounding made u
+    larger than 1, it counts as 1.
 
     Args:
         draft_probs: u, the draft probabilities of the sets, [...] or one number: rational, float, torch or
@@ -285,9 +284,9 @@ def hit_probability(draft_probs: Any, num_drafts: Any) -> Any:
 
 
 def power_sum(upper: Array, lower: Array, num_drafts: int) -> Array:
-    """S_K(u, b) = sum_{j=0}^{K-1} u^j b^(K-1-j), so that u^K - b^K = (u - b) S_K(u, b).
+    """Compute S_K(u, b) = sum_{j=0}^{K-1} u^j b^(K-1-j), so that u^K - b^K = (u - b) S_K(u, b).
 
-    By doubling, S_2n = S_n (u^n + b^n) and S_n+1 = u S_n + b^n: about 2 log2 K steps without a subtraction.
+    We use S_2n = S_n (u^n + b^n) and S_{n+1} = u S_n + b^n: about 2 log2 K steps without a subtraction.
     """
     if num_drafts == 1:
         return ones_like(upper)
@@ -307,14 +306,14 @@ def power_sum(upper: Array, lower: Array, num_drafts: int) -> Array:
 
 
 def first_true(condition: Array) -> Array:
-    """The number of the first entry of the last axis that is true, 0 where none is.  [..., N] -> [...]"""
+    """Find the index of the first true entry along the last axis, or 0 if none is.  [..., N] -> [...]"""
     if is_torch_array(condition):
         return condition.byte().argmax(-1)
     return np.argmax(condition, axis=-1)
 
 
 def take_along(array: Array, order: Array) -> Array:
-    """array[..., order]: M entries of the last axis.  [..., N], [..., M] -> [..., M]"""
+    """Take array[..., order], M entries of the last axis.  [..., N], [..., M] -> [..., M]"""
     if choice.numbers_beside(array, order):
         return choice.row_kernels().entries(array[..., None, :].expand(*order.shape, array.shape[-1]), order)
     if is_torch_array(array):
@@ -326,19 +325,19 @@ def take_along(array: Array, order: Array) -> Array:
 
 @lru_cache(maxsize=256)
 def _leading_indices(shape: tuple[int, ...]) -> list[np.ndarray]:
-    """The index of ``np.take_along_axis`` but for its last axis; to make it takes longer than to use it."""
+    """Build the index of ``np.take_along_axis`` without the last axis; cached, because building is slow."""
     return list(np.ogrid[tuple(slice(size) for size in shape)][:-1])
 
 
 def running_minimum(array: Array) -> Array:
-    """min(a_1), min(a_1, a_2), ..  along the last axis.  [..., N]"""
+    """Compute a_1, min(a_1, a_2), ..  along the last axis.  [..., N]"""
     if is_torch_array(array):
         return array.cummin(-1).values
     return np.minimum.accumulate(array, axis=-1)
 
 
 def put_along(values: Array, order: Array) -> Array:
-    """The array with array[..., order] = values for a permutation of the last axis.  [..., N] -> [..., N]"""
+    """Make the array with array[..., order] = values, for a permutation ``order``.  [..., N] -> [..., N]"""
     if is_torch_array(values):
         return values.new_empty(values.shape).scatter_(-1, order, values)
     array = np.empty_like(values)
@@ -347,7 +346,7 @@ def put_along(values: Array, order: Array) -> Array:
 
 
 def sort(keys: Array) -> tuple[Array, Array]:
-    """(the sorted keys, their former places), stable.  [..., N]"""
+    """Sort keys stably: return the sorted keys and their former indices.  [..., N] -> [..., N], [..., N]"""
     if choice.sorts_by_loop(keys):
         return choice.row_kernels().sort(keys)
     if is_torch_array(keys):
@@ -357,19 +356,19 @@ def sort(keys: Array) -> tuple[Array, Array]:
 
 
 def take_token(rows: Array, tokens: Array) -> Array:
-    """rows[..., tokens]: one entry of the last axis per batch element.  [..., V], [...] -> [...]"""
+    """Take rows[..., tokens], one entry of the last axis per batch element.  [..., V], [...] -> [...]"""
     if choice.numbers_beside(rows, tokens):
         return choice.row_kernels().entries(rows, tokens)
     return take_along(rows, tokens[..., None])[..., 0]
 
 
 def take_row(rows: Array, index: Array) -> Array:
-    """rows[..., index, :]: one row per batch element.  [..., N, V], [...] -> [..., V]"""
+    """Take rows[..., index, :], one row per batch element.  [..., N, V], [...] -> [..., V]"""
     return rows[(*batch_indices(index), index)]
 
 
 def batch_indices(index: Array) -> list[Array]:
-    """The numbers of the batch elements along each of their axes, shaped to index together with ``index``."""
+    """Return an index array for each batch axis, shaped to index together with ``index``."""
     xp, axes = namespace(index), index.ndim
     return [
         xp.arange(size, device=index.device).reshape((size, *[1] * (axes - axis - 1)))
@@ -378,21 +377,21 @@ def batch_indices(index: Array) -> list[Array]:
 
 
 def take_path(array: Array, path_index: Array) -> Array:
-    """array[..., path_index, :, ...]: the slice of one drafted path per batch element.
+    """Take array[..., path_index, :, ...], the slice of one drafted path per batch element.
 
-    ``array`` is [..., K, N] or [..., K, N, V] with ``path_index`` of shape [...].
+    [..., K, N(, V)], [...] -> [..., N(, V)]
     """
     return array[(*batch_indices(path_index), path_index)]
 
 
 def take_paths(array: Array, candidates: Array) -> Array:
-    """The slices of several drafted paths.  [..., K, N(, V)], [..., C] -> [..., C, N(, V)]"""
-    if array.shape[candidates.ndim - 1] == 1:  # of one path there is nothing to be copied
+    """Take the slices of several drafted paths.  [..., K, N(, V)], [..., C] -> [..., C, N(, V)]"""
+    if array.shape[candidates.ndim - 1] == 1:  # a single path needs no copy
         shape = (*candidates.shape, *array.shape[candidates.ndim :])
         return namespace(array).broadcast_to(array, shape)
     return array[_several(candidates)]
 
 
 def _several(indices: Array) -> tuple[Array, ...]:
-    """An index of M entries per batch element.  [..., M]"""
+    """Build an index of M entries per batch element from indices [..., M]."""
     return (*(batch[..., None] for batch in batch_indices(indices[..., 0])), indices)

@@ -1,7 +1,7 @@
-"""Values in JSON documents and in texts for people.
+"""Write values into JSON documents and into text for people.
 
-In a document a rational is a text such as ``"20/9"``, with all its digits.  In a text for people a rational
-has its decimal beside it, and a long rational is cut.
+In a document a rational is a string such as ``"20/9"``, with all its digits.  In text for people its decimal
+follows it, and a long rational is cut.
 """
 
 import json
@@ -19,14 +19,14 @@ from flint import fmpq
 from spectheory.foundation.errors import InvalidInputError
 
 LONGEST_RATIONAL = 40
-"""Characters of a rational beyond which a text for people cuts it."""
+"""The most characters of a rational that text for people shows uncut."""
 SHOWN_OF_LONGER = 20
 MAX_BYTES = 500_000_000
-"""The longest file that is read as a pair or a result."""
+"""The longest file, in bytes, that is read as a pair or a result."""
 
 
 def to_json(value: Any) -> Any:
-    """A value as JSON holds it: rationals as texts, numbers of numpy as numbers, dataclasses as objects."""
+    """Convert a value for JSON: rationals to strings, numpy numbers to numbers, dataclasses to objects."""
     if isinstance(value, Fraction):
         return exact_text(value)
     if is_dataclass(value):
@@ -39,10 +39,10 @@ def to_json(value: Any) -> Any:
 
 
 def read_file(path: Path) -> bytes:
-    """The bytes of a pair or a result that somebody names.
+    """Read the bytes of a file that should hold a pair or a result.
 
     Raises:
-        InvalidInputError: it is longer than any, as a device without an end.
+        InvalidInputError: it has more than ``MAX_BYTES`` bytes, such as an endless device.
         OSError: it cannot be read.
     """
     with path.open("rb") as file:
@@ -53,10 +53,10 @@ def read_file(path: Path) -> bytes:
 
 
 def parse_json(text: str | bytes) -> Any:
-    """JSON in which every key stands once and every number can be held, for files that others wrote.
+    """Parse JSON that others wrote, and refuse repeated keys and numbers outside the range of float64.
 
     Raises:
-        ValueError: it is not JSON, an object has a key twice, or a number is beyond float64.
+        ValueError: it is not JSON, an object has a key twice, or a number is outside the range of float64.
 
     Example:
         >>> parse_json('{"a": 1e-400}')
@@ -85,7 +85,7 @@ def _held(text: str) -> float:
 
 
 def json_sha256(value: Any) -> str:
-    """The sha256 of a value as JSON with sorted keys; other objects count by their text.
+    """Compute the sha256 of a value as JSON with sorted keys.  Objects unknown to JSON enter as ``str``.
 
     Example:
         >>> json_sha256({"a": 1, "b": 2}) == json_sha256({"b": 2, "a": 1}) != json_sha256({"a": 1})
@@ -95,7 +95,7 @@ def json_sha256(value: Any) -> str:
 
 
 def replace_file(path: Path, content: str | bytes) -> None:
-    """Write a file so that a reader finds the old or the new content whole, even after an interruption."""
+    """Write a file atomically: a reader finds the old or the new content, even after an interruption."""
     path, data = path.resolve(), content.encode("utf-8") if isinstance(content, str) else content
     if path.exists() and not path.is_file():  # a device or a pipe is written to, not replaced
         path.write_bytes(data)
@@ -104,7 +104,7 @@ def replace_file(path: Path, content: str | bytes) -> None:
     try:
         unfinished.write_bytes(data)
         unfinished.replace(path)
-    except OSError as error:  # a file that grows too large, or a full disk, has no name in the error
+    except OSError as error:  # the errors of a full disk and of a file that is too large have no file name
         error.filename = str(path)
         raise
     finally:
@@ -112,13 +112,13 @@ def replace_file(path: Path, content: str | bytes) -> None:
 
 
 def exact_text(value: Any) -> str | None:
-    """A rational as text, and ``None`` for a float, which has no exact text."""
-    # Python's own text of a whole number has at most 4300 digits.
+    """Write a rational as text.  For a float return ``None``, because it has no exact text."""
+    # Python's str of an integer has at most 4300 digits.
     return str(fmpq(value.numerator, value.denominator)) if isinstance(value, Fraction) else None
 
 
 def both(name: str, value: Any) -> dict[str, Any]:
-    """The two fields of a number: ``name`` exact or null, ``name_float`` always; both null without one.
+    """Write a number as fields ``name`` (null unless exact) and ``name_float``; both are null for None.
 
     Example:
         >>> both("optimal", Fraction(1, 2))
@@ -128,9 +128,10 @@ def both(name: str, value: Any) -> dict[str, Any]:
 
 
 def decimal_text(value: Any) -> str:
-    """Six decimals without trailing zeros; six significant digits for small and large numbers.
+    """Write a number with six decimals, without trailing zeros.
 
-    A number that rounds to a whole number but differs from it keeps its zeros: ``1.000000`` is not 1.
+    Small and large numbers get six significant digits.  A number that rounds to an integer but differs from
+    it keeps its zeros: ``1.000000`` is not 1.
     """
     number = float(value)
     if number != 0 and not 1e-3 <= abs(number) < 1e9:
@@ -141,11 +142,11 @@ def decimal_text(value: Any) -> str:
 
 
 def number_text(value: Any, *, decimal: bool = True) -> str:
-    """A number for people: a rational with its decimal, a float as a decimal, ``-`` for none.
+    """Write a number for people: a rational with its decimal, a float as a decimal, ``-`` for None.
 
     Args:
         value: a Fraction, a float or ``None``.
-        decimal: whether a short rational that is not a whole number gets its decimal.
+        decimal: True to add the decimal to a short rational that is not an integer.
     """
     if value is None:
         return "-"
@@ -158,7 +159,7 @@ def number_text(value: Any, *, decimal: bool = True) -> str:
 
 
 def value_text(value: Any, *, decimal: bool = True) -> str:
-    """Any value for people: truth values as yes or NO, lists line by line, mappings as names and numbers."""
+    """Write any value for people: booleans as yes or NO, lists line by line, mappings as name and number."""
     if isinstance(value, bool):
         return "yes" if value else "NO"
     if isinstance(value, Mapping):
@@ -171,7 +172,7 @@ def value_text(value: Any, *, decimal: bool = True) -> str:
 
 
 def count_text(number: int, noun: str) -> str:
-    """A number of things.
+    """Write a number with its noun, in the singular or plural.
 
     Example:
         >>> count_text(1, "draft"), count_text(2, "draft")

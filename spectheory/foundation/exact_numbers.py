@@ -1,4 +1,4 @@
-"""Exact rationals as Python's Fractions and as python-flint's, with conversions between them."""
+"""Exact rationals as Python Fractions and as python-flint rationals, and conversions between them."""
 
 from collections.abc import Callable
 from fractions import Fraction
@@ -11,11 +11,11 @@ from flint import fmpq
 from spectheory.foundation.formal_number import FormalNumber
 
 Number = Fraction | float
-"""One number of a result: a Fraction for exact pairs, a float for others."""
+"""One number of a result: a Fraction for exact pairs, a float for other pairs."""
 
 
 def is_exact(array: Any) -> bool:
-    """Whether ``array`` holds exact rationals (a numpy array of objects)."""
+    """True if ``array`` holds exact rationals (a numpy array of objects)."""
     return isinstance(array, np.ndarray) and array.dtype.hasobject
 
 
@@ -24,12 +24,12 @@ SUM_TOLERANCE = 1e-9
 
 
 def float_tolerance(numbers: Any, tolerance: float) -> float:
-    """The tolerance where the numbers of an array or a pair are floats, and 0 where they are exact."""
+    """Return the tolerance if an array or a pair holds floats, and 0 if it is exact."""
     return 0 if getattr(numbers, "is_exact", is_exact(numbers)) else tolerance
 
 
 def to_flint(array: np.ndarray) -> np.ndarray:
-    """Exact rationals to python-flint's, elementwise: the same numbers, computed with faster.
+    """Convert exact rationals elementwise to python-flint rationals, which compute faster.
 
     Raises:
         TypeError: an entry is neither a Fraction, an fmpq nor an integer.
@@ -51,9 +51,10 @@ def _as_fmpq(value: Any) -> fmpq:
 
 
 def without_whole_floats(array: np.ndarray) -> np.ndarray:
-    """An array of objects whose floats 0.0 and 1.0 are integers: Python divides the integers 0/1 to 0.0.
+    """Replace the floats 0.0 and 1.0 in an array of objects by integers.
 
-    Other floats, as 1/3 of integers, are rounded, and stay.
+    In Python integer divisions such as 0/1 give such floats.  Other floats, such as 1/3, are rounded, and we
+    keep them.
     """
     return _mapped(lambda value: int(value) if type(value) in FLOATS and value in (0, 1) else value, array)
 
@@ -62,7 +63,7 @@ FLOATS = (float, np.float64)
 
 
 def to_fractions(array: np.ndarray) -> np.ndarray:
-    """Exact rationals of either kind to Fractions, elementwise.
+    """Convert exact rationals of either type to Fractions, elementwise.
 
     Raises:
         TypeError: an entry is neither a Fraction, an fmpq nor an integer.
@@ -71,7 +72,7 @@ def to_fractions(array: np.ndarray) -> np.ndarray:
 
 
 def to_fraction(value: Any) -> Fraction:
-    """One exact rational as a Fraction; a float is refused, because it was never exact."""
+    """Convert one exact rational to a Fraction.  A float raises ``TypeError``, because it is not exact."""
     if isinstance(value, Fraction):
         return value
     if isinstance(value, fmpq):
@@ -82,37 +83,37 @@ def to_fraction(value: Any) -> Fraction:
 
 
 def flint_if_exact(array: np.ndarray) -> np.ndarray:
-    """python-flint rationals for exact entries, to compute with; other arrays as they are."""
+    """Convert an exact array to python-flint rationals, for computation; return other arrays unchanged."""
     return to_flint(array) if is_exact(array) else array
 
 
 def fractions_if_exact(array: np.ndarray) -> np.ndarray:
-    """Fractions for exact entries, to return; other arrays as they are."""
+    """Convert an exact array to Fractions, for results; return other arrays unchanged."""
     return to_fractions(array) if is_exact(array) else array
 
 
 def plain_number(value: Any) -> Number:
-    """One number of a result: a float for a float, a Fraction for anything exact."""
+    """Convert one number for a result: a float for a float, a Fraction for an exact number."""
     return float(value) if isinstance(value, (float, np.floating)) else to_fraction(value)
 
 
 def exact_number(value: Any) -> Fraction:
-    """One number as a Fraction; a float is the rational of its bits.
+    """Convert one number exactly to a Fraction.  A float gives the rational that its bits represent.
 
     Raises:
         TypeError: the value is not a number.
-        ValueError, OverflowError: it is not finite.
+        ValueError, OverflowError: the value is not finite.
     """
     return Fraction(float(value)) if isinstance(value, (float, np.floating)) else to_fraction(value)
 
 
 def exact_values(array: np.ndarray) -> np.ndarray:
-    """Every entry as a Fraction; a float is the rational of its bits."""
+    """Convert every entry exactly to a Fraction (``exact_number``)."""
     return _mapped(exact_number, array)
 
 
 def balanced_sum(array: np.ndarray) -> Any:
-    """The sum of all entries; rationals are added in pairs of pairs, so that few long numbers meet."""
+    """Sum all entries.  Rationals are added in a balanced tree, so that few additions have long numbers."""
     terms = array.ravel()
     if not is_exact(terms) or not terms.size:
         return terms.sum()
@@ -126,13 +127,13 @@ _NUMBERS = frozenset({Fraction, fmpq, int, float, *np.sctypeDict.values()} - {np
 
 
 def holds_formal_numbers(array: Any) -> bool:
-    """Whether an entry stands for its values on many pairs at once, as in a proof."""
+    """True if an entry is a formal number, which represents its values on many pairs at once, in a proof."""
     return is_exact(array) and any(issubclass(kind, FormalNumber) for kind in set(map(type, array.flat)))
 
 
 def holds_numbers(array: Any) -> bool:
-    """Whether the entries are real numbers, not truth values: floats, integers, or objects that are all
-    rationals or floats.  A subclass of these may compute as it likes, and is not one of them."""
+    """True if all entries are real numbers: floats, integers or rationals, but neither booleans nor objects
+    of a subclass, which may compute differently."""
     if is_exact(array):
         kinds = set(map(type, array.flat))
         return all(kind in _NUMBERS or issubclass(kind, FormalNumber) for kind in kinds)

@@ -1,4 +1,4 @@
-"""Optional libraries: which extra of the package brings them, and one line where one is missing."""
+"""Optional libraries: the extra that installs each, and a one-line error if one is missing."""
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -30,12 +30,12 @@ EXTRA_OF: Mapping[str, str] = {
     "hypothesis": "testing",
     "pytest": "testing",
 }
-"""Libraries that are not installed with the package itself, and the extra that brings them."""
+"""Optional library -> the extra of the package that installs it."""
 
 
 @contextmanager
 def installed() -> Iterator[None]:
-    """For imports of optional libraries: one that is not installed is said in one line.
+    """Context for imports of optional libraries: raise ``MissingDependencyError`` if one is not installed.
 
     Example:
         >>> try:
@@ -56,7 +56,7 @@ def installed() -> Iterator[None]:
 
 
 def has_extra(extra: str) -> bool:
-    """Whether all libraries of an extra are installed; none is imported."""
+    """True if all libraries of an extra are installed.  None of them is imported."""
     try:
         return all(find_spec(library) for library, of in EXTRA_OF.items() if of == extra)
     except ModuleNotFoundError:
@@ -66,11 +66,11 @@ def has_extra(extra: str) -> bool:
 def attach_room(
     name: str, file: str, elsewhere: Mapping[str, str] = MappingProxyType({})
 ) -> tuple[Callable[[str], Any], Callable[[], list[str]], list[str]]:
-    """``lazy_loader.attach_stub`` for a room that needs optional libraries.
+    """Apply ``lazy_loader.attach_stub`` to a subpackage that needs optional libraries.
 
     Args:
-        name, file: of the room.
-        elsewhere: its names that are defined in another room, each with its module.
+        name, file: ``__name__`` and ``__file__`` of the subpackage.
+        elsewhere: public names that are defined in other subpackages -> their modules.
     """
     find, _, own = lazy_loader.attach_stub(name, file)
     public = sorted([*own, *elsewhere])

@@ -1,4 +1,4 @@
-"""Numbers that stand for their values on many pairs at once, as the array functions see them."""
+"""Interface of formal numbers for the array functions: each represents its values on many pairs at once."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from flint import fmpq, fmpz
 
 
 def hashes_formal_numbers(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Let a function call a table of results that has rows of numbers as keys, on which no result depends."""
+    """Let a function hash formal numbers, to look up rows in a cache that does not change any result."""
     _TABLES.add(function.__code__)
     return function
 
@@ -29,13 +29,14 @@ _ABSTRACT = type(ABC).__instancecheck__.__code__.co_filename
 
 
 def rational_parts(number: Any, with_flint: bool) -> tuple[int, int] | None:
-    """Numerator and denominator of a number that true rationals take as it is; ``None`` for others.
+    """Return numerator and denominator of a number with which real rationals compute exactly, or ``None``.
 
-    A whole number of numpy overflows in a ``Fraction``, and a subclass may compute otherwise than its base.
+    Numpy integers are excluded because they overflow in a ``Fraction``, and subclasses because they may
+    compute differently.
 
     Args:
         number: an operand.
-        with_flint: whether the verifier is given python-flint's rationals, not Fractions.
+        with_flint: True if the verifier gets python-flint rationals, not Fractions.
     """
     kind = type(number)
     if kind is int or kind is bool:
@@ -49,39 +50,40 @@ def rational_parts(number: Any, with_flint: bool) -> tuple[int, int] | None:
 
 
 class FormalNumber(ABC):
-    """A number that computes and compares, and refuses everything else that Python asks of numbers.
+    """A number that supports arithmetic and comparison, and refuses all other operations of Python numbers.
 
-    Functions whose result does not depend on a case, such as max(x, 0) at x = 0, leave the case open.
+    If the result does not depend on a case, as max(x, 0) at x = 0, the functions below do not distinguish
+    the case.
     """
 
     __slots__ = ()
 
     @abstractmethod
     def positive_part(self) -> Self:
-        """max(x, 0)."""
+        """Compute max(x, 0)."""
 
     @abstractmethod
     def quotient_or_zero(self, numerator: Any) -> Self:
-        """numerator / x, and 0 where x = 0."""
+        """Compute numerator / x, and 0 if x = 0."""
 
     @abstractmethod
     def normalised(self, rows: np.ndarray) -> np.ndarray:
-        """``arrays.normalise`` of rows of such numbers."""
+        """Compute ``arrays.normalise`` for rows of formal numbers."""
 
     @abstractmethod
     def refuse(self, what: str) -> NoReturn:
-        """Refuse a use of the number, for good: code that catches the exception is refused too."""
+        """Refuse a use of the number permanently: code that catches the exception is refused too."""
 
     @property
     @abstractmethod
     def serial(self) -> int:
-        """The same for all numbers that can be compared."""
+        """A hash value that all mutually comparable numbers share."""
 
     def __hash__(self) -> int:
-        """The same for all numbers of a run, so that a table asks which of them are equal.
+        """Return the same hash for all numbers of a run, so that a dict compares them for equality.
 
-        A rational has another hash, and no table compares it with them: all code is refused but what
-        ``hashes_formal_numbers`` marks.
+        Rationals have other hashes, so a dict would not compare them with formal numbers.  So only code
+        marked by ``hashes_formal_numbers`` may hash.
         """
         if sys._getframe(1).f_code not in _TABLES:
             self.refuse("hash()")
@@ -89,9 +91,10 @@ class FormalNumber(ABC):
 
     @property  # type: ignore[misc]
     def __class__(self) -> type:
-        """The type, which ``isinstance`` asks for; code that takes another path for rationals is refused.
+        """Return the type for ``isinstance`` calls of ``Fraction``, and refuse all other code.
 
-        ``1/2 - x`` asks ``Fraction.__sub__`` first, which asks for the type of x and leaves the rest to x.
+        Other code could treat rationals differently.  ``1/2 - x`` calls ``Fraction.__sub__`` first, which
+        checks the type of x and then lets x compute.
         """
         frame = sys._getframe(1)
         while frame.f_back is not None and frame.f_code.co_filename == _ABSTRACT:

@@ -1,7 +1,7 @@
-"""Results: a headline, a JSON object, and rows from which every table is made.
+"""Results: each has a headline, a JSON object, and rows from which all tables are made.
 
-CSV files and data frames have the rows of a result as they are.  The terminal, notebooks and LaTeX put the
-fields of the rows into templates, one per column.
+CSV files and data frames contain the rows of a result unchanged.  The terminal, notebooks and LaTeX insert
+the fields of the rows into templates, one per column.
 """
 
 from __future__ import annotations
@@ -21,24 +21,24 @@ if TYPE_CHECKING:
     import pandas
 
 Row = Mapping[str, Any]
-"""Field -> value."""
+"""One row of data: field -> value."""
 Templates = Mapping[str, str]
-"""Label of a column -> the text of its cells, with fields in braces as in ``str.format``."""
+"""Column label -> template of its cells, with fields in braces as in ``str.format``."""
 
 SHORT = "short"
-"""A format of fields, ``"{prob:short}"``: a rational without its decimal."""
+"""A format of fields: ``"{prob:short}"`` writes a rational without its decimal."""
 LOSSLESS, NOT_LOSSLESS, UNDECIDED = "lossless", "not lossless", "undecided"
-"""The three verdicts.  The basis of a verdict says how it was found, such as *rationals* or *proved*."""
+"""The three verdicts.  The basis of a verdict says how we found it, such as *rationals* or *proved*."""
 LONGEST_LATEX_CELL = 60
-"""Characters of the longest cell that a column of LaTeX sets on one line."""
+"""The most characters of a cell in a LaTeX column that is not wrapped."""
 
 
 def no_verdict(result: Any, ask: str) -> NoVerdictError:
-    """The error of ``__bool__`` where there is no verdict: Python takes any other object for true.
+    """Make the error that ``__bool__`` of a result without a verdict raises.  By default it would be true.
 
     Args:
         result: the law, optimum or estimate.
-        ask: what to ask instead.
+        ask: the attribute to use instead.
 
     Example:
         >>> from spectheory import instances, optimum
@@ -54,16 +54,16 @@ def no_verdict(result: Any, ask: str) -> NoVerdictError:
 
 @dataclass(frozen=True)
 class Table:
-    """Rows, and how people see them.
+    """Rows of data, and the templates that show them to people.
 
     Attributes:
         title: a line above the table.
-        rows: its data.
+        rows: the data.
         columns: a template per column; by default every field is a column.  A line of a template is left out
-            where one of its fields is empty.
+            if one of its fields is empty.
         note: a line below the table.
-        is_record: the rows are one, whose fields are listed one below the other, without a header.
-        latex: the table that stands for this one in LaTeX, if another does.
+        is_record: True if there is one row, whose fields are listed below one another, without a header.
+        latex: another table to use in LaTeX, or None.
 
     Example:
         >>> from fractions import Fraction
@@ -89,11 +89,11 @@ class Table:
         return [field.replace("_", " ") for field in _fields(self.rows)]
 
     def header(self) -> list[str]:
-        """The labels above the columns; a record has none."""
+        """List the labels above the columns.  A record has none."""
         return [] if self.is_record else self.labels()
 
     def texts(self) -> list[list[str]]:
-        """The cells of every row; of a record a label and a line each."""
+        """List the cells of every row.  A record gives [label, line] pairs."""
         if self.columns is None:
             fields = _fields(self.rows)
             cells = [
@@ -108,7 +108,7 @@ class Table:
         return [[label, line] for label, text in facts for line in text.split("\n")]
 
     def numeric(self) -> list[bool]:
-        """Whether the cells of a column are numbers, so that they are aligned on the right."""
+        """List, for each column, True if its cells are numbers, which are right-aligned."""
         columns = zip(*self.texts(), strict=True)
         return [
             not self.is_record and all(text.lstrip("+-")[:1].isdigit() for text in column if text)
@@ -116,7 +116,7 @@ class Table:
         ]
 
     def to_html(self) -> str:
-        """A table with a caption."""
+        """Write an HTML table with a caption."""
 
         def line(texts: Sequence[str], tags: str) -> str:
             cells = (f"<{tag}>{_html(text)}</{tag}>" for tag, text in zip(tags.split(), texts, strict=True))
@@ -129,9 +129,9 @@ class Table:
         return f"<table><caption>{_html(self.title)}</caption>{''.join(lines)}</table>{note}"
 
     def to_latex(self) -> str:
-        r"""A ``table`` environment for the package ``booktabs``.
+        r"""Write a LaTeX ``table`` environment for the package ``booktabs``.
 
-        Text that is not ASCII stays as it is, for LaTeX with UTF-8.
+        Text that is not ASCII stays unchanged, for LaTeX with UTF-8.
         """
         if self.latex is not None:
             return self.latex.to_latex()
@@ -165,16 +165,16 @@ class Table:
 
 
 class Result(ABC):
-    """A result of the package.  Results of one kind are equal if their documents are.
+    """A result of the package.  Results of the same class are equal if their documents are equal.
 
-    A result with a verdict is true in Python exactly if it says lossless: ``assert certify(...)`` is a test.
-    The others raise ``NoVerdictError``.
+    A result with a verdict is true in Python if and only if the verdict is *lossless*, so that
+    ``assert certify(...)`` is a test.  For other results ``bool`` raises ``NoVerdictError``.
 
     Attributes:
-        facts: the templates of one result, which is then shown as a record.
-        columns: the templates of several rows.
-        answers: labels of facts.  A screen shows the first that is not empty below the verdict.
-        fine_print: labels of facts that a screen shows with ``--verbose`` only.
+        facts: the templates that show one result as a record.
+        columns: the templates that show several rows.
+        answers: labels of facts.  The terminal shows the first that is not empty below the verdict.
+        fine_print: labels of facts that the terminal shows with ``--verbose`` only.
     """
 
     facts: ClassVar[Templates | None] = None
@@ -184,42 +184,42 @@ class Result(ABC):
 
     @abstractmethod
     def to_document(self) -> dict[str, Any]:
-        """The JSON object: rationals are texts such as ``"20/9"``."""
+        """Return the JSON object, with rationals as strings such as ``"20/9"``."""
 
     @abstractmethod
     def headline(self) -> str:
-        """The result in one line."""
+        """Write the result in one line."""
 
     @abstractmethod
     def __bool__(self) -> bool:
-        """Whether it says lossless; a class without a verdict raises ``no_verdict``."""
+        """True if the verdict is *lossless*.  A class without a verdict raises ``no_verdict``."""
 
     def judgement(self) -> tuple[str, str] | None:
-        """The verdict with its basis, and what it is about; None of a result without a verdict."""
+        """Return the verdict with its basis, and its subject; None for a result without a verdict."""
         return None
 
     def rows(self) -> list[dict[str, Any]]:
-        """The data of every table: by default one row, the document."""
+        """Return the data of the tables, by default one row, the document."""
         return [self.to_document()]
 
     def shown(self) -> dict[str, Any]:
-        """Further fields for the templates, such as exact numbers and sentences."""
+        """Return further fields for the templates, such as exact numbers and sentences."""
         return {}
 
     def tables(self) -> list[Table]:
-        """Tables for people: by default the facts as a record, else the rows under their columns."""
+        """Make the tables for people: the facts as a record if there are any, otherwise rows and columns."""
         rows, is_record = [{**row, **self.shown()} for row in self.rows()], self.facts is not None
         return [Table(self.headline(), rows, self.facts or self.columns, is_record=is_record)]
 
     def to_frame(self) -> pandas.DataFrame:
-        """The rows as a data frame; nested objects stay as they are."""
+        """Return the rows as a pandas data frame.  Nested objects stay unchanged."""
         with installed():
             import pandas
 
         return pandas.DataFrame(self.rows())
 
     def to_latex(self) -> str:
-        """The tables in LaTeX, for the package ``booktabs``."""
+        """Write the tables in LaTeX, for the package ``booktabs``."""
         return "\n\n".join(table.to_latex() for table in self.tables())
 
     def __repr__(self) -> str:
@@ -236,7 +236,7 @@ class Result(ABC):
 
 
 def compared(title: str, results: Sequence[Result]) -> Table:
-    """Results of one kind side by side, under the columns of their class.
+    """Make one table of several results of the same class, with the columns of the class.
 
     Example:
         >>> from spectheory import certify, instances
@@ -249,7 +249,7 @@ def compared(title: str, results: Sequence[Result]) -> Table:
 
 
 class _Cell:
-    """A value that formats itself as people read it."""
+    """A value in a template, which ``str.format`` writes for people."""
 
     def __init__(self, value: Any) -> None:
         self.value = value
@@ -272,7 +272,7 @@ def _is_empty(value: Any) -> bool:
 
 
 def _filled(template: str, row: Row) -> str:
-    """The template with the fields of the row, without the lines that have an empty field."""
+    """Fill the template with the fields of the row, and drop lines with an empty field."""
     lines = []
     for line in template.split("\n"):
         fields = {name: row.get(name) for _, name, _, _ in Formatter().parse(line) if name}
@@ -293,5 +293,5 @@ _LATEX = str.maketrans(
 
 
 def _latex(text: str) -> str:
-    r"""Text in a cell; behind ``\\`` a bracket or a star would be read as an argument."""
+    r"""Escape the text of a cell; ``{}`` keeps ``\\`` from reading a first bracket or star as an argument."""
     return ("{}" if text.startswith(("[", "*")) else "") + text.translate(_LATEX)

@@ -1,4 +1,4 @@
-"""Draw from rows by inversion: one uniform number finds an entry."""
+"""Draw entries of rows by inversion: one uniform number per row."""
 
 from array_api_compat import is_torch_array
 
@@ -17,14 +17,17 @@ from spectheory.foundation.kernels import choice
 
 
 def draw(rows: Array, uniform: Array) -> tuple[Array, Array]:
-    """(an index per row, drawn in proportion to its entries; the row's mass).  [..., V], [..., 1] -> [...]
+    """Draw one index per row in proportion to its entries.  [..., V], [..., 1] -> [...], [...]
 
-    One uniform number decides.  Of a long row it finds a block first, and what the block leaves of it, an
-    entry there: the row is read once, and nothing of its length is written.  Entries below zero are never
-    drawn; of a long row they count in the sums of their blocks.
+    In a long row the uniform number first selects a block.  What is left of the number, rescaled, selects an
+    entry in this block.  So the row is read once, and no array of its length is written.  Entries below zero
+    are never drawn, but in a long row they count in the sums of their blocks.
+
+    Returns:
+        The indices, and the masses of the rows.
     """
     xp = namespace(rows)
-    if is_torch_array(rows) and rows.itemsize == 2 and on_host(rows):  # sums of these are slow
+    if is_torch_array(rows) and rows.itemsize == 2 and on_host(rows):  # sums in half precision are slow
         rows = rows.float()
     if choice.draws_by_kernel(rows, uniform):
         return choice.row_kernels().draw(rows, uniform[..., 0].detach(), choice.BLOCK)
@@ -39,9 +42,9 @@ def draw(rows: Array, uniform: Array) -> tuple[Array, Array]:
 
 
 def take_block(rows: Array, number: Array) -> Array:
-    """The entries that a number of ``block_sums`` is the sum of, and zeros beyond the end of the row.
+    """Take the entries of one block of ``block_sums`` per row, padded with zeros after the end of the row.
 
-    [..., V], [...] -> [..., BLOCK]; of one row nothing is copied, and nothing stands beyond its end.
+    [..., V], [...] -> [..., BLOCK].  For a single row the result is a view without padding.
     """
     if choice.is_one_number(number):
         start = number.item() * choice.BLOCK
@@ -54,36 +57,37 @@ def take_block(rows: Array, number: Array) -> Array:
 
 
 def _search(weights: Array, uniform: Array) -> tuple[Array, Array, Array]:
-    """(the entry where the cumulative share of the total first exceeds u, the total, the shares).
+    """Find the first entry at which the cumulative share of the total exceeds u.
 
-    Entries below zero count as zero.
+    Entries below zero count as zero.  Returns the index, the total, and the cumulative shares.
     """
     weights = positive_part(weights)
     cumulative = weights.cumsum(-1)
     if is_torch_array(weights) and on_host(weights):
-        # A processor adds from left to right: an entry without mass repeats its neighbour exactly.
+        # A CPU adds from left to right, so the sum at an entry without mass equals the sum before it.
         import torch
 
         total = cumulative[..., -1]
         share = cumulative / total[..., None]
         number = torch.searchsorted(share.contiguous(), uniform.contiguous(), right=True)[..., 0]
         return number.clamp_max_(weights.shape[-1] - 1), total, share
-    # A parallel cumulative sum may differ in the last bits even across a zero, so entries without
-    # mass are masked rather than trusted to repeat their neighbour.
+    # A parallel cumulative sum may differ in the last bits even across a zero, so we mask entries without
+    # mass instead of relying on equal neighbours.
     cumulative = zero_where(weights == 0, cumulative)
     total = namespace(weights).max(cumulative, axis=-1)
-    # The share, not u * total: that product can round to 0 or to the total itself.
+    # Compare shares with u, because u * total can round to 0 or to the total itself.
     share = quotients(cumulative, total[..., None])
     return first_true(share > uniform), total, share
 
 
 def _left(uniform: Array, share: Array, own: Array) -> Array:
-    """The rest of u after an entry is drawn: uniform on [0, 1) given the entry.
+    """Rescale u after an entry is drawn, so that it is uniform on [0, 1) given this entry.
 
     Args:
         uniform: u, [..., 1].
-        share: of the entries up to and with the one that is drawn, [..., 1]; it exceeds u.
-        own: the share of the one that is drawn, [..., 1].
+        share: cumulative share up to and including the drawn entry, [..., 1]; it exceeds u.
+        own: share of the drawn entry, [..., 1].
     """
-    # Below 1, because two floats differ by 2^-53 of the larger one at least; rounding can carry it below 0.
+    # The result is below 1, because two floats differ by at least 2^-53 of the larger one.  Rounding can make
+    # it negative.
     return positive_part(1 - quotients(share - uniform, own))

@@ -1,4 +1,4 @@
-"""The scope of a verdict: a part of its headline, table, JSON object and error."""
+"""The scope of a verdict, which appears in its headline, table, JSON object and error."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -13,19 +13,19 @@ SCOPE_FACTS: Mapping[str, str] = {
     "arithmetic": "{arithmetic}",
     "tolerance": "{tolerance}",
 }
-"""Rows of a table; the fields are those of ``Scope``."""
+"""Label -> template of a table row, with fields of ``Scope``."""
 
 
 @dataclass(frozen=True)
 class Scope:
-    """The cases that a verdict has looked at.
+    """The cases that a verdict covers.
 
     Attributes:
-        arithmetic: in which the law was computed.
-        tolerance: the difference of two laws that counts as none.
-        shapes: (V, L, K) of every pair and draft process that was asked about, without repetition.
-        processes: how the paths of one call were drafted; of a tree its name, a colon and its shape.
-        refused: what was refused or left out; the text up to a colon is a short name of it.
+        arithmetic: the arithmetic used to compute the law.
+        tolerance: the largest difference at which two laws count as equal.
+        shapes: the distinct (V, L, K) that were tested.
+        processes: the draft processes, as texts.  A tree is its name, a colon and its shape.
+        refused: cases that were refused or left out.  The text up to a colon is a short name of the case.
     """
 
     arithmetic: str
@@ -35,7 +35,7 @@ class Scope:
     refused: tuple[str, ...] = ()
 
     def shapes_text(self) -> str:
-        """The shapes, ranges of V and L with the same numbers of paths together.
+        """Write the shapes, and merge neighbouring ones into ranges of V, L and K.
 
         Example:
             >>> Scope("", "", ((2, 1, 1), (2, 1, 2), (2, 2, 1), (3, 1, 1), (3, 1, 2)), ()).shapes_text()
@@ -56,7 +56,7 @@ class Scope:
         return ", ".join(f"({box})" for box in boxes)
 
     def processes_text(self, in_full: bool = False) -> str:
-        """The draft processes, trees of one name together: the number of their shapes, or all of them.
+        """Write the draft processes.  Trees of the same name are merged: their number, or ``in_full`` a list.
 
         Example:
             >>> scope = Scope("", "", (), ("iid", "top_tree:2,1", "top_tree:3,1", "hub_tree:2,1"))
@@ -77,13 +77,13 @@ class Scope:
         )
 
     def in_words(self) -> str:
-        """The shapes, and what was refused or left out."""
+        """Write the shapes and the names of cases that were refused or left out."""
         names = dict.fromkeys(text.partition(":")[0] for text in self.refused)
         refused = f"; refused or left out: {', '.join(names)}" if names else ""
         return f"(V, L, K) = {self.shapes_text()}{refused}"
 
     def shown(self) -> dict[str, Any]:
-        """The fields of a table."""
+        """Return the fields for the templates of a table."""
         return to_json(self) | {"shapes": self.shapes_text(), "processes": self.processes_text(in_full=True)}
 
     def to_document(self) -> dict[str, Any]:

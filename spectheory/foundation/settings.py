@@ -1,7 +1,7 @@
-"""Settings of long computations: each is declared, described and checked in one place.
+"""Settings of long computations: each setting is declared, described and checked in one place.
 
-A settings class is a frozen dataclass with ``Settings`` as its base.  The command line makes options of the
-fields, and takes their help from the docstring of the class.
+A settings class is a frozen dataclass derived from ``Settings``.  The command line turns its fields into
+options, with help from the docstring of the class.
 """
 
 from __future__ import annotations
@@ -12,17 +12,17 @@ from dataclasses import dataclass, field, fields
 from typing import Any, TypeVar
 
 Progress = Callable[[int, int], None]
-"""Called with (steps done, steps in all)."""
+"""A callback for progress, called with (steps done, total steps)."""
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 
 def setting(default: Any, **about: Any) -> Any:
-    """A field of a settings class.
+    """Declare a field of a settings class.
 
     Args:
-        default: its value.
-        about: ``record``, the attribute that is recorded, by default the field itself, and None where no
-            number depends on it; ``texts_only``, whether the setting is for whole texts.
+        default: the default value.
+        about: ``record`` is the attribute that results record, by default the field itself; None if no
+            number depends on the setting.  ``texts_only`` is True if the setting applies to whole texts.
     """
     return field(default=default, metadata=about)
 
@@ -32,7 +32,7 @@ class Settings:
     """The base of settings classes."""
 
     def _check(self, check: Callable[[str, Any], Any], *names: str) -> None:
-        """Replace each of these settings by what its check returns; None passes where it is the default."""
+        """Replace each named setting by the value that ``check`` returns; a default of None stays."""
         defaults = {entry.name: entry.default for entry in fields(self)}
         for name in names:
             value = getattr(self, name)
@@ -41,7 +41,7 @@ class Settings:
 
 
 def shows_settings(settings: type[Settings]) -> Callable[[Function], Function]:
-    """Give a function that passes ``**changes`` on to a settings class the signature with all settings."""
+    """Decorate a function that passes ``**changes`` to a settings class: show all settings as parameters."""
 
     def shown(function: Function) -> Function:
         signature = inspect.signature(function)

@@ -10,14 +10,14 @@ from spectheory.foundation.exact_numbers import is_exact
 
 
 def unique_row_indices(*arrays: Array, same_objects: bool = False) -> tuple[Array, Array]:
-    """The first occurrence of every different row, and the number of its occurrence for every row.
+    """Find the first occurrence of every distinct row, and map every row to it.
 
-    On an accelerator every row counts as different, because the comparison would cost more than it saves.
+    On an accelerator every row counts as distinct, because comparing costs more than it saves.
 
     Args:
-        arrays: [n, ..] each, rational, float or integer; row i of all of them together is compared.
-        same_objects: rationals are equal only as the same object, as entries taken from one table are.  Then
-            no values are compared, and a proof need not tell pairs with equal entries from the others.
+        arrays: [n, ..] each, rational, float or integer.  Row i is compared in all arrays together.
+        same_objects: True if rationals count as equal only if they are the same object, as entries taken from
+            one table are.  Then no values are compared, so that a proof needs no case distinction.
 
     Returns:
         (first [m], which [n]): row i equals row first[which[i]].
@@ -45,19 +45,18 @@ def _flat(array: np.ndarray) -> np.ndarray:
 
 
 def _bytes(tensor: Any) -> np.ndarray:
-    """The rows of a torch tensor as bytes: numpy does not know all of its types."""
+    """View the rows of a torch tensor as bytes, because numpy lacks some of torch's dtypes."""
     import torch
 
     rows = tensor.reshape(len(tensor), math.prod(tensor.shape[1:])).contiguous()
-    # An axis of length 1 keeps any stride in a contiguous tensor, and ``view`` refuses all but 1.
+    # In a contiguous tensor an axis of length 1 may have any stride, but ``view`` requires stride 1.
     return rows.as_strided(rows.shape, (rows.shape[1], 1)).view(torch.uint8).numpy()
 
 
 def _entry_numbers(array: np.ndarray, same_objects: bool) -> np.ndarray:
-    """A whole number for every rational, equal where they are, or where they are one object.
+    """Map every rational to an integer; equal rationals, or if ``same_objects`` equal objects, get the same.
 
-    To hash a rational is slow, and duplicate rows are made of the same objects, so each object is hashed
-    once.
+    Hashing a rational is slow, and duplicate rows consist of the same objects, so we hash each object once.
     """
     values = array.ravel().tolist()
     numbers: dict[Any, int] = {}

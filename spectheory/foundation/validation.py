@@ -15,19 +15,19 @@ from spectheory.foundation.errors import InvalidInputError, UnknownNameError
 MAX_TOLERANCE = 1e-2
 """Larger tolerances, in probability, would accept arrays that are not distributions."""
 LARGEST_COUNT = 2**63 - 1
-"""What arrays of whole numbers hold."""
+"""The largest integer of an int64 array."""
 LONGEST_DRAFT = 10_000
-"""The most tokens of a path that language models draft; each has a row of the vocabulary."""
+"""The longest path, in tokens, that language models draft.  Each token needs a row over the vocabulary."""
 
 
 def unknown_name(what: str, name: str, known: Iterable[str], also: str = "") -> UnknownNameError:
-    """The error about a name that does not exist, with the nearest one that does.
+    """Make the error for a name that does not exist, with the nearest existing name.
 
     Args:
-        what: the noun: "verifier".
-        name: as given.
-        known: the names that exist.
-        also: an alternative, appended.
+        what: the noun for the message, such as "verifier".
+        name: the name that the user gave.
+        known: the existing names.
+        also: another option, appended to the message.
 
     Example:
         >>> print(unknown_name("verifier", "blok", ["token", "block"]))
@@ -40,13 +40,13 @@ def unknown_name(what: str, name: str, known: Iterable[str], also: str = "") -> 
 
 
 def nearest_name(name: str, known: Iterable[str], likeness: float = 0.6) -> str:
-    """A question behind an error about a name; empty if no known name is as near as this."""
+    """Return the text `` did you mean NAME?``, or "" if no known name has at least this likeness (0 to 1)."""
     near = get_close_matches(name, known, n=1, cutoff=likeness)
     return f" did you mean {near[0]!r}?" if near else ""
 
 
 def is_number(value: Any) -> bool:
-    """Whether ``value`` is a finite real number, of Python or numpy; truth values are not."""
+    """True if ``value`` is a finite real number of Python or numpy, and not a boolean."""
     if isinstance(value, bool) or not isinstance(value, (int, float, np.integer, np.floating)):
         return False
     try:
@@ -56,7 +56,7 @@ def is_number(value: Any) -> bool:
 
 
 def is_whole(value: Any) -> bool:
-    """Whether it is a whole number, of whatever library (numpy, sympy, torch), and not a truth value.
+    """True if the value is an integer of any library (numpy, sympy, torch), and not a boolean.
 
     Example:
         >>> is_whole(np.int64(2)), is_whole(True), is_whole(2.0)
@@ -79,15 +79,15 @@ def check_count(
     advice: str = "",
     at_most: int = LARGEST_COUNT,
 ) -> int:
-    """``value`` as an int.
+    """Check that ``value`` is an integer in a range, and return it as an int.
 
     Args:
-        name: of the argument, for the error.
-        value: as given; whole numbers of Python and numpy are taken.
-        at_least: the smallest number that will do.
+        name: the name of the argument, for the message.
+        value: the value that the user gave; integers of any library are accepted (``is_whole``).
+        at_least: the smallest valid number.
         error: the class to raise, ``InvalidInputError`` or a subclass.
-        advice: what to do, where name and range do not say.
-        at_most: the largest number that will do.
+        advice: what to do, if name and range do not make it clear.
+        at_most: the largest valid number.
     """
     if not is_whole(value) or value < at_least:
         received = f"got {value!r}; {advice}" if advice else f"got {value!r}"
@@ -102,38 +102,38 @@ def _shortened(number: int) -> str:
 
 
 def check_num_drafts(num_drafts: Any) -> int:
-    """K, the number of drafted paths, as an int; see ``check_count``."""
+    """Check K, the number of drafted paths, and return it as an int; see ``check_count``."""
     return check_count("num_drafts", num_drafts)
 
 
 def check_draft_length(name: str, draft_length: Any) -> int:
-    """L of paths that language models draft, as an int; see ``check_count``."""
+    """Check L for paths drafted by language models, and return it as an int; see ``check_count``."""
     return check_count(name, draft_length, at_most=LONGEST_DRAFT)
 
 
 def check_positive(name: str, value: Any) -> float:
-    """``value`` as a float."""
+    """Check that ``value`` is a positive number, and return it as a float."""
     if not (is_number(value) and value > 0):
         raise InvalidInputError(f"{name} must be a positive number, got {value!r}")
     return float(value)
 
 
 def check_tolerance(name: str, value: Any) -> float:
-    """``value`` as a float, in probability."""
+    """Check a tolerance, in probability from 0 to ``MAX_TOLERANCE``, and return it as a float."""
     if not (is_number(value) and 0 <= value <= MAX_TOLERANCE):
         raise InvalidInputError(f"{name} must be a number from 0 to {MAX_TOLERANCE}, got {value!r}")
     return float(value)
 
 
 def check_confidence(confidence: Any, name: str = "confidence") -> float:
-    """The level of an interval, or another probability that is neither 0 nor 1, as a float."""
+    """Check a confidence level, or another probability strictly between 0 and 1; return it as a float."""
     if not (is_number(confidence) and 0 < confidence < 1):
         raise InvalidInputError(f"{name} must lie between 0 and 1, got {confidence!r}")
     return float(confidence)
 
 
 def check_kind(name: str, value: Any, kind: str) -> Any:
-    """``value``, of a class or with a base of this name; the class need not be imported.
+    """Check that ``value`` has a class or base class of this name, without importing it, and return it.
 
     Example:
         >>> check_kind("seed", 3, "int")
@@ -145,19 +145,19 @@ def check_kind(name: str, value: Any, kind: str) -> Any:
 
 
 def check_callable(name: str, value: Any) -> Any:
-    """``value``, a function or another object that can be called."""
+    """Check that ``value`` is a function or another callable object, and return it."""
     if not callable(value):
         raise InvalidInputError(f"{name} must be a function, got {in_one_line(value)}")
     return value
 
 
 def check_path(name: str, value: Any) -> Path:
-    """``value``, a text or a ``Path`` without NUL, as a path."""
+    """Check that ``value`` is a string or ``Path`` without NUL, and return it as a ``Path``."""
     if not isinstance(value, (str, PathLike)) or "\0" in str(value):
         raise InvalidInputError(f"{name} must be a path, got {in_one_line(value)}")
     return Path(value)
 
 
 def in_one_line(value: Any) -> str:
-    """The beginning of its ``repr``."""
+    """Return the first 80 characters of the value's ``repr``, in one line."""
     return " ".join(repr(value).split())[:80]

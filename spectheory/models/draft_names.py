@@ -1,4 +1,4 @@
-"""Names of drafts that are made of a model: ``target:20-layers``, ``prompt:lookup-3``, and so on."""
+"""Names of drafts that are made from a model, such as ``target:20-layers`` or ``prompt:lookup-3``."""
 
 from __future__ import annotations
 
@@ -29,15 +29,15 @@ _PART = re.compile(r"(?P<layers>\d+)-layers|last-(?P<last>\d+)|lookup-(?P<lookup
 
 @dataclass(frozen=True)
 class DerivedDraft:
-    """A draft that is made of a model.
+    """Recipe for a draft made from a base model.
 
     Attributes:
-        name: as it was given.
-        base: where the model is.
-        of_target: that model is the target, whose weights are not read twice.
-        part: what is made of it, as its configuration says for the identity of runs.
-        make: from the model to the draft.
-        num_layers: how many of its layers the draft has; None: all.
+        name: the name that the user gave.
+        base: source of the base model.
+        of_target: whether the base model is the target, so that its weights are read only once.
+        part: suffix such as ``20-layers``, stored in the configuration to identify runs.
+        make: function from the loaded base model to the draft.
+        num_layers: number of layers of the base model that the draft keeps; None for all.
     """
 
     name: str
@@ -61,20 +61,20 @@ class DerivedDraft:
         return self.base.tokenizer()
 
     def model(self, device: torch.device, dtype: str | torch.dtype, target: Any) -> Any:
-        """The draft; ``target`` is the loaded target."""
+        """Make the draft from the loaded ``target``, or from its own base model, which is read here."""
         return self.make(target if self.of_target else self.base.model(device, dtype))
 
 
 def find_draft(name: str | Path, target: ModelSource) -> ModelSource | DerivedDraft:
-    """Where a draft model is, or what it is made of.
+    """Resolve the name of a draft to a model source or to a recipe.
 
     Args:
         name: as in ``find_model``; one of ``TRAINED_DRAFTS``; ``MODEL:N-layers`` or ``MODEL:last-N``, where
             MODEL may be ``target``; or ``prompt:lookup-N`` and ``prompt:ngram-N``.
-        target: where the target is.
+        target: source of the target model.
 
     Raises:
-        InvalidInputError: there is no such model, or the name is of no form.
+        InvalidInputError: there is no such model, or the name has none of these forms.
 
     Example:
         >>> draft = find_draft("target:4-layers", find_model("target", "bundled"))

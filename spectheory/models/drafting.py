@@ -2,10 +2,11 @@
 
     prefilled = prefill(pair, prompts)                                        once
     batch = draft_and_score(prefilled, drafts, draft_length, generator)       per draw
-    prefilled.accept(path_index, draft_length, tokens, counts)                to go on behind a draw
+    prefilled.accept(path_index, draft_length, tokens, counts)                to append accepted tokens
 
-``prefill`` has both models read the prompts without their last token.  A draw has them read the last token
-and the drafted ones behind it, over those of the draw before, so that one prefill serves any number of draws.
+``prefill`` runs both models on the prompts without their last token.  Each draw runs them on the last token
+and the drafted tokens, and overwrites the cache of the previous draw.  One prefill therefore serves any
+number of draws.
 """
 
 from __future__ import annotations
@@ -43,20 +44,20 @@ from spectheory.verification.outcome import sample_rows
 ScoreProcessors = Callable[[Texts, Tensor, Tensor], Tensor]
 """(texts, drafted tokens [B, K, i], logits [B, K, V]) -> logits [B, K, V] of the next token."""
 Lap = Callable[[str], None]
-"""Called with the name of the part of an iteration that has just ended."""
+"""A function called with the name of the part of an iteration that has just ended."""
 
 
 def no_lap(part: str) -> None:
-    """Nobody takes the time."""
+    """Do nothing: the default where no time is taken."""
 
 
 @dataclass(frozen=True, eq=False)
 class PrefilledPrompts:
-    """Texts that both models have read up to their last token; a draw behind them leaves them as they are.
+    """Texts that both models have read except for the last token.  A draw does not change them.
 
     Attributes:
-        texts: the prompts, and what was accepted behind them.
-        target, draft: the models on these texts.
+        texts: the prompts, with the tokens accepted since.
+        target, draft: readings of these texts by the models.
     """
 
     pair: LanguageModelPair
@@ -76,13 +77,14 @@ class PrefilledPrompts:
         counts: Tensor,
         width: int | None = None,
     ) -> None:
-        """Lengthen the texts along a path of the last draw.
+        """Append accepted tokens of the last draw to the texts.
 
         Args:
-            path_index: [B], the path of which a prefix was accepted.
+            path_index: [B], the path whose prefix was accepted.
             draft_length: L of that draw.
-            tokens: [B, L+1], the accepted prefix of that path, the token behind it, and anything.
-            counts: [B], how many of these tokens are appended, up to L+1.
+            tokens: [B, L+1], the accepted prefix of that path, then the correction token, then arbitrary
+                entries.
+            counts: [B], number of these tokens to append, at most L+1.
             width: as in ``Texts.append``.
         """
         for reading in (self.target, self.draft):
@@ -90,7 +92,7 @@ class PrefilledPrompts:
         self.texts.append(tokens, counts, width)
 
     def select(self, rows: Tensor) -> PrefilledPrompts:
-        """These texts alone; this object is used up."""
+        """Keep only the texts of these rows.  This object must not be used afterwards."""
         for reading in (self.target, self.draft):
             reading.select(rows)
         return PrefilledPrompts(self.pair, self.texts.select(rows), self.target, self.draft)
@@ -98,18 +100,19 @@ class PrefilledPrompts:
 
 @dataclass(frozen=True, eq=False)
 class DraftedBatch:
-    """Drafted paths and both models' rows on them: the arguments of a verifier's ``outcome``.
+    """Drafted paths with the rows of both models: the arguments of a verifier's ``outcome``.
 
-    N is the vocabulary size V or, under a restriction, its number of tokens m; tokens are then
-    numbered 0..m-1 in ``paths`` and in the rows.  Paths of one prompt that share a prefix carry
-    bitwise the same rows there, except draft rows of several draft models.
+    N is the vocabulary size V.  Under a restriction to m tokens N is m, and tokens are numbered 0..m-1 in
+    ``paths`` and in the rows.  Paths of one prompt have bitwise equal rows along a shared prefix.  With
+    several draft models this holds for the target rows only.
 
     Attributes:
         paths: [B, K, L] int64.
-        target_rows: [B, K, L+1, N], row i is the target's after i drafted tokens.
-        draft_rows: [B, K, L, N], row i is the one token i was drawn from.
+        target_rows: [B, K, L+1, N]; row i is the target's law after i drafted tokens.
+        draft_rows: [B, K, L, N]; token i was drawn from row i.
         token_ids: [B, K, L], the drafted tokens in the models' vocabulary.
-        failed: a truth value on the device, whether some logits had no finite maximum; None: none had.
+        failed: truth value on the device, whether some logits had no finite maximum.  None if this was
+            checked.
     """
 
     paths: Tensor
@@ -120,7 +123,7 @@ class DraftedBatch:
 
 
 def prefill(pair: LanguageModelPair, prompts: Sequence[Prompt]) -> PrefilledPrompts:
-    """Read prompts of any lengths, once for both models.
+    """Run both models on prompts of any lengths, except for the last token of each.
 
     To draw many independent sets of paths for one prompt in one batch, repeat it in ``prompts``.
 
@@ -134,7 +137,7 @@ def prefill(pair: LanguageModelPair, prompts: Sequence[Prompt]) -> PrefilledProm
 
 
 def prefill_texts(pair: LanguageModelPair, texts: Texts) -> PrefilledPrompts:
-    """Read texts that are on the models' device already."""
+    """Do the same as ``prefill`` for texts that are already on the device of the models."""
     readings: list[Reading] = [
         (CachedReading if cached else RecomputedReading)(model, texts)
         for cached, model in zip(pair.cached, (pair.target_model, *pair.drafts), strict=True)
@@ -157,24 +160,25 @@ def draft_and_score(
     wait: bool = True,
     lap: Lap = no_lap,
 ) -> DraftedBatch:
-    """K paths of L tokens per prompt from the draft, all scored by one call of the target.
+    """Draft K paths of L tokens per prompt and score all of them with one call of the target.
 
     Args:
         prefilled: B prompts.
-        drafts: K i.i.d. paths, or, of several draft models, a path from each of the first K; or a process.
+        drafts: K or a draft process.  K means K i.i.d. paths or, with several draft models, one path from
+            each of the first K.
         draft_length: L.
         generator: on the models' device, see ``LanguageModelPair.generator``.
         options: temperature, top-k and top-p of both models.
         restriction: condition both models on m tokens at every context; None for all tokens.
         processors: change the logits of both models, before ``options``.
-        wait: look whether all logits were finite; otherwise the caller looks at ``failed``, which an
-            accelerator need not have computed yet.
-        lap: called with ``"draft"`` once the paths are drafted and with ``"target"`` once they are scored.
+        wait: check here that all logits had a finite maximum.  If False, the caller checks ``failed``, which
+            an accelerator may still be computing.
+        lap: called with ``"draft"`` after drafting and with ``"target"`` after scoring.
 
     Raises:
         ComputationError: a model returned logits without a finite maximum.
-        InvalidInputError: an argument is out of range, the process is none of these draft models, or a
-            restriction leaves a row no mass.
+        InvalidInputError: an argument is out of range, these draft models cannot run the process, or a row
+            has no mass on the tokens of the restriction.
     """
     pair = prefilled.pair
     process = pair.draft_process(drafts)
@@ -202,10 +206,10 @@ def draft_and_score(
 
 @dataclass(frozen=True, eq=False)
 class _Rows:
-    """From scores of either model to its rows: processors, then sampling options, on all tokens or on few.
+    """Convert scores of either model to rows: processors, then sampling options, then the restriction.
 
     Attributes:
-        check: whether all logits so far had a finite maximum.
+        check: records whether all logits so far had a finite maximum.
     """
 
     prefilled: PrefilledPrompts
@@ -216,17 +220,17 @@ class _Rows:
 
     @property
     def width(self) -> int:
-        """N, how many tokens a row has."""
+        """N, the number of tokens in a row."""
         return self.prefilled.pair.vocab_size if self.allowed is None else len(self.allowed)
 
     @cached_property
     def allowed(self) -> Tensor | None:
-        """The tokens that are left, [m]; None for all."""
+        """Ids of the tokens of the restriction, [m]; None without one."""
         ids = None if self.restriction is None else self.restriction.token_ids
         return None if ids is None else torch.tensor(ids, device=self.prefilled.pair.device)
 
     def logits(self, scores: Tensor, token_ids: Tensor) -> Tensor:
-        """What a model says behind the longest n prefixes of paths, as logits.
+        """Convert scores after the n longest prefixes of the paths to logits, with the processors applied.
 
         Args:
             scores: [B, K, n, vocabulary of the model].
@@ -243,7 +247,7 @@ class _Rows:
         return torch.stack([self.processors(texts, token_ids[:, :, :i], level) for i, level in levels], dim=2)
 
     def of(self, logits: Tensor, side: str) -> Tensor:
-        """Probabilities of all tokens, or of the allowed ones alone.  [..., V] -> [..., N]"""
+        """Convert logits to probabilities of the tokens of a row.  [..., V] -> [..., N]"""
         scaled = scaled_logits(logits, self.options, dtype=self.prefilled.pair.probs_dtype, check=self.check)
         if self.allowed is None:
             return torch.softmax(scaled, dim=-1)
@@ -255,7 +259,7 @@ Drafted = tuple[Tensor, Tensor, Tensor]
 
 
 def _draft(rows: _Rows, process: DraftProcess, draft_length: int, generator: torch.Generator) -> Drafted:
-    """K paths drawn token by token, each from the row that is reported."""
+    """Draw K paths token by token.  Each token is drawn from the row that is returned for it."""
     prefilled, draws, ranks = rows.prefilled, process.draws(draft_length), None
     B, device = prefilled.num_prompts, prefilled.pair.device
     paths = token_ids = torch.zeros((B, len(draws), 0), dtype=torch.int64, device=device)
@@ -266,7 +270,7 @@ def _draft(rows: _Rows, process: DraftProcess, draft_length: int, generator: tor
         scores = prefilled.draft.follow(prefilled.texts, token_ids, first=depth)
         row = rows.of(rows.logits(scores, token_ids)[:, :, 0], "draft")
         if not isinstance(process, PerPath):
-            row = _share(row, paths)  # before sampling: a token is drawn from the row that is reported
+            row = _share(row, paths)  # before sampling, so that tokens are drawn from the returned rows
         if ranks is not None:
             numbers = row.topk(int(ranks.max()) + 1).indices.gather(
                 -1, ranks[:, depth].clamp(min=0).expand(B, -1)[..., None]
@@ -283,25 +287,25 @@ def _draft(rows: _Rows, process: DraftProcess, draft_length: int, generator: tor
 
 
 def _score(rows: _Rows, paths: Tensor, token_ids: Tensor) -> Tensor:
-    """The target's rows at all L+1 positions of all paths, from one forward call.  [B, K, L+1, N]"""
+    """Compute the target's rows at all L+1 positions of all paths in one forward call.  [B, K, L+1, N]"""
     prefilled = rows.prefilled
     logits = rows.logits(prefilled.target.follow(prefilled.texts, token_ids, first=0), token_ids)
     if rows.allowed is None:
         return _share(rows.of(logits, "target"), paths)
-    # One depth at a time, so that few full rows are alive.
+    # One depth at a time, so that few rows over the whole vocabulary are in memory.
     return _share(torch.stack([rows.of(level, "target") for level in logits.unbind(2)], dim=2), paths)
 
 
 def _draw(
     rows: Tensor, process: DraftProcess, draws: np.ndarray, paths: Tensor, generator: torch.Generator
 ) -> Tensor:
-    """Each path's own draw, or that of the earlier path which it repeats.  [B, K, N] -> [B, K]"""
+    """Draw a token for each path, or copy it from the path that this one repeats.  [B, K, N] -> [B, K]"""
     if draws.all() and not isinstance(process, DistinctTree):
         return sample_rows(rows, generator)
     own = np.maximum.accumulate(np.where(draws, np.arange(len(draws)), 0))
     if not isinstance(process, DistinctTree):
         return sample_rows(rows, generator)[:, own]
-    below = prod(process.widths[paths.shape[2] :])  # leaves below a node at this depth
+    below = prod(process.widths[paths.shape[2] :])  # number of leaves below a node of this depth
     drawn: list[Tensor] = []
     for path, source in enumerate(own.tolist()):
         if source < path:
@@ -322,7 +326,7 @@ def _draw(
 def _next_distinct(
     rows: Tensor, taken: Tensor, process: DistinctTree, depth: int, generator: torch.Generator
 ) -> Tensor:
-    """A token that earlier draws at a node did not take; the rest is renormalised.  [B, N], [B, n] -> [B]"""
+    """Draw from the renormalised row without the tokens already ``taken``.  [B, N], [B, n] -> [B]"""
     try:
         return sample_rows(rows.scatter(1, taken, 0), generator)
     except InvalidOutcomeError:
@@ -335,13 +339,13 @@ def _next_distinct(
 
 
 def _point_masses(rows: Tensor, tokens: Tensor) -> Tensor:
-    """Rows with all mass on one token; where the token is -1, without mass.  [..., N], [...] -> [..., N]"""
+    """Rows with all mass on the given token, or zero where it is -1.  [..., N], [...] -> [..., N]"""
     mass = (tokens >= 0).to(rows.dtype)
     return torch.zeros_like(rows).scatter(-1, tokens.clamp(min=0)[..., None], mass[..., None])
 
 
 def _confidence_tree(rows: _Rows, process: ConfidenceTree, draft_length: int) -> Drafted:
-    """The paths to the likeliest nodes, [B, K, L], -1 behind their ends; the rows are point masses."""
+    """Paths to the most likely nodes, [B, K, L], padded with -1.  Their draft rows are point masses."""
     prefilled, pair = rows.prefilled, rows.prefilled.pair
     paths = likeliest_nodes(prefilled, process, draft_length, rows=rows)
     token_ids = paths.clamp(min=0)
@@ -362,18 +366,18 @@ def likeliest_nodes(
     *,
     rows: _Rows | None = None,
 ) -> Tensor:
-    """The nodes of a tree of the draft model by their confidence, as paths; no row of the target is needed.
+    """Find the n nodes of highest draft probability, as paths.  The target is not called.
 
-    At every depth the likeliest nodes are expanded.  Sorting is stable and nodes stand in breadth-first
-    order, so that of equally likely nodes a parent comes before its children.  So the first n' < n nodes are
-    those of a smaller tree with the same beam.
+    At every depth the most likely nodes are expanded.  Nodes are listed in breadth-first order and sorting is
+    stable, so that a parent precedes an equally likely child.  The first n' < n nodes are therefore the nodes
+    of a smaller tree with the same beam width.
 
     Args:
         prefilled, draft_length, options: as in ``draft_and_score``.
-        rows: of a draw that has them; None: those of all tokens with the options.
+        rows: converts scores to rows.  None for rows over all tokens with ``options``.
 
     Returns:
-        [B, n, L] token ids, -1 behind the end of a path.
+        [B, n, L] token ids, in descending order of probability, padded with -1.
     """
     pair, rows = prefilled.pair, rows or _Rows(prefilled, options, None, None)
     expanded = torch.zeros((prefilled.num_prompts, 1, 0), dtype=torch.int64, device=pair.device)
@@ -400,15 +404,15 @@ def likeliest_nodes(
 
 
 def _likeliest(log_probs: Tensor, number: int) -> Tensor:
-    """The places of the largest numbers, in order; of equal ones the first.  [B, n] -> [B, number]"""
+    """Indices of the largest entries, in descending order; ties by lower index.  [B, n] -> [B, number]"""
     return log_probs.sort(dim=1, descending=True, stable=True).indices[:, :number]
 
 
 def _share(values: Tensor, paths: Tensor) -> Tensor:
-    """For each path and prefix the values of the first path with the same prefix.
+    """Replace the values at each prefix of each path by those of the first path with the same prefix.
 
-    Batched kernels may give two batch rows with the same text different last bits; a verifier
-    credits a shared prefix to its first path, so that all must see that path's rows.
+    Batched kernels may compute different last bits for two batch rows with the same text.  A verifier assigns
+    a shared prefix to its first path, so all paths must have the rows of that path.
     """
     if values.shape[1] == 1:
         return values

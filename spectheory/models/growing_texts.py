@@ -1,4 +1,4 @@
-"""Texts of a batch that grow at their own pace: token ids in columns, each row between its own two ends."""
+"""A batch of texts that grow at different speeds, in one array of token ids."""
 
 from __future__ import annotations
 
@@ -11,14 +11,15 @@ from torch import Tensor
 
 @dataclass(eq=False)
 class Texts:
-    """B texts.  All prompts end in one column, padded at the left; behind it each row grows by itself.
+    """B texts in one array, padded on the left so that all prompts end in the same column.
 
     Attributes:
-        token_ids: [B, W]; entries outside a row's ends mean nothing.
+        token_ids: [B, W]; a text fills columns start to end - 1 of its row.  Other entries are arbitrary.
         starts: [B], the column of the first token.
         ends: [B], one past the column of the last token.
-        rows: [B], the number that each text had in the first batch.
-        width: one past the last column that any row uses, known to the host; no text has more tokens.
+        rows: [B], index of each text in the original batch.
+        width: one past the last column that any row uses, or an upper bound of it.  It is known without
+            waiting for the device.  No text has more tokens.
     """
 
     token_ids: Tensor
@@ -29,7 +30,7 @@ class Texts:
 
     @staticmethod
     def of(texts: Sequence[Sequence[int]], device: torch.device) -> Texts:
-        """Texts of at least one token each."""
+        """Build from token ids; each text needs at least one."""
         width = max(map(len, texts))
         ids = torch.zeros((len(texts), width), dtype=torch.int64)
         for row, tokens in enumerate(texts):
@@ -39,7 +40,7 @@ class Texts:
 
     @staticmethod
     def padded(token_ids: Tensor, starts: Tensor) -> Texts:
-        """Texts that all end in the last column, [B, W], and begin at ``starts``, [B]."""
+        """Build from rows [B, W] that begin at ``starts``, [B], and all end in the last column."""
         rows = torch.arange(len(starts), device=starts.device)
         width = token_ids.shape[1]
         return Texts(token_ids, starts, torch.full_like(starts, width), rows, width)
@@ -54,25 +55,25 @@ class Texts:
         return self.ends - self.starts
 
     def first(self, count: int) -> Tensor:
-        """The first tokens of each text, [B, count]; behind a shorter text they mean nothing."""
+        """The first tokens of each text, [B, count]; arbitrary after the end of a shorter text."""
         columns = self.starts[:, None] + torch.arange(count, device=self.starts.device)
         return self.token_ids.gather(1, columns.clamp(max=self.token_ids.shape[1] - 1))
 
     def last(self, count: int) -> Tensor:
-        """The last tokens of each text, [B, count]; before a shorter text they mean nothing."""
+        """The last tokens of each text, [B, count]; arbitrary before the start of a shorter text."""
         columns = self.ends[:, None] + torch.arange(-count, 0, device=self.ends.device)
         return self.token_ids.gather(1, columns.clamp(min=0))
 
     def append(self, tokens: Tensor, counts: Tensor, width: int | None = None) -> None:
-        """Lengthen each row by the first ``counts`` of its ``tokens``.
+        """Append the first ``counts`` of its ``tokens`` to each text.
 
         Args:
-            tokens: [B, n]; those beyond the count mean nothing.
+            tokens: [B, n]; entries beyond the count are ignored.
             counts: [B], each from 0 to n.
-            width: one past the last column used then, if the host knows it; otherwise n columns more.
+            width: the new value of ``width``, if the caller knows it; by default ``width`` grows by n.
         """
         room = self.width + tokens.shape[1] - self.token_ids.shape[1]
-        if room > 0:  # twice as wide, so that texts are copied seldom
+        if room > 0:  # double the width, so that texts are rarely copied
             more = self.token_ids.new_zeros((self.num_texts, room + self.token_ids.shape[1]))
             self.token_ids = torch.cat([self.token_ids, more], dim=1)
         columns = self.ends[:, None] + torch.arange(tokens.shape[1], device=self.ends.device)

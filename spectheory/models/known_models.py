@@ -1,4 +1,4 @@
-"""Language models that are fetched by name, and where they then are."""
+"""Language models that can be fetched by name, and their folders in the user's cache."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -10,14 +10,14 @@ from spectheory.foundation.wheels import default_cache
 
 @dataclass(frozen=True)
 class KnownModel:
-    """A model inside a wheel of the package index.
+    """A model that a wheel on the package index contains.
 
     Attributes:
         requirement: ``package==version`` of the wheel.
-        sha256: of the wheel.
+        sha256: hash of the wheel.
         file: the GGUF file inside the wheel.
         about: the model, its number of parameters and tokens, and its license.
-        megabytes: of the download, and of the model on disk.
+        megabytes: size of the download, and of the converted model on disk.
     """
 
     requirement: str
@@ -36,11 +36,11 @@ KNOWN_MODELS: Mapping[str, KnownModel] = {
         megabytes=(93, 540),
     ),
 }
-"""Name -> where it comes from."""
+"""Map from name to source."""
 
 
 def model_folder(name: str) -> Path:
-    """The folder of a known model in the user's cache, whether or not it is there.
+    """Path of a known model in the user's cache, whether or not it was fetched.
 
     Example:
         >>> model_folder("smollm2").name
@@ -50,7 +50,11 @@ def model_folder(name: str) -> Path:
 
 
 def fetched_folder(name: str) -> Path:
-    """The folder of a known model that was fetched."""
+    """Path of a known model in the user's cache.
+
+    Raises:
+        InvalidInputError: the model was not fetched.
+    """
     folder = model_folder(name)
     if not (folder / "config.json").is_file():
         raise InvalidInputError(

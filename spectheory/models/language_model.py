@@ -1,4 +1,4 @@
-"""LanguageModelPair: a target and a draft language model with their one tokenizer."""
+"""LanguageModelPair: a target and a draft language model that share one tokenizer."""
 
 from __future__ import annotations
 
@@ -32,11 +32,11 @@ from spectheory.pairs.drafts.process import ALL_PROCESSES
 from spectheory.pairs.drafts.users import UserProcess
 
 MAX_NUM_DRAFTS = 10_000
-"""The most paths drafted by language models; each has L + 1 rows of the vocabulary."""
+"""Largest number of paths drafted by language models.  Each path holds L + 1 rows of V numbers in memory."""
 
 
 def draft_process_of_models(drafts: int | DraftProcess, models: tuple[Any, ...]) -> DraftProcess:
-    """The process that an argument ``drafts`` stands for with these draft models, or their names."""
+    """Convert an argument ``drafts`` to a draft process that these draft models, or their names, can run."""
     found = draft_process(drafts)
     if found.num_drafts > MAX_NUM_DRAFTS:
         raise InvalidInputError(
@@ -64,18 +64,18 @@ def draft_process_of_models(drafts: int | DraftProcess, models: tuple[Any, ...])
 
 @dataclass(frozen=True, eq=False, repr=False)
 class LanguageModelPair:
-    """Two causal language models over one vocabulary.
+    """A target and one or several draft models, all causal, with a common vocabulary.
 
     Attributes:
-        target_source, draft_sources: where the models are, or the models themselves; one draft for all paths,
-            or one for each.
-        configs: of target and drafts.
-        tokenizer: the one tokenizer of all; None if prompts are token ids only.
-        device: where the models are, or will be.
-        weights_dtype: the number type of the weights.
-        vocab_size: V, the number of token ids all models score.
-        probs_dtype: the number type of all probabilities, float64 or float32.
-        temperature: logits of both models are divided by it, see ``tempered``.
+        target_source, draft_sources: sources of the models, or the models themselves.  There is one draft
+            model for all paths, or one per path.
+        configs: configurations of target and drafts.
+        tokenizer: the tokenizer of all models; None if prompts can be token ids only.
+        device: device on which the models run.
+        weights_dtype: dtype of the weights.
+        vocab_size: V, the number of token ids that all models score.
+        probs_dtype: dtype of all probabilities, float64 or float32.
+        temperature: divisor of the logits of both models, see ``tempered``.
     """
 
     target_source: Any
@@ -95,7 +95,7 @@ class LanguageModelPair:
             )
 
     def __getstate__(self) -> dict[str, Any]:
-        """Another process reads the weights by itself, unless the models are in memory only."""
+        """Leave the weights out of a pickle if they can be read again from ``target_source``."""
         read_here = ("models", "cached", "without_token") if self.is_found else ()
         return {name: value for name, value in vars(self).items() if name not in read_here}
 
@@ -113,18 +113,19 @@ class LanguageModelPair:
 
         Args:
             target: a local folder, a GGUF file, a hub name, or ``"bundled"`` for the model shipped here.
-            draft: likewise, over the target's tokens, or made of a model, as ``"target:20-layers"``
-                (``draft_names.find_draft``); or several, from each of which one path is drafted.
+            draft: likewise, with the same tokens as the target, or the name of a draft made from a model,
+                such as ``"target:20-layers"`` (see ``draft_names.find_draft``).  Each model of a list drafts
+                one path.
             device: ``auto`` (CUDA when there is one), ``cpu``, ``cuda`` or ``cuda:N``.
-            dtype: number type of the weights; by default float32 on a CPU, as stored on CUDA.
-            probs_dtype: number type of the probabilities; float32 saves memory on a GPU.
-            tokenizer: of all models, a folder or a hub name; by default the one that lies beside them.  Where
-                none does, prompts are token ids.
+            dtype: dtype of the weights; by default float32 on a CPU, and the stored dtype on CUDA.
+            probs_dtype: dtype of the probabilities; float32 saves memory on a GPU.
+            tokenizer: folder or hub name of the tokenizer of all models; by default the one stored with them.
+                If none is stored, prompts must be token ids.
 
         Raises:
-            InvalidInputError: a model is not there, cannot be loaded or is of another kind, or there is no
-                such device.
-            TokenizerMismatchError: the two do not share one tokenizer.
+            InvalidInputError: a model does not exist, cannot be loaded or is not causal, or there is no such
+                device.
+            TokenizerMismatchError: target and draft have different tokenizers.
 
         Example:
             ``pair = LanguageModelPair.load("bundled", "bundled", device="cpu")``
@@ -145,9 +146,9 @@ class LanguageModelPair:
         probs_dtype: torch.dtype = torch.float64,
         tokenizer: str | Path | None = None,
     ) -> LanguageModelPair:
-        """Find the models and read all but their weights, which are read on first use.
+        """Find the models and read everything except the weights, which are read on first use.
 
-        Arguments and errors are those of ``load``.
+        It takes the arguments of ``load`` and raises its errors.
         """
         where = resolve_device(device)
         weights = resolve_dtype(dtype, where)
@@ -166,18 +167,18 @@ class LanguageModelPair:
         *,
         probs_dtype: torch.dtype = torch.float64,
     ) -> LanguageModelPair:
-        """A pair of models in memory, on one device.
+        """Build a pair from models in memory, on one device.
 
         Args:
-            target_model, draft_model: causal language models in Hugging Face format; a list of draft models
-                drafts one path from each.  A draft may also be named as in ``load``, so that
-                ``"target:20-layers"`` is made of ``target_model``.
-            tokenizer: of all; None for prompts of token ids only.
+            target_model, draft_model: causal language models in Hugging Face format.  Each model of a list of
+                draft models drafts one path.  A draft may also be a name as in ``load``:
+                ``"target:20-layers"`` is made from ``target_model``.
+            tokenizer: tokenizer of all models; None if prompts are token ids only.
             probs_dtype: as in ``load``.
 
         Raises:
-            InvalidInputError: the models are on two devices, one looks ahead or is in training, or there is
-                no draft model.
+            InvalidInputError: the models are on different devices, one looks ahead or is in training mode, or
+                there is no draft model.
             TokenizerMismatchError: a model does not score every token of the tokenizer.
         """
         source = ModelSource("target", target_model.config.name_or_path, "", local=True)
@@ -200,12 +201,12 @@ class LanguageModelPair:
 
     @property
     def is_found(self) -> bool:
-        """Whether the models were found in files or on the hub; otherwise they are in memory only."""
+        """True if the models come from files or the hub, False if they were given in memory."""
         return isinstance(self.target_source, ModelSource)
 
     @cached_property
     def models(self) -> tuple[Any, ...]:
-        """Target and drafts in evaluation mode, read on first use.
+        """Target and draft models in evaluation mode, read on first use.
 
         Raises:
             InvalidInputError: weights cannot be loaded, or a model looks ahead.
@@ -222,31 +223,31 @@ class LanguageModelPair:
 
     @property
     def target_model(self) -> Any:
-        """The model to be reproduced (the paper's p)."""
+        """The target model, p in the papers."""
         return self.models[0]
 
     @property
     def drafts(self) -> tuple[Any, ...]:
-        """The models that draft (the paper's q)."""
+        """The draft models, q in the papers."""
         return self.models[1:]
 
     @property
     def draft_model(self) -> Any:
-        """The draft model; of several the first."""
+        """The draft model, or the first of several."""
         return self.drafts[0]
 
     @property
     def max_positions(self) -> int | None:
-        """The longest text that all models take, in tokens; None when none states a limit."""
+        """Length in tokens of the longest text that all models take; None if no model states a limit."""
         return longest_text(*self.configs)
 
     def tempered(self, temperature: float) -> LanguageModelPair:
-        """The pair at a temperature T: each row is softmax(logits / T), of target and draft alike.
+        """Return the pair at temperature T: each row of target and draft is softmax(logits / T).
 
-        With p a row of this pair, the row of the result is p(t)^(1/T) / sum over s of p(s)^(1/T).  So
+        A row p of this pair becomes p(t)^(1/T) / sum over s of p(s)^(1/T).  Temperatures multiply:
         ``pair.tempered(2).tempered(3)`` has the rows of ``pair.tempered(6)``.  ``restrict``, ``decode`` and
-        ``simulate`` then take the tempered models for the models; a temperature in ``SamplingOptions``
-        comes on top.
+        ``simulate`` treat the tempered models as the models; a temperature in ``SamplingOptions`` applies in
+        addition.
 
         Args:
             temperature: T, above 0; greedy decoding, T = 0, is ``SamplingOptions(temperature=0)``.
@@ -276,23 +277,23 @@ class LanguageModelPair:
         return f"<{type(self).__name__}: {models}; {tokens}, {self.device}>"
 
     def draft_process(self, drafts: int | DraftProcess) -> DraftProcess:
-        """The process that an argument ``drafts`` stands for, as far as these models can draft so.
+        """Convert an argument ``drafts`` to a draft process that these models can run.
 
         Args:
-            drafts: K i.i.d. paths, or, of several draft models, a path from each of the first K; or a draft
-                process.
+            drafts: K or a draft process.  K means K i.i.d. paths or, with several draft models, one path from
+                each of the first K.
 
         Raises:
-            InvalidInputError: K is not a whole number of at least 1, there are fewer draft models, or the
-                process is one of several models and there is one, or the other way round.
+            InvalidInputError: K is not an integer of at least 1, there are several draft models but fewer
+                than K, or the process needs one draft model and there are several, or the reverse.
         """
         return draft_process_of_models(drafts, self.draft_sources)
 
     def encode(self, prompt: Prompt) -> list[int]:
-        """Token ids of a prompt; an empty text becomes the beginning-of-text token.
+        """Convert a prompt to token ids.  An empty text becomes the beginning-of-text token.
 
         Raises:
-            InvalidInputError: the prompt is empty or not a text, or an id is not a token of both models.
+            InvalidInputError: the prompt is empty or not valid text, or an id is not below V.
         """
         if isinstance(prompt, str):
             if self.tokenizer is None:
@@ -315,13 +316,13 @@ class LanguageModelPair:
         return ids
 
     def decode(self, token_ids: Sequence[int]) -> str:
-        """The text of these token ids; without a tokenizer the ids, separated by spaces."""
+        """Convert token ids to text; without a tokenizer, to the ids separated by spaces."""
         if self.tokenizer is None:
             return " ".join(map(str, token_ids))
         return self.tokenizer.decode(list(token_ids))
 
     def check_length(self, prompt_length: int, draft_length: int, new_tokens: int = 0) -> None:
-        """Refuse texts longer than the models were built for, where they would score garbage."""
+        """Refuse texts longer than the models were built for; their scores would be meaningless."""
         limit = self.max_positions
         if limit is not None and prompt_length + new_tokens + draft_length > limit:
             text, fewer = f"a prompt of {count_text(prompt_length, 'token')}", ""
@@ -335,15 +336,16 @@ class LanguageModelPair:
 
     @cached_property
     def cached(self) -> tuple[bool, ...]:
-        """Whether target and drafts read on from a cache, or read all of a text at every call."""
+        """Whether target and drafts can use a cache.  Without a cache, whole texts are read at every call."""
         sides = ("target", *["draft"] * len(self.drafts))
         return tuple(map(reads_on_from_cache, sides, self.models, repeat(self.vocab_size)))
 
     @cached_property
     def without_token(self) -> torch.Tensor | None:
-        """The ids below V that the tokenizer has no token for, [n]; None where it has one for all.
+        """Ids below V for which the tokenizer has no token, [n]; None if there are none.
 
-        Output layers are padded beyond the tokenizer.  No text holds such an id, so none is given mass.
+        Such ids exist where output layers are padded.  They never occur in a text, so ``logits`` removes
+        their mass.
         """
         if self.tokenizer is None:
             return None
@@ -351,30 +353,30 @@ class LanguageModelPair:
         return torch.tensor(sorted(ids), device=self.device) if ids else None
 
     def logits(self, scores: torch.Tensor) -> torch.Tensor:
-        """A model's scores as the logits of V tokens, in float32 or better.  [..., vocabulary] -> [..., V]"""
+        """Convert scores of a model to logits in float32 or better.  [..., vocabulary] -> [..., V]"""
         scores = scores[..., : self.vocab_size]
         scores = scores.to(torch.promote_types(scores.dtype, torch.float32))
-        if self.temperature != 1:  # in the type of the probabilities, so that nothing is rounded before them
+        if self.temperature != 1:  # in probs_dtype, so that the quotient is not rounded to float32
             scores = scores.to(self.probs_dtype) / self.temperature
         return scores if self.without_token is None else scores.index_fill(-1, self.without_token, -math.inf)
 
     @property
     def num_parameters(self) -> int:
-        """Of all models together; weights that models share count once."""
+        """Number of parameters of all models together.  Shared weights count once."""
         return sum(
             {id(weights): weights.numel() for model in self.models for weights in model.parameters()}.values()
         )
 
     def generator(self, seed: int) -> torch.Generator:
-        """A random generator on the models' device; the same seed gives the same drafts there."""
+        """Make a random generator on the models' device.  Equal seeds give equal drafts on one device."""
         return torch.Generator(device=self.device).manual_seed(seed)
 
 
 def check_models(pair: Any) -> None:
-    """Refuse what is not a pair of language models.
+    """Refuse an argument that is not a LanguageModelPair.
 
     Raises:
-        InvalidInputError: the text says how to load one.
+        InvalidInputError: it is something else; the message says how to load a pair.
     """
     if not isinstance(pair, LanguageModelPair):
         raise InvalidInputError(
@@ -398,16 +400,16 @@ def encode_prompts(
     max_prompt_tokens: int | None = None,
     new_tokens: int = 0,
 ) -> list[list[int]]:
-    """Token ids of all prompts; needs tokenizer and configs, but no weights.
+    """Convert prompts to token ids and check their lengths.  This needs no weights.
 
     Args:
         draft_length: L; prompt, new tokens and draft must fit into both models.
-        max_prompt_tokens: keep at most so many tokens of a prompt, its last ones; None keeps all.
-        new_tokens: the most tokens that are written after a prompt.
+        max_prompt_tokens: number of last tokens of each prompt to keep; None keeps all.
+        new_tokens: largest number of tokens decoded after a prompt.
 
     Raises:
-        InvalidInputError: there are no prompts, or one is empty, too long or not a text; the error has its
-            number, from 1, and its first characters.
+        InvalidInputError: there are no prompts, or one is empty, too long or not a text.  The message gives
+            its number, from 1, and its first characters.
     """
     if isinstance(prompts, str) or not isinstance(prompts, Sequence) or not prompts:
         raise InvalidInputError(f"expected a list of at least one prompt, got {in_one_line(prompts)}")

@@ -1,4 +1,4 @@
-"""Reading models and tokenizers from disk or hub, with one clear line when it cannot be done."""
+"""Read models and tokenizers from disk or the hub; every failure becomes an error of one line."""
 
 import os
 from collections.abc import Sequence
@@ -23,20 +23,20 @@ TOKENIZER_FILES = (
 )  # fmt: skip
 GGUF_SUFFIX = ".gguf"
 HUB_TIMEOUT = 10.0
-"""Seconds that the hub is given to say whether it has a model; it is asked once."""
+"""Seconds to wait for the hub to say whether it has a model.  We ask once."""
 
 
 @dataclass(frozen=True)
 class ModelSource:
-    """Where the model of one side is.
+    """Location of the target or of a draft model.
 
     Attributes:
-        side: ``"target"`` or ``"draft"``; names the model in errors.
-        name: as it was given.
+        side: ``"target"``, ``"draft"`` or ``"tokenizer"``, for error messages.
+        name: the name that the user gave.
         location: the folder or hub name for the loader.
-        local: no hub is to be asked: a folder, or the hub does not answer with the model.
-        not_on_hub: what the hub said instead, or why it could not be asked.
-        gguf_file: the GGUF file in the folder that holds everything, if one does.
+        local: do not ask the hub, because the location is a folder or the hub did not give the model.
+        not_on_hub: the error of the hub or of the network, if the hub did not give the model.
+        gguf_file: name of the GGUF file in the folder that holds model and tokenizer, or None.
     """
 
     side: str
@@ -50,7 +50,7 @@ class ModelSource:
         return self._read("model", import_transformers().AutoConfig)
 
     def has_tokenizer(self) -> bool:
-        """Whether any file of a tokenizer lies beside the model."""
+        """Whether a tokenizer is stored with the model."""
         if self.gguf_file is not None:
             return _has_tokens(Path(self.location) / self.gguf_file)
         import_transformers()
@@ -67,11 +67,11 @@ class ModelSource:
         return self._read("tokenizer", import_transformers().AutoTokenizer)
 
     def model(self, device: torch.device, dtype: str | torch.dtype, target: Any = None) -> Any:
-        """The causal language model in evaluation mode on ``device``; it needs no loaded target."""
+        """Load the causal language model in evaluation mode on ``device``.  ``target`` is not used."""
         kind = import_transformers().AutoModelForCausalLM
         model, report = self._read("model", kind, dtype=dtype, output_loading_info=True)
         if report["missing_keys"]:
-            # transformers would fill them with random numbers and only warn.
+            # transformers would fill missing weights with random numbers and only warn.
             first = min(str(key) for key in report["missing_keys"])
             raise InvalidInputError(
                 f"the {self.side} model {self.name!r} lacks {len(report['missing_keys'])} weights its config "
@@ -95,7 +95,7 @@ class ModelSource:
             options["gguf_file"] = self.gguf_file
         try:
             return kind.from_pretrained(self.location, local_files_only=self.local, **options)
-        except Exception as error:  # whatever the loader raises becomes one line that names the model
+        except Exception as error:  # the loader raises many types; each becomes one line with the name
             noun = what if self.side == what else f"{self.side} {what}"
             described = f"the {noun} {self.name!r} could not be loaded"
             if self.not_on_hub:
@@ -112,11 +112,11 @@ class ModelSource:
 
 
 def find_model(side: str, name: str | Path) -> ModelSource:
-    """Where a model is; a hub name is looked up once, without retries.
+    """Find a model by name.  A hub name is looked up once, without retries.
 
     Args:
         name: a local folder in Hugging Face format, a GGUF file, a hub name, ``"bundled"``, or the name of a
-            model that was fetched.
+            fetched model.
     """
     shown = str(name)
     if name in KNOWN_MODELS:
@@ -138,18 +138,18 @@ def find_model(side: str, name: str | Path) -> ModelSource:
 
 
 def find_tokenizer(name: str | Path | None, sources: Sequence[Any]) -> Any:
-    """The tokenizer of this name; else the one that the models share, of which at least one has it.
+    """Load the named tokenizer, or without a name the tokenizer stored with the models.
 
     Args:
         name: a folder, a hub name, ``"bundled"``, or None.
-        sources: target and drafts.
+        sources: sources of target and drafts.
 
     Returns:
-        The tokenizer; None where no name is given and no model has one.
+        The tokenizer; None if no name is given and no model has one.
 
     Raises:
         InvalidInputError: there is no such tokenizer, or it cannot be read.
-        TokenizerMismatchError: two models have different ones, and no name is given.
+        TokenizerMismatchError: no name is given, and two models have different tokenizers.
     """
     if name is not None:
         folder = Path(name).expanduser()
@@ -163,14 +163,14 @@ def find_tokenizer(name: str | Path | None, sources: Sequence[Any]) -> Any:
 
 
 def import_transformers() -> ModuleType:
-    """The transformers library, imported only when a model is loaded."""
+    """Import transformers, which is slow to import and therefore not imported at the top."""
     with installed():
         import transformers
     return transformers
 
 
 def _import_gguf() -> ModuleType:
-    """The library that reads GGUF files, with the one that transformers needs beside it."""
+    """Import the reader of GGUF files; transformers also needs accelerate to load them."""
     with installed():
         import accelerate  # noqa: F401
         import gguf
@@ -180,7 +180,7 @@ def _import_gguf() -> ModuleType:
 def _has_tokens(file: Path) -> bool:
     try:
         return _import_gguf().GGUFReader(file).get_field("tokenizer.ggml.tokens") is not None
-    except ValueError:  # not a GGUF file: said when it is loaded
+    except ValueError:  # not a GGUF file: loading the model raises the error
         return False
 
 
@@ -204,10 +204,13 @@ def check_same_tokenizer(target_tokenizer: Any, draft_tokenizer: Any) -> None:
 
 
 def shared_vocab_size(tokenizer: Any, target_config: Any, *draft_configs: Any) -> int:
-    """V: the number of ids all models score.
+    """Compute V, the number of ids that all models score.
 
-    Some checkpoints pad the output layer beyond the tokenizer, not always alike; ids that only one
-    model scores are padding and are cut off.
+    Some checkpoints pad the output layer beyond the tokenizer, by different amounts.  Ids that not all models
+    score are padding and are cut off.
+
+    Raises:
+        TokenizerMismatchError: a model scores fewer ids than the tokenizer has.
     """
     needed = 1 + max(tokenizer.get_vocab().values()) if tokenizer is not None else 1
     sides = ["target"] + ["draft"] * len(draft_configs)
@@ -222,26 +225,26 @@ def shared_vocab_size(tokenizer: Any, target_config: Any, *draft_configs: Any) -
 
 
 def longest_text(*configs: Any) -> int | None:
-    """The longest text that models of these configurations take, in tokens; None if none states a limit."""
+    """Length in tokens of the longest text that all these models take; None if none states a limit."""
     limits = (getattr(config.get_text_config(), "max_position_embeddings", None) for config in configs)
     return min((limit for limit in limits if limit is not None), default=None)
 
 
 def _on_the_hub(side: str, name: str) -> ModelSource:
-    """A hub name, asked for once, where the loader tries again for half a minute."""
+    """Ask the hub once for the model; the loader itself would retry for half a minute."""
     import_transformers()  # brings huggingface_hub
     from huggingface_hub import HfApi
 
     try:
         HfApi().model_info(name, timeout=HUB_TIMEOUT)
-    except Exception as error:  # no network, offline mode, or no such model: its libraries raise their own
+    except Exception as error:  # no network, offline mode, no such model: many types
         reason = (str(error).splitlines() or [""])[0]
         return ModelSource(side, name, name, local=True, not_on_hub=f"{type(error).__name__}: {reason}")
     return ModelSource(side, name, name, local=False)
 
 
 def _looks_local(name: str) -> bool:
-    """Whether the name can only be a path, so that no hub is asked: hub names are NAME or OWNER/NAME."""
+    """Whether the name can only be a path.  Hub names have the form NAME or OWNER/NAME."""
     starts, ends = (".", "~", os.sep), ("/", GGUF_SUFFIX)
     if not name.strip() or name.startswith(starts) or name.endswith(ends) or "\\" in name:
         return True

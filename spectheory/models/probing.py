@@ -1,4 +1,4 @@
-"""Two checks of a loaded model: it does not look ahead, and its rows with a cache are those without."""
+"""Two checks of a loaded model: it does not look ahead, and a cache does not change its rows."""
 
 import warnings
 from typing import Any
@@ -11,11 +11,15 @@ from spectheory.models.growing_texts import Texts
 from spectheory.models.reading import CachedReading, RecomputedReading, run_model
 
 ROUNDING = {torch.float64: 1e-3, torch.float32: 1e-3, torch.bfloat16: 0.1, torch.float16: 0.1}
-"""By the type of the weights: total variation between two ways to one row that is still rounding."""
+"""Per dtype of the weights: the largest total variation between two rows that we attribute to rounding."""
 
 
 def check_causal(side: str, model: Any, vocab_size: int) -> None:
-    """Refuse a model whose rows change with tokens that come later: it scores no next tokens."""
+    """Refuse a model whose rows depend on later tokens.
+
+    Raises:
+        InvalidInputError: they do, or the model cannot score a text.
+    """
     name, text = _name(side, model), _tokens(model, vocab_size)
     other = torch.cat([text[:3], text[:3]])
     try:
@@ -29,8 +33,11 @@ def check_causal(side: str, model: Any, vocab_size: int) -> None:
 
 
 def reads_on_from_cache(side: str, model: Any, vocab_size: int) -> bool:
-    """Whether rows with a cache are those without: two paths are drafted behind each of two texts, one is
-    accepted, and two are drafted again.  If not, a ``SlowReadingNotice`` says that texts are read whole."""
+    """Whether the model gives the same rows with a cache as without.
+
+    For each of two texts we draft two paths, accept one, and draft two again.  If the rows differ, a
+    ``SlowReadingNotice`` warns that whole texts are read at every call.
+    """
     if getattr(model, "reads_anew", False):
         return False
     tokens, found = _tokens(model, vocab_size), []
@@ -42,7 +49,7 @@ def reads_on_from_cache(side: str, model: Any, vocab_size: int) -> bool:
             reading.accept(texts, torch.tensor([1, 0], device=tokens.device), draft_length=2)
             texts.append(tokens[[5, 3, 1]].expand(2, 3), torch.tensor([3, 1], device=tokens.device))
             found.append(torch.cat([*rows, reading.follow(texts, paths, first=0)], dim=2))
-    except Exception:  # whatever it is that the model keeps: it cannot be used like a cache
+    except Exception:  # any error means that the cache of the model cannot be used
         del found[1:]
     if len(found) == 2 and _close(model, *found):
         return True
@@ -56,12 +63,12 @@ def reads_on_from_cache(side: str, model: Any, vocab_size: int) -> bool:
 
 
 def _tokens(model: Any, vocab_size: int) -> Tensor:
-    """Six tokens from all over the vocabulary."""
+    """Six token ids at equal distances in the vocabulary."""
     return (torch.arange(1, 7) * vocab_size // 7).to(next(model.parameters()).device)
 
 
 def _close(model: Any, logits: Tensor, others: Tensor) -> bool:
-    """Whether no two rows are further apart, in total variation, than rounding takes them."""
+    """Whether the total variation of each pair of rows is within ``ROUNDING``."""
     gap = torch.softmax(logits.double(), dim=-1) - torch.softmax(others.double(), dim=-1)
     return bool((gap.abs().sum(dim=-1) / 2 <= ROUNDING.get(next(model.parameters()).dtype, 0.1)).all())
 

@@ -1,4 +1,4 @@
-"""Prompts: the bundled ones, a user's file, and their token ids, checked before weights are loaded."""
+"""Read prompts, bundled or from a file, and check them before weights are loaded."""
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -11,13 +11,13 @@ from spectheory.foundation.validation import nearest_name
 from spectheory.models.loading import BUNDLED_FOLDER
 
 Prompt = str | Sequence[int]
-"""A text, or the token ids of one."""
+"""A text, or its token ids."""
 SHOWN_CHARACTERS = 24
-"""How much of a prompt an error quotes."""
+"""Number of characters of a prompt that an error quotes."""
 
 
 def bundled_prompts() -> list[Prompt]:
-    """The prompts shipped with the bundled pair: pieces of text neither model was trained on.
+    """Read the prompts of the bundled pair: pieces of text that neither model was trained on.
 
     Raises:
         InvalidInputError: the bundled pair is not installed.
@@ -26,16 +26,16 @@ def bundled_prompts() -> list[Prompt]:
 
 
 def read_prompts(path: str | Path) -> list[Prompt]:
-    """Prompts of a file in UTF-8; its first character other than a space decides how it is read.
+    """Read prompts from a UTF-8 file.  Its first character that is not white space determines the format.
 
     - ``{``, ``[`` or a quotation mark: JSON, either one array of prompts or one prompt per line (JSON Lines).
       A prompt is a string, an object with a ``"text"``, or a list of token ids.
-    - Anything else: text with one prompt per line; lines of spaces alone are left out.
+    - Anything else: text with one prompt per line; blank lines are skipped.
 
-    A text with line breaks in it, or one that begins like JSON, is written as a JSON string.
+    Write a prompt with line breaks, or one that begins like JSON, as a JSON string.
 
     Raises:
-        InvalidInputError: the file cannot be read, has no prompts, or a prompt is not as expected.
+        InvalidInputError: the file cannot be read, has no prompts, or a prompt is empty or malformed.
     """
     path = Path(path)
     try:
@@ -65,7 +65,7 @@ def read_prompts(path: str | Path) -> list[Prompt]:
 
 @contextmanager
 def naming(number: int, prompt: Any) -> Iterator[None]:
-    """An error about a prompt gets its name in front."""
+    """Put the number and the beginning of a prompt in front of an InvalidInputError."""
     try:
         yield
     except InvalidInputError as error:
@@ -73,7 +73,7 @@ def naming(number: int, prompt: Any) -> Iterator[None]:
 
 
 def prompt_name(number: int, prompt: Any) -> str:
-    """A prompt in a message: its number and how it begins.
+    """Name a prompt in a message by its number and beginning.
 
     Example:
         >>> prompt_name(3, "def main(argument):\\n    return argument")
@@ -85,7 +85,7 @@ def prompt_name(number: int, prompt: Any) -> str:
 
 
 def check_text(prompt: Prompt) -> None:
-    """Refuse a text with a NUL or half of a surrogate pair in it; the error says where."""
+    """Refuse a text with a NUL or half a surrogate pair.  The message gives the position."""
     for place, character in enumerate(prompt if isinstance(prompt, str) else ""):
         if character == "\0" or "\ud800" <= character <= "\udfff":
             kind = "NUL" if character == "\0" else f"half of a surrogate pair, U+{ord(character):04X}"
@@ -93,8 +93,8 @@ def check_text(prompt: Prompt) -> None:
 
 
 def _json_entries(path: Path, content: str, lines: list[tuple[str, str]]) -> list[tuple[str, Any]]:
-    """Those of a JSON array, or of JSON Lines; an array of numbers is one prompt's token ids."""
-    with suppress(ValueError, RecursionError):  # then it can be JSON Lines only
+    """Parse the entries of a JSON array or of JSON Lines.  An array of integers is one prompt."""
+    with suppress(ValueError, RecursionError):  # not one JSON value, so try JSON Lines
         whole = parse_json(content)
         if isinstance(whole, list) and not _are_token_ids(whole):
             return [(f"{path} entry {number}", entry) for number, entry in enumerate(whole, start=1)]

@@ -1,12 +1,12 @@
-"""A model that reads texts and drafted paths behind them: with a cache, or everything anew at each call.
+"""Run a model on texts and on drafted paths after them, with a cache or from the first token at each call.
 
     reading = CachedReading(model, texts)         the texts without their last tokens
-    logits = reading.follow(texts, paths, first)  behind the drafted prefixes of ``first`` and more tokens
+    logits = reading.follow(texts, paths, first)  after the drafted prefixes of ``first`` and more tokens
     reading.accept(texts, path_index, L)          before an accepted prefix of one path is appended
 
-The K paths of a text are a comb: they grow out of its last token side by side.  One call of the model reads
-all of them in one row.  A mask lets a drafted token see the text and its own path alone, so that the past
-of a text is neither repeated nor copied for its paths.
+The K paths of a text form a comb: they start side by side from its last token.  One call of the model reads
+all of them in one batch row.  A mask lets a drafted token attend only to the text and to its own path.  The
+cache of a text is therefore not copied for its paths.
 """
 
 from __future__ import annotations
@@ -26,17 +26,16 @@ from spectheory.models.growing_texts import Texts
 
 
 class Reading(Protocol):
-    """One model on the texts of a batch."""
+    """Runs one model on a batch of texts."""
 
     def follow(self, texts: Texts, paths: Tensor, first: int) -> Tensor:
-        """The logits behind the first i drafted tokens of every path, for i = ``first``..d.
+        """Compute the logits after the first i drafted tokens of every path, for i = ``first``..d.
 
-        The texts are those that the reading was opened with, with the tokens accepted since.  Calls
-        between two acceptances may start anew (``first`` = 0) any number of times, or go on with
-        longer paths (``first`` = d): the tokens read before are then those of this call's paths.
+        A call with ``first`` = 0 starts new paths, and may be repeated.  A call with ``first`` = d continues
+        the paths of the previous call, whose tokens must be a prefix of ``paths``.
 
         Args:
-            texts: B texts.
+            texts: the B texts that this object was made with, plus the tokens accepted since.
             paths: [B, K, d] token ids.
             first: 0 or d.
 
@@ -45,38 +44,45 @@ class Reading(Protocol):
         """
 
     def accept(self, texts: Texts, path_index: Tensor | None, draft_length: int) -> None:
-        """Keep of the drafted paths of L tokens the one that the texts are lengthened along, [B].
+        """Keep the cached tokens of one drafted path of L tokens per text, and drop the other paths.
 
-        To be called before the texts are lengthened, by at most L accepted tokens and one more.  ``None``:
-        they are lengthened along paths that this model may not have read.
+        Call this before up to L accepted tokens and one more are appended to the texts.
+
+        Args:
+            texts: the B texts, not yet lengthened.
+            path_index: [B], the path to keep.  None if this model may not have read the accepted paths.
+            draft_length: L.
         """
 
     def forget_drafts(self) -> None:
-        """Take no accepted path from what was read since the last acceptance; it may hold other paths."""
+        """Do not keep drafted tokens read since the last ``accept``: they may belong to other paths."""
 
     def select(self, rows: Tensor) -> None:
-        """Go on with these texts alone."""
+        """Keep only the texts of these rows."""
 
 
 class CachedReading:
-    """Reading with the cache of transformers.  A drafted token is read once, and stays if it is accepted.
+    """Read texts and drafts with the KV cache of transformers.
 
-    A cached token of a text has the slot of its position.  After these slots a call appends the last tokens
-    of the texts, as far as they are unread, and then the drafted tokens, depth by depth.  An acceptance moves
-    those that stay to the slots of their positions.  Slots beyond the end of a shorter text are not seen.
+    A drafted token is read once and stays cached if it is accepted.  A cached token of a text sits in the
+    slot of its position.  After these slots a call appends the unread last tokens of the texts and then the
+    drafted tokens, depth by depth.  ``accept`` moves the accepted tokens to the slots of their positions.
+    Slots after the end of a shorter text are masked.
 
-    A layer that attends to a sliding window is read like any other while all of a text lies in the window.
-    Beyond it the texts are read anew at every call.
+    Models with a sliding attention window are read with the cache while texts fit into the window.  Longer
+    texts are read from their first token at every call.
     """
 
     def __init__(self, model: Any, texts: Texts) -> None:
         from transformers import DynamicCache
 
         self._model, self._window = model, narrowest_window(model)
-        # Made without the configuration, by which a sliding layer would drop what a rolled back text needs.
+        # Without the configuration, because a sliding layer would drop tokens that are needed after a
+        # rejection.
         self._cache: Any = DynamicCache()
-        # Slots of cached tokens; how many last tokens of a text are unread; of the paths that were read since
-        # the last acceptance the number and the depth, -1 before the first call.
+        # _slots: number of slots of cached text tokens.  _unread: number of unread last tokens of a text.
+        # _num_drafts, _depth: shape of the paths read since the last ``accept``; _depth is -1 if there are
+        # none.
         self._slots, self._unread, self._num_drafts, self._depth = texts.width - 1, 1, 1, -1
         self._combs: dict[tuple[int, ...], _Comb] = {}
         if self._slots > 0 and self._reaches(texts.width):
@@ -100,7 +106,7 @@ class CachedReading:
         if self._num_drafts == 1:
             return logits[:, None]
         places = 1 + torch.arange(keep - 1, device=paths.device).reshape(drafted.shape[1:])
-        places = torch.nn.functional.pad(places, (0, 0, 1, 0)).T  # [K, d+1], 0 is that of the last token
+        places = torch.nn.functional.pad(places, (0, 0, 1, 0)).T  # [K, d+1], 0: the last text token
         return logits.index_select(1, places.flatten()).unflatten(1, places.shape)
 
     def accept(self, texts: Texts, path_index: Tensor | None, draft_length: int) -> None:
@@ -118,7 +124,7 @@ class CachedReading:
             slots = torch.where(position < lengths, slots, drafted)
         slots = slots.clamp(max=read + self._depth * self._num_drafts - 1)
         self._change(lambda array: at_slots(array, slots))
-        # The correction token is unread in any case, an accepted one if none of its depth was read.
+        # The correction token is always unread.  Accepted tokens deeper than ``kept`` are unread too.
         self._slots, self._unread, self._depth = read + kept, 1 + draft_length - kept, -1
 
     def forget_drafts(self) -> None:
@@ -129,13 +135,13 @@ class CachedReading:
             self._cache.batch_select_indices(rows)
 
     def _change(self, change: Callable[[Tensor], Tensor]) -> None:
-        """Change keys and values of every layer, [B, heads, slots, size of a head]."""
+        """Apply ``change`` to the keys and values of every layer, [B, heads, slots, size of a head]."""
         for layer in self._cache.layers:
             if layer.is_initialized:
                 layer.keys, layer.values = change(layer.keys), change(layer.values)
 
     def _reaches(self, length: int) -> bool:
-        """Whether texts of this length can be read with the cache; it is given up when they cannot."""
+        """Whether texts of this length can be read with the cache.  If not, the cache is dropped."""
         if length > self._window and self._cache is not None:
             self._cache = None
             warnings.warn(
@@ -148,15 +154,15 @@ class CachedReading:
         return self._cache is not None
 
     def _read(self, texts: Texts, tokens: Tensor, keep: int) -> Tensor:
-        """Read the last n of the unread and drafted tokens, [B, n]; the logits behind ``keep`` of them."""
+        """Read n tokens per text, [B, n], and return the logits after the last ``keep`` of them."""
         new, lengths = tokens.shape[1], texts.lengths[:, None]
         wanted = new, self._unread, self._num_drafts, self._depth
         if wanted not in self._combs:
             self._combs[wanted] = _Comb.of(*wanted, tokens.device)
         comb = self._combs[wanted]
-        positions = lengths - 1 + comb.depth  # below 0 before a text that is shorter than the unread tokens
+        positions = lengths - 1 + comb.depth  # negative if the text is shorter than the unread tokens
         is_token = positions >= 0
-        # [B, n, slots]: what is not a token of a text sees its like, so that its softmax is not 0/0.
+        # [B, n, slots].  Entries that are not text tokens attend to each other, so that no softmax is 0/0.
         cached = torch.arange(self._slots, device=tokens.device) < lengths - self._unread
         sees = comb.sees & (is_token[:, None] | ~is_token[:, -new:, None])
         sees = torch.cat([cached[:, None].expand(-1, new, -1), sees], dim=2)
@@ -173,11 +179,12 @@ class CachedReading:
 
 
 class _Comb(NamedTuple):
-    """The unread tokens of a text and the drafted ones behind it, of which a call reads the last n.
+    """Layout of the unread tokens of a text and of the drafted tokens after it; a call reads the last n.
 
     Attributes:
-        depth: of each; 0 is the last token of the text, and at each depth above it there are K tokens.
-        sees: [n, unread + drafted], which of these a token may see: the text, and its own path.
+        depth: [unread + drafted], depth of each token.  The last text token has depth 0, and K tokens share
+            each depth above.
+        sees: [n, unread + drafted], True where a token that is read attends to another: text or own path.
     """
 
     depth: Tensor
@@ -194,9 +201,9 @@ class _Comb(NamedTuple):
 
 
 class RecomputedReading:
-    """Reading without a cache: texts of one length are read together from their first token, unpadded.
+    """Read texts without a cache: texts of equal length are read together from the first token, unpadded.
 
-    Slower, and right for every causal model, whatever it keeps between tokens.
+    This is slower, but correct for every causal model.
     """
 
     def __init__(self, model: Any, texts: Texts) -> None:
@@ -215,17 +222,17 @@ class RecomputedReading:
         return torch.cat(logits)[torch.cat(rows).argsort()]
 
     def accept(self, texts: Texts, path_index: Tensor | None, draft_length: int) -> None:
-        """Nothing is kept."""
+        """Do nothing, as nothing is cached."""
 
     def forget_drafts(self) -> None:
-        """Nothing is kept."""
+        """Do nothing, as nothing is cached."""
 
     def select(self, rows: Tensor) -> None:
-        """Nothing is kept."""
+        """Do nothing, as nothing is cached."""
 
 
 class ReadingPerPath:
-    """One model per path: model k reads the texts and path k alone."""
+    """Read with one model per path: model k reads the texts and path k only."""
 
     def __init__(self, readings: Sequence[Reading], vocab_size: int) -> None:
         self._readings, self._vocab_size = readings, vocab_size
@@ -238,12 +245,12 @@ class ReadingPerPath:
         return torch.cat(logits, dim=1)
 
     def accept(self, texts: Texts, path_index: Tensor | None, draft_length: int) -> None:
-        """A model has read its own path, and the accepted one may be another's: it reads that anew."""
+        """Drop the drafted tokens of every model, as another model may have drafted the accepted path."""
         for reading in self._readings:
             reading.accept(texts, None, draft_length)
 
     def forget_drafts(self) -> None:
-        """No model's drafted path is kept in any case."""
+        """Do nothing: ``accept`` keeps no drafted path."""
 
     def select(self, rows: Tensor) -> None:
         for reading in self._readings:
@@ -251,15 +258,15 @@ class ReadingPerPath:
 
 
 def at_slots(array: Tensor, slots: Tensor) -> Tensor:
-    """The entries of each text's slots.  [B, heads, n, size of a head], [B, m] -> [B, heads, m, size]"""
-    # Whole entries are copied by index_select: on a CPU this takes a twentieth of the time of a gather.
+    """Gather the entries in the given slots.  [B, heads, n, size of a head], [B, m] -> [B, heads, m, size]"""
+    # index_select copies whole entries: on a CPU it takes a twentieth of the time of a gather.
     starts = torch.arange(array.shape[0] * array.shape[1], device=array.device) * array.shape[2]
     places = starts.reshape(*array.shape[:2], 1) + slots[:, None]
     return array.flatten(0, 2).index_select(0, places.flatten()).unflatten(0, places.shape)
 
 
 def narrowest_window(model: Any) -> float:
-    """How many tokens a text may have for every layer to attend to all of it; infinity without a limit."""
+    """Length of the longest text that every layer attends to as a whole; infinity without a limit."""
     from transformers import DynamicCache
 
     layers: Any = DynamicCache(config=model.config).layers
@@ -276,17 +283,17 @@ def run_model(
     position_ids: Tensor | None = None,
     cache: Any = None,
 ) -> Tensor:
-    """One forward call; the logits of the last ``keep`` positions.
+    """Run one forward call and return the logits of the last ``keep`` positions.
 
     Args:
         input_ids: [N, n] new tokens.
-        keep: how many of the n positions are wanted; others need not be computed.
+        keep: number of last positions whose logits are wanted.
         attention_mask: [N, 1, n, width], added to the scores of attention.
         position_ids: [N, n].
         cache: keys and values of the past, extended in place.
 
     Returns:
-        Logits [N, keep, model vocabulary] in the model's own number type.
+        Logits [N, keep, model vocabulary] in the dtype of the model.
     """
     optional = {
         "attention_mask": attention_mask,
@@ -295,8 +302,8 @@ def run_model(
         "past_key_values": cache,
         "logits_to_keep": keep,
     }
-    # Families differ: models without absolute positions, for one, take no position_ids.  The cache has
-    # another name before transformers 5.24, and in code of people that is older.
+    # We pass only arguments that the model takes: models without absolute positions, for example, take no
+    # position_ids.  The cache has another name before transformers 5.24 and in older user code.
     known = _parameters(getattr(model.forward, "__func__", model.forward))
     given = {name: value for name, value in optional.items() if value is not None and name in known}
     return model(input_ids=input_ids, use_cache=cache is not None, **given).logits[:, -keep:]

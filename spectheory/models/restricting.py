@@ -1,8 +1,7 @@
-"""Restriction to m tokens, and both models enumerated on them: a small pair made of real conditionals.
+"""Restrict language models to m tokens and enumerate them: a small pair with real conditionals.
 
-Conditioned on the next token being one of m, a pair of language models becomes a pair that can
-be enumerated: its exact law, its optimum and a Monte Carlo estimate must then agree (theory.md
-§7).
+If every row is conditioned on the next token being one of m, a pair of language models can be enumerated.
+Its exact law, its optimum and a Monte Carlo estimate must then agree (theory.md §7).
 """
 
 from __future__ import annotations
@@ -29,13 +28,13 @@ MAX_CONTEXTS = 20_000
 
 @dataclass(frozen=True)
 class Restriction:
-    """The tokens that are left at every context, numbered 0..m-1 in this order.
+    """The tokens that are kept at every context, numbered 0..m-1 in this order.
 
     Attributes:
         token_ids: m different ids.
 
     Raises:
-        InvalidInputError: there is no token, or an id is there twice.
+        InvalidInputError: there is no token, or an id is repeated.
 
     Example:
         >>> Restriction([7, 3, 5])
@@ -52,10 +51,10 @@ class Restriction:
 
     @staticmethod
     def at_prompt(pair: LanguageModelPair, prompt: Prompt, num_tokens: int) -> Restriction:
-        """To the ``num_tokens`` most likely tokens of the target after a prompt.
+        """Keep the ``num_tokens`` most likely tokens of the target after a prompt.
 
         Raises:
-            InvalidInputError: the prompt cannot be read on from, or there are fewer tokens.
+            InvalidInputError: the prompt is invalid, or the vocabulary is smaller than ``num_tokens``.
         """
         num_tokens = _check_size(check_count("num_tokens", num_tokens), pair.vocab_size)
         text = torch.tensor([pair.encode(prompt)], device=pair.device)
@@ -66,7 +65,7 @@ class Restriction:
         """Refuse a restriction that does not fit the models.
 
         Raises:
-            InvalidInputError: an id is unknown.
+            InvalidInputError: an id is not below ``vocab_size``.
         """
         unknown = [token for token in self.token_ids if not 0 <= token < vocab_size]
         if unknown:
@@ -93,24 +92,25 @@ def restrict(
     max_contexts: int = MAX_CONTEXTS,
     batch_size: int = 64,
 ) -> ModelPair:
-    """The enumerated pair of the models' real conditionals on m tokens after a prompt.
+    """Enumerate both models on m tokens after a prompt, with their real conditionals.
 
-    All contexts are scored from their full text, without a cache: a route independent of drafting.
+    All contexts are scored from their full text, without a cache, so that the result does not depend on the
+    code that drafts.
 
     Args:
         prompt: a text or its token ids; the root context of the result.
-        tokens: m, to keep the m most likely tokens of the *target* at the prompt, everywhere; or the
-            restriction that paths were drafted with.
+        tokens: m or a Restriction.  m keeps, at every context, the m most likely tokens of the *target* after
+            the prompt.
         options: temperature, top-k and top-p, applied before the restriction to both models.
-        max_contexts: the largest m^L that is enumerated.
-        batch_size: contexts per forward call.
+        max_contexts: the largest m^L allowed.
+        batch_size: number of contexts per forward call.
 
     Returns:
-        A float64 ``ModelPair`` with V = m, whose vocabulary is the texts of the tokens.
+        A float64 ``ModelPair`` with V = m, whose vocabulary holds the texts of the tokens.
 
     Raises:
         EnumerationTooLargeError: m^L is above ``max_contexts``.
-        InvalidInputError: an argument is out of range, or top-k/top-p leaves a set without mass.
+        InvalidInputError: an argument is out of range, or top-k/top-p leaves no mass on the kept tokens.
     """
     batch_size = check_count("batch_size", batch_size)
     draft_length = check_sizes(pair, tokens, draft_length, max_contexts)
@@ -130,10 +130,10 @@ def restrict(
 
 
 def restrict_rows(logits: Tensor, token_ids: Tensor, side: str) -> Tensor:
-    """Rows conditioned on the next token being one of these.  [..., V], [m] -> [..., m]
+    """Compute rows conditioned on the next token being one of ``token_ids``.  [..., V], [m] -> [..., m]
 
     Raises:
-        InvalidInputError: top-k, top-p or a tiny temperature leaves all of these tokens of a row out.
+        InvalidInputError: in some row top-k, top-p or a tiny temperature removes all of these tokens.
     """
     kept = logits[..., token_ids]
     if (kept.amax(dim=-1) == -math.inf).any():
@@ -150,10 +150,10 @@ def check_sizes(
     draft_length: int,
     max_contexts: int = MAX_CONTEXTS,
 ) -> int:
-    """The draft length, if the tree of that many tokens is small enough; needs no weights.
+    """Check that m^L contexts are few enough, and return the draft length.  This needs no weights.
 
     Raises:
-        EnumerationTooLargeError, InvalidInputError: as ``restrict``.
+        EnumerationTooLargeError, InvalidInputError: as in ``restrict``.
     """
     draft_length = check_draft_length("draft_length", draft_length)
     if isinstance(tokens, Restriction):
@@ -177,14 +177,14 @@ def _level(
     side: str,
     batch_size: int,
 ) -> np.ndarray:
-    """All rows of one depth in float64, whatever the pair computes in.  [N, n], [m] -> [N, m]"""
+    """Compute all rows of one depth, in float64 for any ``probs_dtype``.  [N, n], [m] -> [N, m]"""
     parts = [run_model(model, part, keep=1)[:, 0, : pair.vocab_size] for part in texts.split(batch_size)]
     logits = scaled_logits(pair.logits(torch.cat(parts)), options)
     return restrict_rows(logits, token_ids, side).cpu().numpy()
 
 
 def _names(pair: LanguageModelPair, restriction: Restriction) -> tuple[str, ...]:
-    """Texts of the tokens; the id is added where texts repeat (pieces of one character often do)."""
+    """Texts of the tokens.  The id is added where two texts are equal, as with pieces of one character."""
     ids = restriction.token_ids
     texts = [pair.decode([token]) for token in ids]
     names = [f"{t}#{token}" if texts.count(t) > 1 else t for token, t in zip(ids, texts, strict=True)]

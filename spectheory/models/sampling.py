@@ -1,4 +1,4 @@
-"""From logits to the rows a verifier sees."""
+"""Convert logits to the rows that a verifier sees: temperature, top-k and top-p."""
 
 import math
 from dataclasses import dataclass
@@ -13,12 +13,12 @@ from spectheory.foundation.validation import check_count, is_number
 
 @dataclass(frozen=True)
 class SamplingOptions:
-    """How logits become probabilities: temperature, then top-k, then top-p, on both models alike.
+    """Settings that convert logits of both models to probabilities: temperature, then top-k, then top-p.
 
     Attributes:
-        temperature: logits are divided by it; 0 leaves the most likely token alone, by lower id among equals.
-        top_k: keep the k most likely tokens (exactly k: among equals the lower id wins), or None.
-        top_p: keep the smallest set of most likely tokens whose mass reaches this, or None.
+        temperature: divisor of the logits.  0 keeps only the most likely token; ties go to the lower id.
+        top_k: number of most likely tokens to keep (exactly k; ties go to the lower id).  None keeps all.
+        top_p: keep the smallest set of most likely tokens whose mass reaches this value.  None keeps all.
 
     Raises:
         InvalidInputError: a value is outside its range.
@@ -49,34 +49,35 @@ class SamplingOptions:
 
 
 PLAIN_SAMPLING = SamplingOptions()
-"""The models' own probabilities: temperature 1, nothing left out."""
+"""Unchanged probabilities of the models: temperature 1, all tokens."""
 
 
 def most_likely(scores: Tensor, count: int) -> Tensor:
-    """Ids of the ``count`` largest scores, largest first, equals by lower id.  [..., V] -> [..., count]
+    """Ids of the ``count`` largest scores in descending order; ties by lower id.  [..., V] -> [..., count]
 
-    ``torch.topk`` leaves the order of equals open, and which of them it takes; a stable sort does not.
+    ``torch.topk`` does not define which of equal scores it takes, nor their order.  A stable sort does.
     """
     if on_host(scores) and count < scores.shape[-1]:
         largest, tokens = scores.topk(count)
-        if (scores >= largest[..., -1:]).sum() == tokens.numel():  # none that is left out equals the last
+        if (scores >= largest[..., -1:]).sum() == tokens.numel():  # no score left out equals the last kept
             tokens = tokens.sort(-1).values
             return tokens.gather(-1, sort(-scores.gather(-1, tokens))[1])
     return sort(-scores)[1][..., :count]
 
 
 class LogitsCheck:
-    """Whether all logits so far had a finite maximum.
+    """Records whether all logits so far had a finite maximum.
 
-    On the CPU a row without one is refused at once.  On an accelerator, where the answer has to be waited
-    for, it is kept on the device until somebody asks, and the row is taken as if all its logits were equal.
+    On the CPU a row without a finite maximum raises at once.  On an accelerator this would wait for the
+    device.  There the record stays on the device until ``failed`` is called, and the logits of such a row
+    become 0.
     """
 
     def __init__(self) -> None:
         self._failed: Tensor | None = None
 
     def largest(self, logits: Tensor) -> tuple[Tensor, Tensor]:
-        """The logits to go on with, and their maxima.  [..., V] -> [..., V], [..., 1]
+        """Return the logits, with bad rows replaced, and their maxima.  [..., V] -> [..., V], [..., 1]
 
         Raises:
             ComputationError: a maximum is not finite, on the CPU.
@@ -91,12 +92,12 @@ class LogitsCheck:
         return logits.where(finite, 0), largest.where(finite, 0)
 
     def failed(self, like: Tensor) -> Tensor:
-        """Whether a row was met that had none, a single truth value on the device of ``like``."""
+        """Whether some row had no finite maximum: a scalar tensor, by default on the device of ``like``."""
         return like.new_zeros((), dtype=torch.bool) if self._failed is None else self._failed
 
 
 def refuse_logits(failed: bool) -> None:
-    """Raise the error of logits without a finite maximum, if there were some."""
+    """Raise ComputationError if ``failed``: some logits had no finite maximum."""
     if failed:
         raise ComputationError(
             "the model returned logits without a finite maximum (NaN or infinity); "
@@ -111,21 +112,22 @@ def scaled_logits(
     dtype: torch.dtype = torch.float64,
     check: LogitsCheck | None = None,
 ) -> Tensor:
-    """Logits whose softmax is the law of the next token: temperature, then top-k, then top-p.
+    """Compute logits whose softmax is the law of the next token: temperature, then top-k, then top-p.
 
-    Rows conditioned on few tokens are taken from these, where no small probability has underflowed.
+    To condition on few tokens, start from these logits and not from probabilities, which can underflow.
 
     Args:
         logits: [..., V], of any floating type; upcast to float32 or better before anything else.
-        options: the same for target and draft, or they would not be compared alike.
+        options: temperature, top-k and top-p; use the same for target and draft.
         dtype: float64, or float32 to save memory on a GPU.
-        check: is asked later whether all logits had a maximum, so that nothing waits.
+        check: records rows without a finite maximum for a later check.  None checks here, and waits for the
+            device.
 
     Returns:
-        [..., V] of ``dtype``, -infinity where a token is left out.
+        [..., V] of ``dtype``, -infinity for tokens that are left out.
 
     Raises:
-        ComputationError: a row of logits has no finite maximum, and there is no ``check``.
+        ComputationError: a row has no finite maximum, and ``check`` is None or the logits are on the CPU.
 
     Example:
         >>> scaled_logits(torch.tensor([0.0, 0.0, 0.0]), SamplingOptions(top_k=2)).softmax(-1)
@@ -136,9 +138,9 @@ def scaled_logits(
     logits, largest = (own if check is None else check).largest(logits)
     refuse_logits(check is None and bool(own.failed(logits)))
     if options.temperature == 0:
-        most = torch.argmax(logits, dim=-1, keepdim=True)  # the first among equals
+        most = torch.argmax(logits, dim=-1, keepdim=True)  # the first of equal logits
         return torch.full_like(logits, -math.inf).scatter(-1, most, 0.0)
-    # The maximum is taken off first, so that a tiny temperature cannot overflow.
+    # We subtract the maximum first, so that a tiny temperature cannot overflow.
     scaled = logits - largest
     if options.temperature != 1:
         scaled = scaled / options.temperature
@@ -152,9 +154,9 @@ def scaled_logits(
 
 
 def _beyond_top_p(scaled: Tensor, top_p: float) -> Tensor:
-    """Where a token is outside the smallest set of most likely tokens that reaches top_p.  [..., V]"""
+    """Mask of the tokens outside the smallest set of most likely tokens with mass >= top_p.  [..., V]"""
     order = most_likely(scaled, scaled.shape[-1])
     ranked = torch.softmax(scaled, dim=-1).gather(-1, order)
-    # A token is needed iff those before it do not reach top_p; before the first one there is 0.
+    # A token is kept iff the mass of the more likely tokens is below top_p; before the first it is 0.
     before = torch.nn.functional.pad(ranked.cumsum(dim=-1)[..., :-1], (1, 0))
     return torch.zeros_like(scaled, dtype=torch.bool).scatter(-1, order, before >= top_p)

@@ -1,8 +1,8 @@
-"""Drafts that were trained for one target, from which they take embeddings and output layer.
+"""Drafts that were trained for one target, and use its embeddings and output layer.
 
-On disk are the numbers that were trained: decoder layers, the final norm, a matrix between it and the
-output layer of the target, and the ids and biases of the tokens that are drafted.  Matrices have a byte per
-weight, with a scale per row.
+We store the trained weights: decoder layers, the final norm, a matrix between this norm and the output layer
+of the target, and ids and biases of the tokens that can be drafted.  Matrices have one byte per weight and
+one scale per row.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ WEIGHTS, PROJECTION = "weights.safetensors", "projection"
 
 @dataclass(frozen=True)
 class TrainedDraft:
-    """A draft that is shipped.
+    """A trained draft shipped with the package.
 
     Attributes:
-        target: the known model that it was trained on.
-        folder: weights, model card and record of the training.
-        num_layers: its decoder layers.
-        about: its size and license.
+        target: name of the known model that it was trained for.
+        folder: folder with weights, model card and record of the training.
+        num_layers: number of decoder layers.
+        about: size and license.
     """
 
     target: str
@@ -45,18 +45,18 @@ TRAINED_DRAFTS: Mapping[str, TrainedDraft] = {
         "draft of smollm2 with 2 layers, 7 million parameters of its own, 8192 tokens, Apache-2.0",
     )
 }
-"""Name -> the draft."""
+"""Map from name to draft."""
 
 
 def trained_draft(model: Any, folder: Path) -> Any:
-    """The draft in a folder, with the embeddings and the output layer of its target.
+    """Build the draft stored in a folder, with the embeddings and the output layer of its target.
 
     Args:
         model: the target, a causal language model of transformers with its layers in ``layers``.
-        folder: what ``scripts/train_draft.py`` has written.
+        folder: output of ``scripts/train_draft.py``.
 
     Returns:
-        A model in the form of transformers.  The logits of tokens that it does not draft are -infinity.
+        A model in the form of transformers.  Tokens that cannot be drafted have logits of -infinity.
     """
     from safetensors.torch import load_file
 
@@ -74,7 +74,7 @@ def trained_draft(model: Any, folder: Path) -> Any:
     keep_layers(found.config, count)
     found.config.derived = [folder.name]
     del found.base_model.layers[count:]
-    found.load_state_dict(own, strict=False, assign=True)  # the parameters of the copy alone
+    found.load_state_dict(own, strict=False, assign=True)  # changes the copy only
     rows = model.get_output_embeddings().weight[tokens] @ projection
     found.set_output_embeddings(
         _FewRows(rows, bias.to(rows), tokens.to(model.device), model.config.vocab_size)
@@ -83,7 +83,7 @@ def trained_draft(model: Any, folder: Path) -> Any:
 
 
 class _FewRows(torch.nn.Module):
-    """Some rows of an output layer, with a bias."""
+    """Some rows of an output layer, plus a bias; the logits of all other tokens are -infinity."""
 
     rows: Tensor
     bias: Tensor

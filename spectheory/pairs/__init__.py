@@ -1,6 +1,6 @@
-"""Two models, enumerated: the pair, its file, rows and contexts, instances, and how drafts are drawn.
+"""Enumerated pairs of models: the pair, its file, rows and contexts, named instances, and draft processes.
 
-The public names are those of ``__init__.pyi``; each is imported from its file on first use.
+``__init__.pyi`` lists the public names.  Each is imported from its file on first use.
 """
 
 import lazy_loader

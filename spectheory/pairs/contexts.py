@@ -1,7 +1,8 @@
-"""Contexts of the V-ary tree and their numbers.
+"""Contexts of the V-ary tree, and their numbers.
 
-A context is a tuple of token ids.  Within its depth it is numbered in base V, the first token first; over
-all depths the nodes are numbered breadth first: the root is 0, then depth 1 in token order, and so on.
+A context is a tuple of token ids.  Its number within its depth is written in base V, most significant token
+first.  Its node number counts over all depths, breadth first: the root is 0, then depth 1 in token order, and
+so on.
 """
 
 from collections.abc import Sequence
@@ -17,7 +18,7 @@ Context = tuple[int, ...]
 
 
 def context_number(context: Sequence[int], vocab_size: int) -> int:
-    """The number of a context among the V^depth contexts of its depth.
+    """Compute the number of a context among the V^depth contexts of its depth.
 
     Example:
         >>> context_number((1, 0, 1), 2)
@@ -30,7 +31,7 @@ def context_number(context: Sequence[int], vocab_size: int) -> int:
 
 
 def numbered_context(number: int, depth: int, vocab_size: int) -> Context:
-    """The context with this number at this depth.
+    """Return the context with this number at this depth.
 
     Example:
         >>> numbered_context(5, 3, 2)
@@ -44,7 +45,7 @@ def numbered_context(number: int, depth: int, vocab_size: int) -> Context:
 
 
 def context_text(context: Sequence[int]) -> str:
-    """A context as texts and pair files write it: token ids separated by one space, "" at the root.
+    """Write a context as in messages and pair files: token ids separated by one space, "" at the root.
 
     Example:
         >>> context_text((0, 12))
@@ -54,7 +55,7 @@ def context_text(context: Sequence[int]) -> str:
 
 
 def count_nodes(vocab_size: int, depth: int) -> int:
-    """1 + V + .. + V^depth.
+    """Count the nodes of the tree down to this depth: 1 + V + .. + V^depth.
 
     Example:
         >>> count_nodes(2, 8)
@@ -64,7 +65,7 @@ def count_nodes(vocab_size: int, depth: int) -> int:
 
 
 def context_node(context: Sequence[int], vocab_size: int) -> int:
-    """The number of a context among all nodes, breadth first.
+    """Compute the node number of a context: its number among all nodes, breadth first.
 
     Example:
         >>> context_node((1, 0), 2)
@@ -74,7 +75,7 @@ def context_node(context: Sequence[int], vocab_size: int) -> int:
 
 
 def count_orders(multiset: Sequence[int]) -> int:
-    """The number of different orders of some numbers: of tokens or of paths that are drawn.
+    """Count the distinct orders of a multiset of tokens or paths.
 
     Example:
         >>> count_orders((0, 0, 1))
@@ -84,7 +85,7 @@ def count_orders(multiset: Sequence[int]) -> int:
 
 
 def all_contexts(vocab_size: int, depth: int) -> tuple[Context, ...]:
-    """All contexts of length at most ``depth`` in the order of their nodes.
+    """List all contexts of length at most ``depth`` in the order of their node numbers.
 
     Example:
         >>> all_contexts(2, 1)
@@ -94,7 +95,7 @@ def all_contexts(vocab_size: int, depth: int) -> tuple[Context, ...]:
 
 
 def parent_nodes(vocab_size: int, depth: int) -> np.ndarray:
-    """The parent of every node of V^{≤depth} but the root, in the order of the nodes.
+    """List the parent of every node of V^{≤depth} except the root, in the order of the nodes.
 
     Example:
         >>> parent_nodes(2, 2)
@@ -104,7 +105,7 @@ def parent_nodes(vocab_size: int, depth: int) -> np.ndarray:
 
 
 def split_by_depth(values: np.ndarray, vocab_size: int, depth: int) -> list[np.ndarray]:
-    """One value per node of V^{≤depth} as one array per depth, [V^i] for i = 0..depth.
+    """Split values, one per node of V^{≤depth}, into one array per depth, [V^i] for i = 0..depth.
 
     Example:
         >>> split_by_depth(np.arange(3), 2, 1)
@@ -114,7 +115,7 @@ def split_by_depth(values: np.ndarray, vocab_size: int, depth: int) -> list[np.n
 
 
 def leaves_below(number: int, context_depth: int, vocab_size: int, depth: int) -> range:
-    """The numbers of the leaves of V^depth below a context, given by its number and its depth.
+    """Return the numbers of the leaves of V^depth below a context, given by its number and depth.
 
     Example:
         >>> leaves_below(1, 1, 2, 3)
@@ -125,7 +126,7 @@ def leaves_below(number: int, context_depth: int, vocab_size: int, depth: int) -
 
 
 def prefix_numbers(paths: Array, vocab_size: int) -> Array:
-    """The number of every prefix at its depth.  [..., K, L] -> [..., K, L+1]
+    """Compute the number of every prefix within its depth.  [..., K, L] -> [..., K, L+1]
 
     Example:
         >>> import numpy as np
@@ -139,7 +140,7 @@ def prefix_numbers(paths: Array, vocab_size: int) -> Array:
 
 
 def prefix_of_leaf(leaves: Any, depth: int, draft_length: int, vocab_size: int) -> Any:
-    """The number of the prefix of this depth of paths given by their leaf numbers.  [...] -> [...]
+    """Compute the number of the prefix of this depth, for paths given by leaf numbers.  [...] -> [...]
 
     Example:
         >>> prefix_of_leaf(5, 2, 3, 2)  # (1, 0, 1) starts with (1, 0)
@@ -149,14 +150,16 @@ def prefix_of_leaf(leaves: Any, depth: int, draft_length: int, vocab_size: int) 
 
 
 def paths_to(numbers: np.ndarray, draft_length: int, vocab_size: int) -> tuple[np.ndarray, np.ndarray]:
-    """The prefixes of paths given by their numbers, and how many tokens each path has.
+    """Compute the prefixes and the lengths of paths given by path numbers.
 
     Args:
-        numbers: [...], of a leaf among the V^L, or -1 - n for the path that ends at node n, breadth first.
+        numbers: path numbers, [...].  A path of L tokens has its leaf number; a path that ends early at node
+            number n has -1 - n.
+        draft_length, vocab_size: L and V.
 
     Returns:
-        The number of every prefix at its depth, [..., L+1], and the lengths, [...].  Behind the end of a path
-        the prefix goes on with token 0.
+        The number of every prefix within its depth, [..., L+1], and the numbers of tokens, [...].  After the
+        end of a path the prefix continues with token 0.
 
     Example:
         >>> prefixes, lengths = paths_to(np.array([5, -1 - 2]), 3, 2)  # (1, 0, 1), and (1,)
@@ -174,7 +177,7 @@ def paths_to(numbers: np.ndarray, draft_length: int, vocab_size: int) -> tuple[n
 
 
 def path_number(path: Sequence[int], draft_length: int, vocab_size: int) -> int:
-    """The number of a path of at most L tokens, as in ``paths_to``.
+    """Compute the path number (``paths_to``) of a path of at most L tokens.
 
     Example:
         >>> path_number((1, 0, 1), 3, 2), path_number((1,), 3, 2)
@@ -185,7 +188,7 @@ def path_number(path: Sequence[int], draft_length: int, vocab_size: int) -> int:
 
 
 def path_to(number: int, draft_length: int, vocab_size: int) -> Context:
-    """The tokens of a path given by its number (``paths_to``).
+    """Return the tokens of the path with this path number (``paths_to``).
 
     Example:
         >>> path_to(5, 3, 2), path_to(-1 - 2, 3, 2)
@@ -196,23 +199,23 @@ def path_to(number: int, draft_length: int, vocab_size: int) -> Context:
 
 
 def rows_along(levels: Sequence[Array], prefixes: Array) -> Array:
-    """The rows of a model along paths.
+    """Look up the rows of a model along paths.
 
     Args:
-        levels: rows by depth, [V^depth, V].
-        prefixes: [..., L+1], the number of every prefix at its depth.
+        levels: D arrays of rows, [V^depth, V] for depth 0..D-1.
+        prefixes: [..., L+1], the number of every prefix within its depth.
 
     Returns:
-        [..., D, V] for the D levels given.
+        [..., D, V].
     """
     rows = [level[prefixes[..., depth]] for depth, level in enumerate(levels)]
     return namespace(rows[0]).stack(rows, axis=-2)
 
 
 def first_path_with_prefix(paths: Array) -> Array:
-    """For each path k and length i, the first path that shares the prefix a_{1:i}.
+    """Find, for each path k and length i, the first path with the same first i tokens.
 
-    [..., K, L] -> [..., K, L+1]; entry (k, 0) is 0, because all paths share the empty prefix.
+    [..., K, L] -> [..., K, L+1].  Entry (k, 0) is 0, because all paths share the empty prefix.
 
     Example:
         >>> import numpy as np
@@ -226,7 +229,7 @@ def first_path_with_prefix(paths: Array) -> Array:
 
 
 def is_first_with_prefix(paths: Array) -> Array:
-    """Whether path k is the first that starts with its first i tokens.  [..., K, L] -> bool [..., K, L+1]"""
+    """True if path k is the first path with its first i tokens.  [..., K, L] -> bool [..., K, L+1]"""
     return first_path_with_prefix(paths) == _path_indices(paths)
 
 
@@ -235,9 +238,9 @@ def _path_indices(paths: Array) -> Array:  # [K, 1]
 
 
 def shared_prefixes(paths: Array) -> Array:
-    """Whether paths k and j agree on their first i tokens.  [..., K, L] -> bool [..., K, K, L+1]
+    """True at [..., k, j, i] if paths k and j have the same first i tokens.
 
-    Indexed [..., k, j, i]; symmetric in k and j.
+    [..., K, L] -> bool [..., K, K, L+1]
     """
     xp = namespace(paths)
     agree = xp.astype(paths[..., :, None, :] == paths[..., None, :, :], xp.int64)
@@ -246,12 +249,12 @@ def shared_prefixes(paths: Array) -> Array:
 
 
 def credit_to_first(paths: Array, path_index: Array, length_probs: Array) -> Array:
-    """Stop probabilities of one chosen path, credited to the first path with each prefix.
+    """Credit the stop probabilities of one chosen path to the first path with each prefix.
 
     Args:
         paths: [..., K, L].
         path_index: [...], the chosen path.
-        length_probs: [..., L+1], the law of tau on it.
+        length_probs: [..., L+1], the law of the accepted length tau on the chosen path.
 
     Returns:
         [..., K, L+1].

@@ -1,4 +1,4 @@
-"""Extend an enumerated pair beyond its depth, where its rows depend on the last few tokens only."""
+"""Extend an enumerated pair beyond its depth if its rows depend on the last few tokens only."""
 
 from collections.abc import Sequence
 
@@ -10,17 +10,17 @@ from spectheory.pairs.contexts import Context, context_number
 from spectheory.pairs.pair import ModelPair
 
 Level = Sequence[np.ndarray]
-"""The rows of one model by depth, [V^depth, V] each."""
+"""The rows of one model, one array [V^depth, V] per depth."""
 
 
 class ExtendedPair:
-    """The rows of two models at every text that calls with L drafted tokens reach.
+    """The rows of two models at every text that several calls with L drafted tokens can reach.
 
     Args:
-        pair: the models, deep enough, or continued by ``memory``.
-        draft_length: L of every call; by default that of the pair.
-        memory: on how many last tokens the rows depend (0: none; 1: a Markov chain).  By default 0 for
-            context-free models, otherwise the pair is not continued.
+        pair: the models.  They must be deep enough, unless ``memory`` is given.
+        draft_length: L of every call; by default the pair's draft length.
+        memory: the number of last tokens on which the rows depend (0: none; 1: a Markov chain).  By default 0
+            for a context-free pair; another pair is then not extended.
 
     Raises:
         InvalidInputError: the rows depend on more than ``memory`` tokens, or the pair is too short for it.
@@ -48,7 +48,7 @@ class ExtendedPair:
             _check_memory(pair, self.memory)
 
     def check_depth(self, needed: int, fewer: str = "iterations") -> None:
-        """Refuse a pair that has no rows for texts of ``needed`` tokens."""
+        """Raise ``InvalidInputError`` if the pair has no rows for texts of ``needed`` tokens."""
         if self.memory is None and self.pair.draft_length < needed:
             raise InvalidInputError(
                 f"the iterations reach contexts that need a pair of draft length {needed}, and this one has "
@@ -57,7 +57,7 @@ class ExtendedPair:
             )
 
     def follow(self, context: Context, token: int) -> Context:
-        """The context, with one more token, cut to the tokens that the rows depend on."""
+        """Append a token to the context, and cut it to the tokens on which the rows depend."""
         return self._cut((*context, token))
 
     def row(self, levels: Level, context: Context) -> np.ndarray:
@@ -65,7 +65,7 @@ class ExtendedPair:
         return levels[len(known)][context_number(known, self.pair.vocab_size)]
 
     def levels_below(self, levels: Level, context: Context, depths: int) -> list[np.ndarray]:
-        """A model's own rows at depths 0, 1, .. below a context."""
+        """List a model's rows below a context, one array [V^i, V] per depth i = 0..depths-1."""
         contexts, below = [context], []
         for _ in range(depths):
             below.append(np.stack([self.row(levels, c) for c in contexts]))

@@ -1,6 +1,6 @@
-"""Named pairs of the papers and random generators.
+"""Pairs from the papers, and generators of random pairs.
 
-``NAMED`` maps the names of the fixed instances to functions of the draft length.
+``NAMED`` maps names of fixed instances to functions of the draft length.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -18,7 +18,7 @@ from spectheory.pairs.rows import Row, parse_probs
 
 
 def two_token(draft_length: int = 2) -> ModelPair:
-    """The motivating example of block2024, section 2, Eq. 2: exact, context-free.
+    """Motivating example of block2024, section 2, Eq. 2: exact, context-free.
 
     Target (1/3, 2/3), draft (2/3, 1/3) on the tokens A and B.
 
@@ -40,7 +40,7 @@ def bernoulli(draft_head: Any, target_head: Any, draft_length: int = 1) -> Model
 
     Args:
         draft_head: b, the draft's probability of a head (a string or Fraction is exact).
-        target_head: c, the target's.
+        target_head: c, the target's probability of a head.
         draft_length: L.
 
     Example:
@@ -66,27 +66,27 @@ def uniform(support: int, ratio: int, draft_length: int = 1) -> ModelPair:
 
 
 def equal_models(draft_length: int = 2) -> ModelPair:
-    """Target and draft identical (and with a zero): every lossless verifier may accept everything."""
+    """Identical target and draft, with a zero: a lossless verifier can accept everything."""
     row = ["1/2", "1/3", "1/6", "0"]
     return ModelPair.context_free_pair(row, row, draft_length)
 
 
 def disjoint_supports(draft_length: int = 2) -> ModelPair:
-    """The draft proposes only tokens the target never emits: nothing can be accepted."""
+    """A draft that proposes only tokens the target never emits, so that nothing can be accepted."""
     return ModelPair.context_free_pair(["1/2", "1/2", "0", "0"], ["0", "0", "1/3", "2/3"], draft_length)
 
 
 def point_masses(draft_length: int = 2) -> ModelPair:
-    """Both models are deterministic and agree except after token 1, which the draft never reaches."""
+    """Two deterministic models that agree except after token 1, which the draft never reaches."""
     zero, one = ["1", "0"], ["0", "1"]
     return _two_token_pair(lambda context: (one if context[-1:] == (1,) else zero, zero), draft_length)
 
 
 def lost_lead(draft_length: int) -> ModelPair:
-    """The two-token pair for two tokens; then the gain of block verification shrinks: exact.
+    """The two-token pair for two tokens, continued so that block verification loses part of its gain: exact.
 
-    Block verification leads on the path AB.  After AB the draft proposes tokens that the target never emits.
-    After the other blocks both models are equal.
+    Block verification accepts more than token verification on the path AB.  After AB the draft proposes
+    tokens that the target never emits.  After the other blocks both models are equal.
 
     Example:
         >>> print(lost_lead(3).target[2][1], lost_lead(3).draft[2][1])
@@ -104,7 +104,8 @@ def lost_lead(draft_length: int) -> ModelPair:
 def forced_start() -> ModelPair:
     """The pair of theory.md Statement 4.6: two calls with four drafted tokens each, exact.
 
-    In two calls, block verification of the first three drafted tokens decodes more than that of all four.
+    In two calls, block verification of the first three drafted tokens decodes more than block verification of
+    all four.
 
     Example:
         >>> print(forced_start().draft_length, forced_start().target[4][0])
@@ -125,17 +126,17 @@ def early_stop(draft_length: int, ratio: Fraction | None = None) -> ModelPair:
     """The pair on which two calls of block verification lose the most tokens (theory.md Statement 4.10).
 
     Calls have L drafted tokens.  The first L tokens are forced to 0.  Then the target is (ρ, 1 - ρ) and the
-    draft (1, 0), with ρ = L/(2(L-1)) unless told otherwise.  After one more 0 the target is (1, 0) and the
-    draft (ρ, 1 - ρ).  The next L - 2 tokens are forced to 0 again.  Everywhere else the target is (1, 0) and
-    the draft (0, 1).
+    draft (1, 0), with ρ = L/(2(L-1)) by default.  After one more 0 the target is (1, 0) and the draft
+    (ρ, 1 - ρ).  The next L - 2 tokens are forced to 0 again.  Everywhere else the target is (1, 0) and the
+    draft (0, 1).
 
     Args:
-        draft_length: L of a call.  That of the pair is 2L + 1, all that two calls reach.
-        ratio: another ρ in [0, 1], which loses less.
+        draft_length: L of a call.  The draft length of the pair is 2L + 1, which two calls can reach.
+        ratio: another ρ in [0, 1], with a smaller loss.
 
     Raises:
-        InvalidInputError: a draft length below 3, where block verification loses nothing, or a ratio outside
-            [0, 1].
+        InvalidInputError: the draft length is below 3, where block verification loses nothing, or the ratio
+            is outside [0, 1].
 
     Example:
         >>> pair = early_stop(3)
@@ -157,12 +158,11 @@ def early_stop(draft_length: int, ratio: Fraction | None = None) -> ModelPair:
 
 
 def off_path_pairs() -> tuple[ModelPair, ModelPair]:
-    """Two pairs that differ below the first token 0 only (theory.md Statement 5.17): V = 2, L = 3, exact.
+    """Two pairs that differ only below the first token 0 (theory.md Statement 5.17): V = 2, L = 3, exact.
 
     At the root the target is (1/2, 1/2) and the draft (1/3, 2/3).  After 1 the target is (0, 1) and the draft
-    (1/2, 1/2).  Everywhere else the target is (1, 0), and so is the draft, but below 0 on the second pair,
-    where the draft is (0, 1).  From two drafts on, no verifier that sees on-path rows only attains both
-    optima.
+    (1/2, 1/2).  Everywhere else target and draft are (1, 0), except that below 0 the draft of the second pair
+    is (0, 1).  With two or more drafts, no verifier that sees on-path rows only attains both optima.
 
     Example:
         >>> agreeing, failing = off_path_pairs()
@@ -179,16 +179,16 @@ def off_path_pairs() -> tuple[ModelPair, ModelPair]:
 
 
 def uniform_equal(draft_length: int = 1) -> ModelPair:
-    """Two fair coins: equal models.  greedy_multipath loses to one path on them (theory.md Statement 5.7)."""
+    """Equal models, rows (1/2, 1/2).  Here one path beats greedy_multipath (theory.md Statement 5.7)."""
     return ModelPair.context_free_pair(["1/2", "1/2"], ["1/2", "1/2"], draft_length)
 
 
 def two_residual_tokens(draft_length: int = 2) -> ModelPair:
-    """Target (1/2, 1/6, 1/3), draft (3/4, 1/16, 3/16): two tokens share the residual, in changing parts.
+    """Target (1/2, 1/6, 1/3), draft (3/4, 1/16, 3/16): two tokens share the residual in varying proportions.
 
-    max(p - q, 0) is divided 5 : 7 between them, max(2/3 p - q, 0), the residual of block verification
-    after the first token, 7 : 5.  With one such token, as every pair of two tokens has, a
-    wrong residual is normalised away.
+    max(p - q, 0) divides 5 : 7 between them.  max(2/3 p - q, 0), the residual of block verification after
+    the first token, divides 7 : 5.  If only one token has residual mass, as in every pair of two tokens,
+    normalisation hides a wrong residual.
 
     Example:
         >>> print(two_residual_tokens(1).draft[0][0])
@@ -198,10 +198,10 @@ def two_residual_tokens(draft_length: int = 2) -> ModelPair:
 
 
 def rarely_drafted(draft_length: int = 1) -> ModelPair:
-    """Five tokens, of which the draft proposes three with probabilities 10^-9, 10^-10 and 10^-15 only.
+    """A pair of five tokens, of which three are drafted with probabilities 10^-9, 10^-10 and 10^-15 only.
 
-    The target never emits the first and the third of them, and the second with probability 10^-11.  It emits
-    another token with probability 10^-10, which is never drafted.
+    The target never emits the first and the third of these three, and emits the second with probability
+    10^-11.  It emits another token, which is never drafted, with probability 10^-10.
 
     Example:
         >>> print(rarely_drafted(1).draft[0][0, 2], rarely_drafted(1).target[0][0, 2])
@@ -214,12 +214,12 @@ def rarely_drafted(draft_length: int = 1) -> ModelPair:
 
 
 def partial_overlap(draft_length: int = 2) -> ModelPair:
-    """Zeros on both sides: one token only the target emits, one only the draft, one shared tie."""
+    """Zeros in both rows: one token is only in the target, one only in the draft, two have equal ratios."""
     return ModelPair.context_free_pair(["1/4", "1/4", "1/2", "0"], ["1/4", "1/4", "0", "1/2"], draft_length)
 
 
 def sticky_chain(draft_length: int = 2) -> ModelPair:
-    """A fixed exact Markov pair: the target repeats its last token more often than the draft does.
+    """A fixed exact Markov pair in which the target repeats its last token more often than the draft does.
 
     Example:
         >>> print(sticky_chain().target[2][3])  # after (1, 1)
@@ -237,12 +237,12 @@ def random_float(
     concentration: float = 1.0,
     agreement: float = 0.0,
 ) -> ModelPair:
-    """Context-dependent Dirichlet rows in float64.
+    """Draw a pair with context-dependent Dirichlet rows, in float64.
 
     Args:
-        seed: of numpy's default generator.
+        seed: seed of numpy's default generator.
         vocab_size, draft_length: V and L.
-        concentration: of the symmetric Dirichlet distribution of every row.
+        concentration: concentration of the symmetric Dirichlet distribution of every row.
         agreement: a in [0, 1]; the draft row is a * target + (1 - a) * an independent row.
     """
     _check_share("agreement", agreement)
@@ -262,9 +262,9 @@ def random_rational(
     zero_probability: float = 0.2,
     equal_row_probability: float = 0.15,
 ) -> ModelPair:
-    """Context-dependent exact rows: whole weights up to ``max_weight``, divided by their sum.
+    """Draw a pair with context-dependent exact rows: integer weights up to ``max_weight`` over their sum.
 
-    Small weights make ties in p/q frequent; ``zero_probability`` puts zeros into either model,
+    Small weights make ties in p/q frequent.  ``zero_probability`` puts zeros into both models,
     and ``equal_row_probability`` makes some draft rows equal to the target's.
 
     Example:
@@ -296,7 +296,7 @@ def random_rational(
 def tiny_probabilities(
     seed: int | Sequence[int] | np.random.SeedSequence, vocab_size: int, draft_length: int
 ) -> ModelPair:
-    """Context-dependent exact rows in which half of the entries are 10^-9 or 10^-3 of the others.
+    """Draw a pair with exact rows in which about half of the weights are scaled by 10^-9 or 10^-3.
 
     Example:
         >>> float(tiny_probabilities(1, 3, 1).draft[0].min())
@@ -332,7 +332,7 @@ NAMED: Mapping[str, Callable[[int], ModelPair]] = {
     "two_residual_tokens": two_residual_tokens,
     "sticky_chain": sticky_chain,
 }
-"""Fixed exact instances by name, each a function of the draft length."""
+"""Name -> fixed exact instance, as a function of the draft length."""
 
 
 def _pair(target: Sequence[np.ndarray], draft: Sequence[np.ndarray]) -> ModelPair:
@@ -340,7 +340,7 @@ def _pair(target: Sequence[np.ndarray], draft: Sequence[np.ndarray]) -> ModelPai
 
 
 def _generator(seed: int | Sequence[int] | np.random.SeedSequence) -> np.random.Generator:
-    """numpy's default generator; ``None``, of which numpy makes another one every time, is refused."""
+    """Make numpy's default generator.  The seed ``None`` is refused, because it cannot be repeated."""
     try:
         if seed is not None:
             return np.random.default_rng(seed)

@@ -33,19 +33,19 @@ from spectheory.pairs.rows import Row, parse_rows
 MAX_ENTRIES = 50_000_000
 """The largest number of probabilities a pair may hold; a tree of depth L grows as V^(L+1)."""
 MAX_NUMBERED = 2**59
-"""The most probabilities of one depth of a context-free pair: numpy addresses no more bytes than 2^63."""
+"""The most probabilities at one depth of a context-free pair: numpy addresses at most 2^63 bytes."""
 SIDES = ("target", "draft")
 
 
 ROUNDING_OF_A_ROW = 1e-12
-"""How far the sum of a float row is off by rounding alone."""
+"""The largest |sum of a float row - 1| that rounding alone causes."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class ModelPair:
     """Target and draft conditionals on all contexts of a small vocabulary.
 
-    All entries are exact (``fractions.Fraction``) or all are float64; nothing mixes.
+    Either all entries are exact (``fractions.Fraction``) or all are float64.
     A context of depth i is numbered in base V: ``(a_1, .., a_i)`` is row
     ``a_1 V^(i-1) + .. + a_i`` of depth i.
 
@@ -53,11 +53,11 @@ class ModelPair:
         target: ``target[i]`` holds the rows p(. | a_{1:i}), shape [V^i, V], for i = 0..L.
         draft: ``draft[i]`` holds the rows q(. | a_{1:i}), shape [V^i, V], for i = 0..L-1.
         vocab: the V token names.
-        context_free: whether every context has the same two rows (kept for saving).
+        context_free: True if every context has the same two rows; then files store only these.
         row_sum_tolerance: how far the sum of a float row may be from 1; kept by every method and by files.
 
     Raises:
-        InvalidPairError: levels of wrong shapes or kinds, or a row that is not a law.
+        InvalidPairError: levels have wrong shapes or dtypes, or a row is not a law.
 
     Example:
         >>> pair = ModelPair.context_free_pair(["1/3", "2/3"], ["2/3", "1/3"], draft_length=2)
@@ -75,7 +75,7 @@ class ModelPair:
 
     def __post_init__(self) -> None:
         _validate(self)
-        # Copies that cannot be written to: a verifier cannot change the pair it is judged on.
+        # Read-only copies, so that a verifier cannot change the pair on which it is tested.
         for side in SIDES:
             object.__setattr__(self, side, self._levels_of(side, _locked))
 
@@ -84,7 +84,7 @@ class ModelPair:
         return f"<ModelPair: {shape}{', context-free' if self.context_free else ''}>"
 
     def __eq__(self, other: object) -> bool:
-        """The same rows, bit by bit and of the same kind, and the same names."""
+        """True if the rows are equal in value and dtype, and the token names are equal."""
         if not isinstance(other, ModelPair) or self.vocab != other.vocab:
             return False
         if self.context_free and other.context_free:
@@ -97,14 +97,14 @@ class ModelPair:
         )
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """By its fields, so that a copy is locked, shares nothing and holds nothing computed before."""
+        """Copy and pickle by the fields: a copy is read-only, shares no memory and has no cached results."""
         if self.context_free:
             rows = self.target[0][0].copy(), self.draft[0][0].copy()
             return _context_free, (*rows, self.draft_length, self.vocab, self.row_sum_tolerance)
         return ModelPair, tuple(getattr(self, field.name) for field in fields(self))
 
     def _levels_of(self, side: str, function: Callable[[np.ndarray], np.ndarray]) -> tuple[np.ndarray, ...]:
-        """The rows of a side by depth, under a function of rows; a context-free pair holds one of them."""
+        """Apply a function to the rows of a side at each depth; only once if the pair is context-free."""
         levels = getattr(self, side)
         if not self.context_free:
             return tuple(map(function, levels))
@@ -112,22 +112,22 @@ class ModelPair:
         return tuple(np.broadcast_to(row, (len(level), len(row))) for level in levels)
 
     def __hash__(self) -> int:
-        """Of the shape and the names: equal pairs have equal hashes, and no row is looked at."""
+        """Hash the shape and the token names only, so that no row is read.  Equal pairs have equal hashes."""
         return hash((self.vocab, self.draft_length, self.is_exact))
 
     @property
     def vocab_size(self) -> int:
-        """V."""
+        """The vocabulary size V."""
         return len(self.vocab)
 
     @property
     def draft_length(self) -> int:
-        """L."""
+        """The draft length L."""
         return len(self.draft)
 
     @property
     def is_exact(self) -> bool:
-        """Whether the entries are exact rationals."""
+        """True if the entries are exact rationals."""
         return self.target[0].dtype == object
 
     @property
@@ -136,18 +136,18 @@ class ModelPair:
         return "exact" if self.is_exact else "float64"
 
     def target_path_probs(self, depth: int) -> np.ndarray:
-        """p(a_{1:depth}) of every path of that depth (0..L+1), shape [V^depth].
+        """Compute p(a_{1:depth}) of every path of this depth (0..L+1), shape [V^depth].
 
         Raises:
-            InvalidPairError: the target has no paths of that depth.
+            InvalidPairError: the target has no paths of this depth.
         """
         return _of_depth("target", self._as_given.target_path_probs, depth)
 
     def draft_path_probs(self, depth: int) -> np.ndarray:
-        """q(a_{1:depth}) of every path of that depth (0..L), shape [V^depth].
+        """Compute q(a_{1:depth}) of every path of this depth (0..L), shape [V^depth].
 
         Raises:
-            InvalidPairError: the draft has no paths of that depth.
+            InvalidPairError: the draft has no paths of this depth.
         """
         return _of_depth("draft", self._as_given.draft_path_probs, depth)
 
@@ -157,11 +157,11 @@ class ModelPair:
 
     @cached_property
     def numbers(self) -> PairNumbers:
-        """The pair in the numbers to compute with: python-flint rationals if it is exact, else float64."""
+        """The rows in the arithmetic used to compute: python-flint rationals if exact, otherwise float64."""
         return PairNumbers(*(self._levels_of(side, _locked_numbers) for side in SIDES))
 
     def context(self, depth: int, index: int) -> Context:
-        """The token ids of the context with this number at this depth.
+        """Return the token ids of the context with this index at this depth.
 
         Example:
             >>> ModelPair.context_free_pair(["1/2", "1/2"], ["1/2", "1/2"], 3).context(3, 5)
@@ -179,18 +179,18 @@ class ModelPair:
         row_sum_tolerance: float = ROW_SUM_TOLERANCE,
         normalise: bool = False,
     ) -> ModelPair:
-        """The pair in which every context has the same two rows.
+        """Make the pair in which every context has the same two rows.
 
         Args:
-            target_probs, draft_probs: one row each, [V]; see ``rows.parse_probs`` for what is exact.
+            target_probs, draft_probs: one row each, [V]; ``rows.parse_probs`` says which entries are exact.
             draft_length: L.
             vocab: token names; by default the ids.
             row_sum_tolerance: how far the sum of a float row may be from 1.
-            normalise: divide every row by its sum, as rows in float32 need it.
+            normalise: True to divide every row by its sum.  Rows in float32 need this.
 
         Raises:
-            InvalidPairError: rows that are not laws, of different lengths, or of different arithmetic.
-            EnumerationTooLargeError: the contexts of that depth cannot be numbered.
+            InvalidPairError: rows are not laws, or differ in length or arithmetic.
+            EnumerationTooLargeError: there are too many contexts to number.
 
         Example:
             >>> ModelPair.context_free_pair([0.5, 0.5], [0.25, 0.75], draft_length=1).arithmetic
@@ -200,7 +200,7 @@ class ModelPair:
         size = len(target_row)
         _check_width("the draft row", draft_row, size)
         draft_length = check_count("draft_length", draft_length, error=InvalidPairError)
-        # 60 tokens of two are more than the limit; powers beyond it would be numbers of V^L digits.
+        # 2^60 already exceeds the limit, so we stop at exponent 60: larger powers would be huge integers.
         if max(size, 2) ** min(draft_length + 1, 60) > MAX_NUMBERED:
             raise EnumerationTooLargeError(
                 f"{size} tokens and draft length {draft_length} have contexts whose numbers are beyond "
@@ -223,17 +223,17 @@ class ModelPair:
         row_sum_tolerance: float = ROW_SUM_TOLERANCE,
         normalise: bool = False,
     ) -> ModelPair:
-        """A pair from mappings context -> row.
+        """Make a pair from mappings context -> row.
 
         Args:
-            target: a row [V] at every context of depth 0..L; see ``rows.parse_probs`` for what is exact.
+            target: a row [V] at every context of depth 0..L; ``rows.parse_probs`` says which are exact.
             draft: a row [V] at every context of depth 0..L-1.
             draft_length, vocab, row_sum_tolerance, normalise: as in ``context_free_pair``.
 
         Raises:
-            InvalidPairError: a context without a row or a row without a context, or as in
+            InvalidPairError: a row is missing, a row has a key that is not a context of the pair, or as in
                 ``context_free_pair``.
-            EnumerationTooLargeError: a tree of that depth cannot be held.
+            EnumerationTooLargeError: the tree has too many probabilities to store.
 
         Example:
             >>> pair = ModelPair.from_contexts(
@@ -262,7 +262,7 @@ class ModelPair:
         )
 
     def to_float(self) -> ModelPair:
-        """The same pair in float64 (itself when it is float64 already)."""
+        """Convert the pair to float64.  A float64 pair is returned unchanged."""
         if not self.is_exact:
             return self
         target, draft = (self._levels_of(side, lambda level: level.astype(float)) for side in SIDES)
@@ -270,23 +270,23 @@ class ModelPair:
 
     @cached_property
     def row_defect(self) -> float:
-        """The largest |sum of a row - 1|; 0 for an exact pair."""
+        """The largest |sum of a row - 1|.  It is 0 for an exact pair."""
         if self.is_exact:
             return 0.0
         return max(float(abs(level.sum(axis=1) - 1).max()) for level in self._different_levels)
 
     @property
     def _different_levels(self) -> tuple[np.ndarray, ...]:
-        """All rows, each at least once: of a context-free pair the two at the root."""
+        """All levels.  If the pair is context-free, only the two levels at the root."""
         if self.context_free:
             return self.target[0], self.draft[0]
         return *self.target, *self.draft
 
     def normalised(self) -> ModelPair:
-        """The pair with every row divided by its sum; itself where all sums are 1 but for rounding.
+        """Divide every row by its sum.  If all sums are 1 up to rounding, return the pair unchanged.
 
-        Float rows may sum to 1 within ``row_sum_tolerance`` only.  Whatever a verifier does, its output is
-        off by as much; so that nobody is blamed for it, laws are computed on the rows that are meant.
+        Float rows may differ from sum 1 by ``row_sum_tolerance``.  Every verifier's output law would have the
+        same error, so we compute laws on normalised rows.
 
         Raises:
             InvalidPairError: a row sums to 0.
@@ -299,10 +299,10 @@ class ModelPair:
         return replace(self, target=target, draft=draft)
 
     def truncate(self, draft_length: int) -> ModelPair:
-        """The same models with a shorter draft length.
+        """Return the same models with a shorter draft length.
 
         Raises:
-            InvalidPairError: not a whole number from 1 to L.
+            InvalidPairError: ``draft_length`` is not an integer from 1 to L.
         """
         draft_length = check_count("draft_length", draft_length, error=InvalidPairError)
         if draft_length > self.draft_length:
@@ -313,7 +313,7 @@ class ModelPair:
         return replace(self, target=self.target[: draft_length + 1], draft=self.draft[:draft_length])
 
     def restrict(self, tokens: Sequence[int]) -> ModelPair:
-        """Both models conditioned, at every context, on the next token being one of ``tokens``.
+        """Condition both models, at every context, on the next token being one of ``tokens``.
 
         Raises:
             InvalidPairError: a token is unknown or repeated, or a row has no mass on ``tokens``.
@@ -355,7 +355,7 @@ class ModelPair:
         """Read a pair file (JSON, format ``spectheory-pair/1``).
 
         Raises:
-            InvalidPairError: the file cannot be read or holds no pair; the text names the file.
+            InvalidPairError: the file cannot be read or does not hold a pair; the message names the file.
         """
         document = read_document(path)
         try:
@@ -365,10 +365,10 @@ class ModelPair:
 
     @staticmethod
     def from_document(document: Any) -> ModelPair:
-        """A pair from the parsed JSON of a pair file.
+        """Make a pair from the parsed JSON of a pair file.
 
         Raises:
-            InvalidPairError: it is not the JSON of a pair.
+            InvalidPairError: the JSON does not describe a pair.
 
         Example:
             >>> ModelPair.from_document({
@@ -382,7 +382,7 @@ class ModelPair:
         return build(*fields[:4], row_sum_tolerance=fields.row_sum_tolerance)
 
     def to_document(self) -> dict[str, Any]:
-        """The JSON document of the pair file."""
+        """Return the JSON document for a pair file."""
         names = {"format": FORMAT, "vocab": list(self.vocab), "draft_length": self.draft_length}
         document = names | ({"context_free": True} if self.context_free else {})
         if self.row_sum_tolerance != ROW_SUM_TOLERANCE:
@@ -400,7 +400,7 @@ class ModelPair:
         return document | {"target": rows(self.target), "draft": rows(self.draft)}
 
     def save(self, path: str | Path) -> None:
-        """Write the pair file; ``ModelPair.load`` reads back the same numbers."""
+        """Write a pair file.  ``ModelPair.load`` reads back the same numbers."""
         write_document(path, self.to_document())
 
 
@@ -469,19 +469,19 @@ def _path_probs(levels: tuple[np.ndarray, ...]) -> tuple[np.ndarray, ...]:
 
 @dataclass(frozen=True, eq=False)
 class PairNumbers:
-    """The rows of a pair, and the path probabilities in their arithmetic."""
+    """The rows of a pair, and path probabilities computed in their arithmetic."""
 
     target: tuple[np.ndarray, ...]
     draft: tuple[np.ndarray, ...]
 
     @cached_property
     def target_path_probs(self) -> tuple[np.ndarray, ...]:
-        """p(a) of every path, by depth 0..L+1."""
+        """p(a) of every path a, one array per depth 0..L+1."""
         return _path_probs(self.target)
 
     @cached_property
     def draft_path_probs(self) -> tuple[np.ndarray, ...]:
-        """q(a) of every path, by depth 0..L."""
+        """q(a) of every path a, one array per depth 0..L."""
         return _path_probs(self.draft)
 
 
@@ -495,7 +495,7 @@ def _of_depth(side: str, levels: tuple[np.ndarray, ...], depth: int) -> np.ndarr
 
 
 def check_pair(pair: Any) -> ModelPair:
-    """``pair`` itself."""
+    """Return ``pair``, or raise ``InvalidInputError`` if it is not a ``ModelPair``."""
     if not isinstance(pair, ModelPair):
         raise InvalidInputError(
             f"pair must be a ModelPair, got {type(pair).__name__}; ModelPair.load reads a file"
@@ -514,7 +514,7 @@ def _check_width(what: str, row: np.ndarray, size: int) -> None:
 
 
 def check_size(vocab_size: int, draft_length: Any) -> int:
-    """The draft length; a pair that cannot be held is refused before anything is allocated."""
+    """Return the draft length, or raise ``EnumerationTooLargeError`` before an allocation if too large."""
     draft_length = check_count("draft_length", draft_length, error=InvalidPairError)
     entries, depth = vocab_size, 0
     while depth < draft_length and entries <= MAX_ENTRIES and vocab_size > 1:
@@ -562,7 +562,7 @@ def _validate(pair: ModelPair) -> None:
 
 
 def _is_one_row(level: np.ndarray) -> bool:
-    """Whether all rows are one in memory."""
+    """True if all rows share the memory of one row."""
     return len(level) == 1 or level.strides[0] == 0
 
 

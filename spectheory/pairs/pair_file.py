@@ -1,11 +1,11 @@
-"""The pair file, JSON in the format ``spectheory-pair/1``, read and written as plain mappings.
+"""Read and write pair files, JSON in the format ``spectheory-pair/1``, as mappings.
 
     {"format": "spectheory-pair/1", "vocab": ["A", "B"], "draft_length": 1,
      "target": {"": ["1/3", "2/3"], "0": ["1/2", "1/2"], "1": ["1", "0"]}, "draft": {"": ["2/3", "1/3"]}}
 
 Keys are contexts: token ids separated by one space, ``""`` at the root.  With ``"context_free": true``
-target and draft are one row each.  Texts such as ``"1/3"`` are exact, JSON numbers are float64.
-``"row_sum_tolerance"`` stands only where it is not the default.  The rows are checked by ``ModelPair``.
+target and draft are one row each.  Strings such as ``"1/3"`` are exact, JSON numbers are float64.
+``"row_sum_tolerance"`` is written only if it is not the default.  ``ModelPair`` checks the rows.
 """
 
 import json
@@ -23,13 +23,13 @@ from spectheory.pairs.rows import to_float64
 
 FORMAT = "spectheory-pair/1"
 ROW_SUM_TOLERANCE = 1e-9
-"""How far the sum of a float row may be from 1, unless a pair says otherwise."""
+"""How far the sum of a float row may be from 1, by default."""
 REQUIRED_FIELDS = ("format", "vocab", "draft_length", "target", "draft")
 OPTIONAL_FIELDS = ("context_free", "row_sum_tolerance")
 
 
 class PairFields(NamedTuple):
-    """The fields of a pair file; target and draft are one row each in a context-free pair."""
+    """The fields of a pair file.  If the pair is context-free, target and draft are one row each."""
 
     target: Mapping[Context, Sequence[Any]] | Sequence[Any]
     draft: Mapping[Context, Sequence[Any]] | Sequence[Any]
@@ -40,13 +40,13 @@ class PairFields(NamedTuple):
 
 
 def read_document(path: str | Path) -> Any:
-    """The parsed JSON of a pair file; ``-`` is stdin."""
+    """Read and parse the JSON of a pair file; ``-`` is stdin."""
     if str(path) == "-" and sys.stdin is None:
         raise InvalidPairError("stdin is closed; there is no pair to read")
     try:
         text = sys.stdin.read() if str(path) == "-" else read_file(Path(path)).decode()
         return parse_json(text)
-    except InvalidInputError:  # it is too long
+    except InvalidInputError:  # the file is too long
         raise
     except OSError as error:
         raise InvalidPairError(f"cannot read {path}: {error.strerror}") from error
@@ -63,7 +63,7 @@ def write_document(path: str | Path, document: Mapping[str, Any]) -> None:
 
 
 def parse_document(document: Any) -> PairFields:
-    """The fields of a pair file from its parsed JSON.
+    """Extract and check the fields of a pair file from its parsed JSON.
 
     Example:
         >>> parse_document({
@@ -89,7 +89,7 @@ def parse_document(document: Any) -> PairFields:
 
 
 def written_row(row: Iterable[Any]) -> list[Any]:
-    """The entries of a row in JSON: Fractions as texts, floats as numbers.
+    """Convert a row for JSON: Fractions become strings, and floats become numbers.
 
     Example:
         >>> written_row([Fraction(1, 3), 0.5])
@@ -99,7 +99,7 @@ def written_row(row: Iterable[Any]) -> list[Any]:
 
 
 def parse_context(key: str) -> Context:
-    """The context that a key of a pair file names."""
+    """Parse a key of a pair file into a context."""
     try:
         context = tuple(int(token) for token in key.split())
     except ValueError as error:
@@ -146,5 +146,5 @@ def _rows_by_context(side: str, rows: Any) -> dict[Context, Any]:
 
 
 def _numbers_as_float(row: list[Any]) -> list[Any]:
-    """JSON numbers are float64, whole ones too; texts stay texts (exact)."""
+    """Convert JSON integers to float64, because JSON numbers are floats.  Strings stay (exact)."""
     return [to_float64(v) if isinstance(v, int) and not isinstance(v, bool) else v for v in row]

@@ -1,4 +1,4 @@
-"""Rows of probabilities as users write them: texts, rationals and floats of any library, tensors."""
+"""Parse rows of probabilities as users write them: strings, rationals, floats of any library, tensors."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -15,15 +15,15 @@ from spectheory.foundation.errors import InvalidPairError
 from spectheory.foundation.exact_numbers import to_fraction
 
 MAX_DIGITS = 4_000
-"""The longest text read as a rational."""
+"""The longest string, in characters, that is parsed as a rational."""
 Row = Sequence[Any]
 
 
 def parse_probs(values: Row) -> np.ndarray:
-    """One row of probabilities, all exact or all float64; whole numbers go with both.
+    """Parse one row of probabilities, either all exact or all float64.  Integers are allowed in both.
 
-    Exact are texts (``"1/3"``, ``"0.25"``), ``Fraction``, ``Decimal``, and the rationals of sympy and
-    python-flint.  Float64 are floats, numpy's scalars and arrays, and torch's tensors.
+    Exact entries are strings (``"1/3"``, ``"0.25"``), ``Fraction``, ``Decimal``, and the rationals of sympy
+    and python-flint.  Python floats, numpy scalars and arrays, and torch tensors give float64.
 
     Returns:
         Fractions (a numpy array of objects) or float64, [V].
@@ -35,13 +35,14 @@ def parse_probs(values: Row) -> np.ndarray:
 
 
 def parse_rows(rows: Mapping[Any, Row], normalise: bool = False) -> dict[Any, np.ndarray]:
-    """All rows of one pair, with one kind of arithmetic for all of them; see ``parse_probs``.
+    """Parse all rows of one pair, in the same arithmetic for all rows; see ``parse_probs``.
 
     Args:
-        normalise: divide every row by its sum; a row without a positive sum stays as it is.
+        rows: key -> row.
+        normalise: True to divide every row by its sum.  A row without a positive sum stays unchanged.
     """
     parsed = {key: [parse_entry(value) for value in _entries(row)] for key, row in rows.items()}
-    # The first entry of either kind, as it was written; whole numbers have none.
+    # Type -> the first entry of this type, as the user wrote it.  Integers are of neither type.
     written: dict[type, Any] = {}
     for key, values in parsed.items():
         for value, original in zip(values, _entries(rows[key]), strict=True):
@@ -79,10 +80,10 @@ def _entries(row: Any) -> Sequence[Any]:
 
 
 def parse_entry(value: Any) -> int | Fraction | float:
-    """One number as users write them: exact but for floats.
+    """Parse one number as users write it.  All kinds but floats are exact.
 
     Raises:
-        InvalidPairError: not a number, or a text with too many digits.
+        InvalidPairError: the value is not a number, or a string with too many digits.
     """
     if getattr(value, "ndim", None) == 0:  # a scalar of numpy or torch
         value = value.item()
@@ -92,7 +93,7 @@ def parse_entry(value: Any) -> int | Fraction | float:
         return _parse_text(str(value))
     if isinstance(value, Integral):
         return int(value)
-    if isinstance(value, Rational):  # Fraction; sympy registers its own
+    if isinstance(value, Rational):  # Fraction, and sympy's rationals, which sympy registers
         return Fraction(int(value.numerator), int(value.denominator))
     if isinstance(value, Real):
         return to_float64(value)

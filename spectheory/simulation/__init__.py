@@ -1,6 +1,6 @@
-"""Monte Carlo: the block efficiency of verifiers on drafted paths, with intervals.
+"""Monte Carlo estimates of the block efficiency of verifiers on drafted paths, with intervals.
 
-The public names are those of ``__init__.pyi``; each is imported from its file on first use.
+``__init__.pyi`` lists the public names.  Each is imported from its file on first use.
 """
 
 import lazy_loader

@@ -1,4 +1,4 @@
-"""The grid of a plan: verifiers with the drafts that they take, within a budget of target rows."""
+"""Candidates of a plan: pairs of a verifier and drafts that it accepts, within a budget of target rows."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ from spectheory.pairs.pair import ModelPair
 from spectheory.verification.verifier import Verifier
 
 MOST_PATHS = 64
-"""K of the largest i.i.d. drafts on an enumerated pair; the exact law of more is too large on any pair."""
+"""Largest K of i.i.d. drafts on an enumerated pair: for more paths no exact law is small enough."""
 
 
 class Candidate(NamedTuple):
-    """A verifier with a draft process that it takes, and L.
+    """A verifier, a draft process that it accepts, and L.
 
-    Without drafts, ``PLAIN``, the target decodes alone: a token per call.
+    The candidate ``PLAIN`` has no drafts: the target decodes alone, one token per call.
     """
 
     verifier: Verifier | None
@@ -40,7 +40,7 @@ class Candidate(NamedTuple):
 
     @property
     def drafts(self) -> str:
-        """The drafts as an option takes them, or ``none``."""
+        """The draft process as a command line option, or ``none``."""
         return "none" if self.process is None else self.process.text
 
     @property
@@ -49,7 +49,7 @@ class Candidate(NamedTuple):
 
     @property
     def target_rows(self) -> int:
-        """The drafted tokens that a call of the target scores; equal tokens of different draws count each."""
+        """Number of drafted tokens that a call of the target scores; equal tokens count separately."""
         if self.process is None:
             return 0
         if isinstance(self.process, (ConfidenceTree, ShapedTree)):
@@ -57,14 +57,14 @@ class Candidate(NamedTuple):
         return int(self.process.draws(self.draft_length).sum())
 
     def cost(self, draft_cost: float, row_cost: float) -> float:
-        """Of a call and its drafts, 1 + L c + N r, in calls of the target that score no drafts.
+        """Cost of a call and its drafts, 1 + L c + N r with N = ``target_rows``.
 
-        This is the computational model of spectr2023 §1, where r = 0: K paths cost as much as one.
-        Verification is free.
+        The unit is a call of the target that scores no drafts.  With r = 0 this is the computational model of
+        spectr2023 §1, where K paths cost as much as one.  Verification is free.
 
         Args:
-            draft_cost: c, the time of a drafted token, over that of a call that scores no drafts.
-            row_cost: r, the time that one more drafted token adds to a call of the target.
+            draft_cost: c, the time to draft one token.
+            row_cost: r, the time that each drafted token adds to a call of the target.
         """
         return 1 + self.draft_length * draft_cost + self.target_rows * row_cost
 
@@ -75,10 +75,10 @@ PLAIN = Candidate(None, None, 0)
 def candidates_of_models(
     verifiers: Sequence[Verifier], target_rows: int, draft_length: int
 ) -> list[Candidate]:
-    """The candidates on language models, the shortest drafts first, after ``PLAIN``.
+    """List the candidates on language models: ``PLAIN``, then the others by ascending L.
 
-    They are i.i.d. paths, paths whose first tokens are drawn without replacement, and confidence trees, of 1,
-    2, 4, .. paths or nodes and lengths 1, 2, 3, 4, 6, 8, ..
+    The drafts are i.i.d. paths, paths whose first tokens are drawn without replacement, and confidence trees.
+    They have 1, 2, 4, .. paths or nodes and lengths 1, 2, 3, 4, 6, 8, ..
     """
     lengths = _spread(min(draft_length, target_rows), (1, 2, 3))
     return [PLAIN] + [
@@ -91,10 +91,10 @@ def candidates_of_models(
 def candidates_of_pair(
     pair: ModelPair, verifiers: Sequence[Verifier], target_rows: int, draft_length: int
 ) -> Iterator[tuple[ModelPair, Candidate]]:
-    """The candidates on an enumerated pair but ``PLAIN``, each with the pair of its draft length.
+    """Yield the candidates on an enumerated pair except ``PLAIN``, each with the pair cut to its L.
 
-    They are i.i.d. paths, prefix trees and trees without replacement of all widths, the best fixed shapes of
-    most likely tokens (``best_shapes``) and confidence trees.
+    The drafts are i.i.d. paths, prefix trees and trees without replacement of all widths, the best fixed
+    shapes of most likely tokens (``best_shapes``) and confidence trees.
     """
     for length in range(1, min(pair.draft_length, draft_length) + 1):
         part = pair.truncate(length)
@@ -105,10 +105,10 @@ def candidates_of_pair(
 def takes(
     verifiers: Sequence[Verifier], processes: Iterator[DraftProcess], draft_length: int
 ) -> Iterator[Candidate]:
-    """Every process with the verifiers that take it.
+    """Yield a candidate for each process and each verifier that accepts it.
 
-    A verifier that takes any drafts gets deterministic ones only.  If some verifiers are of one path, one
-    path goes to these alone.
+    A verifier that accepts all draft processes is paired only with deterministic ones.  If there are
+    single-path verifiers, only these are paired with a single path.
     """
     of_one_path = [verifier for verifier in verifiers if verifier.single_path]
     for process in processes:
@@ -125,7 +125,7 @@ def takes(
 
 
 def _drafts_of_pair(pair: ModelPair, rows: int) -> Iterator[DraftProcess]:
-    """All drafts of an enumerated pair within a number of rows."""
+    """Yield all draft processes of an enumerated pair with at most ``rows`` target rows."""
     length = pair.draft_length
     for drafts in range(1, min(rows // length, MOST_PATHS) + 1):
         yield Iid(drafts)
@@ -163,7 +163,7 @@ def _drafts_of_models(rows: int, length: int) -> Iterator[DraftProcess]:
 
 
 def _spread(most: int, start: Sequence[int]) -> list[int]:
-    """Numbers up to ``most``: those to start with, then each twice the last but one or the last."""
+    """Numbers up to and including ``most``: ``start``, then doubled ones, as 4, 6, 8, 12 after 1, 2, 3."""
     found = list(start)
     while found[-1] < most:
         found.append(2 * found[1 - len(start)])
@@ -171,7 +171,7 @@ def _spread(most: int, start: Sequence[int]) -> list[int]:
 
 
 def _widths(rows: int, length: int) -> Iterator[tuple[int, ...]]:
-    """The widths of all trees of a depth with at most so many nodes."""
+    """Yield the widths of all trees of depth ``length`` with at most ``rows`` nodes."""
     if not length:
         yield ()
         return

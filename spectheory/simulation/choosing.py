@@ -1,17 +1,17 @@
-"""Choosing among candidates by what was measured of them, and intervals of the few that are reported.
+"""Choose among measured candidates, and compute intervals for the candidates that are reported.
 
-A candidate earns B tokens per call, a ratio over the calls of the texts behind some prompts, and a call
-costs c plain calls, a median over rounds.  Its speed is B / c.
+A candidate decodes B tokens per call, a mean over all calls of its texts.  A call costs c calls of plain
+decoding, a median over rounds.  Its speed is B / c.
 
-**Choice.**  The leader has the largest measured speed.  A candidate is *behind* if the spread supports the
-lead: ρ B - B' > 0 with the lower end of its interval, for both ends of the interval of ρ = c' / c.  Here B, c
-are the leader's and B', c' those of the candidate.  Tokens are compared in pairs of the same prompts, and
-costs in pairs of the same rounds.  All others are tied with the leader.  With n candidates each comparison
-has the level (1 - confidence) / (n - 1), so that the fastest candidate is among the tied ones with the
-confidence stated (Bonferroni).  The choice has the fewest target rows of these.
+**Choice.**  The leader has the largest measured speed.  A candidate is *slower* if the lower end of the
+interval of ρ B - B' is positive, for both ends of the interval of ρ = c' / c.  Here B and c belong to the
+leader, B' and c' to the candidate.  Tokens are paired by prompt, and costs by round.  All other candidates
+are tied with the leader.  With n candidates each comparison has the level (1 - confidence) / (n - 1).  The
+fastest candidate is then among the tied ones with the stated confidence (Bonferroni).  We choose the tied
+candidate with the fewest target rows.
 
-**Report.**  Of m candidates each interval of B and of c has the level (1 - confidence) / 2 m.  So all
-intervals of all of them hold together.  They are those of other prompts and of other rounds than the choice.
+**Report.**  With m candidates each interval of B and of c has the level (1 - confidence) / 2 m, so that all
+intervals hold together.  They use other prompts and other rounds than the choice.
 """
 
 from __future__ import annotations
@@ -30,12 +30,13 @@ Interval = tuple[float, float]
 
 @dataclass(frozen=True, eq=False)
 class Trial:
-    """What was measured of one candidate.
+    """Measurements of one candidate.
 
     Attributes:
-        target_rows: the drafted tokens that a call of the target scores.
-        tally: the calls of its texts, by prompt; the prompts are the same for all candidates.
-        costs: of a call, in plain calls, [rounds], in the same rounds for all; equal numbers are exact.
+        target_rows: number of drafted tokens that a call of the target scores.
+        tally: sums over the calls of its texts, by prompt.  The prompts are the same for all candidates.
+        costs: [rounds], cost of a call in calls of plain decoding.  The rounds are the same for all
+            candidates.  If all entries are equal, the cost is exact.
     """
 
     target_rows: int
@@ -53,12 +54,12 @@ class Trial:
 
     @property
     def speed_up(self) -> float:
-        """Tokens per plain call."""
+        """Tokens per time of a call of plain decoding, which decodes 1."""
         return self.tokens / self.cost
 
 
 class Intervals(NamedTuple):
-    """The intervals of one candidate: tokens per call, the cost of a call, and the speed."""
+    """Intervals of one candidate for tokens per call, cost of a call, and speed."""
 
     tokens: Interval
     cost: Interval
@@ -66,18 +67,18 @@ class Intervals(NamedTuple):
 
 
 class Choice(NamedTuple):
-    """The numbers of the candidate chosen, and of all that are tied with the leader, the fastest first."""
+    """Indices of the chosen candidate, and of all tied candidates by descending speed."""
 
     chosen: int
     tied: list[int]
 
 
 def choose(trials: Sequence[Trial], confidence: float) -> Choice:
-    """The candidate with the fewest rows of those that are not shown to be slower than the leader.
+    """Choose the candidate with the fewest target rows among those not shown to be slower than the leader.
 
     Args:
-        trials: of the candidates, at least one.
-        confidence: that the fastest candidate is among the tied ones.
+        trials: measurements of at least one candidate.
+        confidence: probability that the fastest candidate is among the tied ones.
     """
     leader, *others = by_speed(trials)
     level = (1 - confidence) / max(len(others), 1)
@@ -86,15 +87,15 @@ def choose(trials: Sequence[Trial], confidence: float) -> Choice:
 
 
 def by_speed(trials: Sequence[Trial]) -> list[int]:
-    """The numbers of the candidates, the fastest first."""
+    """Indices of the candidates in descending order of speed."""
     return sorted(range(len(trials)), key=lambda number: -trials[number].speed_up)
 
 
 def is_faster(one: Trial, other: Trial, level: float) -> bool:
-    """Whether the lead of one candidate over another is supported.
+    """Whether the measurements show that ``one`` is faster than ``other``.
 
     Args:
-        level: the largest probability that it is supported although the other one is as fast.
+        level: largest probability of the answer True if ``other`` is as fast.
     """
     ratios = other.costs / one.costs
     of_tokens = level / 2 if np.ptp(ratios) else level
@@ -106,10 +107,10 @@ def is_faster(one: Trial, other: Trial, level: float) -> bool:
 
 
 def report(trials: Sequence[Trial], confidence: float) -> list[Intervals]:
-    """The intervals of some candidates, which all hold together with the confidence.
+    """Compute intervals of some candidates that hold together with probability ``confidence``.
 
     Args:
-        trials: of prompts and rounds that did not choose these candidates.
+        trials: measurements with other prompts and rounds than those that chose the candidates.
     """
     found, level = [], (1 - confidence) / len(trials)
     for trial in trials:

@@ -1,8 +1,8 @@
-"""What drafts cost: seconds of calls, measured round by round, and the speed that tokens per call come to.
+"""Measure the cost of drafts: seconds of calls, in rounds, and their medians with intervals.
 
-The unit is a call of the target that scores no drafts, of which plain decoding makes one per token.  A
-measured cost is the median over rounds.  Its interval is that of the order statistics, which covers for every
-law of the rounds if they are independent.
+The unit is a call of the target that scores no drafts, as plain decoding makes for each token.  A measured
+cost is the median over rounds.  Its interval comes from order statistics and covers for every law of the
+rounds if they are independent.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ if TYPE_CHECKING:
     from spectheory.models import LanguageModelPair, SamplingOptions
 
 MOST_ROUNDS, MEASURING_SECONDS = 100, 30.0
-"""More rounds make costs sharper; these few seconds are short beside the texts that candidates decode."""
+"""Limits of a measurement: more rounds give shorter intervals, and decoding takes longer than 30 seconds."""
 SLOW_ROUNDS = 2
-"""Rounds at either end that an interval leaves out: another program may disturb one or two of some twenty."""
+"""Rounds that an interval leaves out at each end: other programs may disturb 1 or 2 of 20 rounds."""
 
 
 def check_cost(name: str, cost: Any) -> float:
-    """A cost as a float; a negative or infinite one is refused."""
+    """Convert a cost to a float.  Refuse a negative or infinite number."""
     if not is_number(cost) or cost < 0:
         raise InvalidInputError(f"{name} must be a number of at least 0, got {cost!r}")
     return float(cost)
@@ -41,16 +41,17 @@ def time_calls(
     options: SamplingOptions,
     fewest: int,
 ) -> np.ndarray:
-    """Time the calls of both models for drafts of several shapes, in turn, after a round to warm up.
+    """Time the calls of both models for drafts of several shapes, in turn, after one round to warm up.
 
     Args:
-        prompts: token ids; each round is behind one text, the next of these.
-        shapes: draft processes with L.
-        fewest: rounds; more are made until ``MEASURING_SECONDS`` have passed, up to ``MOST_ROUNDS``.
+        prompts: token ids.  Each round uses the next prompt.
+        shapes: draft processes, each with L.
+        fewest: smallest number of rounds.  More follow until ``MEASURING_SECONDS`` have passed, at most
+            ``MOST_ROUNDS``.
 
     Returns:
-        Seconds, [rounds, shapes, 3]: of a call of the target that scores no drafts, of drafting, and of the
-        call of the target that scores the drafts.
+        Seconds, [rounds, shapes, 3]: a call of the target without drafts, drafting, and the call of the
+        target that scores the drafts.
     """
     from spectheory.decoding import timed_call
     from spectheory.models.drafting import prefill
@@ -68,12 +69,12 @@ def time_calls(
 
 
 def relative_costs(seconds: np.ndarray) -> np.ndarray:
-    """Drafting and scoring over the median plain call of the round, [rounds, shapes]."""
+    """Time of drafting and scoring over the median call without drafts of the round.  [rounds, shapes]"""
     return seconds[..., 1:].sum(axis=-1) / np.median(seconds[..., 0], axis=1, keepdims=True)
 
 
 def rounds_for(level: float) -> int:
-    """How many rounds an interval of the median needs that leaves out ``SLOW_ROUNDS`` at either end.
+    """Smallest number of rounds for an interval of the median that leaves out ``SLOW_ROUNDS`` at each end.
 
     Args:
         level: the largest probability that the interval misses the median.
@@ -89,17 +90,18 @@ def rounds_for(level: float) -> int:
 
 
 def median_interval(values: np.ndarray, level: float) -> tuple[float, float]:
-    """The interval of the median between the k-th smallest and the k-th largest of n independent values.
+    """Confidence interval for the median of n independent values, from order statistics.
 
-    It misses the median with probability 2 P(Binomial(n, 1/2) < k) or less, whatever their law.  The largest
-    k is taken for which that is at most ``level``.  Equal values are exact: a cost that was given.
+    The ends are the k-th smallest and the k-th largest value.  For any law the interval misses the median
+    with probability at most 2 P(Binomial(n, 1/2) < k).  k is the largest for which this bound is at most
+    ``level``.  If all values are equal, as with a given cost, both ends are that value.
 
     Args:
         values: [rounds].
         level: the largest probability that the interval misses the median.
 
     Returns:
-        Its ends; (0, infinity) if there are too few values.
+        The ends of the interval; (0, infinity) if there are too few values.
 
     Example:
         >>> median_interval(np.arange(12.0), 0.05)

@@ -1,4 +1,4 @@
-"""From draws to estimates: sums by stratum, means over strata, and their intervals."""
+"""Compute estimates from draws: sums by stratum, means over strata, and intervals."""
 
 from __future__ import annotations
 
@@ -18,22 +18,22 @@ _NUMPY = np.zeros(0)
 
 @dataclass(frozen=True)
 class Estimate:
-    """The Monte Carlo estimates of one verifier.
+    """Monte Carlo estimates of one verifier.
 
     Attributes:
-        verifier: its name.
-        lossless: whether this package says so; of a user's verifier False if it says so, otherwise None,
-            because no estimate can tell.
-        num_drafts: K, the number of drafted paths; one value serves every K for a verifier of one path.
+        verifier: name of the verifier.
+        lossless: for a verifier of the package, whether it is lossless.  For a user's verifier, False if it
+            declares this and otherwise None, because an estimate cannot decide it.
+        num_drafts: K, the number of drafted paths.  A single-path verifier has one estimate for every K.
         block_efficiency: Rao-Blackwell estimate of E[tau + 1], tokens per target call.
-        interval: confidence interval of it.
-        standard_error: of it.
-        counted, counted_interval, counted_standard_error: the same by counting sampled tokens.
+        interval: confidence interval of ``block_efficiency``.
+        standard_error: standard error of ``block_efficiency``.
+        counted, counted_interval, counted_standard_error: the same three, from counted sampled tokens.
         length_probs: Rao-Blackwell estimate of P(tau = i), i = 0..L.
-        counted_length_probs: the same by counting.
-        samples: drafted K-tuples the estimate rests on.
-        gain, gain_interval: what the verifier earns more than the one it is compared with, by pairs
-            (``paired_gain``); None for that one, or where there are no prompts to pair by.
+        counted_length_probs: the same, from counted samples.
+        samples: number of drafted K-tuples.
+        gain, gain_interval: block efficiency minus that of the base verifier, paired by prompt
+            (``paired_gain``).  None for the base verifier, or without several prompts to pair.
     """
 
     verifier: str
@@ -54,16 +54,22 @@ class Estimate:
     def __bool__(self) -> bool:
         raise no_verdict(self, ".block_efficiency")
 
+    def __repr__(self) -> str:
+        low, high = self.interval
+        return (
+            f"<{self.verifier}: {self.block_efficiency:.4f} ({low:.4f} to {high:.4f}) tokens per target call>"
+        )
+
 
 @dataclass
 class Tally:
-    """Sums of one verifier over the draws of some strata, in float64, on numpy or on a device.
+    """Sums over the draws of some strata for one verifier, in float64, in numpy or on a device.
 
     Attributes:
-        expected, expected_squared, expected_cubed: of E[tau + 1 | drafts] and its powers, [strata].
-        counted, counted_squared: of the sampled tau + 1, [strata].
-        length_probs: of P(tau = i | drafts), [strata, L+1].
-        counted_lengths: how often tau = i was sampled, [strata, L+1].
+        expected, expected_squared, expected_cubed: [strata], sums of E[tau + 1 | drafts] and of its powers.
+        counted, counted_squared: [strata], sums of the sampled tau + 1 and of its square.
+        length_probs: [strata, L+1], sums of P(tau = i | drafts).
+        counted_lengths: [strata, L+1], number of draws with tau = i.
     """
 
     expected: Array
@@ -76,7 +82,7 @@ class Tally:
 
     @staticmethod
     def zeros(strata: int, draft_length: int, like: Array = _NUMPY) -> Tally:
-        """Nothing drawn yet, in arrays of the kind and on the device of ``like``."""
+        """A tally without draws, in the array library and on the device of ``like``."""
         xp = namespace(like)
 
         def zeros(*shape: int) -> Array:
@@ -91,7 +97,7 @@ class Tally:
     def add(self, expected: Array, lengths: Array, length_probs: Array, counted: Array | None = None) -> None:
         """Add draws: expected [draws, strata], sampled tau [draws, strata], P(tau) [.., L+1].
 
-        ``counted``, [draws, strata], says which of them count; None: all.
+        If ``counted``, [draws, strata], is given, only the draws where it is True are added.
         """
         for name, values in self._values(expected, lengths, length_probs):
             sums = getattr(self, name)
@@ -100,13 +106,13 @@ class Tally:
             sums += values.sum(0)
 
     def add_calls(self, stratum: Array, expected: Array, lengths: Array, length_probs: Array) -> None:
-        """Add single draws and their strata, as numpy arrays; all [n] but P(tau), which is [n, L+1]."""
+        """Add n draws with their strata, as numpy arrays.  All are [n], except P(tau), which is [n, L+1]."""
         for name, values in self._values(expected, lengths, length_probs):
             np.add.at(getattr(self, name), stratum, values)
 
     @staticmethod
     def _values(expected: Array, lengths: Array, length_probs: Array) -> Iterator[tuple[str, Array]]:
-        """The terms that draws add to every sum."""
+        """Yield the name of each sum and the terms that the draws add to it."""
         xp = namespace(expected)
         expected, counted = xp.astype(expected, xp.float64), lengths + 1
         yield "expected", expected
@@ -120,11 +126,11 @@ class Tally:
 
     @property
     def draws(self) -> np.ndarray:
-        """How many draws each stratum had, [strata]; numpy."""
+        """Number of draws of each stratum, [strata]; for numpy tallies."""
         return self.counted_lengths.sum(axis=-1)
 
     def to_document(self) -> dict[str, Any]:
-        """The sums as JSON holds them, without rounding; numpy."""
+        """Convert the sums to JSON values, without rounding; for numpy tallies."""
         return {name: sums.tolist() for name, sums in vars(self).items()}
 
     @staticmethod
@@ -139,7 +145,7 @@ class Tally:
         return Tally(*(np.concatenate([getattr(t, name.name) for t in tallies]) for name in fields(Tally)))
 
     def summed_by(self, labels: Sequence[int]) -> Tally:
-        """The sums of all strata with equal labels, numpy; itself where all differ."""
+        """Add the sums of strata with equal labels; for numpy.  If all labels differ, return this tally."""
         _, first, places = np.unique(labels, return_index=True, return_inverse=True)
         if len(first) == len(labels):
             return self
@@ -150,7 +156,7 @@ class Tally:
 
 
 Subject = tuple[str, bool | None, int]
-"""``verifier``, ``lossless`` and ``num_drafts`` of an ``Estimate``."""
+"""The fields ``verifier``, ``lossless`` and ``num_drafts`` of an ``Estimate``."""
 
 
 class Mean(NamedTuple):
@@ -187,9 +193,9 @@ def estimate(
 
 
 def estimate_over_texts(subject: Subject, tallies: Sequence[Tally], confidence: float) -> Estimate:
-    """The estimates of one verifier over whole texts: tokens per call of the target, all calls together.
+    """Estimate tokens per call of the target for one verifier, over all calls of whole texts.
 
-    A text without a call, because it ended before the first one that counts, is no cluster.
+    Texts without a call are left out: they ended before the first call that counts.
     """
     (total,) = _with_calls(Tally.join(tallies))
     calls = total.draws
@@ -206,7 +212,7 @@ def estimate_over_texts(subject: Subject, tallies: Sequence[Tally], confidence: 
 
 
 def _with_calls(*tallies: Tally) -> list[Tally]:
-    """The sums of the strata of which all have draws."""
+    """Keep the strata that have draws in all tallies."""
     drawn = np.all([tally.draws > 0 for tally in tallies], axis=0)
     return [Tally(*(getattr(tally, entry.name)[drawn] for entry in fields(Tally))) for tally in tallies]
 
@@ -218,22 +224,22 @@ def _token_range(total: Tally) -> tuple[float, float]:
 def paired_gain(
     tallies: Sequence[Tally], others: Sequence[Tally], confidence: float, factor: float = 1.0
 ) -> Mean:
-    """How many more tokens per call one verifier earns than another, by Rao-Blackwell, paired by prompt.
+    """Estimate the difference in tokens per call of two verifiers, Rao-Blackwellised and paired by prompt.
 
-    The difference f R - R' of two means over all calls.  Its residuals are those of ``clustered`` for both,
+    It is f R - R' with the means R, R' over all calls.  Its residuals combine those of ``clustered`` for
+    both,
 
         r_s = f (S_s - R n_s) / sum n - (S'_s - R' n'_s) / sum n',
 
-    so that randomness which both share, of prompts, texts and drafts, cancels.  A draw of the difference lies
-    in [f - L' - 1, f (L + 1) - 1]; the interval is that of ``intervals.py`` with the variance
-    n / (n - 1) sum_s r_s^2 over n prompts, with an event of one call, and Student's t.  As for texts, its
-    coverage tends to the confidence as the number of prompts grows, and prompts of a kind that is not among
-    them are not allowed for.
+    so that shared randomness (of prompts, texts and drafts) cancels.  A draw of the difference lies in [f -
+    L' - 1, f (L + 1) - 1].  The interval is that of ``intervals.py`` with the variance n / (n - 1) sum_s
+    r_s^2 over n prompts, an event of one call, and Student's t.  Its coverage tends to the confidence as the
+    number of prompts grows.  It makes no allowance for kinds of prompts that are not among them.
 
     Args:
-        tallies, others: of the two, by prompt.
+        tallies, others: tallies of the two verifiers, by prompt.
         confidence: level of the interval.
-        factor: f, how many calls of the other verifier cost as much as one of the first.
+        factor: f, number of calls of the other verifier that cost as much as one call of the first.
 
     Example:
         >>> def calls(*tokens):  # two calls of each of two prompts
@@ -261,16 +267,16 @@ def paired_gain(
 def are_narrow(
     estimates: Sequence[Estimate], width: float | None = None, gain_width: float | None = None
 ) -> bool:
-    """Whether every interval, by either way of counting, and of every gain, is at most so wide; None: any."""
+    """Whether no interval is wider than ``width``, and no gain's than ``gain_width``; None sets no limit."""
     asked = [(width, ends) for entry in estimates for ends in (entry.interval, entry.counted_interval)]
     asked += [(gain_width, entry.gain_interval) for entry in estimates if entry.gain_interval is not None]
     return all(most is None or high - low <= most for most, (low, high) in asked)
 
 
 def _estimate(subject: Subject, total: Tally, draws: np.ndarray, expected: Mean, counted: Mean) -> Estimate:
-    """From the means by both ways of counting.
+    """Build an estimate from the Rao-Blackwell mean and the counted mean.
 
-    P(tau) is over all draws, which is the mean over strata where each has as many.
+    P(tau) is a mean over all draws.  It equals the mean over strata if all have equally many draws.
     """
     name, lossless, num_drafts = subject
     return Estimate(
@@ -290,14 +296,14 @@ def _estimate(subject: Subject, total: Tally, draws: np.ndarray, expected: Mean,
 
 
 def clustered(sums: np.ndarray, draws: np.ndarray) -> tuple[float, float]:
-    """Mean of all draws, and its standard error where the draws of one cluster depend on one another.
+    """Compute the mean of all draws, and its standard error if draws within a cluster are dependent.
 
     R = sum_s S_s / sum_s n_s over n clusters; Var = n / (n - 1) sum_s (S_s - R n_s)^2 / (sum_s n_s)^2, the
-    linearised variance of a ratio, with n - 1 degrees of freedom.  One cluster has none.
+    linearised variance of a ratio, with n - 1 degrees of freedom.  For one cluster the error is infinite.
 
     Args:
-        sums: of the draws, [clusters].
-        draws: how many, [clusters].
+        sums: [clusters], sums of the draws.
+        draws: [clusters], numbers of draws.
 
     Example:
         >>> mean, error = clustered(np.array([4.0, 6.0, 2.0]), np.array([2.0, 2.0, 2.0]))  # means 2, 3, 1
@@ -309,7 +315,7 @@ def clustered(sums: np.ndarray, draws: np.ndarray) -> tuple[float, float]:
 
 
 def _residuals(sums: np.ndarray, draws: np.ndarray) -> tuple[float, np.ndarray]:
-    """R of ``clustered``, and what every cluster moves it by."""
+    """The mean R of ``clustered``, and the residual (S_s - R n_s) / Σ n of each cluster, [clusters]."""
     mean = sums.sum() / draws.sum()
     return float(mean), (sums - mean * draws) / draws.sum()
 
@@ -320,13 +326,13 @@ def _clustered_error(residuals: np.ndarray) -> float:
 
 
 def stratified(sums: np.ndarray, squares: np.ndarray, draws: int | np.ndarray) -> tuple[float, float]:
-    """Mean over strata of the stratum means, and its standard error.
+    """Compute the mean over strata of the stratum means, and its standard error.
 
     Var = sum_s (sample variance of stratum s / its draws) / strata^2.
 
     Args:
-        sums, squares: of the draws and of their squares, [strata].
-        draws: per stratum, at least 2; one number or [strata].
+        sums, squares: [strata], sums of the draws and of their squares.
+        draws: number of draws per stratum, at least 2; one number or [strata].
 
     Example:
         >>> mean, error = stratified(np.array([3.0, 5.0]), np.array([5.0, 13.0]), 2)  # draws 1, 2 and 2, 3
@@ -342,12 +348,12 @@ def stratified(sums: np.ndarray, squares: np.ndarray, draws: int | np.ndarray) -
 def third_moment(
     sums: np.ndarray, squares: np.ndarray, cubes: np.ndarray, draws: np.ndarray, weights: np.ndarray
 ) -> float | None:
-    """T of ``intervals.py``, free of bias: the sum over all draws of (weight x deviation from the mean)^3.
+    """Unbiased estimate of T of ``intervals.py``: the sum over draws of (weight x deviation from the mean)^3.
 
     Args:
-        sums, squares, cubes: of the draws and of their powers, [strata].
-        draws: per stratum, [strata].
-        weights: of a single draw in the mean over strata, [strata].
+        sums, squares, cubes: [strata], sums of the draws and of their powers.
+        draws: [strata], numbers of draws.
+        weights: [strata], weight of a single draw in the mean over strata.
 
     Returns:
         T; None if a stratum has fewer than three draws.

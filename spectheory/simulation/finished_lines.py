@@ -1,7 +1,8 @@
-"""The file of a long run: a line per finished unit, from which the same command goes on.
+"""Checkpoint file of a long run: one line per finished unit, so that the same command can resume.
 
-The first line holds all that determines the numbers (``first_line.py``), and a file with another first line
-is refused.  An incomplete last line, of a process that was killed, is dropped and computed again.
+The first line holds everything that determines the numbers (``first_line.py``).  We refuse a file with
+another first line.  If a process was killed while it wrote, the incomplete last line is dropped and computed
+again.
 """
 
 import json
@@ -19,31 +20,31 @@ from spectheory.foundation.validation import check_path
 
 FORMAT = "spectheory-lines/1"
 LONGEST_VALUE = 40
-"""Characters of a value beyond which an error names its field alone, so that the line can be read."""
+"""Longest value, in characters, that an error shows; for longer values it names only the field."""
 
 
 class FinishedLines:
-    """The finished units of a run, in their order; with a file, on disk as soon as each is finished.
+    """The finished units of a run, in order.  With a file, each unit is on disk as soon as it is finished.
 
     Attributes:
-        lines: the units, as JSON holds them.
+        lines: the units, as JSON values.
     """
 
     def __init__(self, lines: list[Any] | None = None, file: FileIO | None = None) -> None:
         self.lines, self._file = lines or [], file
 
     def add(self, line: Any) -> None:
-        """Keep a finished unit."""
+        """Add a finished unit, and write it to the file."""
         self.write(line)
         self.lines.append(line)
 
     def write(self, line: Any) -> None:
-        """Write a line, which is on disk when this returns; without a file do nothing."""
+        """Write a line and wait until it is on disk.  Without a file, do nothing."""
         if self._file is None:
             return
         left = memoryview(_encoded(line))
         try:
-            while left:  # a disk that is nearly full takes a part
+            while left:  # a write to a nearly full disk can be partial
                 left = left[self._file.write(left) :]
             os.fsync(self._file.fileno())
         except OSError as error:
@@ -53,15 +54,15 @@ class FinishedLines:
 
 @contextmanager
 def open_lines(path: str | Path | None, first: Mapping[str, Any]) -> Iterator[FinishedLines]:
-    """The finished units of a run, read from its file where there is one, and locked while it is used.
+    """Open the checkpoint of a run, lock it, and read the finished units if the file exists.
 
     Args:
         path: the file; None keeps finished units in memory only.
-        first: all that determines the numbers.
+        first: content of the first line: everything that determines the numbers.
 
     Raises:
-        InvalidInputError: the file is of another run or no such file, a line is damaged, its folder does not
-            exist, or another process uses it.
+        InvalidInputError: the file belongs to another run or is not a checkpoint, a line is damaged, its
+            folder does not exist, or another process uses it.
     """
     if path is None:
         yield FinishedLines()
@@ -69,11 +70,11 @@ def open_lines(path: str | Path | None, first: Mapping[str, Any]) -> Iterator[Fi
     path = Path(path)
     check_place(path)
     header = {"format": FORMAT, **first}
-    if path.exists():  # before the lock, which would leave a file beside one that is not ours
+    if path.exists():  # before the lock: we leave no lock file beside another's file
         _refuse_other_run(path, header)
     with _locked(path):
         lines = _read(path)
-        # Without a buffer: what does not fit on the disk is not written again when the file is closed.
+        # Unbuffered: otherwise closing the file would again write data that did not fit on the disk.
         with path.open("ab", buffering=0) as file:
             kept = FinishedLines(lines, file)
             if not path.stat().st_size:
@@ -87,7 +88,7 @@ def open_lines(path: str | Path | None, first: Mapping[str, Any]) -> Iterator[Fi
 
 
 def check_place(given: str | Path) -> str | Path:
-    """The path as it was given; one where no file of lines can be is refused."""
+    """Return the path unchanged, but refuse a path where no checkpoint can be written."""
     path = check_path("checkpoint", given)
     try:
         path.stat()
@@ -108,7 +109,7 @@ def _encoded(line: Any) -> bytes:
 
 
 def _read(path: Path) -> list[Any]:
-    """The finished lines of a file, whose incomplete last line is cut off."""
+    """Read the finished lines of a file, and cut off an incomplete last line."""
     content = path.read_bytes() if path.exists() else b""
     whole = content[: content.rfind(b"\n") + 1]
     if not whole:  # new, empty, or killed while the first line was written
@@ -136,7 +137,7 @@ def _read(path: Path) -> list[Any]:
 def _refuse_other_run(path: Path, header: Mapping[str, Any]) -> None:
     with path.open("rb") as file:
         first = file.readline()
-    if _encoded(header).startswith(first):  # the same, or killed while it was written
+    if _encoded(header).startswith(first):  # equal, or the run was killed while writing it
         return
     try:
         there, here = json.loads(first), json.loads(_encoded(header))
@@ -156,7 +157,7 @@ def _refuse_other_run(path: Path, header: Mapping[str, Any]) -> None:
 
 
 def _differences(there: Any, here: Any, field: str = "") -> Iterator[str]:
-    """The fields in which two first lines differ, with both values where these are short."""
+    """Yield the fields in which two first lines differ, with both values if they are short."""
     if there == here:
         return
     if isinstance(there, dict) and isinstance(here, dict):
@@ -169,10 +170,10 @@ def _differences(there: Any, here: Any, field: str = "") -> Iterator[str]:
 
 @contextmanager
 def _locked(path: Path) -> Iterator[None]:
-    """Hold the lock file beside a file; it stays there, unlocked, when the run has ended."""
+    """Hold the lock of a file.  The lock file is not deleted when the run ends."""
     with installed():
         from filelock import FileLock, Timeout
-    lock = FileLock(f"{path.resolve()}.lock", timeout=0)  # one lock, whatever links lead to the file
+    lock = FileLock(f"{path.resolve()}.lock", timeout=0)  # one lock, also if links lead to the file
     try:
         lock.acquire()
     except Timeout:

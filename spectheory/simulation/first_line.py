@@ -1,8 +1,8 @@
-"""The first line of a long run's file: all that determines the numbers, so that another run is refused.
+"""Build the first line of a checkpoint: everything that determines the numbers of a run.
 
-Models count by a hash of their configuration and by the size and time of their weights' files, or by their
-revision on the hub.  Prompts count by their token ids, and users' code by its source file and by those of its
-attributes that are numbers or texts.  What that code imports or reads is not looked at.
+We identify models by a hash of their configuration and by size and time of their weight files, or by their
+revision on the hub.  We identify prompts by token ids, and users' code by its source file and by its
+attributes that are numbers or texts.  We cannot detect changes in files that this code imports or reads.
 """
 
 from __future__ import annotations
@@ -25,13 +25,11 @@ if TYPE_CHECKING:
     from spectheory.models import LanguageModelPair
 
 WEIGHTS = (".safetensors", ".bin", ".gguf")
-"""Endings of files that transformers reads weights from."""
+"""File name endings of weights."""
 OF_THE_LOADER = ("_name_or_path", "transformers_version", "dtype", "torch_dtype", "quantization_config")
-"""Fields of a configuration that say where and with what it was read, not what the model is.  The last one is
-added when a GGUF file is read.
-"""
+"""Fields of a configuration that depend on how it was read.  Reading a GGUF file adds the last one."""
 LIBRARIES = sys.stdlib_module_names | {"spectheory", "numpy", "torch", "transformers"}
-"""Modules that are no user's code; the version of this package stands in the first line."""
+"""Modules that are not users' code.  The first line contains the version of this package."""
 
 
 def first_line(
@@ -41,13 +39,13 @@ def first_line(
     arguments: Mapping[str, Any],
     processes: Sequence[DraftProcess] = (),
 ) -> dict[str, Any]:
-    """All that determines the numbers of a run on language models; no weights are read.
+    """Collect everything that determines the numbers of a run on language models, without reading weights.
 
     Args:
-        prompts: their token ids.
-        verifiers: as they were looked up.
-        arguments: of the run, as JSON holds them.
-        processes: how paths are drafted, of which some may be a user's.
+        prompts: token ids of the prompts.
+        verifiers: verifiers, not yet bound to a draft process.
+        arguments: arguments of the run, as JSON values.
+        processes: draft processes, including users' own.
 
     Raises:
         InvalidInputError: a model is in memory only, or a user's code has no source file.
@@ -64,7 +62,7 @@ def first_line(
 
 
 def of_models(pair: LanguageModelPair) -> dict[str, Any]:
-    """What tells a pair of models apart, with the types of its numbers."""
+    """Identify a pair of models, its tokenizer, device type and dtypes."""
     target, *drafts = map(_model, pair.configs)
     stored = getattr(pair.configs[0], "dtype", None)
     weights = stored if pair.weights_dtype == "auto" else pair.weights_dtype
@@ -81,7 +79,7 @@ def of_models(pair: LanguageModelPair) -> dict[str, Any]:
 
 
 def _model(config: Any) -> dict[str, Any]:
-    """A model by its configuration, which says where it was read from."""
+    """Identify a model by its configuration, which also says where it was read."""
     name, revision = getattr(config, "_name_or_path", ""), getattr(config, "_commit_hash", None)
     folder = Path(name)
     if not (name and folder.is_dir()) and revision is None:
@@ -91,7 +89,7 @@ def _model(config: Any) -> dict[str, Any]:
         )
     files = sorted(folder.iterdir()) if name and folder.is_dir() else []
     content = {field: value for field, value in config.to_dict().items() if field not in OF_THE_LOADER}
-    # The ends of texts stand in a file of their own.
+    # The end-of-sequence tokens are in a separate file.
     ends = [file.read_text(encoding="utf-8") for file in files if file.name == "generation_config.json"]
     stats = [(file.name, file.stat()) for file in files if file.suffix in WEIGHTS]
     return {
@@ -103,7 +101,7 @@ def _model(config: Any) -> dict[str, Any]:
 
 
 def _code(thing: Verifier | DraftProcess) -> dict[str, Any]:
-    """A verifier or a draft process: its class, its plain attributes and a hash of users' source files."""
+    """Describe the code of a verifier or draft process: class, plain attributes, hashes of users' files."""
     described: Any = thing.user_object if isinstance(thing, UserVerifier) else thing
     held = getattr(described, "__dict__", {})
     functions = [value for value in held.values() if callable(value)]

@@ -1,7 +1,7 @@
-"""Drafted paths, the sources that they come from, and verifiers' answers to them, summed and checked.
+"""Run verifiers on drafted paths; check and sum their answers.  ``Source`` is the interface of drafts.
 
-An answer that is not a law is refused.  Sums and errors stay on the device until the batch is done, so that
-the check waits for nothing.
+We refuse answers that are not laws.  Sums and errors stay on the device until the batch is done, so that we
+do not wait for the device at every draw.
 """
 
 from __future__ import annotations
@@ -26,14 +26,14 @@ from spectheory.verification.user_checks import check_answers
 from spectheory.verification.verifier import Verifier
 
 VETTED_DRAWS = 8
-"""Tuples of drafted paths on which a user's verifier is checked to be a function."""
+"""Number of tuples of drafted paths on which we check that a user's verifier is a function."""
 
 
 class DraftedPaths(NamedTuple):
-    """K drafted paths for each of B strata, or for each of several draws, as a verifier takes them.
+    """Arguments of a verifier: K drafted paths and their rows, with leading axis draws * strata.
 
     Attributes:
-        counted: of single draws, [B], whether they count: not behind the end of a text.  None: they do.
+        counted: [B], False for draws after the end of a text, which do not count.  None if all draws count.
     """
 
     paths: Array
@@ -56,12 +56,12 @@ Draw = Callable[[Any, int], DraftedPaths]
 
 @dataclass(frozen=True, eq=False)
 class Stream:
-    """A verifier on K drafts, which gets an estimate.
+    """A verifier with a number K of drafts; each stream gets an estimate.
 
     Attributes:
-        given: the verifier as it was looked up.
-        verifier: bound to the process.
-        process: how the K paths are drafted.
+        given: the verifier before it is bound.
+        verifier: the verifier bound to ``process``.
+        process: draft process of the K paths.
     """
 
     given: Verifier
@@ -79,15 +79,15 @@ class Stream:
         on_one_path: DraftProcess,
         pair: ModelPair | None = None,
     ) -> dict[str, Stream]:
-        """The streams of every verifier and K, by the verifier's name, with K where there are several.
+        """Build the streams of all verifiers and K.  Keys are names of verifiers, and K if there are several.
 
         Args:
-            on_one_path: the one process of a verifier that looks at one path only.
-            pair: the enumerated pair that is drafted from, if one is.
+            on_one_path: process for single-path verifiers.
+            pair: the enumerated pair from which paths are drafted, or None for language models.
         """
         found = {}
         for given in verifiers:
-            # A user's verifier that declares that it looks at one path is given no other.
+            # A user's verifier that declares single_path gets only one path.
             one = on_one_path.first_path() if isinstance(given, UserVerifier) else on_one_path
             for process in [one] if given.single_path else processes:
                 several = len(processes) > 1 and not given.single_path
@@ -99,11 +99,12 @@ class Stream:
 
 
 class Judge:
-    """One verifier on the draws of one batch of strata.
+    """Runs one verifier on the draws of one batch of strata.
 
     Args:
-        verifier: bound to the draft process.
-        tolerance: how far an answer may be from a law, in probability; None: ``LAW_TOLERANCE``.
+        verifier: the verifier, bound to the draft process.
+        tolerance: largest error, in probability, at which an answer counts as a law.  None for
+            ``LAW_TOLERANCE``.
     """
 
     def __init__(self, verifier: Verifier, strata: int, draft_length: int, tolerance: float | None) -> None:
@@ -113,7 +114,7 @@ class Judge:
         self._errors: Array = None
 
     def judge(self, drafted: DraftedPaths, generator: Any) -> None:
-        """Ask about drafted paths with leading axis draws * strata; sample where the verifier stops."""
+        """Run the verifier on drafted paths (leading axis draws * strata), sample stops and add up."""
         like = drafted.target_rows
         outcome = outcome_or_run(self.verifier, *drafted[:3], generator)
         stop = outcome.sample_stop(generator)
@@ -131,7 +132,11 @@ class Judge:
         )
 
     def tally(self, place: Callable[[int], str]) -> Tally:
-        """The sums over all draws, once they are found to rest on laws."""
+        """Check that all answers were laws, and return the sums over all draws.
+
+        Args:
+            place: function from the index of a stratum to its description in an error.
+        """
         assert self._tally is not None
         assert self._tolerance is not None
         refuse_errors(self.verifier, self._errors, self._tolerance, place)
@@ -139,14 +144,15 @@ class Judge:
 
 
 class Source(ABC):
-    """Strata in batches, each batch drawn from again and again.
+    """A source of drafted paths: strata in batches, with many draws of each batch.
 
     Attributes:
-        settings: of the run, without its progress, which cannot go to another process.
+        settings: settings of the run, without ``progress``, which cannot be sent to another process.
         draft_length: L.
-        strata_per_batch: how many strata every batch has.
-        draws_at_once: the most draws that one call of a ``Draw`` makes.
-        shares_draws: whether all verifiers judge the same draws; otherwise each writes texts of its own.
+        strata_per_batch: number of strata of each batch.
+        draws_at_once: largest number of draws made by one call of a ``Draw``.
+        shares_draws: whether all verifiers run on the same draws.  If False, each verifier writes its own
+            texts.
     """
 
     settings: DrawSettings
@@ -157,16 +163,16 @@ class Source(ABC):
 
     @property
     def draws_per_sample(self) -> int:
-        """How many draws of a stratum one sample is."""
+        """Number of draws of a stratum per sample."""
         return 1
 
     @abstractmethod
     def prompt_numbers(self, batch: int) -> list[int]:
-        """Which prompts the strata of a batch are of; equal prompts have the number of the first."""
+        """Index of the prompt of each stratum of a batch.  Equal prompts have the index of the first."""
 
     @abstractmethod
     def place(self, batch: int, stratum: int) -> str:
-        """Where a stratum is, for errors."""
+        """Describe a stratum for errors."""
 
     @abstractmethod
     def generator(self, seed: int) -> Any:
@@ -174,15 +180,15 @@ class Source(ABC):
 
     @abstractmethod
     def open_batch(self, batch: int) -> Draw:
-        """Drafted paths of a batch."""
+        """Open a batch, and return the function that drafts paths for it."""
 
     def tally(
         self, streams: Mapping[str, Stream], batch: int, step: Callable[[int], None]
     ) -> dict[str, Tally]:
-        """The sums of every stream over the draws of a batch, with the same random numbers.
+        """Compute the sums of every stream over the draws of a batch, with common random numbers.
 
         Args:
-            step: called with the draws that were made, as soon as they are.
+            step: called with the number of draws after each call of a ``Draw``.
         """
         settings, strata = self.settings, self.strata_per_batch[batch]
         judges = {
@@ -204,8 +210,8 @@ class Source(ABC):
         }
 
     def check_users_own(self, verifier: Verifier, num_drafts: int) -> None:
-        """Refuse a user's verifier that is not a function of its inputs, on a few tuples of a batch."""
-        # Two rounds, so that there are two tuples to be reordered even where a batch has one prompt.
+        """Check on a few tuples of the first batch that a user's verifier is a function of its inputs."""
+        # Two rounds, so that there are two tuples to reorder even if the batch has one prompt.
         draw, draws, seed = self.open_batch(0), min(self.draws_at_once, VETTED_DRAWS // 2), self.settings.seed
         rounds = [draw(self.generator(seed + number), draws).first(num_drafts) for number in range(2)]
         arrays_of = zip(*(drawn[:3] for drawn in rounds), strict=True)

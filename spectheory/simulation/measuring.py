@@ -1,4 +1,4 @@
-"""Measuring candidates on language models: their texts behind some prompts, and seconds of their calls."""
+"""Measure candidates on language models: tokens per call of their texts, and seconds of their calls."""
 
 from __future__ import annotations
 
@@ -25,18 +25,18 @@ if TYPE_CHECKING:
     from spectheory.models import LanguageModelPair
 
 FEWEST_PLANNED = 8
-"""The fewest different prompts: half of them choose, and an interval over texts needs a few."""
+"""Smallest number of different prompts: half of them choose, and an interval over texts needs several."""
 ShapeSeconds = tuple[int, int, np.ndarray]
-"""The target rows and L of a shape, and its seconds, [rounds, 3]."""
+"""Target rows, L and seconds [rounds, 3] of a shape of drafts."""
 
 
 class CallSeconds(NamedTuple):
-    """Measured seconds of calls that score so many drafted tokens: medians, and the middle 90 % of rounds.
+    """Seconds of calls with a given number of target rows: medians, and ranges of the middle 90 % of rounds.
 
     Attributes:
-        target_rows: the drafted tokens; 0 is a call of plain decoding.
-        target, target_range: of one call of the target.
-        draft, draft_range: of one drafted token of a path, of L; None without drafts.
+        target_rows: number of drafted tokens that the call scores; 0 for plain decoding.
+        target, target_range: seconds of one call of the target.
+        draft, draft_range: seconds of drafting, divided by L; None without drafts.
     """
 
     target_rows: int
@@ -50,7 +50,7 @@ class CallSeconds(NamedTuple):
 
 
 class Units:
-    """The measurements of a plan one after another, those from the file first."""
+    """The measurements of a plan in order.  Measurements in the checkpoint are read, not repeated."""
 
     def __init__(self, kept: FinishedLines, total: int, progress: Progress | None) -> None:
         self._kept, self._total, self._progress, self._done = kept, total, progress, 0
@@ -60,7 +60,7 @@ class Units:
         return max(len(self._kept.lines) - self._done, 0)
 
     def take(self, measure: Callable[[], Any]) -> Any:
-        """The next measurement, as JSON holds it."""
+        """Return the next measurement as JSON values: from the checkpoint, or from ``measure``."""
         if not self.left_in_file:
             self._kept.add(measure())
         found = self._kept.lines[self._done]
@@ -72,12 +72,12 @@ class Units:
 
 @dataclass
 class Measured:
-    """Candidates measured on language models.
+    """Measures candidates on language models.
 
     Attributes:
-        units: what was measured before, and where it is kept.
-        threads: of the CPU.
-        costs: of a drafted token and of a row, in plain calls; None: they are measured.
+        units: reads and stores the measurements.
+        threads: number of CPU threads.
+        costs: given costs c and r of ``Candidate.cost``; None to measure costs.
     """
 
     pair: LanguageModelPair
@@ -89,7 +89,7 @@ class Measured:
     def trials(
         self, candidates: Sequence[Candidate], prompts: Sequence[list[int]], seed: int
     ) -> tuple[list[Trial], list[ShapeSeconds]]:
-        """What each candidate earns and costs behind some prompts, and the seconds by shape."""
+        """Measure tokens per call and costs of each candidate on some prompts, and the seconds by shape."""
         relative, seconds = self._costs(candidates, prompts)
         settings = replace(
             self.settings, seed=seed, checkpoint=None, max_prompt_tokens=None, progress=None, jobs=None
@@ -107,7 +107,7 @@ class Measured:
     def _costs(
         self, candidates: Sequence[Candidate], prompts: Sequence[list[int]]
     ) -> tuple[list[np.ndarray], list[ShapeSeconds]]:
-        """The costs of a call by round, for each candidate; in one round the same for the same drafts."""
+        """Measure the cost of a call for each candidate, [rounds], once for candidates with equal drafts."""
         if self.costs is not None:
             return [np.array([candidate.cost(*self.costs)]) for candidate in candidates], []
         rows: dict[Any, int] = {
@@ -126,7 +126,7 @@ class Measured:
 
 @dataclass(eq=False)
 class Texts:
-    """The texts of every candidate behind some prompts; a task is a candidate."""
+    """Decodes texts of every candidate after the given prompts; a task is a candidate."""
 
     pair: LanguageModelPair
     candidates: Sequence[Candidate]
@@ -138,7 +138,7 @@ class Texts:
         return len(self.prompts)
 
     def do(self, task: Task, step: Callable[[int], None]) -> dict[str, Tally]:
-        """The calls of the texts of one candidate, by prompt."""
+        """Decode the texts of one candidate, and sum its calls by prompt."""
         from spectheory.simulation.texts import TextSource
 
         candidate = self.candidates[task.batch]
@@ -159,14 +159,14 @@ class Texts:
 
 
 def _plain_tally(prompts: int, tokens: int) -> Tally:
-    """Plain decoding of a text behind every prompt: a call per token."""
+    """The tally of plain decoding: one call per token of each text."""
     tally, one = Tally.zeros(prompts, 0), np.ones((tokens, prompts))
     tally.add(one, np.zeros((tokens, prompts), dtype=np.int64), one[..., None])
     return tally
 
 
 def halves(encoded: Sequence[list[int]], seed: int) -> tuple[list[list[int]], list[list[int]]]:
-    """Two random halves of the prompts, as token ids; equal prompts are in one half.
+    """Split the prompts, as token ids, into two random halves.  Equal prompts are in the same half.
 
     Raises:
         InvalidInputError: there are too few different prompts.
@@ -185,7 +185,7 @@ def halves(encoded: Sequence[list[int]], seed: int) -> tuple[list[list[int]], li
 
 
 def call_seconds(measured: Sequence[ShapeSeconds]) -> list[CallSeconds]:
-    """Seconds by number of rows, over all shapes that have so many."""
+    """Summarise seconds by number of target rows, over all shapes with this number."""
     if not measured:
         return []
     found = [CallSeconds(0, *_middle([seconds[:, 0] for *_, seconds in measured]))]
@@ -198,6 +198,6 @@ def call_seconds(measured: Sequence[ShapeSeconds]) -> list[CallSeconds]:
 
 
 def _middle(parts: Sequence[np.ndarray]) -> tuple[float, Interval]:
-    """The median and the middle 90 %."""
+    """The median of all values, and the range of their middle 90 %."""
     low, median, high = map(float, np.quantile(np.concatenate(parts), (0.05, 0.5, 0.95)))
     return median, (low, high)

@@ -1,7 +1,7 @@
-"""The work of a run, in tasks that do not depend on one another, in one process or in many.
+"""Divide a run into independent tasks, and run them in one process or in several.
 
-A task is some verifiers over a batch of strata.  The processes are joblib's here, or whatever
-``joblib.parallel_config`` names.
+A task runs some verifiers on one batch of strata.  The processes are started by joblib, or by the backend
+that ``joblib.parallel_config`` names.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from spectheory.verification.user import UserVerifier
 
 
 class Task(NamedTuple):
-    """Some streams over one batch."""
+    """Names of the streams to run on one batch."""
 
     batch: int
     streams: tuple[str, ...]
@@ -33,10 +33,10 @@ class Task(NamedTuple):
 
 @dataclass(eq=False)
 class Work:
-    """All that a task needs; a task's numbers depend on (seed, batch, stream) alone.
+    """Everything that a task needs.  The numbers of a task depend only on seed, batch and streams.
 
     Attributes:
-        threads: of the CPU, in every process; None leaves them as they are.
+        threads: number of CPU threads in every process; None does not change it.
     """
 
     source: Source
@@ -44,29 +44,29 @@ class Work:
     threads: int | None = None
 
     def tasks(self, batches: Sequence[int]) -> list[Task]:
-        """Batch by batch.  Verifiers that judge the same drafts are one task, texts are one per stream."""
+        """List the tasks of some batches: one per batch if the verifiers share draws, else one per stream."""
         names = tuple(self.streams)
         groups = [names] if self.source.shares_draws else [(name,) for name in names]
         return [Task(batch, streams) for batch in batches for streams in groups]
 
     def draws(self, task: Task) -> int:
-        """How many draws a task makes: K paths after one prompt, or a text behind it."""
+        """Number of draws of a task.  A draw is K paths, or a text, after one prompt."""
         source = self.source
         of_a_stratum = source.settings.samples_per_prompt * source.draws_per_sample
         return of_a_stratum * source.strata_per_batch[task.batch]
 
     def check_users_own(self) -> None:
-        """Refuse a user's verifier that is not a function of its inputs, on the first batch."""
+        """Check on the first batch that users' verifiers are functions of their inputs."""
         for stream in self.streams.values():
             if isinstance(stream.verifier, UserVerifier):
                 with _memory(self.source.strata_per_batch[0]):
                     self.source.check_users_own(stream.verifier, stream.num_drafts)
 
     def do(self, task: Task, step: Callable[[int], None]) -> dict[str, Tally]:
-        """The sums of every stream of a task.
+        """Compute the sums of every stream of a task.
 
         Args:
-            step: called with the draws that were made, as soon as they are.
+            step: called with the number of new draws during the task.
         """
         streams = {name: self.streams[name] for name in task.streams}
         with _memory(self.source.strata_per_batch[task.batch]):
@@ -96,7 +96,7 @@ def _memory(strata: int) -> Iterator[None]:
 
 
 class TaskWork(Protocol):
-    """All that tasks need, in any process."""
+    """Interface of the work of a run: ``Work``, or the decoding of texts in ``measuring.py``."""
 
     threads: int | None
 
@@ -106,17 +106,17 @@ class TaskWork(Protocol):
 
 
 SCHEDULER_SECONDS = 10.0
-"""How long a scheduler is given to answer."""
+"""Seconds to wait for a dask scheduler."""
 
 
 @contextmanager
 def on_cluster(address: str | None) -> Iterator[None]:
-    """Have the workers of a dask cluster do the tasks of runs with ``jobs=None``; None: nothing changes.
+    """Run the tasks of runs with ``jobs=None`` on the workers of a dask cluster.
 
-    A task whose worker died is done by another one.
+    If a worker dies, another one repeats its task.
 
     Args:
-        address: of the scheduler, as ``"tcp://10.0.0.1:8786"``.
+        address: address of the scheduler, such as ``"tcp://10.0.0.1:8786"``.  None changes nothing.
 
     Raises:
         InvalidInputError: no scheduler answers there.
@@ -141,13 +141,13 @@ def on_cluster(address: str | None) -> Iterator[None]:
 def results(
     work: TaskWork, tasks: Sequence[Task], jobs: int | None, step: Callable[[int], None]
 ) -> Generator[dict[str, Tally]]:
-    """The sums of all tasks in their order, whatever process does them and in whatever order they end.
+    """Run the tasks, and yield their sums in the order of the tasks.
 
     Args:
-        jobs: the number of processes; None: as many as a surrounding configuration of joblib says, or one.
-        step: called with the draws that were made.
+        jobs: number of processes.  None uses the active configuration of joblib, by default 1.
+        step: called with the number of new draws.
     """
-    # Where joblib was not imported, it is not configured either.
+    # If joblib was not imported, nobody has configured it.
     if jobs == 1 or len(tasks) < 2 or (jobs is None and "joblib" not in sys.modules):
         for task in tasks:
             yield work.do(task, step)
@@ -166,13 +166,13 @@ def results(
             step(work.draws(task))
             yield tallies
     finally:
-        found.close()  # no further task is begun
+        found.close()  # start no further task
 
 
 def _do(packed: bytes, task: Task) -> dict[str, Tally]:
-    """One task in another process, which keeps the models that it has loaded."""
+    """Run one task in another process, which keeps its loaded models for the next task."""
     if threading.current_thread() is threading.main_thread():
-        signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the process that has the results
+        signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent process handles Ctrl-C
         _end_with_parent()
     from spectheory.models.device import cpu_threads
 
@@ -183,7 +183,7 @@ def _do(packed: bytes, task: Task) -> dict[str, Tally]:
 
 @lru_cache(maxsize=1)
 def _end_with_parent() -> None:
-    """End this process once the process that collects the results was killed."""
+    """End this process when its parent process has been killed."""
     parent = os.getppid()
 
     def watch() -> None:

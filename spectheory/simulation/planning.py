@@ -1,9 +1,9 @@
-"""plan(): which drafts and which verifier to take, within a budget of target rows, and how fast they are.
+"""plan(): recommend drafts and a verifier within a budget of target rows, and predict their speed.
 
-On an enumerated pair every candidate has its exact value.  On language models the costs of calls are measured
-here, and every candidate decodes texts behind one half of the prompts, which chooses (``choosing.py``).  The
-choice and the next best ones decode texts behind the other half, and their costs are measured again.  Only
-these numbers are reported, so that the choice does not make them too good.
+On an enumerated pair we compute the exact value of every candidate.  On language models we measure the costs
+of calls, and every candidate decodes texts after one half of the prompts.  From these results we choose
+(``choosing.py``).  The chosen and the next best candidates then decode texts after the other half, and we
+measure their costs again.  We report only the second numbers, which are not biased by the choice.
 """
 
 from __future__ import annotations
@@ -39,37 +39,39 @@ if TYPE_CHECKING:
     from spectheory.models import LanguageModelPair, SamplingOptions
 
 VERIFIERS = ("block", "scored_multipath", "traversal", "multi_round_without_replacement", "naive_sampling")
-"""Verifiers that are tried: the best known of every draft process."""
+"""Verifiers tried by default: the best known verifier of every draft process."""
 OF_PAIRS = (*VERIFIERS, "conditional_transport")
-"""On enumerated pairs: the last one plans on the CPU, too slowly for texts."""
+"""Verifiers tried on enumerated pairs.  The last one solves its plan on the CPU, too slowly for texts."""
 DRAFT_COST, ROW_COST = 0.15, 0.01
-"""Costs on an enumerated pair unless they are given: those of SmolLM2 with its draft model on an H200
-(benchmarks/results/nvidia-h200.md), because tables of numbers have no time of their own."""
+"""Default costs on an enumerated pair, which has no seconds to measure.
+
+We measured them with SmolLM2 and its draft model on an H200 (benchmarks/results/nvidia-h200.md).
+"""
 MAX_TUPLES = 2_000
-"""The largest enumeration of one candidate on an enumerated pair: a plan has hundreds of candidates."""
+"""Largest number of tuples enumerated per candidate; it is small, as a plan has hundreds of candidates."""
 SHOWN = 10
-"""Candidates in the table: a person chooses among the fastest, and a screen has few lines."""
+"""Number of candidates in the table, so that it fits on a screen."""
 REPORTED = 3
-"""Candidates that are decoded again.  More would widen all intervals, which hold together."""
+"""Number of candidates measured again.  More would widen all intervals, because they hold together."""
 TOLERANCE = 1e-9
-"""The total variation that counts as zero in float64."""
+"""Largest total variation that counts as zero in float64."""
 SAME_SPEED = 1e-12
-"""Exact speeds that differ relatively by less than this are tied: they are computed in float64."""
+"""Largest relative difference of tied speeds on enumerated pairs: speeds are computed in float64."""
 
 
 class Planned(NamedTuple):
-    """Drafts with a verifier, and what they earn.
+    """A candidate of a plan and its predicted speed.
 
     Attributes:
-        verifier: its name; None for plain decoding.
-        drafts: the process as ``drafts`` takes it, such as ``iid:2``; ``none`` for plain decoding.
+        verifier: name of the verifier; None for plain decoding.
+        drafts: the draft process as text, such as ``iid:2``; ``none`` for plain decoding.
         num_drafts, draft_length: K and L.
-        target_rows: drafted tokens that a call of the target scores.
+        target_rows: number of drafted tokens that a call of the target scores.
         block_efficiency: tokens per target call.
-        cost: of a call with its drafts, in calls of the target that score no drafts.
-        speed_up: predicted, in times plain decoding: tokens over cost.
-        tied: whether the spread does not support that it is slower than the fastest.
-        interval, cost_interval, speed_up_interval: of an estimate; None for exact values.
+        cost: cost of a call with its drafts, in calls of the target that score no drafts.
+        speed_up: predicted speed in multiples of plain decoding: ``block_efficiency`` over ``cost``.
+        tied: True if it is not shown to be slower than the fastest candidate.
+        interval, cost_interval, speed_up_interval: intervals of the three estimates; None for exact values.
     """
 
     verifier: str | None
@@ -91,23 +93,23 @@ class Planned(NamedTuple):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Plan(Result):
-    """What to take, and the candidates beside it.
+    """The recommendation, and the other candidates.
 
     Attributes:
-        choices: the recommendation first, then the others, the fastest first.
-        target_rows, draft_length: the most rows and the largest L that were asked for.
-        costs: ``measured`` here, ``given``, or ``assumed``.
-        tried: how many candidates were compared, plain decoding among them.
-        num_tied: how many of them are tied with the fastest one, itself included.
-        skipped: how many candidates were too large to enumerate.
+        choices: the recommendation, then the other candidates in descending order of speed.
+        target_rows, draft_length: largest number of target rows and largest L, as requested.
+        costs: origin of the costs: ``measured``, ``given`` or ``assumed``.
+        tried: number of candidates compared, including plain decoding.
+        num_tied: number of candidates tied with the fastest, which counts too.
+        skipped: number of candidates that were too large to enumerate.
         optimum: the largest block efficiency of any valid verifier on the drafts of the recommendation; None
-            where it is not known.
-        confidence: of all intervals together; None for exact values.
-        left_out: the names of verifiers of which one call is not lossless on the pair; they are not chosen.
-        unknown: the names of verifiers of which nobody has said whether they are lossless, or that say they
-            are not; on language models this cannot be computed.
-        calls: seconds of calls by number of rows, where they were measured.
-        device: where they were measured.
+            if unknown.
+        confidence: confidence level of all intervals together; None for exact values.
+        left_out: names of verifiers of which a single call is not lossless on the pair; they are not chosen.
+        unknown: names of verifiers not known to be lossless: users' own, and those declared not lossless.  On
+            language models we cannot compute it.
+        calls: measured seconds of calls by number of target rows; empty if costs were not measured.
+        device: device on which costs were measured, or None.
     """
 
     choices: Sequence[Planned]
@@ -145,7 +147,7 @@ class Plan(Result):
 
     @property
     def tokens_per_second(self) -> float | None:
-        """What the recommendation is predicted to decode; None where no seconds were measured."""
+        """Predicted tokens per second of the recommendation; None if costs were not measured."""
         return self.best.speed_up / self.calls[0].target if self.calls else None
 
     def headline(self) -> str:
@@ -257,34 +259,34 @@ def plan(
     """Recommend drafts and a verifier, and predict how much faster they are than plain decoding.
 
     On an enumerated pair all values are exact.  On language models the costs of calls are measured here,
-    unless they are given.  The candidates decode texts behind half of the prompts, which chooses; the choice
-    and the next best ones decode texts behind the other half, and these numbers are reported.
+    unless they are given.  All candidates decode texts after half of the prompts, and the results choose.
+    The chosen and the next best candidates decode texts after the other half, and these numbers are reported.
 
     Args:
         pair: The models, enumerated or language models.
-        prompts: Texts or token ids, of which at least 8 differ; an enumerated pair has none.
+        prompts: Texts or token ids, at least 8 of them different.  An enumerated pair has none.
         verifiers: Names, ``package.module:attribute``, or objects with ``outcome``.  Default: the best known.
-        target_rows: The most drafted tokens that a call of the target scores, N.
-        draft_length: The longest path, L; on an enumerated pair at most its draft length.
-        draft_cost: The time of a drafted token over that of a call of the target that scores no drafts.
+        target_rows: Largest number of drafted tokens that a call of the target scores, N.
+        draft_length: Length of the longest path, L; on an enumerated pair at most its draft length.
+        draft_cost: Time to draft one token, divided by the time of a target call that scores no drafts.
             Default: measured; on an enumerated pair 0.15.
-        row_cost: The time that one more drafted token adds to a call of the target, in the same unit.
-            Default: measured; on an enumerated pair 0.01.
-        max_new_tokens: Tokens of every text.
+        row_cost: Time that each drafted token adds to a target call, in the same unit.  Default: measured; on
+            an enumerated pair 0.01.
+        max_new_tokens: Number of tokens of each text.
         options: ``SamplingOptions``: temperature, top-k and top-p of both models.
         max_prompt_tokens: Keep at most the last N tokens of every prompt.
-        confidence: Level of all intervals together, and that the fastest candidate is among the tied ones.
+        confidence: Level of all intervals together, and of the statement that the fastest candidate is tied.
         seed: The same seed decodes the same texts.
-        jobs: Number of processes that decode; times are measured in one.
-        checkpoint: Keep finished measurements in this file; the same plan, started again, goes on from it.
-        progress: Called with (measurements done, measurements in all).
+        jobs: Number of processes that decode.  Times are measured in one process.
+        checkpoint: Keep finished measurements in this file.  The same plan resumes from it.
+        progress: Called with (finished measurements, all measurements).
 
     Returns:
         The plan; ``.best`` is the recommendation.
 
     Raises:
         InvalidInputError: an argument is out of range or does not fit the pair, there are too few prompts, no
-            verifier takes any of the drafts, or the checkpoint belongs to another plan.
+            verifier accepts any of the drafts, or the checkpoint belongs to another plan.
         InvalidOutcomeError: an answer of a verifier is not a law.
 
     Example:
@@ -318,7 +320,7 @@ def plan(
 
 
 def _refuse_arguments_of_models(**given: Any) -> None:
-    """Refuse what means nothing on an enumerated pair, unless it is the default."""
+    """Refuse arguments for language models that differ from their defaults."""
     for name, value in given.items():
         if value != inspect.signature(plan).parameters[name].default:
             raise InvalidInputError(
@@ -385,7 +387,7 @@ def _plan_exactly(
 
 
 def _ceiling(pair: ModelPair, candidate: Candidate) -> Number | None:
-    """The most that any verifier earns on the drafts of a candidate."""
+    """Largest block efficiency of any lossless verifier on the drafts of a candidate; None if unknown."""
     if candidate.process is None:
         return None
     try:
@@ -424,7 +426,7 @@ def _plan_measured(
     if candidates == [PLAIN]:
         raise _nothing_fits()
     arguments = settings.record() | {"target_rows": rows, "costs": costs}
-    if costs is None:  # seconds of one machine are not those of another
+    if costs is None:  # costs differ between machines
         arguments["machine"] = platform.node()
     first = {}
     if settings.checkpoint is not None:
@@ -454,7 +456,7 @@ def _plan_measured(
 
 
 def _estimated(value: Number, interval: Interval | None, digits: int = 3) -> Any:
-    """A number with its interval, for people; an exact rational as it is."""
+    """Format a number with its interval.  Exact rationals are returned unchanged."""
     if interval is None or interval[0] == interval[1]:
         return f"{value:.{digits}f}" if isinstance(value, float) else value
     low, high = interval

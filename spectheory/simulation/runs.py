@@ -1,21 +1,22 @@
-"""simulate(): the block efficiency of verifiers on drafted paths, counted and Rao-Blackwellised.
+"""simulate(): estimate the block efficiency of verifiers on drafted paths, counted and Rao-Blackwellised.
 
-All verifiers judge the same drafted paths with the same random numbers.  Given the paths the law
-of (tau, Y) is known in closed form, so each verifier gets two estimates of E[tau + 1]:
+All verifiers run on the same drafted paths with the same random numbers.  Given the paths, the law of (tau,
+Y) has a closed form.  We therefore compute two estimates of E[tau + 1] per verifier:
 
-- *Rao-Blackwell*: the mean of E[tau + 1 | drafts], no verifier randomness left;
+- *Rao-Blackwell*: the mean of E[tau + 1 | drafts], without randomness of the verifier;
 - *counted*: the mean of a sampled tau + 1, which checks the sampling itself.
 
-Prompts are strata: the estimand is the mean over the given prompts, and the interval covers the
-randomness of drafting and verifying, not the choice of prompts.  What it guarantees is in ``intervals.py``.
+Prompts are strata: the estimand is the mean over the given prompts.  The interval covers the randomness of
+drafting and verifying, but not the choice of prompts.  ``intervals.py`` states its guarantee.
 
 With ``max_new_tokens`` each verifier decodes whole texts.  The estimand is then tokens per call over all
-calls, the papers' block efficiency, and the interval covers the choice of prompts too.  With ``common_texts``
-the target writes the texts, and all verifiers judge the same drafts at every token (``texts.py``).
+calls, the block efficiency of the papers.  The interval also covers the choice of prompts.  With
+``common_texts`` the target writes the texts, and all verifiers run on the same drafts at every token
+(``texts.py``).
 
-Of several verifiers the table has their gains over one of them, paired by prompt (``paired_gain``).
+With several verifiers, the table also has their gains over one of them, paired by prompt (``paired_gain``).
 
-Several numbers of drafts share their paths: the first K' of K paths serve every K' <= K.
+If several K are requested, they share their paths: the first K' of K paths serve every K' <= K.
 """
 
 from __future__ import annotations
@@ -61,26 +62,26 @@ if TYPE_CHECKING:
 
 P = ParamSpec("P")
 VERIFIERS = ("token", "block")
-"""The verifiers that are compared by default: the first one published, and the best one of one path."""
+"""Verifiers compared by default: the first published one, and the best single-path one."""
 SMALL_MODELS = 100_000_000
-"""Parameters of both models below which one CPU thread is faster than several that wait for each other."""
+"""Number of parameters of all models below which one CPU thread is faster than several."""
 FEWEST_PROMPTS = 16
-"""The fewest prompts after which a run may stop at the width asked for.
+"""Smallest number of prompts after which a run may stop at the requested width.
 
-With fewer prompts the variance estimate is unreliable, and a run that stops where its intervals are narrow
-stops a little too often where they are too narrow.  From 16 prompts on, its 90 % intervals cover 87 % to 93 %
-of the time in the tests; from 2 on, less than 86 %.
+With fewer prompts the variance estimate is unreliable.  A run that stops when its intervals are narrow then
+stops too often when they are too narrow.  In the tests, 90 % intervals cover in 87 % to 93 % of the runs if
+they may stop from 16 prompts on, and in less than 86 % if from 2 on.
 """
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Simulation(Result):
-    """The estimates of one run and its settings.
+    """The estimates of a run, and its settings.
 
     Attributes:
-        estimates: one per verifier, in the order asked for.
-        settings: the record of the settings, and of the models and prompts.
-        interrupted: stopped by Ctrl-C; the estimates cover the prompts that were finished.
+        estimates: one per verifier and K, in the order of the arguments.
+        settings: record of the settings, models and prompts.
+        interrupted: True if Ctrl-C stopped the run.  The estimates then cover the finished prompts.
     """
 
     estimates: list[Estimate]
@@ -128,7 +129,7 @@ class Simulation(Result):
         return rows
 
     def tables(self) -> list[Table]:
-        """Block efficiency and gains, of one K in one table; the title has the size of the run."""
+        """Tables of block efficiency and gains; one table for one K.  The title has the size of the run."""
         settings, tokens = self.settings, self.settings.get("max_new_tokens")
         level, rows = f"{100 * settings['confidence']:g}%", self.rows()
         for row in rows:
@@ -164,7 +165,7 @@ class Simulation(Result):
         return [Table(title, rows, columns, note, latex=latex)]
 
     def _by_drafts(self, title: str, rows: Sequence[Row], kind: str, level: str, note: str = "") -> Table:
-        """A row per verifier, a column per K; a verifier of one path has one value, in the first column."""
+        """Build a table: a row per verifier, a column per K.  Single-path verifiers fill only the first."""
         asked = self.settings["num_drafts"]
         labels = [f"K = {number}" for number in (asked if isinstance(asked, list) else [asked])]
 
@@ -194,11 +195,11 @@ _WITH_INTERVAL = {
     "block_efficiency": "{block_efficiency:.3f} ({low:.3f} to {high:.3f})",
     "gain": "{gain:+.3f} ({gain_low:+.3f} to {gain_high:+.3f})",
 }
-"""A number with its interval, by its field."""
+"""Map from a field to the format of its number and interval."""
 
 
 def _in_latex(row: Row, kinds: Iterable[str]) -> dict[str, str]:
-    """Numbers with the larger half of their intervals, rounded up; empty where there is none."""
+    """Format numbers with ± the larger half of their intervals, rounded up.  None gives no text."""
     found = {}
     for kind in kinds:
         prefix, sign = "" if kind == "block_efficiency" else f"{kind}_", "+" if kind == "gain" else ""
@@ -211,7 +212,7 @@ def _in_latex(row: Row, kinds: Iterable[str]) -> dict[str, str]:
 
 
 def drafts_text(num_drafts: int | Sequence[int]) -> str:
-    """The numbers K of a run, for people.
+    """Format the numbers K of a run.
 
     Example:
         >>> drafts_text(2), drafts_text([1, 2, 4])
@@ -223,7 +224,7 @@ def drafts_text(num_drafts: int | Sequence[int]) -> str:
 
 
 class _Simulate(Protocol[P]):
-    """The type of ``simulate``: all settings are keywords, with or without settings to start from."""
+    """The type of ``simulate``: all settings are keywords, and ``settings`` is optional."""
 
     def __call__(
         self,
@@ -237,7 +238,7 @@ class _Simulate(Protocol[P]):
 
 
 def _typed(settings: Callable[P, SimulationSettings]) -> Callable[[Any], _Simulate[P]]:
-    """Tell type checkers and ``help`` which settings a function takes."""
+    """Tell type checkers and ``help`` which settings the decorated function takes."""
     return cast(Any, shows_settings(SimulationSettings))
 
 
@@ -253,14 +254,14 @@ def simulate(
 
     Args:
         pair: the models.  Drafts of a ``ModelPair`` are sampled from its tables, in float64.
-        prompts: texts or token ids; the strata.  A ``ModelPair`` has none.
+        prompts: texts or token ids; they are the strata.  None for a ``ModelPair``.
         verifiers: names, ``"package.module:attribute"``, or objects with ``outcome``.
-        settings: where to start from; None: the defaults.
-        changes: settings by keyword, as in ``SimulationSettings``, which describes each.
+        settings: the base settings; None for the defaults.
+        changes: settings that replace those of the base.  ``SimulationSettings`` describes each.
 
     Raises:
-        InvalidInputError: a setting is out of range or does not fit the pair, a prompt cannot be read on
-            from, or the checkpoint belongs to another run.
+        InvalidInputError: a setting is out of range or does not fit the pair, a prompt is invalid, or the
+            checkpoint belongs to another run.
         InvalidOutcomeError: an answer of a verifier is not a law, or a user's verifier is not a function of
             its inputs.
         InsufficientMemoryError: the batches are too large for the device.
@@ -320,7 +321,7 @@ def _of_language_models(
     arguments = record | {"threads": settings.threads}
     asked = [pair.draft_process(entry) for entry in settings.listed_drafts]
     first = {} if settings.checkpoint is None else first_line(pair, source.token_ids, given, arguments, asked)
-    # A file of another run is refused before weights are read.
+    # We refuse the checkpoint of another run before weights are read.
     with (
         open_lines(settings.checkpoint, first) as kept,
         on_cluster(settings.cluster),
@@ -341,20 +342,24 @@ def streams_of(
     settings: SimulationSettings,
     draft_process: Callable[[Any], DraftProcess],
 ) -> dict[str, Stream]:
-    """The streams of a run; a verifier that does not take the drafts is refused."""
+    """Build the streams of a run.
+
+    Raises:
+        InvalidInputError: a verifier does not accept the drafts.
+    """
     asked = [draft_process(entry) for entry in settings.listed_drafts]
     for process in asked:
         process.draws(settings.draft_length)  # refuses a tree of another length
     for verifier in verifiers:
         verifier.check_draft_length(settings.draft_length)
-    # A text is written with as many drafts as its verifier looks at; a draw is there already.
+    # A single-path verifier writes texts with one path.  On common drafts it uses the first of the K paths.
     writes = settings.whole_texts and not settings.common_texts
     on_one_path = draft_process(1) if writes and asked[0].name in SAMPLED_PROCESSES else asked[0]
     return Stream.of(verifiers, asked, on_one_path)
 
 
 def base_of(verifiers: Sequence[Verifier], settings: SimulationSettings) -> str | None:
-    """The name of the verifier that the others are compared with; None where there is one only."""
+    """Name of the verifier with which the others are compared; None if there is only one verifier."""
     names = [verifier.name for verifier in verifiers]
     if settings.against is not None and settings.against not in names:
         raise InvalidInputError(
@@ -370,18 +375,18 @@ def base_of(verifiers: Sequence[Verifier], settings: SimulationSettings) -> str 
 
 
 class _Run:
-    """The batches of a run, drawn as far as the width asks.
+    """Runs batches until all are finished or the intervals are narrow enough.
 
     Args:
-        work: all that the tasks need.
-        kept: the lines of batches that are finished already; more are added.
-        width, gain_width: stop once all intervals, and those of all gains, are that narrow.
-        against: the verifier that the others are compared with.
+        work: everything that the tasks need.
+        kept: lines of the finished batches; new ones are added.
+        width, gain_width: stop when all intervals, and all intervals of gains, are at most this wide.
+        against: name of the verifier with which the others are compared.
 
     Attributes:
-        tallies: of every finished batch, by the name of the stream.
-        used: the number of batches that the estimates rest on, the first ones.
-        interrupted: whether Ctrl-C stopped the drawing.
+        tallies: for every finished batch, the tally of each stream by name.
+        used: number of batches, counted from the first, that the estimates use.
+        interrupted: whether Ctrl-C stopped the run.
     """
 
     def __init__(
@@ -401,7 +406,7 @@ class _Run:
         self.interrupted = False
 
     def draw(self, jobs: int | None = 1, progress: Callable[[int, int], None] | None = None) -> None:
-        """Draw batch after batch, but for those that were finished before."""
+        """Run the batches in order, except those that are already finished."""
         work = self.work
         batches = range(len(work.source.strata_per_batch))
         done, total = 0, sum(map(work.draws, work.tasks(batches)))
@@ -437,11 +442,11 @@ class _Run:
         self.tallies.append(tallies)
 
     def simulation(self, document: dict[str, Any]) -> Simulation:
-        """The estimates over the batches used."""
+        """Build the result from the batches used."""
         return Simulation(self._estimates(), document, self.interrupted)
 
     def _is_narrow(self) -> bool:
-        """Whether the batches so far, all of them whole, give every interval the width that is asked for."""
+        """Whether the finished batches give intervals of the requested widths."""
         prompts = len({*self._prompts()})
         if self.width is self.gain_width is None or prompts < FEWEST_PROMPTS:
             return False
@@ -471,12 +476,12 @@ class _Run:
         return [tallies[stream] for tallies in self.tallies[: self.used]]
 
     def _prompts(self) -> list[int]:
-        """The number of the prompt of every stratum; equal prompts have one."""
+        """Index of the prompt of every stratum.  Equal prompts share an index."""
         source = self.work.source
         return [number for batch in range(self.used) for number in source.prompt_numbers(batch)]
 
     def _by_prompt(self, sums: Sequence[Tally]) -> list[Tally]:
-        """What equal prompts say is one observation: their texts are of one kind."""
+        """Add up the tallies of equal prompts, because their texts are not independent observations."""
         return [Tally.join(sums).summed_by(self._prompts())]
 
 
@@ -492,13 +497,13 @@ def looked_up(verifiers: Sequence[str | Any]) -> list[Verifier]:
 
 
 def said_to_be_lossless(verifier: Verifier) -> bool | None:
-    """The claim of a verifier of the package; for user verifiers only ``lossless = False`` is used."""
+    """The declared ``lossless`` of a verifier.  For users' verifiers only False is used; True gives None."""
     return None if isinstance(verifier, UserVerifier) and verifier.lossless else verifier.lossless
 
 
 @contextmanager
 def model_threads(pair: LanguageModelPair, threads: int | None) -> Iterator[int | None]:
-    """Run on so many CPU threads, and say how many; None on another device."""
+    """Set the number of CPU threads and yield it; on another device yield None."""
     import torch
 
     from spectheory.models.device import cpu_threads

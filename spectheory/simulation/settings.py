@@ -1,4 +1,4 @@
-"""Settings of simulations; documents and checkpoints hold their ``record()``."""
+"""Settings of simulations.  Documents and checkpoints contain their ``record()``."""
 
 # ruff: noqa: RUF009 (settings are fields, made by a function)
 
@@ -30,25 +30,25 @@ if TYPE_CHECKING:
 
 MAX_THREADS = 1_024
 MAX_SAMPLES = 10**9
-"""The most draws per prompt; their error is far below that of float32 models."""
+"""Largest number of draws per prompt.  Its Monte Carlo error is far below the rounding of float32 models."""
 DRAWS_OF_A_PAIR = 10_000
-"""Drafted K-tuples on an enumerated pair by default: about a second, and an interval some 0.03 wide."""
+"""Default number of K-tuples on an enumerated pair: about a second, and an interval of width about 0.03."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class DrawSettings(Settings):
-    """The settings of every simulation; an enumerated pair has these alone.
+    """Settings of every simulation.  Enumerated pairs have no others.
 
     Attributes:
-        drafts: Paths drafted per call of the target: a number, or several as 1,2,4 or 1-4, each with its own
-            estimates, or a draft process.  Of several draft models the first K draft a path each.
-            A verifier of one path gets one estimate for all numbers.
+        drafts: Paths drafted per call of the target: a number K, several numbers such as 1,2,4 or 1-4, or a
+            draft process.  Each K has its own estimates; a single-path verifier has one for all K.  With
+            several draft models, each of the first K drafts a path.
         samples: Draws per prompt.
         seed: The same seed gives the same numbers on one device with one number of threads.
         confidence: Level of the intervals.
-        tolerance: How far a verifier's answer may be from a law, in probability.  The default depends on the
-            number type of the probabilities: ``verification.law_errors.LAW_TOLERANCE``.
-        progress: Called with (draws done, draws in all).
+        tolerance: Largest error, in probability, at which a verifier's answer counts as a law.  The default
+            depends on the dtype of the probabilities: ``verification.law_errors.LAW_TOLERANCE``.
+        progress: Called with (finished draws, all draws).
     """
 
     drafts: int | Sequence[int] | DraftProcess = setting(1, record="num_drafts")
@@ -74,7 +74,7 @@ class DrawSettings(Settings):
 
     @property
     def listed_drafts(self) -> tuple[int, ...] | tuple[DraftProcess]:
-        """The numbers K, ascending, or the one draft process."""
+        """The numbers K, ascending, or a single draft process."""
         return self.drafts if isinstance(self.drafts, tuple) else (self.drafts,)
 
     @property
@@ -84,11 +84,11 @@ class DrawSettings(Settings):
 
     @property
     def samples_per_prompt(self) -> int:
-        """The number of draws, whether or not it was asked for."""
+        """The given number of draws per prompt, or its default."""
         return self.samples or (1 if self.whole_texts else 16)
 
     def record(self) -> dict[str, Any]:
-        """The settings that determine the numbers, as JSON holds them; a flag is recorded where it is on."""
+        """The settings that determine the numbers, as JSON values.  Flags are included only if True."""
         found: dict[str, Any] = {}
         for entry in fields(self):
             name = entry.metadata.get("record", entry.name)
@@ -104,34 +104,34 @@ class DrawSettings(Settings):
 
 @dataclass(frozen=True, kw_only=True)
 class SimulationSettings(DrawSettings):
-    """The settings of ``simulate``.
+    """Settings of ``simulate``.
 
     Attributes:
         draft_length: Tokens per drafted path, L.
-        samples: Texts per prompt, by default 1; without whole texts draws per prompt, at least 2 (an interval
-            needs a variance), by default 16; on an enumerated pair drafted K-tuples, by default 10 000.
-        max_new_tokens: Decode whole texts of N tokens behind every prompt and estimate the tokens per
-            call over all their calls; the intervals then cover the choice of prompts too.  In Python the
-            default is None: one call after each prompt.
-        common_texts: With whole texts: the target writes them, and all verifiers judge the same drafts at
-            each of their tokens.  Their gains over one another then have narrow intervals and cost one run of
-            the models.  The calls are not those of a decoding loop.
-        against: The verifier whose block efficiency the others are compared with, paired by prompt.  Default:
-            block if it is among them, else the first one.
-        width: With whole texts: stop, after a whole batch and at least 16 prompts, as soon as every interval
-            is at most so wide, from lower to upper end.
-        gain_width: With whole texts: stop, likewise, as soon as the interval of every gain is at most so
-            wide.
+        samples: Texts per prompt, by default 1.  Without whole texts, draws per prompt, at least 2 (an
+            interval needs a variance), by default 16.  On an enumerated pair, drafted K-tuples, by default 10
+            000.
+        max_new_tokens: Decode whole texts of N tokens after every prompt and estimate the tokens per call
+            over all calls.  The intervals then also cover the choice of prompts.  In Python the default is
+            None: one call after each prompt.
+        common_texts: With whole texts: the target writes them, and all verifiers run on the same drafts at
+            each token.  Gains then have narrow intervals and cost one run of the models.  The contexts differ
+            from those of a decoding loop.
+        against: The verifier with which the others are compared, paired by prompt.  Default: block if it is
+            among them, else the first one.
+        width: With whole texts: stop when every interval is at most this wide, from lower to upper end.  A
+            run stops only after a whole batch and at least 16 prompts.
+        gain_width: With whole texts: stop likewise when the interval of every gain is at most this wide.
         options: ``SamplingOptions``: temperature, top-k and top-p of both models.
         restriction: ``Restriction``: keep m tokens per context, so that the pair can also be enumerated.
-        batch_size: Prompts drafted for at a time.
+        batch_size: Number of prompts processed together.
         max_prompt_tokens: Keep at most the last N tokens of every prompt.
-        threads: CPU threads.  Default: 1 for small models, otherwise as torch is set.
-        checkpoint: Keep finished batches in this file; the same run, started again, goes on from it.  The
-            file of another run is refused: its first line holds models, prompts, verifiers and settings.
-        jobs: Number of processes.  Default: one, or what a surrounding ``joblib.parallel_config`` says.  The
-            numbers do not depend on it.
-        cluster: The address of a dask scheduler, whose workers do the work in place of processes here.
+        threads: Number of CPU threads.  Default: 1 for small models, otherwise the setting of torch.
+        checkpoint: Keep finished batches in this file.  The same run resumes from it.  The file of another
+            run is refused: its first line holds models, prompts, verifiers and settings.
+        jobs: Number of processes.  Default: one, or the number of the active ``joblib.parallel_config``.  The
+            results do not depend on it.
+        cluster: The address of a dask scheduler whose workers run the tasks instead of local processes.
     """
 
     draft_length: int = 8
@@ -169,12 +169,12 @@ class SimulationSettings(DrawSettings):
 
     @property
     def whole_texts(self) -> bool:
-        """Whether whole texts are decoded; otherwise one call after each prompt is looked at."""
+        """Whether whole texts are decoded.  If False, the run makes one call after each prompt."""
         return self.max_new_tokens is not None
 
     @property
     def sampling(self) -> SamplingOptions:
-        """The options, or those of plain sampling."""
+        """``options``, or plain sampling if it is None."""
         from spectheory.models import SamplingOptions
 
         return self.options or SamplingOptions()
@@ -183,10 +183,10 @@ class SimulationSettings(DrawSettings):
         return super().record() | asdict(self.sampling)
 
     def of_enumerated_pair(self) -> DrawSettings:
-        """The settings that an enumerated pair has.
+        """Keep the settings that apply to an enumerated pair.
 
         Raises:
-            InvalidInputError: one that it does not have was changed.
+            InvalidInputError: a setting that does not apply differs from its default.
         """
         kept = {entry.name: getattr(self, entry.name) for entry in fields(DrawSettings)}
         for entry in fields(self):

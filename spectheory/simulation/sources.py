@@ -1,4 +1,4 @@
-"""Where drafted paths come from: language models after prompts, or an enumerated pair."""
+"""Sources of drafted paths: language models after prompts, or an enumerated pair."""
 
 from __future__ import annotations
 
@@ -21,17 +21,17 @@ if TYPE_CHECKING:
 
 
 class LanguageModelSource(Source):
-    """Prompts in batches; both models read a batch once and draft from it any number of times.
+    """Prompts in batches.  The models read a batch once and draft for it any number of times.
 
-    Everything is checked at once, with tokenizer and configurations, before weights are read.
+    All arguments are checked, with tokenizer and configurations, before weights are read.
 
     Args:
         prompts: texts or token ids; the strata.
 
     Raises:
-        InvalidInputError: there are no prompts, one cannot be read on from, or a number is out of range; or
-            whole texts are restricted to few tokens, are longer than the models take or are behind one prompt
-            only.
+        InvalidInputError: there are no prompts, a prompt is invalid, or a number is out of range.  For whole
+            texts also: there is a restriction, a text can exceed the length limit of the models, or all
+            prompts are equal.
     """
 
     settings: SimulationSettings
@@ -110,7 +110,7 @@ class LanguageModelSource(Source):
 
 
 class EnumeratedSource(Source):
-    """One stratum, an enumerated pair in float64; many draws at a time.
+    """One stratum: an enumerated pair in float64, with many draws at a time.
 
     Raises:
         InvalidInputError: the paths are not independent.

@@ -1,15 +1,15 @@
-"""Whole texts behind prompts: those that every verifier writes, or those that the target writes alone.
+"""Estimates on whole texts, written by each verifier or by the target alone.
 
-A verifier's texts (``TextSource``) are those of its decoding loop: every call of the target is judged, summed
-by prompt.  The contexts of two verifiers differ behind the first call.  Where they agree, both draw the same
-drafts (``CommonRandomNumbers``).
+With ``TextSource`` each verifier writes texts in its own decoding loop, and we sum its calls by prompt.  The
+contexts of two verifiers differ after the first call.  At equal contexts both draw the same drafts
+(``CommonRandomNumbers``).
 
-On texts that the target writes alone (``CommonTextSource``), all verifiers judge the same drafts at every
-token.  A draw drafts K paths behind the text so far and scores them.  The target's row behind the text is
-among these rows, and the next token of the text is drawn from it.  So one call of the target per token serves
-every verifier and every K, and writes the text.  Up to rounding, the text depends on the seed, not on the
-drafts.  The estimand is the mean of E[τ + 1 | context] over the contexts of such texts.  A decoding loop
-meets other contexts: its calls begin behind accepted tokens.
+With ``CommonTextSource`` the target writes the texts, and all verifiers run on the same drafts at every
+token.  A draw drafts K paths after the text so far and scores them.  One of these rows is the target's law of
+the next token, from which we draw it.  One call of the target per token therefore serves every verifier and
+every K, and also writes the text.  Up to rounding, the text depends on the seed and not on the drafts.  The
+estimand is the mean of E[τ + 1 | context] over the contexts of these texts.  The contexts of a decoding loop
+differ: its calls begin after accepted tokens.
 """
 
 from __future__ import annotations
@@ -36,18 +36,20 @@ from spectheory.verification.verifier import Verifier
 
 
 class CommonRandomNumbers:
-    """The uniform numbers of every call that a batch of texts may make, by text, length and path.
+    """Uniform random numbers for all calls on a batch of texts, by text, length and path.
 
-    A call is drawn with the numbers of the length that its text has.  So texts that hold the same tokens draw
-    the same drafts, whichever verifier wrote them and in however many calls.  Each path has separate numbers:
-    the first K' of K paths are the K' paths of a run with K'.  A text starts one call at most at each length,
-    so that each text alone is drawn with independent numbers.
+    A call uses the numbers that belong to the current length of its text.  Texts with equal tokens therefore
+    get the same drafts, for any verifier and any number of calls.  Each path has separate numbers: the first
+    K' of K paths are the K' paths of a run with K'.  A text starts at most one call at each length, so that
+    the numbers of one text are independent.
 
     Args:
-        seed: whole numbers that tell the batch from all others.
-        max_new_tokens: the longest text; a call starts at 0..max_new_tokens - 1 tokens.
-        draws: of a call: L draws of K tokens, the stop, and the token behind it.
-        device: where the numbers are wanted.
+        seed: integers that identify the batch.
+        texts: number of texts.
+        max_new_tokens: length of the longest text; a call starts at 0..max_new_tokens - 1 tokens.
+        draws: number of draws of a call: L draws of K tokens, the stop, and the correction token.
+        num_drafts: K.
+        device: device of the numbers.
 
     Example:
         >>> numbers = CommonRandomNumbers([7], texts=2, max_new_tokens=3, draws=3, num_drafts=2)
@@ -70,20 +72,25 @@ class CommonRandomNumbers:
         self._numbers = torch.tensor(np.stack(paths, axis=-1), device=device)
 
     def __call__(self, texts: list[int], lengths: list[int]) -> Callable[[tuple[int, ...]], Tensor]:
-        """The draws of a call, in shapes [b, 1] and [b, K', 1], for b texts of these lengths in tokens."""
+        """Return a function that gives the numbers of each draw of a call, in shape [b, 1] or [b, K', 1].
+
+        Args:
+            texts: indices of the b texts.
+            lengths: their lengths in decoded tokens.
+        """
         draws = iter(self._numbers[texts, lengths].unbind(dim=1))
         return lambda shape: next(draws)[:, : prod(shape[1:])].reshape(shape)
 
 
 class TextSource(LanguageModelSource):
-    """Prompts in batches, behind which whole texts are decoded; arguments as in ``LanguageModelSource``."""
+    """Decodes whole texts after prompts.  Arguments as in ``LanguageModelSource``."""
 
     shares_draws = False
 
     def tally(
         self, streams: Mapping[str, Stream], batch: int, step: Callable[[int], None]
     ) -> dict[str, Tally]:
-        """Sums over all calls of each verifier's texts behind the prompts of a batch."""
+        """Compute the sums over all calls of each verifier's texts after the prompts of a batch."""
         found = {}
         for name, stream in streams.items():
             found[name] = self._tally(stream.verifier, stream.process, batch)
@@ -94,7 +101,7 @@ class TextSource(LanguageModelSource):
         settings, tolerance = self.settings, self.settings.tolerance
         prompts = self.prompts_of(batch)
         texts = prompts * settings.samples_per_prompt
-        # Draws of a call: one of all paths per depth, or one per path without replacement; stop and token.
+        # Draws of a call: stop, correction token, and one per depth (without replacement, one per token).
         one_by_one = isinstance(process, DistinctTree)
         draws = 2 + (int(process.draws(self.draft_length).sum()) if one_by_one else self.draft_length)
         tally, errors = Tally.zeros(len(prompts), self.draft_length), np.zeros((len(FAULTS), len(prompts)))
@@ -121,9 +128,9 @@ class TextSource(LanguageModelSource):
 
 
 def _looked_up(call: Iteration) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Of every answer of one call E[tau + 1], [n], P(tau), [n, L+1], and how far it is from a law, [n, 4].
+    """Fetch E[tau + 1], [n], P(tau), [n, L+1], and distances from a law, [n, 4], of the answers of a call.
 
-    They are fetched from the device together.
+    They are copied from the device together.
     """
     outcome = call.outcome
     parts = [
@@ -136,14 +143,14 @@ def _looked_up(call: Iteration) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 
 
 class CommonTextSource(LanguageModelSource):
-    """Prompts in batches, behind which the target writes texts; arguments as in ``LanguageModelSource``."""
+    """Verifies on texts that the target writes after prompts.  Arguments as in ``LanguageModelSource``."""
 
     @property
     def draws_per_sample(self) -> int:
         return self.max_new_tokens
 
     def open_batch(self, batch: int) -> Draw:
-        """Its draws go on along a text, and begin the next text once it is as long as was asked for."""
+        """Open a batch.  Each draw adds one token to the texts; after ``max_new_tokens`` new texts begin."""
         length, options = self.draft_length, self.settings.sampling
         written, texts = 0, TargetTexts(self, batch)
 
@@ -161,11 +168,11 @@ class CommonTextSource(LanguageModelSource):
 
 
 class TargetTexts:
-    """Texts that the target writes behind the prompts of a batch, a token at a time.
+    """Texts that the target writes after the prompts of a batch, one token at a time.
 
     Args:
-        source: has the prompts and the seed.
-        batch: its number; the tokens depend on the seed and on it alone.
+        source: gives the prompts and the seed.
+        batch: index of the batch.  The tokens depend only on it and on the seed.
 
     Attributes:
         prefilled: the texts so far, read by both models.
@@ -186,10 +193,10 @@ class TargetTexts:
         self._goes_on = self._first == 0
 
     def write(self, target_rows: Array, draft_length: int) -> Array:
-        """Draw the next token from the target's rows behind the texts, [B, V].
+        """Draw the next token from the target's rows after the texts, [B, V], and append it.
 
         Returns:
-            [B], whether the texts went on until here; those that ended are lengthened too and do not count.
+            [B], False for texts that had already ended.  They are lengthened too, but do not count.
         """
         token = sample_rows(target_rows, self._generator)
         counted, self._goes_on = self._goes_on, self._goes_on & ~torch.isin(token, self._ends)

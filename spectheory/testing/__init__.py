@@ -1,4 +1,4 @@
-"""For the tests of people who write verifiers: ``assert_lossless`` and hypothesis strategies.
+"""Helpers for tests of verifiers: ``assert_lossless`` and hypothesis strategies.
 
 >>> from spectheory.testing import assert_lossless
 >>> assert_lossless("kseq", quick=True).is_lossless

@@ -1,4 +1,4 @@
-"""The standard suite, and the audit of a sampler, each as one line of a test."""
+"""Assertions for tests: a verifier passes the standard suite, or a sampler passes the audit."""
 
 from __future__ import annotations
 
@@ -22,19 +22,20 @@ def assert_lossless(verifier: str | Any, suite: Iterable[SuiteCase] | None = Non
     """Fail unless the verifier is lossless on every pair of a suite.
 
     Args:
-        verifier: a name, ``"package.module:attribute"``, or any object with ``outcome``; a function is a
-            sampler in torch, see ``assert_sampler_lossless``.
+        verifier: a name, ``"package.module:attribute"``, or any object with ``outcome``.  A function is taken
+            as a sampler in torch, see ``assert_sampler_lossless``.
         suite: the cases; by default the standard suite, see ``spectheory.exact.suite``.
-        options: ``quick``, ``cases``, ``seed`` and ``progress`` of ``certify_suite``; of a function, those of
-            ``assert_sampler_lossless``.
+        options: ``quick``, ``cases``, ``seed`` and ``progress`` of ``certify_suite``.  If ``verifier`` is a
+            function, the options of ``assert_sampler_lossless``.
 
     Returns:
-        The certificate of the suite; of a function, that of its audit.
+        The certificate of the suite.  If ``verifier`` is a function, the certificate of its audit.
 
     Raises:
-        AssertionError: it is not; the text names the smallest pair, the prefix, the drafts and the scope.
-        InvalidInputError: it is not a verifier.
-        TypeError: there is no such option.
+        AssertionError: the verifier is not lossless.  The message names the smallest failing pair, the
+            prefix, the drafts and the scope.
+        InvalidInputError: ``verifier`` is not a verifier.
+        TypeError: an option is unknown.
 
     Example:
         >>> from spectheory.verification.defective import defects
@@ -67,20 +68,21 @@ def assert_sampler_lossless(
     """Fail unless the audit of a sampler in torch finds it lossless, exactly or up to float32.
 
     Args:
-        sampler: the function as it is shipped; it draws its random numbers itself.
+        sampler: the function as users call it; it draws its random numbers itself.
         signature, pairs: as in ``spectheory.audit``.
-        accept: "undecided" to pass where nothing is decided, and print what draws would have seen.
+        accept: "undecided" to pass if the audit reaches no verdict.  The judgement is then printed.
         options: ``num_drafts``, ``trees``, ``within``, ``quick``, ``time_limit`` and ``progress`` of
             ``spectheory.audit``.
 
     Returns:
-        The certificate of the audit.  A forbidden token that is rarer than rounding is among its findings.
+        The certificate of the audit.  Its findings include forbidden tokens whose probability is below
+        rounding.
 
     Raises:
-        AssertionError: it is not, or that is not decided and not accepted; the text says why, with a
-            counterexample.
+        AssertionError: the sampler is not lossless, or the audit is undecided and ``accept`` is None.  The
+            message gives the reason and any counterexample.
         MissingDependencyError: torch is not installed.
-        TypeError: there is no such option.
+        TypeError: an option is unknown.
 
     Example:
         >>> import torch

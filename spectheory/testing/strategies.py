@@ -1,4 +1,4 @@
-"""Hypothesis strategies for rows and pairs, exact and float64.
+"""Hypothesis strategies that generate rows and pairs, exact or in float64.
 
 >>> from hypothesis import given
 >>> from spectheory import certify
@@ -19,7 +19,7 @@ from spectheory.pairs.pair import ModelPair
 
 @st.composite
 def rows(draw: st.DrawFn, size: int, max_weight: int = 5) -> list[Fraction]:
-    """A probability row of ``size`` tokens with whole weights up to ``max_weight``, zeros included."""
+    """A probability row of ``size`` tokens, in proportion to integer weights from 0 to ``max_weight``."""
     weights = draw(st.lists(st.integers(0, max_weight), min_size=size, max_size=size).filter(any))
     return [Fraction(weight, sum(weights)) for weight in weights]
 
@@ -28,10 +28,10 @@ def rows(draw: st.DrawFn, size: int, max_weight: int = 5) -> list[Fraction]:
 def pairs(
     draw: st.DrawFn, exact: bool | None = None, max_vocab_size: int = 3, max_draft_length: int = 2
 ) -> ModelPair:
-    """A small pair, with a row per context or context-free; small weights make zeros and ties frequent.
+    """A small pair, with a row per context or context-free.  Small weights make zeros and ties frequent.
 
     Args:
-        draw: hypothesis gives it.
+        draw: passed by hypothesis.
         exact: True for rationals, False for float64, None for either.
         max_vocab_size, max_draft_length: the largest V and L.
     """

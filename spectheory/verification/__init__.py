@@ -1,4 +1,4 @@
-"""Verifiers: the interface, what one returns, users' own, the published algorithms and the wrong ones."""
+"""Verifiers: their interface and outcomes, users' verifiers, published algorithms and known-wrong ones."""
 
 import lazy_loader
 

@@ -1,8 +1,9 @@
-"""Rounds on a CUDA device as graphs: one launch takes the place of tens to thousands.
+"""Rounds on a CUDA device as CUDA graphs: one launch replaces tens to thousands.
 
-A round is ``outcome`` and what is asked of it.  A device computes with few numbers in microseconds, and the
-host takes a millisecond to ask for it.  A CUDA graph asks once: the operations of a round are recorded, and
-later rounds of the same shape are replayed, with the same laws and the same samples of a seed.
+A round is a call of ``outcome``, and the sample or correction rows taken from it.  The device computes a few
+numbers in microseconds, but the host needs a millisecond to launch the operations.  So we record the
+operations of a round once, and replay them in later rounds of the same shape.  The laws, and the samples of a
+given seed, stay the same.
 """
 
 from __future__ import annotations
@@ -23,18 +24,18 @@ from spectheory.verification.verifier import Verifier
 
 Replay = Callable[[], None]
 PADDED_UP_TO = 64
-"""Batches up to this size are rounded up to a power of two, so that texts that end make few new kinds."""
+"""Batches up to this size are padded to a power of two, so that few graphs are needed as texts end."""
 MOST_BYTES = 1 << 31
-"""Of rows; with more the host is no longer what a round waits for."""
+"""The most bytes of rows for which rounds are captured.  With more, the host is not the bottleneck."""
 MOST_KEPT = 32
-"""Verifiers with their graphs, and kinds of inputs."""
+"""The most verifiers whose graphs are kept, and the most kinds of inputs."""
 
 
 class Memory:
-    """Memory that the graphs of a device share: the arrays that they read, and all that lies between.
+    """Memory that the graphs of a device share: their input arrays and their intermediate results.
 
     Attributes:
-        rounds: how many rounds were begun; the results of one are there until the next one begins.
+        rounds: the number of rounds begun.  The results of a round stay valid until the next one begins.
     """
 
     def __init__(self) -> None:
@@ -43,9 +44,9 @@ class Memory:
         self._pool: Any = None
 
     def inputs(self, kind: Any, given: Sequence[Array], size: int) -> list[Array]:
-        """Arrays of ``size`` rounds side by side, of the kind of the given ones.
+        """Return the input arrays for batches of ``size`` elements of this kind, allocated at the first call.
 
-        Where no round is put, the given ones stand again, and later those of earlier calls.
+        Entries that a smaller batch does not fill hold repeated elements of earlier batches.
         """
         import torch
 
@@ -54,7 +55,7 @@ class Memory:
 
     @contextmanager
     def rehearsal(self) -> Iterator[None]:
-        """Before a capture: what runs here must not wait for the device, or ``RuntimeError``."""
+        """Context for a test run before a capture: waiting for the device raises ``RuntimeError``."""
         import torch
 
         before, stream = torch.cuda.get_sync_debug_mode(), torch.cuda.Stream()
@@ -68,7 +69,7 @@ class Memory:
             torch.cuda.current_stream().wait_stream(stream)
 
     def capture(self, function: Callable[[], Any]) -> tuple[Replay, Any]:
-        """Record the operations of a function: what repeats them, and where its results then are."""
+        """Record the operations of a function; return their replay, and the arrays that it writes."""
         import torch
 
         graph, stream, here = torch.cuda.CUDAGraph(), torch.cuda.Stream(), torch.cuda.current_stream()
@@ -89,11 +90,11 @@ class Round(NamedTuple):
 
     Attributes:
         inputs: paths, target rows and draft rows.
-        uniform: a number for the stop and one for the token, [size, 1] each.
+        uniform: uniform numbers for the stop and for the token, [size, 1] each.
         stop: path index and length, [2, size].
-        stops: replayed first; ``stop_probs`` is then there, [size, K, L+1].
-        sample: ``drawn`` is then there: path index, length and token, [3, size].
-        correction: ``rows`` are then there, those at ``stop``, [size, V].
+        stops: replay this graph first; it writes ``stop_probs``, [size, K, L+1].
+        sample: writes ``drawn``: path index, length and token, [3, size].
+        correction: writes ``rows``, the correction rows at ``stop``, [size, V].
     """
 
     inputs: list[Array]
@@ -108,14 +109,14 @@ class Round(NamedTuple):
 
 
 class CapturedRounds:
-    """The rounds of one verifier, captured where a kind of batch comes a second time.
+    """Run the rounds of one verifier, and capture a graph when a kind of batch comes a second time.
 
-    The kind of a batch is its shape, its number types and its device.  A verifier that waits for the device,
-    or has its plans from the host, is not captured.
+    The kind of a batch is its shape, its dtypes and its device.  A verifier that waits for the device, or
+    computes its plans on the host, is not captured.
 
     Args:
-        verifier: one of the package, bound.
-        memory: of the device that the rows are on.
+        verifier: a verifier of the package, bound.
+        memory: the memory for the device of the rows.
     """
 
     def __init__(self, verifier: Verifier, memory: Memory) -> None:
@@ -124,7 +125,7 @@ class CapturedRounds:
         self._is_refused = False
 
     def outcome(self, *given: Array) -> Outcome:
-        """The verifier's outcome on paths, target rows and draft rows."""
+        """Compute the verifier's outcome on paths, target rows and draft rows."""
         count = len(given[0])
         size = 1 << (count - 1).bit_length() if 0 < count <= PADDED_UP_TO else count
         kind = (size, *((tuple(array.shape[1:]), array.dtype, array.device) for array in given))
@@ -153,7 +154,7 @@ class CapturedRounds:
             sampled(outcome)
             outcome.correction(*stop)
 
-        asked()  # what is made once is made now
+        asked()  # so that caches are filled before the capture
         try:
             with memory.rehearsal():
                 asked()
@@ -175,7 +176,7 @@ class CapturedRounds:
 
 
 class CapturedOutcome(Outcome):
-    """The outcome of a replayed round; what is asked of it after the next round began is computed anew."""
+    """The outcome of a replayed round.  Once the next round begins, requests are computed without a graph."""
 
     def __init__(self, rounds: CapturedRounds, one: Round, given: Sequence[Array]) -> None:
         rounds.memory.rounds += 1
@@ -214,15 +215,16 @@ class CapturedOutcome(Outcome):
 
 _MEMORY: dict[Any, Memory] = {}
 _ROUNDS: dict[Any, CapturedRounds] = {}
-"""Device, class and attributes of a verifier -> its rounds; bound twice to a process it is one verifier."""
+"""(device, class and attributes of a verifier) -> its rounds; equal verifiers share them."""
 
 
 def captured_outcome(verifier: Verifier, *given: Array) -> Outcome:
-    """``verifier.outcome``, on a CUDA device from a graph where this kind of batch has come before.
+    """Compute ``verifier.outcome``; on a CUDA device replay a graph if this kind of batch came before.
 
-    A user's verifier and a compiled one are run as they are.
+    Users' verifiers and compiled verifiers are run without a graph.
 
     Args:
+        verifier: the verifier to run.
         given: paths, target rows and draft rows, with one leading axis.
     """
     device = getattr(given[1], "device", None)
@@ -236,17 +238,17 @@ def captured_outcome(verifier: Verifier, *given: Array) -> Outcome:
 
 
 def rounds_of(verifier: Verifier, memory: Memory, device: Any) -> CapturedRounds:
-    """The rounds of a verifier on a device; new ones each time for attributes that cannot be compared."""
+    """Return the rounds of a verifier on a device, new ones each time if its attributes are not hashable."""
     named = device, type(verifier), *sorted(vars(verifier).items())
     try:
-        # A copy, so that nobody changes it under its name.
+        # A copy, so that later changes to the verifier do not affect the kept one.
         return kept(_ROUNDS, named, lambda: CapturedRounds(copy(verifier), memory))
     except TypeError:  # not hashable
         return CapturedRounds(verifier, memory)
 
 
 def kept(entries: dict[Any, Any], name: Any, make: Callable[[], Any]) -> Any:
-    """``entries[name]``, made where it is missing; the oldest goes where there are many."""
+    """Return ``entries[name]``, made if it is missing.  If there are ``MOST_KEPT``, the oldest is removed."""
     if name not in entries:
         if len(entries) >= MOST_KEPT:
             del entries[next(iter(entries))]

@@ -1,4 +1,4 @@
-"""Verifiers whose torch code is compiled: the same definition, fused into few kernels."""
+"""Verifiers whose torch code is compiled: the same algorithm, fused into few kernels."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -21,7 +21,7 @@ _DECLARED = tuple(Verifier.__annotations__)
 
 
 def compiled(verifier: Verifier, options: dict[str, Any]) -> Verifier:
-    """``Verifier.compiled``; a user's object is compiled as it is, and its answers are still checked."""
+    """Compile a verifier.  For a user's verifier, compile the user's object and still check its answers."""
     found = as_verifier(verifier)
     if isinstance(found, UserVerifier):
         return UserVerifier(Compiled(found, found.user_object, options))
@@ -29,7 +29,7 @@ def compiled(verifier: Verifier, options: dict[str, Any]) -> Verifier:
 
 
 class Compiled(Verifier):
-    """A verifier whose torch code is compiled: that of ``traced``, itself or a user's own object."""
+    """A verifier whose torch code is compiled: the code of ``traced``, the verifier or a user's object."""
 
     def __init__(self, verifier: Verifier, traced: Any, options: dict[str, Any]) -> None:
         self.verifier, self.traced, self.options = verifier, traced, options
@@ -47,11 +47,11 @@ class Compiled(Verifier):
 
     @cached_property
     def _graphs(self) -> dict[str, Callable[..., Any]]:
-        """Name -> function of paths, target rows and draft rows, and of what comes before them."""
+        """Name -> compiled function.  Its last three arguments are paths, target rows and draft rows."""
         verifier = self.traced
 
         def sample(for_stop: Array, for_token: Array, stop_probs: Array, *given: Array) -> tuple[Array, ...]:
-            # Only what the correction row needs is computed again: the graph drops the rest.
+            # The graph computes again only the inputs of the correction row, because it drops unused results.
             drawn = replace(verifier.outcome(*given), stop_probs=stop_probs).sample([for_stop, for_token])
             return drawn.path_index, drawn.length, drawn.token
 
@@ -76,11 +76,11 @@ class Compiled(Verifier):
         traced: set[tuple[Any, ...]] = set()
 
         def quietly(*given: Any) -> Any:
-            # Once traced it has nothing new to say: torch gives each of these warnings once.
+            # torch warns while it traces, so later calls with the same kind of input need no filter.
             kind = (given[-1].shape, given[-1].dtype, given[-1].device)
             if kind in traced:
                 return graph(*given)
-            with catch_warnings():  # traced code looks up the array library, through a cache that is harmless
+            with catch_warnings():  # traced code looks up the array library through a harmless cache
                 filterwarnings("ignore", message="Dynamo detected a call to a `functools.lru_cache`")
                 result = graph(*given)
             traced.add(kind)
@@ -90,13 +90,13 @@ class Compiled(Verifier):
 
 
 def _with_own_code(function: Any) -> FunctionType:
-    """The same function with a code object that no other function has."""
+    """Copy a function, with a code object that no other function uses."""
     code = function.__code__.replace()
     return FunctionType(code, function.__globals__, function.__name__, None, function.__closure__)
 
 
 class CompiledOutcome(Outcome):
-    """An outcome whose graphs run on use, stops and a sample together in one."""
+    """An outcome whose graphs run when it is used.  One graph computes stops and a sample together."""
 
     _graphs: dict[str, Callable[..., Any]]
     _given: tuple[Array, ...]
@@ -117,7 +117,7 @@ class CompiledOutcome(Outcome):
                 return Sample(*self._graphs["sample"](*uniform, self.stop_probs, *self._given))
             self.__dict__["stop_probs"], *drawn = self._graphs["stops and sample"](*uniform, *self._given)
             return Sample(*drawn)
-        except RuntimeError as error:  # a graph asserts, and raises no class of ours
+        except RuntimeError as error:  # a graph cannot raise our error class; its assertion has our text
             if NO_MASS not in str(error):
                 raise
             raise InvalidOutcomeError(NO_MASS) from error

@@ -1,4 +1,4 @@
-"""The rows at the prefix where a verifier stops, from which the correction token is drawn."""
+"""Target and draft rows at the prefix where a verifier stops; the correction token is drawn from them."""
 
 import math
 from typing import NamedTuple
@@ -8,13 +8,13 @@ from spectheory.foundation.kernels import choice
 
 
 class CorrectionRows(NamedTuple):
-    """The target's row and the draft's at one prefix of one path per batch element.
+    """Target and draft rows, and one stop (a prefix of one path) per batch element.
 
     Attributes:
-        target_rows: of all prefixes, [..., K, L+1, V].
-        draft_rows: [..., K, L, V]; after a fully accepted path, at depth L, nothing is drafted: q = 0.
-        path_index: the path, [...].
-        length: how many of its tokens, [...].
+        target_rows: rows at all prefixes, [..., K, L+1, V].
+        draft_rows: [..., K, L, V].  At depth L, after a fully accepted path, nothing is drafted and q = 0.
+        path_index: the path of the stop, [...].
+        length: the number of its accepted tokens, [...].
     """
 
     target_rows: Array
@@ -24,25 +24,25 @@ class CorrectionRows(NamedTuple):
 
     @property
     def target_row(self) -> Array:
-        """p, [..., V]."""
+        """The target row p at the stop, [..., V]."""
         return take_stop_row(self.target_rows, self.path_index, self.length)
 
     @property
     def draft_row(self) -> Array:
-        """q, and zeros at depth L, [..., V]."""
+        """The draft row q at the stop; zeros at depth L.  [..., V]"""
         return take_draft_row(self.draft_rows, self.path_index, self.length)
 
     def residual(self, scale: Array | None = None, draft_scale: Array | None = None) -> Array:
-        """max(scale p - draft_scale q, 0), not normalised; proportional to p at depth L.
+        """Compute max(scale p - draft_scale q, 0), not normalised.  At depth L it is proportional to p.
 
         Args:
-            scale, draft_scale: [...], 1 where they are not given.
+            scale, draft_scale: [...], 1 by default.
 
         Returns:
             [..., V].
 
         Raises:
-            IndexError: a stop lies beyond the rows.
+            IndexError: a stop is longer than the paths, or its path index is out of range.
 
         Example:
             >>> import numpy as np
@@ -62,7 +62,10 @@ class CorrectionRows(NamedTuple):
         return residual_rows(self.target_row, self.draft_row, scale, draft_scale)
 
     def _kernel_fits(self, *scales: Array | None) -> bool:
-        """True if a row kernel applies: one stop per batch element; a single stop needs views only."""
+        """True if a row kernel applies: there is one stop per batch element, and more than one element.
+
+        A single stop needs no kernel, because views suffice.
+        """
         *batch, paths, depths, size = self.target_rows.shape
         per_stop = [array for array in (self.path_index, self.length, *scales) if array is not None]
         return (
@@ -74,9 +77,9 @@ class CorrectionRows(NamedTuple):
 
 
 def take_stop_row(rows: Array, path_index: Array, length: Array) -> Array:
-    """rows[..., path_index, length, :]: the row at one prefix of one path per batch element.
+    """Take rows[..., path_index, length, :], the row at one prefix of one path per batch element.
 
-    [..., K, N, V], [...], [...] -> [..., V]; only these rows are copied, and a single row is a view.
+    [..., K, N, V], [...], [...] -> [..., V].  Only these rows are copied.  A single row is a view.
     """
     if choice.is_one_number(length):
         return rows[..., path_index.item(), length.item(), :]
@@ -84,10 +87,10 @@ def take_stop_row(rows: Array, path_index: Array, length: Array) -> Array:
 
 
 def take_draft_row(draft_rows: Array, path_index: Array, length: Array) -> Array:
-    """The draft row at one prefix per batch element, and zeros at depth L, where nothing is drafted.
+    """Take the draft row at one prefix per batch element, or zeros at depth L, where nothing is drafted.
 
-    max(w p - q, 0) is proportional to p there: the residual formulas then give the target's own row
-    for the token after a fully accepted path.  [..., K, L, V], [...], [...] -> [..., V], which may be a view.
+    With q = 0 the residual max(w p - q, 0) is proportional to p.  So after a fully accepted path the residual
+    formulas give the target's row.  [..., K, L, V], [...], [...] -> [..., V], which may be a view.
     """
     last, xp = draft_rows.shape[-2] - 1, namespace(draft_rows)
     if choice.is_one_number(length):
@@ -96,7 +99,7 @@ def take_draft_row(draft_rows: Array, path_index: Array, length: Array) -> Array
         row = draft_rows[..., 0, 0, :]
         return xp.broadcast_to(zeros_like(row[..., :1]), row.shape)
     beyond = length > last
-    # Not ``clip``, which asks whether ``last`` is a number, and torch.compile may not know its value.
+    # We avoid ``clip``, which checks whether ``last`` is a number: torch.compile may not know its value.
     row = take_stop_row(draft_rows, path_index, xp.where(beyond, length * 0 + last, length))
     if on_host(beyond) and not bool(xp.any(beyond)):
         return row

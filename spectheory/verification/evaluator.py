@@ -21,8 +21,8 @@ class Tuples(NamedTuple):
     """N tuples of drafted paths, as a verifier sees them.
 
     Attributes:
-        prefixes: [N, K, L+1], the number of every prefix at its depth.
-        tokens: [N, K, L], -1 behind the end of a path.
+        prefixes: [N, K, L+1], the index of each prefix among all contexts of its depth.
+        tokens: [N, K, L], -1 after the end of a path.
         target_rows: [N, K, L+1, V].
         draft_rows: [N, K, L, V].
     """
@@ -35,12 +35,12 @@ class Tuples(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Evaluator:
-    """A verifier with the rows of a pair by depth, in python-flint's rationals or float64.
+    """A verifier with the rows of a pair, in python-flint rationals or float64.
 
     Attributes:
-        verifier: bound to the pair and the process.
-        target: by depth 0..L, [V^depth, V].
-        draft: for every path, by depth 0..L-1.
+        verifier: the verifier, bound to the pair and the process.
+        target: target rows for each depth 0..L, [V^depth, V].
+        draft: draft rows, for each path and each depth 0..L-1, [V^depth, V].
     """
 
     verifier: Verifier
@@ -49,7 +49,7 @@ class Evaluator:
 
     @staticmethod
     def of(problem: Problem, process: DraftProcess) -> Evaluator:
-        """The evaluator of a problem on the paths of ``process``."""
+        """Make the evaluator of a problem for paths drafted by ``process``."""
         verifier, pair, _ = problem
         drafters = [process.drafter(pair, k).numbers for k in range(process.num_drafts)]
         return Evaluator(verifier, pair.numbers.target, [model.draft for model in drafters])
@@ -59,7 +59,7 @@ class Evaluator:
         return self.target[0][0, 0] - self.target[0][0, 0]
 
     def tuples(self, leaves: np.ndarray) -> Tuples:
-        """The tokens and rows along drafted paths given by their numbers (``paths_to``), [N, K]."""
+        """Look up the tokens and rows along drafted paths, given by path numbers (``paths_to``), [N, K]."""
         size, length = self.target[0].shape[-1], len(self.target) - 1
         prefixes, lengths = paths_to(leaves, length, size)
         of_paths = [rows_along(levels, prefixes[:, k]) for k, levels in enumerate(self.draft)]
@@ -72,17 +72,17 @@ class Evaluator:
         return Tuples(prefixes, tokens, target_rows, draft_rows)
 
     def _row_of_no_model(self) -> np.ndarray:
-        """The row behind the end of a path, [V]: half on the first token, half on the last.
+        """Return the row used after the end of a path, [V]: 1/2 on the first and 1/2 on the last token.
 
-        It is not the row of a prefix that goes on with some token.  So a verifier that takes the token -1
-        for the first or the last one stops behind the end, or follows a wrong row.
+        It differs from the model's rows on purpose.  A verifier that reads the token -1 as the first or the
+        last token then stops after the end or uses a wrong row, and the checks find this.
         """
         row = np.full(self.target[0].shape[-1], self.zero)
         row[0], row[-1] = row[0] + (self.zero + 1) / 2, row[-1] + (self.zero + 1) / 2
         return row
 
     def evaluate(self, leaves: np.ndarray, tolerance: Any) -> tuple[Outcome, Tuples]:
-        """The outcome on these tuples, with its stop probabilities checked (``check_stop_probs``)."""
+        """Compute the outcome on these tuples and check its stop probabilities (``check_stop_probs``)."""
         tuples = self.tuples(leaves)
         outcome = self.verifier.outcome(*tuples[1:])
         check_stop_probs(self.verifier, outcome, tuples.tokens, tolerance)
@@ -90,7 +90,11 @@ class Evaluator:
 
 
 def check_stop_probs(verifier: Verifier, outcome: Outcome, tokens: Array, tolerance: Any) -> None:
-    """Refuse stop probabilities that are not a law for some tuple of the drafts ``tokens`` [N, K, L]."""
+    """Check that the stop probabilities are a law for each tuple of the drafts ``tokens`` [N, K, L].
+
+    Raises:
+        InvalidOutcomeError: they are not, their shape is wrong, or a stop lies after the end of a path.
+    """
     stop_probs = outcome.stop_probs
     num_tuples, num_drafts, length = tokens.shape
     expected = (num_tuples, num_drafts, length + 1)
@@ -119,7 +123,7 @@ def check_stop_probs(verifier: Verifier, outcome: Outcome, tokens: Array, tolera
 def check_correction_rows(
     verifier: Verifier, rows: Array, probs: Array, vocab_size: int, tolerance: Any
 ) -> None:
-    """Refuse correction rows [N, V] that are not laws, at stops of probability ``probs`` [N]."""
+    """Raise ``InvalidOutcomeError`` if correction rows [N, V] are not laws, at stops of ``probs`` [N]."""
     if tuple(rows.shape) != (len(probs), vocab_size):
         raise InvalidOutcomeError(
             f"verifier {verifier.name!r} returned correction rows of shape {tuple(rows.shape)}; "

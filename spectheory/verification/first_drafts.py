@@ -1,4 +1,4 @@
-"""A verifier shown only some of what was drafted, so that curves over K and L share their drafts."""
+"""A verifier that sees only some of the drafted tokens, so that curves over K and L can share drafts."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from spectheory.verification.verifier import Verifier
 
 
 class OnFirst(Verifier):
-    """A verifier that judges the first k of K drafts, and of these the first l of L tokens.
+    """A verifier that uses the first l of L tokens of the first k of K drafts.
 
-    Of K i.i.d. drafts the first k are k i.i.d. drafts, so its law is that of the verifier on k drafts of l
-    tokens.  All k and l can be estimated from one set of drafts.
+    The first k of K i.i.d. drafts are k i.i.d. drafts.  So the law equals the wrapped verifier's law on k
+    drafts of l tokens, and one set of drafts serves the estimates for all k and l.
 
     Args:
         verifier: a name, or a verifier.
         num_drafts: k.
-        num_tokens: l; ``None`` for all.
+        num_tokens: l; ``None`` for all L tokens.
 
     Example:
         >>> from spectheory import instances
@@ -65,7 +65,7 @@ class OnFirst(Verifier):
         stop_probs = xp.concat([longer, zeros_like(stops[..., k:, :])], axis=-2)
 
         def correction(path_index: Array, length: Array) -> Array:
-            """Rows of stops that are not made may be anything."""
+            """Clip to the stops that are possible: rows at impossible stops may be anything."""
             last_path, last_length = (xp.zeros_like(path_index) + bound for bound in (k - 1, l))
             return seen.correction(xp.minimum(path_index, last_path), xp.minimum(length, last_length))
 

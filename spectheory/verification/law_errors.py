@@ -1,6 +1,6 @@
-"""Errors of a batch of outcomes: distances of the answers that were drawn from to distributions.
+"""Errors of a batch of outcomes: distances of the sampled arrays from probability distributions (laws).
 
-Errors stay on the device until somebody asks, so that the check waits for nothing.
+Errors stay on the device until they are read, so that computing them does not wait for the device.
 """
 
 from collections.abc import Callable
@@ -12,7 +12,7 @@ from spectheory.verification.outcome import Outcome, Sample, Stop, correction_de
 from spectheory.verification.verifier import Verifier
 
 LAW_TOLERANCE = {"float64": 1e-9, "float32": 1e-5}
-"""By the type of the probabilities: how far an answer may be from a law, in probability."""
+"""dtype of the probabilities -> the largest allowed distance from a law, in probability."""
 FAULTS = (
     "stop probabilities that are not a law",
     "a stop behind the end of a path",
@@ -20,18 +20,18 @@ FAULTS = (
     "a row of zeros as the correction at a stop that was drawn",
 )
 NO_LAW = "; its correction is 0/0 there, which certify counts as undefined output; leave it out"
-"""Behind the last fault, which a published rule can have."""
+"""Text added to the message of the last fault, because published rules can have this fault."""
 
 
 def law_errors(outcome: Outcome, stop: Stop, paths: Array, drawn: Sample | None = None) -> Array:
-    """The distances of answers from laws, one line per entry of ``FAULTS``, in probability.  [..] -> [4, ..]
+    """Compute the distances of outcomes from laws, in probability: one row per entry of ``FAULTS``, [4, N].
 
     Args:
-        outcome: of N tuples of drafted paths.
-        stop: sampled from it; the error of the correction row there is weighted with its probability, as in
-            a certificate.
-        paths: the drafted tokens, [N, K, L]; -1 behind the end of a path.
-        drawn: what ``outcome.sample`` drew at this stop, so that no row is computed again.
+        outcome: the outcome on N tuples of drafted paths.
+        stop: a stop sampled from it.  The error of the correction row there is weighted with the stop's
+            probability, as in a certificate.
+        paths: the drafted tokens, [N, K, L]; -1 after the end of a path.
+        drawn: the sample that ``outcome.sample`` drew at this stop.  Then no row is computed again.
     """
     rows, prob, stop_probs = outcome.checkable_rows(stop, drawn), stop.prob, outcome.stop_probs
     found = None if drawn is None or rows is not drawn.weights else drawn.sums_and_lowest
@@ -46,12 +46,11 @@ def law_errors(outcome: Outcome, stop: Stop, paths: Array, drawn: Sample | None 
 
 
 def refuse_errors(verifier: Verifier, errors: Array, tolerance: float, place: Callable[[int], str]) -> None:
-    """Refuse answers by the largest of their ``law_errors``, [4, N].
+    """Raise ``InvalidOutcomeError`` if one of the ``law_errors`` [4, N] exceeds the tolerance.
 
-    Args:
-        place: number of an answer -> where it was given, in words.
+    ``place`` maps an index in 0..N-1 to a description of its drafts, for the message.
     """
-    # Written so that NaN, which fails every comparison, counts as wrong.
+    # NaN fails every comparison, so with the negation it counts as wrong.
     wrong = ~(errors <= tolerance)
     if bool(wrong.any()):
         fault, stratum = (int(numbers[0]) for numbers in namespace(wrong).nonzero(wrong))
@@ -63,5 +62,5 @@ def refuse_errors(verifier: Verifier, errors: Array, tolerance: float, place: Ca
 
 
 def tolerance_of(rows: Array, tolerance: float | None) -> float:
-    """The tolerance asked for, or that of the number type of the rows that verifiers are given."""
+    """Return ``tolerance``, or the default tolerance for the dtype of ``rows`` if it is None."""
     return LAW_TOLERANCE[str(rows.dtype).removeprefix("torch.")] if tolerance is None else tolerance

@@ -1,4 +1,4 @@
-"""Distribution modification: the target that a verifier needs behind an accepted prefix (theory.md §4.5).
+"""Distribution modification: the changed target after an accepted prefix (theory.md §4.5).
 
 Exact iterations (``iteration``) and the decoding loop (``decoding``) share one step, ``modified_rows``.
 """
@@ -10,11 +10,11 @@ from spectheory.verification.verifier import ModifiedTargetRows, Verifier
 
 
 class ModifiesTarget(Verifier):
-    """A verifier whose correction rows and modified target rows are one formula, ``rejected_mass``."""
+    """A verifier that computes correction rows and modified target rows by one formula, ``rejected_mass``."""
 
     @abstractmethod
     def rejected_mass(self, target_mass: Array, draft_mass: Array, num_drafts: int) -> Array:
-        """The mass that no draft takes, from p(a, x) and q(a, x), or from multiples of both.  [..., V]"""
+        """Compute the mass that no draft takes, from p(a, x) and q(a, x) or common multiples.  -> [..., V]"""
 
     def modified_target_rows(
         self,
@@ -24,9 +24,9 @@ class ModifiesTarget(Verifier):
         draft_path_probs: Array,
         num_drafts: int,
     ) -> Array:
-        """The target rows at contexts a beyond an accepted prefix: ``rejected_mass``, normalised.
+        """Compute the target rows at contexts a beyond an accepted prefix: ``rejected_mass``, normalised.
 
-        The rows hold for the tokens up to the L-th after the start of the iteration that ended before a.
+        The rows apply up to the L-th token after the start of the iteration that accepted the prefix.
         p(a, x) and q(a, x) are path probabilities from that start.
 
         Args:
@@ -35,7 +35,7 @@ class ModifiesTarget(Verifier):
             num_drafts: K.
 
         Returns:
-            [..., V]; a row of zeros where no mass is rejected.
+            [..., V].  If no mass is rejected, the row is zeros.
 
         Example:
             >>> from spectheory import instances
@@ -58,10 +58,10 @@ def modified_rows(
     draft_path_probs: Array,
     num_drafts: int,
 ) -> Array:
-    """The target's rows as a verifier's ``modified_target_rows`` changes them.
+    """Apply a verifier's ``modified_target_rows`` to target rows.
 
-    The modified row is undefined at contexts that the modified target never reaches.  There the row stays as
-    it was.
+    The modified row is undefined at contexts that the modified target never reaches.  There we keep the
+    original target row.
     """
     rows = modify(target_rows, draft_rows, target_path_probs, draft_path_probs, num_drafts)
     xp = namespace(rows)

@@ -1,7 +1,7 @@
 """Outcome: the conditional law of a verifier's output given the drafted paths.
 
-The exact output law on an enumerated pair, the Rao-Blackwell estimate of the block efficiency and the samples
-of a decoding loop all follow from it.
+From outcomes we compute the exact output law on an enumerated pair, the Rao-Blackwell estimate of the block
+efficiency, and the samples of a decoding loop.
 """
 
 from __future__ import annotations
@@ -37,12 +37,12 @@ class Outcome:
     Attributes:
         stop_probs: [..., K, L+1]; entry (k, i) is the probability that the accepted prefix is the
             first i tokens of path k.  A prefix that several paths share is credited to the first
-            of them.  Sums to 1 over the last two axes.
+            of these paths.  The entries sum to 1 over the last two axes.
         correction: a function (path_index [...], length [...]) -> [..., V], the law of the
             correction token Y given a stop at that prefix, one row per batch element.  Rows are
-            computed on request.  Where the stop has probability zero the row may be anything.
-        weights: the same function without the division by the row's sum, for ``sample``; by default
-            ``correction``.
+            computed on request.  If the stop has probability zero, the row may be anything.
+        weights: the same function without the division by the row's sum, for ``sample``.  If it is None,
+            ``sample`` uses ``correction``.
 
     Example:
         >>> import numpy as np
@@ -58,12 +58,12 @@ class Outcome:
 
     @staticmethod
     def from_weights(stop_probs: Array, weights: Callable[[Array, Array], Array]) -> Outcome:
-        """An outcome whose correction rows are weights divided by their sums; zeros without mass."""
+        """Make an outcome with correction rows = weights divided by their sums; rows of zeros stay zeros."""
         return Outcome(stop_probs, _Normalised(weights), weights)
 
     @staticmethod
     def from_rows(stop_probs: Array, correction_rows: Array) -> Outcome:
-        """An outcome whose correction rows are all at hand, ``correction_rows`` [..., K, L+1, V]."""
+        """Make an outcome from an array of all correction rows, ``correction_rows`` [..., K, L+1, V]."""
         return Outcome(
             stop_probs,
             lambda path_index, length: take_row(take_path(correction_rows, path_index), length),
@@ -83,11 +83,11 @@ class Outcome:
         return namespace(length_probs).sum(length_probs * tokens, axis=-1)
 
     def sample(self, generator: Any) -> Sample:
-        """Draw (path, length, correction token), one per batch element.
+        """Draw (path, length, correction token), one triple per batch element.
 
         Args:
-            generator: a ``numpy.random.Generator`` for numpy outcomes, a ``torch.Generator`` on
-                the same device for torch outcomes, or a function from a shape to uniform numbers in [0, 1).
+            generator: a ``numpy.random.Generator`` for numpy outcomes, or a ``torch.Generator`` on
+                the same device for torch outcomes.  See ``uniform_numbers`` for lists and functions.
 
         Raises:
             InvalidOutcomeError: a stop was drawn whose correction row has no mass.
@@ -98,7 +98,7 @@ class Outcome:
         rows = (self.weights or self.correction)(path_index, length)
         token, mass = draw(rows, uniform_numbers(generator, rows))
         _refuse_rows_without_mass(namespace(mass).minimum(stop_mass, mass))
-        # From the number, since the correction may be a user's and write into its arguments.
+        # Computed again from the number, because a user's correction may write into its arguments.
         lengths = self.stop_probs.shape[-1]
         return Sample(number // lengths, number % lengths, token, rows)
 
@@ -120,27 +120,30 @@ class Outcome:
         return Sample(path, stop, drawn_token, rows, sums_and_lowest)
 
     def sample_stop(self, generator: Any) -> Stop:
-        """Draw where each batch element stops, without a token: the first draw of ``sample``.
+        """Draw where each batch element stops, without a correction token.  ``sample`` draws the same stop.
 
-        Nothing is refused, so that nothing waits for a device; where ``mass`` is not positive the stop is
-        undefined.
+        A stop without mass raises no error, because a check would wait for the device.  If ``mass`` is not
+        positive, the stop is undefined.
         """
         path_index, length, number, mass = self._drawn_stop(generator)
         return Stop(path_index, length, take_token(self._flat_stop_probs, number), mass)
 
     def stop_of(self, drawn: Sample) -> Stop:
-        """The stop that a sample made, of the mass of its probability alone."""
+        """Return the stop of a sample.  Its ``mass`` is set to the probability of this stop."""
         number = drawn.path_index * self.stop_probs.shape[-1] + drawn.length
         prob = take_token(self._flat_stop_probs, number)
         return Stop(drawn.path_index, drawn.length, prob, prob)
 
     @property
     def rows_are_weights(self) -> bool:
-        """Whether correction rows are ``weights`` divided by their sums, by construction."""
+        """True if the outcome was built so that correction rows are ``weights`` divided by their sums."""
         return isinstance(self.correction, _Normalised) and self.correction.weights is self.weights
 
     def checkable_rows(self, stop: Stop, drawn: Sample | None = None) -> Array:
-        """The correction rows at a stop, weights where ``rows_are_weights``; those drawn from, if at hand."""
+        """Return the correction rows at a stop, or their weights if ``rows_are_weights``.
+
+        If ``drawn`` holds the rows from which the token was drawn, these are returned, not computed again.
+        """
         if (
             drawn is not None
             and drawn.weights is not None
@@ -151,7 +154,7 @@ class Outcome:
         return find(stop.path_index, stop.length)  # type: ignore[misc]
 
     def _drawn_stop(self, generator: Any) -> tuple[Array, Array, Array, Array]:
-        """(path, length, number among all stops, mass of all stops)."""
+        """Draw a stop: (path index, length, index in the flattened stops, sum of all stop probabilities)."""
         lengths = self.stop_probs.shape[-1]
         stops = self._flat_stop_probs
         number, mass = draw(stops, uniform_numbers(generator, stops))
@@ -164,7 +167,7 @@ class Outcome:
 
 @dataclass(frozen=True)
 class _Normalised:
-    """Correction rows that are weights divided by their sums."""
+    """A function that computes correction rows: weights divided by their sums."""
 
     weights: Callable[[Array, Array], Array]
 
@@ -174,11 +177,11 @@ class _Normalised:
 
 @dataclass(frozen=True)
 class WeightsOnHost:
-    """Weights of correction rows, computed from stops that numpy has; asked by torch as well.
+    """Weights of correction rows, computed from stops in numpy.  Calls take the stops as torch tensors.
 
     Attributes:
-        of_numbers: (path_index [...], length [...]) of numpy -> rows of torch, [..., V].
-        dtype: of the rows that torch is given.
+        of_numbers: (path_index [...], length [...]) in numpy -> rows in torch, [..., V].
+        dtype: the dtype of the rows that a call returns.
     """
 
     of_numbers: Callable[[np.ndarray, np.ndarray], Array]
@@ -189,14 +192,14 @@ class WeightsOnHost:
 
 
 def on_numbers_of_host(outcome: Callable[..., Outcome]) -> Callable[..., Outcome]:
-    """A method ``outcome`` whose numbers are numpy's where rows are torch's in the memory of the host.
+    """Decorate ``outcome`` so that it computes per-path numbers in numpy if the rows are torch on the host.
 
-    torch takes several times as long as numpy for an operation on a few numbers, and a round has a hundred.
-    So the method is given paths of numpy beside rows of torch.  It must read rows only through the operators
-    that take both: ``take_token``, ``take_along``, the residual masses and ``CorrectionRows.residual``.  Rows
-    that these loops do not take (``choice.rows_for_loops``) reach it with paths of torch.  So do the rows of
-    a class that does not say ``numbers_of_host`` itself: a subclass in another module may read them as it
-    likes.
+    For an operation on a few numbers torch takes several times as long as numpy, and a round has a hundred
+    such operations.  So the method gets numpy paths together with torch rows.  It must read rows only through
+    operators that accept this mix: ``take_token``, ``take_along``, the residual masses and
+    ``CorrectionRows.residual``.  If the compiled loops do not accept the rows (``choice.rows_for_loops``),
+    the method gets torch paths.  The same holds if the class does not itself set ``numbers_of_host``, because
+    a subclass may read rows in any way.
     """
 
     @wraps(outcome)
@@ -217,12 +220,12 @@ def on_numbers_of_host(outcome: Callable[..., Outcome]) -> Callable[..., Outcome
 
 @dataclass(frozen=True)
 class Sample:
-    """One draw from an ``Outcome`` per batch element; all fields have shape [...], but for the last.
+    """One draw from an ``Outcome`` per batch element.
 
     Attributes:
-        path_index, length, token: the accepted prefix and the correction token.
-        weights: that the token was drawn from, [..., V], where they are at hand.
-        sums_and_lowest: of the weights, where the draw has found them, see ``sums_and_lowest``.
+        path_index, length, token: the accepted prefix and the correction token, [...] each.
+        weights: the row from which the token was drawn, [..., V], or None.
+        sums_and_lowest: ``sums_and_lowest(weights)`` if the draw computed it, otherwise None.
     """
 
     path_index: Array
@@ -236,9 +239,9 @@ class Stop(NamedTuple):
     """One accepted prefix per batch element; all fields have shape [...].
 
     Attributes:
-        path_index, length: which path, and how many of its tokens.
-        prob: of this stop.
-        mass: the total it was drawn from, the sum of the stop probabilities.
+        path_index, length: the path, and the number of its accepted tokens.
+        prob: the probability of this stop.
+        mass: the sum of the stop probabilities from which the stop was drawn.
     """
 
     path_index: Array
@@ -248,11 +251,10 @@ class Stop(NamedTuple):
 
 
 def sample_rows(rows: Array, generator: Any) -> Array:
-    """One index per row, drawn with probability proportional to the entries.  [..., N] -> [...]
+    """Draw one index per row, with probability proportional to the entries.  [..., N] -> [...]
 
-    By inversion of the cumulative sum in float64.  An entry of zero is never drawn: the search runs
-    over entries with mass only, for the first whose share of the total exceeds u in [0, 1); the
-    largest share is exactly 1.
+    We invert the cumulative sum in float64.  The index drawn is the first entry with mass whose cumulative
+    share exceeds u in [0, 1).  The largest share is exactly 1, and an entry of zero is never drawn.
 
     Raises:
         InvalidOutcomeError: a row has no mass.
@@ -269,7 +271,7 @@ def _refuse_rows_without_mass(mass: Array) -> None:
         return
     import torch
 
-    # On an accelerator the device refuses, when it comes to it: nothing waits for the answer.
+    # On an accelerator the device raises the error later, so that the host does not wait.
     torch._assert_async(torch.all(mass > 0), NO_MASS)
 
 
@@ -277,9 +279,10 @@ NO_MASS = "cannot sample from a row without mass"
 
 
 def uniform_numbers(generator: Any, like: Array, out: Array | None = None) -> Array:
-    """Uniform numbers in [0, 1), [..., 1], of the kind and device of ``like``; from a list its next ones.
+    """Draw one uniform number in [0, 1) per row of ``like``, [..., 1], in its array library and device.
 
-    They are written into a tensor ``out``, if there is one.
+    If ``generator`` is a list, take its next array.  If it is a function, call it with the shape.  If ``out``
+    is given, write the numbers into this tensor.
     """
     shape, drawn = (*like.shape[:-1], 1), None
     if isinstance(generator, list):
@@ -298,10 +301,10 @@ def uniform_numbers(generator: Any, like: Array, out: Array | None = None) -> Ar
 
 
 class Deviation(NamedTuple):
-    """How far numbers are from a law, one entry per batch element.
+    """Distances of arrays from a probability law, one entry per batch element.
 
     Attributes:
-        lowest: the smallest entry, or the sum of those below 0; 0 may stand for one above.
+        lowest: the smallest entry, or the sum of the negative entries.  If no entry is negative, it may be 0.
         sum_error: |sum - 1|.
     """
 
@@ -310,16 +313,16 @@ class Deviation(NamedTuple):
 
     @property
     def error(self) -> Array:
-        """The larger of the two faults, NaN if either is."""
+        """The larger of -lowest and sum_error; NaN if either is NaN."""
         return namespace(self.lowest).maximum(-self.lowest, self.sum_error)
 
     def within(self, tolerance: Any) -> Array:
-        """Whether the error is at most the tolerance; NaN, which fails every comparison, is not."""
+        """True if the error is at most the tolerance.  False for NaN, which fails every comparison."""
         return self.error <= tolerance
 
 
 def stop_deviation(stop_probs: Array) -> Deviation:
-    """How far stop probabilities are from a law.  [..., K, L+1] -> [...]
+    """Compute how far stop probabilities are from a law.  [..., K, L+1] -> [...]
 
     Example:
         >>> stop_deviation(np.array([[[0.75, 0.5]], [[-0.5, 1.5]]]))
@@ -333,18 +336,18 @@ def stop_deviation(stop_probs: Array) -> Deviation:
 def correction_deviation(
     rows: Array, probs: Array, are_weights: bool = False, found: tuple[Array, Array] | None = None
 ) -> tuple[Deviation, Array]:
-    """How far correction rows are from laws, weighted with the probabilities of their stops.
+    """Compute how far correction rows are from laws, weighted with the probabilities of their stops.
 
-    A row of zeros has no error here: the output is undefined there, and is counted as such.
+    A row of zeros has no error here.  Its output is undefined, and callers count it as undefined.
 
     Args:
         rows: [..., V].
-        probs: of the stops, [...].
-        are_weights: the laws are the rows divided by their sums.
-        found: ``sums_and_lowest(rows)``, if at hand.
+        probs: probabilities of the stops, [...].
+        are_weights: True if the laws are the rows divided by their sums.
+        found: ``sums_and_lowest(rows)`` if it is known.
 
     Returns:
-        The deviation, and whether all entries of a row are zero, bool [...].
+        The deviation, and a mask of the rows in which all entries are zero, [...].
     """
     total, lowest = sums_and_lowest(rows) if found is None else found
     if choice.numbers_beside(total, probs):
@@ -359,7 +362,10 @@ def correction_deviation(
 
 
 def sums_and_lowest(rows: Array) -> tuple[Array, Array]:
-    """The sum of every row, and its smallest entry; 0 may stand for one above.  [..., V] -> [...], [...]"""
+    """Compute the sum and the smallest entry of each row.  [..., V] -> [...], [...]
+
+    If the smallest entry is positive, 0 may be returned in its place.
+    """
     if choice.rows_for_loops(rows) and rows.itemsize > 2:
         return tuple(choice.row_kernels().sums_and_lowest(rows))
     return rows.sum(-1), namespace(rows).min(rows, axis=-1)

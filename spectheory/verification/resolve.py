@@ -20,9 +20,9 @@ class Problem(NamedTuple):
     """One verifier on one pair with one draft process.
 
     Attributes:
-        verifier: bound to the process and the pair.
-        pair: the models in the arithmetic the verifier computes in, their rows normalised.
-        process: the draft process in that arithmetic.
+        verifier: the verifier, bound to the process and the pair.
+        pair: the models in the verifier's arithmetic, with normalised rows.
+        process: the draft process in the same arithmetic.
     """
 
     verifier: Verifier
@@ -35,16 +35,16 @@ def resolve(
     pair: ModelPair,
     drafts: int | DraftProcess = 1,
 ) -> Problem:
-    """The verifier, bound to the pair and the draft process, with both in the arithmetic of the verifier.
+    """Find the verifier, bring pair and draft process into its arithmetic, and bind it to both.
 
     Args:
         verifier: a name, ``"package.module:attribute"``, or any object with ``outcome``.
-        pair: the models as given.
-        drafts: K, for paths drafted i.i.d., or another draft process.
+        pair: the models.
+        drafts: K for i.i.d. paths, or a draft process.
 
     Raises:
         UnknownNameError: there is no verifier of that name.
-        InvalidInputError: the object is not a verifier, the verifier does not take the process or the pair,
+        InvalidInputError: the object is not a verifier, the verifier does not accept the process or the pair,
             or the process does not fit the pair.
 
     Example:
@@ -67,14 +67,14 @@ def resolve(
 def in_arithmetic_of(
     verifier: Verifier, pair: ModelPair, process: DraftProcess
 ) -> tuple[ModelPair, DraftProcess]:
-    """The pair and the process as they are for an exact verifier, in float64 for another."""
+    """Return the pair and the process: unchanged for an exact verifier, otherwise converted to float64."""
     return (pair, process) if verifier.exact else (pair.to_float(), process.to_float())
 
 
 def find_verifier(verifier: str | Any) -> Verifier:
-    """The verifier of a name, of the form ``"package.module:attribute"``, or the object itself.
+    """Find a verifier by registered name or by ``"package.module:attribute"``, or wrap a given object.
 
-    The attribute is a verifier or a class of verifiers; the current directory is searched too.
+    The attribute is a verifier or a class of verifiers.  The current directory is searched too.
 
     Raises:
         UnknownNameError: nothing has that name; the error suggests the nearest name.
@@ -100,9 +100,10 @@ _TAKEN = sys.stdlib_module_names | {
 
 
 def imported(name: str, what: str, method: str = "") -> Any:
-    """The object named ``"package.module:attribute"``; the current directory is searched too.
+    """Import the object named ``"package.module:attribute"``.  The current directory is searched too.
 
-    ``method`` is one that objects of this kind have, to suggest names where the attribute does not exist.
+    ``what`` is the noun for messages, such as "verifier".  If the attribute does not exist, the message
+    suggests names of objects with the method ``method``.
     """
     module_name, _, attribute = name.partition(":")
     if "" not in sys.path and os.getcwd() not in sys.path:

@@ -1,4 +1,4 @@
-"""Run a user's sampler where drafts come from models: one run takes the place of the law of all its runs.
+"""Run a user's sampler on drafts from language models: one run replaces the law over all runs.
 
 A certificate follows every case of a sampler's random numbers.  On language models there are too many cases.
 """
@@ -20,7 +20,7 @@ from spectheory.verification.verifier import Verifier
 
 
 class SamplerRun(NamedTuple):
-    """The output of one run: a path, how many of its tokens were accepted, and the token behind them."""
+    """The output of one run: a path, the number of its accepted tokens, and the token after them."""
 
     path_index: int
     length: int
@@ -28,29 +28,30 @@ class SamplerRun(NamedTuple):
 
 
 class RunsOnTuples(ABC):
-    """A sampler that can be run on one tuple of drafts, and whose ``outcome`` is the law of these runs."""
+    """A sampler that can be run on one tuple of drafts.  Its ``outcome`` is the law of these runs."""
 
     @abstractmethod
     def run_on_tuple(
         self, paths: np.ndarray, target_rows: np.ndarray, draft_rows: np.ndarray, generator: Any
     ) -> SamplerRun:
-        """One run on paths [K, L], target_rows [K, L+1, V] and draft_rows [K, L, V]."""
+        """Run once on paths [K, L], target_rows [K, L+1, V] and draft_rows [K, L, V]."""
 
 
 class SamplerGenerator(np.random.Generator):
-    """The generator that a sampler draws from: numpy's, with ``choices`` of Python's ``random`` too."""
+    """The generator given to a sampler: numpy's, with the method ``choices`` of Python's ``random`` added."""
 
     choices = random.Random.choices
 
 
 @dataclass(frozen=True)
 class RunOutcome(Outcome):
-    """The output of one run per batch element, as a law with all mass there; sampling it draws nothing.
+    """An outcome that puts all probability on one completed run per batch element.
 
-    Its mean over runs is the law of the sampler, so every estimate from it is unbiased.
+    ``sample`` returns that run and draws nothing.  Averaged over runs, the outcome is the sampler's law, so
+    every estimate from it is unbiased.
 
     Attributes:
-        drawn: the runs.
+        drawn: the outputs of the runs.
     """
 
     drawn: Sample = field(kw_only=True)
@@ -66,14 +67,14 @@ class RunOutcome(Outcome):
 def outcome_or_run(
     verifier: Verifier, paths: Array, target_rows: Array, draft_rows: Array, generator: Any
 ) -> Outcome:
-    """The outcome of a verifier; of a user's sampler one run per batch element.
+    """Compute the outcome of a verifier.  For a user's sampler, run it once per batch element instead.
 
     Args:
-        paths, target_rows, draft_rows: as ``Verifier.outcome`` takes them, with one leading axis.
-        generator: as ``Outcome.sample`` takes it; a run depends on one uniform number of it and its drafts.
+        paths, target_rows, draft_rows: as for ``Verifier.outcome``, with one leading axis.
+        generator: as for ``Outcome.sample``.  A run depends on its drafts and on one uniform number.
 
     Raises:
-        InvalidOutcomeError: the sampler fails, or returns something other than drafted tokens and one more.
+        InvalidOutcomeError: the sampler fails, or does not return drafted tokens and one more token.
     """
     if not runs_a_sampler(verifier):
         return captured_outcome(verifier, paths, target_rows, draft_rows)
@@ -94,16 +95,16 @@ def outcome_or_run(
 
 
 def runs_a_sampler(verifier: Verifier) -> bool:
-    """True if the verifier is a user's sampler, which ``from_sampler`` made a verifier."""
+    """True if ``from_sampler`` made the verifier from a user's sampler."""
     return isinstance(getattr(verifier, "user_object", None), RunsOnTuples)
 
 
 def check_runs(verifier: Verifier, drafted: Sequence[Array], generator: Callable[[], Any]) -> None:
-    """Refuse a sampler whose output is not a function of the drafts and of its generator.
+    """Raise ``InvalidOutcomeError`` if two runs with equal drafts and generators have different outputs.
 
     Args:
         drafted: paths, target_rows, draft_rows.
-        generator: gives a generator in the same state at every call.
+        generator: returns a generator in the same state at every call.
     """
     paths, target, draft = drafted
     runs = (outcome_or_run(verifier, paths, target, draft, generator()).sample(None) for _ in range(2))
@@ -116,7 +117,7 @@ def check_runs(verifier: Verifier, drafted: Sequence[Array], generator: Callable
 
 
 def numpy_copy(array: Array) -> np.ndarray:
-    """A copy for a user's code that computes with numpy; probabilities in float64, normalised there."""
+    """Copy an array into numpy for user code.  Floats become float64, and converted rows are normalised."""
     if isinstance(array, np.ndarray):
         copy = array.astype(np.float64) if array.dtype.kind == "f" else array.copy()
     else:

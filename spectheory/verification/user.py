@@ -1,7 +1,7 @@
-"""Users' verifiers: any object with ``outcome``, and what of its answers is checked at every call.
+"""Users' verifiers: wrap any object with ``outcome``, and check its answers at every call.
 
-User code is honest code that may have bugs.  Its arrays, shapes and types are checked here, and whether it is
-a function of its inputs in ``user_checks``.
+We assume that user code is honest but may have bugs.  This module checks its arrays, shapes and types.
+``user_checks`` checks that it is a function of its inputs.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ class OtherArithmeticError(NotJudgedError):
 
 
 class _Lent(NamedTuple):
-    """An array as user code has it: read-only, or a tensor that is compared after the call."""
+    """An array lent to user code: a read-only numpy array, or a copied tensor that is compared afterwards."""
 
     name: str
     ours: Array
@@ -60,17 +60,19 @@ class _Lent(NamedTuple):
 
 
 class UserVerifier(Verifier):
-    """A user's object with ``outcome``, a subclass of ``Verifier`` or not.
+    """Wrap a user's object with ``outcome``, which may or may not subclass ``Verifier``.
 
-    Declared attributes are forwarded once their type is right.  The defaults are those of ``Verifier``, but
-    an object that declares no draft processes takes all.  A subclass is given python-flint's rationals, any
-    other object ``Fraction``.  Arrays of numpy are lent read-only, and tensors are compared after the call:
-    a verifier must not write into what it is given.  Exceptions and wrong answers give one clear line.
+    We check the types of its declared attributes and forward them.  Defaults are as in ``Verifier``, except
+    that without ``draft_processes`` it accepts all ``SAMPLED_PROCESSES``.  A subclass of ``Verifier`` gets
+    python-flint rationals, and another object gets ``Fraction``.  A verifier must not write into its inputs:
+    numpy arrays are lent read-only, and tensors are compared after the call.  Each exception or wrong answer
+    of user code is reported in one line.
 
     Attributes:
         user_object: the object.
-        has_own_bind: whether ``bind`` is user code, so that another verifier may judge another pair.
-        anew: makes the verifier again that a ``bind`` returned; the verifier itself without one.
+        has_own_bind: True if ``bind`` is user code, which may return different verifiers for different pairs.
+        anew: calls the user's ``bind`` again and returns the new verifier, or returns this verifier if it
+            does not come from such a ``bind``.
     """
 
     def __init__(self, user_object: Any, name: str | None = None) -> None:
@@ -158,7 +160,7 @@ class UserVerifier(Verifier):
         return lent
 
     def _called(self, what: str, function: Callable[..., Any], given: list[_Lent], *others: Any) -> Any:
-        """Call user code with arrays that it must not write into."""
+        """Call user code, and raise ``InvalidOutcomeError`` if it writes into its arrays."""
         with users_code(f"{what} of verifier {self.name!r}", function):
             try:
                 found = function(*(one.theirs for one in given), *others)
@@ -171,7 +173,7 @@ class UserVerifier(Verifier):
 
     def _check_unchanged(self, given: list[_Lent]) -> None:
         for name, ours, theirs in given:
-            # NaN is not equal to itself, and differs from no copy.
+            # NaN is not equal to itself, so NaN entries count as unchanged.
             if is_torch_array(ours) and on_host(ours) and not ((ours == theirs) | (ours != ours)).all():
                 raise InvalidOutcomeError(self._writes(f"input {name}"))
 
@@ -186,9 +188,9 @@ class UserVerifier(Verifier):
     def _checked(
         self, what: str, array: Any, like: Array, shape: tuple[int, ...], made: Array | None = None
     ) -> Array:
-        """A copy of an array that user code returned, if it is of the right kind, shape and precision.
+        """Copy an array that user code returned, after checking its library, shape and precision.
 
-        Rationals become python-flint's, and 0 where not ``made``.
+        Rationals are converted to python-flint.  If the mask ``made`` is given, rows outside it become 0.
         """
         if type(array) is not type(like):
             is_known = type(array) is np.ndarray or is_torch_array(array)
@@ -215,9 +217,9 @@ class UserVerifier(Verifier):
         if set(map(type, array.flat)) == {fmpq} and made is None:
             return array.copy()
         numbers = without_whole_floats(array.astype(object))
-        if holds_formal_numbers(like):  # which compute with the rationals that user code is given
+        if holds_formal_numbers(like):  # formal numbers compute with the rational type lent to user code
             return numbers if isinstance(self.user_object, Verifier) else _in_fractions(numbers)
-        if made is not None:  # elsewhere the row may be anything, and need not be rational
+        if made is not None:  # at a stop of probability 0 the row may be anything, and need not be rational
             numbers = np.where(made[..., None], numbers, 0)
         try:
             return to_flint(numbers.astype(object))
@@ -251,7 +253,7 @@ _BINDS = (None, Verifier.bind, TreeVerifier.bind)
 
 
 def as_verifier(candidate: Any) -> Verifier:
-    """A verifier of this package as it is, any other object with ``outcome`` as a ``UserVerifier``."""
+    """Return a verifier of this package unchanged, and wrap any other object with ``outcome``."""
     if isinstance(candidate, Verifier) and type(candidate).__module__.startswith("spectheory."):
         return candidate
     if isinstance(candidate, type) or not callable(getattr(candidate, "outcome", None)):
@@ -264,26 +266,32 @@ def as_verifier(candidate: Any) -> Verifier:
     return UserVerifier(candidate)
 
 
+_STREAMS: list[Any] = []
+"""Streams that user code put in place of stdout."""
+
+
 @contextmanager
 def users_code(
     what: str, called: Callable[..., Any] | None = None, *, may_refuse: bool = False
 ) -> Iterator[None]:
-    """Turn an exception of user code into one line with its place, and send its output to stderr.
+    """Run user code: report an exception in one line with its file and line, and send prints to stderr.
 
     Args:
-        what: the noun for the error.
-        called: the user's function; its place is named if no line of it was reached.
-        may_refuse: whether the code was not asked about drafts, as ``bind`` and imports are not, and may
-            refuse with an ``InvalidInputError``.
+        what: what ran, for the error message.
+        called: the user's function.  If none of its lines was reached, the message gives its definition.
+        may_refuse: True if the code may refuse its input with an ``InvalidInputError``, such as ``bind``,
+            imports and samplers.
 
     Raises:
-        InvalidOutcomeError: the code raised an exception, which is the cause; a ``NotJudgedError`` where it
-            may refuse.
-        InvalidInputError: the code raised it and may refuse, or the package did.
+        InvalidOutcomeError: the code raised an exception, which is set as the cause.  If ``may_refuse``, it
+            is the subclass ``NotJudgedError``.
+        InvalidInputError: the package raised it, or the code did and ``may_refuse`` is True.
     """
     try:
-        with redirect_stdout(sys.stderr), gradients_off():
+        with redirect_stdout(sys.stderr) as stream, gradients_off():
             yield
+            if sys.stdout is not stream:  # a stream over the buffer of stderr closes it when it is deleted
+                _STREAMS.append(sys.stdout)
     except InvalidInputError as error:
         place = users_line(error)
         if may_refuse or not place:
@@ -298,13 +306,13 @@ def users_code(
 
 
 def gradients_off() -> AbstractContextManager[Any]:
-    """torch without gradients, as texts are decoded, where it is imported."""
+    """Return ``torch.no_grad()`` if torch is imported, otherwise a context that does nothing."""
     torch = sys.modules.get("torch")
     return nullcontext() if torch is None else torch.no_grad()
 
 
 def users_line(error: BaseException) -> str:
-    """`` (FILE, line N)``, the innermost line of a traceback that is not this package's or a library's."""
+    """Format `` (FILE, line N)``, the innermost line of a traceback outside this package and libraries."""
     if isinstance(error, SyntaxError) and error.filename:
         return f" ({error.filename}, line {error.lineno})"
     frames = [
@@ -316,13 +324,13 @@ def users_line(error: BaseException) -> str:
 
 
 def defined_at(function: Any) -> str:
-    """`` (FILE, line N)``, where a user's function begins; empty if it is not written in Python."""
+    """Format `` (FILE, line N)``, where a user's function begins.  Empty if it is not written in Python."""
     code = getattr(inspect.unwrap(function), "__code__", None) if callable(function) else None
     return "" if code is None else f" ({code.co_filename}, line {code.co_firstlineno})"
 
 
 def _in_fractions(array: np.ndarray) -> np.ndarray:
-    """python-flint's rationals as Python's; the formal numbers of a proof stay."""
+    """Convert python-flint rationals to Fractions.  Formal numbers of a proof are kept."""
     found = np.empty(array.shape, dtype=object)
     found.ravel()[:] = [
         Fraction(int(entry.p), int(entry.q)) if type(entry) is fmpq else entry

@@ -1,6 +1,6 @@
 """Check that a user's verifier is a function of its inputs.
 
-Each check evaluates the verifier on a sample of drafted tuples, and names the fault in one line.
+Each check evaluates the verifier on a sample of drafted tuples and reports a fault in one line.
 """
 
 from __future__ import annotations
@@ -22,22 +22,23 @@ from spectheory.verification.user import UserVerifier
 from spectheory.verification.verifier import Verifier
 
 SAMPLED_TUPLES = 32
-"""Faults show on any few tuples, or on batches of some size up to it; half would save a fifth of the time."""
+"""The most tuples of a check.  Faults show on few tuples; half as many would save a fifth of the time."""
 REPEATS = 2
-"""With the five other calls that are compared, a fair coin of every call falls alike once in 128 times."""
+"""Repeats of the first call.  Five other calls are compared too, so 1 in 128 verifiers that toss a fair coin
+in each call passes."""
 BESIDE_OTHERS = 8
-"""So many tuples are asked about beside the same drafts of another model."""
+"""Number of tuples that are checked in one batch with the same drafts of another model."""
 ROUNDING = 64
 """Units in the last place of 1 that rounding may add to the probability of an output."""
 
 
 def check_function_of_inputs(problem: Problem, tolerance: float) -> None:
-    """``check_answers`` on a sample of the tuples of an enumerated pair."""
+    """Run ``check_answers`` on a sample of the tuples of an enumerated pair."""
     check_answers(problem.verifier, sampled_drafts(problem), tolerance, of_pair=True)
 
 
 def sampled_drafts(problem: Problem) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Paths, target rows and draft rows of the ``sampled_leaves``."""
+    """Return the paths, target rows and draft rows of the ``sampled_leaves``."""
     _, paths, target_rows, draft_rows = Evaluator.of(problem, problem.process).tuples(sampled_leaves(problem))
     return paths, target_rows, draft_rows
 
@@ -45,20 +46,24 @@ def sampled_drafts(problem: Problem) -> tuple[np.ndarray, np.ndarray, np.ndarray
 def check_answers(
     verifier: Verifier, drafted: Sequence[Array], tolerance: float, *, of_pair: bool = False
 ) -> None:
-    """Refuse a verifier whose answer for a tuple depends on anything but its own drafts and rows.
+    """Check that a verifier's answer for a tuple depends on the tuple's own drafts and rows only.
 
-    The same tuples are asked about again; one alone, and all in another
-    order in two batches, one of them twice, whose outcomes are all made before the first correction and whose
-    corrections alternate; and in one batch with the rows of another model, as texts are in an engine.
+    We call the verifier on the tuples again and compare the answers:
+
+    - the same batch, ``REPEATS`` times;
+    - one tuple alone, and all tuples in another order in two batches, one tuple twice.  All outcomes are
+      computed before the first correction row, and the correction requests alternate between the batches;
+    - one batch with rows of another model, as an engine batches unrelated texts.
 
     Args:
-        verifier: the user's.
-        drafted: paths [N, K, L], target rows [N, K, L+1, V] and draft rows [N, K, L, V], of numpy or torch.
-        tolerance: in floats, the largest difference of two equal probabilities.
-        of_pair: whether they are of an enumerated pair, on which rare drafts may miss a law by more.
+        verifier: the user's verifier.
+        drafted: paths [N, K, L], target rows [N, K, L+1, V] and draft rows [N, K, L, V], in numpy or torch.
+        tolerance: for floats, the largest difference at which two probabilities count as equal.
+        of_pair: True if the tuples come from an enumerated pair.  Then answers for rare drafts may differ
+            from a law by more than the tolerance.
 
     Raises:
-        InvalidOutcomeError: the text names the fault and the drafts on which it shows.
+        InvalidOutcomeError: the check failed; the message states the fault and the drafts that show it.
     """
     (first,) = _answers(verifier, [drafted], tolerance, of_pair)
 
@@ -90,13 +95,13 @@ def check_answers(
 def _check_beside_other_rows(
     verifier: Verifier, drafted: Sequence[Array], first: _Answer, tolerance: float, of_pair: bool
 ) -> None:
-    """Refuse a verifier whose answer depends on the rows of the other tuples of its batch, or of before."""
+    """Check that an answer does not depend on rows of other tuples, in the same batch or an earlier call."""
     paths, *rows = (array[:BESIDE_OTHERS] for array in drafted)
     others = [(2 * array + namespace(array).roll(array, 1, axis=-1)) / 3 for array in rows]
     fresh = verifier.anew() if isinstance(verifier, UserVerifier) else verifier
     try:
         (alone,) = _answers(fresh, [(paths, *others)], tolerance, of_pair)
-    except InvalidInputError:  # it takes no other rows
+    except InvalidInputError:  # the verifier refuses the rows of another model
         return
     batch = [namespace(paths).concat(pair) for pair in zip((paths, *others), (paths, *rows), strict=True)]
     (together,) = _answers(verifier, [batch], tolerance, of_pair)
@@ -112,7 +117,7 @@ def _check_beside_other_rows(
 
 
 def joint_law(verifier: Verifier, drafted: Sequence[Array], tolerance: float) -> Array:
-    """P(stop, token | drafts) for tuples of an enumerated pair, checked to be laws.  -> [N, K, L+1, V]"""
+    """Compute P(stop, token | drafts) for tuples of a pair, checked to be laws.  -> [N, K, L+1, V]"""
     (answer,) = _answers(verifier, [drafted], tolerance, of_pair=True)
     return answer.joint
 
@@ -120,7 +125,7 @@ def joint_law(verifier: Verifier, drafted: Sequence[Array], tolerance: float) ->
 def first_failure(
     verifier: Verifier, drafted: Sequence[Array], tolerance: float
 ) -> tuple[list[list[int]], InvalidOutcomeError] | None:
-    """The first tuple of drafts on which a verifier fails when it is asked about it alone, and the error.
+    """Find the first tuple of drafts on which a verifier fails if called on this tuple alone, and the error.
 
     Args:
         verifier, drafted, tolerance: as in ``check_answers``.
@@ -134,10 +139,10 @@ def first_failure(
 
 
 def sampled_leaves(problem: Problem, samples: int = SAMPLED_TUPLES) -> np.ndarray:
-    """Leaf numbers of tuples that can be drafted, [N, K]: all of them if there are at most ``samples``.
+    """Pick leaf numbers of tuples that can be drafted, [N, K]: all tuples if there are at most ``samples``.
 
-    Of more i.i.d. tuples, half draw their paths from two leaves, because most faults show where prefixes are
-    shared.  Of another process they are the first tuples of its list.
+    If there are more i.i.d. tuples, half of the sample draws its paths from two leaves, because most faults
+    show where paths share prefixes.  For other processes we take the first tuples that they enumerate.
     """
     _, pair, process = problem
     if process.name != "iid" or process.count_tuples(pair) <= samples:
@@ -155,7 +160,7 @@ class _Answer(NamedTuple):
 
     Attributes:
         stop_probs: [N, K, L+1].
-        joint: the probability of a stop and of every correction there, [N, K, L+1, V].
+        joint: the joint probability of each stop and each correction token there, [N, K, L+1, V].
     """
 
     stop_probs: Array
@@ -163,10 +168,10 @@ class _Answer(NamedTuple):
 
 
 def _slack(batch: Sequence[Array], tolerance: float, of_pair: bool) -> Array:
-    """The error of a law that is allowed given each tuple of drafts, [N]; more for rare ones of a pair.
+    """Compute the error that a law may have given each tuple of drafts, [N].
 
-    Given drafts of probability P an error e moves the output by e P.  On texts of models all drafts are rare,
-    and nothing is allowed for.
+    Given drafts of probability P, an error e changes the output law by e P.  So on an enumerated pair rare
+    drafts may have a larger error.  On texts from models all drafts are rare, and the tolerance stays.
     """
     paths, _, draft_rows = batch
     xp = namespace(draft_rows)
@@ -182,10 +187,10 @@ def _slack(batch: Sequence[Array], tolerance: float, of_pair: bool) -> Array:
 def _answers(
     verifier: Verifier, batches: Sequence[Sequence[Array]], tolerance: float, of_pair: bool
 ) -> list[_Answer]:
-    """The outcomes of several batches, checked to be conditional laws.
+    """Call the verifier on several batches and check that its answers are conditional laws.
 
-    All outcomes are made before the first correction, and the batches are asked for corrections in turn, each
-    time about another stop for every tuple.
+    We first call ``outcome`` on every batch, and then ask for correction rows in rotation over the batches,
+    at another stop of every tuple each time.
     """
     outcomes = [verifier.outcome(*batch) for batch in batches]
     slacks = [_slack(batch, tolerance, of_pair) for batch in batches]
@@ -202,13 +207,13 @@ def _answers(
             prob = outcome.stop_probs[at]
             made = prob != 0
             check_correction_rows(verifier, rows[made], prob[made], rows.shape[-1], slack[made])
-            # Where the stop is not made the row may be anything, and not even a number to be multiplied.
+            # At a stop of probability 0 the row may be anything, even NaN, so it is not multiplied.
             answer.joint[at] = xp.where(made[:, None], rows, zeros_like(rows)) * prob[:, None]
     return answers
 
 
 def _made_stops(outcome: Outcome) -> Iterator[tuple[Array, Array]]:
-    """Path indices and lengths [N] of one stop of every tuple, until all that are made have come."""
+    """Yield (path indices [N], lengths [N]), one stop of each tuple, until all possible stops have come."""
     probs = outcome.stop_probs
     xp, device, lengths = namespace(probs), probs.device, probs.shape[-1]
     flat = (probs != 0).reshape(len(probs), -1)
@@ -220,9 +225,9 @@ def _made_stops(outcome: Outcome) -> Iterator[tuple[Array, Array]]:
 
 
 def _differs(one: _Answer, other: _Answer, tuples: Any, tolerance: float) -> Array:
-    """Mask of the given tuples of the first answer that differ from the other answer, bool [N of other]."""
+    """Mask of the tuples at which ``one``, restricted to ``tuples``, differs from ``other``, [N of other]."""
     slack = float_tolerance(one.stop_probs, tolerance)
-    # Written so that NaN, which fails every comparison, counts as a difference.
+    # NaN fails every comparison, so with the negation it counts as a difference.
     same = [
         (abs(mine[tuples] - theirs) <= slack).reshape(len(theirs), -1).all(-1)
         for mine, theirs in zip(one, other, strict=True)

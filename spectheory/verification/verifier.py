@@ -27,25 +27,25 @@ ModifiedTargetRows = Callable[[Array, Array, Array, Array, int], Array]
 class Verifier(ABC):
     """A verification algorithm: one definition, run on exact rationals, float64 and torch.
 
-    A new one is a file with a subclass and a line in a registry: ``verification.algorithms`` for published
-    algorithms, ``verification.defective`` for known-wrong ones.
+    To add a verifier, write a file with a subclass and add a line to a registry: ``verification.algorithms``
+    for published algorithms, ``verification.defective`` for known-wrong ones.
 
     Attributes:
         name: the name in tables and on the command line.
         source: paper and algorithm or equation, the paper by its key in ``docs/references.bib``.
-        single_path: the law depends on the first drafted path only.
-        exact: the law is rational for rational rows; otherwise it is computed in float64.
-        exchangeable: permuting the drafts leaves the law of the accepted prefix and the
-            correction unchanged, so that multisets of drafts can be enumerated, not tuples.
-        draft_processes: names of the draft processes the algorithm is meant for (``drafts.py``).
-        lossless: the claim for a single iteration; a certificate decides it.
+        single_path: True if the law depends on the first drafted path only.
+        exact: True if the law is rational for rational rows.  If False, the law is computed in float64.
+        exchangeable: True if permuting the drafts leaves the law of the accepted prefix and the correction
+            unchanged.  Then multisets of drafts are enumerated, not tuples.
+        draft_processes: names of the draft processes the algorithm is meant for (``pairs/drafts``).
+        lossless: the claim that one iteration is lossless; a certificate decides whether it holds.
         max_draft_length: the longest drafted path, ``None`` for any.
         modified_target_rows: a method, for an algorithm that is lossless only if the tokens that follow an
             iteration are drawn from a changed target; ``None`` for all others.  Its signature is
             (target_rows [..., V], draft_rows [..., V], target_path_probs [...], draft_path_probs [...],
-            num_drafts) -> [..., V]: the target's row at a context beyond the accepted prefix, from both
-            models' rows and path probabilities there, counted from where the iteration started.  See
-            ``iteration.py``.
+            num_drafts) -> [..., V].  It returns the target's row at a context beyond the accepted prefix,
+            from both models' rows and path probabilities there.  Path probabilities are counted from the
+            start of the iteration.  See ``modification.py``.
     """
 
     name: ClassVar[str]
@@ -59,10 +59,10 @@ class Verifier(ABC):
     modified_target_rows: ModifiedTargetRows | None = None
 
     def bind(self, process: DraftProcess, pair: ModelPair | None = None) -> Verifier:
-        """The verifier, set up for a draft process and, if given, for an enumerated pair.
+        """Set the verifier up for a draft process and, if given, for an enumerated pair.
 
-        The default is the verifier itself.  An algorithm that needs more than the rows on the drafted paths
-        (which paths share a draw, the models at every context) returns a copy that holds them.
+        The default returns the verifier itself.  Some algorithms need more than the rows on the drafted
+        paths: which paths share a draw, or the models at every context.  They return a copy that holds these.
 
         Raises:
             InvalidInputError: the algorithm is not meant for the process or the pair.
@@ -78,12 +78,12 @@ class Verifier(ABC):
 
     @abstractmethod
     def outcome(self, paths: Array, target_rows: Array, draft_rows: Array) -> Outcome:
-        """The conditional law of the output given the drafted paths.
+        """Compute the conditional law of the output given the drafted paths.
 
         Args:
             paths: [..., K, L] token ids, K drafted paths of length L.
             target_rows: [..., K, L+1, V] target conditionals p(. | a_{1:i}) along each path,
-                depths 0..L; paths that share a prefix carry the same row there.
+                depths 0..L.  Paths that share a prefix hold the same row there.
             draft_rows: [..., K, L, V] draft conditionals q(. | a_{1:i}), depths 0..L-1.
 
         Returns:
@@ -91,18 +91,18 @@ class Verifier(ABC):
         """
 
     def compiled(self, **options: Any) -> Verifier:
-        """The verifier with its torch code compiled by ``torch.compile``.
+        """Return this verifier with its torch code compiled by ``torch.compile``.
 
         Outcome and sample are one graph, without breaks: rows are read once, and no intermediate array is
-        written.  It runs when the outcome is used, not before.  The laws are those of the verifier itself up
-        to rounding, and so are the samples of a seed.  Numpy arrays and rationals go to the verifier itself.
+        written.  The graph runs when the outcome is used, not before.  Laws, and samples of a given seed,
+        equal the original verifier's up to rounding.  Numpy arrays, rationals too, go to the original one.
 
-        The first call compiles, which takes from seconds to a minute, the second size of the batch once more,
-        and later ones do not.  The backend "inductor", the default, needs a C++ compiler on the CPU and
+        The first call compiles, which takes from seconds to a minute.  The second batch size compiles once
+        more, and later sizes do not.  The default backend "inductor" needs a C++ compiler on the CPU and
         Triton on a GPU.  torch refuses ``scored_multipath`` and verifiers that enumerate the vocabulary.
 
         Args:
-            options: of ``torch.compile``, such as ``backend`` or ``mode``.
+            options: keyword arguments of ``torch.compile``, such as ``backend`` or ``mode``.
 
         Example:
             >>> import torch
@@ -113,12 +113,12 @@ class Verifier(ABC):
             >>> block.outcome(paths, rows, rows[:, :, :2]).expected_tokens()
             tensor([3.], dtype=torch.float64)
         """
-        # By name, as the registries do: the module holds a subclass of this class.
+        # Import by name, because the module imports this one for a subclass.
         compilation = import_module("spectheory.verification.compilation")
         return compilation.compiled(self, options)
 
     def check_draft_length(self, draft_length: int) -> None:
-        """Refuse drafted paths that are longer than the algorithm takes."""
+        """Raise ``InvalidInputError`` if the drafted paths are longer than ``max_draft_length``."""
         if self.max_draft_length is not None and draft_length > self.max_draft_length:
             raise InvalidInputError(
                 f"verifier {self.name!r} takes drafted paths of at most "
@@ -130,10 +130,10 @@ class Verifier(ABC):
 
 
 class TreeVerifier(Verifier):
-    """A verifier of drafts that may branch.  ``bind`` gives it the draws of the process.
+    """A verifier of drafts that may form a tree.  ``bind`` tells it which tokens each path draws itself.
 
-    On a tree, paths that repeat an earlier path's draw count as one draft.  Counted as several drafts they
-    would not be independent, and the output would not follow the target.
+    On a tree, paths that repeat an earlier path's draw count as one draft.  If they counted as several
+    drafts, these would not be independent, and the output would not follow the target.
     """
 
     _process: DraftProcess | None = None
@@ -145,7 +145,7 @@ class TreeVerifier(Verifier):
         return configured
 
     def draws(self, paths: Array) -> Array:
-        """Mask of the tokens that a path draws itself, [K, L]; all where no process was bound."""
+        """Mask [K, L]: True if path k draws its own token.  If no process is bound, all entries are True."""
         num_drafts, length = paths.shape[-2:]
         xp = namespace(paths)
         if self._process is None:
@@ -169,11 +169,11 @@ def is_registered(name: str) -> bool:
 
 
 class Registry(Mapping[str, Verifier]):
-    """Names of verifiers, each imported and made on first use.
+    """A mapping from names to verifiers.  Each verifier is imported and created on first use.
 
     Args:
-        package: where the modules are.
-        entries: name -> ``"module:Class"``, the class to be called without arguments.
+        package: the package that holds the modules.
+        entries: name -> ``"module:Class"``; the class is called without arguments.
 
     Example:
         >>> Registry("spectheory.verification.algorithms", {"token": "one_path.token:Token"})["token"]

@@ -297,10 +297,10 @@ def test_bad_input_is_one_line(capsys: pytest.CaptureFixture[str], words: list[s
 
 
 NOT_FOLLOWED = """
-import torch
+from random import SystemRandom
 
 def sampler(paths, target, draft, generator):
-    return [int(torch.randn(1) < 0)]
+    return [int(SystemRandom().random() > target[0, 0, 0])]
 """
 
 

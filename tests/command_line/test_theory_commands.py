@@ -39,6 +39,7 @@ def test_certify_own_verifier_and_its_wrong_partner(
     wrong = ("certify", pair_file, "--verifier", "cli_own_verifier:ForgotTheResidual")
     document = run_json(capsys, *wrong, code=1)
     assert document["target_matching"] is False
+    assert [stop.pop("length") for stop in document["counterexample"].pop("stops")] == [0, 1]
     assert document["counterexample"] == {
         "path": ["A"], "law": "4/9", "target": "1/3", "drafts": [["A", "A"]], "given_drafts": "2/3",
     }  # fmt: skip

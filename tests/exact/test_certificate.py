@@ -11,7 +11,6 @@ import reference
 from deep import first_is_quick
 from law_checks import assert_same_law
 from spectheory import certify, instances, optimum
-from spectheory.exact.certificate import AntichainViolation
 from spectheory.exact.law import output_law
 from spectheory.exact.suite import SuiteCase, certify_suite
 from spectheory.foundation.errors import InvalidOutcomeError
@@ -184,7 +183,6 @@ def test_document_of_an_exact_certificate() -> None:
         "gap_float": 0.0,
         "first_token_law": {"A": "1/3", "B": "2/3"},
         "counterexample": None,
-        "antichain_violation": None,
         "failure": None,
         "scope": {
             "arithmetic": "exact",
@@ -304,9 +302,9 @@ def test_a_verdict_is_of_one_call() -> None:
 
 
 def test_a_violated_limit_in_words() -> None:
-    """Prefixes by their tokens, the empty one by name."""
+    """A law that is the target's, of budgets that no verifier has."""
     found = certify("block", instances.two_token(2))
     assert found.in_words() == "none"
-    wrong = replace(found, antichain_violation=AntichainViolation((("A", "B"), ()), Fraction(1, 4)))
-    assert wrong.in_words().startswith("the output passes through {'A' 'B', the empty prefix} more")
-    assert "by probability 1/4: no verifier" in wrong.in_words()
+    wrong = replace(found, prefix_matching=False)
+    assert wrong.in_words() == "the node budgets violate an antichain inequality"
+    assert not wrong.is_valid

@@ -28,7 +28,8 @@ def test_all_classes_of_the_source_are_seen() -> None:
             r"^class (\w+(?:Error|Notice))\((?:\w*Input|\w*Computation|Not\w+|Notice|User)", text, re.M
         )
     )
-    assert names - {"UserWarning", "UndecidedError"} <= set(ROWS)
+    of_an_audit = {"BudgetSpentError", "NotHandedError", "TimeIsUpError"}  # none leaves it
+    assert names - {"UserWarning", "UndecidedError"} - of_an_audit <= set(ROWS)
 
 
 @pytest.mark.parametrize("name", [name for name, row in ROWS.items() if row[2]])

@@ -248,7 +248,6 @@ def test_a_data_frame_has_a_row_per_verifier() -> None:
     assert frame["verifier"].tolist() == ["token", "block"]
     assert frame["block_efficiency"].tolist() == [e.block_efficiency for e in simulation.estimates]
     assert frame["low"].tolist() == [e.interval[0] for e in simulation.estimates]
-    assert simulation.estimates[1].to_frame()["counted"].tolist() == [simulation.estimates[1].counted]
 
 
 def test_two_draws_of_two_strata_by_hand() -> None:

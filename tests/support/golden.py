@@ -10,6 +10,7 @@ import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import chdir, redirect_stdout
 from fractions import Fraction
+from functools import cache
 from hashlib import sha256
 from io import StringIO
 from itertools import chain
@@ -40,6 +41,13 @@ FIELDS: dict[str, str | None] = dict.fromkeys(
 
 MOST_TUPLES = 3_000
 """Verifiers that solve a program in each call are asked on pairs with at most this many tuples of drafts."""
+
+
+@cache
+def kept_rows() -> dict[str, Any]:
+    """The golden rows of the table of pairs, by case."""
+    lines = (KEPT / "laws.jsonl").read_text(encoding="utf-8").splitlines()
+    return {row["case"]: row for row in map(json.loads, lines)}
 
 
 def cases() -> list[Case]:

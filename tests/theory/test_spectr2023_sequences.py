@@ -117,7 +117,7 @@ def test_no_optimal_plan_per_position_is_optimal_per_sequence() -> Iterator[None
     """
     behind = [Fraction(0)] + [1 + 5 * (1 - Fraction(1, 2) ** drafts) for drafts in (1, 2, 3)]
     for drafts in (1, 2, 3):
-        found = SpecTr().block_efficiency(pair_of(behind_a, 5).to_float(), drafts)
+        found = output_law("spectr", pair_of(behind_a, 5).to_float(), drafts).block_efficiency
         assert found == pytest.approx(float(behind[drafts]), abs=1e-9)
         yield
     pair, further = pair_of(whole, 6), [float(value) for value in behind]

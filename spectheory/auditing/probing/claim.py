@@ -72,7 +72,7 @@ def wrong_at_most(points: int, mismatches: int, risk: float) -> float:
 
     Example:
         >>> round(wrong_at_most(10_000, 0, 1e-6), 5), round(wrong_at_most(10_000, 10, 1e-6), 5)
-        (0.00138, 0.00352)
+        (0.00138, 0.00344)
     """
     from scipy.special import betaincinv
 

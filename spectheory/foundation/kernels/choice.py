@@ -1,7 +1,7 @@
-"""Where a row is computed: by operators of numpy or torch, by a loop of the host, or by a Triton kernel.
+"""Choose how rows are computed: by numpy or torch operators, by a loop on the host, or by a Triton kernel.
 
-This is the one place that decides.  The residual masses and rows, ``draw``, ``sort`` and the ratios of
-scored selection ask it.  No law depends on the answer, up to the order of sums.
+Only this module chooses.  The residual masses and rows, ``draw``, ``sort`` and the ratios of scored selection
+call it.  The choice changes results only through the order of sums.
 """
 
 from collections.abc import Iterator, Sequence
@@ -20,45 +20,45 @@ Array = Any
 """A numpy array (object or float64) or a torch tensor."""
 
 BLOCK = 256
-"""How many entries of a long row are summed to one number first: about the root of a vocabulary."""
-# Below it the call through torch's dispatcher costs more than the passes over memory that a loop saves
+"""The number of entries of a long row that are first summed: about the square root of a vocabulary size."""
+# With fewer entries, torch's dispatcher costs more than the passes over memory that a loop saves
 # (benchmarks/beside_loops.py).
 WORTH_A_LOOP: float = 1 << 17
-"""How many entries pay for the call of a loop of ``row_kernels`` instead of a few operators."""
+"""The number of entries from which a loop of ``row_kernels`` is faster than a few operators."""
 DRAW_WORTH_A_LOOP = 1 / 256
-"""The same, as a share of it, where the loop takes the place of the thirty operators of a draw."""
+"""The threshold for a draw, as a fraction of ``WORTH_A_LOOP``: here a loop replaces thirty operators."""
 SORT_WORTH_A_LOOP = 1 / 32
-"""The same, where the loop takes the place of a sort by comparisons."""
+"""The same fraction for a sort, where a loop replaces a sort by comparisons."""
 SMALL_TABLE = 1 << 12
-"""How many entries of a table are kept on a device."""
+"""The largest table, in entries, that is kept on a device."""
 
 
 def on_host(array: Array) -> bool:
-    """Whether the host can look at a number of it: no accelerator is waited for, and nothing is compiled."""
+    """True if the host can read an entry without waiting for an accelerator, and torch does not compile."""
     return not is_torch_array(array) or (array.device.type == "cpu" and not compiling())
 
 
 def compiling() -> bool:
-    """Whether torch.compile follows the code that runs now."""
+    """True if torch.compile traces the code that runs now."""
     import torch
 
     return torch.compiler.is_compiling()
 
 
 def is_one_number(index: Array) -> bool:
-    """Whether it is one number, and the host can look at it."""
+    """True if the array has one entry and the host can read it without waiting."""
     return prod(index.shape) == 1 and on_host(index)
 
 
 def numbers_beside(rows: Array, numbers: Array) -> bool:
-    """Whether rows are torch's and the numbers that go with them numpy's, as in ``on_numbers_of_host``."""
+    """True if rows are torch tensors and their numbers are numpy arrays, as in ``on_numbers_of_host``."""
     return isinstance(numbers, np.ndarray) and is_torch_array(rows)
 
 
 def rows_for_loops(*rows: Array) -> bool:
-    """Whether the loops of ``row_kernels`` can read all of them: long rows of plain tensors of the host.
+    """True if the loops of ``row_kernels`` can read all rows: long rows of plain tensors on the host.
 
-    Nothing follows what is computed from them: no derivative, no counter of operators, no compiler.
+    Nothing may track the computation: no derivative, no counter of operators, no compiler.
     """
     if not is_torch_array(rows[0]) or not on_host(rows[0]) or rows[0].shape[-1] < 2 * BLOCK:
         return False
@@ -68,7 +68,7 @@ def rows_for_loops(*rows: Array) -> bool:
 
 
 def plain_on_host(*arrays: Array) -> bool:
-    """Whether they are torch tensors of one kind of floats that numpy can see, and nothing follows them."""
+    """True if the arrays are torch tensors of one float dtype that numpy has, and nothing tracks them."""
     if not is_torch_array(arrays[0]) or not on_host(arrays[0]) or arrays[0].itemsize == 2:
         return False
     from torch.utils._python_dispatch import is_in_torch_dispatch_mode
@@ -77,7 +77,10 @@ def plain_on_host(*arrays: Array) -> bool:
 
 
 def are_plain(rows: Sequence[Array], given: Sequence[Array]) -> bool:
-    """Whether a kernel can read these tensors: of one kind of floats, without derivatives."""
+    """True if a kernel can read the tensors ``given``: they have one float dtype, and no derivatives.
+
+    The entries of each of the ``rows`` must be adjacent in memory, and as many as in the first tensor.
+    """
     import torch
     from torch.autograd.forward_ad import unpack_dual
 
@@ -96,17 +99,17 @@ def use_row_kernel(
     num_entries: float | None = None,
     on_device: bool = True,
 ) -> bool:
-    """Whether an operator of ``row_kernels`` applies: a loop to long rows of torch in the memory of the
-    host, a Triton kernel to any rows on a CUDA device.
+    """True if a row kernel may process these rows.
 
-    They have no derivatives.  The choice depends on the number of entries, so the last bits of a sum may
-    depend on the size of a batch.
+    A row kernel is a compiled loop for long torch rows on the host, or a Triton kernel for any rows on CUDA.
+    Kernels have no derivatives.  The choice depends on the number of entries, so the last bits of a sum may
+    depend on the batch size.
 
     Args:
-        rows: [..., V], the entries of a row side by side in memory.
-        per_row: numbers that go with them, or ``None``.
-        num_entries: how many are read of each; by default all of the first.
-        on_device: whether there is a kernel for a device too.
+        rows: [..., V], with the entries of a row adjacent in memory.
+        per_row: arrays of numbers per row, or ``None``.
+        num_entries: the number of entries read of each array; by default the size of the first.
+        on_device: True if there is a Triton kernel for this operation.
     """
     first = rows[0]
     if not is_torch_array(first) or compiling():
@@ -121,24 +124,24 @@ def use_row_kernel(
 
 
 def sums_by_kernel(rows: Array, other: Array, *scales: Array) -> bool:
-    """Whether ``use_row_kernel`` holds for residual masses: rows of one shape, and a scale for each."""
+    """True if ``use_row_kernel`` holds for residual masses: rows of one shape, and scales per row."""
     fits = rows.shape == other.shape and all(scale.shape == rows.shape[:-1] for scale in scales)
     return fits and use_row_kernel((rows, other), scales)
 
 
 def draws_by_kernel(rows: Array, uniform: Array) -> bool:
-    """Whether ``use_row_kernel`` holds for a draw from rows, [..., V], by uniform numbers, [..., 1]."""
+    """True if ``use_row_kernel`` holds for a draw from rows [..., V] with uniform numbers [..., 1]."""
     fits = uniform.shape[:-1] == rows.shape[:-1]
     return fits and use_row_kernel((rows,), num_entries=prod(rows.shape) / DRAW_WORTH_A_LOOP)
 
 
 def sorts_by_loop(keys: Array) -> bool:
-    """Whether ``use_row_kernel`` holds for a sort, for which there is a loop of the host only."""
+    """True if ``use_row_kernel`` holds for a sort, which has a loop on the host only."""
     return use_row_kernel((keys,), num_entries=prod(keys.shape) / SORT_WORTH_A_LOOP, on_device=False)
 
 
 def on_device_with_kernels(*given: Array) -> bool:
-    """Whether a Triton kernel can read these tensors: of one kind of floats, on a CUDA device."""
+    """True if a Triton kernel can read these tensors: they have one float dtype and are on a CUDA device."""
     first = given[0]
     if not is_torch_array(first) or on_host(first) or compiling():
         return False
@@ -155,7 +158,7 @@ def _kernels_work_on(device: Any, dtype: Any) -> bool:
 
 
 def row_kernels() -> ModuleType:
-    """The loops, imported when the first of them is used: numba takes a second."""
+    """Import and return the module of loops.  It is imported on first use, because numba takes a second."""
     from spectheory.foundation.kernels import row_kernels
 
     return row_kernels
@@ -166,7 +169,7 @@ _QUIET: ContextVar[bool] = ContextVar("quiet", default=False)
 
 @contextmanager
 def quiet_floats() -> Iterator[None]:
-    """Floats overflow and are divided by 0 without a warning, which is faster said once than always."""
+    """Switch off warnings of overflow and division by 0, once, which is faster than for each operation."""
     before = _QUIET.set(True)
     try:
         with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
@@ -176,9 +179,9 @@ def quiet_floats() -> Iterator[None]:
 
 
 def on_device_of(like: Array, table: np.ndarray, dtype: Any = None) -> Array:
-    """A table of numpy as an array beside ``like``.
+    """Convert a numpy table to the library and device of ``like``.
 
-    To a CUDA device a small one goes once: the host would wait for every copy.
+    Small tables are kept on a CUDA device, because the host would wait for every copy.
     """
     if is_torch_array(like) and like.device.type == "cuda" and table.size <= SMALL_TABLE and not compiling():
         return _kept_on_device(table.tobytes(), table.dtype.str, table.shape, dtype, like.device).clone()
@@ -193,5 +196,5 @@ def _kept_on_device(entries: bytes, kind: str, shape: tuple[int, ...], dtype: An
 
 
 def is_quiet() -> bool:
-    """Whether ``quiet_floats`` is in force."""
+    """True inside the context ``quiet_floats``."""
     return _QUIET.get()

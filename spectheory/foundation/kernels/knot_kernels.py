@@ -1,4 +1,4 @@
-"""A loop over long rows that groups their entries by the value of a ratio, around given knots."""
+"""A loop over long rows that places ratios of entries between given knots, and sums masses at the knots."""
 
 from typing import Any
 
@@ -17,12 +17,12 @@ from spectheory.foundation.kernels.row_kernels import (
 )
 
 WORTH_OF_AN_ENTRY = 4
-"""How many entries are read in the time in which one is put between its knots."""
+"""The number of entries that are read in the time of placing one between its knots."""
 
 row_at: Any = None
 number: Any = None
 REAL: Any = None
-"""Those of a kind, which ``loop_of_kinds`` puts in their places."""
+"""Placeholders, which ``loop_of_kinds`` sets for each dtype."""
 
 
 @loop_of_kinds(
@@ -33,9 +33,9 @@ def _between(
     rows: Any, at: Any, others: Any, other_at: Any, scales: Any, size: int, knots: Any,
     lower: Any, shares: Any, masses: Any,
 ) -> None:  # fmt: skip
-    """Of s rows(x) / others(x), up to the last knot: the knot below, and how far it is towards the next one.
+    """Write the knot below s rows(x) / others(x), at most the last knot, and the share towards the next knot.
 
-    Of ``others`` the mass at every knot, an entry's shared between the two around it.
+    Also write the mass of ``others`` at every knot: each entry is shared between the two knots around it.
     """
     last = len(knots) - 1
     values, places = np.empty(AT_ONCE, REAL), np.empty(AT_ONCE, np.int32)
@@ -46,7 +46,7 @@ def _between(
             count = min(AT_ONCE, size - first)
             for x in range(count):
                 value = scale * number(row[first + x]) / number(other[first + x])
-                values[x], places[x] = value if value <= knots[last] else knots[last], 0  # 0/0 is above too
+                values[x], places[x] = value if value <= knots[last] else knots[last], 0  # NaN is above
             for between in range(1, last):
                 knot = knots[between]
                 for x in range(count):
@@ -68,7 +68,7 @@ def _between(
 def _scaled(
     rows: Any, at: Any, lower: Any, shares: Any, factors: Any, which: Any, out: Any, out_at: Any, size: int
 ) -> None:
-    """out(out_at_n + x) = rows(at_m + x) (f + share (f' - f)), m = which_n, f and f' factors of two knots."""
+    """out(out_at_n + x) = rows(at_m + x) (f + share (f' - f)), m = which_n, f and f' factors at two knots."""
     steps = factors[:, 1:] - factors[:, :-1]
     for n in range(len(which)):
         m = which[n]
@@ -81,11 +81,13 @@ def _scaled(
 def between_knots(
     rows: Tensor, others: Tensor, scale: Tensor, knots: Tensor
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """(the knot below, the share towards the next, the mass of ``others`` at every knot), of n ratios.
+    """Place the ratios scale rows / others between knots.
 
-    On a CUDA device a kernel of ``triton_knots``.
+    On a CUDA device this is a kernel of ``triton_knots``.
 
-    [n, V], [n, V], [n], [G] -> [n, V], [n, V], [n, G]
+    Returns:
+        The index of the knot below each ratio, [n, V], the share towards the next knot, [n, V], and the mass
+        of ``others`` at every knot, [n, G].
     """
     if rows.is_cuda:
         from spectheory.foundation.kernels import triton_knots
@@ -113,9 +115,9 @@ def between_knots(
 def scale_between_knots(
     rows: Tensor, lower: Tensor, shares: Tensor, factors: Tensor, which: Tensor, out: Tensor
 ) -> None:
-    """Write rows times factors, given at the knots, at some of the contexts.
+    """Write rows times factors, interpolated between knots, at the contexts ``which`` into ``out``.
 
-    [n, V], [n, V], [n, V], [n, G], [N] -> [N, V], which may be a part of a larger array
+    [n, V], [n, V], [n, V], [n, G], [N] -> [N, V]; ``out`` may be a part of a larger array.
     """
     fits = rows.shape == lower.shape == shares.shape and len(factors) == len(rows)
     fits = fits and out.shape == (len(which), rows.shape[1]) and kind_of(out) == kind_of(rows)

@@ -1,4 +1,4 @@
-"""Loops over numbers that are compiled when they are first called, by numba."""
+"""Loops over numbers, compiled by numba."""
 
 from collections.abc import Callable
 from hashlib import sha256
@@ -13,20 +13,20 @@ def compiled_loop(
     fused_products: bool = False,
     part_of_others: bool = False,
 ) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """Compile a function of arrays and numbers.
+    """Decorate a function of arrays and numbers, to compile it.
 
-    The compiled code is cached on disk for the next process where possible (``NUMBA_CACHE_DIR`` names another
-    folder), and releases the interpreter's lock.  A division by zero gives ±∞ or NaN, as in numpy.
+    If possible, the compiled code is cached on disk for later processes; ``NUMBA_CACHE_DIR`` sets the folder.
+    The code releases the interpreter's lock.  A division by zero gives ±∞ or NaN, as in numpy.
 
     Args:
-        signatures: of the arguments, in numba's words; then it is compiled at once, and else for each kind of
-            arguments when it is first called with them.
-        sums_in_any_order: a sum may be taken in several at once, which rounds differently.
-        fused_products: a product and the sum that it is part of may be rounded once instead of twice.
-        part_of_others: it is called by other loops only, and is kept as part of them.
+        signatures: numba signatures.  If given, compile at once.  Otherwise compile at the first call with
+            each combination of argument types.
+        sums_in_any_order: True if a sum may be taken in parallel parts, which rounds differently.
+        fused_products: True if a product and a sum may be rounded once instead of twice.
+        part_of_others: True if only other loops call the function; then it is cached as a part of them.
 
     Returns:
-        A decorator; ``py_func`` of what it returns is the function itself.
+        A decorator.  ``py_func`` of the compiled function is the original function.
 
     Example:
         >>> import numpy as np
@@ -42,7 +42,7 @@ def compiled_loop(
     liberties = {"reassoc": sums_in_any_order, "contract": fused_products}
     flags = [flag for flag, taken in liberties.items() if taken]
     options: dict[str, Any] = {"nogil": True, "error_model": "numpy"}
-    # numba keeps what it compiled by the name of a function: with other options it is another one.
+    # numba caches compiled code by the function's name, so other options need another name.
     chosen = sha256(repr((options, flags)).encode()).hexdigest()[:8]
     options["fastmath"] = set(flags)
     if signatures:
@@ -55,7 +55,7 @@ def compiled_loop(
             return njit(**options)(function)
         try:
             return njit(cache=True, **options)(function)
-        except RuntimeError as error:  # no folder can be written to, or the function is not in a file
+        except RuntimeError as error:  # no folder is writable, or the function is not in a file
             if "cannot cache" not in str(error):
                 raise
         return njit(**options)(function)

@@ -1,15 +1,14 @@
-"""Loops over long rows on the host: every row is read once, and nothing that lies between is written.
+"""Loops over long rows on the host: every row is read once, and no intermediate array is written.
 
 torch multiplies, subtracts, takes the positive part and sums in four passes over memory, and draws from a row
-in thirty operators.  These loops are the same formulas with the same roundings, but for the order of a sum.
-Rows in half precision are read as they are, and computed with in float32.
-``arrays``, ``correction_rows`` and ``outcome`` choose between the ways; nobody else calls this module.
+in thirty operators.  These loops use the same formulas with the same roundings, except the order of a sum.
+Rows in half precision are read without a copy, and computed in float32.
 
-Each loop has two doors.  One takes rows of torch and numbers of numpy, and costs little beside its loop
-(``masses``, ``residuals``, ``draws``, ``entries``).  The other is an operator of torch,
-``torch.ops.spectheory``, for numbers of torch, so that whatever counts operators sees it.  On a CUDA device
-it is a kernel of ``triton_rows``.  The loops read memory by place, so all refuse arguments that do not belong
-together.
+Each loop has two interfaces.  One takes torch rows and numpy numbers, and has little overhead
+(``masses``, ``residuals``, ``draws``, ``entries``).  The other is a torch operator in
+``torch.ops.spectheory`` for torch numbers, so that tools that count operators see it.  On a CUDA device this
+operator is a kernel of ``triton_rows``.  The loops read memory by address, so all check that the shapes of
+their arguments fit.
 """
 
 import math
@@ -31,19 +30,19 @@ from spectheory.foundation.kernels.loops import compiled_loop
 from spectheory.foundation.kernels.places import refuse_unless, row_places
 
 AT_ONCE = 1024
-"""How many entries are summed in the precision of the rows, before they join a sum in float64."""
+"""The number of entries that are summed in the precision of the rows, before the sum is added in float64."""
 
 WORTH_A_THREAD = 1 << 18
-"""How many entries a thread must be given to pay for its start."""
+"""The number of entries per thread that pays for starting the thread."""
 
 WORTH_OF_A_SORT = 8
-"""How many entries are read in the time in which one is sorted."""
+"""The number of entries that are read in the time of sorting one."""
 
 DIGIT = 11
-"""How many bits of a number are sorted by at once: two thousand counters stay in the nearest cache."""
+"""The number of bits per pass of the radix sort: two thousand counters fit into the first-level cache."""
 
 NO_ROW = -1
-"""The place of a row of zeros."""
+"""The offset that stands for a row of zeros."""
 
 intrinsic: Any = extending.intrinsic
 
@@ -72,7 +71,7 @@ def _from_bfloat16(entry: Any) -> Any:
     return _of_bits(np.uint32(np.uint32(entry) << np.uint32(16)))
 
 
-_UP_TO_FLOAT32 = np.float32(2.0**112)  # the exponents of the two are counted from 15 and from 127
+_UP_TO_FLOAT32 = np.float32(2.0**112)  # the exponent bias is 15 in float16 and 127 in float32
 
 
 @compiled_loop(part_of_others=True)
@@ -80,7 +79,7 @@ def _from_float16(entry: Any) -> Any:
     bits = np.uint32(entry)
     magnitude = np.uint32((bits & np.uint32(0x7FFF)) << np.uint32(13))
     value = _of_bits(magnitude) * _UP_TO_FLOAT32
-    if magnitude >= np.uint32(0x0F800000):  # infinite, or no number
+    if magnitude >= np.uint32(0x0F800000):  # infinite or NaN
         value = _of_bits(np.uint32(magnitude | np.uint32(0x7F800000)))
     return -value if bits & np.uint32(0x8000) else value
 
@@ -91,7 +90,7 @@ _KINDS: dict[str, tuple[Any, Any, Any]] = {
     "bfloat16": (np.uint16, np.float32, _from_bfloat16),
     "float16": (np.uint16, np.float32, _from_float16),
 }
-"""Kind of rows -> (how an entry is stored, what is computed with, from the one to the other)."""
+"""dtype of rows -> (type of a stored entry, type used to compute, conversion between them)."""
 KINDS = {getattr(torch, kind): kind for kind in _KINDS}
 
 
@@ -107,10 +106,11 @@ def _row_reader(stored: Any) -> Any:
 
 
 def loop_of_kinds(signature: str, sums_in_any_order: bool = False) -> Callable[[Callable], Callable]:
-    """Compile a loop for one kind of rows, "real" in the signature, when it first meets rows of it.
+    """Decorate a loop so that it is compiled for each dtype of rows at first use.
 
-    Every kind is a function of its own: numba numbers the kinds of one function as they come, so that two
-    processes could mix them up on the disk.  The loop names ``row_at``, ``number`` and ``REAL`` of its kind.
+    The dtype is "real" in the signature.  Every dtype gets its own function, because numba numbers the
+    variants of one function in the order of use, and two processes could confuse them on disk.  The loop uses
+    the global names ``row_at``, ``number`` and ``REAL``, which are set for its dtype.
     """
 
     def decorate(function: Callable[..., Any]) -> Callable[[str], Callable[..., Any]]:
@@ -133,7 +133,7 @@ def loop_of_kinds(signature: str, sums_in_any_order: bool = False) -> Callable[[
 row_at: Any = None
 number: Any = None
 REAL: Any = None
-"""Those of a kind, which ``loop_of_kinds`` puts in their places."""
+"""Placeholders, which ``loop_of_kinds`` sets for each dtype."""
 
 _OF_TWO_TERMS = "(int64, int64[::1], real[::1], int64, int64[::1], real[::1], int64, {out})"
 
@@ -179,7 +179,7 @@ def _rows(
 
 @loop_of_kinds("(int64, int64[::1], int64[::1], int64, real[::1])")
 def _entries(rows: Any, at: Any, tokens: Any, size: int, out: Any) -> bool:
-    """out_n = rows(at_n + token_n), if every token is one of a row."""
+    """out_n = rows(at_n + token_n).  Returns False if a token is out of range."""
     for n in range(len(at)):
         if not 0 <= tokens[n] < size:
             return False
@@ -192,7 +192,7 @@ def _stop_places(
     at: Any, beside: Any, path: Any, depth: Any, paths: int, depths: int, by_path: int, by_depth: int,
     other_by_path: int, other_by_depth: int,
 ) -> bool:  # fmt: skip
-    """at_n, beside_n: from where rows of a batch element begin to where those at its stop do, if all fit."""
+    """Advance at_n and beside_n to the rows at stop n.  Returns False if a stop is out of range."""
     for n in range(len(at)):
         if not (0 <= path[n] < paths and 0 <= depth[n] < depths):
             return False
@@ -214,7 +214,7 @@ def _sum(entries: Any) -> float:
 
 @compiled_loop(sums_in_any_order=True, part_of_others=True)
 def _sum_and_lowest(entries: Any) -> tuple[float, float]:
-    """(the sum, the smallest entry below 0 or 0); the sum is NaN if an entry is."""
+    """Return the sum and min(smallest entry, 0).  If an entry is NaN, the sum is NaN."""
     total, below, lowest = 0.0, 0, 0.0
     for x in range(len(entries)):
         total += entries[x]
@@ -225,10 +225,10 @@ def _sum_and_lowest(entries: Any) -> tuple[float, float]:
     return total, lowest
 
 
-# Here sums go from left to right: an entry without mass repeats the sum before it, and is never drawn.
+# This sums from left to right: an entry without mass repeats the sum before it, so it is never drawn.
 @compiled_loop(part_of_others=True)
 def _first_beyond(weights: Any, uniform: float) -> tuple[int, float, float]:
-    """(where the cumulative share of the total first exceeds u, that share, the total)."""
+    """Return the first index at which the cumulative share of the total exceeds u, this share, the total."""
     total = 0.0
     for x in range(len(weights)):
         total += 0.0 if weights[x] < 0 else weights[x]
@@ -259,9 +259,9 @@ def _draws(
     rows: Any, at: Any, uniforms: Any, size: int, block: int, sums: Any, numbers: Any, masses: Any,
     totals: Any, lowest: Any,
 ) -> None:  # fmt: skip
-    """numbers_n, drawn in proportion to rows(at_n + x), and masses_n; see ``outcome.sample_rows``.
+    """Draw numbers_n in proportion to rows(at_n + x), and write masses_n; see ``outcome.sample_rows``.
 
-    Beside it what ``_sums_and_lowest`` finds.
+    Also write the results of ``_sums_and_lowest``.
     """
     for n in range(len(at)):
         row, uniform = row_at(rows, at[n], size), uniforms[n]
@@ -274,7 +274,7 @@ def _draws(
             sums[b], smallest = _sum_and_lowest(row[b * block : (b + 1) * block])
             totals[n], lowest[n] = totals[n] + sums[b], min(lowest[n], smallest)
         b, share, masses[n] = _first_beyond(sums, uniform)
-        left = 1 - (share - uniform) / (sums[b] / masses[n])  # below 1, see ``outcome._left``
+        left = 1 - (share - uniform) / (sums[b] / masses[n])  # below 1, see ``row_draws._left``
         left = 0.0 if left < 0 else left
         numbers[n] = b * block + _first_beyond(row[b * block : (b + 1) * block], left)[0]
 
@@ -283,10 +283,10 @@ def _draws(
 def _orders(
     bits: Any, at: Any, size: int, infinity: Any, counts: Any, codes: Any, places: Any, orders: Any
 ) -> None:
-    """orders(n size + i): the place of the i-th smallest entry of a row, of which the bits are given.
+    """Write to orders(n size + i) the index of the i-th smallest entry of row n, given the bits of the rows.
 
-    A radix sort, ``DIGIT`` bits at a time from the last ones on, so that ties keep their order.  Before it,
-    bits become whole numbers in the order of the entries: 0 and -0 are equal, and NaN is the largest.
+    This is a radix sort, ``DIGIT`` bits at a time from the lowest, so that ties keep their order.  First the
+    bits are mapped to integers in the order of the entries: 0 and -0 are equal, and NaN is the largest.
     """
     kind, width = bits.dtype.type, 8 * bits.itemsize
     one, mask = kind(1), kind((1 << DIGIT) - 1)
@@ -308,7 +308,7 @@ def _orders(
                 code = ~entry
             else:
                 code = entry | sign
-            code = kind(code)  # whole numbers are computed with in 64 bits
+            code = kind(code)  # numba computes with integers in 64 bits
             code_of[x], order[x] = code, x
             for digit in range(passes):
                 counts[digit, (code >> kind(digit * DIGIT)) & mask] += 1
@@ -351,7 +351,7 @@ def _sort(keys: Tensor) -> tuple[Tensor, Tensor]:
 
 
 def entries(rows: Tensor, tokens: np.ndarray) -> np.ndarray:
-    """rows[..., token]: one entry of each row, in the precision that is computed with.  [..., V], [...]"""
+    """Take rows[..., token], one entry of each row; half precision becomes float32.  [..., V], [...]"""
     size = rows.shape[-1]
     refuse_unless(rows.shape[:-1] == tokens.shape, "a token per row", rows.shape, tokens.shape)
     kind = kind_of(rows)
@@ -364,9 +364,9 @@ def entries(rows: Tensor, tokens: np.ndarray) -> np.ndarray:
 
 
 def sums_and_lowest(rows: Tensor) -> tuple[np.ndarray, np.ndarray]:
-    """The sum of every row, and its smallest entry below 0, or 0.  [..., V] -> [...], [...]
+    """Compute the sum of every row, and min(its smallest entry, 0).  [..., V] -> [...], [...]
 
-    The sum is NaN if an entry is; the smallest entry does not tell.
+    If an entry is NaN, the sum is NaN, but the smallest entry may not be.
     """
     sums, lowest = (np.empty(rows.shape[:-1]) for _ in range(2))
     if sums.size:
@@ -378,7 +378,7 @@ def sums_and_lowest(rows: Tensor) -> tuple[np.ndarray, np.ndarray]:
 def draws(
     rows: Tensor, uniform: np.ndarray, block: int
 ) -> tuple[np.ndarray, np.ndarray, tuple[np.ndarray, np.ndarray]]:
-    """A number per row, drawn in proportion to its entries, the row's mass, and its ``sums_and_lowest``.
+    """Draw one index per row in proportion to its entries; also return masses and ``sums_and_lowest``.
 
     [..., V], [...] -> [...], [...], ([...], [...])
     """
@@ -397,7 +397,7 @@ def draws(
 def masses(
     rows: Tensor, other: Tensor, scale: np.ndarray | None, other_scale: np.ndarray | None
 ) -> np.ndarray:
-    """sum_x max(scale rows(x) - other_scale other(x), 0).  [..., V], [..., V], [...], [...] -> [...]"""
+    """Sum max(scale rows(x) - other_scale other(x), 0) over x.  [..., V], [..., V], [...], [...] -> [...]"""
     refuse_unless(rows.shape == other.shape, "rows of one shape", rows.shape, other.shape)
     out = np.empty(rows.shape[:-1], _KINDS[kind_of(rows)][1])
     _run(_masses, out, out.shape, (rows, places_of(rows), scale), (other, places_of(other), other_scale))
@@ -412,12 +412,12 @@ def residuals(
     scale: np.ndarray | None,
     draft_scale: np.ndarray | None,
 ) -> Tensor:
-    """max(scale p - draft_scale q, 0) at a stop per batch element, q = 0 at depth L.
+    """Compute max(scale p - draft_scale q, 0) at a stop per batch element, with q = 0 at depth L.
 
-    [..., K, L+1, V], [..., K, L, V], [...], [...], [...], [...] -> [..., V], half precision in single
+    [..., K, L+1, V], [..., K, L, V], [...], [...], [...], [...] -> [..., V], at least in float32
 
     Raises:
-        IndexError: a stop lies beyond the rows.
+        IndexError: a stop is out of range.
     """
     *batch, paths, depths, size = target_rows.shape
     fits = draft_rows.shape == (*batch, paths, depths - 1, size)
@@ -459,7 +459,7 @@ def _draw(rows: Tensor, uniform: Tensor, block: int) -> tuple[Tensor, Tensor]:
 
 
 def _numbers(array: Tensor | None) -> np.ndarray | None:
-    """Numbers as numpy has them, half precision as single."""
+    """Convert numbers to numpy, half precision to float32."""
     if array is None:
         return None
     return (array.float() if array.itemsize == 2 else array).numpy()
@@ -507,7 +507,7 @@ def kind_of(rows: Tensor) -> str:
 
 
 def places_of(rows: Tensor) -> np.ndarray:
-    """Where each row begins, in entries from the first one.  [..., V] -> [n]"""
+    """Compute the offset of each row in memory, in entries.  [..., V] -> [n]"""
     return row_places(rows.shape[:-1], rows.stride()[:-1])
 
 
@@ -517,7 +517,7 @@ def _run(
     shape: tuple[int, ...],
     *terms: tuple[Tensor, np.ndarray, np.ndarray | None],
 ) -> None:
-    """Fill ``out`` from the two terms of a difference: rows, where they begin, their scales of this shape."""
+    """Fill ``out`` from the two terms of a difference: (rows, their offsets, their scales of ``shape``)."""
     if not out.size:
         return
     size, count = terms[0][0].shape[-1], terms[0][1].size
@@ -539,7 +539,7 @@ def _run(
 
 
 def in_threads(portion: Callable[[int, int], None], count: int, size: int) -> None:
-    """Do the rows 0..count-1 of so many entries, neighbouring ones in one thread."""
+    """Call ``portion(start, end)`` in threads, on consecutive parts of ``count`` rows of ``size`` entries."""
     threads = min(torch.get_num_threads(), count, 1 + count * size // WORTH_A_THREAD)
     if threads == 1:
         portion(0, count)
@@ -550,14 +550,14 @@ def in_threads(portion: Callable[[int, int], None], count: int, size: int) -> No
 
 
 def _memory(rows: Tensor) -> np.ndarray:
-    """The memory from the first to the last entry of the rows, without a copy."""
+    """View the memory from the first to the last entry of the rows, without a copy."""
     refuse_unless(rows.stride(-1) == 1, "the entries of a row side by side", rows.shape)
     span = 1 + sum((size - 1) * stride for size, stride in zip(rows.shape, rows.stride(), strict=True))
     return rows.as_strided((span,), (1,)).numpy()
 
 
 def flat_numbers(array: np.ndarray, dtype: Any) -> np.ndarray:
-    """The numbers side by side; a copy where they are read-only, which the loops were not compiled for."""
+    """Flatten the numbers.  Read-only arrays are copied, because the loops are compiled for writable ones."""
     flat = np.ascontiguousarray(array, dtype).ravel()
     return flat if flat.flags.writeable else flat.copy()
 

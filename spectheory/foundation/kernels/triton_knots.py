@@ -13,7 +13,7 @@ from spectheory.foundation.kernels.triton_rows import ENTRIES_AT_ONCE, places_of
 def _between_kernel(
     rows, at, others, other_at, scales, knots, lower, shares, masses, size, last, block: tl.constexpr
 ):  # fmt: skip
-    """The knot below s rows(x) / others(x), the share towards the next, and the masses of this part."""
+    """Find the knot below s rows(x) / others(x), the share towards the next, and the masses of this part."""
     n, part = tl.program_id(0).to(tl.int64), tl.program_id(1)
     lanes = part * block + tl.arange(0, block)
     inside = lanes < size
@@ -21,7 +21,7 @@ def _between_kernel(
     beside = tl.load(others + tl.load(other_at + n) + lanes, mask=inside, other=0.0)
     most = tl.load(knots + last)
     value = _divided(tl.load(scales + n) * entries, beside)
-    value = tl.where(value <= most, value, most)  # 0/0 is above too
+    value = tl.where(value <= most, value, most)  # 0/0 = NaN counts as above
     place = tl.zeros((block,), tl.int64)
     for between in range(1, last):
         place += (tl.load(knots + between) <= value).to(tl.int64)
@@ -40,7 +40,7 @@ def _between_kernel(
 
 @triton.jit
 def _divided(numerator, denominator):
-    """Rounded to nearest, as on the host; plain division of single numbers is not."""
+    """Divide with rounding to nearest, as on the host.  Plain float32 division may round otherwise."""
     if numerator.dtype == tl.float64:
         return numerator / denominator
     else:
@@ -50,7 +50,7 @@ def _divided(numerator, denominator):
 def between_knots(
     rows: Tensor, others: Tensor, scale: Tensor, knots: Tensor
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """See ``knot_kernels.between_knots``; sums are taken part by part, in float64 and in a fixed order."""
+    """Compute ``knot_kernels.between_knots``, with sums part by part, in float64 and in a fixed order."""
     count, size = rows.shape
     refuse_unless(rows.shape == others.shape, "rows of one shape", rows.shape, others.shape)
     refuse_unless(scale.shape == (count,), "a scale per row", scale.shape)

@@ -1,9 +1,9 @@
 """The row operators of ``row_kernels`` as Triton kernels, one launch each, for rows on a CUDA device.
 
-A program reads a row, or a part of it.  The formulas are those of ``arrays`` and ``outcome``.  Sums of long
-rows are taken block by block in float64.  Nothing waits for the device, but for ``work_on`` before the first
-use.  The tests run the kernels in Triton's interpreter, and the audit of a sampler follows random numbers
-through them as through any shipped kernel.
+A program reads a row, or a part of it.  The formulas are the same as in ``arrays`` and ``row_draws``.  Sums
+of long rows are taken block by block in float64.  Only ``work_on`` waits for the device, before the first
+use.  The tests run the kernels in Triton's interpreter.  The audit of a sampler tracks random numbers
+through these kernels as through any other kernel.
 """
 
 import warnings
@@ -48,10 +48,10 @@ def _mass_kernel(
 
 @triton.jit
 def _wide(entries):
-    """Half precision as single; other numbers as they are."""
+    """Convert half precision to float32; other numbers stay."""
     if entries.dtype == tl.float64:
         return entries
-    else:  # the compiler takes returns of one type only
+    else:  # the compiler allows returns of one type only
         return entries.to(tl.float32)
 
 
@@ -61,7 +61,7 @@ def _stop_kernel(
     other_by_path, other_by_depth, last, scaled: tl.constexpr, other_scaled: tl.constexpr,
     block: tl.constexpr,
 ):  # fmt: skip
-    """out(n size + x) = max(scale_n p(x) - other_scale_n q(x), 0) at stop n; q = 0 at the last depth."""
+    """out(n size + x) = max(scale_n p(x) - other_scale_n q(x), 0) at stop n, with q = 0 at depth L."""
     n, first = tl.program_id(0).to(tl.int64), tl.program_id(1) * block
     lanes = tl.arange(0, block)
     inside = first + lanes < size
@@ -87,13 +87,13 @@ def _weights(row, first, size, block: tl.constexpr):
 
 @triton.jit
 def _draw_kernel(rows, at, uniforms, numbers, masses, size, block: tl.constexpr):
-    """numbers_n, drawn in proportion to rows(at_n + x) by u_n, and masses_n; see ``outcome.sample_rows``."""
+    """Draw numbers_n in proportion to rows(at_n + x) by u_n, write masses_n; see ``outcome.sample_rows``."""
     n = tl.program_id(0).to(tl.int64)
     row, uniform = rows + tl.load(at + n), tl.load(uniforms + n)
     total = tl.sum(tl.zeros((block,), tl.float64), axis=0)
     for first in range(0, size, block):
         total += tl.sum(_weights(row, first, size, block), axis=0)
-    # The same sums in the same order: the share of the last block is 1, beyond every u.
+    # These are the same sums in the same order, so the share of the last block is exactly 1 and exceeds u.
     before, start, left = total * 0, 0, uniform
     if size > block:
         found = 0
@@ -114,7 +114,7 @@ def _draw_kernel(rows, at, uniforms, numbers, masses, size, block: tl.constexpr)
 
 
 def residual_mass(rows: Tensor, other: Tensor, scale: Tensor | None, other_scale: Tensor | None) -> Tensor:
-    """sum_x max(scale rows(x) - other_scale other(x), 0).  [..., V], [..., V], [...], [...] -> [...]"""
+    """Sum max(scale rows(x) - other_scale other(x), 0) over x.  [..., V], [..., V], [...], [...] -> [...]"""
     refuse_unless(rows.shape == other.shape, "rows of one shape", rows.shape, other.shape)
     out = rows.new_empty(rows.shape[:-1])
     if out.numel():
@@ -133,9 +133,10 @@ def residual_at_stops(
     scale: Tensor | None,
     draft_scale: Tensor | None,
 ) -> Tensor:
-    """max(scale p - draft_scale q, 0) at a stop per batch element; q = 0 at depth L.
+    """Compute max(scale p - draft_scale q, 0) at a stop per batch element, with q = 0 at depth L.
 
-    [..., K, L+1, V], [..., K, L, V], [...], [...], [...], [...] -> [..., V]; stops must lie inside.
+    [..., K, L+1, V], [..., K, L, V], [...], [...], [...], [...] -> [..., V].  Stops must be in range; this is
+    not checked.
     """
     *batch, paths, depths, size = target_rows.shape
     fits = draft_rows.shape == (*batch, paths, depths - 1, size)
@@ -154,7 +155,7 @@ def residual_at_stops(
 
 
 def draw(rows: Tensor, uniform: Tensor, block: int) -> tuple[Tensor, Tensor]:
-    """A number per row, drawn in proportion to its entries, and the row's mass.
+    """Draw one index per row in proportion to its entries; also return the row's mass.
 
     [..., V], [...] -> [...], [...]
     """
@@ -169,7 +170,7 @@ def draw(rows: Tensor, uniform: Tensor, block: int) -> tuple[Tensor, Tensor]:
 
 @cache
 def work_on(device: torch.device, dtype: torch.dtype) -> bool:
-    """Whether the kernels of this module work on rows on a device, see ``give_what_is_known``."""
+    """True if the kernels of this module work for this device and dtype, see ``give_what_is_known``."""
 
     def known_case() -> list[Any]:
         row, other = (
@@ -193,13 +194,13 @@ def work_on(device: torch.device, dtype: torch.dtype) -> bool:
 def give_what_is_known(
     device: torch.device, dtype: torch.dtype, known_case: Callable[[], list[Any]], expected: list[Any]
 ) -> bool:
-    """Whether kernels are compiled for a device and give there what is known of a small case.
+    """True if kernels compile for a device and compute the expected result of a small case there.
 
-    A warning says that they do not; torch's own operators then take their place.
+    Otherwise a warning says that torch's operators replace them.
     """
     try:
         fault = "" if known_case() == expected else "they give other numbers"
-    except Exception as error:  # a compiler, a driver: whatever it is, there is another way
+    except Exception as error:  # a compiler or driver may fail in any way, and torch can replace the kernels
         fault = f"{type(error).__name__}: {error}".partition("\n")[0]
     if fault:
         warnings.warn(
@@ -212,14 +213,14 @@ def give_what_is_known(
 
 
 def _term(rows: Tensor, scale: Tensor | None) -> tuple[Tensor, Tensor, Tensor]:
-    """Rows, where each begins, and a number for each, of which none is read where there is no scale."""
+    """Return rows, their offsets, and their scales.  Without a scale the last array is never read."""
     refuse_unless(scale is None or scale.shape == rows.shape[:-1], "a scale per row", rows.shape)
     places = places_of_rows(rows)
     return rows, places, places if scale is None else scale.contiguous()
 
 
 def places_of_rows(rows: Tensor) -> Tensor:
-    """Where each row begins, in entries from the first one.  [..., V] -> [n]"""
+    """Compute the offset of each row in memory, in entries.  [..., V] -> [n]"""
     refuse_unless(rows.stride(-1) == 1, "the entries of a row side by side", rows.shape)
     return _row_places(tuple(rows.shape[:-1]), rows.stride()[:-1], rows.device)
 

@@ -1,8 +1,7 @@
 """Draft processes: how K paths are drawn from the draft model.
 
-A process gives the law of the K-tuple of drafted paths, by enumeration, and the probability that some draft
-passes through an antichain, by recursion over the tree.  A verifier is refused on processes that it does not
-name.
+A process enumerates the law of the K-tuple of drafted paths.  It also computes the probability that some
+draft passes through an antichain.  A verifier refuses processes that it does not name.
 """
 
 import lazy_loader

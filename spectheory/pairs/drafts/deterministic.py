@@ -1,4 +1,4 @@
-"""Trees of drafts that are functions of the context: nothing is drawn."""
+"""Trees of drafts that the draft model determines: nothing is drawn at random."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ from spectheory.pairs.pair import ModelPair
 
 
 class Deterministic(OwnProcess):
-    """Drafts that the draft model determines.
+    """Drafts that the draft model determines, without randomness.
 
-    The row that a token comes from is the point mass on it, not the draft model's row: a verifier that
-    compares the target with the row that a token was drawn from needs the former.
+    The law of a drafted token is a point mass, not the draft model's row.  A verifier that compares the
+    target with the law of a drafted token needs this point mass.
     """
 
     @abstractmethod
     def paths(self, pair: ModelPair) -> Sequence[Context]:
-        """The K paths; a path of fewer than L tokens ends early."""
+        """List the K paths.  A path of fewer than L tokens ends early."""
 
     def count_tuples(self, pair: ModelPair, as_multisets: bool = False) -> int:
         return 1
@@ -37,7 +37,7 @@ class Deterministic(OwnProcess):
         yield DraftTuples(np.array([numbers]), pair.numbers.draft[0][:1, 0] * 0 + 1)
 
     def drafter(self, pair: ModelPair, path_index: int) -> ModelPair:
-        """The target with the point masses that draft this path; elsewhere on the first token."""
+        """Return the pair whose draft rows are point masses on this path's tokens, elsewhere on token 0."""
         path, levels = self.paths(pair)[path_index], []
         for depth, level in enumerate(pair.draft):
             rows = np.zeros_like(level) + level[:1, :1] * 0
@@ -51,14 +51,14 @@ class Deterministic(OwnProcess):
 
 
 class RankedTree(Deterministic):
-    """A tree of fixed shape: the token at a node is that of some rank in the draft row of its parent.
+    """A tree of fixed shape: the token at a node has a fixed rank in the draft row of its parent.
 
-    Of equally likely tokens the one with the smaller number comes first.
+    Equally likely tokens are ranked by token id, smaller ids first.
     """
 
     @abstractmethod
     def ranks(self, draft_length: int) -> np.ndarray:
-        """The rank of every token of every path at its context, -1 behind the end of a path, [K, L].
+        """Return the rank of every token of every path at its context, [K, L]; -1 after the end of a path.
 
         Raises:
             InvalidInputError: the tree does not fit the draft length.
@@ -68,7 +68,7 @@ class RankedTree(Deterministic):
         self.check_size(pair.vocab_size, pair.draft_length)
 
     def check_size(self, vocab_size: int, draft_length: int) -> None:
-        """Refuse more next tokens than there are, and another depth."""
+        """Raise ``InvalidInputError`` if the tree is too wide or does not fit the draft length."""
         if (most := int(self.ranks(draft_length).max()) + 1) > vocab_size:
             raise InvalidInputError(
                 f"a node cannot have {most} different next tokens out of {vocab_size}; use fewer"
@@ -87,7 +87,7 @@ class RankedTree(Deterministic):
 
 @dataclass(frozen=True)
 class TopTree(RankedTree, Widths):
-    """Every node at depth i has its ``widths[i]`` likeliest next tokens below it, in order (eagle2024).
+    """The children of a node at depth i are its ``widths[i]`` likeliest next tokens, in order (eagle2024).
 
     ``TopTree((1,) * L)`` is one greedy path.
 
@@ -101,19 +101,19 @@ class TopTree(RankedTree, Widths):
     name: ClassVar[str] = "top_tree"
 
     def ranks(self, draft_length: int) -> np.ndarray:
-        self.draws(draft_length)  # refuses another length
+        self.draws(draft_length)  # raises if the length does not fit
         return np.array(list(product(*map(range, self.widths))))
 
 
 @dataclass(frozen=True)
 class ShapedTree(RankedTree):
-    """Any fixed shape (sequoia2024): a node with c children has its c likeliest next tokens below it.
+    """A tree of any fixed shape (sequoia2024): the children of a node are its likeliest next tokens.
 
-    The paths end at the leaves, of which some may be reached before L tokens.
+    The paths end at the leaves.  Some leaves may have fewer than L tokens.
 
     Attributes:
-        children: the number of children of every node, breadth first from the root; nodes that are not
-            listed have none.
+        children: the number of children of every node, breadth first from the root.  Nodes that are not
+            listed have no children.
 
     Example:
         >>> from spectheory import instances
@@ -135,7 +135,7 @@ class ShapedTree(RankedTree):
 
     @property
     def nodes(self) -> list[tuple[int, ...]]:
-        """The ranks on the way to every node but the root, breadth first."""
+        """The ranks on the way to every node except the root, breadth first."""
         found: list[tuple[int, ...]] = [()]
         for node, number in enumerate(self.children):
             found += [(*found[node], rank) for rank in range(number)]
@@ -143,7 +143,7 @@ class ShapedTree(RankedTree):
 
     @property
     def num_nodes(self) -> int:
-        """The tokens that the target scores."""
+        """The number of tokens that the target scores."""
         return len(self.nodes)
 
     @property
@@ -173,17 +173,17 @@ class ShapedTree(RankedTree):
 
 @dataclass(frozen=True)
 class ConfidenceTree(Deterministic):
-    """The n likeliest nodes of the draft model's tree, whatever its shape becomes (eagletwo2024).
+    """The n likeliest nodes of the draft model's tree, of any shape (eagletwo2024).
 
     A node's confidence is the product of the draft probabilities on the way to it.  Path k ends at the k-th
-    likeliest node; of equally likely nodes the first in breadth-first order comes first, so that every node
-    follows its parent.  A path that ends before L tokens goes on with the token -1, and its rows behind the
-    end mean nothing (docs/draft_processes.md).
+    likeliest node.  Equally likely nodes are in breadth-first order, so that every node follows its parent.
+    If a path ends before L tokens, the token -1 fills it up, and the rows after its end have no meaning
+    (docs/draft_processes.md).
 
     Attributes:
-        num_nodes: n = K, the tokens that the target scores.
-        beam: the number of nodes that are expanded at a depth, each with as many next tokens; ``None`` for
-            n, with which the n likeliest nodes of the whole tree are found.
+        num_nodes: n = K, the number of tokens that the target scores.
+        beam: the number of nodes expanded at each depth, and of next tokens of each.  With ``None`` it is n,
+            which is enough to find the n likeliest nodes of the whole tree.
 
     Example:
         >>> from spectheory import instances
@@ -210,14 +210,14 @@ class ConfidenceTree(Deterministic):
 
     @property
     def width(self) -> int:
-        """The nodes that are expanded at a depth, and the next tokens of each."""
+        """The number of nodes that are expanded at a depth, and of next tokens of each."""
         return self.num_nodes if self.beam is None else self.beam
 
     def check(self, pair: ModelPair) -> None:
         self.check_size(pair.vocab_size, pair.draft_length)
 
     def check_size(self, vocab_size: int, draft_length: int) -> None:
-        """Refuse trees with fewer nodes than are wanted."""
+        """Raise ``InvalidInputError`` if the tree has fewer than ``num_nodes`` nodes."""
         expanded = nodes = 0
         for _ in range(draft_length):
             layer = (expanded or 1) * min(self.width, vocab_size)
@@ -244,7 +244,7 @@ class ConfidenceTree(Deterministic):
 
 
 def _first(nodes: Sequence, number: int) -> list:
-    """The likeliest of some nodes in breadth-first order, in order."""
+    """Return the ``number`` likeliest nodes, in descending order.  Ties keep the order of ``nodes``."""
     return sorted(nodes, key=lambda node: -node[1])[:number]
 
 

@@ -1,4 +1,4 @@
-"""Trees with two next tokens at a node, of which one is always the hub."""
+"""Trees with at most two next tokens at a node.  If there are two, one is the hub, the likeliest token."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -13,10 +13,10 @@ from spectheory.pairs.drafts.without_replacement import DistinctTree
 
 @dataclass(frozen=True)
 class HubTree(DistinctTree):
-    """A node has its likeliest token, its hub, and another one below it (SpecHub, arXiv 2411.05289).
+    """The children of a node are its hub (its likeliest token) and one other (SpecHub, arXiv 2411.05289).
 
-    The first is drawn from the draft row.  If it is not the hub, the second is the hub; otherwise the second
-    is drawn from the row without the hub.  theory.md Statement 3.12 has the largest acceptance.
+    The first child is drawn from the draft row.  If it is not the hub, the second is the hub.  Otherwise the
+    second is drawn from the row without the hub.  theory.md Statement 3.12 gives the largest acceptance.
 
     Attributes:
         widths: 1 or 2 at every depth.  A node with one next token draws it from the draft row.

@@ -1,4 +1,4 @@
-"""K independent paths of one draft model, which is what ``drafts=K`` stands for."""
+"""K independent paths of one draft model: the process for ``drafts=K``."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class Iid(OwnProcess):
         return f"{self.name}:{self.num_drafts}"
 
     def check(self, pair: ModelPair) -> None:
-        """Every pair can be drafted from."""
+        """Accept every pair: i.i.d. paths can be drafted from any pair."""
 
     def count_tuples(self, pair: ModelPair, as_multisets: bool = False) -> float:
         leaves, drafts = int((pair.numbers.draft_path_probs[-1] > 0).sum()), self.num_drafts
@@ -65,14 +65,14 @@ class Iid(OwnProcess):
 
 
 def draft_process(drafts: int | DraftProcess) -> DraftProcess:
-    """The draft process that an argument ``drafts`` stands for.
+    """Convert an argument ``drafts`` to a draft process.
 
     Args:
         drafts: K, for K paths drawn independently from the draft model, or a draft process.
 
     Raises:
-        InvalidInputError: neither a whole number of at least 1 nor a draft process; or a user's process has
-            the name of one of the package.
+        InvalidInputError: ``drafts`` is neither an integer of at least 1 nor a draft process, or a user's
+            process has the name of a process of the package.
 
     Example:
         >>> from spectheory.pairs.drafts import PrefixTree
@@ -90,7 +90,7 @@ def draft_process(drafts: int | DraftProcess) -> DraftProcess:
 
 
 def _all_tuples(leaves: int, num_drafts: int, size: int) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-    """(positions [N, K], in how many orders each is drawn: 1)."""
+    """Yield the K-tuples of leaves in batches: (leaf indices [N, K], ones [N])."""
     count = leaves**num_drafts
     for start in range(0, count, size):
         numbers = np.arange(start, min(start + size, count))
@@ -99,7 +99,7 @@ def _all_tuples(leaves: int, num_drafts: int, size: int) -> Iterator[tuple[np.nd
 
 
 def _multisets(leaves: int, num_drafts: int, size: int) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-    """(positions [N, K] ascending, in how many orders each can be drawn)."""
+    """Yield the multisets of K leaves in batches: (leaf indices [N, K], ascending; numbers of orders [N])."""
     multisets = combinations_with_replacement(range(leaves), num_drafts)
     while batch := list(islice(multisets, size)):
         yield np.array(batch), np.array([count_orders(multiset) for multiset in batch])

@@ -1,4 +1,4 @@
-"""Independent paths, each of its own draft model."""
+"""Independent paths, each drawn from its own draft model."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ class PerPath(OwnProcess):
     """K independent paths, each from its own draft model (spectr2023, footnote 8).
 
     Attributes:
-        models: one pair per path, of which only the draft is used, with the shape of the certified pair.
-            For language models these models themselves.
+        models: one pair per path, with the shape of the certified pair; only its draft is used.  For language
+            models, the draft models.
 
     Example:
         >>> from spectheory import instances
@@ -72,7 +72,7 @@ class PerPath(OwnProcess):
         return prod(int((probs > 0).sum()) for probs in self._leaf_probs(pair))
 
     def _leaf_probs(self, pair: ModelPair) -> list[np.ndarray]:
-        """The probability of every path of L tokens, by model."""
+        """List, for each model, the probability of every path of L tokens, [V^L]."""
         return [model.numbers.draft_path_probs[pair.draft_length] for model in self.models]
 
     def enumerate(self, pair: ModelPair, size: int, as_multisets: bool = False) -> Iterator[DraftTuples]:

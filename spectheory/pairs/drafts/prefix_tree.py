@@ -16,8 +16,8 @@ from spectheory.pairs.drafts.trees import Tree
 class PrefixTree(Tree):
     """Every node at depth i draws k_{i+1} next tokens independently (spectr2023 App. D, Alg. 4).
 
-    Line 5 there prints the target model; drafts come from the draft model.  ``PrefixTree((K, 1, ..))``
-    is ``Iid(K)``.
+    Line 5 of Alg. 4 prints the target model, but drafts come from the draft model.
+    ``PrefixTree((K, 1, ..))`` is ``Iid(K)``.
 
     Example:
         >>> from spectheory import instances

@@ -16,27 +16,27 @@ from spectheory.pairs.pair import ModelPair
 SAMPLED_PROCESSES = frozenset({"iid", "prefix_tree", "without_replacement", "hub_tree", "per_path"})
 """The names of the processes whose first path follows the draft model."""
 COUNTED_AT_ONCE = 10_000
-"""Tuples that are held at a time where they are listed."""
+"""The number of tuples per batch when they are enumerated."""
 ALL_PROCESSES = SAMPLED_PROCESSES | {"top_tree", "shaped_tree", "confidence_tree"}
 """The names of all draft processes of the package."""
 
 
 class _Any(frozenset[str]):
-    """Names of draft processes for an algorithm that takes every process, also a user's."""
+    """A set of names of draft processes that also contains every other name, such as names of users'."""
 
     def __contains__(self, name: object) -> bool:
         return True
 
 
 ANY_PROCESS: frozenset[str] = _Any(ALL_PROCESSES)
-"""What ``Verifier.draft_processes`` is where the law of the drafts has no influence on losslessness."""
+"""``Verifier.draft_processes`` of verifiers that are lossless for every law of the drafts."""
 
 
 class DraftTuples(NamedTuple):
-    """Some K-tuples: the numbers of their paths, [N, K], and their probabilities, [N].
+    """A batch of K-tuples of paths: path numbers, [N, K], and the probabilities of the tuples, [N].
 
-    A path of L tokens has its number among the V^L, and a path that ends early -1 - n, with n the number of
-    its last node breadth first (``contexts.paths_to``).
+    A path of L tokens has its leaf number.  A path that ends early has -1 - n, where n is its last node,
+    numbered breadth first (``contexts.paths_to``).
     """
 
     leaves: np.ndarray
@@ -50,7 +50,7 @@ class DraftProcess(ABC):
     has an example.
 
     Attributes:
-        name: of the process, as in ``Verifier.draft_processes``.
+        name: the name of the process, as in ``Verifier.draft_processes``.
         num_drafts: K.
     """
 
@@ -58,10 +58,10 @@ class DraftProcess(ABC):
     num_drafts: int
 
     def check(self, pair: ModelPair) -> None:  # noqa: B027, a process may take every pair
-        """Refuse a pair the process cannot draft from (``InvalidInputError``); by default none is refused."""
+        """Raise ``InvalidInputError`` if the process cannot draft from the pair.  The default accepts all."""
 
     def fits(self, pair: ModelPair) -> bool:
-        """Whether ``check`` takes a pair."""
+        """True if ``check`` accepts the pair."""
         try:
             self.check(pair)
         except InvalidInputError:
@@ -69,23 +69,23 @@ class DraftProcess(ABC):
         return True
 
     def count_tuples(self, pair: ModelPair, as_multisets: bool = False) -> float:
-        """How many K-tuples have positive probability (or multisets, where order has no influence).
+        """Count the K-tuples with positive probability, or the multisets if ``as_multisets``.
 
-        A whole number; infinity stands for more than 10^300.  By default the tuples are listed.
+        The result is an integer, or infinity for more than 10^300.  The default enumerates the tuples.
         """
         return sum(len(chunk.probs) for chunk in self.enumerate(pair, COUNTED_AT_ONCE))
 
     @abstractmethod
     def tuples(self, pair: ModelPair, size: int, as_multisets: bool = False) -> Iterator[DraftTuples]:
-        """All K-tuples of positive probability, at most about ``size`` at a time."""
+        """Yield all K-tuples (or multisets) of positive probability, in batches of about ``size``."""
 
     def enumerate(self, pair: ModelPair, size: int, as_multisets: bool = False) -> Iterator[DraftTuples]:
-        """``tuples`` in the numbers to compute with, those of ``pair.numbers``."""
+        """Yield ``tuples`` with probabilities in the number type of ``pair.numbers``."""
         for leaves, probs in self.tuples(pair, size, as_multisets):
             yield DraftTuples(leaves, flint_if_exact(probs))
 
     def _hits(self, pair: ModelPair, members: np.ndarray) -> np.ndarray:
-        """``hit_probabilities`` in the numbers to compute with; by default from a list of the tuples."""
+        """Compute ``hit_probabilities`` as ``pair.numbers`` types.  The default enumerates the tuples."""
         size, length = pair.vocab_size, pair.draft_length
         first = [count_nodes(size, depth - 1) for depth in range(length + 1)]
         one = pair.numbers.draft_path_probs[0][:1]
@@ -98,11 +98,11 @@ class DraftProcess(ABC):
         return total
 
     def hit_probabilities(self, pair: ModelPair, members: np.ndarray) -> np.ndarray:
-        """P(some draft passes through T) for many antichains T at once, [sets].
+        """Compute P(some draft passes through T) for many antichains T at once, [sets].
 
         Args:
             pair: the models.
-            members: booleans [sets, nodes], the nodes breadth first (``contexts.py``).
+            members: booleans [sets, nodes], True for the nodes in T, breadth first (``contexts.py``).
 
         Raises:
             InvalidInputError: the process cannot draft from the pair.
@@ -111,7 +111,7 @@ class DraftProcess(ABC):
         return fractions_if_exact(self._hits(pair, members))
 
     def hit_probability(self, pair: ModelPair, antichain: Collection[Context]) -> Any:
-        """P(some draft passes through the antichain), contexts as tuples of token ids.
+        """Compute P(some draft passes through the antichain), given as contexts (tuples of token ids).
 
         Example:
             >>> from spectheory import instances
@@ -125,12 +125,12 @@ class DraftProcess(ABC):
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """The numbers that tell the process from others of its name, but for K."""
+        """The parameters that distinguish processes of the same name, except K."""
         return ()
 
     @property
     def text(self) -> str:
-        """The process as ``--drafts`` takes it: its name, and its shape if it has one; i.i.d. paths with K.
+        """The process as written for ``--drafts``: the name and the shape, if any; for i.i.d. paths K.
 
         Example:
             >>> from spectheory.pairs.drafts import Iid, PrefixTree
@@ -140,32 +140,32 @@ class DraftProcess(ABC):
         return f"{self.name}:{','.join(map(str, self.shape))}" if self.shape else self.name
 
     def drafter(self, pair: ModelPair, path_index: int) -> ModelPair:
-        """The pair whose draft rows path ``path_index`` is drawn from."""
+        """Return the pair from whose draft rows path ``path_index`` is drawn."""
         return pair
 
     def to_float(self) -> DraftProcess:
-        """The same process for float64 pairs."""
+        """Return the same process for float64 pairs."""
         return self
 
     def normalised(self) -> DraftProcess:
-        """The same process with normalised rows, see ``ModelPair.normalised``."""
+        """Return the same process with normalised rows, see ``ModelPair.normalised``."""
         return self
 
     def first_path(self) -> DraftProcess:
-        """The law of the first path alone, or a process whose first path has that law."""
+        """Return a process whose first path has the same law; if possible it drafts this path only."""
         return self
 
     def draws(self, draft_length: int) -> np.ndarray:
-        """Whether path k draws its own token at depth i, or repeats an earlier path's.  [K, L]"""
+        """Mask [K, L]: True if path k draws its own token at depth i, False if it repeats an earlier draw."""
         return np.ones((self.num_drafts, draft_length), dtype=bool)
 
 
 class OwnProcess(DraftProcess):
-    """A process of the package: it enumerates in the numbers to compute with."""
+    """A process of the package.  It supplies ``enumerate``, in the number type of ``pair.numbers``."""
 
     @abstractmethod
     def enumerate(self, pair: ModelPair, size: int, as_multisets: bool = False) -> Iterator[DraftTuples]:
-        """All K-tuples of positive probability, from ``pair.numbers``."""
+        """Yield all K-tuples of positive probability in batches, with the numbers of ``pair.numbers``."""
 
     def tuples(self, pair: ModelPair, size: int, as_multisets: bool = False) -> Iterator[DraftTuples]:
         for leaves, probs in self.enumerate(pair, size, as_multisets):
@@ -173,7 +173,7 @@ class OwnProcess(DraftProcess):
 
 
 def path_hits(pair: ModelPair, members: np.ndarray) -> np.ndarray:
-    """The probability that one path drawn from the draft passes through each antichain, [sets]."""
+    """Compute the probability that one path drawn from the draft passes through each antichain, [sets]."""
     probs = np.concatenate(pair.numbers.draft_path_probs)
     total = np.repeat(probs[:1] - probs[:1], len(members))
     for column, prob in zip(members.T, probs, strict=True):

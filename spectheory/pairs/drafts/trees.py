@@ -21,12 +21,12 @@ MAX_PATHS_OF_A_TREE = 100_000
 
 @dataclass(frozen=True)
 class Widths(OwnProcess):
-    """Every node at depth i has ``widths[i]`` next tokens; K = product."""
+    """Every node at depth i has ``widths[i]`` next tokens.  K is the product of the widths."""
 
     widths: tuple[int, ...]
 
     def __post_init__(self) -> None:
-        """Refuse widths that are not one whole number per depth, or make too many paths."""
+        """Check that the widths are positive integers, one per depth, and give not too many paths."""
         widths = self.widths
         if not isinstance(widths, tuple):
             raise InvalidInputError(f"widths must be a tuple of whole numbers, one per depth, got {widths!r}")
@@ -49,10 +49,10 @@ class Widths(OwnProcess):
         return self.widths
 
     def check(self, pair: ModelPair) -> None:
-        self.draws(pair.draft_length)  # refuses another length
+        self.draws(pair.draft_length)  # raises if the length does not fit
 
     def draws(self, draft_length: int) -> np.ndarray:
-        """Whether path k has a token of its own at depth i, or an earlier path's, [K, L]."""
+        """Mask [K, L]: True if path k has its own token at depth i, False if it shares an earlier path's."""
         widths = self.widths
         if draft_length != len(widths):
             raise InvalidInputError(
@@ -66,7 +66,7 @@ class Widths(OwnProcess):
 
 @dataclass(frozen=True)
 class Tree(Widths):
-    """Paths that branch: every node draws its next tokens."""
+    """Paths that form a tree: every node draws its next tokens."""
 
     def first_path(self) -> Iid:
         return Iid(1)
@@ -90,7 +90,7 @@ class Tree(Widths):
             yield DraftTuples(leaves[start : start + size], probs[start : start + size])
 
     def _below(self, pair: ModelPair, depth: int, number: int) -> tuple[np.ndarray, np.ndarray]:
-        """All ways to draw the subtree below one node: (leaves [N, leaves below], probs [N])."""
+        """List all ways to draw the subtree below one node: (leaves [N, leaves below], probs [N])."""
         draft = pair.numbers.draft
         one = draft[0][:1, 0] * 0 + 1
         if depth == pair.draft_length:
@@ -113,7 +113,7 @@ class Tree(Widths):
         return np.concatenate([p[0] for p in parts]), np.concatenate([p[1] for p in parts])
 
     def _hits(self, pair: ModelPair, members: np.ndarray) -> np.ndarray:
-        """From the leaves up: a node is avoided if it is not a member and all its draws are avoided."""
+        """Recurse from the leaves up: a node is avoided if it is not in T and all its draws are avoided."""
         blocked = split_by_depth(members.T, pair.vocab_size, pair.draft_length)  # by depth, [V^depth, sets]
         one = pair.numbers.draft_path_probs[0]
         avoided = np.where(blocked[-1], one - one, one)
@@ -136,9 +136,9 @@ class Tree(Widths):
     @staticmethod
     @abstractmethod
     def _count_children(row: np.ndarray, counts: Sequence[int], width: int) -> int:
-        """How many ways to draw ``width`` children when child x has ``counts[x]`` ways below it."""
+        """Count the ways to draw ``width`` children if child x has ``counts[x]`` ways below it."""
 
     @staticmethod
     @abstractmethod
     def _children(row: np.ndarray, support: Sequence[int], width: int) -> Iterator[tuple[Context, Any]]:
-        """(the tokens drawn, in order; their probability)."""
+        """Yield (the drawn tokens in order, their probability)."""

@@ -1,4 +1,4 @@
-"""A draft process that a user wrote, as the package uses it."""
+"""Wrapper for draft processes that users write."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ PACKAGE = __name__.rpartition(".")[0]
 
 
 class UserProcess(OwnProcess):
-    """The law that a user's process lists: listed once for a pair, checked, and kept.
+    """Wrap a user's draft process.  For each pair we list its law once, check it, and keep it.
 
     Args:
         process: the user's object.
 
     Raises:
-        InvalidInputError: it has no number of paths, or the name of a process of the package.
+        InvalidInputError: ``num_drafts`` is invalid, or the name belongs to a process of the package.
     """
 
     def __init__(self, process: DraftProcess) -> None:
@@ -101,7 +101,7 @@ class UserProcess(OwnProcess):
                 return ask()
         except InvalidInputError:
             raise
-        except (Exception, SystemExit) as error:  # an exit would pass for a verdict
+        except (Exception, SystemExit) as error:  # an exit code would look like a verdict
             raise InvalidInputError(
                 f"{method} of draft process {self.name!r} failed: {type(error).__name__}: {error}"
             ) from error
@@ -111,5 +111,5 @@ class UserProcess(OwnProcess):
 
 
 def is_of_the_package(process: DraftProcess) -> bool:
-    """Whether a process is of a class of the package."""
+    """True if the class of the process belongs to the package."""
     return type(process).__module__.startswith(PACKAGE)

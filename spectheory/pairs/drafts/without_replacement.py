@@ -16,7 +16,7 @@ from spectheory.pairs.pair import ModelPair
 
 @dataclass(frozen=True)
 class DistinctTree(Tree):
-    """The next tokens of a node are distinct."""
+    """A tree in which the next tokens of a node are distinct."""
 
     def check(self, pair: ModelPair) -> None:
         super().check(pair)
@@ -45,7 +45,7 @@ class WithoutReplacement(DistinctTree):
 
     @staticmethod
     def _count_children(row: np.ndarray, counts: Sequence[int], width: int) -> int:
-        # width! times the elementary symmetric polynomial of the counts.
+        # width! times the elementary symmetric polynomial of degree width in the counts.
         symmetric = [1] + [0] * width
         for count in counts:
             for degree in range(width, 0, -1):
@@ -56,6 +56,6 @@ class WithoutReplacement(DistinctTree):
     def _children(row: np.ndarray, support: Sequence[int], width: int) -> Iterator[tuple[Context, Any]]:
         for tokens in permutations(support, width):
             prob = row[tokens[0]] * 0 + 1
-            for place, token in enumerate(tokens):  # a difference would cancel where little mass is left
+            for place, token in enumerate(tokens):  # sum the rest: 1 - sum would cancel if little is left
                 prob = prob * row[token] / np.delete(row, tokens[:place]).sum()
             yield tokens, prob

@@ -1,16 +1,17 @@
-"""Verification algorithms, one per file, in families with a base class each; ``verifiers`` maps their names.
+"""Verification algorithms, one per file.  ``verifiers`` maps names to them.
 
-- ``one_path``: the law depends on the first drafted path only;
-- ``position_by_position``: several drafts, one position after the other;
-- ``path_selection``: one of several drafts is selected and block-verified;
-- ``traversal``, ``conditional_transport``, ``spectr_gbv``, ``naive_sampling``: outside the families;
-- ``recoupled``, ``pooled``: classes over lossless verifiers, for small vocabularies and not in ``verifiers``;
-  ``recoupling_gain``: what the former adds at any vocabulary.
+Three families have base classes.  In ``one_path`` the law depends on the first drafted path only,
+``position_by_position`` verifies several drafts position by position, and ``path_selection`` selects one of
+several drafts and block-verifies it.
+
+``traversal``, ``conditional_transport``, ``spectr_gbv`` and ``naive_sampling`` belong to no family.
+``recoupled`` and ``pooled`` wrap lossless verifiers, for small vocabularies; they are not in ``verifiers``.
+``recoupling_gain`` computes the gain of ``recoupled`` at any vocabulary size.
 """
 
 from spectheory.verification.verifier import Registry
 
-# A new entry comes last: colours in figures and the order of tables follow the registry.
+# Append new entries at the end: colours in figures and the order of tables follow the registry.
 verifiers = Registry(
     __name__,
     {
@@ -34,4 +35,4 @@ verifiers = Registry(
         "conditional_transport": "conditional_transport:ConditionalTransport",
     },
 )
-"""Every algorithm by name, with its default parameters; each is imported on first use."""
+"""Name -> algorithm with its default parameters.  Each is imported on first use."""

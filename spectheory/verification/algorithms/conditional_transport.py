@@ -1,4 +1,4 @@
-"""Conditional transport: the tree of drafts from its leaves up, with an optimal plan at every context."""
+"""Conditional transport: verify the tree of drafts from its leaves up, with an optimal plan per context."""
 
 from __future__ import annotations
 
@@ -26,26 +26,26 @@ from spectheory.verification.verifier import TreeVerifier
 
 
 class ConditionalTransport(TreeVerifier):
-    """Leaf-to-root verification whose drafts at a context compete in one optimal transport plan.
+    """Leaf-to-root verification with one optimal transport plan for all drafts at a context.
 
-    From the idea of univer2026, whose text was not at hand: transport plans of single positions, scaled by
+    The idea is from univer2026, whose text we did not have: transport plans of single positions, scaled by
     the probability that their context is accepted.  The rule is ours.  A context a that a draft enters has a
-    weight w, the probability that the output is accepted there or below; w = 1 at the root.
+    weight w, the probability that the output is accepted at a or below it.  At the root w = 1.
 
-    1. Y is drawn from an optimal plan between the drafts at a and the law w p(.|a), which has one more token
-       for the rest, 1 - w.  Given the drafts it gives Y = x the probability m(x)
-    2. The different drafts x at a are tried in the order of their paths.  Each enters its context with weight
-       m(x) / (1 - m of those before), and everything below it is tried before the next draft
-    3. If all of it is rejected, Y is none of the drafts.  If it is a token, the round ends at a with the
-       correction token Y; if it is the rest, a is rejected.  At depth L there are no drafts: a is accepted
+    1. Y is drawn from an optimal plan between the drafts at a and the law w p(.|a).  This law has one more
+       token, the rest, with mass 1 - w.  Given the drafts, Y = x has probability m(x)
+    2. The distinct drafts x at a are tried in the order of their paths.  Each enters its context with weight
+       m(x) / (1 - m of the earlier drafts), and everything below it is tried before the next draft
+    3. If everything is rejected, Y is none of the drafts.  If Y is a token, the round ends at a with the
+       correction token Y.  If Y is the rest, a is rejected.  At depth L there are no drafts: a is accepted
        with probability w, and Y ~ p
 
     Lossless (theory.md Statement 5.30).  With one draft it is ``block``.  At L = 1 it accepts as much as
-    ``otm``, the most that a lossless verifier can.  On trees that branch at the last position only it is
-    optimal.
+    ``otm``, the most that a lossless verifier can.  It is optimal on trees that branch only at the last
+    position.
 
     Raises:
-        InvalidInputError: a token was drafted that the row given for its path cannot draw.
+        InvalidInputError: a drafted token has probability 0 in the draft row of its path.
 
     Example:
         >>> from spectheory import instances
@@ -59,7 +59,7 @@ class ConditionalTransport(TreeVerifier):
     source: ClassVar[str] = "this package, from the idea of univer2026"
     draft_processes: ClassVar[frozenset[str]] = frozenset({"iid", "prefix_tree"})
     plan: ClassVar[PositionByPosition] = OTM()
-    """The coupling at a context; with that of ``multi_round`` the verifier is ``traversal``."""
+    """The coupling at a context.  With ``multi_round`` in its place the verifier is ``traversal``."""
 
     def outcome(self, paths: Array, target_rows: Array, draft_rows: Array) -> Outcome:
         xp = namespace(target_rows)
@@ -75,7 +75,7 @@ class ConditionalTransport(TreeVerifier):
             corrections = normalise(plan.residual) * none[..., None]
             weights.append(at_most_one(divide_or_zero(xp.sum(corrections[..., :-1], axis=-1), none)))
             residuals.append(corrections[..., :-1])
-            # The first path with a token says how its context is entered.
+            # The first path with a token gives the weight with which its context is entered.
             own = xp.stack([entering[..., number, number] for number in range(paths.shape[-2])], axis=-1)
             weight = take_along(own, holders[..., depth + 1])
         rows = xp.stack([*residuals, target_rows[..., -1, :]], axis=-2)
@@ -90,7 +90,7 @@ class ConditionalTransport(TreeVerifier):
 def _scaled(
     weight: Array, paths: Array, target_rows: Array, draft_rows: Array, is_draft: Array, depth: int
 ) -> Position:
-    """Step 1: the contexts of all paths at one depth; the last token has mass 1 - w and is never drafted."""
+    """Step 1: build the contexts at one depth, with one more token of mass 1 - w that is never drafted."""
     xp = namespace(target_rows)
 
     def with_rest(rows: Array, rest: Array) -> Array:

@@ -1,4 +1,4 @@
-"""Naive sampling: the target samples, and what was drafted counts if it is sampled."""
+"""Naive sampling: sample from the target, and accept a drafted token if the sample equals it."""
 
 from collections.abc import Collection
 from typing import ClassVar
@@ -21,19 +21,19 @@ from spectheory.verification.verifier import Verifier
 
 
 class NaiveSampling(Verifier):
-    """Accept what the target would have sampled: naive sampling of specinfer2023.
+    """Sample from the target and accept the sample if it was drafted: naive sampling of specinfer2023.
 
-    At a context with next tokens C drafted there (p target):
+    At a context where C is the set of drafted next tokens (p target):
 
     1. Y ~ p
-    2. if Y is in C, it is accepted, and the round goes on behind it
+    2. if Y is in C, it is accepted, and the round continues after Y
     3. otherwise, and at the end of a path, the round ends with the correction token Y
 
-    The output follows the target whatever the drafts are: they may be drawn by any law, or by none, and the
-    draft rows are not read.  The block efficiency is 1 + Σ_a p(a) P(a is drafted).  No verifier does better
-    on deterministic drafts (theory.md Statement 5.27); on drafts that are drawn most do.
+    The output follows the target for any drafts, random or not, and the draft rows are not read.  The block
+    efficiency is 1 + Σ_a p(a) P(a is drafted).  No verifier does better on deterministic drafts (theory.md
+    Statement 5.27).  On sampled drafts most verifiers do better.
 
-    Paths may end before L tokens, with -1 from there on.
+    Paths may end before L tokens; then the tokens after the end are -1.
 
     Example:
         >>> from spectheory import instances
@@ -52,12 +52,12 @@ class NaiveSampling(Verifier):
         xp = namespace(target_rows)
         is_token = paths >= 0
         tokens = xp.where(is_token, paths, xp.zeros_like(paths))
-        # p(a_i | a_{1:i-1}), 0 behind the end of a path, [..., K, L]
+        # p(a_i | a_{1:i-1}), 0 after the end of a path, [..., K, L]
         on_tokens = zero_where(~is_token, take_token(target_rows[..., :-1, :], tokens))
         reach = prefix_products(on_tokens)
         shared = shared_prefixes(paths)
         first = is_first_with_prefix(paths)
-        # Step 2 at every context: the mass of the different tokens that are drafted there, [..., K, L]
+        # Step 2 at every context: p(C), the mass of the distinct drafted tokens, [..., K, L]
         each = zero_where(~first[..., 1:], on_tokens)[..., None, :, :]
         drafted = xp.sum(zero_where(~shared[..., :-1], each + zeros_like(on_tokens)[..., None, :]), axis=-2)
         stops = xp.concat([reach[..., :-1] * (1 - drafted), reach[..., -1:]], axis=-1)

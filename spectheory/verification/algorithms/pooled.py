@@ -1,4 +1,4 @@
-"""Pooled selection: scored selection whose outputs are chosen anew, and then coupled anew."""
+"""Pooled selection: scored selection with outputs chosen by a linear program and then coupled anew."""
 
 from __future__ import annotations
 
@@ -27,34 +27,34 @@ from spectheory.verification.algorithms.recoupled import Recoupled
 Event = tuple[Context, ...]
 """The K drafted nodes of depth L-1, sorted."""
 MAX_VOCAB_SIZE = 8
-"""The program of a node has a row for every set of tokens."""
-# A law asks for the families of one part of the drafts after the other; more would hold memory for nothing.
+"""The largest vocabulary.  The program of a node has one row for each set of tokens."""
+# ``output_law`` needs the families of one part of the drafts after the other; more would only hold memory.
 MAX_FAMILIES = 64
 """The most families that are kept at a time."""
 SLACK = 1e-12
-"""In floating point, how much of the service of the base may be lost to rounding."""
+"""In floating point, the loss of service against the base that may be due to rounding."""
 
 
 class Pooled(Recoupled):
-    """Scored selection with its last two levels decided anew: lossless, and on no pair below it.
+    """Scored selection with its last two levels chosen anew: lossless, and at least as efficient as ``base``.
 
-    An algorithm of this package (theory.md Statement 5.25), for i.i.d. drafts of one model.  The floor is
-    what the base serves: on a few pairs ``Recoupled`` of the same base is ahead by little.  D'' are the
-    drafts without their last two tokens.  An event E holds the drafted nodes of depth L-1, and a runs
-    through these.
+    An algorithm of this package (theory.md Statement 5.25), for i.i.d. drafts of one model.  It guarantees
+    the block efficiency of the base only; on a few pairs ``Recoupled(base)`` is slightly better.  D'' are the
+    drafts without their last two tokens.  An event E is the multiset of drafted nodes of depth L-1, and a
+    runs over these nodes.
 
-    1. For every event E with a, from ``base``: P(E | D''), the law of the score at a, and e(a, w | E), the
-       probability that the output keeps a and goes on with w.  None of them reads a row of another node of
-       depth L-1
-    2. A linear program at a chooses the e(a, w | E) anew.  What a keeps given E stays as it is, and so does
-       the law of the output given D''.  As much can be served with the scores of ``base`` as before.  The
-       objective is the mean of what can be served if the other nodes have one of the rows ``imagined``
+    1. For every event E with a, compute from ``base``: P(E | D''), the law of the score at a, and
+       e(a, w | E), the probability that the output keeps a and continues with w.  This reads no row of
+       another node of depth L-1
+    2. A linear program at a chooses the e(a, w | E) anew.  The sum over w given E stays, and so does the law
+       of the output given D''.  The service, the mass that the scores of ``base`` can accept as leaves, must
+       not fall.  The objective is the mean service if the other nodes have one of the rows ``imagined``
     3. Couple these outputs with the last tokens, as ``Recoupled`` does
 
-    The program is solved in float64.  Its solution is moved to where the equalities hold, in the arithmetic
-    of the rows, and is not used if less can be served than before.  So for rational rows the law is exactly
-    lossless and its block efficiency exactly no less than that of ``base``, whatever the solver returns.  The
-    programs grow with 2^V and with V^K: they are for enumerated pairs.
+    The program is solved in float64.  We then move the solution so that the equalities hold in the arithmetic
+    of the rows, and discard it if the service falls.  So for rational rows the law is exactly lossless, and
+    its block efficiency is at least the base's, whatever the solver returns.  The programs grow with 2^V and
+    V^K, so this class is for enumerated pairs.
 
     Args:
         base: scored selection, with any levels and coupling.
@@ -62,9 +62,9 @@ class Pooled(Recoupled):
             ``two_token_rows()``.
 
     Raises:
-        InvalidInputError: a base that is not scored selection; from ``outcome``, a token that its row cannot
-            draw.
-        EnumerationTooLargeError: too many last tokens or more than 8 tokens, from ``outcome``.
+        InvalidInputError: the base is not scored selection, or ``imagined`` is empty.  ``outcome`` raises it
+            if a drafted token has probability 0 in its draft row.
+        EnumerationTooLargeError: ``outcome`` raises it for too many last tokens or more than 8 tokens.
 
     Example:
         >>> from spectheory import certify, instances, verifiers
@@ -103,7 +103,7 @@ class Pooled(Recoupled):
                 f"pooled selection enumerates the sets of tokens, of at most {MAX_VOCAB_SIZE}, got "
                 f"{drafts.shape[-1]}; restrict the vocabulary"
             )
-        # Sorted by their beginnings, so that the order of the paths does not matter.
+        # Paths are sorted by their tokens before the last two, so that their order does not matter.
         order = [sorted(range(num_drafts), key=begin.__getitem__) for begin in tokens[..., :-2].tolist()]
         every = np.arange(len(tokens))[:, None]
         tokens_there, targets_there, drafts_there = (side[every, order] for side in (tokens, targets, drafts))
@@ -122,7 +122,7 @@ class Pooled(Recoupled):
         return outputs
 
     def _family(self, tokens: np.ndarray, targets: np.ndarray, drafts: np.ndarray) -> Family:
-        """The family, kept for the next call: drafts are evaluated in parts, and every part asks for it."""
+        """Return the family of these drafts.  It is kept, because drafts are evaluated in several parts."""
         key = *tokens.ravel().tolist(), *targets[:, :-2].ravel().tolist(), *drafts[:, :-1].ravel().tolist()
         if key not in self._families:
             if len(self._families) == MAX_FAMILIES:
@@ -132,7 +132,7 @@ class Pooled(Recoupled):
 
 
 def nodes_of(paths: np.ndarray) -> list[Context]:
-    """The nodes of depth L-1 of some paths, [n, L]."""
+    """List the nodes of depth L-1 of the paths [n, L]."""
     return [tuple(path[:-1]) for path in paths.tolist()]
 
 
@@ -141,8 +141,8 @@ class Family:
 
     Args:
         verifier: pooled selection.
-        tokens: the drafts, of which the last two tokens are replaced, [K, L].
-        targets, drafts: rows along them, [K, L+1, V] and [K, L, V], read to depth L-2.
+        tokens: drafts that begin with D'', [K, L]; their last two tokens are not used.
+        targets, drafts: rows along these drafts, [K, L+1, V] and [K, L, V], read to depth L-2.
     """
 
     def __init__(self, verifier: Pooled, tokens: np.ndarray, targets: np.ndarray, drafts: np.ndarray) -> None:
@@ -163,11 +163,11 @@ class Family:
         self._chosen: dict[Any, dict[Event, np.ndarray]] = {}
 
     def events(self, node: Context) -> list[Event]:
-        """The events with the node."""
+        """List the events that contain the node."""
         return [event for event in self.probs if node in event]
 
     def chosen(self, node: Context, target_row: np.ndarray, draft_row: np.ndarray) -> dict[Event, np.ndarray]:
-        """e(a, . | E) of a node a with these rows, for every event E."""
+        """Choose e(a, . | E) for a node a with these rows, for every event E that contains a."""
         key = node, *target_row.tolist(), *draft_row.tolist()
         if key not in self._chosen:
             self._chosen[key] = dict(
@@ -184,7 +184,7 @@ class Family:
         limits = np.stack([self.score_limits(event, node, tops) for event in events])
 
         def served(masses: np.ndarray) -> Any:
-            """The service with the scores of the base, a minimum cut for every event."""
+            """Compute the service with the scores of the base, by a minimum cut for every event."""
             return (probs * (limits + (masses[:, None] * ~sets).sum(axis=-1)).min(axis=-1)).sum()
 
         tops, floor = tops.astype(float), served(own)
@@ -209,9 +209,9 @@ class Family:
         target_rows: np.ndarray,
         draft_rows: np.ndarray,
     ) -> np.ndarray:
-        """e(a, w | E) of the base, for R rows of the node and its events.  [R, V], [R, V] -> [R, E, V]
+        """Compute e(a, w | E) of the base, for R rows of the node a and its events.
 
-        The rows of the other nodes do not matter.  Here they hold one token.
+        [R, V], [R, V] -> [R, E, V].  The rows of other nodes have no influence; we set them to point masses.
         """
         tokens = np.stack([self.tokens[event] for event in self.events(node)] * len(target_rows))
         here = (tokens[..., :-1] == node).all(axis=-1)
@@ -226,7 +226,7 @@ class Family:
         return own.reshape((len(target_rows), -1, own.shape[-1]))
 
     def score_limits(self, event: Event, node: Context, tops: np.ndarray) -> np.ndarray:
-        """Φ: how likely a path through the node wins with one of the largest scores there, by their mass."""
+        """Compute Φ [N]: P(a path through the node wins with one of its top scores), of mass ``tops`` [N]."""
         masses, one = np.stack([self.laws[other] for other in event]), event.index(node)
         law = masses[one]
         below_the_top = np.flip(np.flip(law).cumsum()) - law
@@ -236,9 +236,10 @@ class Family:
         return event.count(node) * winning_masses(cells, one)[:, 1::2].sum(axis=-1)
 
     def imagined_limits(self, event: Event, node: Context, tops: np.ndarray) -> np.ndarray:
-        """The gain in service given E if the drafts at a hit a set of these masses.  [N] -> [S, N]
+        """Compute the gain in service given E if the drafts at a hit a set of tokens of mass ``tops``.
 
-        The other nodes have imagined rows and output what the base does: a minimum cut over their level sets.
+        The other nodes have imagined rows and the outputs of the base, so this is a minimum cut over their
+        level sets.  [N] -> [S, N] for S pairs of imagined rows.
         """
         lost, missed = np.zeros((len(self.verifier.imagined), 1)), np.ones((len(self.verifier.imagined), 1))
         for other in set(event) - {node}:
@@ -252,7 +253,7 @@ class Family:
 
     @cached_property
     def _imagined(self) -> dict[Context, tuple[np.ndarray, np.ndarray]]:
-        """For every node: e(T^c) and 1 - q(T) of the level sets T of e/q, [S, E, V+1] each."""
+        """For every node: e(T^c) and 1 - q(T) for the level sets T of e/q, [S, E, V+1] each."""
         targets, drafts = self.targets.astype(float), self.drafts.astype(float)
         rows = np.zeros((2, len(self.verifier.imagined), drafts.shape[-1]))
         for number, pair in enumerate(self.verifier.imagined):
@@ -269,7 +270,7 @@ class Family:
 
 
 def with_sums(point: np.ndarray, row_sums: np.ndarray, column_sums: np.ndarray) -> np.ndarray:
-    """The masses of a matrix, moved to where rows and columns have given sums.
+    """Move the masses of a matrix so that its rows and columns have the given sums.
 
     Example:
         >>> with_sums(np.array([[0.5, 0.5], [0.0, 0.0]]), np.ones(2) / 2, np.ones(2) / 2).tolist()
@@ -284,7 +285,7 @@ def with_sums(point: np.ndarray, row_sums: np.ndarray, column_sums: np.ndarray) 
 
 
 def two_token_rows(num_levels: int = 7) -> list[tuple[list[Fraction], list[Fraction]]]:
-    """Pairs of a target row and a draft row on two tokens, with probabilities from the middles of a grid.
+    """List pairs of a target row and a draft row on two tokens, with probabilities at midpoints of a grid.
 
     Example:
         >>> len(two_token_rows()), *map(str, two_token_rows(2)[1][0])

@@ -1,4 +1,4 @@
-"""Recoupling: keep what a verifier outputs, and couple it anew with the last drafted tokens."""
+"""Recoupling: keep the output law of a verifier, and couple it anew with the last drafted tokens."""
 
 from __future__ import annotations
 
@@ -27,31 +27,33 @@ from spectheory.verification.user import as_verifier
 from spectheory.verification.verifier import Verifier
 
 MAX_LAST_TOKENS = 20_000
-"""The most tuples of last tokens that are enumerated behind one tuple of drafts."""
+"""The most tuples of last tokens that are enumerated for one tuple of drafts without last tokens."""
 
 
 class Recoupled(Verifier):
     """A lossless verifier that accepts at least as many full paths as ``base`` (theory.md Statement 5.24).
 
-    D' are the drafts without their last tokens W, and a runs through the drafted nodes of depth L-1.
+    D' are the drafts without their last tokens W, and a runs over the drafted nodes of depth L-1.
 
-    1. From ``base``, averaged over W: e(a, w), the probability given D' that the output keeps a and goes on
-       with w, and the law of the outputs that stop above
-    2. A maximum flow from the (a, w) to the W: (a, w) may go to each W in which a path through a draws w
-    3. Given W, accept the leaf (a, w) with the flow between them over P(W | D').  Otherwise draw from what
-       the flow has left of step 1: a correction token w at a, or one above
+    1. From ``base``, averaged over W, compute e(a, w), the probability given D' that the output keeps a and
+       continues with w, and the law of the outputs that stop above depth L-1
+    2. Find a maximum flow from the pairs (a, w) to the tuples W.  (a, w) may send flow to each W in which a
+       path through a draws w
+    3. Given W, accept the leaf (a, w) with probability flow((a, w), W) / P(W | D').  Otherwise draw from the
+       mass of step 1 that the flow does not carry: a correction token w at a, or a stop above
 
-    The output completed with the target is that of ``base``, and block efficiency grows by what the flow
-    carries more than ``base`` does: on no pair it falls.  At L = 1 the result accepts with the optimum α_K.
-    Step 1 evaluates ``base`` on all V^K last tokens, so that it is for enumerated pairs and restricted
+    The law of the output, completed with the target, stays the law of ``base``.  The block efficiency rises
+    by the full paths that the flow adds, and never falls.  At L = 1 the acceptance is the optimum α_K.
+    Step 1 evaluates ``base`` on all V^K last tokens.  So this class is for enumerated pairs and restricted
     models, not for full vocabularies.
 
     Args:
         base: a lossless verifier that decides without the target's rows at depth L.
 
     Raises:
-        InvalidInputError: a base that is not lossless; from ``outcome``, a token that its row cannot draw.
-        EnumerationTooLargeError: too many last tokens, from ``outcome``.
+        InvalidInputError: the base is not lossless.  ``outcome`` raises it if a drafted token has probability
+            0 in its draft row.
+        EnumerationTooLargeError: ``outcome`` raises it if there are too many tuples of last tokens.
 
     Example:
         >>> from spectheory import certify, instances, verifiers
@@ -101,7 +103,7 @@ class Recoupled(Verifier):
         )
 
     def block_efficiency(self, pair: ModelPair, num_drafts: int) -> Any:
-        """The block efficiency for i.i.d. drafts by minimum cuts: neither flows nor the output law.
+        """Compute the block efficiency for i.i.d. drafts by minimum cuts, without flows or the output law.
 
         Example:
             >>> from spectheory import instances, verifiers
@@ -136,7 +138,7 @@ class Recoupled(Verifier):
     def _couplings(
         self, tokens: np.ndarray, targets: np.ndarray, drafts: np.ndarray
     ) -> Iterator[tuple[np.ndarray, Coupling]]:
-        """(the tuples with these D', their coupling), one for all D' that differ."""
+        """Yield (indices of the tuples with the same D', their coupling), once per distinct D'."""
         before = tokens.copy()
         before[..., -1] = 0
         first, which = unique_row_indices(before, targets[:, :, :-1], drafts)
@@ -146,8 +148,8 @@ class Recoupled(Verifier):
             yield np.flatnonzero(which == place), coupling
 
     def output_masses(self, tokens: np.ndarray, targets: np.ndarray, drafts: np.ndarray) -> np.ndarray:
-        """P(the output keeps the first i tokens of path k and goes on with w | D'), [N, K, L, V]."""
-        # The rows at depth L are behind tokens that were not drafted: any law stands in for them.
+        """Compute P(the output keeps i tokens of path k and continues with w | D'), [N, K, L, V]."""
+        # The rows at depth L belong to other last tokens.  The base does not use them, so any law will do.
         targets = np.concatenate([targets[:, :, :-1], targets[:, :, -2:-1]], axis=2)
         last = [_last_tokens(rows) for rows in drafts[:, :, -1]]
         counts = [len(some) for some in last]
@@ -159,9 +161,9 @@ class Recoupled(Verifier):
         return np.add.reduceat(masses, np.cumsum([0, *counts[:-1]]), axis=0)
 
     def _masses(self, tokens: np.ndarray, targets: np.ndarray, drafts: np.ndarray) -> np.ndarray:
-        """P(the output keeps the first i tokens of path k and goes on with w | drafts), [N, K, L, V].
+        """Compute P(the output keeps i tokens of path k and continues with w | drafts), [N, K, L, V].
 
-        A prefix that several paths share counts for the first of them.
+        A prefix that several paths share counts for the first of these paths.
         """
         outcome = self.base.outcome(tokens, targets, drafts)
         masses, holders = zeros_like(drafts), first_path_with_prefix(tokens)[..., -2]
@@ -176,12 +178,14 @@ class Recoupled(Verifier):
 
 
 class Coupling(NamedTuple):
-    """The output of a verifier, coupled with the last tokens given the tokens before them.
+    """A coupling of a verifier's output with the last drafted tokens, given the tokens before them.
+
+    A slot (k, w) is the node of depth L-1 on path k and a last token w.
 
     Attributes:
-        holders: the first path with the node of every path, [K].
-        accepted: drafted slots (node, token) -> how likely each is accepted as a leaf.
-        left: the masses of the outputs that are not, [K, L, V].
+        holders: for each path, the first path with the same node of depth L-1, [K].
+        accepted: set of drafted slots -> {slot: probability that it is accepted as a leaf}.
+        left: the masses of the outputs that are not accepted leaves, [K, L, V].
     """
 
     holders: list[int]
@@ -190,7 +194,7 @@ class Coupling(NamedTuple):
 
     @staticmethod
     def of(before: np.ndarray, draft_rows: np.ndarray, outputs: np.ndarray) -> Coupling:
-        """The maximum flow; slots are in the order of their tokens, whatever the order of the paths."""
+        """Compute a maximum flow.  Slots are sorted by tokens, so that the order of paths does not matter."""
         holders, rows = first_path_with_prefix(before)[:, -2].tolist(), exact_values(draft_rows)
         drawn: defaultdict[frozenset[tuple[int, int]], Any] = defaultdict(int)
         for tokens in _last_tokens(draft_rows).tolist():
@@ -210,7 +214,7 @@ class Coupling(NamedTuple):
         return Coupling(holders, accepted, outputs)
 
     def stop_probs(self, tokens: np.ndarray) -> np.ndarray:
-        """The stop probabilities given the last tokens, [K, L+1]."""
+        """Compute the stop probabilities given the last tokens, [K, L+1]."""
         drawn = list(zip(self.holders, tokens.tolist(), strict=True))
         if frozenset(drawn) not in self.accepted:
             raise InvalidInputError(
@@ -226,10 +230,10 @@ class Coupling(NamedTuple):
 
 
 def _last_tokens(draft_rows: np.ndarray) -> np.ndarray:
-    """All tuples of tokens that the rows [K, V] can draw, [n, K].
+    """List all tuples of tokens that the rows [K, V] can draw, [n, K].
 
     Raises:
-        EnumerationTooLargeError: there are too many.
+        EnumerationTooLargeError: there are more than ``MAX_LAST_TOKENS``.
     """
     supports = [np.flatnonzero(row) for row in draft_rows]
     count = prod(map(len, supports))
@@ -242,7 +246,7 @@ def _last_tokens(draft_rows: np.ndarray) -> np.ndarray:
 
 
 def _on_host(array: Array) -> np.ndarray:
-    """numpy, rationals as they are, rows of a device as float64."""
+    """Convert an array to numpy: floats become float64; rationals and integers stay."""
     if isinstance(array, np.ndarray):
         return array if is_exact(array) or array.dtype.kind == "i" else array.astype(float)
     return array.cpu().numpy() if not array.is_floating_point() else array.double().cpu().numpy()

@@ -1,4 +1,4 @@
-"""The gain of recoupling over scored selection on given drafts, at any vocabulary."""
+"""The gain of recoupling over scored selection on given drafts, at any vocabulary size."""
 
 from __future__ import annotations
 
@@ -13,17 +13,18 @@ from spectheory.verification.algorithms.path_selection.scored import ScoredSelec
 def recoupling_gain(
     verifier: ScoredSelection, paths: np.ndarray, target_rows: np.ndarray, draft_rows: np.ndarray
 ) -> float:
-    """The tokens that ``Recoupled(verifier)`` gains over ``verifier``, given D', all but the last tokens.
+    """Compute the tokens that ``Recoupled(verifier)`` gains over ``verifier``, given D'.
 
-    Source: theory.md Statement 5.24.  Let a be the node of path k at depth L-1.  Given D', scored selection
-    accepts a leaf with
+    D' are the drafts without their last tokens.  The mean over drafts is the difference of the block
+    efficiencies.  Source: theory.md Statement 5.24.  Let a be the node of path k at depth L-1.  Given D',
+    scored selection accepts a leaf with probability
 
         Σ_k Σ_w ρ_k(w) t(aw)/R(aw),      ρ_k(w) = P(path k is selected and draws w | D').
 
-    Recoupling accepts one with the minimum cut of the masses e(a, w): ρ_k(w) t(aw)/R(aw), and the stops at a
-    with the correction w, of the paths k through a.  All else is the same.  ρ_k is an integral over the
-    score, so that no tuples of last tokens are listed: the time is that of K rows that are sorted.  The mean
-    over drafts is the difference of the block efficiencies.
+    Recoupling accepts a leaf with probability equal to the minimum cut of the masses e(a, w).  e(a, w) sums
+    over the paths k through a: ρ_k(w) t(aw)/R(aw), and the stops at a with the correction w.  The rest of the
+    law is the same.  ρ_k is an integral over the score, so we list no tuples of last tokens, and the time is
+    the time of sorting K rows.
 
     Args:
         verifier: scored selection.
@@ -43,7 +44,7 @@ def recoupling_gain(
     split = verifier.split(state, targets, drafts)
 
     def by_token(of_rows: np.ndarray) -> np.ndarray:
-        """The means under the law of every next token, from those under the rows of the plan."""
+        """Interpolate means under the rows of the plan to means under the law of every next token."""
         values = np.take_along_axis(of_rows, split.row, axis=-1)
         if split.next_share is None:
             return values
@@ -56,7 +57,7 @@ def recoupling_gain(
     selected = drafts * by_token((split.plan * chances[:, None]).sum(-1))
     demands = state.served[:, None] * divide_or_zero(targets, drafts)
     leaves = selected * at_most_one(divide_or_zero(demands, levels))
-    # Block verification of the selected path at a, given that the leaf is rejected.
+    # Block verification of the selected path stops at a, given that the leaf is rejected.
     weight = at_most_one(divide_or_zero(state.served, state.level))
     residual = positive_part(
         weight[:, None] * targets - drafts * divide_or_zero(levels, state.level[:, None])

@@ -1,4 +1,4 @@
-"""The algorithm of spectrgbv2026, as printed: greedy block verification of one draft after the other."""
+"""The algorithm of spectrgbv2026 as printed: greedy block verification of one draft after the other."""
 
 from collections.abc import Sequence
 from typing import Any, ClassVar
@@ -37,30 +37,30 @@ class SpecTrGbv(ModifiesTarget):
         h(a) = A(a) / Q(a)                                    for |a| = L.
 
     1. tau = 0, t empty, H empty                                                    (line 1)
-    2. draft after draft, for i = tau+1, .., L (tau as the draft found it): if X_{1:i} of this draft
-       is in H or η < h fails, put it into H; otherwise tau = i and t = X_{1:i}     (lines 2-16)
-    3. once tau = L, stop looking at drafts, and Y ~ p                               (line 13)
+    2. for every draft, for i = tau+1, .., L (tau at the start of this draft): if X_{1:i} of this draft
+       is in H or η < h fails, put X_{1:i} into H; otherwise tau = i and t = X_{1:i}     (lines 2-16)
+    3. once tau = L, test no more drafts, and Y ~ p                                  (line 13)
     4. if tau < L, Y ~ p(t,x) (1 - min{q(t,x)/p(t,x), 1})^K, normalised       (line 19, Eq. 4)
 
-    How the text was read:
+    We read the text as follows:
 
     - An accepted sub-block replaces t whether or not it extends t: a longer prefix of another draft
       wins over a shorter accepted one, and shorter prefixes of that draft may be in H (lines 5-6).
-    - The bounds of the loop over i are those at its start; tau may grow inside it (line 3).
-    - A sub-block shared by several drafts is verified once.  Any later draft that comes to it finds it
-      in H: had it been accepted, tau would have passed it.  So H is "not the first draft with this
-      prefix", and no set has to be carried.
-    - 1 - p/q at p = 0: A = 0 there, the limit.
+    - The bounds of the loop over i are fixed at its start, although tau may grow inside it (line 3).
+    - A sub-block shared by several drafts is verified once.  A later draft that tests it finds it
+      in H, because if it had been accepted, tau would be at least as long.  So "X_{1:i} is in H" means
+      "an earlier draft has this prefix", and the code stores no set.
+    - 1 - q/p at p = 0: we take the limit, A = 0.
 
     It is not lossless for K >= 2, although Thm 4.2 says so: for target (1/3, 2/3), draft (2/3, 1/3),
     L = 1, K = 2 the first token is A with probability 31/120.  At K = 1 it is ``greedy_block``, which
     needs a modified target for the next L - tau - 1 tokens (``modified_target_rows``, Algorithm 2).
 
-    h lies in [0, 1] always.  Where it is 0/0 it is taken as 0, "η < h fails".  At K = 1 such an h has no
-    influence.  At K >= 2 it can have some (p(a) = 1 > q(a) with equal rows at a), and then the text does
-    not determine the law.  Nor does it where Eq. 4 is 0/0 at a stop of positive probability: for identical
+    h always lies in [0, 1].  If it is 0/0, we take it as 0, so that "η < h" fails.  At K = 1 such an h has no
+    influence.  At K >= 2 it can have influence (p(a) = 1 > q(a) with equal rows at a), and then the text does
+    not determine the law.  The same holds if Eq. 4 is 0/0 at a stop of positive probability: for identical
     models and K >= 2 all drafts can be rejected although p - q has no mass anywhere.  The correction row
-    is zero there, and a certificate counts the stop as undefined.
+    is then zero, and a certificate counts the stop as undefined.
 
     Example:
         >>> from spectheory import certify, instances
@@ -90,21 +90,21 @@ class SpecTrGbv(ModifiesTarget):
         return Outcome.from_weights(stop_probs, residual)
 
     def rejected_mass(self, target_mass: Array, draft_mass: Array, num_drafts: int) -> Array:
-        """Algorithm 2, and Eq. 4: p (1 - min{q/p, 1})^K; 0 where p = 0."""
+        """Algorithm 2 and Eq. 4: p (1 - min{q/p, 1})^K, and 0 where p = 0."""
         return target_mass * missing_share(draft_mass, target_mass) ** num_drafts
 
 
 def conditionally_independent_bound(pair: ModelPair, num_drafts: int) -> Any:
-    """Bound(K) of spectrgbv2026 Eq. 5, in accepted tokens per target call (E[tau]).
+    """Compute Bound(K) of spectrgbv2026 Eq. 5, in accepted tokens per target call (E[tau]).
 
         sum_{i=1..L} sum_{a of length i} p(a) [1 - (1 - min{q(a)/p(a), 1})^K]
 
     The paper calls it an upper bound over couplings in which the drafts are independent given the
     output, and Thm 5.3 says that ``spectr_gbv`` attains it.  It does not bound valid verifiers:
-    on the pair of the example E[tau] = 8/9 is attained.
+    on the pair of the example a valid verifier attains E[tau] = 8/9.
 
     Raises:
-        InvalidInputError: K is not a whole number of at least 1.
+        InvalidInputError: K is not an integer of at least 1.
 
     Example:
         >>> from spectheory import instances
@@ -120,10 +120,10 @@ def conditionally_independent_bound(pair: ModelPair, num_drafts: int) -> Any:
 
 
 def conditionally_independent_maximum(target_row: Sequence[Any], draft_row: Sequence[Any]) -> Any:
-    """The largest acceptance of two drafts of one of two tokens that are independent given the output.
+    """Compute the largest acceptance of two one-token drafts that are independent given the output, V = 2.
 
-    It is what Bound(2) bounds (spectrgbv2026 Lemma 5.1; theory.md §2).  One draft agrees with the output with
-    probability Σ min(p, q); the other is independent of both.
+    This is the quantity that Bound(2) bounds (spectrgbv2026 Lemma 5.1; theory.md §2).  One draft agrees with
+    the output with probability Σ min(p, q), and the other draft is independent of both.
 
     Example:
         >>> print(conditionally_independent_maximum([1 / 4, 3 / 4], [1 / 2, 1 / 2]))
@@ -142,10 +142,10 @@ def _accepted_mass(target_mass: Array, draft_mass: Array, num_drafts: int) -> Ar
 
 
 def _acceptance(path_ratio: Array, draft_path_probs: Array, target_rows: Array, draft_rows: Array) -> Array:
-    """h(X_{1:i}) for i = 1..L on every path, [..., K, L].
+    """Compute h(X_{1:i}) for i = 1..L on every path, [..., K, L].
 
-    Numerator and denominator are divided by q(a): A is homogeneous, so A(a)/q(a) follows from
-    p(a)/q(a), and Q(a)/q(a) = sum_{j<K} (1 - q(a))^j.  No small number is subtracted from 1.
+    We divide numerator and denominator by q(a).  A is homogeneous, so A(a)/q(a) follows from p(a)/q(a), and
+    Q(a)/q(a) = sum_{j<K} (1 - q(a))^j.  So no small number is subtracted from 1.
 
     Args:
         path_ratio: [..., K, L+1], p(X_{1:i}) / q(X_{1:i}).
@@ -163,15 +163,15 @@ def _acceptance(path_ratio: Array, draft_path_probs: Array, target_rows: Array, 
         accept.append(divide_or_zero(kept[..., depth] - longer, drafted[..., depth] - longer))
     accept.append(divide_or_zero(kept[..., length], drafted[..., length]))
     stacked = xp.stack(accept, axis=-1)
-    # η < h with η uniform on [0, 1): rounding can carry h out of the interval, the formula cannot.
+    # Only rounding can bring h out of [0, 1].
     return at_most_one(positive_part(stacked))
 
 
 def _stop_probs(accept: Array) -> Array:
-    """The law of the accepted sub-block, [..., K, L+1], from each draft's probabilities, [..., K, L].
+    """Compute the law of the accepted sub-block, [..., K, L+1], from each draft's probabilities, [..., K, L].
 
-    Drafts are processed in order.  A draft that finds tau = s tries its prefixes longer than s; the
-    longest accepted one wins, and if there is none tau stays s.
+    Drafts are processed in order.  If tau = s before a draft, its prefixes longer than s are tested.  The
+    longest accepted one replaces the sub-block; if none is accepted, tau stays s.
     """
     xp = namespace(accept)
     num_drafts = accept.shape[-2]
@@ -193,9 +193,9 @@ def _stop_probs(accept: Array) -> Array:
 
 
 def missing_share(part: Array, whole: Array) -> Array:
-    """max(1 - part / whole, 0), and a number in [0, 1] where the whole is 0.
+    """Compute max(1 - part / whole, 0).  If whole is 0, the result is some number in [0, 1].
 
-    On torch two kernels: one divides and subtracts, the other turns 0/0 into 0.
+    On torch this takes two kernels: one divides and subtracts, the other turns 0/0 into 0.
     """
     if is_torch_array(whole):
         return whole.new_ones(()).addcdiv(part, whole, value=-1).fmax(whole.new_zeros(()))

@@ -1,4 +1,4 @@
-"""Traversal verification: the tree of drafts from its leaves up, one weight per context."""
+"""Traversal verification: verify the tree of drafts from its leaves up, with one weight per context."""
 
 from __future__ import annotations
 
@@ -25,24 +25,24 @@ from spectheory.verification.verifier import TreeVerifier
 
 
 class Traversal(TreeVerifier):
-    """Leaf-to-root verification of the tree that K i.i.d. paths make, or of a prefix tree of drafts.
+    """Leaf-to-root verification of the tree formed by K i.i.d. paths, or of a prefix tree of drafts.
 
-    From the idea of traversal2025: a leaf is tried first, with the capped ratio of joint probabilities.
+    The idea is from traversal2025: a leaf is tried first, with the capped ratio of joint probabilities.
     After a rejection the parent's target row becomes its residual, and the next child is tried, then the
-    parent.  The paper's text was not at hand, and the rule for repeated drafts is ours.  A context a has a
-    weight w, the probability that the output is accepted there or below, and a target row r; w = 1 at the
-    root, r = p(.|a) at first.
+    parent.  We did not have the paper's text, and the rule for repeated drafts is ours.  A context a has a
+    target row r, at first r = p(.|a), and a weight w, the probability that the output is accepted at a or
+    below it.  At the root w = 1.
 
-    1. The draws at a are tested in the order of their paths; on a prefix tree they are those of all its
-       nodes there.  Draw x enters its context with weight min(1, w r(x) / q(x)), and everything below it is
+    1. The draws at a are tested in the order of their paths.  On a prefix tree these are the draws of all
+       its nodes at a.  Draw x enters its context with weight min(1, w r(x) / q(x)), and everything below x is
        tried before the next draw.
-    2. If all of it is rejected, S = sum max(w r - q, 0), r becomes max(w r - q, 0) / S, and w becomes
-       S / (1 - w + S).  A draw that repeats an earlier one is rejected without a test.
+    2. If everything below x is rejected, let S = sum max(w r - q, 0).  Then r becomes max(w r - q, 0) / S,
+       and w becomes S / (1 - w + S).  A draw that repeats an earlier one is rejected without a test.
     3. After the last draw a is accepted with probability w, with the correction token from r.  At depth L
-       there are no draws: r = p.
+       there are no draws and r = p.
 
     Lossless (theory.md Statement 5.21).  With one draft it is ``block``; with L = 1 it is ``multi_round``.
-    r is max(α p - β q, 0), normalised: a few numbers per context instead of a row.
+    Since r is max(α p - β q, 0), normalised, we store a few numbers per context instead of a row.
 
     Example:
         >>> from spectheory import instances
@@ -79,8 +79,9 @@ class Traversal(TreeVerifier):
 class TriedContext(NamedTuple):
     """The state of a context after some of its draws were rejected.
 
-    r = max(α p - β q, 0) / m, at first with (α, β, m) = (1, 0, 1).  In w r - q they are w α / m and
-    w β / m + 1.  Times m / (w + m) that is in [0, 1] again, so that no weight, however small, overflows.
+    The target row is r = max(α p - β q, 0) / m, at first with (α, β, m) = (1, 0, 1).  In w r - q the factors
+    of p and q are w α / m and w β / m + 1.  We multiply both by m / (w + m), which brings them back into
+    [0, 1], so that they cannot overflow for small weights.
     """
 
     weight: Array
@@ -94,12 +95,12 @@ class TriedContext(NamedTuple):
         return TriedContext(weight, one, zeros_like(weight), one)
 
     def entering(self, ratio: Array) -> Array:
-        """Step 1: w r(x) / q(x) for a draw with this p(x) / q(x)."""
+        """Step 1: compute w r(x) / q(x) for a draw x with p(x) / q(x) = ``ratio``."""
         tested = positive_part(self.alpha * ratio - self.beta)
         return divide_or_zero(self.weight * tested, self.mass)
 
     def after_rejection(self, target_row: Array, draft_row: Array) -> TriedContext:
-        """Step 2, with rows [..., V]; it does not depend on what was drawn."""
+        """Step 2, with rows [..., V].  The result does not depend on the token that was drawn."""
         w, m = self.weight, self.mass
         total = w + m
         alpha, beta = divide_or_zero(w * self.alpha, total), divide_or_zero(w * self.beta + m, total)
@@ -113,13 +114,13 @@ def _weights(
 ) -> tuple[Array, Array, Array]:
     """Steps 1 and 2, from the root down: w after the last draw, [..., K, L+1], and α, β, [..., K, L].
 
-    All is kept per path, the same on paths that share the context.
+    The numbers are stored per path; paths that share a context hold the same numbers.
 
     Args:
-        paths, target_rows, draft_rows: as of ``outcome``.
-        is_draft: booleans [..., K, K, L]; entry (k, c, i) says whether token i of path k is a draw at the
+        paths, target_rows, draft_rows: as in ``outcome``.
+        is_draft: booleans [..., K, K, L]; entry (k, c, i) is True if token i of path k is a draw at the
             context of path c.
-        holders: [..., K, L+1], as of ``first_path_with_prefix``.
+        holders: ``first_path_with_prefix(paths)``, [..., K, L+1].
     """
     xp = namespace(paths)
     ratio = divide_or_zero(take_token(target_rows[..., :-1, :], paths), take_token(draft_rows, paths))
@@ -130,7 +131,7 @@ def _weights(
     betas: list[Array] = []
     for depth in range(paths.shape[-1]):
         state, entering = TriedContext.entered(weight), []
-        if _no_draws_meet(is_draft[..., depth]):  # then none waits for another
+        if _no_draws_meet(is_draft[..., depth]):  # then all paths are computed at once
             new = state.after_rejection(target_rows[..., depth, :], draft_rows[..., depth, :])
             entered = state.entering(ratio[..., depth])
             entering = [entered[..., number] for number in range(paths.shape[-2])]
@@ -146,27 +147,28 @@ def _weights(
             )
         for kept, entry in zip((weights, alphas, betas), state, strict=False):
             kept.append(entry)
-        # The first path with a token says how its context is entered.
+        # The first path with a token gives the weight with which its context is entered.
         weight = at_most_one(take_along(xp.stack(entering, axis=-1), holders[..., depth + 1]))
     return xp.stack([*weights, weight], axis=-1), xp.stack(alphas, axis=-1), xp.stack(betas, axis=-1)
 
 
 def _no_draws_meet(is_draft: Array) -> bool:
-    """True if the host knows that no context has the draws of two paths.  [..., K, K]"""
+    """True if no context has draws of two paths, and the host can check it.  [..., K, K]"""
     return on_host(is_draft) and not bool(namespace(is_draft).any(is_draft.sum(-2) > 1))
 
 
 def _stop_probs(weights: Array, shared: Array, first: Array, holders: Array) -> Array:
-    """Step 3: P(stop at the prefix of every length of every path), [..., K, L+1].
+    """Step 3: compute the probability of a stop at each prefix of each path, [..., K, L+1].
 
-    Up the tree: P(all that is drafted below is rejected).  Down the tree: P(the context is entered).
+    We first go up the tree for P(everything drafted below a context is rejected), and then down the tree for
+    P(the context is entered).
     """
     xp = namespace(weights)
     one = ones_like(weights[..., 0])
     rejected_below, earlier_rejected = [one], []  # by depth, from L up
     for depth in reversed(range(weights.shape[-1] - 1)):
         rejected = rejected_below[-1] * (1 - weights[..., depth + 1])
-        rejected = xp.where(first[..., depth + 1], rejected, one)  # a repeated draw is not tried
+        rejected = xp.where(first[..., depth + 1], rejected, one)  # a repeated draw is not tried again
         below, earlier = one, []
         for number in range(weights.shape[-2]):
             earlier.append(below[..., number])

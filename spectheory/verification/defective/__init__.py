@@ -1,7 +1,7 @@
-"""Plausible, wrong verifiers: each is one mistake away from a lossless one.
+"""Plausible but wrong verifiers: each is one mistake away from a lossless one.
 
-They are the negative controls of every check in the package: each returns conditional laws, samples fluently,
-and is not lossless.  Each is caught on one of ``suite.standard_pairs`` at least.
+They are the negative controls of every check in the package.  Each returns conditional laws and samples
+plausible text, and is not lossless.  At least one of ``suite.standard_pairs`` exposes each.
 
 >>> from spectheory import certify, instances
 >>> certificate = certify(defects["target_correction"], instances.two_token(1), with_optimum=False)
@@ -25,7 +25,7 @@ defects = Registry(
         "shared_uniform": "corrections:SharedUniform",
         "stale_correction_row": "corrections:StaleCorrectionRow",
         "next_correction_row": "corrections:NextCorrectionRow",
-        # acceptance, and the law the drafts are said to have
+        # acceptance, and the assumed law of the drafts
         "swapped_models": "acceptance_rules:SwappedModels",
         "smoothed_ratio": "acceptance_rules:SmoothedRatio",
         "lenient_acceptance": "acceptance_rules:LenientAcceptance",
@@ -53,4 +53,4 @@ defects = Registry(
         "distinct_drafts_assumed": "several_drafts:DistinctDraftsAssumed",
     },
 )
-"""Every known-wrong verifier by name; none is lossless."""
+"""Name -> known-wrong verifier."""

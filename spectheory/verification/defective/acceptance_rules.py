@@ -1,4 +1,4 @@
-"""Token verification with a wrong acceptance probability, or with another law than the drafts have."""
+"""Token verification with a wrong acceptance probability, or with a wrong law of the drafts."""
 
 from typing import ClassVar
 
@@ -19,10 +19,10 @@ from spectheory.verification.outcome import Outcome
 
 
 class SwappedModels(TokenSkeleton):
-    """min(1, q/p) and max(q - p, 0): target and draft in each other's place, but for the last token.
+    """min(1, q/p) and max(q - p, 0): target and draft are swapped, except for the token after a full path.
 
-    Plausible because papers do not agree which letter is the target.  The output follows neither
-    model, and holds tokens the target never emits.
+    Plausible because papers disagree on which letter is the target.  The output follows neither
+    model, and can contain tokens that the target never emits.
     """
 
     origin: ClassVar[str] = "Two papers give the letters p and q opposite meanings, and code mixes them."
@@ -38,8 +38,8 @@ class SwappedModels(TokenSkeleton):
 class SmoothedRatio(TokenSkeleton):
     """The acceptance probability is min(1, p / (q + 1/1000)).
 
-    Plausible because nothing can be divided by zero any more; but a drafted token never has q = 0.
-    Even identical models reject, and then have an empty residual.
+    Plausible because it avoids division by zero.  But a drafted token never has q = 0.
+    Even identical models reject drafts, and their residual then has no mass.
     """
 
     origin: ClassVar[str] = "A small constant is added to every denominator as a house rule."
@@ -50,10 +50,10 @@ class SmoothedRatio(TokenSkeleton):
 
 
 class LenientAcceptance(TokenSkeleton):
-    """The acceptance probability is min(1, p / (l q)) with lenience l = 1/2, the residual as before.
+    """The acceptance probability is min(1, p / (l q)) with lenience l = 1/2; the residual is unchanged.
 
-    Plausible as a knob that buys speed; the output no longer follows the target, and the residual no
-    longer fits the missing mass.
+    Plausible as a parameter that buys speed.  But the output no longer follows the target, and the residual
+    no longer equals the missing mass.
     """
 
     origin: ClassVar[str] = "A lenience factor, meant as a lossy option, is on by default."
@@ -63,10 +63,10 @@ class LenientAcceptance(TokenSkeleton):
 
 
 class ThresholdAcceptance(TokenSkeleton):
-    """A draft is accepted if the target gives it at least 3/10; otherwise the residual is sampled.
+    """A draft is accepted if its target probability is at least 3/10; otherwise the residual is sampled.
 
-    Plausible because the target would not mind such a token, and the output reads well.  Accepted
-    tokens keep the frequency the draft gave them.
+    Plausible because the target often emits such a token, and the output reads well.  But accepted
+    tokens occur as often as the draft proposes them.
     """
 
     origin: ClassVar[str] = "Acceptance by typicality is combined with the residual of exact verification."
@@ -79,7 +79,7 @@ class ThresholdAcceptance(TokenSkeleton):
 class ArgmaxAcceptance(TokenSkeleton):
     """A draft is accepted if it is the target's most likely token; otherwise that token is emitted.
 
-    Right at temperature 0, where the target is a point mass; used at temperature 1, where every
+    Right at temperature 0, where the target is a point mass.  Here it is used at temperature 1, and every
     output is the target's greedy continuation.
     """
 
@@ -101,8 +101,8 @@ class ArgmaxAcceptance(TokenSkeleton):
 class TemperedDraftLaw(TokenSkeleton):
     """Drafts are sampled at temperature 1 and reported at temperature 1/2: q squared and normalised.
 
-    Plausible because both are laws of the draft model, and verification is right for the one it is
-    told.  It compensates for a bias that the drafts do not have.
+    Plausible because both are laws of the draft model, and verification is right for the reported law.
+    But it corrects a bias that the drafts do not have.
     """
 
     origin: ClassVar[str] = "A temperature is set for the scores that are stored, not for those sampled from."
@@ -112,10 +112,10 @@ class TemperedDraftLaw(TokenSkeleton):
 
 
 class TruncatedDraftLaw(TokenSkeleton):
-    """Drafts are sampled from the full row and verified against the row without its last token in rank.
+    """Drafts are sampled from the full row and verified against the row without its least likely token.
 
-    The reported row is the draft's top V - 1 tokens, renormalised.  A drafted token outside has
-    reported q = 0; p/0 accepts it in floating point where p > 0, and 0/0 rejects it.
+    The reported row holds the draft's top V - 1 tokens, renormalised.  If the other token is drafted, its
+    reported q is 0: in floating point p/0 accepts it if p > 0, and 0/0 rejects it.
     Plausible because top-k sampling changes little where the draft is confident.
     """
 
@@ -129,9 +129,9 @@ class TruncatedDraftLaw(TokenSkeleton):
 
 
 class TruncatedTarget(TokenSkeleton):
-    """Verification against the target's row without its last token in rank, renormalised.
+    """Verification against the target's row without its least likely token, renormalised.
 
-    Lossless for the truncated target, hence plausible; but the target is the full row.
+    Plausible because it is lossless for the truncated target.  But the target is the full row.
     """
 
     origin: ClassVar[str] = "A default top-k of the sampling code applies in verification only."
@@ -141,14 +141,14 @@ class TruncatedTarget(TokenSkeleton):
 
 
 def _on_first_path(paths: Array, target_rows: Array, draft_rows: Array) -> tuple[Array, Array]:
-    """p and q of the tokens of the first path, both [..., L]."""
+    """Return p and q at the tokens of the first path, [..., L] each."""
     path = paths[..., 0, :]
     target_on_path = take_token(target_rows[..., 0, :-1, :], path)
     return target_on_path, take_token(draft_rows[..., 0, :, :], path)
 
 
 def _at_most_one(numerator: Array, denominator: Array) -> Array:
-    """min(1, numerator / denominator) as in floating point: 1 for x/0, and 0 for 0/0."""
+    """Compute min(1, numerator / denominator) as floating point does: 1 for x/0 with x > 0, and 0 for 0/0."""
     xp = namespace(numerator)
     quotient = divide_or_zero(numerator, denominator)
     at_least_one = (numerator >= denominator) & (numerator > 0)
@@ -156,14 +156,14 @@ def _at_most_one(numerator: Array, denominator: Array) -> Array:
 
 
 def _indicator(condition: Array, like: Array) -> Array:
-    """1 where the condition holds and 0 elsewhere, in the arithmetic of ``like``."""
+    """Convert a condition to 1 and 0 in the arithmetic of ``like``."""
     return namespace(like).where(condition, ones_like(like), zeros_like(like))
 
 
 def _without_least_likely(rows: Array) -> Array:
-    """Rows without their least likely token (of equal ones the first), renormalised: top V - 1.
+    """Remove the least likely token of each row (the first if several are equal) and renormalise.
 
-    A vocabulary of one token stays as it is.
+    Rows of one token stay unchanged.
     """
     xp = namespace(rows)
     least = xp.argmin(rows, axis=-1)[..., None]

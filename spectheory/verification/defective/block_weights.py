@@ -1,4 +1,4 @@
-"""Block verification with w, the weight of a prefix, used wrongly."""
+"""Block verification that uses w, the weight of a prefix, wrongly."""
 
 from collections.abc import Callable
 from typing import ClassVar
@@ -10,10 +10,10 @@ from spectheory.verification.defective.skeletons import BlockSkeleton
 
 
 class BlockAcceptanceWithoutWeight(BlockSkeleton):
-    """h is computed with max(p - q, 0) where max(w p - q, 0) belongs.
+    """h is computed with max(p - q, 0) instead of max(w p - q, 0).
 
-    Plausible because it is how the formula is misprinted, and equal as long as w = 1: with one drafted
-    token nothing shows.  A prefix with w < 1 is then accepted too often.
+    Plausible because a paper misprints the formula like this, and both are equal while w = 1.  So with one
+    drafted token the error has no effect.  A prefix with w < 1 is accepted too often.
     """
 
     origin: ClassVar[str] = "The formula of block verification is misprinted in later work."
@@ -25,8 +25,8 @@ class BlockAcceptanceWithoutWeight(BlockSkeleton):
 class BlockResidualWithoutWeight(BlockSkeleton):
     """The correction token is drawn from max(p - q, 0) instead of max(w p - q, 0).
 
-    Plausible because it is the residual of token verification.  Acceptance is right, so that the
-    block efficiency is exactly that of block verification; with one drafted token nothing shows.
+    Plausible because it is the residual of token verification.  Acceptance is right, so the block efficiency
+    equals block verification's exactly.  With one drafted token the error has no effect.
     """
 
     origin: ClassVar[str] = "Block acceptance is added to a token verifier whose residual is left in place."
@@ -36,9 +36,9 @@ class BlockResidualWithoutWeight(BlockSkeleton):
 
 
 class BlockUncappedWeight(BlockSkeleton):
-    """w_i = p(a_{1:i}) / q(a_{1:i}), not capped at 1: greedy block verification on its own.
+    """w_i = p(a_{1:i}) / q(a_{1:i}), not capped at 1: greedy block verification without its second part.
 
-    block2024 Algorithm 4 without the distribution modification of its Algorithm 5.
+    This is block2024 Algorithm 4 without the distribution modification of Algorithm 5.
     Plausible because more tokens are accepted per call and every step is printed in the paper.
     """
 
@@ -49,11 +49,11 @@ class BlockUncappedWeight(BlockSkeleton):
 
 
 class BlockUncappedLastWeight(BlockSkeleton):
-    """The whole path is accepted with min(1, p(a_{1:L}) / q(a_{1:L})), shorter prefixes as they should be.
+    """The whole path is accepted with min(1, p(a_{1:L}) / q(a_{1:L})); shorter prefixes are right.
 
-    The code published with hsd2026 decides so at the last position, while its weights before are those of
-    block verification (theory.md Statement 4.11).  Plausible because it is the acceptance of a whole path as
-    one draft, and equal unless a prefix has p > q: with one drafted token nothing shows.
+    The code published with hsd2026 does this at the last position, and uses the weights of block verification
+    at earlier positions (theory.md Statement 4.11).  Plausible because it is the acceptance probability of a
+    whole path as one draft.  Both agree unless a prefix has p > q, so one drafted token shows no error.
     """
 
     origin: ClassVar[str] = "Published code caps the ratio of all prefixes but that of the whole path."
@@ -66,8 +66,8 @@ class BlockUncappedLastWeight(BlockSkeleton):
 class BlockFirstRejection(BlockSkeleton):
     """The acceptance probabilities of block verification in a loop that stops at the first rejection.
 
-    Plausible because that is the loop of token verification.  A longer prefix that would have been
-    accepted is never looked at.
+    Plausible because that is the loop of token verification.  Longer prefixes that block verification would
+    accept are never tested.
     """
 
     origin: ClassVar[str] = "A `break` of token verification survives in the loop of block verification."
@@ -78,8 +78,8 @@ class BlockFirstRejection(BlockSkeleton):
 class BlockWeightAsAcceptance(BlockSkeleton):
     """Each prefix is accepted with probability w_i instead of h_i.
 
-    Plausible because P(tau >= i) = w_i is the property that block verification is built for.  It
-    holds for "i or longer", so that the coin of prefix i alone must have less.
+    Plausible because P(tau >= i) = w_i is the property on which block verification is built.  But w_i is the
+    probability of accepting prefix i or a longer one, so prefix i alone needs a smaller one.
     """
 
     origin: ClassVar[str] = "A property from a proof is implemented in place of the algorithm."

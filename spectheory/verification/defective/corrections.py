@@ -21,8 +21,8 @@ from spectheory.verification.outcome import Outcome
 class TargetCorrection(TokenSkeleton):
     """After a rejection the token is drawn from the target's row itself.
 
-    Plausible because "rejected, so ask the target" reads well.  Tokens the draft proposes too often
-    are accepted as often as they should be and then drawn once more: the law is pulled to the draft.
+    Plausible because "rejected, so sample the target" reads well.  But tokens that the draft proposes too
+    often are accepted often enough already, and here they are drawn again: the law moves towards the draft.
     """
 
     origin: ClassVar[str] = "The residual is dropped where the method is explained in one paragraph."
@@ -34,8 +34,8 @@ class TargetCorrection(TokenSkeleton):
 class DraftCorrection(TokenSkeleton):
     """After a rejection another token is drawn from the draft model.
 
-    Plausible because ordinary rejection sampling draws again from its proposal; but that one tries
-    until it accepts, while here the second draw is kept without a test.
+    Plausible because ordinary rejection sampling draws again from its proposal.  But it repeats until a draw
+    is accepted, while here the second draw is kept without a test.
     """
 
     origin: ClassVar[str] = "Rejection sampling is recalled from a textbook, without its loop."
@@ -47,8 +47,8 @@ class DraftCorrection(TokenSkeleton):
 class AbsoluteResidual(TokenSkeleton):
     """The residual is |p - q| instead of max(p - q, 0).
 
-    Plausible because |p - q| is the integrand of the total variation and never negative either.  Half
-    of its mass lies on tokens the draft proposes too often already.
+    Plausible because |p - q| is the integrand of the total variation, and not negative.  But half of its mass
+    lies on tokens that the draft already proposes too often.
     """
 
     origin: ClassVar[str] = "The positive part is mistaken for the absolute value when a formula is typed in."
@@ -60,8 +60,8 @@ class AbsoluteResidual(TokenSkeleton):
 class RejectedTokenMasked(TokenSkeleton):
     """After a rejection the token is drawn from the target's row without the rejected token.
 
-    Plausible because the rejected token must not come back, and with two tokens it is even right
-    (what is left is the other one).  With more, other tokens the draft proposes too often come back.
+    Plausible because the rejected token must not be drawn.  With a vocabulary of two tokens it is even
+    right.  With more tokens it draws other tokens that the draft proposes too often.
     """
 
     origin: ClassVar[str] = "Masking one logit is cheaper to write than a residual over the vocabulary."
@@ -84,8 +84,8 @@ class RejectedTokenMasked(TokenSkeleton):
 class SmoothedResidual(TokenSkeleton):
     """1/1000 is added to every entry of the residual before it is normalised.
 
-    Plausible because it removes 0/0 where the models agree.  It gives mass to every token the
-    residual excludes, tokens the target never emits among them.
+    Plausible because it removes 0/0 where the models agree.  But it gives mass to every token that the
+    residual excludes, including tokens that the target never emits.
     """
 
     origin: ClassVar[str] = "A small constant is added because a division by zero was once seen in a log."
@@ -97,9 +97,9 @@ class SmoothedResidual(TokenSkeleton):
 class DraftBonus(TokenSkeleton):
     """The token after a fully accepted path is drawn from the draft model.
 
-    Plausible because the draft model's loop runs one step further anyway.  The contract has no draft
-    row at depth L, so that the last one, q(. | a_{1:L-1}), stands for it; for a draft that does not
-    look at its context they are the same.  Everything up to the last token is right.
+    Plausible because the draft model's loop may run one step further.  ``outcome`` gets no draft row at depth
+    L, so we use the last row q(. | a_{1:L-1}).  For a context-free draft the two are equal.  All tokens
+    before this one are right.
     """
 
     origin: ClassVar[str] = "The draft loop runs one step too many and its last token is kept."
@@ -120,8 +120,8 @@ class DraftBonus(TokenSkeleton):
 class SharpenedBonus(TokenSkeleton):
     """The token after a fully accepted path is drawn at temperature 1/2: p squared and normalised.
 
-    Plausible because that token takes its own way through the code, past the place where temperature
-    is applied.  Only paths that are accepted to the end show it.
+    Plausible because that token has its own branch in the code, which can miss the code for the temperature.
+    Only fully accepted paths show the error.
     """
 
     origin: ClassVar[str] = "Sampling settings are applied in one of two branches only."
@@ -131,12 +131,12 @@ class SharpenedBonus(TokenSkeleton):
 
 
 class SharedUniform(TokenSkeleton):
-    """The random number that rejected the draft draws the correction as well.
+    """The random number that rejected the draft is used again to draw the correction.
 
-    With one u per position, the draft is accepted if u <= a = min(1, p/q), and otherwise the
-    residual's distribution function is inverted at the same u.  Given a rejection u is uniform on
-    (a, 1], not on (0, 1]: token x has probability |(F(x-1), F(x)] ∩ (a, 1]| / (1 - a).
-    Plausible because each law on its own is right; with two tokens nothing shows.
+    With one u per position, the draft is accepted if u <= a = min(1, p/q).  Otherwise the residual's
+    distribution function F is inverted at the same u.  Given a rejection u is uniform on (a, 1], not on
+    (0, 1], so token x has probability |(F(x-1), F(x)] ∩ (a, 1]| / (1 - a).
+    Plausible because each law on its own is right.  With two tokens the error has no effect.
     """
 
     origin: ClassVar[str] = "One random number per position is drawn in advance, for reproducible batches."
@@ -145,7 +145,7 @@ class SharedUniform(TokenSkeleton):
         xp = namespace(target_rows)
         token = Token().outcome(paths, target_rows, draft_rows)
         accept = at_most_one(self.ratios(paths, target_rows, draft_rows))
-        # No draft was tested with the number of the token after a full path: (0, 1] there.
+        # After a full path the number was not used to test a draft, so it is uniform on (0, 1].
         used = xp.concat([accept, zeros_like(accept[..., :1])], axis=-1)
 
         def correction(path_index: Array, length: Array) -> Array:
@@ -159,10 +159,10 @@ class SharedUniform(TokenSkeleton):
 
 
 class StaleCorrectionRow(TokenSkeleton):
-    """After a rejection at depth i >= 1 the residual is that of the rows at depth i - 1.
+    """After a rejection at depth i >= 1 the residual is computed from the rows at depth i - 1.
 
-    Plausible because the logits at position i predict position i + 1.  With models that do not look
-    at their context nothing shows, nor does it with one drafted token.
+    Plausible because the logits at position i predict position i + 1.  With context-free models, or with one
+    drafted token, the error has no effect.
     """
 
     origin: ClassVar[str] = "Logits and the tokens they predict are offset by one, and one index is not."
@@ -182,10 +182,10 @@ class StaleCorrectionRow(TokenSkeleton):
 
 
 class NextCorrectionRow(StaleCorrectionRow):
-    """After a rejection at depth i the residual is that of the rows at depth i + 1.
+    """After a rejection at depth i the residual is computed from the rows at depth i + 1.
 
-    These are the rows after the token that was rejected; at depth L, where nothing is drafted, the
-    target's row is taken.  Plausible because the scores of all positions lie in one array.
+    These are the rows after the rejected token.  At depth L, where nothing is drafted, the residual is the
+    target's row.  Plausible because the scores of all positions are in one array.
     """
 
     origin: ClassVar[str] = "The number of accepted tokens is used as an index after it was incremented."

@@ -1,4 +1,4 @@
-"""Several drafts: wrong selection of a path, and wrong rules at one position."""
+"""Wrong verifiers of several drafts: wrong selection of a path, or a wrong rule at one position."""
 
 from abc import abstractmethod
 from typing import ClassVar
@@ -38,11 +38,11 @@ from spectheory.verification.outcome import Outcome
 
 
 class OneSelected(Defect, PathSelection):
-    """One selected path, block-verified against rows that need not be those of its law."""
+    """Select one path and block-verify it against draft rows that need not be the selected path's law."""
 
     @abstractmethod
     def choose(self, paths: Array, target_rows: Array, draft_rows: Array) -> tuple[Array, Array]:
-        """The index of the selected path, [...], and the draft rows assumed along it, [..., L, V]."""
+        """Return the index of the selected path, [...], and the draft rows assumed along it, [..., L, V]."""
 
     def select(self, paths: Array, target_rows: Array, draft_rows: Array) -> SelectedPaths:
         selected, assumed_rows = self.choose(paths, target_rows, draft_rows)
@@ -53,11 +53,11 @@ class OneSelected(Defect, PathSelection):
 
 
 class GreedyMultipathTies(OneSelected):
-    """Tokens with equal ratios p/q: the highest id is ranked last in one place, the lowest in another.
+    """The ranking breaks ties in p/q by token id, in opposite orders in the selection and in q^Γ.
 
-    The path is selected with the lowest id on top; the cumulative sums of q^Γ have the highest there.
-    Plausible because ties seem impossible in floating point; rows with zeros, low precision or equal
-    models have them at every step.
+    The selection ranks the lowest id highest.  The cumulative sums of q^Γ rank the highest id highest.
+    Plausible because ties seem impossible in floating point.  But rows with zeros, low precision or equal
+    models have ties at every step.
     """
 
     parent: ClassVar[str] = "greedy_multipath"
@@ -66,7 +66,7 @@ class GreedyMultipathTies(OneSelected):
 
     def choose(self, paths: Array, target_rows: Array, draft_rows: Array) -> tuple[Array, Array]:
         xp = namespace(target_rows)
-        # Numbering the vocabulary backwards reverses the rule for ties and nothing else.
+        # Reversing the token ids reverses the rule for ties and changes nothing else.
         selected = select_highest_ranked(
             target_rows.shape[-1] - 1 - paths, xp.flip(target_rows, axis=-1), xp.flip(draft_rows, axis=-1)
         )
@@ -80,10 +80,10 @@ class GreedyMultipathTies(OneSelected):
 
 
 class GreedyMultipathUnskewed(OneSelected):
-    """The highest-ranked of K drafts, block-verified against q instead of its own law q^Γ.
+    """The highest-ranked of K drafts is block-verified against q instead of its own law q^Γ.
 
-    Plausible because every draft comes from q.  The best of K does not: what the selection prefers is
-    counted as luck, and accepted too often.
+    Plausible because every draft comes from q.  But the best of K drafts does not follow q, so the tokens
+    that the selection prefers are accepted too often.
     """
 
     parent: ClassVar[str] = "greedy_multipath"
@@ -96,10 +96,10 @@ class GreedyMultipathUnskewed(OneSelected):
 
 
 class LikeliestDraft(OneSelected):
-    """The draft with the largest draft probability, block-verified against q; the first of equal ones.
+    """The draft with the largest draft probability is block-verified against q; in ties the first one.
 
-    Plausible because a likely draft is likely to be accepted, and because beam search returns it.  It
-    is more often a mode of q than q says.
+    Plausible because a likely draft is likely to be accepted, and because beam search returns it.  But the
+    selected path is a mode of q more often than q says.
     """
 
     parent: ClassVar[str] = "block"
@@ -115,8 +115,8 @@ class LikeliestDraft(OneSelected):
 class LongestAccepted(Defect):
     """Every draft is token-verified on its own, and the longest accepted prefix is kept.
 
-    Of equally long ones the first; its own residual follows.  Plausible because each of the K
-    results is lossless.  The choice among them looks at the results.
+    If several are equally long, the first is kept.  The correction comes from its residual.  Plausible
+    because each of the K results is lossless.  But the choice among them depends on the results.
     """
 
     parent: ClassVar[str] = "token"
@@ -145,8 +145,8 @@ class LongestAccepted(Defect):
 class IndependentAcceptance(Defect, PositionByPosition):
     """Each draft in turn is accepted with min(1, p/q); after the last the residual of one draft is used.
 
-    The first attempt of spectr2023 section 4.  Plausible because each test on its own is right.  With
-    K drafts a token the draft proposes too often has K chances.
+    This is the first attempt of spectr2023 section 4.  Plausible because each test on its own is right.  But
+    with K drafts a token that the draft proposes too often gets K chances.
     """
 
     parent: ClassVar[str] = "spectr"
@@ -160,10 +160,10 @@ class IndependentAcceptance(Defect, PositionByPosition):
 
 
 class SmallDivisionFactor(PositionSkeleton):
-    """K-SEQ with ρ = 1 < ρ*: the residual would be negative somewhere and is clipped at 0.
+    """K-SEQ with ρ = 1 < ρ*: the residual is negative at some token, and is clipped at 0.
 
-    Plausible because ρ = 1 accepts most, and clipping repairs the only visible symptom.  What was
-    clipped is still emitted.
+    Plausible because ρ = 1 accepts most, and clipping removes the only visible symptom.  But the tokens with
+    a negative residual are still emitted too often.
     """
 
     origin: ClassVar[str] = "A parameter with an admissible range is tuned for speed alone."
@@ -175,8 +175,8 @@ class SmallDivisionFactor(PositionSkeleton):
 class AllDraftsAssumed(PositionSkeleton):
     """K-SEQ with n = K at every depth, although only the surviving drafts are tested.
 
-    Plausible because K is what the user set, and at the first token it is right.  Deeper, where fewer
-    drafts survive, more is rejected than the residual accounts for.
+    Plausible because the user sets K, and at the first token n = K is right.  At greater depths, where fewer
+    drafts survive, drafts are rejected more often than the residual assumes.
     """
 
     origin: ClassVar[str] = "A parameter is computed once before a loop in which it changes."
@@ -186,11 +186,10 @@ class AllDraftsAssumed(PositionSkeleton):
 
 
 class RecursiveWithoutUpdate(Defect, PositionByPosition):
-    """Recursive rejection that takes the residual of the original p after every rejection.
+    """Recursive rejection that uses the residual of the original p after every rejection.
 
-    The first draft is tested against p, all others against max(p - q, 0), normalised, and it is also
-    the law of the token after the last.  Plausible because it is the one residual that token
-    verification knows.
+    The first draft is tested against p, and all others against max(p - q, 0), normalised.  This is also the
+    law of the correction token.  Plausible because token verification has this residual only.
     """
 
     parent: ClassVar[str] = "multi_round"
@@ -208,11 +207,11 @@ class RecursiveWithoutUpdate(Defect, PositionByPosition):
 
 
 class DistinctDraftsAssumed(Defect, PositionByPosition):
-    """Recursive rejection for drafts drawn without replacement, on drafts drawn with replacement.
+    """Recursive rejection for drafts drawn without replacement, applied to drafts drawn with replacement.
 
-    Drafts tested before are removed from q, which is renormalised: right for drafts that cannot
-    repeat.  Plausible because tree drafting makes siblings distinct; independent paths repeat them,
-    and a repeated token is rejected once more at the cost of the others.
+    Tokens tested before are removed from q, which is renormalised: right for drafts that cannot repeat.
+    Plausible because siblings in drafted trees are often distinct.  But independent paths repeat tokens, and
+    a repeated token is rejected once more at the cost of other tokens.
     """
 
     parent: ClassVar[str] = "multi_round_without_replacement"

@@ -1,7 +1,7 @@
-"""Skeletons of the defects: correct algorithms with their steps as methods, of which a defect overrides one.
+"""Skeletons of the defects: correct algorithms whose steps are methods.  A defect overrides one step.
 
-There are three, for ``token``, for ``block`` and for K-SEQ position by position.  Each also defines the cases
-that only a mistake leads to, such as a residual without mass or a weight above 1.  Without an override
+There are three skeletons: for ``token``, for ``block`` and for K-SEQ position by position.  They also handle
+cases that only a mistake can cause, such as a residual without mass or a weight above 1.  Without an override
 ``TokenSkeleton`` and ``BlockSkeleton`` have the laws of ``token`` and ``block``, and ``PositionSkeleton`` is
 lossless.
 """
@@ -25,11 +25,11 @@ from spectheory.verification.verifier import Verifier
 
 
 class Defect(Verifier):
-    """A verifier that is wrong in a known way; its name is that of its class, in lower case.
+    """A verifier that is wrong in a known way.  Its name is the class name in snake case.
 
     Class attributes:
-        parent: the algorithm that was meant.
-        origin: where, in general terms, such a mistake comes from; one sentence.
+        parent: name of the correct algorithm.
+        origin: one sentence that says how such a mistake arises.
     """
 
     parent: ClassVar[str]
@@ -43,29 +43,29 @@ class Defect(Verifier):
 
 
 class TokenSkeleton(Defect, Token):
-    """Token verification in which the mass of the correction token is a separate step, ``left_over``."""
+    """Token verification with a separate step for the mass of the correction token, ``left_over``."""
 
     parent: ClassVar[str] = "token"
 
     def left_over(self, rows: CorrectionRows) -> Array:
-        """Mass of the token after a rejection, not normalised.  [..., V]"""
+        """Compute the mass of the token after a rejection, not normalised.  [..., V]"""
         return rows.residual()
 
     def residual(self, weight: Array, rows: CorrectionRows) -> Array:
         return or_else(self.left_over(rows), rows.target_row)
 
     def bonus(self, target_row: Array) -> Array:
-        """The target's row, whatever ``left_over`` is where nothing is drafted."""
+        """Return the target's row, so that ``left_over`` does not affect the token after a full path."""
         return target_row
 
 
 class BlockSkeleton(Defect, Block):
-    """Block verification that still returns a law when weights exceed 1 or the stops are changed."""
+    """Block verification that still returns a law if weights exceed 1 or the stops are changed."""
 
     parent: ClassVar[str] = "block"
 
     def acceptance(self, weight: Array, residual_mass: Array) -> Array:
-        """h_i as in ``block``, but 1 wherever w_i >= 1, where S_i / (1 - w_i + S_i) is not a probability."""
+        """Compute h_i as in ``block``.  If w_i >= 1, it is 1: S_i / (1 - w_i + S_i) may be no probability."""
         accept = super().acceptance(weight, residual_mass)
         return namespace(accept).where(weight >= 1, ones_like(accept), accept)
 
@@ -79,15 +79,15 @@ class BlockSkeleton(Defect, Block):
 class PositionSkeleton(Defect, PositionByPosition):
     """Several drafts position by position (spectr2023 Algorithm 3), with K-SEQ at every position.
 
-    A defect chooses the number of drafts n that K-SEQ assumes, or its division factor ρ.  With nothing
-    overridden, n is the number of surviving drafts and ρ = n.  That is lossless, because ρ* <= n and every
-    ρ >= ρ* is lossless (theory.md Statement 3.5).  Unlike ρ*, n is rational, so the law is exact.
+    A defect chooses the number of drafts n that K-SEQ assumes, or its division factor ρ.  By default n is the
+    number of surviving drafts and ρ = n.  This is lossless, because ρ* <= n and every ρ >= ρ* is lossless
+    (theory.md Statement 3.5).  Unlike ρ*, n is rational, so the law is exact.
     """
 
     parent: ClassVar[str] = "spectr"
 
     def drafts_assumed(self, survivors: int, num_drafts: int) -> int:
-        """n, the number of drafts that K-SEQ assumes.  All survivors are tested, whatever n is."""
+        """Return n, the number of drafts that K-SEQ assumes.  All survivors are tested, whatever n is."""
         return survivors
 
     def division_factor(self, drafts_assumed: int) -> int:
@@ -99,8 +99,8 @@ class PositionSkeleton(Defect, PositionByPosition):
         survivors = xp.sum(xp.astype(position.is_draft, xp.int64), axis=-1)[..., None]
         rule = self._rule(position, num_drafts)
         factor, residual = rule.division_factor[..., None], rule.residual
-        # Contexts with fewer survivors take the rule for their own number.  The rule for 1 also serves where
-        # no draft survives: past the last drafted token q is 0, and the residual is then the target's row.
+        # Contexts with fewer survivors use the rule for their own number.  If no draft survives, the rule for
+        # 1 applies: after the last drafted token q is 0, so the residual is the target's row.
         for number in range(num_drafts - 1, 0, -1):
             rule = self._rule(position, number)
             factor = xp.where(survivors <= number, rule.division_factor[..., None], factor)
@@ -117,10 +117,10 @@ class PositionSkeleton(Defect, PositionByPosition):
 
 
 def or_else(rows: Array, fallback: Array) -> Array:
-    """The rows, and ``fallback`` in place of a row without mass.
+    """Replace rows without mass by ``fallback``.
 
-    A wrong verifier can stop where its correction row has no mass.  Code in use then falls back on the
-    target's row instead of dividing by zero, and so do the defects.
+    A wrong verifier can stop where its correction row has no mass.  Like code in production, the defects then
+    use the target's row instead of dividing by zero.
     """
     empty = namespace(rows).sum(rows, axis=-1)[..., None] == 0
     return namespace(rows).where(empty, fallback, rows)

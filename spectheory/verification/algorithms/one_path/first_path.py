@@ -1,4 +1,4 @@
-"""The frame of the verifiers of one drafted path: they look at the first path and stop on no other."""
+"""Base class of the verifiers of one drafted path: they use the first path only."""
 
 from collections.abc import Collection
 from typing import ClassVar
@@ -9,9 +9,9 @@ from spectheory.verification.verifier import Verifier
 
 
 class OnePath(Verifier):
-    """A verifier that looks at the first drafted path only.
+    """A verifier that uses the first drafted path only.
 
-    It may be used with every process whose first path follows the draft model.
+    It is valid for every process whose first path follows the draft model.
     """
 
     single_path: ClassVar[bool] = True
@@ -19,20 +19,20 @@ class OnePath(Verifier):
 
 
 def path_ratios(paths: Array, target_rows: Array, draft_rows: Array) -> Array:
-    """p(X_i | X_{1:i-1}) / q(X_i | X_{1:i-1}) along every drafted path.  -> [..., K, L]
+    """Compute p(X_i | X_{1:i-1}) / q(X_i | X_{1:i-1}) along every drafted path.  -> [..., K, L]
 
-    A path that was drafted has q > 0 everywhere; the 0 at q = 0 is never used.
+    A drafted path has q > 0 everywhere.  At q = 0 the result is 0, which is never used.
     """
     return divide_or_zero(take_token(target_rows[..., :-1, :], paths), take_token(draft_rows, paths))
 
 
 def first_path_ratios(paths: Array, target_rows: Array, draft_rows: Array) -> Array:
-    """``path_ratios`` of the first drafted path.  -> [..., L]"""
+    """Compute ``path_ratios`` of the first drafted path.  -> [..., L]"""
     return path_ratios(paths[..., 0, :], target_rows[..., 0, :, :], draft_rows[..., 0, :, :])
 
 
 def first_path_only(stop_probs: Array, paths: Array) -> Array:
-    """Stop probabilities on the first of K paths, zeros on the others.  [..., L+1] -> [..., K, L+1]"""
+    """Put stop probabilities on the first of K paths, zeros on the others.  [..., L+1] -> [..., K, L+1]"""
     first = stop_probs[..., None, :]
     others = paths.shape[-2] - 1
     if not others:

@@ -1,4 +1,4 @@
-"""Greedy block verification: more tokens in one call, at the price of a modified target afterwards."""
+"""Greedy block verification: accepts more tokens in one call, but needs a modified target afterwards."""
 
 from collections.abc import Callable
 from typing import ClassVar
@@ -18,12 +18,12 @@ class GreedyBlock(PrefixTests, ModifiesTarget):
     2. h_i = sum_x max(p̃_i p(x | X_{1:i}) - q(x | X_{1:i}), 0)
            / sum_x max(q(x | X_{1:i}) - p̃_i p(x | X_{1:i}), 0) for i < L            (line 5)
     3. each prefix is accepted with probability min(1, h_i), the whole path with min(1, p̃_L),
-       independently; tau is the longest accepted one, and 0 if none is        (lines 6-14)
+       independently; tau is the length of the longest accepted one, or 0      (lines 6-14)
     4. Y ~ max(p̃_tau p - q, 0), normalised, at X_{1:tau}; Y ~ p if tau = L      (lines 13-16)
 
-    In step 2 numerator minus denominator is p̃_i - 1.  So h_i >= 1 exactly where p̃_i >= 1, and elsewhere the
-    denominator is at least 1 - p̃_i > 0.  Both sums are zero where p̃_i = 1 and p = q at X_{1:i}.  A longer
-    prefix is then accepted with certainty, so h_i has no influence, and it is taken as 1.
+    In step 2 numerator minus denominator is p̃_i - 1.  So h_i >= 1 if and only if p̃_i >= 1.  Otherwise the
+    denominator is at least 1 - p̃_i > 0.  Both sums are zero if p̃_i = 1 and p = q at X_{1:i}.  Then a longer
+    prefix is accepted with probability 1, so h_i has no influence, and we take it as 1.
 
     P(tau >= i | X_{1:i}) = min(1, p̃_i) (Lemma 9), and E[tau] is the sum of min(p(a), q(a)) over the contexts
     a of depth 1 to L (theory.md Statement 4.4).
@@ -47,17 +47,17 @@ class GreedyBlock(PrefixTests, ModifiesTarget):
     numbers_of_host: ClassVar[bool] = True
 
     def longer(self, weight: Array, ratio: Array) -> Array:
-        """Step 1: p̃_i."""
+        """Step 1: compute p̃_i."""
         return weight * ratio
 
     def acceptance(self, weight: Array, residual_mass: Array) -> Array:
-        """Step 2, line 5: min(1, h_i)."""
+        """Step 2, line 5: compute min(1, h_i)."""
         one, certain = ones_like(weight), weight >= 1
         xp = namespace(weight)
-        # Any number but 0 would do in the denominator where acceptance is certain.
+        # Where acceptance is certain, the quotient is not used, and 1 avoids a division by 0.
         lost = xp.where(certain, one, residual_mass + 1 - weight)
         return xp.where(certain, one, residual_mass / lost)
 
     def rejected_mass(self, target_mass: Array, draft_mass: Array, num_drafts: int) -> Array:
-        """Algorithm 5 (Eq. 31): max(p(a, x) - q(a, x), 0), whatever K."""
+        """Algorithm 5 (Eq. 31): compute max(p(a, x) - q(a, x), 0), for any number of drafts."""
         return positive_part(target_mass - draft_mass)

@@ -32,17 +32,17 @@ class Token(PrefixTests):
     numbers_of_host: ClassVar[bool] = True
 
     def longer(self, weight: Array, ratio: Array) -> Array:
-        """Nothing is carried: w_i is the ratio of X_i alone."""
+        """Return w_i = p/q of X_i, without a contribution of earlier tokens."""
         return ratio
 
     def acceptance(self, weight: Array, residual_mass: Array) -> Array:
-        """Step 1, line 4."""
+        """Step 1, line 4: compute h_i."""
         return at_most_one(weight)
 
     def residual_mass(self, weight: Array, target_rows: Array, draft_rows: Array) -> Array:
-        """Step 1 asks for none."""
+        """Return zeros, because step 1 needs no residual mass."""
         return zeros_like(weight)
 
     def residual(self, weight: Array, rows: CorrectionRows) -> Array:
-        """Step 3, Eq. 3: max(p - q, 0), not normalised; q = 0 at depth L, where it is p itself."""
+        """Step 3, Eq. 3: compute max(p - q, 0), not normalised.  At depth L q = 0, so it is p."""
         return rows.residual()

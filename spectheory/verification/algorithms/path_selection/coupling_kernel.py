@@ -1,4 +1,4 @@
-"""``tilted_cuts`` as a Triton kernel: one launch, a program per context, block by block as in the loop."""
+"""``tilted_cuts`` as a Triton kernel: one launch with a program per context, which handles block by block."""
 
 from functools import cache
 from typing import Any
@@ -12,16 +12,16 @@ from spectheory.foundation.kernels.triton_rows import give_what_is_known
 from spectheory.verification.algorithms.path_selection.score_levels import ScoreNode, cumulative
 
 MOST_ENTRIES = 1 << 13
-"""N M, both rounded up to a power of two: a program holds the plan of a context in its registers."""
+"""The largest N M, both rounded up to powers of two: a program holds a context's plan in registers."""
 
 
 def cut_and_tilt(node: ScoreNode, levels: Tensor, smallest: float) -> Tensor:
-    """The plan of ``tilted_cuts``, [n, N, M], up to the rounding of sums in another order.
+    """Compute the plan of ``tilted_cuts``, [n, N, M].  Sums are taken in another order and round differently.
 
     Args:
         node: n contexts in float64 on a CUDA device.
         levels: [n, N].
-        smallest: what counts as rounding.
+        smallest: relative size up to which a number counts as rounding, ``RESOLUTION``.
     """
     reached = cumulative(node.draft_masses * levels)[..., 1:]
     contexts, size, cells = node.pieces.shape
@@ -39,7 +39,7 @@ def cut_and_tilt(node: ScoreNode, levels: Tensor, smallest: float) -> Tensor:
 
 
 def fits(node: ScoreNode) -> bool:
-    """True if there are few enough tokens and cells, and the kernel works on the device."""
+    """True if there are at most ``MOST_ENTRIES`` entries and the kernel works on the device."""
     tokens, cells = _rooms(*node.pieces.shape[-2:])
     return tokens * cells <= MOST_ENTRIES and _works_on(node.pieces.device)
 
@@ -51,7 +51,7 @@ def _rooms(size: int, cells: int) -> tuple[int, int]:
 @cache
 def _works_on(device: torch.device) -> bool:
     def known_case() -> list[Any]:
-        """Two equal scores, that win 0 and 2 times as often, and levels 3/2 and 1/2: a tilt by half."""
+        """Two equal cells with win rates 0 and 2, and levels 3/2 and 1/2: the plan is a tilt by half."""
         given = ([0.5, 0.5], [1.5, 0.5], [0.5, 0.5], [0.0, 2.0])
         one, levels, masses, rates = (
             torch.tensor([row], dtype=torch.float64, device=device) for row in given
@@ -63,7 +63,7 @@ def _works_on(device: torch.device) -> bool:
 
 @triton.jit
 def _quotient(numerator, denominator):
-    """0 where the denominator is."""
+    """numerator / denominator, and 0 where the denominator is 0."""
     return tl.where(denominator != 0, numerator / tl.where(denominator != 0, denominator, 1.0), 0.0)
 
 
@@ -90,7 +90,7 @@ def _plan_kernel(
     plan = tl.zeros((token_room, cell_room), tl.float64)
     weights = tl.where(is_token, 1.0, 0.0).to(tl.float64)
     ends, start = size + 0 * x, size * 0
-    # Every step cuts a block in two or leaves it behind: fewer than 2 N steps.
+    # Every step cuts a block in two or finishes it, so there are fewer than 2 N steps.
     for _ in range(2 * size):
         if start < size:
             end = tl.sum(tl.where(x == start, ends, 0), axis=0)

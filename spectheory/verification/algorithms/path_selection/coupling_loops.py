@@ -1,4 +1,4 @@
-"""``tilted_cuts`` as a compiled loop: block by block, and a block without weight is left alone."""
+"""``tilted_cuts`` as a compiled loop over the blocks; blocks without weight are skipped."""
 
 from typing import Any
 
@@ -9,17 +9,17 @@ from spectheory.verification.algorithms.path_selection.score_levels import Score
 
 
 def cut_and_tilt(node: ScoreNode, levels: np.ndarray, smallest: float) -> np.ndarray:
-    """The plan of ``tilted_cuts``, [n, N, M], up to the rounding of sums in another order.
+    """Compute the plan of ``tilted_cuts``, [n, N, M].  Sums are taken in another order and round differently.
 
     Args:
         node: n contexts in float64.
         levels: [n, N].
-        smallest: what counts as rounding.
+        smallest: relative size up to which a number counts as rounding, ``RESOLUTION``.
     """
     reached = cumulative(node.draft_masses * levels)[..., 1:]
     given = node.draft_masses, levels, reached, node.win_rates, node.positions, node.limits, node.pieces
     plan = np.zeros(node.pieces.shape)
-    # The loop was compiled for arrays that could be written to.
+    # The loop is compiled for writable contiguous arrays.
     owned = (
         np.require(np.broadcast_to(part, (len(plan), *part.shape[1:])), None, ["C", "W"]) for part in given
     )

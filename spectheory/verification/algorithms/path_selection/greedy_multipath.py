@@ -1,4 +1,4 @@
-"""Greedy multi-path block verification: take the highest-ranked path, block-verify against its law."""
+"""Greedy multi-path block verification: select the highest-ranked path, block-verify it against its law."""
 
 from typing import ClassVar
 
@@ -15,7 +15,7 @@ from spectheory.verification.algorithms.path_selection.selection import (
 class GreedyMultipath(PathSelection):
     """Greedy multi-path block verification, greedy2026 Algorithm 1.
 
-    1. Rank tokens at every context by p(x|a)/q(x|a), ascending; tokens with equal ratios by their
+    1. Rank tokens at every context by p(x|a)/q(x|a), ascending, and tokens with equal ratios by their
        id.  Rank paths lexicographically by the ranks of their tokens             (lines 1-2, Eq. 21)
     2. Select the drafted path with the maximal rank                                       (line 3)
     3. The selected path has the skewed draft law q^Γ(a_{1:i}) = U_i^K - B_i^K, where B_i is the
@@ -23,12 +23,12 @@ class GreedyMultipath(PathSelection):
        read with the conditional q(t | a_{1:j}) in the inner sums)
     4. Run block verification on the selected path with target p and draft q^Γ             (line 6)
 
-    Lossless for every ranking.  With K = 1 it is ``block``.  It can earn less than ``block`` does on one
-    path, because every ranking skews q^Γ away from p when the models agree (theory.md Statement 5.7).
+    Lossless for every ranking.  With K = 1 it is ``block``.  It can be less efficient than ``block`` on one
+    path, because every ranking skews q^Γ away from p if the models agree (theory.md Statement 5.7).
 
     Args:
-        ranking: any tree-based ranking (Def. 5.2), a function of a target and a draft row that
-            returns one key per token, ascending; ties go by token id.  Default: Eq. 21.
+        ranking: any tree-based ranking (Def. 5.2): a function of a target and a draft row that
+            returns one key per token.  Larger keys rank higher, ties by token id.  Default: Eq. 21.
 
     Example:
         >>> from spectheory import certify, instances
@@ -60,6 +60,6 @@ class GreedyMultipath(PathSelection):
         return SelectedPaths(selected, chances, target_rows, skewed_rows)
 
     def candidates(self, paths: Array, target_rows: Array, draft_rows: Array) -> tuple[Array, Array]:
-        """Step 2: the path with the maximal rank, with certainty."""
+        """Step 2: the path with the maximal rank, selected with probability 1."""
         selected = select_highest_ranked(paths, target_rows, draft_rows, self.ranking)[..., None]
         return selected, ones_like(target_rows[..., :1, 0, 0])

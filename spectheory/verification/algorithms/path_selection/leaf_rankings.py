@@ -1,4 +1,4 @@
-"""Rankings of the leaves of one enumerated pair: draw one, select its top draft, block-verify."""
+"""Rankings of the leaves of one enumerated pair: draw a ranking, select its top draft, block-verify it."""
 
 from collections.abc import Sequence
 from typing import Any, ClassVar
@@ -20,18 +20,18 @@ from spectheory.verification.verifier import Verifier
 
 
 class LeafRankings(PathSelection):
-    """Draw one of several orders on the leaves, select the top draft, block-verify against its law.
+    """Draw one of several orders on the leaves, select the top draft, block-verify it against its law.
 
-    Bound to one enumerated pair and refused on any other, where the output would not be lossless.  So several
-    iterations need a context-free pair.  A verifier bound to an exact pair takes that pair in float64 too.
+    The verifier is bound to one enumerated pair and refuses other pairs, on which it would not be lossless.
+    So several iterations need a context-free pair.  It also accepts the float64 version of an exact pair.
 
-    1. Draw the order P_1 < .. < P_M with its probability, independently of the drafts
+    1. Draw an order P_1 < .. < P_M by its probability, independently of the drafts
     2. Select the highest drafted path                                                   (Def. 5.1)
     3. The selected path has law r = sum of probability * r_order, r_order(P_i) = F_i^K - F_{i-1}^K
        with F_i the draft mass of P_1 .. P_i    (Eq. 19, read with q(P_j) inside the sums over j)
     4. Run block verification on it with target p and draft r                          (Lemma 4.4)
 
-    The verification uses the mixture's law, not that of the order that was drawn.
+    The verification uses the law of the mixture, not the law of the order that was drawn.
 
     Args:
         pair: the models whose leaves are ordered.
@@ -39,7 +39,8 @@ class LeafRankings(PathSelection):
         orders: total orders on the leaves, lowest rank first.
 
     Raises:
-        InvalidInputError: an order does not list every leaf once, or the weights are not a law.
+        InvalidInputError: an order does not list every leaf once, or the weights are not a law.  ``bind`` and
+            ``outcome`` raise it for another pair.
 
     Example:
         >>> from spectheory import instances
@@ -71,7 +72,7 @@ class LeafRankings(PathSelection):
         if pair is None:
             return self
         self._check_shape((pair.draft_length, pair.vocab_size))
-        # Rows of an exact and of a float64 pair are compared as floats: rounding one gives the other.
+        # An exact and a float64 pair are compared as floats, because the rounded exact rows are accepted.
         same_kind = pair.is_exact == self.pair.is_exact
         bound, given = (self.pair, pair) if same_kind else (self.pair.to_float(), pair.to_float())
         difference = _first_difference(bound, given)
@@ -84,7 +85,7 @@ class LeafRankings(PathSelection):
         return self
 
     def skewed_draft(self, num_drafts: int) -> SkewedDraft:
-        """r, the law of the selected path with K drafts."""
+        """Return r, the law of the selected path with K drafts."""
         if num_drafts not in self._drafts:
             drafts = [SkewedDraft.from_order(self.pair, num_drafts, order) for order in self.orders]
             weights = self.weights if self.pair.is_exact else [float(weight) for weight in self.weights]
@@ -116,7 +117,7 @@ class LeafRankings(PathSelection):
 
 
 def _first_difference(bound: ModelPair, given: ModelPair) -> str | None:
-    """The first context at which two pairs of one shape have different rows, in words."""
+    """Describe the first context at which two pairs of the same shape have different rows, or None."""
     for side in ("draft", "target"):
         levels = zip(getattr(bound, side), getattr(given, side), strict=True)
         for depth, (row, other) in enumerate(levels):

@@ -1,4 +1,4 @@
-"""Mixed multi-path block verification: sometimes the first draft, otherwise the ranking's choice."""
+"""Mixed multi-path block verification: use the first draft with probability λ, else the highest-ranked."""
 
 from collections.abc import Callable
 from fractions import Fraction
@@ -27,7 +27,7 @@ from spectheory.verification.algorithms.path_selection.selection import (
 )
 
 SLOPE_TOLERANCE = 1e-9
-"""In floating point, slopes this close to 0 count as 0, so that rounding does not decide ties."""
+"""In floating point, slopes this close to 0 count as 0, so that rounding does not break ties."""
 
 
 class MixedMultipath(PathSelection):
@@ -35,26 +35,25 @@ class MixedMultipath(PathSelection):
 
     An algorithm of this package (theory.md Statement 5.8), not of the papers:
 
-    1. With probability λ, which depends on the context only, select the first drafted path;
-       otherwise the one with the highest rank, as in ``greedy_multipath``
-    2. The selected path has law r = λ q + (1-λ) q^Γ: the first draft has law q, the highest-ranked
-       one q^Γ.  Along a path r(x | a) = q(x | a) g(U_x, B_x) / g(U, B), g = λ + (1-λ) S, with U, B, S
-       as in ``skewed_draft_rows``; it needs on-path values only
+    1. With probability λ, which depends on the context only, select the first drafted path.
+       Otherwise select the highest-ranked path, as in ``greedy_multipath``
+    2. The selected path has law r = λ q + (1-λ) q^Γ, because the first draft has law q and the
+       highest-ranked one q^Γ.  Along a path r(x | a) = q(x | a) g(U_x, B_x) / g(U, B) with
+       g = λ + (1-λ) S, and U, B, S as in ``skewed_draft_rows``.  This needs on-path values only
     3. Run block verification on the selected path with target p and draft r
 
     Lossless: λ and r do not depend on the drafts, so this is path selection followed by block
     verification against the law of the selected path (greedy2026 Lemma 4.4).  λ = 1 is
     ``block`` on the first path, λ = 0 is ``greedy_multipath``.  The block efficiency is concave in λ, and the
-    best λ earns at least as much as both.
+    best λ is at least as efficient as both.
 
     By default λ is chosen from the rows at the root, which all drafts share, to maximise the acceptance
-    at the first position (``root_mixture``).  With L = 1 that is the best λ; for longer drafts it is a
-    rule of thumb: later positions may contradict it, and it can earn less than ``greedy_multipath`` or
-    ``block`` does.
+    at the first position (``root_mixture``).  With L = 1 this λ is optimal.  For longer drafts it is a
+    heuristic: it can be less efficient than ``greedy_multipath`` or ``block``.
 
     Args:
-        first_draft_prob: λ, a Fraction, an int or a float in [0, 1]; a float is taken at its exact
-            value.  None chooses λ from the rows at the root.
+        first_draft_prob: λ, a Fraction, an int or a float in [0, 1]; a float is converted exactly.
+            If it is None, λ is chosen from the rows at the root.
         ranking: any tree-based ranking; default p/q.
 
     Raises:
@@ -99,14 +98,14 @@ class MixedMultipath(PathSelection):
         return SelectedPaths(selected, chances, target_rows, skewed_rows)
 
     def candidates(self, paths: Array, target_rows: Array, draft_rows: Array) -> tuple[Array, Array]:
-        """Step 1: the first path and the highest-ranked one."""
+        """Step 1: the first path and the highest-ranked one, with their probabilities."""
         selected, share, _ = self._candidates(paths, target_rows, draft_rows)
         return selected, namespace(share).stack([share, 1 - share], axis=-1)
 
     def _candidates(
         self, paths: Array, target_rows: Array, draft_rows: Array
     ) -> tuple[Array, Array, RankedPowers]:
-        """The two paths, λ, and the ranks at the root."""
+        """Return the two paths, [..., 2], λ, and the ranks at the root."""
         highest = select_highest_ranked(paths, target_rows, draft_rows, self.ranking)
         rows = target_rows[..., 0, 0, :], draft_rows[..., 0, 0, :]
         root = ranked_powers(*rows, paths.shape[-2], self.ranking)
@@ -114,7 +113,7 @@ class MixedMultipath(PathSelection):
         return selected, self._share(*rows, root.powers), root
 
     def _share(self, target_row: Array, draft_row: Array, powers: Array) -> Array:
-        """λ, one per batch element, from the rows at the root.  [..., V] -> [...]"""
+        """Compute λ, one per batch element, from the rows at the root.  [..., V] -> [...]"""
         if self.first_draft_prob is not None:
             return like_entries(self.first_draft_prob, target_row[..., 0])
         return _best_share(target_row, draft_row, powers)
@@ -123,21 +122,21 @@ class MixedMultipath(PathSelection):
 def root_mixture(
     target_row: Array, draft_row: Array, num_drafts: int, ranking: Ranking = ratio_ranking
 ) -> Array:
-    """The λ that maximises the acceptance at one position, in closed form.  [..., V] -> [...]
+    """Compute the λ that maximises the acceptance at one position, in closed form.  [..., V] -> [...]
 
         h(λ) = Σ_x min(p(x), λ q(x) + (1-λ) g(x)),    g(x) = q^Γ(x), one position of the ranking
 
-    h is concave and piecewise linear.  Tokens with r(x) < p(x) add q(x) - g(x) to its slope; a token
-    enters or leaves them at λ_x = (p(x) - g(x)) / (q(x) - g(x)), and either way the slope falls by
+    h is concave and piecewise linear.  Tokens with r(x) < p(x) add q(x) - g(x) to its slope.  A token
+    starts or stops to do so at λ_x = (p(x) - g(x)) / (q(x) - g(x)); in both cases the slope falls by
     |q(x) - g(x)|.
 
     1. The slope at 0+ is the sum of q - g over tokens with g < p, or g = p and q < g.
-    2. Sort the λ_x in (0, 1); subtract the falls one after the other.
-    3. h is largest from the first place among 0, the λ_x and 1 after which the slope is not positive to
-       the first after which it is negative.
+    2. Sort the λ_x in (0, 1), and subtract the falls one after the other.
+    3. Among 0, the λ_x and 1, h is largest from the first point after which the slope is not positive, to
+       the first point after which it is negative.
 
-    If this is an interval, λ is its middle: the block efficiency is concave too, so the middle earns at least
-    the mean of the two ends.
+    If this is an interval, λ is its middle.  The block efficiency is concave too, so there it is at least the
+    mean of its values at the two ends.
 
     Args:
         target_row, draft_row: the rows at the root, [..., V].
@@ -159,7 +158,7 @@ def root_mixture(
 
 
 def _best_share(target_row: Array, draft_row: Array, powers: Array) -> Array:
-    """``root_mixture`` with S(U_x, B_x) of every token at hand, so that q^Γ = q S."""
+    """Compute ``root_mixture`` from S(U_x, B_x) of every token, ``powers``, where q^Γ = q S."""
     xp, size = namespace(draft_row), draft_row.shape[-1]
     skewed = draft_row * powers
     change, room = draft_row - skewed, target_row - skewed
@@ -174,7 +173,7 @@ def _best_share(target_row: Array, draft_row: Array, powers: Array) -> Array:
     slopes = slope - xp.cumulative_sum(take_along(fall, order), axis=-1)
 
     def place_of(goes_on: Callable[[Array], Array]) -> Array:
-        """The first place where h has a slope that does not go on: 0, a λ_x, or 1."""
+        """Return the first of 0, the λ_x and 1 after which the slope of h fails the condition."""
         turns = sum(xp.sum(goes_on(some), axis=-1, dtype=xp.int64) for some in (slope, slopes))
         place = take_token(turn, xp.clip(turns - 1, 0, size - 1))
         place = xp.where(turns == 0, zeros_like(place), place)

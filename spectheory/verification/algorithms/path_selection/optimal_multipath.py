@@ -18,16 +18,16 @@ from spectheory.verification.verifier import Verifier
 class OptimalMultipath(LeafRankings):
     """The optimal valid verifier of K i.i.d. drafts on one pair, greedy2026 Theorem 4.6.
 
-    1. Solve for the law r of the selected path that earns the most         (Theorem 4.6, Eqs. 16-17)
+    1. Solve for the law r of the selected path with the largest block efficiency  (Theorem 4.6, Eqs. 16-17)
     2. Write r as a mixture of rankings, the vertices of the polytope of Eq. 17           (App. H)
-    3. Draw a ranking, select its highest drafted path: the selected path has law r    (Lemma 4.5)
+    3. Draw a ranking and select its highest drafted path, which has law r             (Lemma 4.5)
     4. Run block verification on it with target p and draft r                          (Lemma 4.4)
 
-    Steps 1 and 2 are done once, when the verifier is made, and need both models at every context.  On
+    Steps 1 and 2 run once, when the verifier is created, and need both models at every context.  On
     an exact pair everything is exact: the verifier's law attains the optimum and is lossless exactly.
-    A float64 pair is taken at its exact neighbour, every row divided by its exact sum; the law then
-    attains the optimum of that.  On any other pair the verifier is refused (``LeafRankings``); the name
-    ``"optimal_multipath"`` makes one for every pair it meets.
+    A float64 pair is first converted exactly and normalised (``exact_neighbour``), and the law attains the
+    optimum of the converted pair.  The verifier refuses other pairs (``LeafRankings``).  The name
+    ``"optimal_multipath"`` creates a verifier for each pair.
 
     Args:
         pair: the models the verifier is bound to.
@@ -37,7 +37,7 @@ class OptimalMultipath(LeafRankings):
         value: the optimum, tokens per target call.
 
     Raises:
-        InvalidInputError: K is not a whole number of at least 1.
+        InvalidInputError: K is not an integer of at least 1.
         EnumerationTooLargeError: the pair has too many leaves.
 
     Example:
@@ -62,7 +62,7 @@ class OptimalMultipath(LeafRankings):
         self.value = best.value if pair.is_exact else float(best.value)
 
     def skewed_draft(self, num_drafts: int) -> SkewedDraft:
-        """r, the law of the selected path, for the number of drafts the verifier was made for."""
+        """Return r, the law of the selected path.  ``num_drafts`` must be the verifier's own number."""
         if num_drafts != self.num_drafts:
             raise InvalidInputError(
                 f"verifier {self.name!r} was made for {self.num_drafts} drafts and given {num_drafts}; "
@@ -72,9 +72,9 @@ class OptimalMultipath(LeafRankings):
 
 
 class OptimalMultipathOfPair(Verifier):
-    """``optimal_multipath`` before it is told the pair: ``bind`` makes the ``OptimalMultipath``.
+    """The registered verifier ``optimal_multipath``: ``bind`` creates the ``OptimalMultipath`` of a pair.
 
-    It is what the name stands for in ``certify`` and on the command line; on its own it verifies nothing.
+    ``certify`` and the command line use it by its name.  Without ``bind`` it verifies nothing.
 
     Example:
         >>> from spectheory import certify, instances
@@ -97,6 +97,6 @@ class OptimalMultipathOfPair(Verifier):
 
 
 def exact_neighbour(pair: ModelPair) -> ModelPair:
-    """A float64 pair as rationals: every entry exactly, every row divided by its exact sum."""
+    """Convert a float64 pair to rationals: each entry exactly, then each row divided by its exact sum."""
     target, draft = ([exact_values(level) for level in side] for side in (pair.target, pair.draft))
     return ModelPair(tuple(map(normalise, target)), tuple(map(normalise, draft)), pair.vocab)

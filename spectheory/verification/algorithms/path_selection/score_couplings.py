@@ -1,7 +1,7 @@
-"""Couplings: split the law of a score among the next tokens so that they get given levels.
+"""Couplings: split the law of a score among the next tokens so that their levels have given values.
 
 A coupling maps a ``ScoreNode`` and levels R [..., N] to a plan [..., N, M]: row x holds the masses μ_x of the
-cells after token x.  Whatever the levels, Σ_x q_x μ_x = μ, which is all that losslessness needs.
+cells after token x.  For all levels Σ_x q_x μ_x = μ, and losslessness needs nothing else.
 """
 
 from collections.abc import Callable
@@ -26,44 +26,45 @@ Coupling = Callable[[ScoreNode, Array], Array]
 
 
 RESOLUTION = 1e-13
-"""In floating point, a mass, variance or room this small against the rest of a block may be rounding.
+"""In floating point, a mass, variance or room this small relative to the rest of a block may be rounding.
 
-It does not decide how the block is split, at a loss of the same size."""
+It is ignored when the block is split, at a loss of the same size."""
 
 
 def independent(node: ScoreNode, levels: Array) -> Array:
-    """Every token keeps μ, whatever the levels: the selected path is any path, as good as the first.
+    """Give every token the law μ, whatever the levels.  The selected path is then a uniformly random path.
 
-    Scored selection with it is ``block``.
+    Scored selection with this coupling is ``block``.
     """
     return node.masses[..., None, :] + zeros_like(levels)[..., None]
 
 
 def intervals(node: ScoreNode, levels: Array) -> Array:
-    """The tokens take adjacent intervals of μ, those in front the largest scores, whatever the levels.
+    """Give the tokens adjacent intervals of μ, the first token the largest scores, whatever the levels.
 
-    Scored selection with it is ``greedy_multipath``, up to the cells.
+    Scored selection with this coupling is ``greedy_multipath``, up to the discretisation into cells.
     """
     return divide_or_zero(node.pieces, node.draft_masses[..., None])
 
 
 def tilted_cuts(node: ScoreNode, levels: Array) -> Array:
-    """Levels R as exactly the means of the plan, the laws kept as wide as two simple moves allow.
+    """Compute a plan whose means are exactly the levels R, with laws as wide as two simple moves allow.
 
-    A wide law leaves the tokens below more to choose from.  The tokens stand in blocks of neighbours, at
-    first in one.  A block has a law ν, whose mean R̄ is that of its levels, and a weight, at first 1.
+    A wide law leaves more choice at the following positions.  The tokens are divided into blocks of
+    neighbours, at first one block.  A block has a weight, at first 1, and a law ν, whose mean R̄ is the mean
+    of its levels.
 
-    1. Tilt.  ν (1 + β_x (φ - R̄)) with β_x = κ (R_x - R̄)/Var_ν(φ) has the mean R̄ + κ (R_x - R̄), and the mean
-       over the block is ν.  κ ≤ 1 is the largest for which no mass is negative
-    2. Cut.  λ ≥ 1 is the largest factor for which the levels R̄ + λ (R_x - R̄) are feasible.  With these the
-       tokens in front of some place must have the largest scores of the block: two blocks with a law each
-    3. With (1-α) κ + α λ = 1 the tilt with share 1-α and the cut with share α have the means R_x.  Add the
-       tilt, and go on from 1 with the blocks of the cut, their weight times α
+    1. Tilt.  The law ν (1 + β_x (φ - R̄)) with β_x = κ (R_x - R̄)/Var_ν(φ) has the mean R̄ + κ (R_x - R̄).  The
+       average of these laws over the block is ν.  κ ≤ 1 is the largest value for which no mass is negative
+    2. Cut.  λ ≥ 1 is the largest factor for which the levels R̄ + λ (R_x - R̄) are feasible.  At this λ there
+       is a place such that the tokens before it take the largest scores: it cuts the block in two
+    3. Choose α with (1-α) κ + α λ = 1.  Then the tilt with share 1-α and the cut with share α have the means
+       R_x.  Add the tilt, and continue at 1 with the blocks of the cut, their weight times α
 
-    Every round either ends a block (κ = 1, α = 0) or cuts it, so that N rounds are enough.
+    Every round either finishes a block (κ = 1, α = 0) or cuts it, so N rounds suffice.
 
-    Levels that are not feasible have λ < 1 somewhere.  It counts as 1, and the means of the plan differ
-    from the levels.
+    If the levels are not feasible, λ < 1 in some block.  We use 1, and the means of the plan differ from the
+    levels.
     """
     xp = namespace(levels)
     size = levels.shape[-1]
@@ -81,8 +82,8 @@ def tilted_cuts(node: ScoreNode, levels: Array) -> Array:
         same_block = start[..., :, None] == start[..., None, :]
         tokens = xp.stack([node.draft_masses, node.draft_masses * levels], axis=-1)
         tokens = xp.concat([tokens, node.pieces], axis=-1)
-        # Summed over the tokens of the block, not as a difference of sums from the first token on: so the
-        # law of a rare block, too, sums to 1.
+        # We sum over the tokens of the block, and do not subtract cumulative sums, so that the law of a rare
+        # block also sums to 1.
         sums = xp.matmul(one[..., None] * same_block, tokens)
         width = sums[..., :1]
         mean_level, law = divide_or_zero(sums[..., 1:2], width), divide_or_zero(sums[..., 2:], width)
@@ -91,14 +92,14 @@ def tilted_cuts(node: ScoreNode, levels: Array) -> Array:
         distance = node.win_rates[..., None, :] - mean
         variance = xp.sum(law * distance * distance, axis=-1, keepdims=True)
         wide = drafted & (variance > smallest * mean * mean)
-        # Centred by the block's own mean, which is R̄ if the levels are feasible: any levels split the law.
+        # Centred by the mean of the block's levels, so that infeasible levels, too, give laws with average ν.
         centred = levels[..., None] - mean_level
         slant = xp.where(wide & (law > smallest), centred * distance, zero[..., None])
         scale = xp.maximum(_largest(xp.max(-slant, axis=-1), same_block), variance)
         tilted = law * (1 + divide_or_zero(slant, scale))
         tilt = xp.where(wide, divide_or_zero(variance, scale), zero[..., None])[..., 0]
 
-        # 1/λ is the largest part that the levels take of the room between F and its chord over the block.
+        # 1/λ is the largest share of the room between F and its chord over the block that the levels use.
         before = take_along(node.positions, start), take_along(node.limits, start)
         chord = before[1] + mean[..., 0] * (node.positions[..., 1:] - before[0])
         room = node.limits[..., 1:] - chord
@@ -115,7 +116,7 @@ def tilted_cuts(node: ScoreNode, levels: Array) -> Array:
         place = first_true(same_block & (part[..., None, :] == taken)) + 1
         in_front = number < place
         start, end = xp.where(in_front, start, place), xp.where(in_front, place, end)
-        # Without weight the rest adds nothing; an accelerator goes through it rather than wait for the host.
+        # Blocks without weight add nothing.  On an accelerator we process them, because a check would wait.
         going_on = _going_on(weight)
         if going_on is None:
             continue
@@ -137,7 +138,7 @@ def tilted_cuts(node: ScoreNode, levels: Array) -> Array:
 
 
 def _going_on(weight: Array) -> Array | None:
-    """The numbers of the contexts with weight left, once they are at most half; ``None`` before.  [n, N]"""
+    """Indices of the contexts with weight left, if these are at most half of [n, N]; otherwise ``None``."""
     if not on_host(weight) or weight.ndim != 2:
         return None
     xp = namespace(weight)
@@ -146,5 +147,5 @@ def _going_on(weight: Array) -> Array | None:
 
 
 def _largest(values: Array, same_block: Array) -> Array:
-    """The largest value of every token's block; none is below 0.  [..., N], [..., N, N] -> [..., N, 1]"""
+    """Find the largest value, at least 0, in every token's block.  [..., N], [..., N, N] -> [..., N, 1]"""
     return namespace(values).max(same_block * values[..., None, :], axis=-1, keepdims=True)

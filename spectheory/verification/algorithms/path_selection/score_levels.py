@@ -1,13 +1,13 @@
-"""Levels: how often the selected path goes on with each token of a context (theory.md Statement 5.20).
+"""Levels: the relative frequency of each token on the selected path (theory.md Statement 5.20).
 
-After a context with the score law μ the tokens x have levels R_x ≥ 0, Σ_x q_x R_x = ∫ φ dμ.  They are
-feasible, the means ∫ φ dμ_x of a split of μ, if and only if Σ_{x∈T} q_x R_x ≤ F(q(T)) for every set T of
-tokens, F(z) the φ-mass of the top z of μ.  Block verification then serves Σ_x q_x min(g_x, R_x) at the next
-position, where the demand is g_x = t p_x/q_x.  The most that can be served is the min cut
+After a context with the score law μ the tokens x have levels R_x ≥ 0 with Σ_x q_x R_x = ∫ φ dμ.  Levels are
+feasible if they are the means ∫ φ dμ_x of a split of μ.  This holds if and only if Σ_{x∈T} q_x R_x ≤ F(q(T))
+for every set T of tokens, where F(z) is the φ-mass of the top z of μ.  Block verification then serves
+Σ_x q_x min(g_x, R_x) at the next position, where g_x = t p_x/q_x is the demand.  The maximum is the min cut
 
     min_i [ F(z_i) + Σ_{j>i} q_j g_j ],
 
-tokens in descending order of g and z_i the draft mass of the first i of them.  Many levels attain it.
+where tokens are in descending order of g, and z_i is the draft mass of the first i.  Many levels attain it.
 """
 
 from __future__ import annotations
@@ -30,15 +30,15 @@ from spectheory.foundation.arrays import (
 
 
 class ScoreNode(NamedTuple):
-    """One context with N next tokens, or groups of them, in descending order of g.
+    """One context with N next tokens, or groups of tokens, in descending order of g.
 
     Attributes:
         draft_masses: q, [..., N].
         demands: g = t p/q, [..., N].
         masses: μ, the masses of the cells, [..., M].
         win_rates: φ on the cells, ascending, [..., M].
-        positions: z_0 = 0, .., z_N, the draft mass of the first i, [..., N+1].
-        pieces: the masses of the cells from the top z_{i-1} to the top z_i of μ, [..., N, M].
+        positions: z_0 = 0, .., z_N, the draft mass of the first i tokens, [..., N+1].
+        pieces: the masses of the cells between the top z_{i-1} and the top z_i of μ, [..., N, M].
         limits: F(z_i), [..., N+1].
     """
 
@@ -52,14 +52,14 @@ class ScoreNode(NamedTuple):
 
     @staticmethod
     def of(draft_masses: Array, demands: Array, masses: Array, win_rates: Array) -> ScoreNode:
-        """The node, with what both rules need.
+        """Compute the fields of a node.
 
-        A piece is read off from its own start and ends in the lowest cell with mass.  So its cells sum to q_x
-        however rare the token is: the rounding error is of the order of q_x, not of 1.
+        Each piece is computed from its own start, and the lowest cell with mass takes the remainder.  So its
+        cells sum to q_x with a rounding error of the order of q_x, not of 1, also for rare tokens.
         """
         xp = namespace(draft_masses)
         positions = cumulative(draft_masses)
-        # The mass above the lower edge of every cell.  Above an edge without mass below it is all of a piece.
+        # The mass above the lower edge of every cell.  If no mass is below an edge, all pieces are above it.
         above = xp.flip(xp.cumulative_sum(xp.flip(masses, axis=-1), axis=-1), axis=-1)[..., None, :]
         reached = positive_part(above - positions[..., :-1, None])
         all_of_it = draft_masses[..., None] + zeros_like(reached)
@@ -70,31 +70,32 @@ class ScoreNode(NamedTuple):
 
 
 Levels = Callable[[ScoreNode], Array]
-"""A rule for levels: node -> R, [..., N], not increasing."""
+"""A rule for levels: node -> R, [..., N], in nonincreasing order."""
 
 
 def cumulative(values: Array) -> Array:
-    """0, v_1, v_1 + v_2, ..  [..., N] -> [..., N+1]"""
+    """Compute the cumulative sums 0, v_1, v_1 + v_2, ..  [..., N] -> [..., N+1]"""
     xp = namespace(values)
     return xp.concat([zeros_like(values[..., :1]), xp.cumulative_sum(values, axis=-1)], axis=-1)
 
 
 def _demanded(node: ScoreNode) -> tuple[Array, Array]:
-    """(Σ_{j≤i} q_j g_j [..., N+1], the number of tokens with a demand [...])."""
+    """Compute Σ_{j≤i} q_j g_j, [..., N+1], and the number of tokens with positive demand, [...]."""
     xp = namespace(node.demands)
     demanded = cumulative(node.draft_masses * node.demands)
     return demanded, xp.sum(xp.astype(node.demands > 0, xp.int64), axis=-1)
 
 
 def lazy_levels(node: ScoreNode) -> Array:
-    """R as close to g as the min cut allows: min(g, c) above the cut, max(g, c') below it.
+    """Choose R as close to g as the min cut allows: min(g, c) before the cut, max(g, c') after it.
 
-    Tokens without demand take the lowest scores, all at one level.  With i* the cut,
+    Tokens without demand take the lowest scores, all at one level.  Let i* be the cut and n the number of
+    tokens with positive demand.  Then
 
         c  = max_{k ≤ i*} (F(z_{i*}) - Σ_{k<j≤i*} q_j g_j) / z_k
         c' = min_{k ≥ i*} (F(z_n) - F(z_{i*}) - Σ_{i*<j≤k} q_j g_j) / (z_n - z_k)
 
-    n the number of tokens with a demand: the totals above and below the cut are F(z_{i*}) and the rest.
+    so that the totals before and after the cut are F(z_{i*}) and F(z_n) - F(z_{i*}).
     """
     xp = namespace(node.demands)
     demanded, count = _demanded(node)
@@ -124,10 +125,10 @@ def _lowest(node: ScoreNode, last: Array) -> Array:
 
 
 def proportional_levels(node: ScoreNode) -> Array:
-    """R = slope * g, the slopes of the greatest convex minorant of F(z_i) over Σ_{j≤i} q_j g_j.
+    """Choose R = slope * g, with the slopes of the greatest convex minorant of F(z_i) over Σ_{j≤i} q_j g_j.
 
-    The shares R_x/g_x are as equal as can be.  R does not depend on t, and it attains the min cut whatever t
-    is: where the slope is at most 1 the limits bind, behind that the demands.  The slope at token j is
+    The ratios R_x/g_x are as equal as feasible.  R does not depend on t, and attains the min cut for every t:
+    the limits bind while the slope is at most 1, and the demands bind after that.  The slope at token j is
     max_{i<j} min_{k≥j} of the chord from i to k.  Tokens without demand are treated as in ``lazy_levels``.
     """
     xp = namespace(node.demands)
@@ -141,7 +142,7 @@ def proportional_levels(node: ScoreNode) -> Array:
     steepest = xp.max(xp.max(chords, axis=-1), axis=-1)[..., None, None]
     chords = xp.where((run > 0) & (places <= last[..., None]), chords, steepest + zeros_like(chords))
     least = xp.flip(running_minimum(xp.flip(chords, axis=-1)), axis=-1)[..., 1:]
-    # The chords to a token start in front of it.
+    # Chords to a token start before it.
     starts = places[:, None] < places[1:]
     slope = xp.max(xp.where(starts, least, zeros_like(least[..., :1, :1])), axis=-2)
     return xp.where(places[:-1] < last, slope * node.demands, _lowest(node, last) + zeros_like(slope))
@@ -149,7 +150,7 @@ def proportional_levels(node: ScoreNode) -> Array:
 
 @dataclass(frozen=True)
 class MixedLevels:
-    """A mixture of ``lazy_levels`` and ``proportional_levels``; both attain the min cut, so it does."""
+    """A mixture of ``lazy_levels`` and ``proportional_levels``.  Both attain the min cut, so it does too."""
 
     proportional_share: Fraction
 

@@ -26,21 +26,22 @@ from spectheory.pairs.pair import ModelPair
 from spectheory.verification.algorithms.path_selection.selection import PathSelection, SelectedPaths
 
 LONG_ROWS = 512
-"""From so many entries on rows are too long to be compared."""
+"""Rows with at least this many entries are too long to be compared."""
 
 
 class ScoreState(NamedTuple):
     """The state of a path at a context a: the law μ_a of its score, and t(a), the mass it can still serve.
 
     A score lies in one of M cells, adjacent intervals of [0, 1] in ascending order, and is uniform inside
-    the cell.  So the masses of the cells are the law, with nothing rounded away.
+    the cell.  So the masses of the cells determine the law exactly.
 
     Attributes:
         masses: [..., M], the probability of every cell; they sum to 1.
-        win_rates: [..., M], the mean over the cell of φ(s) = K s^(K-1), by how much more often than a
-            draft a path with the score s is selected.
+        win_rates: [..., M], the mean over the cell of φ(s) = K s^(K-1).  φ(s) is the density ratio of the
+            selected path's score to a draft's score at s.
         served: [...], t(∅) = 1 and t(ax) = min(t(a) p(x|a)/q(x|a), R(ax)).  Block verification keeps a prefix
-            a of the selected path with probability t(a)/R(a), so that it earns 1 + Σ_a q(a) t(a), a ≠ ∅.
+            a of the selected path with probability t(a)/R(a).  So the block efficiency is
+            1 + Σ_{a ≠ ∅} q(a) t(a).
     """
 
     masses: Array
@@ -54,15 +55,15 @@ class ScoreState(NamedTuple):
 
 
 class ScoreSplit(NamedTuple):
-    """The split of the law of the score among the next tokens: Σ_x q(x|a) μ_{ax} = μ_a.
+    """A split of the law of the score among the next tokens: Σ_x q(x|a) μ_{ax} = μ_a.
 
-    The tokens share G laws.  A token has the law of row ``row`` of the plan, or of that row with share
-    1 - ``next_share`` and of the next row with the rest.
+    The tokens share G laws, the rows of the plan.  A token's law is the row ``row``, or the mixture of this
+    row with weight 1 - ``next_share`` and the next row with weight ``next_share``.
 
     Attributes:
         plan: [..., G, M], masses of the cells.
-        row: [..., V], row numbers.
-        next_share: [..., V], or ``None`` for no share.
+        row: [..., V], row indices.
+        next_share: [..., V], or ``None`` if no token has a mixture.
     """
 
     plan: Array
@@ -70,7 +71,7 @@ class ScoreSplit(NamedTuple):
     next_share: Array | None = None
 
     def write_skewed_rows(self, state: ScoreState, draft_rows: Array, which: Array, room: Array) -> None:
-        """r(x|a) = q(x|a) R(ax) / R(a) at some of n contexts.  [n, V], [N] -> [N, V]"""
+        """Write r(x|a) = q(x|a) R(ax) / R(a) at the contexts ``which`` [N] of n into ``room`` [N, V]."""
         if self.next_share is not None and has_loops(draft_rows, room):
             from spectheory.foundation.kernels.knot_kernels import scale_between_knots
 
@@ -81,12 +82,12 @@ class ScoreSplit(NamedTuple):
             room[...] = self.skewed_rows(state, draft_rows)[which]
 
     def _factors(self, state: ScoreState, draft_rows: Array) -> Array:
-        """R(ax) / R(a) of every row of the plan, [..., G]; in double until then."""
+        """Compute R(ax) / R(a) for every row of the plan, [..., G], in float64, then in the rows' dtype."""
         levels = (self.plan * state.win_rates[..., None, :]).sum(-1)
         return in_kind_of(draft_rows, divide_or_zero(levels, state.level[..., None]))
 
     def skewed_rows(self, state: ScoreState, draft_rows: Array) -> Array:
-        """``write_skewed_rows`` at every context, [..., V]."""
+        """Compute r(x|a) = q(x|a) R(ax) / R(a) at every context, [..., V]."""
         levels = self._factors(state, draft_rows)
         factors = take_along(levels, self.row)
         if self.next_share is not None:
@@ -95,7 +96,7 @@ class ScoreSplit(NamedTuple):
         return draft_rows * factors
 
     def masses(self, context: Array, token: Array) -> Array:
-        """μ_{ax} for n contexts, given by their numbers, and a token each.  [n], [n] -> [n, M]"""
+        """Compute μ_{ax} for n contexts, given by index, and a token x each.  [n], [n] -> [n, M]"""
         row = self.row[context, token]
         masses = self.plan[context, row]
         if self.next_share is None:
@@ -104,37 +105,38 @@ class ScoreSplit(NamedTuple):
 
 
 class ScoredSelection(PathSelection):
-    """Every drafted path draws a score; the path with the largest is selected and block-verified.
+    """Every drafted path draws a score; the path with the largest score is selected and block-verified.
 
     An algorithm of this package (theory.md Statement 5.18), not of the papers:
 
     1. Along every drafted path refine the law of its score, from μ_∅ uniform on [0, 1], such that
-       Σ_x q(x|a) μ_{ax} = μ_a: an algorithm supplies ``split``
-    2. Path k draws a score from the law at its end; select the path with the largest.  By step 1 the K scores
-       are independent and uniform, so the selected path has law r(a) = q(a) R(a), R(a) = ∫ K s^(K-1) μ_a(ds)
+       Σ_x q(x|a) μ_{ax} = μ_a.  An algorithm supplies this step as ``split``
+    2. Path k draws a score from the law at its end.  Select the path with the largest score.  By step 1 the K
+       scores are independent and uniform, so the selected path has law r(a) = q(a) R(a) with
+       R(a) = ∫ K s^(K-1) μ_a(ds)
     3. Run block verification on it with target p and draft r, r(x|a) = q(x|a) R(ax) / R(a)
 
-    Lossless for every ``split``, because step 2 does not ask how the μ were chosen.  They may depend on
-    the rows on the way to a.  The score itself is never drawn: ``winning_chances`` integrates over it.
+    Lossless for every ``split``, because step 2 holds for every choice of the μ.  The μ may depend on
+    the rows on the way to a.  We never draw a score: ``winning_chances`` integrates over it.
     """
 
     exchangeable: ClassVar[bool] = True
 
     @abstractmethod
     def cell_edges(self, target_row: Array, draft_row: Array, num_drafts: int) -> Array:
-        """0 = e_0 ≤ e_1 ≤ .. ≤ e_M = 1, the cells of the scores, from the rows at the root.  -> [..., M+1]"""
+        """Choose the cell edges 0 = e_0 ≤ e_1 ≤ .. ≤ e_M = 1 from the rows at the root.  -> [..., M+1]"""
 
     @abstractmethod
     def split(self, state: ScoreState, target_row: Array, draft_row: Array) -> ScoreSplit:
-        """The laws of the score after every next token, [...], [..., V], [..., V]."""
+        """Choose the laws of the score after every next token, from the state and the rows, [..., V] each."""
 
     def select(self, paths: Array, target_rows: Array, draft_rows: Array) -> SelectedPaths:
         xp = namespace(target_rows)
         *batch, num_drafts, length = paths.shape
-        if num_drafts == 1:  # φ = 1: whatever its score, the one path is selected, and has the law of a draft
+        if num_drafts == 1:  # φ = 1: the only path is selected, with the law of a draft
             return SelectedPaths(paths[..., 0] * 0, ones_like(draft_rows[..., 0, 0]), target_rows, draft_rows)
         target_rows, draft_rows = at_least_single(target_rows), at_least_single(draft_rows)
-        # One row of numbers per drafted path
+        # Flatten batch and paths: one row of tokens per drafted path.
         tokens = paths.reshape((-1, length))
         targets, drafts = (rows.reshape((-1, *rows.shape[-2:])) for rows in (target_rows, draft_rows))
         state, which, skewed_rows = self._along(tokens, targets, drafts, num_drafts, together=num_drafts)
@@ -148,7 +150,7 @@ class ScoredSelection(PathSelection):
     def score_states(
         self, tokens: Array, target_rows: Array, draft_rows: Array, num_drafts: int
     ) -> ScoreState:
-        """The states behind n prefixes, one each of K drafted paths.  [n, l], [n, ≥l, V], [n, ≥l, V]"""
+        """Compute the states after n prefixes of drafted paths.  [n, l], [n, ≥l, V], [n, ≥l, V]"""
         rows = at_least_single(target_rows), at_least_single(draft_rows)
         state, which, _ = self._along(tokens, *rows, num_drafts)
         return ScoreState(*(array[which] for array in state))
@@ -156,10 +158,14 @@ class ScoredSelection(PathSelection):
     def _along(
         self, tokens: Array, targets: Array, drafts: Array, num_drafts: int, together: int = 1
     ) -> tuple[ScoreState, Array, Array]:
-        """(the states behind n paths, the number of every path's state, the rows of r along the paths).
+        """Compute the states after n paths.
 
-        A context that comes twice is split once: one of equal rows.  Long rows are not compared: there it is
-        a prefix of paths behind one text, of which so many stand together.
+        Equal contexts are split once.  Contexts are equal if their rows are.  Long rows are not compared:
+        there contexts are equal if they are the same prefix after the same text, where ``together``
+        consecutive paths follow one text.
+
+        Returns:
+            The distinct states, the index of every path's state, and the rows of r along the paths.
         """
         texts = None
         if is_torch_array(drafts) and drafts.shape[-1] >= LONG_ROWS:
@@ -181,9 +187,9 @@ class ScoredSelection(PathSelection):
         return state, which, skewed_rows
 
     def skewed_draft(self, pair: ModelPair, num_drafts: int) -> SkewedDraft:
-        """r, the law of the selected path: r(a) = q(a) R(a) at every context of an enumerated pair.
+        """Compute r, the law of the selected path: r(a) = q(a) R(a) at every context of an enumerated pair.
 
-        Its ``block_efficiency`` is the verifier's, without a list of all tuples of drafts.
+        Its ``block_efficiency`` is the verifier's, computed without enumerating tuples of drafts.
 
         Example:
             >>> from spectheory import instances, verifiers
@@ -217,7 +223,7 @@ class ScoredSelection(PathSelection):
 def _behind(
     above: ScoreState, split: ScoreSplit, target_row: Array, draft_row: Array, context: Array, token: Array
 ) -> ScoreState:
-    """The states behind a token each of some contexts, given by their numbers, [n]."""
+    """Compute the states after one token at each of n contexts, given by index.  [n], [n]"""
     target, draft = (in_double(row[context, token]) for row in (target_row, draft_row))
     demand = above.served[context] * divide_or_zero(target, draft)
     state = ScoreState(split.masses(context, token), above.win_rates[context], demand)
@@ -225,48 +231,48 @@ def _behind(
 
 
 def has_loops(*rows: Array) -> bool:
-    """True if compiled loops read rows [n, V]: long ones on the host."""
+    """True if the compiled loops can read the rows: long rows [n, V] on the host."""
     return choice.rows_for_loops(*rows) and rows[0].ndim == 2
 
 
 def at_least_single(rows: Array) -> Array:
-    """Half precision as single, other rows as they are.
+    """Convert half precision to single; return other rows unchanged.
 
-    The cast reads the rows once.  The operators that would take half precision go over them ten times.
+    The cast reads the rows once.  Without it several operators would each convert them, about ten times.
     """
     return rows.float() if is_torch_array(rows) and rows.itemsize == 2 else rows
 
 
 def in_double(array: Array) -> Array:
-    """Rationals as they are, floats as float64, because a state is rounded at every token of a path."""
+    """Convert floats to float64, because a state is rounded at every token.  Rationals stay unchanged."""
     return array if is_exact(array) else namespace(array).astype(array, namespace(array).float64)
 
 
 def in_kind_of(rows: Array, array: Array) -> Array:
-    """Numbers in the precision of the rows."""
+    """Convert numbers to the dtype of the rows.  Rationals stay unchanged."""
     return array if is_exact(array) else namespace(array).astype(array, rows.dtype)
 
 
 def winning_chances(masses: Array) -> Array:
-    """The probability that each of K independent scores is the largest.  [..., K, M] -> [..., K]"""
+    """Compute the probability that each of K independent scores is the largest.  [..., K, M] -> [..., K]"""
     chances = [winning_masses(masses, one).sum(-1) for one in range(masses.shape[-2])]
     return namespace(masses).stack(chances, axis=-1)
 
 
 def winning_masses(masses: Array, one: int) -> Array:
-    """The probability that one of K independent scores is the largest and lies in each cell.
+    """Compute, for each cell, the probability that score k of K independent scores is the largest and in it.
 
-    Score k is in cell j with probability m_kj and uniform inside it.  With F_kj the probability of a lower
-    cell,
+    Score k is in cell j with probability m_kj and uniform inside it.  F_kj is the probability that it lies in
+    a cell below j.
 
         P(k wins in j) = m_kj ∫_0^1 Π_{l ≠ k} (F_lj (1-u) + (F_lj + m_lj) u) du.
 
-    The product is expanded in the basis u^i (1-u)^(K-1-i), whose coefficients are not negative; the
-    integral of one is 1 / (K binom(K-1, i)).
+    We expand the product in the basis u^i (1-u)^(K-1-i), with nonnegative coefficients.  Each basis function
+    integrates to 1 / (K binom(K-1, i)).
 
     Args:
         masses: m, [..., K, M].
-        one: k.
+        one: k, the index of the winning score.
 
     Returns:
         [..., M].

@@ -1,4 +1,4 @@
-"""Scored multi-path selection: keep all drafted paths in the race, and decide where the models disagree."""
+"""Scored multi-path selection: keep all drafted paths as candidates until the models disagree."""
 
 import math
 from fractions import Fraction
@@ -46,26 +46,27 @@ SMALLEST_KNOT = 2.0**-10
 class ScoredMultipath(ScoredSelection):
     """Scored multi-path selection: a lossless verifier of this package (theory.md Statement 5.20).
 
-    Every drafted path has a private score, see ``ScoredSelection``.  The law of the score after every next
-    token is chosen in two steps, from the rows at the context and from what the path carries:
+    Every drafted path has its own score, see ``ScoredSelection``.  The law of the score after every next
+    token is chosen in two steps, from the rows at the context and the ``ScoreState`` of the path:
 
-    1. ``levels``: how often the selected path shall go on with token x, R_x times as often as a draft.  The
-       default serves the next position best, at the min cut
+    1. ``levels``: the selected path continues with token x R_x times as often as a draft.  The default
+       maximises the mass served at the next position, which is a min cut
     2. ``coupling``: laws with these means, as wide as possible.  The default is rational for rational rows
 
-    Where the models agree, all paths keep all scores and stay in the race.  Rules that select token by token
-    lose the paths that differ.  With K = 1 it is ``block``.  At L = 1 it accepts with the optimum α_K, less
-    up to 0.017 where tokens are grouped.  For longer drafts its distance to the optimum is measured, not
-    proved (docs/scored_selection.md).
+    While the models agree, all paths keep all scores, so that every path can still be selected.  Rules that
+    select token by token drop the paths that differ.  With K = 1 it is ``block``.  At L = 1 it accepts with
+    the optimum α_K, or up to 0.017 less if tokens are grouped.  For longer drafts its distance to the optimum
+    is measured, not proved (docs/scored_selection.md).
 
     Args:
-        levels, coupling: the rules of the two steps; every choice is lossless.
-        num_cells: M.  The scores lie in M equal cells, which the level sets of the root row cut further.
-        num_knots: in floating point, rows of more tokens than this are grouped: a token's law is
-            interpolated between those of two out of so many values of t p/q.  A row is read without a sort.
+        levels, coupling: the rules of the two steps.  Every choice is lossless.
+        num_cells: M.  The scores lie in M equal cells.  The level sets of the root row divide them further.
+        num_knots: in floating point, rows of more tokens than this are grouped.  We choose this number of
+            values of t p/q, the knots, and interpolate a token's law between the laws at the two knots
+            around it.  Such rows need no sort.
 
     Raises:
-        InvalidInputError: no cells, or fewer than three knots.
+        InvalidInputError: ``num_cells`` is below 1, or ``num_knots`` below 3.
 
     Example:
         >>> from spectheory import certify, instances
@@ -89,9 +90,9 @@ class ScoredMultipath(ScoredSelection):
         self.num_knots = check_count("num_knots", num_knots, at_least=3)
 
     def cell_edges(self, target_row: Array, draft_row: Array, num_drafts: int) -> Array:
-        """M equal cells; where tokens are not grouped also the edges of the level sets of p/q.
+        """Edges of M equal cells.  If tokens are not grouped, the edges of the level sets of p/q are added.
 
-        With these the levels at the root are split along cells, so that one position is served exactly.
+        Then the levels at the root follow cell edges, so that one position is served exactly.
         Tokens that are never drafted come last and add empty cells at 1, which change no law.
         """
         xp = namespace(draft_row)
@@ -121,7 +122,7 @@ class ScoredMultipath(ScoredSelection):
         return ScoreSplit(self._plan(state, masses, demands), xp.argsort(order, axis=-1, stable=True))
 
     def _split_rows_read_once(self, state: ScoreState, target_row: Array, draft_row: Array) -> ScoreSplit:
-        """``split`` of grouped rows by a loop of the host, or by a kernel of a device."""
+        """Compute ``split`` of grouped rows by a compiled loop on the host or a Triton kernel on a device."""
         from spectheory.foundation.kernels.knot_kernels import between_knots
 
         xp, knots = namespace(draft_row), self._knots(state.win_rates)
@@ -158,7 +159,7 @@ class ScoredMultipath(ScoredSelection):
 
     @property
     def _rules_are_ours(self) -> bool:
-        """True if both rules are this package's, which take arrays of every kind."""
+        """True if both rules belong to this package, and so accept arrays of every library."""
         return all(
             getattr(rule, "__module__", type(rule).__module__).startswith(__package__)
             for rule in (self.levels, self.coupling)
@@ -168,7 +169,7 @@ class ScoredMultipath(ScoredSelection):
         return not is_exact(row) and row.shape[-1] > self.num_knots
 
     def _knots(self, win_rates: Array) -> Array:
-        """G demands, ascending from 0 to φ on the highest cell, which no level exceeds."""
+        """Return the G knots: demands from 0 up to φ on the highest cell, which no level exceeds."""
         grid = np.concatenate([[0.0], np.geomspace(SMALLEST_KNOT, 1.0, self.num_knots - 1)])
         return like_rows(grid, win_rates) * namespace(win_rates).max(win_rates)
 
@@ -179,9 +180,10 @@ def _read_once(*rows: Array) -> bool:
 
 
 def between(knots: Array, demands: Array) -> tuple[Array, Array]:
-    """(the knot below every demand, how far it is towards the next).  [G], [..., V] -> [..., V], [..., V]
+    """Find the knot below each demand, and its share in [0, 1] of the way to the next knot.
 
-    Demands above the last knot count as that; so does 0/0, the demand of a token that is never drafted.
+    Demands above the last knot count as the last knot.  So does 0/0, the demand of a token never drafted.
+    [G], [..., V] -> [..., V], [..., V]
     """
     xp = namespace(demands)
     demands = xp.fmin(demands, knots[-1])
@@ -190,7 +192,7 @@ def between(knots: Array, demands: Array) -> tuple[Array, Array]:
 
 
 def hat_masses(draft_row: Array, lower: Array, upper_share: Array, num_knots: int) -> Array:
-    """The draft mass of every knot, a token's shared between the two around it.  [..., V] -> [..., G]"""
+    """Sum the draft mass at every knot; a token splits its mass between two knots.  [..., V] -> [..., G]"""
     xp = namespace(draft_row)
     above = in_double(draft_row) * upper_share
     below, above = (sums_by_number(part, lower, num_knots - 1) for part in (draft_row - above, above))
@@ -199,9 +201,10 @@ def hat_masses(draft_row: Array, lower: Array, upper_share: Array, num_knots: in
 
 
 def sums_by_number(values: Array, numbers: Array, count: int) -> Array:
-    """The sums of the float values with each of the numbers 0..count-1.  [..., N], [..., N] -> [..., count]
+    """Sum the float values by their index in 0..count-1.  [..., N], [..., N] -> [..., count]
 
-    In a fixed order on every device: on CUDA scattered sums come as they come, indexed sums do not.
+    The order of the sum is fixed on every device: on CUDA ``scatter_add_`` has a random order, and
+    ``index_put_`` does not.
     """
     shape = (*values.shape[:-1], count)
     if is_torch_array(values) and on_host(values):

@@ -1,4 +1,4 @@
-"""Path selection: choose one of the drafted paths, then block-verify it against the law of the choice."""
+"""Path selection: select one drafted path, then block-verify it against the law of the selected path."""
 
 from abc import abstractmethod
 from typing import NamedTuple
@@ -25,10 +25,10 @@ class SelectedPaths(NamedTuple):
 
     Attributes:
         candidates: [..., C], indices of drafted paths.
-        chances: [..., C], the probability that each is selected; they sum to 1.
+        chances: [..., C], selection probability of each candidate; they sum to 1.
         target_rows: [..., C, L+1, V], target rows along the candidates.
-        skewed_rows: [..., C, L, V], rows along them of the law r that the selected path has over the
-            randomness of the drafts and of the selection.
+        skewed_rows: [..., C, L, V], conditionals of r along each candidate.  r is the law of the selected
+            path, over the randomness of drafts and selection.
     """
 
     candidates: Array
@@ -38,13 +38,13 @@ class SelectedPaths(NamedTuple):
 
 
 class PathSelection(Verifier):
-    """Select one of K drafted paths and block-verify it with target p and draft r, the law it then has.
+    """Select one of K drafted paths and block-verify it with target p and draft r, its law.
 
-    An algorithm supplies ``select``.  Lossless whenever r really is the law of the selected path
+    An algorithm supplies ``select``.  The verifier is lossless if r really is the law of the selected path
     (theory.md Statement 5.3; greedy2026 Lemma 4.4).
 
     Example:
-        The last drafted path, which has the law q of every other:
+        Select the last drafted path, which has the law q like every drafted path:
 
         >>> from spectheory import certify, instances
         >>> class LastPath(PathSelection):
@@ -60,12 +60,12 @@ class PathSelection(Verifier):
 
     @abstractmethod
     def select(self, paths: Array, target_rows: Array, draft_rows: Array) -> SelectedPaths:
-        """The candidates, with what ``outcome`` is given."""
+        """Choose the candidate paths.  Takes the arguments of ``outcome``."""
 
     def candidates(self, paths: Array, target_rows: Array, draft_rows: Array) -> tuple[Array, Array]:
-        """``candidates`` and ``chances`` of ``select``, without the rows where these cost more.
+        """Return ``candidates`` and ``chances`` of ``select``.  Override it if the rows would cost more.
 
-        An algorithm that overrides it has both from here.  ``output_law`` asks which of two paths is chosen.
+        ``output_law`` calls it to find which of two paths is selected.
         """
         selected = self.select(paths, target_rows, draft_rows)
         return selected.candidates, selected.chances
@@ -75,7 +75,7 @@ class PathSelection(Verifier):
 
 
 def block_verify(paths: Array, selected: SelectedPaths) -> Outcome:
-    """Draw one of the candidates out of ``paths`` [..., K, L] and block-verify it."""
+    """Compute the outcome of drawing a candidate from ``paths`` [..., K, L] and block-verifying it."""
     candidates, chances, target_rows, skewed_rows = selected
     block = Block()
     accepted = block.weights(path_ratios(take_paths(paths, candidates), target_rows, skewed_rows))
@@ -85,7 +85,7 @@ def block_verify(paths: Array, selected: SelectedPaths) -> Outcome:
     holders = take_paths(first_path_with_prefix(paths), candidates)
 
     def residual(path_index: Array, length: Array) -> Array:
-        """The row at a prefix is the same on every candidate that holds it: that of the first of them."""
+        """Use the first candidate with this prefix: the row is the same on all candidates that share it."""
         lengths = namespace(candidates).zeros_like(candidates) + length[..., None]
         first = first_true(take_token(holders, lengths) == path_index[..., None])
         rows = CorrectionRows(target_rows, skewed_rows, first, length)
@@ -97,17 +97,17 @@ def block_verify(paths: Array, selected: SelectedPaths) -> Outcome:
 def select_highest_ranked(
     paths: Array, target_rows: Array, draft_rows: Array, ranking: Ranking = ratio_ranking
 ) -> Array:
-    """The index of the drafted path with the lexicographically largest (key, token id).  -> [...]
+    """Find the index of the drafted path with the lexicographically largest (key, token id).  -> [...]
 
-    Paths still in the race at depth i share their first i tokens, hence their row, so that their
-    keys are comparable.
+    Paths that are still tied at depth i share their first i tokens and hence their row, so their keys are
+    comparable.
     """
     xp = namespace(target_rows)
     in_race = paths[..., 0] == paths[..., 0]
     for depth in range(paths.shape[-1]):
         keys = _keys_on_path(ranking, paths, target_rows, draft_rows, depth)
         for key in (keys, paths[..., depth]):
-            # Keys of other contexts say nothing here, and are not compared.
+            # Keys at other contexts are not comparable, so they are replaced by the first key.
             first = take_token(key, first_true(in_race))[..., None]
             best = xp.max(xp.where(in_race, key, first), axis=-1)
             in_race = in_race & (xp.where(in_race, key, first) == best[..., None])
@@ -115,10 +115,10 @@ def select_highest_ranked(
 
 
 def _keys_on_path(ranking: Ranking, paths: Array, target_rows: Array, draft_rows: Array, depth: int) -> Array:
-    """The key of every path's token at one depth, [..., K]."""
+    """Compute the key of every path's token at one depth, [..., K]."""
     tokens = paths[..., depth]
     target_row, draft_row = target_rows[..., depth, :], draft_rows[..., depth, :]
     if ranking is ratio_ranking:
-        # The ratio is elementwise: at full vocabulary the drafted tokens' entries are enough.
+        # The ratio is elementwise, so only the entries of drafted tokens are needed.
         return ratio_ranking(take_token(target_row, tokens), take_token(draft_row, tokens))
     return take_token(ranking_keys(ranking, target_row, draft_row), tokens)

@@ -35,26 +35,27 @@ Number = Fraction | int | float
 class KSeq(PositionByPosition):
     """k-sequential selection at one position (L = 1), spectr2023 Algorithm 2.
 
-    With K i.i.d. drafts X_1..X_K (p target, q draft; the paper has them the other way round):
+    With K i.i.d. drafts X_1..X_K (p target, q draft; the paper swaps the letters):
 
     1. β = sum_x min(q(x), p(x)/ρ) and p_acc = 1 - (1 - β)^K; the residual is
        (p - min(q, p/ρ) p_acc/β) / (1 - p_acc)                                (line 1, Eq. 5)
     2. for i = 1..K: Y = X_i is returned with probability min(1, p(X_i) / (ρ q(X_i)))  (lines 2-7)
-    3. if no draft was, Y is drawn from the residual                                        (line 8)
+    3. if no draft was returned, Y is drawn from the residual                               (line 8)
 
     An accepted Y is followed by one more token from the target (Algorithm 3, lines 3-5).  A Y from the
-    residual that happens to be drafted counts as accepted, as in Algorithm 3.
+    residual that equals a drafted token counts as accepted, as in Algorithm 3.
 
     Lossless for every ρ >= ρ* (Thm 1), where ρ* is the root of Eq. 6.  Let m be the smallest p/q over the
     tokens with p > 0 and q > 0.  The exact condition is p_acc <= β max(ρ, m) (theory.md Statement 3.5).  So a
-    smaller ρ can be lossless as well, where every such token has p/q > ρ.  Otherwise the residual is negative
-    somewhere.  At ρ* the acceptance is at least (1 - (1 - 1/K)^K) α_K >= (1 - 1/e) α_K.  K = 1 is ``token``.
+    smaller ρ can be lossless too, if every such token has p/q > ρ.  Otherwise the residual is negative
+    at some token.  At ρ* the acceptance is at least (1 - (1 - 1/K)^K) α_K >= (1 - 1/e) α_K.  K = 1 is
+    ``token``.
 
     Args:
-        division_factor: ρ, or ``None`` for ρ*.  A Fraction or a whole number is exact: the law is then
+        division_factor: ρ, or ``None`` for ρ*.  A Fraction or an integer is exact: the law is then
             rational for rational rows.  ρ* is algebraic, so its law is float64.
-        checked: whether rows with ρ < ρ* are refused.  ``False`` runs the algorithm on them and leaves out
-            the negative part of the residual, which is not lossless in general.
+        checked: True to refuse rows with ρ < ρ*.  With ``False`` the algorithm runs on them and clips the
+            residual at 0, which is not lossless in general.
 
     Raises:
         InvalidInputError: ρ is not a number of at least 1, or too small for the rows; more than one
@@ -82,7 +83,7 @@ class KSeq(PositionByPosition):
 
     @property
     def lossless(self) -> bool:  # type: ignore[override]
-        """Nothing is said of a given factor that is not checked."""
+        """True unless a division factor was given without a check."""
         return self.checked or self.division_factor is None
 
     def check_draft_length(self, draft_length: int) -> None:
@@ -95,7 +96,7 @@ class KSeq(PositionByPosition):
     def outcome(self, paths: Array, target_rows: Array, draft_rows: Array) -> Outcome:
         self.check_draft_length(paths.shape[-1])
         if self.division_factor is not None and self.checked:
-            # All paths start at one context: the first path's rows are everyone's.
+            # All paths start at the same context, so they share the first path's rows.
             first = target_rows[..., 0, 0, :], draft_rows[..., 0, 0, :]
             self._check_rows(*first, paths.shape[-2], self.division_factor)
         return super().outcome(paths, target_rows, draft_rows)
@@ -118,7 +119,7 @@ class KSeq(PositionByPosition):
         target, draft = (xp.astype(rows, xp.float64) for rows in (target_probs, draft_probs))
         best = best_division_factor(target, draft, xp.sum(zeros_like(target), axis=-1) + num_drafts)
         if is_exact(target_probs):
-            # p_acc > ρ β is f(ρ) > 0, which holds for ρ < ρ* only (Eq. 6, Lemma 4).
+            # p_acc > ρ β means f(ρ) > 0, which holds only for ρ < ρ* (Eq. 6, Lemma 4).
             rule = kseq_rule_at(target_probs, draft_probs, num_drafts, given)
             accepted = xp.minimum(rule.division_factor[..., None] * draft_probs, target_probs)
             too_small = rule.acceptance > xp.sum(accepted, axis=-1)
@@ -145,7 +146,7 @@ class KSeqRule(NamedTuple):
     """The rule of K-SEQ at one position, batched over leading axes.
 
     Attributes:
-        division_factor: ρ >= ρ*, [...]; a draft x is accepted with probability min(1, p/(ρ q)).
+        division_factor: ρ, [...]; a draft x is accepted with probability min(1, p/(ρ q)).
         acceptance: 1 - (1 - β(ρ))^n, the probability that one of n drafts is accepted, [...].
         residual: [..., V] mass of the correction token (Eq. 5), not normalised.
     """
@@ -163,8 +164,7 @@ def kseq_rule(target_probs: Array, draft_probs: Array, num_drafts: Array) -> KSe
     - ρ* solves 1 - (1 - β(ρ))^n = ρ β(ρ) on [1, n]                                (Eq. 6)
     - the residual is p - min(q, p/ρ) p_acc / β, with p_acc = 1 - (1 - β)^n        (Eq. 5)
 
-    The number n of drafts, [...], has the float type of the rows.  ρ* is algebraic, so the rule is a float
-    even for rational rows.
+    ``num_drafts`` is n, [...], in the float dtype of the rows.  ρ* is algebraic, so rows must be floats.
     """
     xp = namespace(target_probs)
     division_factor = best_division_factor(target_probs, draft_probs, num_drafts)
@@ -175,14 +175,14 @@ def kseq_rule(target_probs: Array, draft_probs: Array, num_drafts: Array) -> KSe
 
 
 def residual_at_root(target_probs: Array, draft_probs: Array, division_factor: Array) -> Array:
-    """The residual at ρ*, not normalised.  [..., V]
+    """Compute the residual at ρ*, not normalised.  [..., V]
 
     At ρ* Eq. 6 says p_acc / β = ρ*, so the residual of Eq. 5 is max(p - ρ* q, 0).  It is zero for equal rows,
     and for one draft it is the residual of token verification.
 
-    Its mass is (1 - β)^n.  With many drafts that can be so small that p - ρ* q rounds to 0 at every token,
-    although a draft can still be rejected.  As ρ grows, the tokens with the largest p/q are the last that
-    keep a residual.  So in that case they share it, in proportion to p.
+    Its mass is (1 - β)^n.  With many drafts p - ρ* q can round to 0 at every token although a draft can still
+    be rejected.  As ρ grows, the tokens with the largest p/q are the last ones with a residual.  So in this
+    case they get the residual, in proportion to p.
     """
     xp = namespace(target_probs)
     residual = positive_part(target_probs - division_factor * draft_probs)
@@ -196,7 +196,7 @@ def residual_at_root(target_probs: Array, draft_probs: Array, division_factor: A
 def kseq_rule_at(
     target_probs: Array, draft_probs: Array, num_drafts: int, division_factor: Number
 ) -> KSeqRule:
-    """K-SEQ with a given division factor ρ, as printed and unchecked: Eq. 5 without 1/(1 - p_acc).
+    """Compute K-SEQ with a given division factor ρ, unchecked: Eq. 5 as printed, without 1/(1 - p_acc).
 
     Returns:
         The ``KSeqRule``, exact for exact rows.  Its residual can have negative entries where ρ < ρ*.
@@ -215,8 +215,8 @@ def kseq_rule_at(
     factor = like_entries(division_factor, target_probs[..., 0])
     scaled = target_probs / factor[..., None]
     accepted = xp.minimum(draft_probs, scaled)
-    # 1 - β without a subtraction from 1, and p_acc / β = sum_{j<n} (1 - β)^j without a division: exactly 1
-    # for one draft, where the residual is p - min(q, p/ρ).
+    # Compute 1 - β without a subtraction from 1, and p_acc / β = sum_{j<n} (1 - β)^j without a division.  For
+    # one draft this is exactly 1, and the residual is p - min(q, p/ρ).
     missed = xp.sum(positive_part(draft_probs - scaled), axis=-1)
     scale = power_sum(ones_like(missed), missed, num_drafts)
     acceptance = xp.sum(accepted, axis=-1) * scale
@@ -225,34 +225,34 @@ def kseq_rule_at(
 
 
 def best_division_factor(target_probs: Array, draft_probs: Array, num_drafts: Array) -> Array:
-    """ρ*, the root of Eq. 6, for every row.  [..., V] -> [...]
+    """Compute ρ*, the root of Eq. 6, for every row.  [..., V] -> [...]
 
     ρ* is the root of f(ρ) = 1 - (1 - β(ρ))^n - ρ β(ρ) on [1, n], and f decreases (spectr2023 Lemma 4).
 
-    1. Sort the tokens by p/q.  Between two neighbouring ratios f depends on four masses only: the target's
-       and the draft's on the tokens with p/q <= ρ, and on the others (``_Split``).
-    2. Find the two neighbouring ratios between which f changes its sign, by trying many at once.
-    3. Find the root between them likewise, with the four masses of that interval.
+    1. Sort the tokens by p/q.  Between two neighbouring ratios f depends on four masses only: the target and
+       draft masses of the tokens with p/q <= ρ, and of the other tokens (``_Split``).
+    2. Find the two neighbouring ratios between which f changes sign, by evaluating many at once.
+    3. Find the root between them in the same way, with the four masses of that interval.
 
     Accuracy: the relative error in float64 is below 1e-14.  The tests check it for n = 2..16 and up to 40
-    tokens, tiny entries and nearly equal rows included, by the signs of f on both sides in rational
-    arithmetic.  They also compare the rows with the most cancellation with roots of more than 40 digits.
+    tokens, including tiny entries and nearly equal rows, by the signs of f on both sides in rational
+    arithmetic.  For the rows with the most cancellation they compare with roots of more than 40 digits.
 
-    Rows that sum to 1 only up to rounding are read as the rows divided by their sums, because f as printed
-    magnifies the rounding where β is near 1.  Equal rows give exactly 1.
+    Rows that sum to 1 only up to rounding are treated as divided by their sums, because f as printed
+    magnifies the rounding if β is near 1.  Equal rows give exactly 1.
     """
     xp = namespace(target_probs)
     ratio, order, *masses = SortedByRatio.of(target_probs, draft_probs)
-    del target_probs, draft_probs, order  # the running sums take the room of rows copied for this call
+    del target_probs, draft_probs, order  # free memory for the cumulative sums
     split_after, size = _splits(*masses), ratio.shape[-1]
     num_drafts = num_drafts[..., None]
     one = xp.ones_like(ratio[..., :1])
     sections = min(max(size, 2), MAX_SECTIONS)
     parts = xp.arange(1, sections, device=ratio.device)
 
-    # How many ratios lie before the root: those below 1, and those below n with f(ratio) > 0.  They are a
-    # prefix of the sorted ratios, because f decreases.  Rounding can change the sign of f only at the root
-    # itself, where both neighbouring intervals give the same ρ*.
+    # ``passed`` counts the ratios before the root: ratios below 1, and ratios below n with f(ratio) > 0.
+    # They are a prefix of the sorted ratios, because f decreases.  Rounding can change the sign of f only at
+    # the root itself, where both neighbouring intervals give the same ρ*.
     passed = xp.zeros_like(one, dtype=xp.int64)
     step = 1
     while step <= size:
@@ -269,7 +269,7 @@ def best_division_factor(target_probs: Array, draft_probs: Array, num_drafts: Ar
     low = xp.maximum(one, _entry_or(ratio, passed - 1, one))
     high = xp.maximum(low, xp.minimum(num_drafts, _entry_or(ratio, passed, num_drafts)))
     shares = xp.astype(parts, ratio.dtype) / sections
-    # So many halvings leave no float between the ends.
+    # After this many rounds no float is left between the ends.
     for _ in range(math.ceil(xp.finfo(ratio.dtype).bits / math.log2(sections))):
         tried = xp.concat([low, low + (high - low) * shares, high], axis=-1)
         above = _count(_excess(tried[..., 1:-1], split, num_drafts) > 0)
@@ -278,7 +278,7 @@ def best_division_factor(target_probs: Array, draft_probs: Array, num_drafts: Ar
 
 
 MAX_SECTIONS = 2_048
-"""The most parts of an interval that are tried at once; never more than a row has entries."""
+"""The most parts into which an interval is divided at once; at most the number of entries of a row."""
 
 
 def _count(condition: Array) -> Array:
@@ -287,7 +287,7 @@ def _count(condition: Array) -> Array:
 
 
 class _Split(NamedTuple):
-    """The masses of the tokens with p/q <= ρ (below) and of the others (beyond), [...] each."""
+    """Target and draft masses of the tokens with p/q <= ρ (below) and of the others (beyond), [...] each."""
 
     target_below: Array
     draft_below: Array
@@ -296,10 +296,10 @@ class _Split(NamedTuple):
 
 
 def _splits(target_probs: Array, draft_probs: Array) -> Callable[[Array], _Split]:
-    """The masses of the first i tokens and of the others, as a function of i.
+    """Return a function of i that computes the masses of the first i tokens and of the other tokens.
 
-    Each side is summed from its own end.  As 1 minus the other side it would carry rounding errors that a
-    large ρ multiplies.
+    Each side is summed from its own end.  Computed as 1 minus the other side, it would have rounding errors
+    that a large ρ multiplies.
     """
     xp, size = namespace(target_probs), target_probs.shape[-1]
     rows = target_probs, draft_probs
@@ -317,15 +317,15 @@ def _splits(target_probs: Array, draft_probs: Array) -> Callable[[Array], _Split
 
 
 def _excess(division_factor: Array, split: _Split, num_drafts: Array) -> Array:
-    """f(ρ) = 1 - (1 - β)^n - ρ β, accurate to a few last bits of its terms for every β.
+    """Compute f(ρ) = 1 - (1 - β)^n - ρ β, accurate to a few last bits of its terms for every β.
 
-    Let P and Q be the target and draft mass of the tokens with p/q <= ρ, and P', Q' those of the others.  For
-    rows that sum to 1,
+    Let P and Q be the target and draft mass of the tokens with p/q <= ρ, and P' and Q' the masses of the
+    other tokens.  For rows that sum to 1,
 
         ρ β = P + ρ Q',    1 - β = Q - P/ρ,    f = (P' - ρ Q') - (1 - β)^n.
 
-    The last form does not subtract from 1.  It is as precise as its masses, unless n β is small: then it is
-    the small difference of two numbers near 1, and the first form is used, through ``expm1``.
+    The last form does not subtract from 1, and is as precise as its masses.  But if n β is small, it is the
+    small difference of two numbers near 1, and we use the first form with ``expm1``.
     """
     xp = namespace(division_factor)
     accepted = split.target_below + division_factor * split.draft_beyond
@@ -340,7 +340,7 @@ def _excess(division_factor: Array, split: _Split, num_drafts: Array) -> Array:
 
 
 def _entry_or(values: Array, index: Array, default: Array) -> Array:
-    """values[..., index], and ``default`` where the index lies outside the last axis.  [..., N], [..., M]"""
+    """Take values[..., index], or ``default`` if the index is outside the last axis.  [..., N], [..., M]"""
     xp, last = namespace(values), values.shape[-1] - 1
     inside = (index >= 0) & (index <= last)
     return xp.where(inside, take_along(values, xp.clip(index, 0, last)), default)

@@ -36,17 +36,16 @@ class MultiRound(PositionByPosition):
     unless every path has its own draft model):
 
     1. p_1 = p
-    2. x_k is accepted with probability min(1, p_k(x_k) / q_k(x_k)); the drafts whose next token is
-       x_k then survive and the round goes on behind it
+    2. x_k is accepted with probability min(1, p_k(x_k) / q_k(x_k)); then the drafts whose next token is
+       x_k survive, and the round continues after x_k
     3. after a rejection p_{k+1} = max(p_k - q_k, 0), normalised
     4. after n rejections the round ends with the correction token Y ~ p_{n+1}
     5. a path accepted to its end is followed by one more token from the target
 
-    spectr2023 does not print the algorithm.  Its Algorithm 3 goes on with every draft that carries Y, and the
-    published recursion stops at the correction token.  Here the two agree: x_k is rejected only where
-    p_k(x_k) < q_k(x_k), so p_{k+1} and all later residuals vanish at x_k.  Later drafts that carry the
-    accepted token survive; the values of theory.md §5 depend on that (16/9, 7/3 and 1816/729 on the two-token
-    pair).
+    spectr2023 does not print the algorithm.  Its Algorithm 3 continues with every draft whose next token is
+    Y, while the published recursion stops at the correction token.  Here both agree: x_k is rejected only if
+    p_k(x_k) < q_k(x_k), so p_{k+1} and all later residuals vanish at x_k.  Later drafts with the accepted
+    token survive.  The values of theory.md §5 depend on this (16/9, 7/3 and 1816/729 on the two-token pair).
 
     Lossless (theory.md Statements 3.7 and 5.15), also on prefix trees, where drafts are draws (see
     ``PositionByPosition``), and with one draft model per path.  With K = 1 it is ``token``.
@@ -73,7 +72,7 @@ class MultiRound(PositionByPosition):
         return rejections_of_one_row(position) if self._one_draft_model else None
 
     def residual(self, target_rows: Array, draft_rows: Array, note: Array) -> Array:
-        """The target mass that is left, max(p - t q, 0), not normalised."""
+        """Compute the target mass that is left, max(p - t q, 0) with t = ``note``, not normalised."""
         return residual_rows(target_rows, draft_rows, other_scale=note)
 
     def residual_at(self, rows: CorrectionRows, note: Array) -> Array:
@@ -88,7 +87,7 @@ class MultiRound(PositionByPosition):
         return super().outcome(paths, target_rows, draft_rows)
 
     def _depths(self, length: int) -> list[slice]:
-        # Where no row is written, all depths at once.
+        # This case writes no rows, so all depths are computed at once.
         return [slice(0, length)] if self._one_draft_model else super()._depths(length)
 
     @property
@@ -97,14 +96,14 @@ class MultiRound(PositionByPosition):
 
 
 def rejections_of_one_row(position: Position) -> DraftSelection:
-    """Steps 1 to 4 where all drafts at a context come from one row q; the note is t after the last draft.
+    """Steps 1 to 4 if all drafts at a context come from one row q.  The note is t after the last draft.
 
-    The target mass that is left is p_k = max(p - t_k q, 0) / m_k, with
+    The target that is left is p_k = max(p - t_k q, 0) / m_k, with
 
         t_1 = 0, m_1 = 1;    t_{k+1} = t_k + m_k,  m_{k+1} = sum_x max(p(x) - t_{k+1} q(x), 0).
 
-    Contexts of paths that stand together have the same numbers, so one sum per path is enough.  Nothing is
-    left where m = 0.  ``recursive_rejection`` is the same with rows; the tests hold the two together.
+    If m = 0, nothing is left.  Paths at the same context have the same numbers, so one sum per path is
+    enough.  ``recursive_rejection`` computes the same with rows, and the tests compare both.
     """
     xp = namespace(position.tokens)
     num_drafts = position.tokens.shape[-1]
@@ -124,12 +123,12 @@ def rejections_of_one_row(position: Position) -> DraftSelection:
 
 
 def recursive_rejection(position: Position, draft_rows: Iterable[Array]) -> Selection:
-    """Steps 1 to 4 at C contexts: drafts accepted or rejected in turn against what the target has left.
+    """Steps 1 to 4 at C contexts: accept or reject the drafts in turn, and update the target that is left.
 
     Args:
         position: the contexts and their drafts.
-        draft_rows: for every path in order, the row q_k its next token was drawn from, [..., C, V] or
-            [..., 1, V]; rows at contexts where the path has no draft are not used.
+        draft_rows: for every path in order, the row q_k from which its next token was drawn, [..., C, V] or
+            [..., 1, V].  Rows at contexts where the path has no draft are not used.
     """
     xp = namespace(position.target_rows)
     target_left = position.target_rows  # p_k
@@ -147,18 +146,18 @@ MAX_ROUNDS = 10_000
 
 
 def multi_round_acceptance(target_probs: Array, draft_probs: Array, num_drafts: int) -> Any:
-    """P(one of K i.i.d. drafts is accepted) under multi-round rejection sampling.
+    """Compute P(one of K i.i.d. drafts is accepted) under multi-round rejection sampling.
 
-    Given that drafts 1..k-1 were rejected, draft k is accepted with probability sum_x min(p_k, q), whatever
-    they were, p_k as in ``MultiRound``.  So the acceptance is (theory.md Statement 3.7)
+    With p_k as in ``MultiRound``: if drafts 1..k-1 were rejected, draft k is accepted with probability
+    sum_x min(p_k(x), q(x)), whatever these drafts were.  So the acceptance is (theory.md Statement 3.7)
 
         1 - prod_{k=1..K} (1 - sum_x min(p_k(x), q(x))).
 
-    What is left of the target settles after a few rejections.  From there on the product is a power.  The
-    probabilities that draft k is the first accepted one are added up, so that a small sum keeps its accuracy.
+    After a few rejections p_k no longer changes, and the remaining product is a power.  We add up the
+    probabilities that draft k is the first accepted one, so that a small sum keeps its accuracy.
 
     Raises:
-        EnumerationTooLargeError: it has not settled after 10 000 rejections, and there are more drafts.
+        EnumerationTooLargeError: p_k still changes after 10 000 rejections, and there are more drafts.
 
     Example:
         >>> from spectheory.pairs.rows import parse_probs
@@ -172,9 +171,9 @@ def multi_round_acceptance(target_probs: Array, draft_probs: Array, num_drafts: 
     accepted = all_rejected * 0
     for tried in range(num_drafts):
         accepts = xp.sum(xp.minimum(current, draft_probs), axis=-1)
-        # Without any mass left nothing can be rejected: all_rejected is 0 and stays 0.
+        # If no mass is left, nothing can be rejected: all_rejected is 0 and stays 0.
         following = after_rejection(current, draft_probs)
-        if bool((following == current).all()):  # and so it is after every further rejection
+        if bool((following == current).all()):  # then it stays after every further rejection
             return (accepted + all_rejected * hit_probability(accepts, num_drafts - tried))[0]
         if tried == MAX_ROUNDS:
             raise EnumerationTooLargeError(

@@ -16,23 +16,23 @@ from spectheory.verification.algorithms.position_by_position.positions import (
 class MultiRoundWithoutReplacement(PositionByPosition):
     """Recursive rejection over drafts drawn without replacement at every node of a tree.
 
-    Of the four papers only spectr2023 footnote 8 mentions it: drafts may be drawn this way.
+    Of the four papers only spectr2023 footnote 8 mentions that drafts may be drawn this way.
     At a context with the distinct drafts x_1..x_n, in the order in which they were drawn (p target,
     q draft):
 
-    1. p_1 = p; q_k is q without x_1..x_{k-1}, normalised: the row that x_k was drawn from
-    2. x_k is accepted with probability min(1, p_k(x_k) / q_k(x_k)); the round goes on below it
+    1. p_1 = p; q_k is q without x_1..x_{k-1}, normalised: the row from which x_k was drawn
+    2. x_k is accepted with probability min(1, p_k(x_k) / q_k(x_k)); then the round continues after x_k
     3. after a rejection p_{k+1} = max(p_k - q_k, 0), normalised
     4. after n rejections the round ends with the correction token Y ~ p_{n+1}, which is none of the
        drafts, because p_{k+1}(x_k) = 0
     5. a path accepted to its end is followed by one more token from the target
 
-    Lossless for ``WithoutReplacement`` drafts and refused on any other: the order of the paths and
-    which of them share a draw must be known, so the verifier is set up with ``bind``.  Widths of
-    one are ``token``.
+    Lossless for ``WithoutReplacement`` drafts; ``bind`` refuses other drafts.  The verifier must know the
+    order of the paths and which paths share a draw, so it must be set up with ``bind``.  With all widths 1
+    it is ``token``.
 
     Raises:
-        InvalidInputError: several paths, and no draft process was given.
+        InvalidInputError: there are several paths, and no draft process was bound.
 
     Example:
         >>> from spectheory import instances
@@ -61,9 +61,9 @@ class MultiRoundWithoutReplacement(PositionByPosition):
 
 
 def rows_without_earlier(position: Position) -> Iterator[Array]:
-    """q without the tokens drawn before, normalised, for every draft in turn.  [..., C, V] each
+    """Yield for every draft the row q without the earlier drafts, normalised.  [..., C, V] each
 
-    After the last possible draft the row is zeros; it is never used.
+    If no token is left the row is zeros, and it is never used.
     """
     xp = namespace(position.draft_rows)
     vocabulary = xp.arange(position.draft_rows.shape[-1], device=position.tokens.device)

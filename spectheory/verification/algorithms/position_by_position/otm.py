@@ -19,7 +19,7 @@ from spectheory.verification.algorithms.position_by_position.positions import (
 
 Row = tuple[Any, ...]
 KEPT_PLANS, LARGEST_KEPT = 1024, 64
-"""How many plans are remembered, and of at most how many tokens."""
+"""The number of plans that are kept, and the largest vocabulary for which they are."""
 
 
 class OTM(PositionByPosition):
@@ -31,21 +31,21 @@ class OTM(PositionByPosition):
        Eq. 4                                                                     (line 1)
     2. Y is drawn from the plan's conditional law given (x_1, .., x_n)         (line 2)
     3. at depth L-1 a Y that was drafted is followed by one more token from the target (lines 3-10)
-    4. otherwise the drafts whose next token is Y survive; if there are none the round ends
+    4. at other depths the drafts whose next token is Y survive; if none does, the round ends
        with Y as the correction token                                            (lines 11-16)
 
     Lossless (theory.md Statement 5.15).  At L = 1 no lossless verifier accepts more: the acceptance is α_K
-    (theory.md Statement 3.1).  At L > 1 the plan is optimal at each position and need not be for the whole
-    block.  The block efficiency then depends on which optimal plan it is; losslessness does not.  On prefix
-    trees the drafts are draws (``PositionByPosition``).
+    (theory.md Statement 3.1).  At L > 1 the plan is optimal at each position, but maybe not for the whole
+    block.  The block efficiency then depends on the choice of the optimal plan; losslessness does not.  On
+    prefix trees the drafts are draws (``PositionByPosition``).
 
-    The plan is a choice among at most V rankings of the tokens (``optimal_rankings``), not the program of
-    V^(n+1) entries.  It is computed on the CPU, once per pair of rows and number of drafts, and remembered;
-    the laws are moved to the device of the rows.  At V = 32 000 a plan takes seconds,
-    which is for analysis, not for decoding.  Exact rows give exact plans.
+    We represent the plan as a mixture of at most V rankings of the tokens (``rankings_of_rows``), not as a
+    program of V^(n+1) entries.  It is computed on the CPU, once per pair of rows and number of drafts, and
+    kept.  The laws are moved to the device of the rows.  At V = 32 000 a plan takes seconds, so this is for
+    analysis, not for decoding.  Exact rows give exact plans.
 
     Raises:
-        InvalidInputError: a token was drafted that the row given for its path cannot draw.
+        InvalidInputError: a drafted token has probability 0 in the draft row of its path.
 
     Example:
         >>> from spectheory import instances
@@ -63,11 +63,11 @@ class OTM(PositionByPosition):
         *shape, num_drafts = is_draft.shape
         size = like.shape[-1]
         tokens = namespace(like).broadcast_to(position.tokens[..., None, :], is_draft.shape)
-        # One row per context; a context with the same rows and drafts as another is computed once.
+        # One row per context; contexts with equal rows and drafts are computed once.
         contexts = [part.reshape((-1, size)) for part in (like, position.draft_rows)]
         contexts += [part.reshape((-1, num_drafts)) for part in (tokens, is_draft)]
         first, which = unique_row_indices(*contexts, same_objects=True)
-        # Plain lists, on the CPU whatever the device: tolist keeps the entries of exact arrays.
+        # Lists are on the CPU for every device, and tolist keeps the entries of exact arrays.
         laws = [self._law(*rows) for rows in zip(*(part[first].tolist() for part in contexts), strict=True)]
         return Selection(
             _array_like([law[0] for law in laws], like)[which].reshape((*shape, num_drafts)),
@@ -78,7 +78,7 @@ class OTM(PositionByPosition):
     def _law(
         self, target: Sequence[Any], draft: Sequence[Any], tokens: Sequence[int], is_draft: Sequence[bool]
     ) -> tuple[list[Any], Any, list[Any]]:
-        """(by_draft [K], none, residual [V]) at one context."""
+        """Compute the fields of ``Selection`` at one context: by_draft [K], none, residual [V]."""
         zero = target[0] - target[0]
         drafted = tuple(token for token, here in zip(tokens, is_draft, strict=True) if here)
         if not drafted:
@@ -86,7 +86,7 @@ class OTM(PositionByPosition):
         law = list(_law_given(tuple(target), tuple(draft), tuple(sorted(drafted))))
         by_draft = []
         for token, here in zip(tokens, is_draft, strict=True):
-            # The first draft with a token is the one selected; the others survive with it.
+            # The first draft with this token counts as selected; other drafts with this token survive too.
             by_draft.append(law[token] if here else zero)
             if here:
                 law[token] = zero
@@ -95,7 +95,7 @@ class OTM(PositionByPosition):
 
 @hashes_formal_numbers
 def _law_given(target: Row, draft: Row, drafted: tuple[int, ...]) -> Row:
-    """The law of the selected token given the drafts, in increasing order."""
+    """Compute the law of the selected token given the drafted tokens, in increasing order."""
     if len(target) > LARGEST_KEPT:
         plan = rankings_of_rows(_as_law(target), _as_law(draft), len(drafted))
         return tuple(plan.law_given(drafted).tolist())
@@ -114,15 +114,15 @@ def _kept_plan(target: Row, draft: Row, num_drafts: int) -> OptimalRankings:
 
 
 def _as_law(row: Row) -> np.ndarray:
-    """A row with sum 1: exact as it is, or float64.
+    """Convert a row to an array.  Float rows are normalised in float64; exact rows stay.
 
-    Rows in float32 sum to 1 to 1e-7 only, and no plan couples two laws of different mass.
+    Rows in float32 sum to 1 only up to 1e-7, and no plan couples two laws of different mass.
     """
     return normalise(np.array(row)) if issubclass(type(row[0]), float) else np.array(row, dtype=object)
 
 
 def _array_like(values: list[Any], like: Array) -> Array:
-    """The values as an array of the kind and device of ``like``."""
+    """Convert the values to an array of the library, dtype and device of ``like``."""
     if is_exact(like):
         return np.array(values, dtype=object)
     return namespace(like).asarray(values, dtype=like.dtype, device=like.device)

@@ -1,4 +1,4 @@
-"""The base class of the verifiers that go position by position: kseq, spectr, multi-round rejection and otm.
+"""Base class of verifiers that work position by position: kseq, spectr, multi-round rejection and otm.
 
 Each algorithm supplies its rule at one position, ``select``.  The base class tracks the surviving drafts, the
 probability of every context, and the end of the round (spectr2023 Algorithm 3).
@@ -29,15 +29,15 @@ from spectheory.verification.verifier import TreeVerifier
 
 
 class Position(NamedTuple):
-    """C contexts of one depth with the drafts at each of them: those of all K paths, or one.
+    """C contexts of one depth and the drafts at each: the contexts of all K paths (C = K), or one (C = 1).
 
     Attributes:
         tokens: [..., K], the next token of every path.
         target_rows: [..., C, V], p(. | context).
-        draft_rows: [..., C, V], q(. | context), of the path the context belongs to.
-        is_draft: booleans [..., C, K], whether the next token of path k is a draft at context c: the
-            path stands there and draws its own token, rather than repeating an earlier path's.
-        draft_row_of: path k -> [..., 1, V], the row its next token was drawn from.
+        draft_rows: [..., C, V], q(. | context), of the path to which the context belongs.
+        is_draft: booleans [..., C, K], True if the next token of path k is a draft at context c.  This means
+            that path k is at context c, and draws its own token instead of repeating an earlier path's.
+        draft_row_of: path k -> [..., 1, V], the row from which its next token was drawn.
     """
 
     tokens: Array
@@ -47,12 +47,12 @@ class Position(NamedTuple):
     draft_row_of: Callable[[int], Array]
 
     def on_tokens(self, rows: Array) -> Array:
-        """The entries of ``rows`` [..., C, V] at the next tokens, [..., C, K]."""
+        """Take the entries of ``rows`` [..., C, V] at the next tokens, [..., C, K]."""
         tokens = namespace(self.tokens).broadcast_to(self.tokens[..., None, :], self.is_draft.shape)
         return take_along(rows, tokens)
 
     def context_of(self, number: int) -> int:
-        """Where in the C contexts that of path k stands."""
+        """Return the index of path k's context among the C contexts."""
         return number if self.is_draft.shape[-2] > 1 else 0
 
 
@@ -60,10 +60,10 @@ class Selection(NamedTuple):
     """The law of the next token Y at C contexts, given their drafts.
 
     Attributes:
-        by_draft: [..., C, K], P(Y is the draft of path k), 0 where path k has none at the context.
+        by_draft: [..., C, K], P(the draft of path k is selected as Y), 0 if path k has no draft there.
         none: [..., C], P(no draft is selected).
-        residual: [..., C, V], mass proportional to the law of Y given that none is.  It may lie on
-            drafted tokens.  The target's row where there are no drafts.
+        residual: [..., C, V], mass proportional to the law of Y given that no draft is selected.  Drafted
+            tokens may have mass.  If a context has no drafts, it is the target's row.
     """
 
     by_draft: Array
@@ -72,7 +72,10 @@ class Selection(NamedTuple):
 
 
 class DraftSelection(NamedTuple):
-    """The law of the next token at C contexts where it is a draft (``Selection``), and a note, [..., C]."""
+    """A ``Selection`` without its residual.
+
+    ``note``, [..., C], is the number from which ``residual`` computes the residual at a stop.
+    """
 
     by_draft: Array
     none: Array
@@ -80,13 +83,14 @@ class DraftSelection(NamedTuple):
 
 
 class Step(NamedTuple):
-    """What a rule does at the contexts of all K paths, C = K, or at one context of all drafts, C = 1.
+    """Transition probabilities at the contexts of all K paths, C = K, or at one context, C = 1.
 
     Attributes:
-        leave: [..., C], P(Y is not drafted).
-        follow: P(Y is the next token of path k) at the context of path k, [..., K].
-        note: [..., C], of ``DraftSelection``, if there is one.
-        residual: [..., C, V], else the law of Y given that no draft is selected, without drafted tokens.
+        leave: [..., C], P(Y is not a drafted token).
+        follow: [..., K], P(Y is the next token of path k) at the context of path k.
+        note: [..., C], the note of ``DraftSelection``, or None if the rule supplies ``select``.
+        residual: [..., C, V], the law of Y given that no draft is selected, without drafted tokens.  None if
+            there is a note.
     """
 
     leave: Array
@@ -100,20 +104,20 @@ class PositionByPosition(TreeVerifier):
 
     At a context with its surviving drafts:
 
-    1. Y is chosen given their next tokens, by the rule of the algorithm                 (lines 1-2)
+    1. the rule of the algorithm chooses Y, given the next tokens of the drafts         (lines 1-2)
     2. at depth L-1 a Y that was drafted is followed by one more token from the target (lines 3-10)
-    3. otherwise the drafts whose next token is Y survive; if there are none the round ends
+    3. at other depths the drafts whose next token is Y survive; if none does, the round ends
        with Y as the correction token                                               (lines 11-16)
 
-    Lossless if at every context Y follows the target when the drafts follow their law (theory.md
+    Lossless if at every context Y follows the target, given that the drafts follow their law (theory.md
     Statement 5.15).
     """
 
     _depths_at_once: ClassVar[int | None] = 1
-    """The number of depths computed together, ``None`` for all: fewer and larger kernels."""
+    """The number of depths computed together, ``None`` for all.  More depths give fewer, larger kernels."""
 
     def select(self, position: Position) -> Selection:
-        """The rule at one position: the law of Y given the drafts there."""
+        """Apply the rule at one position: compute the law of Y given the drafts there."""
         found = self.select_draft(position)
         if found is None:
             raise NotImplementedError(f"{type(self).__name__} has neither select nor select_draft")
@@ -121,19 +125,19 @@ class PositionByPosition(TreeVerifier):
         return Selection(found.by_draft, found.none, residual)
 
     def select_draft(self, position: Position) -> DraftSelection | None:
-        """``select`` without its last part, for a rule whose residual lies on no token that is drafted.
+        """Compute ``select`` without the residual, for rules whose residual has no mass on drafted tokens.
 
-        The stops then need no residual, and no row is written to compute them.  Such a rule supplies
-        ``residual`` with it.  ``None`` for other rules, which supply ``select``.
+        The stops then need no residual, and no row is written to compute them.  Such a rule also supplies
+        ``residual``.  Other rules supply ``select``, and this method returns ``None``.
         """
         return None
 
     def residual(self, target_rows: Array, draft_rows: Array, note: Array) -> Array:
-        """The residual of ``select``, [..., V], where ``select_draft`` left a note, [...]."""
+        """Compute the residual of ``select``, [..., V], from the note of ``select_draft``, [...]."""
         raise NotImplementedError
 
     def residual_at(self, rows: CorrectionRows, note: Array) -> Array:
-        """``residual`` at a stop."""
+        """Compute ``residual`` at a stop."""
         return self.residual(rows.target_row, rows.draft_row, note)
 
     def outcome(self, paths: Array, target_rows: Array, draft_rows: Array) -> Outcome:
@@ -150,7 +154,7 @@ class PositionByPosition(TreeVerifier):
                     xp.moveaxis(is_draft[..., at], -1, -3),
                     lambda number, at=at: draft_rows[..., number, at, None, :],  # type: ignore[misc]
                 )
-            )[:3]  # not the residuals, which are as large as the rows
+            )[:3]  # drop the residuals, which are as large as the rows
             for at in self._depths(paths.shape[-1])
         ]
         leave, follow, *notes = (
@@ -167,7 +171,7 @@ class PositionByPosition(TreeVerifier):
         def residual(path_index: Array, length: Array) -> Array:
             if notes:
                 rows = CorrectionRows(target_rows, draft_rows, path_index, length)
-                # Past the last drafted token q is 0, and any note gives the target's row.
+                # After the last drafted token q is 0, and every note gives the target's row.
                 on_path = take_path(notes[0], path_index)
                 note = take_token(on_path, xp.clip(length, None, last))
                 return self.residual_at(rows, note)
@@ -181,7 +185,7 @@ class PositionByPosition(TreeVerifier):
         return [slice(depth, min(depth + size, length)) for depth in range(0, length, size)]
 
     def step(self, position: Position) -> Step:
-        """What the rule does at the contexts, from ``select_draft`` or ``select``."""
+        """Compute the ``Step`` at the contexts, from ``select_draft`` or ``select``."""
         xp = namespace(position.tokens)
         found, residual = self.select_draft(position), None
         if found is None:
@@ -200,23 +204,23 @@ class PositionByPosition(TreeVerifier):
 
 
 def first_accepted(accept: Array, residual: Array) -> Selection:
-    """Drafts accepted independently of each other, in order, until one is; otherwise the residual.
+    """Test the drafts in order, independently, until one is accepted; if none is, use the residual.
 
     Args:
-        accept: [..., C, K], P(draft k is accepted, once it is its turn), 0 where there is no draft.
+        accept: [..., C, K], P(draft k is accepted | it is tested), 0 if there is no draft.
         residual: [..., C, V].
     """
     return Selection(*one_after_the_other(accept), residual)
 
 
 def one_after_the_other(accept: Array) -> tuple[Array, Array]:
-    """``by_draft`` and ``none`` of ``first_accepted``."""
+    """Compute ``by_draft`` and ``none`` of ``first_accepted``."""
     all_rejected = prefix_products(1 - accept)
     return all_rejected[..., :-1] * accept, all_rejected[..., -1]
 
 
 def acceptance_ratio(target_on_tokens: Array, draft_on_tokens: Array, is_draft: Array) -> Array:
-    """min(1, p(x)/q(x)) for drafts x, and 0 where there is no draft.  [..., C, K]"""
+    """Compute min(1, p(x)/q(x)) for drafts x, and 0 where there is no draft.  [..., C, K]"""
     xp = namespace(target_on_tokens)
     ratio = divide_or_zero(target_on_tokens, draft_on_tokens)
     return xp.where(is_draft, at_most_one(ratio), zeros_like(ratio))
@@ -230,7 +234,7 @@ def _position_at(
     path_index: Array,
     length: Array,
 ) -> Position:
-    """The context of one prefix per batch element (C = 1); at depth L there are no drafts."""
+    """Build the position at one prefix per batch element (C = 1).  At depth L there are no drafts."""
     xp = namespace(target_rows)
     at_leaf = length == paths.shape[-1]
     last = xp.where(at_leaf, length - 1, length)

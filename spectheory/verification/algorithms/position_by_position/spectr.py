@@ -1,4 +1,4 @@
-"""SpecTr: K-SEQ position by position over the drafts that survive."""
+"""SpecTr: K-SEQ at one position after the other, over the surviving drafts."""
 
 from typing import ClassVar
 
@@ -30,18 +30,18 @@ class SpecTr(PositionByPosition):
     At a context reached by n surviving drafts (p target, q draft):
 
     1. the transport plan is K-SEQ with its ρ* for n drafts                           (line 1)
-    2. Y is the first draft token accepted, each with probability min(1, p/(ρ q)), in the order
-       of the drafts; if none is, Y is drawn from the residual                (line 2; Alg. 2)
+    2. the drafts are tested in order, each accepted with probability min(1, p/(ρ* q)), and Y is the
+       first accepted token; if none is accepted, Y is drawn from the residual (line 2; Alg. 2)
     3. at depth L-1 an accepted Y is followed by one more token from the target    (lines 3-10)
-    4. otherwise the drafts whose next token is Y survive; if there are none the round ends
+    4. at other depths the drafts whose next token is Y survive; if none does, the round ends
        with Y as the correction token                                            (lines 11-16)
 
-    A token drawn from the residual may happen to be drafted too.  The round then goes on with it, as
+    A token drawn from the residual may equal a drafted token.  Then the round continues with it, as
     printed.  Lossless (theory.md Statement 5.15).  K = 1 is ``token``.  ρ* is algebraic, so the law is in
     float64.
 
     On a prefix tree (App. D) n counts draws: paths that repeat an earlier path's draw are the same draft.
-    ``bind`` tells the verifier which they are.  Without it all paths count as independent.
+    ``bind`` gives the verifier these draws.  Without ``bind`` all paths count as independent.
 
     Example:
         >>> from spectheory import certify, instances
@@ -65,14 +65,14 @@ class SpecTr(PositionByPosition):
         return DraftSelection(*one_after_the_other(accept), factor)
 
     def residual(self, target_rows: Array, draft_rows: Array, note: Array) -> Array:
-        """The residual of K-SEQ at ρ*, not normalised."""
+        """Compute the residual of K-SEQ at ρ* = ``note``, not normalised."""
         return residual_at_root(target_rows, draft_rows, note[..., None])
 
     def _division_factor(self, position: Position) -> Array:
-        """ρ* for the drafts at every context, [..., C].  It is 1 for one draft, and past the last token.
+        """Compute ρ* for the drafts at every context, [..., C].  It is 1 if there is at most one draft.
 
-        So it is computed once for every context where drafts meet: their sorted rows are all that this
-        algorithm writes.  An accelerator is not asked where they meet, and sorts K/2 rows at every depth.
+        So we compute it only at contexts with several drafts, once per distinct context, and sort only their
+        rows.  On an accelerator a check for these contexts would wait, so we sort K/2 rows at every depth.
         """
         xp = namespace(position.target_rows)
         contexts, num_drafts = position.is_draft.shape[-2:]
@@ -82,7 +82,7 @@ class SpecTr(PositionByPosition):
             return factors
         first = first_true(position.is_draft)
         meets = drafts > 1
-        # Of one depth at most K/2 different contexts have two drafts.
+        # At one depth at most K/2 distinct contexts have two or more drafts.
         own = where_true(meets & (first == xp.arange(contexts, device=first.device)), num_drafts // 2)
         counts = xp.astype(xp.clip(drafts[own], 1, None), factors.dtype)
         factors[own] = best_division_factor(position.target_rows[own], position.draft_rows[own], counts)
@@ -90,10 +90,10 @@ class SpecTr(PositionByPosition):
 
 
 def where_true(condition: Array, most: int) -> tuple[Array, ...]:
-    """An index of the entries that are true, of which the last axis has at most ``most`` in a row.
+    """Return an index of the true entries; each row, along the last axis, has at most ``most`` of them.
 
-    On an accelerator, so that nothing waits for it, the index has ``most`` entries of every row: the true
-    ones first, and others behind them.
+    On an accelerator the index has ``most`` entries of every row, so that the host need not wait for their
+    number: first the true ones, then others.
     """
     xp = namespace(condition)
     if on_host(condition):
