@@ -1,8 +1,8 @@
-(* Recursive rejection, and OTM, along K paths (multi_round, otm).            *)
+(* Recursive rejection, OTM and K-SEQ along K paths (multi_round, otm, spectr). *)
 From mathcomp Require Import all_ssreflect all_algebra.
 From mathcomp Require Import ring.
-From Spectheory Require Import field walks distributions lossless recursive.
-From Spectheory Require Import spec.draft_selection spec.recursive_rejection spec.otm.
+From Spectheory Require Import field walks distributions lossless recursive kseq_lossless.
+From Spectheory Require Import spec.draft_selection spec.recursive_rejection spec.otm spec.kseq.
 From Spectheory Require Import selection.
 Set Implicit Arguments. Unset Strict Implicit. Unset Printing Implicit Defensive.
 Import Order.TTheory GRing.Theory Num.Theory.
@@ -97,3 +97,59 @@ move=> K0; apply: draft_selection_lossless => //.
   - by move=> y; exact: plan_target.
 Qed.
 End OTMPaths.
+
+(* K-SEQ along K paths, with one division factor for each text and number of  *)
+(* drafts, for which the residual is a row (kseq_residual_row)                *)
+Section KSeqPaths.
+Variables (F : realFieldType) (T : finType) (p q : model F T).
+Variables (rho : seq T -> nat -> F) (ratio0 res0 : T -> F).
+Hypotheses (p_row : is_row p) (q_row : is_row q) (ratio0_ge0 : forall t, 0 <= ratio0 t).
+Notation beta c K := (beta (field_numbers F) (tokens T) (p c) (q c) (rho c K)).
+Notation missed c K := (missed (field_numbers F) (tokens T) (p c) (q c) (rho c K) K).
+Hypothesis rho_gt0 : forall c K, (0 < K)%N -> 0 < rho c K.
+Hypothesis beta_gt0 : forall c K, (0 < K)%N -> 0 < beta c K.
+Hypothesis missed_gt0 : forall c K, (0 < K)%N -> 0 < missed c K.
+Hypothesis rho_valid : forall c K x, (0 < K)%N ->
+  (1 - missed c K) * Num.min (q c x) (p c x / rho c K) <= beta c K * p c x.
+Notation tests c K := (kseq_tests (field_numbers F) (tokens T) (p c) (q c) (rho c K) ratio0 res0 K).
+
+Lemma kseq_tests_dist c K x : (0 < K)%N -> dist (fun=> True) (tests c K x).
+Proof.
+move=> K0; have pc : prob_row (p c) by split; [exact: p_row.1 | exact: p_row.2].
+have qc : prob_row (q c) by split; [exact: q_row.1 | exact: q_row.2].
+have rr : prob_row (kseq_residual (field_numbers F) (tokens T) (p c) (q c) (rho c K) res0 K).
+  apply/kseq_residual_row => // [||y]; [exact: beta_gt0 | exact: missed_gt0 | exact: rho_valid].
+elim: x => [|x1 x IH]; first by apply: dist_draw; [exact: rr.1 | exact: rr.2].
+apply: (@dist_bind _ _ _ (fun=> True)) => [|[] _]; last exact: IH; last exact: dist_ret.
+apply: dist_coin; rewrite /kseq_accept /= le_minr ler01 andbT le_minl lexx orbT andbT.
+case: eqP => _; first exact: ratio0_ge0.
+by rewrite divr_ge0 ?pc.1 // mulr_ge0 ?qc.1 // ltW // rho_gt0.
+Qed.
+
+Lemma kseq_tests_drawn c K n f : (0 < K)%N ->
+  (x <- several n (draw (q c));; tests c K x) f
+  = kseq_loop (field_numbers F) (tokens T) (p c) (q c) (rho c K) ratio0 res0 K n f.
+Proof.
+move=> K0; elim: n f => [//|n IH] f.
+have dn : dist (fun xs => size xs = n) (several n (draw (q c))).
+  exact: dist_several (dist_draw (q_row.1 c) (q_row.2 c)).
+rewrite /bind severalS /= /bind !drawE; apply: eq_bigr => t _; congr (_ * _).
+by rewrite !coinE -IH (dist_add dn) !(dist_scale dn) /ret (dist_const _ dn).
+Qed.
+
+Theorem kseq_paths_lossless L K : (0 < K)%N ->
+  lossless_call p L (draft_selection p q (fun c x => tests c (size x) x) L K).
+Proof.
+move=> K0; apply: draft_selection_lossless => //.
+- by move=> c [//|x xs] _; exact: kseq_tests_dist.
+move=> c k f k0; have pc : prob_row (p c) by split; [exact: p_row.1 | exact: p_row.2].
+have qc : prob_row (q c) by split; [exact: q_row.1 | exact: q_row.2].
+have dk : dist (fun xs => size xs = k) (several k (draw (q c))).
+  exact: dist_several (dist_draw qc.1 qc.2).
+transitivity ((x <- several k (draw (q c));; tests c k x) f).
+  by apply: (dist_supp dk) => x ->.
+rewrite kseq_tests_drawn // drawE; apply: kseq_mean => //; first exact: rho_gt0.
+- by rewrite gt_eqF // beta_gt0.
+- by rewrite gt_eqF // missed_gt0.
+Qed.
+End KSeqPaths.

@@ -2,7 +2,7 @@
 (* the two-token pair.                                                        *)
 From mathcomp Require Import all_ssreflect all_algebra.
 From mathcomp Require Import ring.
-From Spectheory Require Import field walks distributions lossless optimal adaptive kept selection trees examples.
+From Spectheory Require Import field walks distributions lossless optimal calls adaptive kept selection trees wrong_rows examples.
 Set Implicit Arguments. Unset Strict Implicit. Unset Printing Implicit Defensive.
 Import Order.TTheory GRing.Theory Num.Theory.
 Local Open Scope ring_scope.
@@ -106,5 +106,30 @@ have lhs : continued p 1 (draft_selection p q (fun _ => same_row_tests) 1 2) f =
 move=> /(_ f); rewrite lhs rhs => /eqP; rewrite -subr_eq0.
 rewrite (_ : _ - _ = 1%:R / 9%:R); last by field.
 by rewrite (negbTE (ninth_neq0 0)).
+Qed.
+
+(* Token verification with the rows 1/2, 1/2 in place of p: wrong behind      *)
+(* every text, and lossy, because the empty prefix is always accepted.        *)
+Definition fair (c : seq B) (t : B) : F := 1 / 2%:R.
+
+Lemma fair_row : is_row fair.
+Proof.
+split=> [c t|c]; first by rewrite divr_ge0 ?ler0n ?ler01.
+by rewrite big_bool /fair /=; field.
+Qed.
+
+Example fair_rows_lossy L : ~ lossless_call p L (iteration q L (token fair q z L)).
+Proof.
+have d : dist (fun o : seq B * B => size o.1 <= L)%N (iteration q L (token fair q z L)).
+  apply: (dist_iteration q_row) => x _.
+  by apply: token_sane; [exact: fair_row | exact: q_row | exact: z_proper].
+have good : lossless_call fair L (iteration q L (token fair q z L)).
+  exact: token_lossless fair_row q_row L.
+move=> /(wrong_rows_lossless d fair_row p_row good) /(_ [::] true isT).
+rewrite (_ : node_mass _ _ = 1); last first.
+  rewrite -[RHS](dist_one d); apply: (dist_supp d) => o _ /=.
+  by rewrite prefix0s.
+rewrite mul1r /fair /p (_ : _ - _ = 1 / 6%:R); last by field.
+by apply/eqP; rewrite mul1r invr_eq0 pnatr_eq0.
 Qed.
 End Partners.

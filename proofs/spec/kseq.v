@@ -30,4 +30,11 @@ Fixpoint kseq_loop (K left : nat) : M F T :=
     if accepted then ret x else kseq_loop K left'
   else draw N vocabulary (kseq_residual K).
 Definition kseq (K : nat) : M F T := kseq_loop K K.
+
+(* the same for drafts that are given; K is their number                      *)
+Fixpoint kseq_tests (K : nat) (drafts : seq T) : M F T :=
+  if drafts is x :: others then
+    accepted <- coin N (kseq_accept x);;
+    if accepted then ret x else kseq_tests K others
+  else draw N vocabulary (kseq_residual K).
 End KSeq.
