@@ -244,3 +244,77 @@ apply: (@same_converse _ _ q q_row L (block q q cv)) => //.
 exact: right.
 Qed.
 End KeptConverse.
+
+(* ---- the defect is at most the draft defect, for every target              *)
+Section KeptBound.
+Variables (F : realFieldType) (T : finType) (p q : model F T).
+Hypotheses (p_row : is_row p) (q_row : is_row q).
+Variables (L : nat) (V : nat -> verifier F T) (kept : M F (seq T)).
+Hypotheses (V_coherent : coherent p q V L) (kept_dist : dist (fun x => size x <= L)%N kept).
+Hypothesis V_start : forall f, handed p V L [::] f = walk p L.+1 [::] f.
+Hypothesis V_sane : forall x, size x = L -> sane (V L) x.
+
+Lemma handed_dist x : size x = L -> dist (fun b => size b = L.+1) (handed p V L x).
+Proof.
+move=> xL; rewrite /handed xL; apply: (dist_bind2 (V_sane xL)) => -[s y] /= /size_prefix sx.
+rewrite xL in sx; apply: (dist_bind (dist_walk _ _ p_row)) => u uL; apply: dist_ret.
+by rewrite size_cat uL size_rcons addSn subnKC.
+Qed.
+
+Lemma completed_draft_dist : dist (fun y => size y = L) (completed_draft q L kept).
+Proof.
+apply: (dist_bind kept_dist) => x xL.
+apply: (dist_bind (dist_walk _ _ q_row)) => z zL; apply: dist_ret.
+by rewrite size_cat zL subnKC.
+Qed.
+
+Theorem kept_defect_le :
+  total_variation L.+1 (x <- kept;; handed p V L x) (walk p L.+1 [::])
+  <= total_variation L (completed_draft q L kept) (walk q L [::]).
+Proof.
+rewrite /total_variation ler_wpmul2r ?invr_ge0 ?ler0n //.
+pose h (y b : seq T) := Pr (handed p V L y) b.
+have h_ge0 (y : L.-tuple T) b : 0 <= h y b.
+  by apply: (dist_pos (handed_dist (size_tuple y))) => z; exact: ler0n.
+have out b : Pr (x <- kept;; handed p V L x) b - Pr (walk p L.+1 [::]) b =
+    \sum_(y : L.-tuple T) (Pr (completed_draft q L kept) y - Pr (walk q L [::]) y) * h y b.
+  rewrite [Pr (x <- kept;; _) b](kept_output V_coherent kept_dist).
+  rewrite [Pr (walk p _ _) b](esym (V_start _)) (coherent_walk (n := L) _ V_coherent) //.
+  rewrite [X in X - _](dist_tuple _ completed_draft_dist).
+  rewrite [X in _ - X](dist_tuple _ (dist_walk L [::] q_row)) -sumrB.
+  by apply: eq_bigr => y _; rewrite mulrBl.
+pose d (y : L.-tuple T) := `|Pr (completed_draft q L kept) y - Pr (walk q L [::]) y|.
+apply: (@le_trans _ _ (\sum_(b : L.+1.-tuple T) \sum_(y : L.-tuple T) d y * h y b)).
+  apply: ler_sum => b _; rewrite out; apply: le_trans (ler_norm_sum _ _ _) _.
+  by apply: ler_sum => y _; rewrite normrM (ger0_norm (h_ge0 y b)).
+rewrite exchange_big; apply: ler_sum => y _; rewrite -big_distrr /=.
+have -> : \sum_(b : L.+1.-tuple T) h y b = 1; last by rewrite mulr1.
+have dy := handed_dist (size_tuple y); rewrite -(dist_one dy) (dist_tuple _ dy).
+by apply: eq_bigr => b _; rewrite mulr1.
+Qed.
+End KeptBound.
+
+Section KeptBoundPrinted.
+Variables (F : realFieldType) (T : finType) (p q : model F T) (cv : convention F T).
+Hypotheses (p_row : is_row p) (q_row : is_row q) (cv_proper : proper cv).
+Variables (L : nat) (kept : M F (seq T)).
+Hypothesis kept_dist : dist (fun x => size x <= L)%N kept.
+
+Corollary kept_token_le :
+  total_variation L.+1 (x <- kept;; handed p (token p q cv) L x) (walk p L.+1 [::])
+  <= total_variation L (completed_draft q L kept) (walk q L [::]).
+Proof.
+apply: kept_defect_le => //; first exact: token_coherent.
+  by move=> f; exact: handed_nil.
+by move=> x _; exact: token_sane.
+Qed.
+
+Corollary kept_block_le :
+  total_variation L.+1 (x <- kept;; handed p (block p q cv) L x) (walk p L.+1 [::])
+  <= total_variation L (completed_draft q L kept) (walk q L [::]).
+Proof.
+apply: kept_defect_le => //; first exact: block_coherent.
+  by move=> f; exact: handed_nil.
+by move=> x _; exact: block_sane.
+Qed.
+End KeptBoundPrinted.

@@ -35,12 +35,12 @@ Definition sane (verify : verifier F T) (x : seq T) : Prop :=
 
 (* P(m = a); P(X^tau starts with a); P(tau >= i); E[tau]                      *)
 Definition Pr (A : eqType) (m : M F A) (a : A) : F := m (fun b => (b == a)%:R).
-(* half the sum of |P(m = a) - P(m' = a)| over the sequences a of n tokens     *)
-Definition total_variation (n : nat) (m m' : M F (seq T)) : F :=
-  (\sum_(a : n.-tuple T) `|Pr m a - Pr m' a|) / 2%:R.
 Definition node_mass (call : M F (seq T * T)) (a : seq T) : F :=
   call (fun o => (prefix a o.1)%:R).
 Definition tau_ge (call : M F (seq T * T)) (i : nat) : F :=
   call (fun o => (i <= size o.1)%N%:R).
 Definition mean_tau (call : M F (seq T * T)) : F := call (fun o => (size o.1)%:R).
+(* half the sum of |P(m = a) - P(m' = a)| over the sequences a of n tokens     *)
+Definition total_variation (n : nat) (m m' : M F (seq T)) : F :=
+  (\sum_(a : n.-tuple T) `|Pr m a - Pr m' a|) / 2%:R.
 End Statements.
