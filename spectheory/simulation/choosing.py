@@ -34,9 +34,9 @@ class Trial:
 
     Attributes:
         target_rows: number of drafted tokens that a call of the target scores.
-        tally: sums over the calls of its texts, by prompt.  The prompts are the same for all candidates.
-        costs: [rounds], cost of a call in calls of plain decoding.  The rounds are the same for all
-            candidates.  If all entries are equal, the cost is exact.
+        tally: sums over all calls, by prompt.  The prompts are the same for all candidates.
+        costs: [rounds], cost of a call; the unit is one call of plain decoding.  The rounds are the same
+            for all candidates.  If all entries are equal, the cost is exact.
     """
 
     target_rows: int
@@ -54,7 +54,7 @@ class Trial:
 
     @property
     def speed_up(self) -> float:
-        """Tokens per time of a call of plain decoding, which decodes 1."""
+        """Tokens decoded in the time of one call of plain decoding, which decodes 1 token."""
         return self.tokens / self.cost
 
 
@@ -95,7 +95,7 @@ def is_faster(one: Trial, other: Trial, level: float) -> bool:
     """Whether the measurements show that ``one`` is faster than ``other``.
 
     Args:
-        level: largest probability of the answer True if ``other`` is as fast.
+        level: If ``other`` is as fast as ``one``, the largest probability of the answer True.
     """
     ratios = other.costs / one.costs
     of_tokens = level / 2 if np.ptp(ratios) else level

@@ -69,7 +69,11 @@ def time_calls(
 
 
 def relative_costs(seconds: np.ndarray) -> np.ndarray:
-    """Time of drafting and scoring over the median call without drafts of the round.  [rounds, shapes]"""
+    """Cost of a call with drafts, in plain calls.  [rounds, shapes]
+
+    This is the time of drafting and scoring, divided by the median time of the calls without drafts in the
+    same round.
+    """
     return seconds[..., 1:].sum(axis=-1) / np.median(seconds[..., 0], axis=1, keepdims=True)
 
 

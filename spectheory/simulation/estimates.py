@@ -76,7 +76,7 @@ class Tally:
 
     @staticmethod
     def zeros(strata: int, draft_length: int, like: Array = _NUMPY) -> Tally:
-        """A tally without draws, in the array library and on the device of ``like``."""
+        """Make a tally without draws, in the array library and on the device of ``like``."""
         xp = namespace(like)
 
         def zeros(*shape: int) -> Array:
@@ -189,7 +189,7 @@ def estimate(
 def estimate_over_texts(subject: Subject, tallies: Sequence[Tally], confidence: float) -> Estimate:
     """Estimate tokens per call of the target for one verifier, over all calls of whole texts.
 
-    Texts without a call are left out: they ended before the first call that counts.
+    Texts that ended before the first counted call are left out.
     """
     (total,) = _with_calls(Tally.join(tallies))
     calls = total.draws
@@ -261,7 +261,10 @@ def paired_gain(
 def are_narrow(
     estimates: Sequence[Estimate], width: float | None = None, gain_width: float | None = None
 ) -> bool:
-    """Whether no interval is wider than ``width``, and no gain's than ``gain_width``; None sets no limit."""
+    """Whether all intervals are at most ``width`` wide, and all intervals of gains at most ``gain_width``.
+
+    None sets no limit.
+    """
     asked = [(width, ends) for entry in estimates for ends in (entry.interval, entry.counted_interval)]
     asked += [(gain_width, entry.gain_interval) for entry in estimates if entry.gain_interval is not None]
     return all(most is None or high - low <= most for most, (low, high) in asked)
@@ -309,7 +312,7 @@ def clustered(sums: np.ndarray, draws: np.ndarray) -> tuple[float, float]:
 
 
 def _residuals(sums: np.ndarray, draws: np.ndarray) -> tuple[float, np.ndarray]:
-    """The mean R of ``clustered``, and the residual (S_s - R n_s) / Σ n of each cluster, [clusters]."""
+    """Compute the mean R of ``clustered``, and each cluster's residual (S_s - R n_s) / Σ n, [clusters]."""
     mean = sums.sum() / draws.sum()
     return float(mean), (sums - mean * draws) / draws.sum()
 

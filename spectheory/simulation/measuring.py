@@ -89,7 +89,10 @@ class Measured:
     def trials(
         self, candidates: Sequence[Candidate], prompts: Sequence[list[int]], seed: int
     ) -> tuple[list[Trial], list[ShapeSeconds]]:
-        """Measure tokens per call and costs of each candidate on some prompts, and the seconds by shape."""
+        """Measure tokens per call and costs of each candidate on some prompts.
+
+        Also return the measured seconds by shape of the drafts.
+        """
         relative, seconds = self._costs(candidates, prompts)
         settings = replace(
             self.settings, seed=seed, checkpoint=None, max_prompt_tokens=None, progress=None, jobs=None

@@ -183,7 +183,7 @@ def _do(packed: bytes, task: Task) -> dict[str, Tally]:
 
 @lru_cache(maxsize=1)
 def _end_with_parent() -> None:
-    """End this process when its parent process has been killed."""
+    """End this process when its parent process dies."""
     parent = os.getppid()
 
     def watch() -> None:

@@ -185,7 +185,7 @@ class Plan(Result):
         }
 
     def rows(self) -> list[dict[str, Any]]:
-        """One flat row per choice."""
+        """Return the table rows: one flat dictionary per candidate of the plan."""
         return [entry._asdict() | both("block_efficiency", entry.block_efficiency) for entry in self.choices]
 
     def tables(self) -> list[Table]:

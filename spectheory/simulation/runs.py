@@ -129,7 +129,7 @@ class Simulation(Result):
         return rows
 
     def tables(self) -> list[Table]:
-        """Tables of block efficiency and gains; one table for one K.  The title has the size of the run."""
+        """Make the tables of block efficiency and gains.  The title has the size of the run."""
         settings, tokens = self.settings, self.settings.get("max_new_tokens")
         level, rows = f"{100 * settings['confidence']:g}%", self.rows()
         for row in rows:
@@ -199,7 +199,10 @@ _WITH_INTERVAL = {
 
 
 def _in_latex(row: Row, kinds: Iterable[str]) -> dict[str, str]:
-    """Format numbers with ± the larger half of their intervals, rounded up.  None gives no text."""
+    """Format each number as the estimate ± the larger half of its interval, rounded up.
+
+    None gives an empty text.
+    """
     found = {}
     for kind in kinds:
         prefix, sign = "" if kind == "block_efficiency" else f"{kind}_", "+" if kind == "gain" else ""
@@ -497,7 +500,10 @@ def looked_up(verifiers: Sequence[str | Any]) -> list[Verifier]:
 
 
 def said_to_be_lossless(verifier: Verifier) -> bool | None:
-    """The declared ``lossless`` of a verifier.  For users' verifiers only False is used; True gives None."""
+    """Return the declared ``lossless`` of a verifier.
+
+    For a user's verifier we use only False: None replaces True.
+    """
     return None if isinstance(verifier, UserVerifier) and verifier.lossless else verifier.lossless
 
 
