@@ -80,7 +80,7 @@ class AntichainViolation:
 
 @dataclass(frozen=True)
 class Failure:
-    """An error that a verifier raised on drafts, or a fault of its answer; it is then not lossless.
+    """An error that a verifier raised on drafts, or a fault of its answer.  Such a verifier is not lossless.
 
     Attributes:
         error: the message, with the line of the user's code.
@@ -615,7 +615,7 @@ def _counterexample(
 
 
 def _short(number: Any) -> str:
-    """A rational whose digits a person reads, as 20/9; else a decimal, as of laws of float32 code."""
+    """Format a rational with few digits as a fraction, such as 20/9, and other numbers as decimals."""
     text = number_text(number, decimal=False)
     return text if len(text) <= LONGEST_READ else decimal_text(number)
 

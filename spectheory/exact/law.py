@@ -185,7 +185,7 @@ class OutputLaw(Result):
         """D(a_{1:i}) = 1 - sum_{j <= i} R(a_{1:j}) / p(a_{1:j}) for depths 0..L+1.
 
         If p(a) = 0 the budget is undefined, and we use the budget of the parent.  A path without target mass
-        therefore never looks like a violation by itself.
+        therefore does not count as a violation.
         """
         return tuple(map(fractions_if_exact, self._node_budgets))
 
@@ -401,7 +401,10 @@ def law_of(
 def _followed(
     problem: Problem, route: Route, tolerance: float, progress: Callable[[int, int], None] | None
 ) -> Masses | None:
-    """Compute the law by a route.  ``None`` if this fails; the enumeration then names the drafts."""
+    """Compute the law by a route, or return ``None`` if this fails.
+
+    The enumeration then finds the drafts on which the verifier fails.
+    """
     if progress is not None:
         progress(0, route.work)
     verifier = problem.verifier
@@ -448,10 +451,10 @@ def _sum_outcomes(
     epsilon: float = FLOAT64,
     forbidden_above: float | None = None,
 ) -> tuple[tuple[np.ndarray, ...], Any]:
-    """Sum the outcomes to the output law R, and return it with the probability of undefined outputs.
+    """Sum the outcomes into the output law R.  Return R and the probability of undefined outputs.
 
-    If ``forbidden_above`` is given, R keeps only outputs with target probability 0 whose probability given
-    the drafts exceeds it.
+    If ``forbidden_above`` is given, R keeps only outputs of target probability 0.  Of these it keeps the
+    outputs whose probability given the drafts exceeds ``forbidden_above``.
     """
     size, length = pair.vocab_size, pair.draft_length
     undefined = evaluator.zero
