@@ -119,7 +119,10 @@ def _grid(table: Table, labels: Sequence[str], texts: Sequence[Sequence[str]], p
 
 
 def print_texts(document: dict[str, Any]) -> None:
-    """Print every text after its prompt.  Accepted drafts are underlined, or in a file put within ‹ and ›."""
+    """Print every text after its prompt.
+
+    Accepted drafts are underlined on a terminal, else put between ‹ and ›.
+    """
     console = _console()
     marks = ("", "") if console.is_terminal else ("‹", "›")
     for text in document["texts"]:
