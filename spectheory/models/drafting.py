@@ -48,7 +48,7 @@ Lap = Callable[[str], None]
 
 
 def no_lap(part: str) -> None:
-    """Do nothing: the default where no time is taken."""
+    """Do nothing.  This is the default if times are not measured."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -92,7 +92,10 @@ class PrefilledPrompts:
         self.texts.append(tokens, counts, width)
 
     def select(self, rows: Tensor) -> PrefilledPrompts:
-        """Keep only the texts of these rows.  This object must not be used afterwards."""
+        """Return the prompts with only the texts of these rows.
+
+        The caches of both models are cut in place, so this object must not be used afterwards.
+        """
         for reading in (self.target, self.draft):
             reading.select(rows)
         return PrefilledPrompts(self.pair, self.texts.select(rows), self.target, self.draft)
