@@ -364,7 +364,7 @@ def correction_deviation(
 def sums_and_lowest(rows: Array) -> tuple[Array, Array]:
     """Compute the sum and the smallest entry of each row.  [..., V] -> [...], [...]
 
-    If the smallest entry is positive, 0 may be returned in its place.
+    If the smallest entry is positive, the function may return 0 instead.
     """
     if choice.rows_for_loops(rows) and rows.itemsize > 2:
         return tuple(choice.row_kernels().sums_and_lowest(rows))

@@ -120,10 +120,11 @@ def conditionally_independent_bound(pair: ModelPair, num_drafts: int) -> Any:
 
 
 def conditionally_independent_maximum(target_row: Sequence[Any], draft_row: Sequence[Any]) -> Any:
-    """Compute the largest acceptance of two one-token drafts that are independent given the output, V = 2.
+    """Compute the largest acceptance probability of two drafts, independent given the output, L = 1, V = 2.
 
-    This is the quantity that Bound(2) bounds (spectrgbv2026 Lemma 5.1; theory.md §2).  One draft agrees with
-    the output with probability Σ min(p, q), and the other draft is independent of both.
+    Bound(2) is an upper bound on this value (spectrgbv2026 Lemma 5.1; theory.md §2).  At the maximum the
+    first draft equals the output with probability Σ min(p, q).  The second draft is independent of the output
+    and of the first draft.
 
     Example:
         >>> print(conditionally_independent_maximum([1 / 4, 3 / 4], [1 / 2, 1 / 2]))

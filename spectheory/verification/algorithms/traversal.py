@@ -34,7 +34,7 @@ class Traversal(TreeVerifier):
     below it.  At the root w = 1.
 
     1. The draws at a are tested in the order of their paths.  On a prefix tree these are the draws of all
-       its nodes at a.  Draw x enters its context with weight min(1, w r(x) / q(x)), and everything below x is
+       its nodes at a.  Draw x enters the context a x with weight min(1, w r(x) / q(x)); everything below x is
        tried before the next draw.
     2. If everything below x is rejected, let S = sum max(w r - q, 0).  Then r becomes max(w r - q, 0) / S,
        and w becomes S / (1 - w + S).  A draw that repeats an earlier one is rejected without a test.
