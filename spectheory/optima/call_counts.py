@@ -149,7 +149,7 @@ class _Calls:
         self.worth = cache(self._worth)
 
     def _worth(self, start: Context, left: int) -> Any:
-        """W(start): tokens decoded in ``left`` calls, or minus the calls for ``left`` tokens."""
+        """Compute W(start): tokens decoded in ``left`` calls, or minus the calls for ``left`` tokens."""
         total, before = self.zero, self.zero
         if left > 0:
             for piece in self.pieces(start, left, (), self.zero + 1):
@@ -172,16 +172,17 @@ class _Calls:
         return self.models.draft_length if self.counts_tokens else min(self.models.draft_length, left - 1)
 
     def gain(self, start: Context, left: int, node: Context) -> Any:
-        """The objective coefficient of x(a) at ``node`` a: Σ_t p(t|a) w(a,t) - w(a)."""
+        """Compute the objective coefficient of x(a) at ``node`` a: Σ_t p(t|a) w(a,t) - w(a)."""
         row = self.models.row(self.target, start + node)
         worths = [p * self.worth_of_output(start, left, (*node, t)) for t, p in enumerate(row) if p > 0]
         return sum(worths, self.zero) - (self.worth_of_output(start, left, node) if node else 0)
 
     def pieces(self, start: Context, left: int, node: Context, draft_prob: Any) -> list[_Piece]:
-        """The largest contribution of ``node`` and its subtree, as a concave function of the offered mass.
+        """Compute the largest contribution of ``node`` and its subtree, concave in the offered mass.
 
         It adds the node's gain and the children's functions at their shares p(t|a) of the mass.  The node
-        accepts at most q(a).  Unless ``always_block`` is set, it also stops where the function is largest.
+        accepts at most q(a).  Unless ``always_block`` is set, it accepts no more than the mass at which the
+        function is largest.
         """
         shares = []
         if len(node) < self.length(left):
@@ -200,7 +201,7 @@ class _Calls:
         return found
 
     def first_call(self, left: int) -> tuple[np.ndarray, ...]:
-        """x(a) of the first call, one array [V^depth] per depth."""
+        """Compute x(a) of the first call, one array [V^depth] per depth."""
         one, size = self.zero + 1, self.models.pair.vocab_size
         masses: dict[Context, Any] = {(): one}
         draft_probs: dict[Context, Any] = {(): one}

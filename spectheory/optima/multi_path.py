@@ -96,7 +96,7 @@ def antichains(vocab_size: int, depth: int, max_antichains: int = MAX_ANTICHAINS
 
 
 def named_antichains(pair: ModelPair, members: np.ndarray) -> list[tuple[Context, ...]]:
-    """The rows of ``antichains`` as tuples of contexts."""
+    """Convert the rows of ``antichains`` to tuples of contexts."""
     nodes = all_contexts(pair.vocab_size, pair.draft_length)
     return [tuple(nodes[node] for node in np.flatnonzero(row)) for row in members]
 
@@ -106,7 +106,7 @@ def largest_listed_excess(
     node_masses: Sequence[np.ndarray],
     process: DraftProcess,
 ) -> tuple[Any, tuple[Context, ...]]:
-    """The largest Σ_{a∈T} x(a) - P(some draft passes through T) over all antichains T, and this T.
+    """Find the antichain T with the largest Σ_{a∈T} x(a) - P(some draft passes through T), and this value.
 
     It lists the antichains and supports every draft process.  If no value is above 0, it returns 0 and the
     empty antichain.  For i.i.d. drafts ``most_violated_antichain`` needs no list.
@@ -226,7 +226,7 @@ def optimal_scores(pair: ModelPair, solution: Solution) -> Levels:
 
 
 def hit_probs(pair: ModelPair, members: np.ndarray, process: DraftProcess) -> np.ndarray:
-    """P(some draft passes through T) for every listed antichain, [sets]."""
+    """Compute P(some draft passes through T) for every listed antichain, [sets]."""
     if isinstance(process, Iid):
         _, draft_probs = node_probs(pair)
         return hit_probability(_set_probs(members, draft_probs), process.num_drafts)

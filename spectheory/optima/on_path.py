@@ -131,7 +131,7 @@ def _too_large(pairs: Sequence[ModelPair], num_drafts: int) -> EnumerationTooLar
 
 
 def _rows_along(pair: ModelPair) -> list[Any]:
-    """For every leaf, the rows of both models on the path to it, as hashable tuples."""
+    """List, for every leaf, the rows of both models on the path to it, as hashable tuples."""
     length, size = pair.draft_length, pair.vocab_size
     found = []
     for leaf in range(size**length):

@@ -175,7 +175,7 @@ def path_selection_optimum(
 
 
 def _violated_sets(law: np.ndarray, pair: ModelPair, num_drafts: int, tolerance: float) -> list[LeafSet]:
-    """The level sets S of r/q whose violation of (17) is a local maximum above the tolerance."""
+    """List the level sets S of r/q whose violation of (17) is a local maximum above the tolerance."""
     sets = LevelSets.of(law, pair.draft_path_probs(pair.draft_length), num_drafts)
     excesses = sets.excesses
     before = np.concatenate([excesses[:1] - 1, excesses[:-1]])
@@ -231,11 +231,11 @@ class _Exactly:
 
 
 def _trimmed(pair: ModelPair, law: np.ndarray) -> np.ndarray:
-    """The part of r that x needs: r' ≤ r on the leaves, r'(a) ≥ x(a) at every context but the root, [V^L].
+    """Compute the part r' of r that x needs, [V^L]: r' ≤ r on the leaves, r'(a) ≥ x(a) except at the root.
 
-    An optimum may put the unneeded mass r - r' anywhere, so a leaf set that only this mass violates need not
-    be added.  We start from r' = x on the leaves and go up the tree.  Where the leaves below a context hold
-    less than x(a), every leaf takes back the same share of the mass r - r' that it gave up.
+    An optimum may put the unneeded mass r - r' anywhere.  So a leaf set that only this mass violates need not
+    be added.  We start from r' = x on the leaves and go up the tree.  If the leaves below a context hold less
+    than x(a), every leaf takes back the same share of the mass r - r' that it gave up.
     """
     masses = SkewedDraft.summed(pair, law).accepted_masses(pair)
     kept = masses[-1]

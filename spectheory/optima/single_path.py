@@ -63,8 +63,8 @@ def single_path_optimum(pair: ModelPair, max_nodes: int | None = None) -> Soluti
 
     and x(a, t) = min(q(a, t), p(t | a) x(a)) is the largest point at every context at once.  The constraint
     that binds has the multiplier w(a) = 1 + Σ_t p(t | a) z(a, t): y(a) = w(a) and z(a) = 0 where the draft
-    binds, else y(a) = 0 and z(a) = w(a).  We check against the program that the two points prove each other
-    optimal.
+    binds, else y(a) = 0 and z(a) = w(a).  We check in the program that the primal point x and the dual point
+    (y, z) are both optimal.
 
     Args:
         pair: the models.

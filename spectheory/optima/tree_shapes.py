@@ -145,7 +145,7 @@ def best_shapes(levels: Levels, num_nodes: int) -> list[ShapeValue]:
     zero = start.sum() - start.sum()
 
     def below(measure: np.ndarray, depth: int, room: int) -> list[tuple[Any, Shape]]:
-        """(F(measure, n), its shape) for n = 0..room, at a node of this depth."""
+        """Compute (F(measure, n), its shape) for n = 0..room, at a node of this depth."""
         forests: list[tuple[Any, Shape]] = [(zero, ())] * (room + 1)
         if depth == len(levels):
             return forests

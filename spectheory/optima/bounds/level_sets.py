@@ -24,7 +24,7 @@ from spectheory.foundation.exact_numbers import is_exact
 
 
 def ratios(numerator: Array, denominator: Array) -> Array:
-    """numerator / denominator, [..., V].  If the denominator is 0, it is ±∞ with the numerator's sign.
+    """Compute numerator / denominator, [..., V].  Division by 0 gives ±∞ with the numerator's sign.
 
     0/0 is +∞, so that it comes last in ascending order.  Rationals have no infinity, so we use a number
     larger than all other ratios instead.

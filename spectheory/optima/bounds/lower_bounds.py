@@ -95,11 +95,11 @@ def certified_bound_of_draft(
 
 
 def target_among(tree: ContextTree, num_drafts: int, allowed: Sequence[np.ndarray]) -> np.ndarray:
-    """The leaf law that follows the target, renormalised to the allowed children of every context, [V^L].
+    """Compute a leaf law, [V^L]: the target, renormalised to the allowed children of every context.
 
-    If no child with target mass is allowed, it follows the draft.  Allow the contexts that K drafts reach
+    If no allowed child has target mass, the law follows the draft.  Allow the contexts that K drafts reach
     almost surely: then the law is nearly a skewed draft, and block verification against it accepts nearly all
-    of these contexts.  If the largest r(S)/f(q(S)) is above 1, the law is divided by it.
+    of these contexts.  If the largest r(S)/f(q(S)) is above 1, we divide the law by it.
     """
     law = np.ones(1)
     for level, target, draft in zip(allowed[1:], tree.target_rows, tree.pair.draft, strict=True):

@@ -42,12 +42,13 @@ def upper_hull(grid: np.ndarray, values: np.ndarray, first: int, vertices: np.nd
 def children_values(
     below: np.ndarray, grid: np.ndarray, offered: float, first: int, values: np.ndarray
 ) -> tuple[int, float]:
-    """Compute the value of a child at every promise h_k, [n], if it accepts min(h_k, offered).
+    """Write the value of a child at the promises h_k to ``values``, from index ``first`` on.
 
-    If h_k > ``offered``, the child chooses randomly between the two grid points around ``offered``.
+    The child accepts min(h_k, offered).  If h_k > ``offered``, it chooses randomly between the two grid
+    points around ``offered``.
 
     Returns:
-        The index of the lower one of these two points, and the probability of the upper one.
+        The index of the lower grid point, and the probability of the upper grid point.
     """
     n = len(grid)
     low = min(int(np.searchsorted(grid, offered, side="right")) - 1, n - 2)
@@ -74,7 +75,7 @@ def _prepare(
 def _steepest(
     grid: np.ndarray, values: np.ndarray, vertices: np.ndarray, counts: np.ndarray, places: np.ndarray
 ) -> tuple[int, float]:
-    """The token whose next hull segment is the steepest, and the slope; token -1 if no segment is left."""
+    """Find the token whose next hull segment is steepest, and the slope; token -1 if no segment is left."""
     best, steepest = -1, -np.inf
     for t in range(len(places)):
         if places[t] < counts[t] - 1:

@@ -243,7 +243,10 @@ class _Search:
         return [(middle, slopes) for slopes in (center, best)]
 
     def _same_promise(self, promises: Promises) -> Policy:
-        """The policy with promise 1 at every context: up to the grid, block verification of one path."""
+        """Compute the policy with promise 1 at every context.
+
+        Up to the grid, it is block verification of one path.
+        """
         slopes = np.where(np.arange(len(promises.grid) - 1) < promises.one, -1e3, 1e3) * self.length
         return self._policy(promises, slopes)[1]
 
@@ -274,7 +277,7 @@ class _Search:
         return value, Policy(accepted, mass.sum(axis=1))
 
     def _certified_lower(self, promises: Promises, policies: list[Policy], shares: np.ndarray) -> float:
-        """A certified lower bound: the mean number of tokens of a mixture of policies, rounded down.
+        """Certify a lower bound: the mean number of tokens of a mixture of policies, rounded down.
 
         If the mixture exceeds the limit, we mix in more of the first policy, whose promises are all 1.
         """
@@ -323,7 +326,7 @@ class _Search:
 
 
 def _excess_of_limit(promises: np.ndarray, num_drafts: int) -> np.ndarray:
-    """E (f'(U) - s)^+ = max_u f(u) - s u for every promise s in [0, K], with U uniform on [0, 1]."""
+    """Compute E (f'(U) - s)^+ = max_u f(u) - s u for every promise s in [0, K], with U uniform on [0, 1]."""
     if num_drafts == 1:
         return np.maximum(1.0 - promises, 0.0)
     ranks = 1.0 - np.minimum(promises / num_drafts, 1.0) ** (1.0 / (num_drafts - 1.0))

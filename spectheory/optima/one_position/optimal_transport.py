@@ -144,8 +144,10 @@ def coupling_repair(row_law: np.ndarray, column_law: np.ndarray) -> Repair:
 def _as_coupling(
     program: LinearProgram, point: np.ndarray, draft_law: np.ndarray, target_probs: np.ndarray
 ) -> np.ndarray:
-    """Repair a near coupling: scale rows, then columns, down to their marginals, and spread the missing mass
-    independently."""
+    """Repair a near coupling of the drafts and the output.
+
+    We scale rows, then columns, down to their marginals, and spread the missing mass independently.
+    """
     plan = positive_part(point).reshape(len(draft_law), len(target_probs))
     for axis, law in ((1, draft_law), (0, target_probs)):
         sums = plan.sum(axis=axis)

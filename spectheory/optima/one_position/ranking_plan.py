@@ -178,16 +178,16 @@ def _cumulative(values: np.ndarray) -> np.ndarray:
 
 
 def _cut_times(positions: np.ndarray, limits: np.ndarray, reached: np.ndarray, num_drafts: int) -> np.ndarray:
-    """The time at which each cut between neighbouring tokens is made, [N-1].
+    """Compute the time at which each cut between neighbouring tokens is made, [N-1].
 
     A part a < i ≤ b of the tokens is reversed with the largest probability λ for which the remainder of r is
-    still feasible.  With P_i = r_1 + .. + r_i, and V_i the same sum under the reversal, the remainder has
-    the sums (P_i - λ V_i) / (1 - λ), which may not exceed F(z_i):
+    still feasible.  Let P_i = r_1 + .. + r_i, and V_i the same sum under the reversal.  The remainder has the
+    sums (P_i - λ V_i) / (1 - λ), which may not exceed F(z_i):
 
         λ = min_i (F(z_i) - P_i) / (F(z_i) - V_i),   V_i = F(z_a) + F(z_b) - F(z_a + z_b - z_i).
 
-    The part is cut where the minimum is attained.  In the remainder r/q descends too, so we repeat this until
-    every part is a single token.
+    The part is cut at the i that attains the minimum.  In the remainder r/q descends too, so we repeat this
+    until every part is a single token.
     """
     times = ones_like(positions[1:-1])
     parts = [(0, len(times) + 1, zeros_like(positions[:1]), reached)]

@@ -155,7 +155,7 @@ def exact_solution(
 
 
 def _violated_rows(program: LinearProgram, block_name: str, solution: Solution, most: int) -> np.ndarray:
-    """At most ``most`` rows of the block that the primal violates.
+    """List at most ``most`` rows of the block that the primal violates.
 
     If floats show clear violations, the worst come first.  Otherwise all rows are checked in rationals.
     """

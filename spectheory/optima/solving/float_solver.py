@@ -101,7 +101,7 @@ def certified_bounds(
 
 
 def _run(program: LinearProgram, stated: CvxpyProgram) -> None:
-    """Solve with presolve.  If the status is not optimal, solve again without it.
+    """Solve with presolve.  If the status is not optimal, solve again without presolve.
 
     At tight tolerances HiGHS's presolve reports feasible transport programs with tiny marginals as
     infeasible, because it compares sums of its own rounded reductions.  The simplex method does not.

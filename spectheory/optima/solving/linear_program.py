@@ -81,7 +81,7 @@ class ConstraintBlock:
         return len(self.rhs)
 
     def activity(self, point: np.ndarray) -> np.ndarray:
-        """Σ_j a_ij x_j of every row, [M], at a point [n] of floats or python-flint rationals."""
+        """Compute Σ_j a_ij x_j of every row, [M], at a point [n] of floats or python-flint rationals."""
         if point.dtype != object:
             weights = self.coefficients.astype(float) * point[self.columns]
             return np.bincount(self.rows, weights=weights, minlength=self.size)
@@ -90,7 +90,7 @@ class ConstraintBlock:
         return sums
 
     def select(self, kept: np.ndarray) -> ConstraintBlock:
-        """The block with only the rows ``kept`` (distinct row indices), in that order."""
+        """Return the block with only the rows ``kept`` (distinct row indices), in that order."""
         position = np.full(self.size, -1)
         position[kept] = np.arange(len(kept))
         chosen = position[self.rows] >= 0

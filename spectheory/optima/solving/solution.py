@@ -211,6 +211,6 @@ def _products(
 
 
 def _largest(*violations: np.ndarray, zero: Any) -> Any:
-    """The largest entry, at least 0.  If an entry is NaN, the result is NaN."""
+    """Find the largest entry, at least 0.  If an entry is NaN, the result is NaN."""
     stacked = np.concatenate([[zero], *violations])
     return plain_number(np.max(stacked))
