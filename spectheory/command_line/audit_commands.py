@@ -56,11 +56,11 @@ def audit(
 ) -> int:
     """Audit samplers as they are shipped: we replace their random numbers, but not their code.
 
-    SAMPLER is your own sampler, a library, "all" or "ours". Give your own as package.module:function, with
-    --as SIGNATURE. The libraries are transformers, sglang, sglang-block and vllm. "all" means all installed
-    or fetched libraries, and "ours" means the rounds with this package's Triton kernels. "vllm" takes the
-    installed version, or else the tested version. "vllm==0.31.0" takes this version, and "vllm --from PATH"
-    takes a checkout.
+    SAMPLER is your own sampler, a library's (transformers, sglang, sglang-block, vllm), "all" or "ours". Give
+    your own as package.module:function, with --as SIGNATURE. "all" means the samplers of all installed or
+    fetched libraries, and "ours" the rounds with this package's Triton kernels. "vllm" takes the installed
+    version, or else the tested version. "vllm==0.31.0" takes this version, and "vllm --from PATH" takes a
+    checkout.
 
     "audit list" lists the samplers of libraries. "audit fetch sglang==0.5.23" downloads the Python files of a
     library with pip, or of a commit with git; it installs nothing. "audit history vllm --versions 6" audits
@@ -68,8 +68,9 @@ def audit(
 
     --command './my_sampler' audits a program in any language that answers one JSON object per line.
 
-    We first try to follow a sampler. If this fails, we probe it, which bounds the error of its law by
-    --within. If it does not take our random numbers, we draw its answers; the verdict is then never lossless.
+    We first try to follow a sampler, through all cases of its random numbers. If this fails, we probe it on
+    numbers that we choose, which bounds the error of its law by --within. If it does not take our numbers, we
+    draw its answers. The verdict is then never lossless.
 
     The exit status is 1 if a defect was found, and 4 if there is no defect but an undecided verdict.
 

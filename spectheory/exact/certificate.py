@@ -116,10 +116,10 @@ class Certificate(Result):
         total_variation: total variation between the completed law and p_{L+1}.
         undefined: probability that the algorithm stops where its correction token is 0/0.
         prefix_matching: whether the node budgets satisfy every antichain inequality (Thm 4.3).  Together with
-            target_matching this is equivalent to validity.  ``None`` if they do not and target_matching is
-            False, because the budgets are then not the accepted masses.  Also ``None`` if drafts are not
-            i.i.d. and there are too many antichains to list; an ``Outcome`` stops on drafted prefixes by
-            construction.
+            target_matching this is equivalent to validity.  It is ``None`` if an inequality fails and
+            target_matching is False, because the budgets are then not the accepted masses.  It is also
+            ``None`` if drafts are not i.i.d. and there are too many antichains to list.  An ``Outcome``
+            stops on drafted prefixes by construction.
         first_token_law: law of the first token of the completed output, one probability per token.
         counterexample: the worst of the shortest prefixes on which the law is wrong, with its cause.
         antichain_violation: the most violated antichain; ``None`` if there is none.

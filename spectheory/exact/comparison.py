@@ -246,7 +246,7 @@ def _named(pairs: Any) -> dict[str, ModelPair]:
 
 
 def _optimum(pair: ModelPair, process: DraftProcess) -> tuple[Any, Any, str]:
-    """Compute the optimum: its value, its upper end, and a note, which says why there is none."""
+    """Compute the optimum's value, its upper end, and a note.  If there is no optimum, the note says why."""
     try:
         best = optimum(pair, process)
     except (InvalidInputError, ComputationError) as error:

@@ -70,7 +70,7 @@ class OutputLaw(Result):
             It is missing from ``masses`` and from the block efficiency, and counts towards the total
             variation.  Zero for a lossless verifier.
         max_tuples: largest number of tuples of drafts to enumerate to explain an error.
-        refused: what the law does not cover, for a scope; ``None`` if nothing.
+        refused: cases that the law does not cover, for a scope; ``None`` if it covers all.
     """
 
     verifier: Verifier
@@ -148,7 +148,7 @@ class OutputLaw(Result):
         return self._prefix_laws[depth] - self.pair.numbers.target_path_probs[depth]
 
     def excess(self, depth: int, tolerance: float, epsilon: float = FLOAT64) -> np.ndarray:
-        """Compute how much the error of each prefix exceeds what rounding explains, [V^depth].
+        """Compute the part of each prefix's error that rounding does not explain, [V^depth].
 
         In floats we allow |law(a) - p(a)| <= ``tolerance`` p(a) + 64 ``epsilon``.  If p(a) = 0, we allow it
         only if outputs on the path have probability at most ``tolerance`` given any drafts.  An output that

@@ -49,8 +49,8 @@ def rational_parts(number: Any, with_flint: bool) -> tuple[int, int] | None:
 class FormalNumber(ABC):
     """A number that supports arithmetic and comparison, and refuses all other operations of Python numbers.
 
-    If the result does not depend on a case, as max(x, 0) at x = 0, the functions below do not distinguish
-    the case.
+    Some cases give the same result, such as x = 0 and x > 0 in max(x, 0).  The functions below do not
+    distinguish such cases.
     """
 
     __slots__ = ()

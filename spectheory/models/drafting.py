@@ -412,7 +412,7 @@ def _likeliest(log_probs: Tensor, number: int) -> Tensor:
 
 
 def _share(values: Tensor, paths: Tensor) -> Tensor:
-    """Replace the values at each prefix of each path by those of the first path with the same prefix.
+    """Replace the values at each prefix of a path by the values of the first path with the same prefix.
 
     Batched kernels may compute different last bits for two batch rows with the same text.  A verifier assigns
     a shared prefix to its first path, so all paths must have the rows of that path.

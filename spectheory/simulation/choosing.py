@@ -74,7 +74,7 @@ class Choice(NamedTuple):
 
 
 def choose(trials: Sequence[Trial], confidence: float) -> Choice:
-    """Choose the candidate with the fewest target rows among those not shown to be slower than the leader.
+    """Choose the candidate with the fewest target rows among the candidates tied with the leader.
 
     Args:
         trials: measurements of at least one candidate.
@@ -110,7 +110,7 @@ def report(trials: Sequence[Trial], confidence: float) -> list[Intervals]:
     """Compute intervals of some candidates that hold together with probability ``confidence``.
 
     Args:
-        trials: measurements with other prompts and rounds than those that chose the candidates.
+        trials: measurements with prompts and rounds that were not used to choose the candidates.
     """
     found, level = [], (1 - confidence) / len(trials)
     for trial in trials:

@@ -32,7 +32,7 @@ class Estimate:
         length_probs: Rao-Blackwell estimate of P(tau = i), i = 0..L.
         counted_length_probs: the same, from counted samples.
         samples: number of drafted K-tuples.
-        gain, gain_interval: block efficiency minus that of the base verifier, paired by prompt
+        gain, gain_interval: block efficiency minus the base verifier's, paired by prompt
             (``paired_gain``).  None for the base verifier, or without several prompts to pair.
     """
 
@@ -220,15 +220,15 @@ def paired_gain(
 ) -> Mean:
     """Estimate the difference in tokens per call of two verifiers, Rao-Blackwellised and paired by prompt.
 
-    It is f R - R' with the means R, R' over all calls.  Its residuals combine those of ``clustered`` for
-    both,
+    The difference is f R - R', with R and R' the means over all calls.  The residual of prompt s is
 
         r_s = f (S_s - R n_s) / sum n - (S'_s - R' n'_s) / sum n',
 
-    so that shared randomness (of prompts, texts and drafts) cancels.  A draw of the difference lies in [f -
-    L' - 1, f (L + 1) - 1].  The interval is that of ``intervals.py`` with the variance n / (n - 1) sum_s
-    r_s^2 over n prompts, an event of one call, and Student's t.  Its coverage tends to the confidence as the
-    number of prompts grows.  It makes no allowance for kinds of prompts that are not among them.
+    as in ``clustered``.  In it shared randomness (of prompts, texts and drafts) cancels.  A draw of the
+    difference lies in [f - L' - 1, f (L + 1) - 1].  We compute the interval of ``intervals.py`` with the
+    variance n / (n - 1) sum_s r_s^2 over n prompts, Student's t, and one call as the added event.  Its
+    coverage tends to the confidence as the number of prompts grows.  It makes no allowance for kinds of
+    prompts that are not among them.
 
     Args:
         tallies, others: tallies of the two verifiers, by prompt.

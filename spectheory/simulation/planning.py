@@ -100,14 +100,14 @@ class Plan(Result):
         target_rows, draft_length: largest number of target rows and largest L, as requested.
         costs: origin of the costs: ``measured``, ``given`` or ``assumed``.
         tried: number of candidates compared, including plain decoding.
-        num_tied: number of candidates tied with the fastest, which counts too.
+        num_tied: number of candidates tied with the fastest, the fastest included.
         skipped: number of candidates that were too large to enumerate.
         optimum: the largest block efficiency of any valid verifier on the drafts of the recommendation; None
             if unknown.
         confidence: confidence level of all intervals together; None for exact values.
-        left_out: names of verifiers of which a single call is not lossless on the pair; they are not chosen.
-        unknown: names of verifiers not known to be lossless: users' own, and those declared not lossless.  On
-            language models we cannot compute it.
+        left_out: names of verifiers whose single call is not lossless on the pair; we do not choose them.
+        unknown: names of users' verifiers, and of verifiers declared not lossless.  On language models we
+            cannot compute whether they are lossless.
         calls: measured seconds of calls by number of target rows; empty if costs were not measured.
         device: device on which costs were measured, or None.
     """

@@ -165,7 +165,7 @@ class Simulation(Result):
         return [Table(title, rows, columns, note, latex=latex)]
 
     def _by_drafts(self, title: str, rows: Sequence[Row], kind: str, level: str, note: str = "") -> Table:
-        """Build a table: a row per verifier, a column per K.  Single-path verifiers fill only the first."""
+        """Build a table: a row per verifier, a column per K.  Single-path verifiers fill only column 1."""
         asked = self.settings["num_drafts"]
         labels = [f"K = {number}" for number in (asked if isinstance(asked, list) else [asked])]
 
@@ -409,7 +409,7 @@ class _Run:
         self.interrupted = False
 
     def draw(self, jobs: int | None = 1, progress: Callable[[int, int], None] | None = None) -> None:
-        """Run the batches in order, except those that are already finished."""
+        """Run the batches in order, and skip batches that are already finished."""
         work = self.work
         batches = range(len(work.source.strata_per_batch))
         done, total = 0, sum(map(work.draws, work.tasks(batches)))

@@ -110,7 +110,7 @@ def accepted_masses(node_laws: Sequence[np.ndarray], target_rows: Sequence[np.nd
     min_{k ≤ i} p(a_{k+1:} | a_{1:k}) r(a_{1:k}).  The sum over all nodes is the block efficiency.
 
     Args:
-        node_laws: r(a) by depth 0..L, [V^depth].  Any ordered number type works whose values can be
+        node_laws: r(a) by depth 0..L, [V^depth].  Any ordered number type works if its values can be
             multiplied by a probability on the right.
         target_rows: p(.|a) by depth 0..L-1, [V^depth, V].
 

@@ -42,9 +42,10 @@ class Pace(NamedTuple):
     Attributes:
         corrections: the largest number of centrality corrections per step (gondzio1996).
         evenness: E, the weight on the central path that is spread evenly over all products.
-        retreat: new breakpoints start from the last iterate whose gap was at least ``retreat`` times the gap
-            before the latest step.  The latest iterate is often far from the central path of the finer
-            program.  From it many short steps would follow, and more of them for a larger tree.
+        retreat: after new breakpoints we restart from an earlier iterate.  It is the last one whose gap was
+            at least ``retreat`` times the gap before the latest step.  The latest iterate is often far from
+            the central path of the finer program.  From it many short steps would follow, and more of them
+            for a larger tree.
         apart: the gaps of two stored iterates differ by at least this factor, so that few are stored.
     """
 

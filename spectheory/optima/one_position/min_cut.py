@@ -206,7 +206,11 @@ def check_single_rows(
 def check_draft_law(
     target_probs: Sequence[Any] | np.ndarray, draft_law: DraftLaw
 ) -> tuple[np.ndarray, list[tuple[int, ...]], np.ndarray]:
-    """Check both, and return the target row [V], the draft tuples in the given order, and their probs [N]."""
+    """Check a target row and a draft law.
+
+    Returns:
+        The target row [V], the draft tuples in the given order, and their probabilities [N].
+    """
     target, _ = check_single_rows(target_probs, target_probs)
     tuples = list(draft_law)
     lengths = sorted({len(drafts) for drafts in tuples})

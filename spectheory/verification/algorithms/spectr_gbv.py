@@ -90,7 +90,7 @@ class SpecTrGbv(ModifiesTarget):
         return Outcome.from_weights(stop_probs, residual)
 
     def rejected_mass(self, target_mass: Array, draft_mass: Array, num_drafts: int) -> Array:
-        """Algorithm 2 and Eq. 4: p (1 - min{q/p, 1})^K, and 0 where p = 0."""
+        """Compute p (1 - min{q/p, 1})^K, and 0 where p = 0 (Algorithm 2 and Eq. 4)."""
         return target_mass * missing_share(draft_mass, target_mass) ** num_drafts
 
 
@@ -135,7 +135,10 @@ def conditionally_independent_maximum(target_row: Sequence[Any], draft_row: Sequ
 
 
 def _accepted_mass(target_mass: Array, draft_mass: Array, num_drafts: int) -> Array:
-    """A = p [1 - (1 - min{q/p, 1})^K] = min(p, q) sum_{j<K} (1 - min{q/p, 1})^j; 0 where p = 0."""
+    """Compute A = p [1 - (1 - min{q/p, 1})^K], and 0 where p = 0.
+
+    We compute it as min(p, q) sum_{j<K} (1 - min{q/p, 1})^j.
+    """
     smaller = namespace(target_mass).minimum(target_mass, draft_mass)
     if num_drafts == 1:
         return smaller

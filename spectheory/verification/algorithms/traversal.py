@@ -112,7 +112,7 @@ class TriedContext(NamedTuple):
 def _weights(
     paths: Array, target_rows: Array, draft_rows: Array, is_draft: Array, holders: Array
 ) -> tuple[Array, Array, Array]:
-    """Steps 1 and 2, from the root down: w after the last draw, [..., K, L+1], and α, β, [..., K, L].
+    """Steps 1 and 2 from the root down: compute w after the last draw, [..., K, L+1], and α, β, [..., K, L].
 
     The numbers are stored per path; paths that share a context hold the same numbers.
 

@@ -140,7 +140,10 @@ def tilted_cuts(node: ScoreNode, levels: Array) -> Array:
 
 
 def _going_on(weight: Array) -> Array | None:
-    """Indices of the contexts with weight left, if these are at most half of [n, N]; otherwise ``None``."""
+    """Find the contexts that have weight left.  ``None`` if they are more than half of all contexts.
+
+    It is also ``None`` on a device, or if there are more leading axes.
+    """
     if not on_host(weight) or weight.ndim != 2:
         return None
     xp = namespace(weight)
