@@ -141,12 +141,12 @@ def _behind(probs: PathProbs, met: list[Tensor], draft_row: Tensor, token: Tenso
 
 
 def _entry(rows: Tensor, token: Tensor) -> Tensor:
-    """The probability of a token, in float64.  [..., V], [...] -> [...]"""
+    """Compute the probability of a token, in float64.  [..., V], [...] -> [...]"""
     return rows.gather(-1, token[..., None])[..., 0].double()
 
 
 def _prefix_prob(rows: Tensor, path: Tensor, length: Tensor) -> Tensor:
-    """The probability of the first ``length`` tokens of a path.  [B, L, V], [B, L], [B] -> [B]"""
+    """Compute the probability of the first ``length`` tokens of a path.  [B, L, V], [B, L], [B] -> [B]"""
     probs = _entry(rows, path)
     inside = torch.arange(path.shape[1], device=path.device) < length[:, None]
     return torch.where(inside, probs, 1.0).prod(dim=1)

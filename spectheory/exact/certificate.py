@@ -308,7 +308,7 @@ class Certificate(Result):
         )
 
     def to_document(self) -> dict[str, Any]:
-        """The JSON object of ``spectheory certify --json``; missing numbers are null.
+        """Return the JSON object of ``spectheory certify --json``; missing numbers are null.
 
         Rationals are strings such as ``"20/9"``.  A quantity computed in float64 is null, and the field with
         the ending ``_float`` has the number.  The optimum of an exact pair is exact even if the verifier's
@@ -344,7 +344,7 @@ class Certificate(Result):
 
 
 def basis_of(arithmetic: str) -> str:
-    """The basis of a verdict from a law computed in ``arithmetic``."""
+    """Name the basis of a verdict from a law computed in ``arithmetic``."""
     return "rationals" if arithmetic == "exact" else arithmetic
 
 
@@ -516,7 +516,10 @@ def certificate_of(
 
     @cache
     def worst(depth: int) -> tuple[Context, Any, Any] | None:
-        """(prefix, its probability, its target probability) with the largest error at this depth, or None."""
+        """Find the prefix with the largest error at this depth, or None.
+
+        Returns (prefix, its probability, its target probability).
+        """
         if law.is_exactly_right:
             return None
         excess = law.excess(depth, tolerance, epsilon)

@@ -120,7 +120,7 @@ class OutputLaw(Result):
         return fractions_if_exact(self._prefix_laws[-1])
 
     def prefix_law(self, depth: int) -> np.ndarray:
-        """The law of the first ``depth`` tokens of the completed output, shape [V^depth]."""
+        """Compute the law of the first ``depth`` tokens of the completed output, shape [V^depth]."""
         return fractions_if_exact(self._prefix_laws[depth])
 
     @cached_property
@@ -144,7 +144,7 @@ class OutputLaw(Result):
         return self.pair.is_exact and self.total_variation == 0
 
     def deviations(self, depth: int) -> np.ndarray:
-        """``prefix_law`` minus the target's law, in the number type of computations, [V^depth]."""
+        """Compute ``prefix_law`` minus the target's law, in the number type of computations, [V^depth]."""
         return self._prefix_laws[depth] - self.pair.numbers.target_path_probs[depth]
 
     def excess(self, depth: int, tolerance: float, epsilon: float = FLOAT64) -> np.ndarray:
@@ -164,7 +164,7 @@ class OutputLaw(Result):
         return difference - allowed
 
     def _made_by_drafts(self, threshold: float) -> "OutputLaw":
-        """R restricted to outputs of target probability 0 that some drafts give more than ``threshold``."""
+        """Restrict R to outputs of target probability 0 that some drafts give more than ``threshold``."""
         kept: dict[float, OutputLaw] = self.__dict__.setdefault("_kept", {})
         if threshold not in kept:
             problem = Problem(self.verifier, self.pair, self.process)
@@ -291,7 +291,10 @@ class OutputLaw(Result):
         return [Table(self.headline(), lengths), Table("likeliest outputs", likeliest, note=note)]
 
     def to_document(self) -> dict[str, Any]:
-        """The JSON object; ``outputs`` maps token ids, separated by spaces, to the positive entries of R."""
+        """Return the JSON object.
+
+        ``outputs`` maps token ids, separated by spaces, to the positive entries of R.
+        """
         document = {
             "verifier": self.verifier.name,
             "vocab_size": self.pair.vocab_size,

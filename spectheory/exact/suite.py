@@ -471,7 +471,7 @@ class _Run:
 
 
 def _shape_of(case: SuiteCase) -> tuple[int, int, int]:
-    """V, L and K."""
+    """Return V, L and K."""
     return case.pair.vocab_size, case.pair.draft_length, case.process.num_drafts
 
 
@@ -543,7 +543,7 @@ def _most_tuples(name: str, process: DraftProcess) -> int:
 
 @cache
 def _corners() -> dict[str, ModelPair]:
-    """Pairs that each have one extreme property."""
+    """List pairs that each have one extreme property."""
     point = ["0", "1", "0"]
     return {
         **{f"rarely_drafted-L{length}": instances.rarely_drafted(length) for length in (1, 2)},
@@ -558,7 +558,7 @@ def _corners() -> dict[str, ModelPair]:
 
 @cache
 def _alike() -> dict[str, ModelPair]:
-    """A pair, and nearly equal pairs, to detect cached answers.
+    """List a pair and nearly equal pairs, to detect cached answers.
 
     Each of these pairs differs from the first in the rows of one depth of one model, so little that the
     rounded rows are equal.  Every residual has two tokens: a residual with one token would be the same point
@@ -576,7 +576,7 @@ def _alike() -> dict[str, ModelPair]:
 
 
 def _without_zeros(seed: int, vocab_size: int, length: int) -> ModelPair:
-    """A random pair on which every token can be drafted, accepted and rejected."""
+    """Draw a random pair on which every token can be drafted, accepted and rejected."""
     return instances.random_rational(seed, vocab_size, length, zero_probability=0, equal_row_probability=0)
 
 

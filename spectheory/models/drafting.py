@@ -407,7 +407,7 @@ def likeliest_nodes(
 
 
 def _likeliest(log_probs: Tensor, number: int) -> Tensor:
-    """Indices of the largest entries, in descending order; ties by lower index.  [B, n] -> [B, number]"""
+    """List the largest entries, in descending order; ties by lower index.  [B, n] -> indices [B, number]"""
     return log_probs.sort(dim=1, descending=True, stable=True).indices[:, :number]
 
 

@@ -55,7 +55,7 @@ class SeveralCalls(Result):
 def most_decoded_tokens(
     pair: ModelPair, num_calls: int, *, draft_length: int | None = None, memory: int | None = None
 ) -> SeveralCalls:
-    """Largest E[N(i)], the mean number of tokens decoded in i calls, over all verifiers of one path.
+    """Compute the largest mean number E[N(i)] of tokens decoded in i calls by a verifier of one path.
 
     Source: theory.md Statement 4.8.  W_j(s) is the optimum of j calls after the text s, and
     w(b) = |b| + W_{j-1}(s b) is the worth of the output b.  x(a) is the probability that the accepted prefix
@@ -93,7 +93,7 @@ def most_decoded_tokens(
 def fewest_calls(
     pair: ModelPair, num_tokens: int, *, draft_length: int | None = None, memory: int | None = None
 ) -> SeveralCalls:
-    """Smallest mean number of calls that decode n tokens, over all verifiers of one path.
+    """Compute the smallest mean number of calls in which a verifier of one path decodes n tokens.
 
     Source: theory.md Statements 4.8 and 4.9.  It is the recursion of ``most_decoded_tokens`` with another
     worth w(b): minus the number of calls, including this one, until n tokens are decoded.  Block verification
@@ -157,7 +157,7 @@ class _Calls:
         return total
 
     def worth_of_output(self, start: Context, left: int, output: Context) -> Any:
-        """w(b), the worth of a call from ``start`` that outputs b.
+        """Compute w(b), the worth of a call from ``start`` that outputs b.
 
         It is |b| plus the worth of the remaining calls, or -1 plus the worth of the remaining tokens.
         """

@@ -94,7 +94,7 @@ def on_path_program(pairs: Sequence[ModelPair], num_drafts: int) -> LinearProgra
 
 
 def on_path_optimum(pairs: Sequence[ModelPair], num_drafts: int) -> Solution:
-    """The largest sum of block efficiencies of one on-path verifier over several pairs.
+    """Compute the largest sum of block efficiencies of one on-path verifier over several pairs.
 
     It takes the arguments of ``on_path_program`` and raises the same errors.
 
@@ -113,7 +113,7 @@ def on_path_optimum(pairs: Sequence[ModelPair], num_drafts: int) -> Solution:
 
 
 def _common_shape(pairs: Sequence[ModelPair]) -> tuple[int, int, bool]:
-    """(V, L, True if exact), which all pairs must share."""
+    """Return (V, L, True if exact), which all pairs must share."""
     shapes = {(pair.vocab_size, pair.draft_length, pair.is_exact) for pair in map(check_pair, pairs)}
     if len(shapes) != 1:
         raise InvalidInputError(

@@ -37,7 +37,7 @@ LeafSet = frozenset[int]
 def path_selection_program(
     pair: ModelPair, num_drafts: int, leaf_sets: Iterable[Collection[int]] | None = None
 ) -> LinearProgram:
-    """The linear program of the best law of the selected path.
+    """State the linear program of the best law of the selected path.
 
     Source: greedy2026 Theorem 4.6.  Variables: r(b) for leaves b ∈ V^L, and
     x(a) = min_{k ≤ |a|} p(a_{k+1:} | a_{1:k}) r(a_{1:k}), a ∈ V^{≤L}, as a chain of linear bounds.
@@ -118,7 +118,7 @@ def path_selection_optimum(
     max_leaves: int = MAX_LEAVES,
     max_rounds: int = 500,
 ) -> SelectionOptimum:
-    """The best law of the selected path over K i.i.d. drafts, by generating leaf sets.
+    """Compute the best law of the selected path over K i.i.d. drafts, by generating leaf sets.
 
     1. State the program with the leaves below every context.
     2. Solve.  Trim r to the part that x needs (``_trimmed``), sort the leaves by r/q, and add the violated

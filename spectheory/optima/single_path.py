@@ -20,7 +20,7 @@ MAX_NODES = 100_000
 
 
 def single_path_program(pair: ModelPair) -> LinearProgram:
-    """The linear program whose optimum is the best block efficiency with one drafted path.
+    """State the linear program whose optimum is the best block efficiency with one drafted path.
 
     Source: greedy2026 Theorem 3.3.  Variables: node budgets D(a), a ∈ V^{≤L}.
 
@@ -55,7 +55,7 @@ def single_path_program(pair: ModelPair) -> LinearProgram:
 
 
 def single_path_optimum(pair: ModelPair, max_nodes: int | None = None) -> Solution:
-    """The largest block efficiency E[τ+1] of any valid verifier of one drafted path.
+    """Compute the largest block efficiency E[τ+1] of any valid verifier of one drafted path.
 
     For an exact pair the program has a closed form.  In the node masses x(a) = D(a) p(a) it reads
 

@@ -87,7 +87,7 @@ def choose(trials: Sequence[Trial], confidence: float) -> Choice:
 
 
 def by_speed(trials: Sequence[Trial]) -> list[int]:
-    """Indices of the candidates in descending order of speed."""
+    """List the indices of the candidates in descending order of speed."""
     return sorted(range(len(trials)), key=lambda number: -trials[number].speed_up)
 
 

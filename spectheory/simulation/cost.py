@@ -78,7 +78,7 @@ def relative_costs(seconds: np.ndarray) -> np.ndarray:
 
 
 def rounds_for(level: float) -> int:
-    """Smallest number of rounds for an interval of the median that leaves out ``SLOW_ROUNDS`` at each end.
+    """Compute how many rounds an interval of the median needs that leaves out ``SLOW_ROUNDS`` at each end.
 
     Args:
         level: the largest probability that the interval misses the median.

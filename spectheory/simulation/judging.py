@@ -179,7 +179,7 @@ class Source(ABC):
 
     @abstractmethod
     def generator(self, seed: int) -> Any:
-        """A random generator on the device of the drafts."""
+        """Make a random generator on the device of the drafts."""
 
     @abstractmethod
     def open_batch(self, batch: int) -> Draw:

@@ -164,7 +164,7 @@ class Plan(Result):
         return said + (" (not known to be lossless)" if best.verifier in self.unknown else "")
 
     def to_document(self) -> dict[str, Any]:
-        """The JSON object of ``spectheory plan --json``."""
+        """Return the JSON object of ``spectheory plan --json``."""
         limit: dict[str, Any] = {"optimum": None, "optimum_float": None}
         return {
             "recommendation": self.headline(),
@@ -387,7 +387,7 @@ def _plan_exactly(
 
 
 def _ceiling(pair: ModelPair, candidate: Candidate) -> Number | None:
-    """Largest block efficiency of any lossless verifier on the drafts of a candidate; None if unknown."""
+    """Compute the optimum over lossless verifiers on the drafts of a candidate; None if unknown."""
     if candidate.process is None:
         return None
     try:

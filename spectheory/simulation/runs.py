@@ -92,7 +92,7 @@ class Simulation(Result):
         raise no_verdict(self, ".estimates")
 
     def to_document(self) -> dict[str, Any]:
-        """The JSON object of ``spectheory simulate --json``."""
+        """Return the JSON object of ``spectheory simulate --json``."""
         estimates = [asdict(entry) for entry in self.estimates]
         return {**self.settings, "interrupted": self.interrupted, "estimates": estimates}
 

@@ -88,7 +88,10 @@ class DrawSettings(Settings):
         return self.samples or (1 if self.whole_texts else 16)
 
     def record(self) -> dict[str, Any]:
-        """The settings that determine the numbers, as JSON values.  Flags are included only if True."""
+        """Return the settings that determine the numbers, as JSON values.
+
+        Flags are included only if True.
+        """
         found: dict[str, Any] = {}
         for entry in fields(self):
             name = entry.metadata.get("record", entry.name)

@@ -70,11 +70,11 @@ class Outcome:
         )
 
     def length_probs(self) -> Array:
-        """P(tau = i | drafts) for i = 0..L, [..., L+1]."""
+        """Compute P(tau = i | drafts) for i = 0..L, [..., L+1]."""
         return namespace(self.stop_probs).sum(self.stop_probs, axis=-2)
 
     def expected_tokens(self) -> Array:
-        """E[tau + 1 | drafts], tokens per target call given these drafts, [...].
+        """Compute E[tau + 1 | drafts], tokens per target call given these drafts, [...].
 
         Averaged over drafts this is the Rao-Blackwell estimate of the block efficiency.
         """

@@ -163,7 +163,7 @@ def _first_places(process: DraftProcess) -> Places:
 
 
 def _drawing(process: DraftProcess, depth: int, entered: Places) -> Places:
-    """Indices of the drafts at a context.
+    """List the indices of the drafts at a context.
 
     On a tree each of the n nodes at the context draws w tokens, its width, so there are n w drafts.
     """

@@ -139,7 +139,7 @@ def upper_bound(
     scores: Sequence[np.ndarray],
     slacks: Sequence[np.ndarray] | None = None,
 ) -> Any:
-    """Upper bound z(∅) + E[max_k c(X^(k))] on the block efficiency of every valid verifier of i.i.d. paths.
+    """Compute z(∅) + E[max_k c(X^(k))], an upper bound on every valid verifier of i.i.d. paths.
 
     It is the objective of the dual at a feasible point.  A float64 point may violate the conditions by 1e-9.
     We then return the value of a nearby feasible point.
@@ -178,7 +178,7 @@ def certified_upper_bound(
     scores: Sequence[np.ndarray],
     slacks: Sequence[np.ndarray] | None = None,
 ) -> float:
-    """The bound of ``upper_bound`` as a certified float, rounded outward (tokens per target call).
+    """Compute the bound of ``upper_bound`` as a certified float, rounded outward (tokens per target call).
 
     It is at most L + 1.  Like ``upper_bound`` it allows for a point that is only nearly feasible.
 

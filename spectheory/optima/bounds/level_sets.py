@@ -108,5 +108,5 @@ class LevelSets(NamedTuple):
         return bool((self.excesses <= tolerance * self.limits).all())  # a NaN is refused too
 
     def leaves(self, index: int) -> np.ndarray:
-        """The leaf numbers of the set S_i with i = index + 1, ascending."""
+        """List the leaf numbers of the set S_i with i = index + 1, ascending."""
         return np.sort(self.order[: index + 1])

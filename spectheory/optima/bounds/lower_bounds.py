@@ -30,7 +30,7 @@ class CertifiedLowerBound(NamedTuple):
 def certified_lower_bound(
     pair: ModelPair, num_drafts: int, skewed_draft: np.ndarray, tolerance: float = FEASIBILITY_TOLERANCE
 ) -> float:
-    """Certified lower bound on the best block efficiency of K paths from a skewed draft, rounded outward.
+    """Certify a lower bound on the best block efficiency of K paths, from a skewed draft, rounded outward.
 
     Source: greedy2026 Theorem 4.6.  A leaf law r is the law of a path selected among K drafts if
     r(S) ≤ f(q(S)) for all sets S of leaves, f(u) = 1 - (1 - u)^K (``is_skewed_draft``).  Block verification
@@ -72,7 +72,7 @@ def certified_lower_bound(
 def certified_bound_of_draft(
     tree: ContextTree, num_drafts: int, skewed_draft: np.ndarray
 ) -> CertifiedLowerBound:
-    """The bound of ``certified_lower_bound`` on a float64 tree, for a leaf law that is (nearly) feasible.
+    """Compute ``certified_lower_bound`` on a float64 tree, for a leaf law that is (nearly) feasible.
 
     Let c = max(1, the largest r(S)/f(q(S))).  The masses x of block verification satisfy every antichain
     constraint up to two factors, so we divide all masses but the root's by them:

@@ -102,7 +102,7 @@ def default_caps(num_drafts: int, steps: int = 24) -> list[float]:
 
 
 def capped_upper_bound(pair: ModelPair, num_drafts: int, caps: Sequence[Any] | None = None) -> CappedBound:
-    """The smallest bound E[max_k c_C(X^k)] over several caps, at most L + 1, in tokens per target call.
+    """Compute the smallest E[max_k c_C(X^k)] over several caps, at most L + 1, in tokens per target call.
 
     No valid verifier has a larger block efficiency.
 

@@ -113,7 +113,7 @@ class SkewedDraft:
 
     @staticmethod
     def from_order(pair: ModelPair, num_drafts: int, order: LeafOrder) -> SkewedDraft:
-        """The law of the highest-ranked of K drafts (``ranked_leaf_law``).
+        """Compute the law of the highest-ranked of K drafts (``ranked_leaf_law``).
 
         The laws of all orders are the vertices of {r : r(S) ≤ f(q(S)), r(V^L) = 1} (App. H).
 

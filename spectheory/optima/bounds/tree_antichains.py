@@ -36,7 +36,7 @@ class Candidates(NamedTuple):
     choices: np.ndarray
 
     def vertices(self) -> Candidates:
-        """The vertices of the upper right hull of the points (missed, mass), by descending ``missed``."""
+        """List the vertices of the points' (missed, mass) upper right hull, by descending ``missed``."""
         kept: list[int] = []
         for one in sorted(range(len(self.mass)), key=lambda n: (-self.missed[n], -self.mass[n])):
             if kept and self.mass[one] <= self.mass[kept[-1]]:

@@ -90,7 +90,7 @@ def _steepest(
 def best_promises(
     below: np.ndarray, grid: np.ndarray, first: int, draft: np.ndarray, ratios: np.ndarray, here: np.ndarray
 ) -> None:
-    """P_i(h, x) = x + max Σ_t q_t P_{i+1}(h_t, min(h_t, ρ_t x)) over Σ_t q_t h_t = h, on a grid of h ≥ x.
+    """Write P_i(h, x) = x + max Σ_t q_t P_{i+1}(h_t, min(h_t, ρ_t x)) over Σ_t q_t h_t = h, on a grid h ≥ x.
 
     Args:
         below: P_{i+1}, [n, n] over h and x.
@@ -184,7 +184,7 @@ def kept_promises(
 def best_scores(
     below: np.ndarray, draft: np.ndarray, target: np.ndarray, unit: int, steepest: float, here: np.ndarray
 ) -> None:
-    """F_i(c, ζ) = min Σ_t q_t F_{i+1}(c + y, ζ_t) over y ≥ 0, ζ_t ≥ 0, 1 + Σ_t p_t ζ_t ≤ y + ζ.
+    """Write F_i(c, ζ) = min Σ_t q_t F_{i+1}(c + y, ζ_t) over y ≥ 0, ζ_t ≥ 0, 1 + Σ_t p_t ζ_t ≤ y + ζ.
 
     Args:
         below: F_{i+1} at c = 0, 1/unit, .. and ζ = 0, 1/unit, .., [C, Z].

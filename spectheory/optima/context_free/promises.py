@@ -75,7 +75,7 @@ class Promises(NamedTuple):
         return Promises(grid, first, int(np.searchsorted(grid, 1.0)), limit)
 
     def excess(self, law: np.ndarray) -> np.ndarray:
-        """E (h - s)^+ under a law of promises h, [n], for every promise s but the largest."""
+        """Compute E (h - s)^+ under a law of promises h, [n], for every promise s but the largest."""
         return np.maximum(self.grid - self.grid[self.first : -1, None], 0.0) @ law
 
 
@@ -95,7 +95,7 @@ def context_free_interval(
     time_limit: float | None = None,
     progress: Progress | None = None,
 ) -> Optimum:
-    """The largest block efficiency of any valid verifier of K i.i.d. paths on a context-free pair.
+    """Compute the largest block efficiency of any valid verifier of K i.i.d. paths on a context-free pair.
 
     Source: theory.md Statement 5.33, a dynamic program for the program of greedy2026 Theorem 4.3.  No array
     has an entry per context, so V = 2 and L = 30 with its 10^9 leaves is possible.
@@ -293,7 +293,7 @@ class _Search:
         return ((1.0 - part) * accepted + part * first.accepted) * (1.0 - slack * (self.num_drafts + 3.0))
 
     def _certified_upper(self, promises: Promises, slopes: np.ndarray) -> float:
-        """A certified upper bound: the dual value for the path scores given by slopes of A*, rounded up.
+        """Certify an upper bound: the dual value for the path scores given by slopes of A*, rounded up.
 
         A has the slope s at the score c if A* has the slope c at the promise s.  We use one s per cell of a
         grid of scores.  The price of A is the sum of E (φ(U) - s)^+ over the cells times their width.  φ = f'

@@ -56,7 +56,10 @@ class Pace(NamedTuple):
 
     @staticmethod
     def of(bins: int) -> Pace:
-        """The parameters for this number of bins.  Large trees retreat further and store fewer iterates."""
+        """Choose the parameters for this number of bins.
+
+        Large trees retreat further and store fewer iterates.
+        """
         return Pace(4, 30.0, 1.5, 1.3) if bins < LARGE else Pace(6, 10.0, 10.0, 8.0)
 
 

@@ -98,7 +98,7 @@ class LiveTree:
         return len(self.parent)
 
     def nodes_at(self, depth: int) -> slice:
-        """The slice of an array [n] with the nodes of a depth ≥ 1."""
+        """Return the slice of an array [n] with the nodes of a depth ≥ 1."""
         return slice(self.depth_ends[depth - 1] - 1, self.depth_ends[depth] - 1)
 
     def gather(self, levels: Levels) -> np.ndarray:

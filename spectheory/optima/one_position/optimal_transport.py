@@ -32,7 +32,7 @@ def otm_program(
     *,
     draft_law: DraftLaw | None = None,
 ) -> LinearProgram:
-    """The linear program of optimal transport with membership cost.
+    """State the linear program of optimal transport with membership cost.
 
     Source: spectr2023 Eq. 4 (p there is our draft, q our target).  Variables: the transport plan
     π(x, y), x ∈ V^K the drafts and y ∈ V the output.  S(x) is the set of tokens in x.
@@ -94,7 +94,7 @@ def otm_optimum(
     *,
     draft_law: DraftLaw | None = None,
 ) -> Solution:
-    """The least rejection probability at one position, with an optimal transport plan.
+    """Compute the least rejection probability at one position, with an optimal transport plan.
 
     It takes the arguments of ``otm_program`` and raises the same errors.
 

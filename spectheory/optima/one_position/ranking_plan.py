@@ -64,7 +64,7 @@ class OptimalRankings(NamedTuple):
         return RankingDecomposition(tuple(after - time for time, after in pairwise(times)), orders)
 
     def law_given(self, drafts: Sequence[int]) -> np.ndarray:
-        """The law of the output given the drafted tokens, [V].
+        """Compute the law of the output given the drafted tokens, [V].
 
         The selected draft is the last drafted token in the part of the first drafted token, in the order of
         p/q.  It is the i-th drafted token or a later one if no cut between the first and the i-th is made.
@@ -98,7 +98,7 @@ class OptimalRankings(NamedTuple):
 def optimal_rankings(
     target_probs: Sequence[Any] | np.ndarray, draft_probs: Sequence[Any] | np.ndarray, num_drafts: int
 ) -> OptimalRankings:
-    """An optimal transport plan of K i.i.d. drafts at one position, exact for exact rows.
+    """Compute an optimal transport plan of K i.i.d. drafts at one position, exact for exact rows.
 
     Source: theory.md Statement 3.10.
 
@@ -124,7 +124,7 @@ def optimal_rankings(
 
 
 def rankings_of_rows(target: np.ndarray, draft: np.ndarray, num_drafts: int) -> OptimalRankings:
-    """``optimal_rankings`` without checks or conversion: the rows must be distributions of one arithmetic."""
+    """Compute ``optimal_rankings`` without checks.  The rows must be distributions of one arithmetic."""
     best = optimal_skewed_row(target, draft, num_drafts)
     times = _cut_times(best.positions, best.limits, best.reached, num_drafts)
     return OptimalRankings(target, best.skewed_row, best.order, times)

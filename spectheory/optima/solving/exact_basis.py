@@ -55,7 +55,7 @@ class StandardForm:
         return len(self.columns)
 
     def column(self, variable: int) -> Vector:
-        """The column of a structural or slack variable, [m]."""
+        """Return the column of a structural or slack variable, [m]."""
         dense = [ZERO] * self.num_rows
         if variable >= self.num_structural:
             dense[variable - self.num_structural] = fmpq(1)

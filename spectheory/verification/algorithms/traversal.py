@@ -100,7 +100,7 @@ class TriedContext(NamedTuple):
         return divide_or_zero(self.weight * tested, self.mass)
 
     def after_rejection(self, target_row: Array, draft_row: Array) -> TriedContext:
-        """Step 2, with rows [..., V].  The result does not depend on the token that was drawn."""
+        """Step 2: compute the state after a rejection, whatever token was drawn.  Rows are [..., V]."""
         w, m = self.weight, self.mass
         total = w + m
         alpha, beta = divide_or_zero(w * self.alpha, total), divide_or_zero(w * self.beta + m, total)

@@ -98,7 +98,7 @@ class MixedMultipath(PathSelection):
         return SelectedPaths(selected, chances, target_rows, skewed_rows)
 
     def candidates(self, paths: Array, target_rows: Array, draft_rows: Array) -> tuple[Array, Array]:
-        """Step 1: the first path and the highest-ranked one, with their probabilities."""
+        """Step 1: find the first path and the highest-ranked path, with their probabilities."""
         selected, share, _ = self._candidates(paths, target_rows, draft_rows)
         return selected, namespace(share).stack([share, 1 - share], axis=-1)
 

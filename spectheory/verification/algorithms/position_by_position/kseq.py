@@ -157,7 +157,7 @@ class KSeqRule(NamedTuple):
 
 
 def kseq_rule(target_probs: Array, draft_probs: Array, num_drafts: Array) -> KSeqRule:
-    """K-SEQ with the best division factor ρ*, spectr2023 Algorithm 2 and Theorem 1.
+    """Compute K-SEQ with the best division factor ρ*, spectr2023 Algorithm 2 and Theorem 1.
 
     In the notation of the package (p target, q draft), with β(ρ) = sum_x min(q(x), p(x)/ρ):
 
