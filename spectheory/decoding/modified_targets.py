@@ -133,7 +133,7 @@ class ModifiedDraft:
 
 
 def _behind(probs: PathProbs, met: list[Tensor], draft_row: Tensor, token: Tensor) -> PathProbs:
-    """Extend path probabilities by one token; ``met`` holds the target row that each iteration used."""
+    """Extend path probabilities by one token.  ``met`` holds the target row that each iteration used."""
     if not met:
         return probs
     target = torch.stack([_entry(row, token) for row in met], dim=-1)

@@ -365,7 +365,7 @@ def _failed(
 def _raised_on_floats(
     verifier: UserVerifier, pair: ModelPair, process: DraftProcess, raised: InvalidOutcomeError
 ) -> InvalidOutcomeError:
-    """Run the verifier on floats (a sampler: with numpy's random numbers), and return its error.
+    """Run the verifier on floats, and return its error.  A sampler gets numpy's random numbers.
 
     Raises:
         NotJudgedError: it runs without an error, so only rationals or our random numbers make it fail.

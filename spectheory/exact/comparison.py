@@ -123,7 +123,7 @@ class Comparison(Result):
         return [row.to_document() for row in self.compared]
 
     def tables(self) -> list[Table]:
-        """Make a table of all numbers for one pair and draft process, else a table of block efficiencies."""
+        """Make a table: all numbers of one pair and draft process, or block efficiencies of several."""
         places = list(dict.fromkeys((row.pair, row.drafts) for row in self.compared))
         if len(places) == 1:
             rows = [vars(row) for row in self.compared]

@@ -692,7 +692,7 @@ DEALT = 5
 
 @cache
 def _all_widths(length: int) -> tuple[tuple[int, ...], ...]:
-    """Widths per depth of all trees with 2 to ``MAX_PATHS`` paths, and of the binary tree."""
+    """List the widths per depth of all trees with 2 to ``MAX_PATHS`` paths, and of the binary tree."""
     every = product(range(1, MAX_PATHS + 1), repeat=length)
     few = [widths for widths in every if 1 < math.prod(widths) <= MAX_PATHS]
     return tuple(dict.fromkeys((*few, (2,) * length)))
@@ -700,7 +700,7 @@ def _all_widths(length: int) -> tuple[tuple[int, ...], ...]:
 
 @cache
 def _all_shapes(length: int) -> tuple[tuple[int, ...], ...]:
-    """Numbers of children of all ordered trees with 1 to ``MAX_NODES`` nodes and depth at most ``length``."""
+    """List the numbers of children of all ordered trees with 1 to ``MAX_NODES`` nodes and depth at most L."""
     found: dict[tuple[int, ...], None] = {}
 
     def grow(children: tuple[int, ...]) -> None:

@@ -342,7 +342,7 @@ def _next_distinct(
 
 
 def _point_masses(rows: Tensor, tokens: Tensor) -> Tensor:
-    """Rows with all mass on the given token, or zero where it is -1.  [..., N], [...] -> [..., N]"""
+    """Build rows with all mass on the given token, or zeros for the token -1.  [..., N], [...] -> [..., N]"""
     mass = (tokens >= 0).to(rows.dtype)
     return torch.zeros_like(rows).scatter(-1, tokens.clamp(min=0)[..., None], mass[..., None])
 

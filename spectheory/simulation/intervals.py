@@ -106,7 +106,7 @@ def _event(sizes: np.ndarray, draws: np.ndarray) -> float:
 
 
 def _reach(error: float, third: float | None, event: float, tail: float) -> float:
-    """Distance of an end from the estimate: the upper quantile of the shifted gamma law."""
+    """Compute the distance of an end from the estimate: the upper quantile of the shifted gamma law."""
     # If deviations have the sum of squares s, their cubes sum to at most s^(3/2).
     third = error**2 * event if third is None else min(max(third, -(error**3)), error**3)
     spread = math.hypot(error, event)

@@ -226,7 +226,7 @@ def _made_stops(outcome: Outcome) -> Iterator[tuple[Array, Array]]:
 
 
 def _differs(one: _Answer, other: _Answer, tuples: Any, tolerance: float) -> Array:
-    """Mask of the tuples at which ``one``, restricted to ``tuples``, differs from ``other``, [N of other]."""
+    """Compare ``one`` at the given tuples with ``other``: a mask of the tuples that differ, [N of other]."""
     slack = float_tolerance(one.stop_probs, tolerance)
     # NaN fails every comparison, so with the negation it counts as a difference.
     same = [

@@ -121,7 +121,7 @@ def _rows_at(target: np.ndarray, draft: np.ndarray) -> CorrectionRows:
 
 
 def _mass_is_that_of_rows(tests: PrefixTests) -> bool:
-    """Whether S is the sum of the residual, because the verifier overrides neither."""
+    """Whether S is the sum of the residual.  It is if the verifier overrides neither method."""
     kind = type(tests)
     return kind.residual is PrefixTests.residual and kind.residual_mass is PrefixTests.residual_mass
 

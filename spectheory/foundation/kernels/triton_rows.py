@@ -87,7 +87,7 @@ def _weights(row, first, size, block: tl.constexpr):
 
 @triton.jit
 def _draw_kernel(rows, at, uniforms, numbers, masses, size, block: tl.constexpr):
-    """Draw numbers_n in proportion to rows(at_n + x) by u_n, write masses_n; see ``outcome.sample_rows``."""
+    """Draw numbers_n in proportion to rows(at_n + x) by u_n.  Write masses_n; see ``outcome.sample_rows``."""
     n = tl.program_id(0).to(tl.int64)
     row, uniform = rows + tl.load(at + n), tl.load(uniforms + n)
     total = tl.sum(tl.zeros((block,), tl.float64), axis=0)

@@ -36,7 +36,7 @@ class SlackDirection(NamedTuple):
 
 
 class Weights(NamedTuple):
-    """The values at which a step aims for the products π_bj s_bj: bins_b widths_j + even."""
+    """The values that a step aims at for the products π_bj s_bj: bins_b widths_j + even."""
 
     bins: np.ndarray
     widths: np.ndarray

@@ -115,7 +115,7 @@ class Tree(Widths):
     def _hits(self, pair: ModelPair, members: np.ndarray) -> np.ndarray:
         """Compute hit probabilities from the leaves up.
 
-        The drafts miss T from a node on if the node is not in T and they miss T from each of its draws on.
+        The drafts below a node miss T if the node is not in T and the drafts below each drawn token miss T.
         """
         blocked = split_by_depth(members.T, pair.vocab_size, pair.draft_length)  # by depth, [V^depth, sets]
         one = pair.numbers.draft_path_probs[0]

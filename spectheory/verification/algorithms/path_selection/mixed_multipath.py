@@ -158,7 +158,7 @@ def root_mixture(
 
 
 def _best_share(target_row: Array, draft_row: Array, powers: Array) -> Array:
-    """Compute ``root_mixture`` from S(U_x, B_x) of every token, ``powers``, where q^Γ = q S."""
+    """Compute ``root_mixture`` from ``powers``, the S(U_x, B_x) of every token.  q^Γ = q S."""
     xp, size = namespace(draft_row), draft_row.shape[-1]
     skewed = draft_row * powers
     change, room = draft_row - skewed, target_row - skewed

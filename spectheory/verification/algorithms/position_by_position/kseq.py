@@ -298,8 +298,8 @@ class _Split(NamedTuple):
 def _splits(target_probs: Array, draft_probs: Array) -> Callable[[Array], _Split]:
     """Return a function of i that computes the masses of the first i tokens and of the other tokens.
 
-    Each side is summed from its own end.  Computed as 1 minus the other side, it would have rounding errors
-    that a large ρ multiplies.
+    We sum each side from its own end.  The difference of 1 and the other side would have rounding errors that
+    a large ρ multiplies.
     """
     xp, size = namespace(target_probs), target_probs.shape[-1]
     rows = target_probs, draft_probs
