@@ -163,7 +163,7 @@ def _drafts_of_models(rows: int, length: int) -> Iterator[DraftProcess]:
 
 
 def _spread(most: int, start: Sequence[int]) -> list[int]:
-    """List numbers up to and including ``most``: the start 1, 2, 3, then doubled numbers 4, 6, 8, 12."""
+    """List numbers up to and including ``most``: ``start``, then doubled, as 4, 6, 8, 12 after 1, 2, 3."""
     found = list(start)
     while found[-1] < most:
         found.append(2 * found[1 - len(start)])
