@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 ALL = "all"
 REPORTS = (".sarif", ".xml", ".md")
-"""The endings of reports: SARIF, JUnit's XML, and a table for a pull request."""
+"""File endings of reports: SARIF, JUnit's XML, and a table for a pull request."""
 
 
 @command(example="spectheory audit my_sampler:verify --as sampler --drafts 1")
@@ -54,45 +54,47 @@ def audit(
     report: tuple[Path, ...] = (),
     against: str | None = None,
 ) -> int:
-    """Judge samplers as they are shipped: their random numbers are replaced, their code is not.
+    """Audit samplers as they are shipped: we replace their random numbers, but not their code.
 
-    SAMPLER is your own sampler, as package.module:function with --as SIGNATURE; the name of a library's
-    (transformers, sglang, sglang-block, vllm), "all" for those that are installed or fetched, or "ours" for
-    rounds with this package's Triton kernels. "vllm" takes the installed version of the library or else the
-    tested one, "vllm==0.31.0" another, and "vllm --from PATH" a checkout.
+    SAMPLER is your own sampler, a library's (transformers, sglang, sglang-block, vllm), "all" or "ours". Give
+    your own as package.module:function, with --as SIGNATURE. "all" means the samplers of all installed or
+    fetched libraries, and "ours" the rounds with this package's Triton kernels. "vllm" takes the installed
+    version, or else the tested version. "vllm==0.31.0" takes this version, and "vllm --from PATH" takes a
+    checkout.
 
-    "audit list" lists the samplers of libraries. "audit fetch sglang==0.5.23" downloads the Python files of
-    a library with pip, or of a commit with git; nothing is installed. "audit history vllm --versions 6"
-    judges the newest releases. Each has its own --help.
+    "audit list" lists the samplers of libraries. "audit fetch sglang==0.5.23" downloads the Python files of a
+    library with pip, or of a commit with git; it installs nothing. "audit history vllm --versions 6" audits
+    the newest releases. Each has its own --help.
 
-    --command './my_sampler' judges a program in any language, which answers one JSON object per line.
+    --command './my_sampler' audits a program in any language that answers one JSON object per line.
 
-    A sampler is followed; where that cannot be, it is probed, which bounds the error of its law by --within;
-    where its random numbers cannot be handed to it, its answers are drawn, which never says lossless.
+    We first try to follow a sampler, through all cases of its random numbers. If this fails, we probe it on
+    numbers that we choose, which bounds the error of its law by --within. If it does not take our numbers, we
+    draw its answers. The verdict is then never lossless.
 
-    Exits with 1 where a defect was found, else with 4 where nothing is decided.
+    The exit status is 1 if a defect was found, and 4 if there is no defect but an undecided verdict.
 
     Args:
         command: A program that verifies, such as 'node sampler.js'; may be repeated.
-        as_: How package.module:function is called: speculative_sampling, evaluate_posterior, coins, batch,
-            path_batch, sampler, or round, which drafts too.
+        as_: The way to call package.module:function: speculative_sampling, evaluate_posterior, coins, batch,
+            path_batch, sampler, or round. A round drafts too.
         pair: Audit on this pair file instead.
-        drafts: Numbers of independent paths of a call, as 2 or 1-3, or a draft tree; may be repeated.
-        vocab: Vocabulary sizes of the pairs, as 4 or 2-5.
-        draft_length: Draft lengths of the pairs, as 2 or 1-3.
-        within: The total variation that the law of a probed sampler may be wrong by.
-        accept: Exit with 0 where nothing is decided; what would have been seen is printed.
-        cache: The folder of fetched files; default: in the user's cache.
+        drafts: Numbers of independent paths of a call, such as 2 or 1-3, or a draft tree; may be repeated.
+        vocab: Vocabulary sizes of the pairs, such as 4 or 2-5.
+        draft_length: Draft lengths of the pairs, such as 2 or 1-3.
+        within: Largest error, in total variation, of the law of a probed sampler.
+        accept: Exit with 0 if a verdict is undecided. The smallest error that a test would see is printed.
+        cache: Folder of fetched files; default: in the user's cache.
         from_: Audit the library's sampler in this checkout or these unpacked sources.
-        package: NAME=PATH audits library NAME in the package folder PATH, which may have another name, as a
-            fork has; may be repeated.
-        adapters: The folder of adapters for libraries; default: audits/ of the working tree.
-        quick: Ask about a few pairs and batches only; the scope says so.
-        time: Seconds for each sampler: then what was seen is reported, and what was not is undecided.
-        jobs: The number of processes for several samplers.
-        badge: Write the verdict to this file too, as a picture of one line in SVG.
-        report: Write findings to a file too: FILE.sarif, FILE.xml (JUnit) or FILE.md; may be repeated.
-        against: Say what changed against a file of --json, a checkout or a version.
+        package: NAME=PATH audits library NAME in the package folder PATH, such as a fork with another name;
+            may be repeated.
+        adapters: Folder of adapters for libraries; default: audits/ of the working tree.
+        quick: Test only a few pairs and batches; the scope says so.
+        time: Seconds for each sampler. After this time we report the findings so far; the rest is undecided.
+        jobs: Number of processes for several samplers.
+        badge: Also write the verdict to this file, as an SVG image of one line.
+        report: Also write the findings to FILE.sarif, FILE.xml (JUnit) or FILE.md; may be repeated.
+        against: Report changes against a --json file, a checkout or a version.
     """
     for file in report:
         if file.suffix not in REPORTS or not file.parent.is_dir():
@@ -141,7 +143,7 @@ def audit(
 
 
 def programs_of(commands: Sequence[str], drafts: dict[str, Any]) -> list[Shipped]:
-    """The samplers of programs, which are started."""
+    """Start the programs, and return their samplers."""
     if not commands:
         return []
     from spectheory.auditing.subjects.programs import Program
@@ -157,7 +159,7 @@ def audit_list(*, adapters: Path | None = None) -> int:
     """List the samplers of libraries: the tested version, the signature and the stored verdict.
 
     Args:
-        adapters: The folder of adapters; default: audits/ of the working tree.
+        adapters: Folder of adapters; default: audits/ of the working tree.
     """
     from spectheory.auditing.subjects.adapters import load_adapters
     from spectheory.foundation.results import Table
@@ -180,11 +182,11 @@ def audit_list(*, adapters: Path | None = None) -> int:
 def audit_fetch(library: tuple[str, ...], *, cache: Path | None = None, adapters: Path | None = None) -> int:
     """Download the Python files of libraries with pip, or of a commit with git; nothing is installed.
 
-    LIBRARY is a name with ==version or without, or "all" for those that are not installed.
+    LIBRARY is a name with or without ==version, or "all" for all libraries that are not installed.
 
     Args:
-        cache: The folder of fetched files; default: in the user's cache.
-        adapters: The folder of adapters; default: audits/ of the working tree.
+        cache: Folder of fetched files; default: in the user's cache.
+        adapters: Folder of adapters; default: audits/ of the working tree.
     """
     from spectheory.auditing.subjects.adapters import load_adapters
     from spectheory.foundation.results import Table
@@ -208,15 +210,15 @@ def audit_history(
     cache: Path | None = None,
     adapters: Path | None = None,
 ) -> int:
-    """Judge the newest releases of a library's sampler; the status is that of the newest.
+    """Audit the newest releases of a library's sampler; the exit status belongs to the newest.
 
     Args:
-        versions: The number of releases.
+        versions: Number of releases.
         pair: Audit on this pair file instead.
-        vocab: Vocabulary sizes of the pairs, as 4 or 2-5.
-        draft_length: Draft lengths of the pairs, as 2 or 1-3.
-        cache: The folder of fetched files; default: in the user's cache.
-        adapters: The folder of adapters; default: audits/ of the working tree.
+        vocab: Vocabulary sizes of the pairs, such as 4 or 2-5.
+        draft_length: Draft lengths of the pairs, such as 2 or 1-3.
+        cache: Folder of fetched files; default: in the user's cache.
+        adapters: Folder of adapters; default: audits/ of the working tree.
     """
     from spectheory.auditing.subjects.adapters import load_adapters
     from spectheory.command_line.progress import progress_bar
@@ -233,11 +235,11 @@ def audit_history(
 
 
 PARTS = {"audit list": audit_list, "audit fetch": audit_fetch, "audit history": audit_history}
-"""The commands of two words."""
+"""Commands of two words."""
 
 
 def forks_of(packages: Sequence[str]) -> dict[str, Path]:
-    """Library -> the folder of a package, of the texts NAME=PATH.
+    """Parse texts NAME=PATH of ``--package``: a dictionary from library name to package folder.
 
     Example:
         >>> forks_of(["vllm=forks/aphrodite"])
@@ -259,7 +261,7 @@ def status_of(verdicts: Sequence[str]) -> int:
 
 
 def asked_drafts(drafts: Sequence[Any]) -> dict[str, Any]:
-    """The numbers of paths and the trees among the drafts."""
+    """Split the drafts into the numbers of paths and the trees."""
     numbers: list[int] = []
     for entry in drafts:
         numbers += entry if isinstance(entry, list) else [entry] if isinstance(entry, int) else []
@@ -275,7 +277,7 @@ def _audited(
     found: list[AuditCertificate] | None = None,
     **options: Any,
 ) -> list[AuditCertificate]:
-    """The audits, one after the other, added to ``found`` as they end."""
+    """Audit the samplers in turn, and append each certificate to ``found`` when it is ready."""
     from spectheory import auditing
     from spectheory.command_line.progress import progress_bar
 
@@ -293,7 +295,7 @@ def _in_processes(
     pairs: dict[str, ModelPair] | None,
     options: Mapping[str, Any],
 ) -> list[AuditCertificate]:
-    """The audits of samplers of these names, each in one of so many processes, in the order of the names."""
+    """Audit the named samplers in ``jobs`` parallel processes, and keep the order of the names."""
     from joblib import Parallel, delayed
 
     audits = Parallel(n_jobs=jobs)(delayed(_in_this_process)(name, places, pairs, options) for name in names)
@@ -303,7 +305,7 @@ def _in_processes(
 def _in_this_process(
     name: str, places: tuple[Any, ...], pairs: dict[str, ModelPair] | None, options: Mapping[str, Any]
 ) -> list[AuditCertificate]:
-    """The audits of one name, without the code of the sampler, which another process cannot be sent."""
+    """Audit the samplers of one name.  We drop their code, which cannot be sent to another process."""
     found = _audited(samplers_of([name], *places), pairs, **options)
     return [certificate.without_code() for certificate in found]
 
@@ -316,7 +318,7 @@ def _base(
     adapters: Path | None,
     **options: Any,
 ) -> Sequence[Mapping[str, Any]]:
-    """The older audits: those of a file, or of the same samplers of libraries in a version or a checkout."""
+    """Read older audits from a file, or audit a version or checkout of the same samplers of libraries."""
     from spectheory.auditing.subjects.adapters import load_adapters
     from spectheory.auditing.verdicts.audit_changes import audits_of, name_of
 
@@ -345,7 +347,7 @@ def _base(
 def _pairs(
     pair: str | None, vocab: list[int] | None, draft_length: list[int] | None
 ) -> dict[str, ModelPair] | None:
-    """The pairs that were asked for; ``None`` for those of every audit."""
+    """Build the requested pairs.  ``None`` if none is requested: every audit then uses its own pairs."""
     if pair is not None:
         if vocab or draft_length:
             raise InvalidInputError("--pair has its own vocabulary and draft length; leave out the options")
@@ -366,7 +368,7 @@ def samplers_of(
     forks: Mapping[str, Path] | None = None,
     adapters: Path | None = None,
 ) -> list[Shipped]:
-    """The samplers of these names, each found before the first is audited."""
+    """Find the samplers of all names, before the first audit starts."""
     from spectheory.auditing.subjects.adapters import load_adapters
     from spectheory.auditing.subjects.own_rounds import OURS, own_samplers
 
@@ -395,7 +397,7 @@ def samplers_of(
 
 
 def _own(name: str, signature: str | None, drafts: dict[str, Any]) -> Shipped:
-    """A function that a user names."""
+    """Wrap a function that a user names."""
     from spectheory.auditing.subjects.drafting_rounds import as_shipped
     from spectheory.auditing.subjects.signatures import SIGNATURES, signatures_of
     from spectheory.verification.resolve import imported

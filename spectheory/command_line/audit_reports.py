@@ -40,12 +40,12 @@ def write_report(file: Path, audits: list[AuditCertificate], changes: AuditChang
 
 
 def sarif(audits: list[AuditCertificate]) -> dict[str, Any]:
-    """The audits as one SARIF run: a defect is an error; a forbidden token, or no decision, is a warning.
+    """Build one SARIF run of the audits: a defect is an error; a forbidden token or no decision is a warning.
 
-    A lossless sampler has no result.  The properties of the run have the verdict and the scope of each.
+    A lossless sampler has no result.  The properties of the run hold the verdict and the scope of each audit.
 
     Args:
-        audits: at least one; a sampler of a file of the current directory is named relative to it.
+        audits: at least one.  If the file of a sampler is in the current directory, its path is relative.
     """
     results = [
         {
@@ -89,10 +89,10 @@ def sarif(audits: list[AuditCertificate]) -> dict[str, Any]:
 
 
 def junit(audits: list[AuditCertificate]) -> str:
-    """The audits as JUnit's XML: a suite per sampler, with a test per pair and one for the verdict.
+    """Build JUnit's XML from the audits: one suite per sampler, with a test per pair and one of the verdict.
 
-    A pair with a wrong law and a defect are failures, and a verdict that is not decided is an error.  What
-    was refused or left out is a skipped test.
+    A defect is a failure, and so is a pair with a wrong law.  An undecided verdict is an error.  Refused or
+    omitted parts are skipped tests.
     """
     root = ElementTree.Element("testsuites", name="spectheory audit")
     for found in audits:
@@ -120,7 +120,7 @@ def junit(audits: list[AuditCertificate]) -> str:
 
 
 def markdown(audits: list[AuditCertificate], changes: AuditChanges | None = None) -> str:
-    """The audits as a table for a pull request, with what changed against a base."""
+    """Build a table of the audits for a pull request, with the changes against an older audit."""
     words = changes.changes if changes is not None else ()  # in the order of the audits
     counts = Counter(found.verdict for found in audits)
     columns = ["sampler", "verdict", *(["before", "change"] if words else []), "asked (V, L, K)", "because"]
@@ -141,7 +141,7 @@ def markdown(audits: list[AuditCertificate], changes: AuditChanges | None = None
 
 
 def badge_of(audits: list[AuditCertificate]) -> str:
-    """The worst verdict of the audits, and how many there are, as a picture of one line in SVG.
+    """Draw the worst verdict and the number of audits as an SVG image of one line.
 
     Args:
         audits: at least one.
@@ -165,7 +165,7 @@ def _distance(case: AuditCase) -> str:
 
 
 def _said(found: AuditCertificate) -> dict[str, str]:
-    """The code and the scope of a verdict, in words."""
+    """Describe a verdict in words: the audited code, the tests, and the counterexample.  Label -> text."""
     from spectheory.auditing.verdicts.audit_certificate import rows_in_words
 
     code, scope = found.provenance, found.scope
@@ -190,7 +190,7 @@ def _said(found: AuditCertificate) -> dict[str, str]:
 
 
 def _cell(text: str) -> str:
-    """A text on one line of Markdown, whose signs are not markup."""
+    """Write a text on one line of Markdown, with the characters of markup escaped."""
     return re.sub(r"([\\|<>`*_\[\]])", r"\\\1", " ".join(text.split()))
 
 
@@ -201,5 +201,5 @@ def _line(cells: list[str]) -> str:
 
 
 def _printable(text: str) -> str:
-    """A text without the characters that XML does not have."""
+    """Remove the characters that XML does not allow."""
     return re.sub(r"[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]", "\ufffd", text)

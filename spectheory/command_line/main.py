@@ -1,6 +1,6 @@
 """The group of all commands, its errors and exit codes.
 
-Results go to stdout, as tables or in one of the other forms.  Progress and errors go to stderr.
+Results go to stdout, as tables, JSON, CSV or LaTeX.  Progress and errors go to stderr.
 Exit codes: 0 success, 1 a defect or a difference was found, 2 the input cannot be used or a library is
 missing, 3 `optimum` stopped before it reached the requested gap, 4 undecided, 70 an error of the package, 130
 interrupted, 143 terminated.  A closed pipe does not change the exit code.
@@ -43,7 +43,7 @@ class _Group(click.Group):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """Find a command, trying the first two words before the first word alone."""
+        """Find a command.  Try the first two words, and then the first word alone."""
         name = " ".join(args[:2])
         if name in audit_commands.PARTS:
             return name, audit_commands.PARTS[name], args[2:]

@@ -171,7 +171,10 @@ def load_pair(path: str) -> ModelPair:
 
 
 def find_models(target: str, drafts: tuple[str, ...]) -> tuple[LanguageModelPair, dict[str, Any]]:
-    """Find the models by name.  Return them with the fields that name them in documents."""
+    """Find the models by name.
+
+    Return them, and their names as the ``target`` and ``draft`` fields of the JSON output.
+    """
     from spectheory.models import LanguageModelPair, quiet_loading
 
     quiet_loading()

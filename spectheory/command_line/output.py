@@ -36,13 +36,13 @@ FORMS = ("json", "csv", "latex")
 
 
 def _asked() -> Mapping[str, bool]:
-    """The values of the options of the whole command line."""
+    """Return the values of the options of the whole command line."""
     context = click.get_current_context(silent=True)
     return {} if context is None else context.find_root().params
 
 
 def form() -> str:
-    """The requested form: ``"json"``, ``"csv"``, ``"latex"`` or, by default, ``"table"``."""
+    """Return the requested form: ``"json"``, ``"csv"``, ``"latex"`` or, by default, ``"table"``."""
     return next((name for name in FORMS if _asked().get(name)), "table")
 
 

@@ -103,7 +103,10 @@ class Parameter:
         )
 
     def _default(self) -> dict[str, Any]:
-        """Keyword arguments for click, without ``default`` if there is none: click takes None as a value."""
+        """Build the keyword arguments for click.
+
+        If there is no default, the key is absent, because click takes None as a value.
+        """
         return {"required": True} if self.default is REQUIRED else {"default": self.default}
 
     def _type(self) -> tuple[Any, bool]:
@@ -123,8 +126,8 @@ class SignatureCommand(click.Command):
     Args:
         function: the function to run; it returns the exit code.
         calls: library functions and settings classes, as ``"package.module:name"``.
-        passed: their parameters that ``function`` takes as ``**settings``.
-        defaults: defaults of the command that differ from those in Python.
+        passed: those of their parameters that ``function`` takes as ``**settings``.
+        defaults: defaults of the command that differ from the defaults in Python.
         example: command line that works unchanged, where ``pair.json`` is a pair file.
     """
 

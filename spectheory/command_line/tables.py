@@ -15,7 +15,7 @@ from spectheory.foundation.results import Result, Table
 
 
 def _console() -> Console:
-    """The console on stdout.  Files and pipes have no width, so we use 120 columns."""
+    """Make the console on stdout.  Files and pipes have no width, so we use 120 columns."""
     console = Console(highlight=False)
     if not console.is_terminal:
         console.width = 120
@@ -79,7 +79,7 @@ def print_tables(tables: Sequence[Table]) -> None:
 
 
 def width_of_words(lines: Sequence[Sequence[str]]) -> int:
-    """Smallest width of a grid, with borders, that breaks no word.  The first column is never folded.
+    """Compute the least width of a grid, with borders, that breaks no word.  Column 1 is never folded.
 
     Example:
         >>> width_of_words([["name", "source"], ["block", "see Alg. 2"]])
@@ -119,7 +119,10 @@ def _grid(table: Table, labels: Sequence[str], texts: Sequence[Sequence[str]], p
 
 
 def print_texts(document: dict[str, Any]) -> None:
-    """Print every text after its prompt.  Accepted drafts are underlined, or in a file put within ‹ and ›."""
+    """Print every text after its prompt.
+
+    Accepted drafts are underlined on a terminal, else put between ‹ and ›.
+    """
     console = _console()
     marks = ("", "") if console.is_terminal else ("‹", "›")
     for text in document["texts"]:

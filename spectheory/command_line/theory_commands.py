@@ -209,7 +209,7 @@ def _check(file: Path, verifier: str | None, statement: str) -> int:
 
 
 def _judged(verifier: str, statement: str) -> str:
-    """The verifiers to certify on a pair that refutes the statement, separated by commas."""
+    """Name the verifiers to certify on a pair that refutes the statement, separated by commas."""
     other = statement.partition(":")[2].partition("@")[0]
     return f"{verifier},{other}" if other not in ("", verifier) else verifier
 

@@ -138,6 +138,6 @@ def record(texts: list[DecodedText], iteration: Iteration) -> None:
 
 
 def end_of_sequence(model: Any) -> frozenset[int]:
-    """The end-of-sequence token ids of a model."""
+    """Return the end-of-sequence token ids of a model."""
     ids = model.generation_config.eos_token_id
     return frozenset(() if ids is None else ids if isinstance(ids, (list, tuple)) else (ids,))

@@ -24,7 +24,7 @@ class DecodingSettings(Settings):
         drafts: K paths drafted i.i.d., or a draft process.  With several draft models, each of the first K
             drafts a path.
         draft_length: Tokens per path, L.
-        max_new_tokens: Length of the longest text.  Prompt, text and a draft must fit into both models.
+        max_new_tokens: Largest length of a text.  Prompt, text and a draft must fit into both models.
         options: ``SamplingOptions``: temperature (0 is greedy), top-k and top-p of both models.
         stop_strings: A stop string; may be repeated.  Texts end with the token that completes one of them.
         seed: The same seed gives the same texts on one device.

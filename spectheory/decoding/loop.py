@@ -144,7 +144,7 @@ def refuse_wrong_laws(verifier: Verifier, call: Iteration) -> None:
 
 
 def output_tokens(token_ids: Tensor, sample: Sample) -> Tensor:
-    """The accepted prefix, the correction token, then arbitrary entries.  [B, K, L] -> [B, L+1]"""
+    """Join the accepted prefix, the correction token, then arbitrary entries.  [B, K, L] -> [B, L+1]"""
     batch = torch.arange(len(token_ids), device=token_ids.device)
     path = token_ids[batch, sample.path_index]
     return torch.cat([path, path[:, :1]], dim=1).scatter(1, sample.length[:, None], sample.token[:, None])

@@ -27,14 +27,14 @@ class PathProbs(NamedTuple):
 
 @dataclass
 class Modifications:
-    """The modifications of earlier iterations, the oldest first, J = L - 1 per text.
+    """State of the target modifications of earlier iterations: J = L - 1 per text, the oldest first.
 
     Attributes:
         modify: ``modified_target_rows`` of the verifier.
-        remaining: [B, J], number of further tokens for which each modification holds.  It has ended at 0 or
-            less.
-        target_probs: [B, J], probability of the text since the start of each iteration, under the target that
-            this iteration used.
+        remaining: [B, J], number of further tokens to which each modification applies.  A modification with 0
+            or less has ended.
+        target_probs: [B, J], for each modification the probability of the text since the start of its
+            iteration, under the target that this iteration used.
         draft_probs: [B, J], the same probability under the draft.
     """
 
@@ -95,7 +95,9 @@ class Modifications:
     def _over(
         self, target_row: Tensor, draft_row: Tensor, probs: PathProbs, active: Tensor, num_drafts: int
     ) -> tuple[Tensor, list[Tensor]]:
-        """Apply all active modifications to a row.  [..., V]; ``probs`` and ``active`` are [..., J]
+        """Apply all active modifications to a row, the oldest first.
+
+        The row is [..., V]; ``probs`` and ``active`` are [..., J].
 
         Returns:
             The modified row, and for each modification the row before it.
@@ -131,7 +133,7 @@ class ModifiedDraft:
 
 
 def _behind(probs: PathProbs, met: list[Tensor], draft_row: Tensor, token: Tensor) -> PathProbs:
-    """Extend path probabilities by one token; ``met`` holds the target row that each iteration used."""
+    """Extend path probabilities by one token.  ``met`` holds the target row that each iteration used."""
     if not met:
         return probs
     target = torch.stack([_entry(row, token) for row in met], dim=-1)
@@ -139,12 +141,12 @@ def _behind(probs: PathProbs, met: list[Tensor], draft_row: Tensor, token: Tenso
 
 
 def _entry(rows: Tensor, token: Tensor) -> Tensor:
-    """The probability of a token, in float64.  [..., V], [...] -> [...]"""
+    """Compute the probability of a token, in float64.  [..., V], [...] -> [...]"""
     return rows.gather(-1, token[..., None])[..., 0].double()
 
 
 def _prefix_prob(rows: Tensor, path: Tensor, length: Tensor) -> Tensor:
-    """The probability of the first ``length`` tokens of a path.  [B, L, V], [B, L], [B] -> [B]"""
+    """Compute the probability of the first ``length`` tokens of a path.  [B, L, V], [B, L], [B] -> [B]"""
     probs = _entry(rows, path)
     inside = torch.arange(path.shape[1], device=path.device) < length[:, None]
     return torch.where(inside, probs, 1.0).prod(dim=1)

@@ -13,7 +13,7 @@ from spectheory.verification.evaluator import Evaluator
 
 @dataclass(frozen=True)
 class Stop:
-    """A stop of a verifier on given drafts, with the rows there.
+    """A stop of a verifier on given drafts, with the rows at this stop.
 
     Attributes:
         path: index of the drafted path, from 0.

@@ -67,7 +67,7 @@ class Counterexample:
 
 @dataclass(frozen=True)
 class Failure:
-    """An error that a verifier raised on drafts, or a fault of its answer; it is then not lossless.
+    """An error that a verifier raised on drafts, or a fault of its answer.  Such a verifier is not lossless.
 
     Attributes:
         error: the message, with the line of the user's code.
@@ -103,10 +103,10 @@ class Certificate(Result):
         total_variation: total variation between the completed law and p_{L+1}.
         undefined: probability that the algorithm stops where its correction token is 0/0.
         prefix_matching: whether the node budgets satisfy every antichain inequality (Thm 4.3).  Together with
-            target_matching this is equivalent to validity.  ``None`` if they do not and target_matching is
-            False, because the budgets are then not the accepted masses.  Also ``None`` if drafts are not
-            i.i.d. and there are too many antichains to list; an ``Outcome`` stops on drafted prefixes by
-            construction.
+            target_matching this is equivalent to validity.  It is ``None`` if an inequality fails and
+            target_matching is False, because the budgets are then not the accepted masses.  It is also
+            ``None`` if drafts are not i.i.d. and there are too many antichains to list.  An ``Outcome``
+            stops on drafted prefixes by construction.
         first_token_law: law of the first token of the completed output, one probability per token.
         counterexample: the worst of the shortest prefixes on which the law is wrong, with its cause.
         best: the optimum over all valid verifiers of the pair; ``None`` if not requested or too large.
@@ -286,7 +286,7 @@ class Certificate(Result):
         return "none" if self.is_valid else "the node budgets violate an antichain inequality"
 
     def to_document(self) -> dict[str, Any]:
-        """The JSON object of ``spectheory certify --json``; missing numbers are null.
+        """Return the JSON object of ``spectheory certify --json``; missing numbers are null.
 
         Rationals are strings such as ``"20/9"``.  A quantity computed in float64 is null, and the field with
         the ending ``_float`` has the number.  The optimum of an exact pair is exact even if the verifier's
@@ -321,7 +321,7 @@ class Certificate(Result):
 
 
 def basis_of(arithmetic: str) -> str:
-    """The basis of a verdict from a law computed in ``arithmetic``."""
+    """Name the basis of a verdict from a law computed in ``arithmetic``."""
     return "rationals" if arithmetic == "exact" else arithmetic
 
 
@@ -342,7 +342,7 @@ def _failed(
 def _raised_on_floats(
     verifier: UserVerifier, pair: ModelPair, process: DraftProcess, raised: InvalidOutcomeError
 ) -> InvalidOutcomeError:
-    """Run the verifier on floats (a sampler: with numpy's random numbers), and return its error.
+    """Run the verifier on floats, and return its error.  A sampler gets numpy's random numbers.
 
     Raises:
         NotJudgedError: it runs without an error, so only rationals or our random numbers make it fail.
@@ -493,7 +493,10 @@ def certificate_of(
 
     @cache
     def worst(depth: int) -> tuple[Context, Any, Any] | None:
-        """(prefix, its probability, its target probability) with the largest error at this depth, or None."""
+        """Find the prefix with the largest error at this depth, or None.
+
+        Returns (prefix, its probability, its target probability).
+        """
         if law.is_exactly_right:
             return None
         excess = law.excess(depth, tolerance, epsilon)
@@ -591,7 +594,7 @@ def _counterexample(
 
 
 def _short(number: Any) -> str:
-    """A rational whose digits a person reads, as 20/9; else a decimal, as of laws of float32 code."""
+    """Format a rational with few digits as a fraction, such as 20/9, and other numbers as decimals."""
     text = number_text(number, decimal=False)
     return text if len(text) <= LONGEST_READ else decimal_text(number)
 

@@ -123,7 +123,7 @@ class Comparison(Result):
         return [row.to_document() for row in self.compared]
 
     def tables(self) -> list[Table]:
-        """A table of all numbers for one pair and draft process, or of block efficiencies for several."""
+        """Make a table: all numbers of one pair and draft process, or block efficiencies of several."""
         places = list(dict.fromkeys((row.pair, row.drafts) for row in self.compared))
         if len(places) == 1:
             rows = [vars(row) for row in self.compared]
@@ -246,7 +246,7 @@ def _named(pairs: Any) -> dict[str, ModelPair]:
 
 
 def _optimum(pair: ModelPair, process: DraftProcess) -> tuple[Any, Any, str]:
-    """Compute the optimum: its value, its upper end, and a note, which says why there is none."""
+    """Compute the optimum's value, its upper end, and a note.  If there is no optimum, the note says why."""
     try:
         best = optimum(pair, process)
     except (InvalidInputError, ComputationError) as error:

@@ -70,7 +70,7 @@ class OutputLaw(Result):
             It is missing from ``masses`` and from the block efficiency, and counts towards the total
             variation.  Zero for a lossless verifier.
         max_tuples: largest number of tuples of drafts to enumerate to explain an error.
-        refused: what the law does not cover, for a scope; ``None`` if nothing.
+        refused: cases that the law does not cover, for a scope; ``None`` if it covers all.
     """
 
     verifier: Verifier
@@ -120,7 +120,7 @@ class OutputLaw(Result):
         return fractions_if_exact(self._prefix_laws[-1])
 
     def prefix_law(self, depth: int) -> np.ndarray:
-        """The law of the first ``depth`` tokens of the completed output, shape [V^depth]."""
+        """Compute the law of the first ``depth`` tokens of the completed output, shape [V^depth]."""
         return fractions_if_exact(self._prefix_laws[depth])
 
     @cached_property
@@ -144,11 +144,11 @@ class OutputLaw(Result):
         return self.pair.is_exact and self.total_variation == 0
 
     def deviations(self, depth: int) -> np.ndarray:
-        """``prefix_law`` minus the target's law, in the number type of computations, [V^depth]."""
+        """Compute ``prefix_law`` minus the target's law, in the number type of computations, [V^depth]."""
         return self._prefix_laws[depth] - self.pair.numbers.target_path_probs[depth]
 
     def excess(self, depth: int, tolerance: float, epsilon: float = FLOAT64) -> np.ndarray:
-        """Compute how much the error of each prefix exceeds what rounding explains, [V^depth].
+        """Compute the part of each prefix's error that rounding does not explain, [V^depth].
 
         In floats we allow |law(a) - p(a)| <= ``tolerance`` p(a) + 64 ``epsilon``.  If p(a) = 0, we allow it
         only if outputs on the path have probability at most ``tolerance`` given any drafts.  An output that
@@ -164,7 +164,7 @@ class OutputLaw(Result):
         return difference - allowed
 
     def _made_by_drafts(self, threshold: float) -> "OutputLaw":
-        """R restricted to outputs of target probability 0 that some drafts give more than ``threshold``."""
+        """Restrict R to outputs of target probability 0 that some drafts give more than ``threshold``."""
         kept: dict[float, OutputLaw] = self.__dict__.setdefault("_kept", {})
         if threshold not in kept:
             problem = Problem(self.verifier, self.pair, self.process)
@@ -185,7 +185,7 @@ class OutputLaw(Result):
         """D(a_{1:i}) = 1 - sum_{j <= i} R(a_{1:j}) / p(a_{1:j}) for depths 0..L+1.
 
         If p(a) = 0 the budget is undefined, and we use the budget of the parent.  A path without target mass
-        therefore never looks like a violation by itself.
+        therefore does not count as a violation.
         """
         return tuple(map(fractions_if_exact, self._node_budgets))
 
@@ -291,7 +291,10 @@ class OutputLaw(Result):
         return [Table(self.headline(), lengths), Table("likeliest outputs", likeliest, note=note)]
 
     def to_document(self) -> dict[str, Any]:
-        """The JSON object; ``outputs`` maps token ids, separated by spaces, to the positive entries of R."""
+        """Return the JSON object.
+
+        ``outputs`` maps token ids, separated by spaces, to the positive entries of R.
+        """
         document = {
             "verifier": self.verifier.name,
             "vocab_size": self.pair.vocab_size,
@@ -401,7 +404,10 @@ def law_of(
 def _followed(
     problem: Problem, route: Route, tolerance: float, progress: Callable[[int, int], None] | None
 ) -> Masses | None:
-    """Compute the law by a route.  ``None`` if this fails; the enumeration then names the drafts."""
+    """Compute the law by a route, or return ``None`` if this fails.
+
+    The enumeration then finds the drafts on which the verifier fails.
+    """
     if progress is not None:
         progress(0, route.work)
     verifier = problem.verifier
@@ -448,10 +454,10 @@ def _sum_outcomes(
     epsilon: float = FLOAT64,
     forbidden_above: float | None = None,
 ) -> tuple[tuple[np.ndarray, ...], Any]:
-    """Sum the outcomes to the output law R, and return it with the probability of undefined outputs.
+    """Sum the outcomes into the output law R.  Return R and the probability of undefined outputs.
 
-    If ``forbidden_above`` is given, R keeps only outputs with target probability 0 whose probability given
-    the drafts exceeds it.
+    If ``forbidden_above`` is given, R keeps only outputs of target probability 0.  Of these it keeps the
+    outputs whose probability given the drafts exceeds ``forbidden_above``.
     """
     size, length = pair.vocab_size, pair.draft_length
     undefined = evaluator.zero

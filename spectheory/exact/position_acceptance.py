@@ -77,7 +77,7 @@ class Acceptance(Result):
         return {field.name: getattr(self, field.name) for field in fields(self)} | {"cut": cut}
 
     def to_document(self) -> dict[str, Any]:
-        """The JSON object of ``spectheory acceptance --json``."""
+        """Return the JSON object of ``spectheory acceptance --json``."""
         return {
             "target": to_json(self.target),
             "draft": to_json(self.draft),

@@ -148,7 +148,10 @@ def certify_rounded(
 def failed_rounded(
     verifier: UserVerifier, pair: ModelPair, process: DraftProcess, arithmetic: str, error: InvalidInputError
 ) -> Certificate:
-    """Build the certificate of an error of a verifier in floats.  Arguments as in ``certify_rounded``."""
+    """Build the certificate for a user's verifier that raised ``error`` when run in ``arithmetic``.
+
+    Arguments as in ``certify_rounded``.
+    """
     numbers, pair, process = ARITHMETICS[arithmetic], pair.to_float(), process.to_float()
     problem = Problem(verifier.bind(process), pair, process)
     drafted = tuple(map(numbers.array, sampled_drafts(problem)))

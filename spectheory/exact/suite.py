@@ -139,10 +139,10 @@ class CaseVerdict:
 
 
 def largest_share(cases: int) -> float:
-    """Bound the share of a law on which a verifier fails that failed on none of N draws: 99 % confidence.
+    """With 99 % confidence, bound the share of a law on which a verifier fails, if none of N draws failed.
 
-    If it fails on the share f, all N draws miss it with probability (1 - f)^N < e^(-fN), which is 1 % at the
-    bound.
+    If it fails on the share f, all N draws miss the failures with probability (1 - f)^N < e^(-fN).  At the
+    bound this is 0.01.
     """
     return min(1.0, math.log(100) / cases)
 
@@ -181,7 +181,7 @@ class SuiteCertificate(Result):
 
     @property
     def basis(self) -> str:
-        """The basis of the smallest failure; for a lossless verifier, the most exact basis of a verdict."""
+        """The basis of the smallest failure.  If there is none, the most exact basis of all verdicts."""
         decided = self.failures[:1] or self.verdicts
         return basis_of(min((verdict.arithmetic for verdict in decided), default="exact"))
 
@@ -220,7 +220,11 @@ class SuiteCertificate(Result):
         return f"{self.verdict} ({self.basis})", f"{self.verifier}, {about}"
 
     def headline(self) -> str:
-        """Describe the verdict, its worst pair if there is one, and its scope."""
+        """Describe the verdict and its scope.
+
+        For a failure, name the pair on which the verifier raises, or else the pair with the largest
+        deviation.
+        """
         cases = f"{count_text(len(self.verdicts), 'case')} of the suite"
         if self.is_lossless:
             found = f"lossless on {cases}"
@@ -236,7 +240,7 @@ class SuiteCertificate(Result):
         return f"{self.verifier}: {found}, in {self.scope.arithmetic}, {drafts}, {self.scope.in_words()}"
 
     def shown(self) -> dict[str, Any]:
-        """Texts of the source, the scope and the smallest counterexample."""
+        """Write the source, the scope and the smallest counterexample as texts."""
         found = self.counterexample
         return {
             "algorithm": self.source,
@@ -467,7 +471,7 @@ class _Run:
 
 
 def _shape_of(case: SuiteCase) -> tuple[int, int, int]:
-    """V, L and K."""
+    """Return V, L and K."""
     return case.pair.vocab_size, case.pair.draft_length, case.process.num_drafts
 
 
@@ -485,7 +489,7 @@ def _in_words(name: str) -> str:
 
 
 def suite_for(verifier: Verifier, quick: bool = False) -> tuple[SuiteCase, ...]:
-    """Build the standard suite for the draft processes and draft lengths that a verifier accepts.
+    """Build the standard suite of the draft processes and draft lengths that a verifier accepts.
 
     A user's object without ``draft_processes`` is certified on i.i.d. drafts.
     """
@@ -539,7 +543,7 @@ def _most_tuples(name: str, process: DraftProcess) -> int:
 
 @cache
 def _corners() -> dict[str, ModelPair]:
-    """Pairs with one extreme property each."""
+    """List pairs that each have one extreme property."""
     point = ["0", "1", "0"]
     return {
         **{f"rarely_drafted-L{length}": instances.rarely_drafted(length) for length in (1, 2)},
@@ -554,10 +558,11 @@ def _corners() -> dict[str, ModelPair]:
 
 @cache
 def _alike() -> dict[str, ModelPair]:
-    """A pair, and pairs that differ in the rows of one depth of one model, to detect cached answers.
+    """List a pair and nearly equal pairs, to detect cached answers.
 
-    The pairs differ so little that rounded rows are equal.  Every residual has two tokens: a residual with
-    one token would be the same point mass for all pairs.
+    Each of these pairs differs from the first in the rows of one depth of one model, so little that the
+    rounded rows are equal.  Every residual has two tokens: a residual with one token would be the same point
+    mass for all pairs.
     """
     first = _without_zeros(487, 3, 2)
     found = {"alike-L2": first}
@@ -571,7 +576,7 @@ def _alike() -> dict[str, ModelPair]:
 
 
 def _without_zeros(seed: int, vocab_size: int, length: int) -> ModelPair:
-    """A random pair on which every token can be drafted, accepted and rejected."""
+    """Draw a random pair on which every token can be drafted, accepted and rejected."""
     return instances.random_rational(seed, vocab_size, length, zero_probability=0, equal_row_probability=0)
 
 
@@ -643,7 +648,11 @@ def _random_case(
 
 
 def _drafted(pair: ModelPair, processes: Collection[str], number: int) -> Iterator[DraftProcess]:
-    """Yield the draft processes for a pair.  Of trees with a single tuple of paths it yields every fifth."""
+    """Yield the draft processes of the given kinds that fit the pair.
+
+    Some trees draft one fixed tuple of paths.  Of these trees a pair gets only every ``DEALT``-th.  The case
+    number decides with which tree we start.
+    """
     length = pair.draft_length
     if "iid" in processes:
         yield from (Iid(num_drafts) for num_drafts in (1, 2, 3, 4))
@@ -683,7 +692,7 @@ DEALT = 5
 
 @cache
 def _all_widths(length: int) -> tuple[tuple[int, ...], ...]:
-    """Widths per depth of all trees with 2 to ``MAX_PATHS`` paths, and of the binary tree."""
+    """List the widths per depth of all trees with 2 to ``MAX_PATHS`` paths, and of the binary tree."""
     every = product(range(1, MAX_PATHS + 1), repeat=length)
     few = [widths for widths in every if 1 < math.prod(widths) <= MAX_PATHS]
     return tuple(dict.fromkeys((*few, (2,) * length)))
@@ -691,7 +700,7 @@ def _all_widths(length: int) -> tuple[tuple[int, ...], ...]:
 
 @cache
 def _all_shapes(length: int) -> tuple[tuple[int, ...], ...]:
-    """Numbers of children of all ordered trees with 1 to ``MAX_NODES`` nodes and depth at most ``length``."""
+    """List the numbers of children of all ordered trees with 1 to ``MAX_NODES`` nodes and depth at most L."""
     found: dict[tuple[int, ...], None] = {}
 
     def grow(children: tuple[int, ...]) -> None:

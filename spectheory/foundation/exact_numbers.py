@@ -132,8 +132,10 @@ def holds_formal_numbers(array: Any) -> bool:
 
 
 def holds_numbers(array: Any) -> bool:
-    """True if all entries are real numbers: floats, integers or rationals, but neither booleans nor objects
-    of a subclass, which may compute differently."""
+    """True if all entries are real numbers: floats, integers or rationals.
+
+    Booleans do not count.  Objects of a subclass do not count, because their arithmetic may differ.
+    """
     if is_exact(array):
         kinds = set(map(type, array.flat))
         return all(kind in _NUMBERS or issubclass(kind, FormalNumber) for kind in kinds)

@@ -29,14 +29,11 @@ _ABSTRACT = type(ABC).__instancecheck__.__code__.co_filename
 
 
 def rational_parts(number: Any, with_flint: bool) -> tuple[int, int] | None:
-    """Return numerator and denominator of a number with which real rationals compute exactly, or ``None``.
+    """Return (numerator, denominator) of an exact operand, or ``None`` for any other operand.
 
-    Numpy integers are excluded because they overflow in a ``Fraction``, and subclasses because they may
-    compute differently.
-
-    Args:
-        number: an operand.
-        with_flint: True if the verifier gets python-flint rationals, not Fractions.
+    Exact operands are int, bool and Fraction, and python-flint rationals and integers if ``with_flint``.
+    Numpy integers are excluded because they overflow in a ``Fraction``.  Subclasses of these types are
+    excluded because their arithmetic may differ.
     """
     kind = type(number)
     if kind is int or kind is bool:
@@ -52,8 +49,8 @@ def rational_parts(number: Any, with_flint: bool) -> tuple[int, int] | None:
 class FormalNumber(ABC):
     """A number that supports arithmetic and comparison, and refuses all other operations of Python numbers.
 
-    If the result does not depend on a case, as max(x, 0) at x = 0, the functions below do not distinguish
-    the case.
+    Some cases give the same result, such as x = 0 and x > 0 in max(x, 0).  The functions below do not
+    distinguish such cases.
     """
 
     __slots__ = ()

@@ -195,7 +195,7 @@ class Result(ABC):
         """True if the verdict is *lossless*.  A class without a verdict raises ``no_verdict``."""
 
     def judgement(self) -> tuple[str, str] | None:
-        """Return the verdict with its basis, and its subject; None for a result without a verdict."""
+        """Return the verdict with its basis, and the subject of the verdict.  None without a verdict."""
         return None
 
     def rows(self) -> list[dict[str, Any]]:

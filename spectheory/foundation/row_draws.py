@@ -19,7 +19,7 @@ from spectheory.foundation.kernels import choice
 def draw(rows: Array, uniform: Array) -> tuple[Array, Array]:
     """Draw one index per row in proportion to its entries.  [..., V], [..., 1] -> [...], [...]
 
-    In a long row the uniform number first selects a block.  What is left of the number, rescaled, selects an
+    In a long row the uniform number first selects a block.  The rest of the number, rescaled, selects an
     entry in this block.  So the row is read once, and no array of its length is written.  Entries below zero
     are never drawn, but in a long row they count in the sums of their blocks.
 

@@ -54,9 +54,10 @@ def _bytes(tensor: Any) -> np.ndarray:
 
 
 def _entry_numbers(array: np.ndarray, same_objects: bool) -> np.ndarray:
-    """Map every rational to an integer; equal rationals, or if ``same_objects`` equal objects, get the same.
+    """Map every rational to an integer, the same integer for equal rationals.
 
-    Hashing a rational is slow, and duplicate rows consist of the same objects, so we hash each object once.
+    With ``same_objects`` only the same object gets the same integer.  Hashing a rational is slow, and
+    duplicate rows consist of the same objects, so we hash each object once.
     """
     values = array.ravel().tolist()
     numbers: dict[Any, int] = {}

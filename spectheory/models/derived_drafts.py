@@ -157,7 +157,7 @@ class _LastTokens(_Rereading):
         self.model, self.width = model, width
 
     def forward(self, input_ids: Tensor, logits_to_keep: int = 0, use_cache: bool = False) -> Any:
-        """[N, n] -> logits of the last positions, [N, logits_to_keep, V], or of all."""
+        """Compute logits of the last ``logits_to_keep`` positions, or of all.  [N, n] -> [N, positions, V]"""
         length = input_ids.shape[1]
         first = length - (logits_to_keep or length)  # position whose logits are wanted
         parts = []
@@ -181,14 +181,14 @@ class _PromptLookup(_Rereading):
         self.longest, self.every_place = longest, every_place
 
     def forward(self, input_ids: Tensor, logits_to_keep: int = 0, use_cache: bool = False) -> Any:
-        """[N, n] -> logits of the last positions, [N, logits_to_keep, V], or of all."""
+        """Compute logits of the last ``logits_to_keep`` positions, or of all.  [N, n] -> [N, positions, V]"""
         length = input_ids.shape[1]
         first = length - (logits_to_keep or length)
         probs = [self._next(input_ids[:, : end + 1]) for end in range(first, length)]
         return self._output(torch.stack(probs, dim=1).log())
 
     def _next(self, text: Tensor) -> Tensor:
-        """[N, n] -> [N, V]"""
+        """Compute the law of the next token of each text.  [N, n] -> [N, V]"""
         earlier = text.shape[1] - 1
         nothing = self.place.new_zeros((len(text), self.config.get_text_config().vocab_size))
         if earlier == 0:

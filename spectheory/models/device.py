@@ -1,4 +1,4 @@
-"""Device, dtype and threads that models run with, and the test for an error of memory."""
+"""Device, dtype and threads that models run with, and a check whether memory ran out."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager

@@ -48,7 +48,7 @@ Lap = Callable[[str], None]
 
 
 def no_lap(part: str) -> None:
-    """Do nothing: the default where no time is taken."""
+    """Do nothing.  This is the default if times are not measured."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -92,7 +92,10 @@ class PrefilledPrompts:
         self.texts.append(tokens, counts, width)
 
     def select(self, rows: Tensor) -> PrefilledPrompts:
-        """Keep only the texts of these rows.  This object must not be used afterwards."""
+        """Return the prompts with only the texts of these rows.
+
+        The caches of both models are cut in place, so this object must not be used afterwards.
+        """
         for reading in (self.target, self.draft):
             reading.select(rows)
         return PrefilledPrompts(self.pair, self.texts.select(rows), self.target, self.draft)
@@ -339,7 +342,7 @@ def _next_distinct(
 
 
 def _point_masses(rows: Tensor, tokens: Tensor) -> Tensor:
-    """Rows with all mass on the given token, or zero where it is -1.  [..., N], [...] -> [..., N]"""
+    """Build rows with all mass on the given token, or zeros for the token -1.  [..., N], [...] -> [..., N]"""
     mass = (tokens >= 0).to(rows.dtype)
     return torch.zeros_like(rows).scatter(-1, tokens.clamp(min=0)[..., None], mass[..., None])
 
@@ -404,12 +407,12 @@ def likeliest_nodes(
 
 
 def _likeliest(log_probs: Tensor, number: int) -> Tensor:
-    """Indices of the largest entries, in descending order; ties by lower index.  [B, n] -> [B, number]"""
+    """List the largest entries, in descending order; ties by lower index.  [B, n] -> indices [B, number]"""
     return log_probs.sort(dim=1, descending=True, stable=True).indices[:, :number]
 
 
 def _share(values: Tensor, paths: Tensor) -> Tensor:
-    """Replace the values at each prefix of each path by those of the first path with the same prefix.
+    """Replace the values at each prefix of a path by the values of the first path with the same prefix.
 
     Batched kernels may compute different last bits for two batch rows with the same text.  A verifier assigns
     a shared prefix to its first path, so all paths must have the rows of that path.

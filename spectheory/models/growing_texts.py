@@ -55,12 +55,12 @@ class Texts:
         return self.ends - self.starts
 
     def first(self, count: int) -> Tensor:
-        """The first tokens of each text, [B, count]; arbitrary after the end of a shorter text."""
+        """Return the first tokens of each text, [B, count]; arbitrary after the end of a shorter text."""
         columns = self.starts[:, None] + torch.arange(count, device=self.starts.device)
         return self.token_ids.gather(1, columns.clamp(max=self.token_ids.shape[1] - 1))
 
     def last(self, count: int) -> Tensor:
-        """The last tokens of each text, [B, count]; arbitrary before the start of a shorter text."""
+        """Return the last tokens of each text, [B, count]; arbitrary before the start of a shorter text."""
         columns = self.ends[:, None] + torch.arange(-count, 0, device=self.ends.device)
         return self.token_ids.gather(1, columns.clamp(min=0))
 

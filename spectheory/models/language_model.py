@@ -113,7 +113,7 @@ class LanguageModelPair:
 
         Args:
             target: a local folder, a GGUF file, a hub name, or ``"bundled"`` for the model shipped here.
-            draft: likewise, with the same tokens as the target, or the name of a draft made from a model,
+            draft: a model like ``target``, with the same tokens, or the name of a draft made from a model,
                 such as ``"target:20-layers"`` (see ``draft_names.find_draft``).  Each model of a list drafts
                 one path.
             device: ``auto`` (CUDA when there is one), ``cpu``, ``cuda`` or ``cuda:N``.

@@ -55,7 +55,7 @@ class Reading(Protocol):
         """
 
     def forget_drafts(self) -> None:
-        """Do not keep drafted tokens read since the last ``accept``: they may belong to other paths."""
+        """Drop drafted tokens read since the last ``accept``, because they may belong to other paths."""
 
     def select(self, rows: Tensor) -> None:
         """Keep only the texts of these rows."""

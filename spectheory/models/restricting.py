@@ -184,7 +184,10 @@ def _level(
 
 
 def _names(pair: LanguageModelPair, restriction: Restriction) -> tuple[str, ...]:
-    """Texts of the tokens.  The id is added where two texts are equal, as with pieces of one character."""
+    """Return the texts of the tokens.
+
+    If two texts are equal, as for pieces of one character, we add the id.
+    """
     ids = restriction.token_ids
     texts = [pair.decode([token]) for token in ids]
     names = [f"{t}#{token}" if texts.count(t) > 1 else t for token, t in zip(ids, texts, strict=True)]

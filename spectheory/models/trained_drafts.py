@@ -97,7 +97,7 @@ class _FewRows(torch.nn.Module):
         self.vocab_size = vocab_size
 
     def forward(self, hidden: Tensor) -> Tensor:
-        """[..., H] -> [..., V]"""
+        """Compute logits of all tokens from hidden states.  [..., H] -> [..., V]"""
         logits = hidden.new_full((*hidden.shape[:-1], self.vocab_size), -torch.inf)
         logits[..., self.tokens] = hidden @ self.rows.T + self.bias
         return logits

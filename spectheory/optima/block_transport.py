@@ -15,7 +15,7 @@ from spectheory.pairs.pair import ModelPair
 
 
 def block_transport_program(pair: ModelPair) -> LinearProgram:
-    """The linear program of the coupling of a drafted and a target path with the longest common prefix.
+    """State the linear program of the coupling of a drafted and a target path with the longest common prefix.
 
     Source: block2024 Eq. 40-42 (γ there is our L, M_s the draft, M_b the target).
     Variables: the coupling π(x, y), x ∈ V^L the drafted path, y ∈ V^L the target's path.
@@ -64,7 +64,7 @@ def block_transport_program(pair: ModelPair) -> LinearProgram:
 
 
 def block_transport_optimum(pair: ModelPair) -> Solution:
-    """The largest mean length of the common prefix of a drafted and a target path, with its coupling.
+    """Compute the largest mean length of the common prefix of a drafted and a target path, with its coupling.
 
     It takes the argument of ``block_transport_program`` and raises the same errors.
 
@@ -84,7 +84,7 @@ def block_transport_optimum(pair: ModelPair) -> Solution:
 
 
 def block_transport_value(pair: ModelPair) -> Any:
-    """The optimal E[β] in closed form: Σ_{ℓ=1..L} Σ_{a ∈ V^ℓ} min{p(a), q(a)} (block2024 Lemma 10).
+    """Compute the optimal E[β] in closed form: Σ_{ℓ=1..L} Σ_{a ∈ V^ℓ} min{p(a), q(a)} (block2024 Lemma 10).
 
     It is exact for exact pairs.
 

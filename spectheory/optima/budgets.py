@@ -53,7 +53,7 @@ def budget_program(
 
 
 def _target_matching(pair: ModelPair, equation: str) -> tuple[ConstraintBlock, ConstraintBlock]:
-    """1 = D(∅) ≥ D(a_1) ≥ .. ≥ D(a_{1:L}) as two blocks.  Every program has D ≥ 0 without a block."""
+    """State 1 = D(∅) ≥ D(a_1) ≥ .. ≥ D(a_{1:L}) as two blocks.  D ≥ 0 needs no block."""
     parents = parent_nodes(pair.vocab_size, pair.draft_length)
     row, zero = np.arange(len(parents)), np.zeros(1, dtype=int)
     one, first = ones(len(parents), pair.is_exact), ones(1, pair.is_exact)

@@ -55,7 +55,7 @@ class SeveralCalls(Result):
 def most_decoded_tokens(
     pair: ModelPair, num_calls: int, *, draft_length: int | None = None, memory: int | None = None
 ) -> SeveralCalls:
-    """Largest E[N(i)], the mean number of tokens decoded in i calls, over all verifiers of one path.
+    """Compute the largest mean number E[N(i)] of tokens decoded in i calls by a verifier of one path.
 
     Source: theory.md Statement 4.8.  W_j(s) is the optimum of j calls after the text s, and
     w(b) = |b| + W_{j-1}(s b) is the worth of the output b.  x(a) is the probability that the accepted prefix
@@ -93,7 +93,7 @@ def most_decoded_tokens(
 def fewest_calls(
     pair: ModelPair, num_tokens: int, *, draft_length: int | None = None, memory: int | None = None
 ) -> SeveralCalls:
-    """Smallest mean number of calls that decode n tokens, over all verifiers of one path.
+    """Compute the smallest mean number of calls in which a verifier of one path decodes n tokens.
 
     Source: theory.md Statements 4.8 and 4.9.  It is the recursion of ``most_decoded_tokens`` with another
     worth w(b): minus the number of calls, including this one, until n tokens are decoded.  Block verification
@@ -149,7 +149,7 @@ class _Calls:
         self.worth = cache(self._worth)
 
     def _worth(self, start: Context, left: int) -> Any:
-        """W(start): tokens decoded in ``left`` calls, or minus the calls for ``left`` tokens."""
+        """Compute W(start): tokens decoded in ``left`` calls, or minus the calls for ``left`` tokens."""
         total, before = self.zero, self.zero
         if left > 0:
             for piece in self.pieces(start, left, (), self.zero + 1):
@@ -157,7 +157,7 @@ class _Calls:
         return total
 
     def worth_of_output(self, start: Context, left: int, output: Context) -> Any:
-        """w(b), the worth of a call from ``start`` that outputs b.
+        """Compute w(b), the worth of a call from ``start`` that outputs b.
 
         It is |b| plus the worth of the remaining calls, or -1 plus the worth of the remaining tokens.
         """
@@ -172,16 +172,17 @@ class _Calls:
         return self.models.draft_length if self.counts_tokens else min(self.models.draft_length, left - 1)
 
     def gain(self, start: Context, left: int, node: Context) -> Any:
-        """The objective coefficient of x(a) at ``node`` a: Σ_t p(t|a) w(a,t) - w(a)."""
+        """Compute the objective coefficient of x(a) at ``node`` a: Σ_t p(t|a) w(a,t) - w(a)."""
         row = self.models.row(self.target, start + node)
         worths = [p * self.worth_of_output(start, left, (*node, t)) for t, p in enumerate(row) if p > 0]
         return sum(worths, self.zero) - (self.worth_of_output(start, left, node) if node else 0)
 
     def pieces(self, start: Context, left: int, node: Context, draft_prob: Any) -> list[_Piece]:
-        """The largest contribution of ``node`` and its subtree, as a concave function of the offered mass.
+        """Compute the largest contribution of ``node`` and its subtree, concave in the offered mass.
 
         It adds the node's gain and the children's functions at their shares p(t|a) of the mass.  The node
-        accepts at most q(a).  Unless ``always_block`` is set, it also stops where the function is largest.
+        accepts at most q(a).  Unless ``always_block`` is set, it accepts no more than the mass at which the
+        function is largest.
         """
         shares = []
         if len(node) < self.length(left):
@@ -200,7 +201,7 @@ class _Calls:
         return found
 
     def first_call(self, left: int) -> tuple[np.ndarray, ...]:
-        """x(a) of the first call, one array [V^depth] per depth."""
+        """Compute x(a) of the first call, one array [V^depth] per depth."""
         one, size = self.zero + 1, self.models.pair.vocab_size
         masses: dict[Context, Any] = {(): one}
         draft_probs: dict[Context, Any] = {(): one}

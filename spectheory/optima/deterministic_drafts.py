@@ -14,7 +14,7 @@ from spectheory.pairs.pair import ModelPair
 
 
 def deterministic_program(pair: ModelPair, process: Deterministic) -> LinearProgram:
-    """The multi-path program of deterministic drafts, without constraints that the others imply.
+    """State the multi-path program of deterministic drafts, without constraints that the others imply.
 
     Deterministic drafts pass through an antichain T with probability 1 or 0.  With 1, the constraint
     Σ_{a∈T} D(a) p(a) ≤ 1 always holds.  With 0, no draft passes through any a ∈ T, so the constraints
@@ -42,7 +42,7 @@ def deterministic_program(pair: ModelPair, process: Deterministic) -> LinearProg
 
 
 def deterministic_optimum(pair: ModelPair, process: Deterministic) -> Solution:
-    """The largest block efficiency of any valid verifier of deterministic drafts: 1 + Σ p(a) over the tree.
+    """Compute the best block efficiency with deterministic drafts: 1 + Σ p(a) over the tree of drafts.
 
     Source: theory.md Statement 5.27.  D is 1 on the tree of drafts and 0 elsewhere.  With
     w(a) = 1 + Σ_t p(t|a) z(a, t), the monotone budgets have the multiplier p(a) z(a), where z = w on the tree

@@ -27,7 +27,7 @@ CLEAR = 1e-9
 
 
 def tree_optimum(pair: ModelPair, process: Tree) -> Solution:
-    """The largest block efficiency E[τ+1] of any valid verifier of a tree of drafts, exactly.
+    """Compute the largest block efficiency E[τ+1] of any valid verifier of a tree of drafts, exactly.
 
     Source: theory.md Statements 5.16 and 5.32.  It is the program of ``multi_path_optimum``.  We add the
     constraints of violated antichains, first in floats and then in rationals.  In the end no antichain is

@@ -30,7 +30,7 @@ class RankingDecomposition(NamedTuple):
         raise no_verdict(self, ".weights")
 
     def leaf_law(self, pair: ModelPair, num_drafts: int) -> np.ndarray:
-        """The law of the selected path, Σ_i weight_i r_i with r_i the law under ranking i, [V^L]."""
+        """Compute the law of the selected path, Σ_i weight_i r_i, [V^L].  r_i is the law under ranking i."""
         drafts = [SkewedDraft.from_order(pair, num_drafts, order) for order in self.orders]
         return SkewedDraft.mixture(self.weights, drafts).leaf_law
 
@@ -109,11 +109,11 @@ def _rankings(law: np.ndarray, draft_probs: np.ndarray, num_drafts: int) -> Iter
 def _to_the_boundary(
     law: np.ndarray, direction: np.ndarray, draft_probs: np.ndarray, num_drafts: int
 ) -> tuple[Any, np.ndarray]:
-    """The largest t with law + t direction feasible, and a set that becomes tight there (booleans [M]).
+    """Find the largest t with law + t direction feasible, and a set that becomes tight at it (booleans [M]).
 
-    The slack min_S f(q(S)) - law(S) - t direction(S) is concave in t, so Newton's method from an infeasible t
-    decreases to the root in finitely many steps.  It starts where an entry becomes 0.  This t is infeasible:
-    with probability q(b)^K > 0 all drafts end in that leaf b, so a feasible law has r(b) > 0.
+    The slack min_S f(q(S)) - law(S) - t direction(S) is concave in t.  So Newton's method from an infeasible
+    t decreases to the root in finitely many steps.  It starts at the t where an entry becomes 0.  This t is
+    infeasible: with probability q(b)^K > 0 all drafts end in that leaf b, so a feasible law has r(b) > 0.
     """
     falling = direction < 0
     length = (law[falling] / -direction[falling]).min()

@@ -28,7 +28,7 @@ def lossy_program(
     total_variation: Any,
     drafts: int | DraftProcess = 1,
 ) -> LinearProgram:
-    """The linear program of the largest block efficiency at a given distance from the target.
+    """State the linear program of the largest block efficiency at a given distance from the target.
 
     Source: theory.md Statement 5.22.  At ε = 0 it is the program of greedy2026 Lemma A.5 over output laws,
     which the paper simplifies to Theorem 4.3.  Variables: the output law R(b), 1 ≤ |b| ≤ L+1, and for every
@@ -83,7 +83,7 @@ def lossy_optimum(
     total_variation: Any,
     drafts: int | DraftProcess = 1,
 ) -> Solution:
-    """The largest block efficiency of any verifier within total variation ε of the target in every call.
+    """Compute the largest block efficiency within total variation ε of the target in every call.
 
     It equals ``optimum`` at ε = 0, is concave in ε, and reaches L + 1 when ε allows to accept every draft.
     The verifier that attains it may read all rows of the pair.

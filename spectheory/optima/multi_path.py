@@ -34,7 +34,7 @@ ROWS_AT_ONCE = 2_000
 
 
 def count_antichains(vocab_size: int, depth: int) -> int:
-    """The number of antichains of V^{≤depth}, including the empty one: N_0 = 2, N_L = 1 + N_{L-1}^V.
+    """Count the antichains of V^{≤depth}, including the empty one: N_0 = 2, N_L = 1 + N_{L-1}^V.
 
     Example:
         >>> [count_antichains(2, depth) for depth in (1, 2, 3, 4)]
@@ -47,7 +47,7 @@ def count_antichains(vocab_size: int, depth: int) -> int:
 
 
 def antichains(vocab_size: int, depth: int, max_antichains: int = MAX_ANTICHAINS) -> np.ndarray:
-    """All antichains of V^{≤depth}: sets of contexts, none of which is a prefix of another.
+    """List all antichains of V^{≤depth}: sets of contexts, none of which is a prefix of another.
 
     An antichain of a tree is its root alone, or any choice of one antichain per child's subtree.
 
@@ -96,7 +96,7 @@ def antichains(vocab_size: int, depth: int, max_antichains: int = MAX_ANTICHAINS
 
 
 def named_antichains(pair: ModelPair, members: np.ndarray) -> list[tuple[Context, ...]]:
-    """The rows of ``antichains`` as tuples of contexts."""
+    """Convert the rows of ``antichains`` to tuples of contexts."""
     nodes = all_contexts(pair.vocab_size, pair.draft_length)
     return [tuple(nodes[node] for node in np.flatnonzero(row)) for row in members]
 
@@ -106,7 +106,7 @@ def largest_listed_excess(
     node_masses: Sequence[np.ndarray],
     process: DraftProcess,
 ) -> tuple[Any, tuple[Context, ...]]:
-    """The largest Σ_{a∈T} x(a) - P(some draft passes through T) over all antichains T, and this T.
+    """Find the antichain T with the largest Σ_{a∈T} x(a) - P(some draft passes through T), and this value.
 
     It lists the antichains and supports every draft process.  If no value is above 0, it returns 0 and the
     empty antichain.  For i.i.d. drafts ``most_violated_antichain`` needs no list.
@@ -127,7 +127,7 @@ def multi_path_program(
     drafts: int | DraftProcess = 1,
     max_antichains: int = MAX_ANTICHAINS,
 ) -> LinearProgram:
-    """The linear program whose optimum is the best block efficiency with K drafted paths.
+    """State the linear program whose optimum is the best block efficiency with K drafted paths.
 
     Source: greedy2026 Theorem 4.3.  Variables: node budgets D(a), a ∈ V^{≤L}.
 
@@ -169,7 +169,7 @@ def multi_path_optimum(
     drafts: int | DraftProcess = 1,
     max_antichains: int = MAX_ANTICHAINS,
 ) -> Solution:
-    """The largest block efficiency E[τ+1] of any valid verifier of K drafted paths.
+    """Compute the largest block efficiency E[τ+1] of any valid verifier of K drafted paths.
 
     Exact programs with many antichains are solved by row generation and certified against all antichains.
 
@@ -196,7 +196,7 @@ def multi_path_optimum(
 
 
 def optimal_scores(pair: ModelPair, solution: Solution) -> Levels:
-    """The path scores whose upper bound equals the optimum.
+    """Compute path scores whose upper bound equals the optimum.
 
     Source: theory.md Statement 5.13.  With λ(T) the multipliers of (12), the scores are y(a) = Σ_{T∋a} λ(T).
     We clip them to feasible scores (``feasible_scores``), which only lowers the bound E[max_k c(X^(k))].
@@ -226,7 +226,7 @@ def optimal_scores(pair: ModelPair, solution: Solution) -> Levels:
 
 
 def hit_probs(pair: ModelPair, members: np.ndarray, process: DraftProcess) -> np.ndarray:
-    """P(some draft passes through T) for every listed antichain, [sets]."""
+    """Compute P(some draft passes through T) for every listed antichain, [sets]."""
     if isinstance(process, Iid):
         _, draft_probs = node_probs(pair)
         return hit_probability(_set_probs(members, draft_probs), process.num_drafts)

@@ -27,7 +27,7 @@ MAX_VARIABLES = 20_000
 
 
 def on_path_program(pairs: Sequence[ModelPair], num_drafts: int) -> LinearProgram:
-    """The linear program of the largest sum of block efficiencies of one on-path verifier over several pairs.
+    """State the program that maximises an on-path verifier's sum of block efficiencies over several pairs.
 
     Source: theory.md Statement 5.17.  Drafts X are multisets of K leaves, which suffice for i.i.d. drafts.
     Variables: the conditional law k(b | X, rows) of the output b given the drafts and the rows along them.
@@ -94,7 +94,7 @@ def on_path_program(pairs: Sequence[ModelPair], num_drafts: int) -> LinearProgra
 
 
 def on_path_optimum(pairs: Sequence[ModelPair], num_drafts: int) -> Solution:
-    """The largest sum of block efficiencies of one on-path verifier over several pairs.
+    """Compute the largest sum of block efficiencies of one on-path verifier over several pairs.
 
     It takes the arguments of ``on_path_program`` and raises the same errors.
 
@@ -113,7 +113,7 @@ def on_path_optimum(pairs: Sequence[ModelPair], num_drafts: int) -> Solution:
 
 
 def _common_shape(pairs: Sequence[ModelPair]) -> tuple[int, int, bool]:
-    """(V, L, True if exact), which all pairs must share."""
+    """Return (V, L, True if exact), which all pairs must share."""
     shapes = {(pair.vocab_size, pair.draft_length, pair.is_exact) for pair in map(check_pair, pairs)}
     if len(shapes) != 1:
         raise InvalidInputError(
@@ -131,7 +131,7 @@ def _too_large(pairs: Sequence[ModelPair], num_drafts: int) -> EnumerationTooLar
 
 
 def _rows_along(pair: ModelPair) -> list[Any]:
-    """For every leaf, the rows of both models on the path to it, as hashable tuples."""
+    """List, for every leaf, the rows of both models on the path to it, as hashable tuples."""
     length, size = pair.draft_length, pair.vocab_size
     found = []
     for leaf in range(size**length):
@@ -150,7 +150,7 @@ def _outputs(drafts: tuple[Context, ...], size: int) -> Iterator[Context]:
 
 
 def _completed(pair: ModelPair, output: Context) -> Iterator[tuple[int, Fraction | float]]:
-    """Yield (number, probability) of each path of L+1 tokens to which target tokens complete an output."""
+    """Yield (number, probability) of every path of L+1 tokens that an output and target tokens can form."""
     reached = [(context_number(output, pair.vocab_size), pair.target[0][0, 0] * 0 + 1)]
     for depth in range(len(output), pair.draft_length + 1):
         reached = [

@@ -47,7 +47,7 @@ def optimum(
     time_limit: float | None = None,
     progress: Progress | None = None,
 ) -> Optimum:
-    """The largest block efficiency E[τ+1] of any valid verifier, with its proof.
+    """Compute the largest block efficiency E[τ+1] of any valid verifier, with its proof.
 
     Source: greedy2026 Theorem 3.3 for one path, Theorem 4.3 for several.  The value is exact for an exact
     pair whose program is small enough.  For a larger program it is the lower bound of an interval that

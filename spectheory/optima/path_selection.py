@@ -37,7 +37,7 @@ LeafSet = frozenset[int]
 def path_selection_program(
     pair: ModelPair, num_drafts: int, leaf_sets: Iterable[Collection[int]] | None = None
 ) -> LinearProgram:
-    """The linear program of the best law of the selected path.
+    """State the linear program of the best law of the selected path.
 
     Source: greedy2026 Theorem 4.6.  Variables: r(b) for leaves b ∈ V^L, and
     x(a) = min_{k ≤ |a|} p(a_{k+1:} | a_{1:k}) r(a_{1:k}), a ∈ V^{≤L}, as a chain of linear bounds.
@@ -118,7 +118,7 @@ def path_selection_optimum(
     max_leaves: int = MAX_LEAVES,
     max_rounds: int = 500,
 ) -> SelectionOptimum:
-    """The best law of the selected path over K i.i.d. drafts, by generating leaf sets.
+    """Compute the best law of the selected path over K i.i.d. drafts, by generating leaf sets.
 
     1. State the program with the leaves below every context.
     2. Solve.  Trim r to the part that x needs (``_trimmed``), sort the leaves by r/q, and add the violated
@@ -175,7 +175,7 @@ def path_selection_optimum(
 
 
 def _violated_sets(law: np.ndarray, pair: ModelPair, num_drafts: int, tolerance: float) -> list[LeafSet]:
-    """The level sets S of r/q whose violation of (17) is a local maximum above the tolerance."""
+    """List the level sets S of r/q whose violation of (17) is a local maximum above the tolerance."""
     sets = LevelSets.of(law, pair.draft_path_probs(pair.draft_length), num_drafts)
     excesses = sets.excesses
     before = np.concatenate([excesses[:1] - 1, excesses[:-1]])
@@ -231,11 +231,11 @@ class _Exactly:
 
 
 def _trimmed(pair: ModelPair, law: np.ndarray) -> np.ndarray:
-    """The part of r that x needs: r' ≤ r on the leaves, r'(a) ≥ x(a) at every context but the root, [V^L].
+    """Compute the part r' of r that x needs, [V^L]: r' ≤ r on the leaves, r'(a) ≥ x(a) except at the root.
 
-    An optimum may put the unneeded mass r - r' anywhere, so a leaf set that only this mass violates need not
-    be added.  We start from r' = x on the leaves and go up the tree.  Where the leaves below a context hold
-    less than x(a), every leaf takes back the same share of the mass r - r' that it gave up.
+    An optimum may put the unneeded mass r - r' anywhere.  So a leaf set that only this mass violates need not
+    be added.  We start from r' = x on the leaves and go up the tree.  If the leaves below a context hold less
+    than x(a), every leaf takes back the same share of the mass r - r' that it gave up.
     """
     masses = SkewedDraft.summed(pair, law).accepted_masses(pair)
     kept = masses[-1]

@@ -11,7 +11,7 @@ from spectheory.optima.solving.linear_program import ConstraintBlock, LinearProg
 def pooling_program(
     probs: np.ndarray, masses: np.ndarray, token_sets: np.ndarray, limits: np.ndarray, floor: float
 ) -> LinearProgram:
-    """The linear program of a node of pooled selection (theory.md Statement 5.25), in float64.
+    """State the linear program of a node of pooled selection (theory.md Statement 5.25), in float64.
 
     Variables: x(E, w) = P(E) e_E(w), e_E(w) the probability of the output w given the event E, and y_s(E, w),
     the part of x(E, w) that is served in scenario s.

@@ -20,7 +20,7 @@ MAX_NODES = 100_000
 
 
 def single_path_program(pair: ModelPair) -> LinearProgram:
-    """The linear program whose optimum is the best block efficiency with one drafted path.
+    """State the linear program whose optimum is the best block efficiency with one drafted path.
 
     Source: greedy2026 Theorem 3.3.  Variables: node budgets D(a), a ∈ V^{≤L}.
 
@@ -55,7 +55,7 @@ def single_path_program(pair: ModelPair) -> LinearProgram:
 
 
 def single_path_optimum(pair: ModelPair, max_nodes: int | None = None) -> Solution:
-    """The largest block efficiency E[τ+1] of any valid verifier of one drafted path.
+    """Compute the largest block efficiency E[τ+1] of any valid verifier of one drafted path.
 
     For an exact pair the program has a closed form.  In the node masses x(a) = D(a) p(a) it reads
 
@@ -63,8 +63,8 @@ def single_path_optimum(pair: ModelPair, max_nodes: int | None = None) -> Soluti
 
     and x(a, t) = min(q(a, t), p(t | a) x(a)) is the largest point at every context at once.  The constraint
     that binds has the multiplier w(a) = 1 + Σ_t p(t | a) z(a, t): y(a) = w(a) and z(a) = 0 where the draft
-    binds, else y(a) = 0 and z(a) = w(a).  We check against the program that the two points prove each other
-    optimal.
+    binds, else y(a) = 0 and z(a) = w(a).  We check in the program that the primal point x and the dual point
+    (y, z) are both optimal.
 
     Args:
         pair: the models.

@@ -37,7 +37,7 @@ def largest_coupling(
 def largest_violation(
     left: Sequence[Fraction], right: Sequence[Fraction], edges: Edges
 ) -> tuple[Fraction, tuple[int, ...]]:
-    """The largest a(S) - b(N(S)) over sets S of left vertices, and this S: a minimum cut, in integers.
+    """Find the set S of left vertices with the largest a(S) - b(N(S)), by a minimum cut in integers.
 
     The capacities are a(x) from the source to x, b(y) from y to the sink, and infinite on the edges.  S
     consists of the left vertices on the source's side of the cut.
@@ -60,7 +60,7 @@ def largest_violation(
 def _network(
     left: Sequence[Fraction], right: Sequence[Fraction], edges: Edges
 ) -> tuple[networkx.DiGraph, int]:
-    """The graph, with capacities in integer multiples of 1/unit, and the integer ``unit``."""
+    """Build the graph, with capacities in integer multiples of 1/unit, and the integer ``unit``."""
     import networkx
 
     unit = math.lcm(*(value.denominator for side in (left, right) for value in side))

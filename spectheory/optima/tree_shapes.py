@@ -69,7 +69,7 @@ class ShapeValue(NamedTuple):
 
 
 def likeliest_acceptance(pair: ModelPair, num_children: int) -> list[np.ndarray]:
-    """Acceptance probabilities of the draft's most likely next tokens as children, under naive sampling.
+    """Compute the chance that naive sampling accepts each of the draft's most likely next tokens as a child.
 
     Naive sampling accepts a child with the target probability of its token.
 
@@ -104,7 +104,7 @@ def _likeliest(target: np.ndarray, draft: np.ndarray, num_children: int) -> np.n
 
 
 def best_shapes(levels: Levels, num_nodes: int) -> list[ShapeValue]:
-    """The best shape of at most n nodes below the root, for n = 1..N.
+    """Compute the best shape of at most n nodes below the root, for n = 1..N.
 
     Let μ be the measure over contexts with which a node is accepted, |μ| its total mass, and μ_j the measure
     after its child j.  F(μ, n) is the largest Σ m of n nodes below the node, G_j(μ, n) the largest of n nodes
@@ -145,7 +145,7 @@ def best_shapes(levels: Levels, num_nodes: int) -> list[ShapeValue]:
     zero = start.sum() - start.sum()
 
     def below(measure: np.ndarray, depth: int, room: int) -> list[tuple[Any, Shape]]:
-        """(F(measure, n), its shape) for n = 0..room, at a node of this depth."""
+        """Compute (F(measure, n), its shape) for n = 0..room, at a node of this depth."""
         forests: list[tuple[Any, Shape]] = [(zero, ())] * (room + 1)
         if depth == len(levels):
             return forests

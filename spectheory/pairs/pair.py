@@ -104,7 +104,7 @@ class ModelPair:
         return ModelPair, tuple(getattr(self, field.name) for field in fields(self))
 
     def _levels_of(self, side: str, function: Callable[[np.ndarray], np.ndarray]) -> tuple[np.ndarray, ...]:
-        """Apply a function to the rows of a side at each depth; only once if the pair is context-free."""
+        """Apply a function to the rows of one model at each depth; only once if the pair is context-free."""
         levels = getattr(self, side)
         if not self.context_free:
             return tuple(map(function, levels))
@@ -277,7 +277,7 @@ class ModelPair:
 
     @property
     def _different_levels(self) -> tuple[np.ndarray, ...]:
-        """All levels.  If the pair is context-free, only the two levels at the root."""
+        """All levels of target and draft.  If the pair is context-free, only the root level of each."""
         if self.context_free:
             return self.target[0], self.draft[0]
         return *self.target, *self.draft
@@ -514,7 +514,7 @@ def _check_width(what: str, row: np.ndarray, size: int) -> None:
 
 
 def check_size(vocab_size: int, draft_length: Any) -> int:
-    """Return the draft length, or raise ``EnumerationTooLargeError`` before an allocation if too large."""
+    """Return the draft length, or raise ``EnumerationTooLargeError`` before a too large tree is allocated."""
     draft_length = check_count("draft_length", draft_length, error=InvalidPairError)
     entries, depth = vocab_size, 0
     while depth < draft_length and entries <= MAX_ENTRIES and vocab_size > 1:

@@ -107,8 +107,8 @@ def takes(
 ) -> Iterator[Candidate]:
     """Yield a candidate for each process and each verifier that accepts it.
 
-    A verifier that accepts all draft processes is paired only with deterministic ones.  If there are
-    single-path verifiers, only these are paired with a single path.
+    A verifier that accepts all draft processes is tried only with deterministic processes.  If some verifiers
+    are single-path verifiers, only these are tried with a single path.
     """
     of_one_path = [verifier for verifier in verifiers if verifier.single_path]
     for process in processes:
@@ -163,7 +163,7 @@ def _drafts_of_models(rows: int, length: int) -> Iterator[DraftProcess]:
 
 
 def _spread(most: int, start: Sequence[int]) -> list[int]:
-    """Numbers up to and including ``most``: ``start``, then doubled ones, as 4, 6, 8, 12 after 1, 2, 3."""
+    """List numbers up to and including ``most``: ``start``, then doubled, as 4, 6, 8, 12 after 1, 2, 3."""
     found = list(start)
     while found[-1] < most:
         found.append(2 * found[1 - len(start)])

@@ -34,9 +34,9 @@ class Trial:
 
     Attributes:
         target_rows: number of drafted tokens that a call of the target scores.
-        tally: sums over the calls of its texts, by prompt.  The prompts are the same for all candidates.
-        costs: [rounds], cost of a call in calls of plain decoding.  The rounds are the same for all
-            candidates.  If all entries are equal, the cost is exact.
+        tally: sums over all calls, by prompt.  The prompts are the same for all candidates.
+        costs: [rounds], cost of a call; the unit is one call of plain decoding.  The rounds are the same
+            for all candidates.  If all entries are equal, the cost is exact.
     """
 
     target_rows: int
@@ -54,7 +54,7 @@ class Trial:
 
     @property
     def speed_up(self) -> float:
-        """Tokens per time of a call of plain decoding, which decodes 1."""
+        """Tokens decoded in the time of one call of plain decoding, which decodes 1 token."""
         return self.tokens / self.cost
 
 
@@ -74,7 +74,7 @@ class Choice(NamedTuple):
 
 
 def choose(trials: Sequence[Trial], confidence: float) -> Choice:
-    """Choose the candidate with the fewest target rows among those not shown to be slower than the leader.
+    """Choose the candidate with the fewest target rows among the candidates tied with the leader.
 
     Args:
         trials: measurements of at least one candidate.
@@ -87,7 +87,7 @@ def choose(trials: Sequence[Trial], confidence: float) -> Choice:
 
 
 def by_speed(trials: Sequence[Trial]) -> list[int]:
-    """Indices of the candidates in descending order of speed."""
+    """List the indices of the candidates in descending order of speed."""
     return sorted(range(len(trials)), key=lambda number: -trials[number].speed_up)
 
 
@@ -95,7 +95,7 @@ def is_faster(one: Trial, other: Trial, level: float) -> bool:
     """Whether the measurements show that ``one`` is faster than ``other``.
 
     Args:
-        level: largest probability of the answer True if ``other`` is as fast.
+        level: If ``other`` is as fast as ``one``, the largest probability of the answer True.
     """
     ratios = other.costs / one.costs
     of_tokens = level / 2 if np.ptp(ratios) else level
@@ -110,7 +110,7 @@ def report(trials: Sequence[Trial], confidence: float) -> list[Intervals]:
     """Compute intervals of some candidates that hold together with probability ``confidence``.
 
     Args:
-        trials: measurements with other prompts and rounds than those that chose the candidates.
+        trials: measurements with prompts and rounds that were not used to choose the candidates.
     """
     found, level = [], (1 - confidence) / len(trials)
     for trial in trials:

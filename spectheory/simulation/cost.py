@@ -69,12 +69,16 @@ def time_calls(
 
 
 def relative_costs(seconds: np.ndarray) -> np.ndarray:
-    """Time of drafting and scoring over the median call without drafts of the round.  [rounds, shapes]"""
+    """Cost of a call with drafts, in plain calls.  [rounds, shapes]
+
+    This is the time of drafting and scoring, divided by the median time of the calls without drafts in the
+    same round.
+    """
     return seconds[..., 1:].sum(axis=-1) / np.median(seconds[..., 0], axis=1, keepdims=True)
 
 
 def rounds_for(level: float) -> int:
-    """Smallest number of rounds for an interval of the median that leaves out ``SLOW_ROUNDS`` at each end.
+    """Compute how many rounds an interval of the median needs that leaves out ``SLOW_ROUNDS`` at each end.
 
     Args:
         level: the largest probability that the interval misses the median.

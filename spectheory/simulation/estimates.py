@@ -32,7 +32,7 @@ class Estimate:
         length_probs: Rao-Blackwell estimate of P(tau = i), i = 0..L.
         counted_length_probs: the same, from counted samples.
         samples: number of drafted K-tuples.
-        gain, gain_interval: block efficiency minus that of the base verifier, paired by prompt
+        gain, gain_interval: block efficiency minus the base verifier's, paired by prompt
             (``paired_gain``).  None for the base verifier, or without several prompts to pair.
     """
 
@@ -82,7 +82,7 @@ class Tally:
 
     @staticmethod
     def zeros(strata: int, draft_length: int, like: Array = _NUMPY) -> Tally:
-        """A tally without draws, in the array library and on the device of ``like``."""
+        """Make a tally without draws, in the array library and on the device of ``like``."""
         xp = namespace(like)
 
         def zeros(*shape: int) -> Array:
@@ -195,7 +195,7 @@ def estimate(
 def estimate_over_texts(subject: Subject, tallies: Sequence[Tally], confidence: float) -> Estimate:
     """Estimate tokens per call of the target for one verifier, over all calls of whole texts.
 
-    Texts without a call are left out: they ended before the first call that counts.
+    Texts that ended before the first counted call are left out.
     """
     (total,) = _with_calls(Tally.join(tallies))
     calls = total.draws
@@ -226,15 +226,15 @@ def paired_gain(
 ) -> Mean:
     """Estimate the difference in tokens per call of two verifiers, Rao-Blackwellised and paired by prompt.
 
-    It is f R - R' with the means R, R' over all calls.  Its residuals combine those of ``clustered`` for
-    both,
+    The difference is f R - R', with R and R' the means over all calls.  The residual of prompt s is
 
         r_s = f (S_s - R n_s) / sum n - (S'_s - R' n'_s) / sum n',
 
-    so that shared randomness (of prompts, texts and drafts) cancels.  A draw of the difference lies in [f -
-    L' - 1, f (L + 1) - 1].  The interval is that of ``intervals.py`` with the variance n / (n - 1) sum_s
-    r_s^2 over n prompts, an event of one call, and Student's t.  Its coverage tends to the confidence as the
-    number of prompts grows.  It makes no allowance for kinds of prompts that are not among them.
+    as in ``clustered``.  In it shared randomness (of prompts, texts and drafts) cancels.  A draw of the
+    difference lies in [f - L' - 1, f (L + 1) - 1].  We compute the interval of ``intervals.py`` with the
+    variance n / (n - 1) sum_s r_s^2 over n prompts, Student's t, and one call as the added event.  Its
+    coverage tends to the confidence as the number of prompts grows.  It makes no allowance for kinds of
+    prompts that are not among them.
 
     Args:
         tallies, others: tallies of the two verifiers, by prompt.
@@ -267,7 +267,10 @@ def paired_gain(
 def are_narrow(
     estimates: Sequence[Estimate], width: float | None = None, gain_width: float | None = None
 ) -> bool:
-    """Whether no interval is wider than ``width``, and no gain's than ``gain_width``; None sets no limit."""
+    """Whether all intervals are at most ``width`` wide, and all intervals of gains at most ``gain_width``.
+
+    None sets no limit.
+    """
     asked = [(width, ends) for entry in estimates for ends in (entry.interval, entry.counted_interval)]
     asked += [(gain_width, entry.gain_interval) for entry in estimates if entry.gain_interval is not None]
     return all(most is None or high - low <= most for most, (low, high) in asked)
@@ -315,7 +318,7 @@ def clustered(sums: np.ndarray, draws: np.ndarray) -> tuple[float, float]:
 
 
 def _residuals(sums: np.ndarray, draws: np.ndarray) -> tuple[float, np.ndarray]:
-    """The mean R of ``clustered``, and the residual (S_s - R n_s) / Σ n of each cluster, [clusters]."""
+    """Compute the mean R of ``clustered``, and each cluster's residual (S_s - R n_s) / Σ n, [clusters]."""
     mean = sums.sum() / draws.sum()
     return float(mean), (sums - mean * draws) / draws.sum()
 

@@ -24,7 +24,7 @@ size of events that are equally frequent in all strata.
   are equal and the interval misses the mean has probability at most 1 - confidence.  (Normal intervals have
   width zero in this event.)
 - Exact, for n independent draws of a law on the two ends of the range, at a confidence of at least 80 %: the
-  interval contains that of Clopper and Pearson (1934), which covers for every n.  We computed this
+  interval contains Clopper and Pearson's (1934), which covers for every n.  We computed this
   containment at 80 % and 95 %, for every n from 2 to 199 and for five sizes from 300 to 3 000.
 - Approximate otherwise, because V and T are estimated: the coverage tends to the confidence as the number of
   draws grows (of prompts for whole texts).  ``benchmarks/interval_coverage.py`` measures it.
@@ -38,7 +38,7 @@ probability 3 / n to a law of small variance.  One run in twenty does not show i
 J.
 
 Betting intervals (Waudby-Smith and Ramdas 2024) are guaranteed for every bounded law.  But their width tends
-to 1.39 times that of normal intervals, and they need all draws in order.  We need only sums by stratum.
+to 1.39 times the normal width, and they need all draws in order.  We need only sums by stratum.
 """
 
 import math
@@ -99,14 +99,14 @@ def bounded_mean_interval(
 
 
 def _event(sizes: np.ndarray, draws: np.ndarray) -> float:
-    """Compute J: the second moment over the first of the distances by which an event moves the estimate."""
+    """Compute J from the distances by which an event moves the estimate: the second moment over the first."""
     sizes = np.maximum(sizes, 0)
     first = float((draws * sizes).sum())
     return float((draws * sizes**2).sum()) / first if first else 0.0
 
 
 def _reach(error: float, third: float | None, event: float, tail: float) -> float:
-    """Distance of an end from the estimate: the upper quantile of the shifted gamma law."""
+    """Compute the distance of an end from the estimate: the upper quantile of the shifted gamma law."""
     # If deviations have the sum of squares s, their cubes sum to at most s^(3/2).
     third = error**2 * event if third is None else min(max(third, -(error**3)), error**3)
     spread = math.hypot(error, event)

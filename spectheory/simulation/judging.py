@@ -56,7 +56,7 @@ Draw = Callable[[Any, int], DraftedPaths]
 
 @dataclass(frozen=True, eq=False)
 class Stream:
-    """A verifier with a number K of drafts; each stream gets an estimate.
+    """A verifier with a number K of drafts.  Each stream gets its own estimate.
 
     Attributes:
         given: the verifier before it is bound.
@@ -114,7 +114,10 @@ class Judge:
         self._errors: Array = None
 
     def judge(self, drafted: DraftedPaths, generator: Any) -> None:
-        """Run the verifier on drafted paths (leading axis draws * strata), sample stops and add up."""
+        """Run the verifier on drafted paths, sample its stops, and add the results to the tally.
+
+        The leading axis of the paths has draws * strata entries.
+        """
         like = drafted.target_rows
         outcome = outcome_or_run(self.verifier, *drafted[:3], generator)
         stop = outcome.sample_stop(generator)
@@ -176,7 +179,7 @@ class Source(ABC):
 
     @abstractmethod
     def generator(self, seed: int) -> Any:
-        """A random generator on the device of the drafts."""
+        """Make a random generator on the device of the drafts."""
 
     @abstractmethod
     def open_batch(self, batch: int) -> Draw:

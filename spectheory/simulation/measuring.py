@@ -89,7 +89,10 @@ class Measured:
     def trials(
         self, candidates: Sequence[Candidate], prompts: Sequence[list[int]], seed: int
     ) -> tuple[list[Trial], list[ShapeSeconds]]:
-        """Measure tokens per call and costs of each candidate on some prompts, and the seconds by shape."""
+        """Measure tokens per call and costs of each candidate on some prompts.
+
+        Also return the measured seconds by shape of the drafts.
+        """
         relative, seconds = self._costs(candidates, prompts)
         settings = replace(
             self.settings, seed=seed, checkpoint=None, max_prompt_tokens=None, progress=None, jobs=None
@@ -159,7 +162,7 @@ class Texts:
 
 
 def _plain_tally(prompts: int, tokens: int) -> Tally:
-    """The tally of plain decoding: one call per token of each text."""
+    """Build the tally of plain decoding: one call per token of each text."""
     tally, one = Tally.zeros(prompts, 0), np.ones((tokens, prompts))
     tally.add(one, np.zeros((tokens, prompts), dtype=np.int64), one[..., None])
     return tally
@@ -198,6 +201,6 @@ def call_seconds(measured: Sequence[ShapeSeconds]) -> list[CallSeconds]:
 
 
 def _middle(parts: Sequence[np.ndarray]) -> tuple[float, Interval]:
-    """The median of all values, and the range of their middle 90 %."""
+    """Compute the median of all values, and the range of their middle 90 %."""
     low, median, high = map(float, np.quantile(np.concatenate(parts), (0.05, 0.5, 0.95)))
     return median, (low, high)

@@ -50,7 +50,7 @@ class Work:
         return [Task(batch, streams) for batch in batches for streams in groups]
 
     def draws(self, task: Task) -> int:
-        """Number of draws of a task.  A draw is K paths, or a text, after one prompt."""
+        """Count the draws of a task.  A draw is K paths, or a text, after one prompt."""
         source = self.source
         of_a_stratum = source.settings.samples_per_prompt * source.draws_per_sample
         return of_a_stratum * source.strata_per_batch[task.batch]
@@ -183,7 +183,7 @@ def _do(packed: bytes, task: Task) -> dict[str, Tally]:
 
 @lru_cache(maxsize=1)
 def _end_with_parent() -> None:
-    """End this process when its parent process has been killed."""
+    """End this process when its parent process dies."""
     parent = os.getppid()
 
     def watch() -> None:

@@ -100,14 +100,14 @@ class Plan(Result):
         target_rows, draft_length: largest number of target rows and largest L, as requested.
         costs: origin of the costs: ``measured``, ``given`` or ``assumed``.
         tried: number of candidates compared, including plain decoding.
-        num_tied: number of candidates tied with the fastest, which counts too.
+        num_tied: number of candidates tied with the fastest, the fastest included.
         skipped: number of candidates that were too large to enumerate.
         optimum: the largest block efficiency of any valid verifier on the drafts of the recommendation; None
             if unknown.
         confidence: confidence level of all intervals together; None for exact values.
-        left_out: names of verifiers of which a single call is not lossless on the pair; they are not chosen.
-        unknown: names of verifiers not known to be lossless: users' own, and those declared not lossless.  On
-            language models we cannot compute it.
+        left_out: names of verifiers whose single call is not lossless on the pair; we do not choose them.
+        unknown: names of users' verifiers, and of verifiers declared not lossless.  On language models we
+            cannot compute whether they are lossless.
         calls: measured seconds of calls by number of target rows; empty if costs were not measured.
         device: device on which costs were measured, or None.
     """
@@ -164,7 +164,7 @@ class Plan(Result):
         return said + (" (not known to be lossless)" if best.verifier in self.unknown else "")
 
     def to_document(self) -> dict[str, Any]:
-        """The JSON object of ``spectheory plan --json``."""
+        """Return the JSON object of ``spectheory plan --json``."""
         limit: dict[str, Any] = {"optimum": None, "optimum_float": None}
         return {
             "recommendation": self.headline(),
@@ -185,7 +185,7 @@ class Plan(Result):
         }
 
     def rows(self) -> list[dict[str, Any]]:
-        """One flat row per choice."""
+        """Return the table rows: one flat dictionary per candidate of the plan."""
         return [entry._asdict() | both("block_efficiency", entry.block_efficiency) for entry in self.choices]
 
     def tables(self) -> list[Table]:
@@ -387,7 +387,7 @@ def _plan_exactly(
 
 
 def _ceiling(pair: ModelPair, candidate: Candidate) -> Number | None:
-    """Largest block efficiency of any lossless verifier on the drafts of a candidate; None if unknown."""
+    """Compute the optimum over lossless verifiers on the drafts of a candidate; None if unknown."""
     if candidate.process is None:
         return None
     try:

@@ -92,7 +92,7 @@ class Simulation(Result):
         raise no_verdict(self, ".estimates")
 
     def to_document(self) -> dict[str, Any]:
-        """The JSON object of ``spectheory simulate --json``."""
+        """Return the JSON object of ``spectheory simulate --json``."""
         estimates = [asdict(entry) for entry in self.estimates]
         return {**self.settings, "interrupted": self.interrupted, "estimates": estimates}
 
@@ -129,7 +129,7 @@ class Simulation(Result):
         return rows
 
     def tables(self) -> list[Table]:
-        """Tables of block efficiency and gains; one table for one K.  The title has the size of the run."""
+        """Make the tables of block efficiency and gains.  The title has the size of the run."""
         settings, tokens = self.settings, self.settings.get("max_new_tokens")
         level, rows = f"{100 * settings['confidence']:g}%", self.rows()
         for row in rows:
@@ -165,7 +165,7 @@ class Simulation(Result):
         return [Table(title, rows, columns, note, latex=latex)]
 
     def _by_drafts(self, title: str, rows: Sequence[Row], kind: str, level: str, note: str = "") -> Table:
-        """Build a table: a row per verifier, a column per K.  Single-path verifiers fill only the first."""
+        """Build a table: a row per verifier, a column per K.  Single-path verifiers fill only column 1."""
         asked = self.settings["num_drafts"]
         labels = [f"K = {number}" for number in (asked if isinstance(asked, list) else [asked])]
 
@@ -199,7 +199,10 @@ _WITH_INTERVAL = {
 
 
 def _in_latex(row: Row, kinds: Iterable[str]) -> dict[str, str]:
-    """Format numbers with ± the larger half of their intervals, rounded up.  None gives no text."""
+    """Format each number as the estimate ± the larger half of its interval, rounded up.
+
+    None gives an empty text.
+    """
     found = {}
     for kind in kinds:
         prefix, sign = "" if kind == "block_efficiency" else f"{kind}_", "+" if kind == "gain" else ""
@@ -406,7 +409,7 @@ class _Run:
         self.interrupted = False
 
     def draw(self, jobs: int | None = 1, progress: Callable[[int, int], None] | None = None) -> None:
-        """Run the batches in order, except those that are already finished."""
+        """Run the batches in order, and skip batches that are already finished."""
         work = self.work
         batches = range(len(work.source.strata_per_batch))
         done, total = 0, sum(map(work.draws, work.tasks(batches)))
@@ -497,7 +500,10 @@ def looked_up(verifiers: Sequence[str | Any]) -> list[Verifier]:
 
 
 def said_to_be_lossless(verifier: Verifier) -> bool | None:
-    """The declared ``lossless`` of a verifier.  For users' verifiers only False is used; True gives None."""
+    """Return the declared ``lossless`` of a verifier.
+
+    For a user's verifier we use only False: None replaces True.
+    """
     return None if isinstance(verifier, UserVerifier) and verifier.lossless else verifier.lossless
 
 

@@ -88,7 +88,10 @@ class DrawSettings(Settings):
         return self.samples or (1 if self.whole_texts else 16)
 
     def record(self) -> dict[str, Any]:
-        """The settings that determine the numbers, as JSON values.  Flags are included only if True."""
+        """Return the settings that determine the numbers, as JSON values.
+
+        Flags are included only if True.
+        """
         found: dict[str, Any] = {}
         for entry in fields(self):
             name = entry.metadata.get("record", entry.name)
@@ -121,7 +124,7 @@ class SimulationSettings(DrawSettings):
             among them, else the first one.
         width: With whole texts: stop when every interval is at most this wide, from lower to upper end.  A
             run stops only after a whole batch and at least 16 prompts.
-        gain_width: With whole texts: stop likewise when the interval of every gain is at most this wide.
+        gain_width: With whole texts: stop when the interval of every gain is at most this wide.
         options: ``SamplingOptions``: temperature, top-k and top-p of both models.
         restriction: ``Restriction``: keep m tokens per context, so that the pair can also be enumerated.
         batch_size: Number of prompts processed together.

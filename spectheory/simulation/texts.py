@@ -150,7 +150,7 @@ class CommonTextSource(LanguageModelSource):
         return self.max_new_tokens
 
     def open_batch(self, batch: int) -> Draw:
-        """Open a batch.  Each draw adds one token to the texts; after ``max_new_tokens`` new texts begin."""
+        """Open a batch.  Each draw adds one token to the texts.  After ``max_new_tokens`` new texts begin."""
         length, options = self.draft_length, self.settings.sampling
         written, texts = 0, TargetTexts(self, batch)
 

@@ -55,7 +55,7 @@ class Memory:
 
     @contextmanager
     def rehearsal(self) -> Iterator[None]:
-        """Context for a test run before a capture: waiting for the device raises ``RuntimeError``."""
+        """Context for a trial run before a capture.  Waiting for the device raises ``RuntimeError`` in it."""
         import torch
 
         before, stream = torch.cuda.get_sync_debug_mode(), torch.cuda.Stream()
@@ -238,7 +238,10 @@ def captured_outcome(verifier: Verifier, *given: Array) -> Outcome:
 
 
 def rounds_of(verifier: Verifier, memory: Memory, device: Any) -> CapturedRounds:
-    """Return the rounds of a verifier on a device, new ones each time if its attributes are not hashable."""
+    """Return the rounds of a verifier on a device.
+
+    If its attributes are not hashable, the rounds are new at each call.
+    """
     named = device, type(verifier), *sorted(vars(verifier).items())
     try:
         # A copy, so that later changes to the verifier do not affect the kept one.

@@ -29,7 +29,7 @@ def compiled(verifier: Verifier, options: dict[str, Any]) -> Verifier:
 
 
 class Compiled(Verifier):
-    """A verifier whose torch code is compiled: the code of ``traced``, the verifier or a user's object."""
+    """A verifier with compiled torch code.  We compile ``traced``: the verifier or a user's object."""
 
     def __init__(self, verifier: Verifier, traced: Any, options: dict[str, Any]) -> None:
         self.verifier, self.traced, self.options = verifier, traced, options
@@ -47,7 +47,7 @@ class Compiled(Verifier):
 
     @cached_property
     def _graphs(self) -> dict[str, Callable[..., Any]]:
-        """Name -> compiled function.  Its last three arguments are paths, target rows and draft rows."""
+        """Map names to compiled functions.  Their last arguments are paths, target rows and draft rows."""
         verifier = self.traced
 
         def sample(for_stop: Array, for_token: Array, stop_probs: Array, *given: Array) -> tuple[Array, ...]:

@@ -65,7 +65,7 @@ class OnFirst(Verifier):
         stop_probs = xp.concat([longer, zeros_like(stops[..., k:, :])], axis=-2)
 
         def correction(path_index: Array, length: Array) -> Array:
-            """Clip to the stops that are possible: rows at impossible stops may be anything."""
+            """Clip stops to the possible ones.  Rows at impossible stops may be anything."""
             last_path, last_length = (xp.zeros_like(path_index) + bound for bound in (k - 1, l))
             return seen.correction(xp.minimum(path_index, last_path), xp.minimum(length, last_length))
 

@@ -70,11 +70,11 @@ class Outcome:
         )
 
     def length_probs(self) -> Array:
-        """P(tau = i | drafts) for i = 0..L, [..., L+1]."""
+        """Compute P(tau = i | drafts) for i = 0..L, [..., L+1]."""
         return namespace(self.stop_probs).sum(self.stop_probs, axis=-2)
 
     def expected_tokens(self) -> Array:
-        """E[tau + 1 | drafts], tokens per target call given these drafts, [...].
+        """Compute E[tau + 1 | drafts], tokens per target call given these drafts, [...].
 
         Averaged over drafts this is the Rao-Blackwell estimate of the block efficiency.
         """
@@ -364,7 +364,7 @@ def correction_deviation(
 def sums_and_lowest(rows: Array) -> tuple[Array, Array]:
     """Compute the sum and the smallest entry of each row.  [..., V] -> [...], [...]
 
-    If the smallest entry is positive, 0 may be returned in its place.
+    If the smallest entry is positive, the function may return 0 instead.
     """
     if choice.rows_for_loops(rows) and rows.itemsize > 2:
         return tuple(choice.row_kernels().sums_and_lowest(rows))

@@ -139,10 +139,11 @@ def first_failure(
 
 
 def sampled_leaves(problem: Problem, samples: int = SAMPLED_TUPLES) -> np.ndarray:
-    """Pick leaf numbers of tuples that can be drafted, [N, K]: all tuples if there are at most ``samples``.
+    """Pick leaf numbers of tuples that can be drafted, [N, K].
 
-    If there are more i.i.d. tuples, half of the sample draws its paths from two leaves, because most faults
-    show where paths share prefixes.  For other processes we take the first tuples that they enumerate.
+    If there are at most ``samples`` tuples, we take all.  If there are more i.i.d. tuples, half of the sample
+    draws its paths from two leaves, because most faults show where paths share prefixes.  For other processes
+    we take the first tuples that they enumerate.
     """
     _, pair, process = problem
     if process.name != "iid" or process.count_tuples(pair) <= samples:
@@ -213,7 +214,7 @@ def _answers(
 
 
 def _made_stops(outcome: Outcome) -> Iterator[tuple[Array, Array]]:
-    """Yield (path indices [N], lengths [N]), one stop of each tuple, until all possible stops have come."""
+    """Yield one stop of each tuple, (path indices [N], lengths [N]), until every possible stop has come."""
     probs = outcome.stop_probs
     xp, device, lengths = namespace(probs), probs.device, probs.shape[-1]
     flat = (probs != 0).reshape(len(probs), -1)
@@ -225,7 +226,7 @@ def _made_stops(outcome: Outcome) -> Iterator[tuple[Array, Array]]:
 
 
 def _differs(one: _Answer, other: _Answer, tuples: Any, tolerance: float) -> Array:
-    """Mask of the tuples at which ``one``, restricted to ``tuples``, differs from ``other``, [N of other]."""
+    """Compare ``one`` at the given tuples with ``other``: a mask of the tuples that differ, [N of other]."""
     slack = float_tolerance(one.stop_probs, tolerance)
     # NaN fails every comparison, so with the negation it counts as a difference.
     same = [

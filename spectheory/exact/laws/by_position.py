@@ -1,7 +1,8 @@
-"""The law of a verifier that goes position by position, from its rule at every context.
+"""Compute the law of a verifier that works position by position, from its rule at every context.
 
-``PositionByPosition`` has the rule.  At a context it depends on the drafts there alone, so that nothing has
-to be known but how many they are, or which, where each has a draft model of its own.
+``PositionByPosition`` supplies the rule.  At a context the rule depends only on the drafts at this context.
+So we need to know only their number.  If every path has its own draft model, we need to know which drafts
+they are.
 """
 
 from itertools import permutations, product
@@ -26,21 +27,21 @@ from spectheory.verification.evaluator import Tuples
 from spectheory.verification.verifier import Verifier
 
 ENTRIES_AT_ONCE = 400_000
-"""So many entries of rows are held at a time: some MB of rationals."""
+"""Number of entries of rows in memory at a time: some MB of rationals."""
 PROCESSES = (Iid, PrefixTree, WithoutReplacement, PerPath)
 
 Places = tuple[int, ...]
-"""Which of the K drafts stand at a context; the first ones where they are alike."""
+"""Indices of the drafts at a context.  If all paths have one draft model, we use the first indices."""
 
 
 class _Cases(NamedTuple):
-    """N pairs of a context and the next tokens of the drafts there.
+    """N cases: a context, and the next tokens of the drafts at this context.
 
     Attributes:
-        context: [N].
-        tokens: of all K drafts, [N, K].
-        is_draft: whether draft k stands at the context, [N, K].
-        mass: that they occur with, [N].
+        context: [N], index of the context.
+        tokens: [N, K], next tokens of all K drafts.
+        is_draft: [N, K], True if draft k is at the context.
+        mass: [N], probability of the case.
     """
 
     context: np.ndarray
@@ -50,10 +51,10 @@ class _Cases(NamedTuple):
 
 
 def law_by_positions(verifier: PositionByPosition, pair: ModelPair, process: DraftProcess) -> Masses:
-    """The law of ``verifier`` with the drafts of one of ``PROCESSES``.
+    """Compute the law of ``verifier`` with drafts of a process in ``PROCESSES``.
 
     Raises:
-        InvalidOutcomeError: an answer at some context is of no law.
+        InvalidOutcomeError: an answer at some context is not a law.
     """
     target, size = pair.numbers.target, pair.vocab_size
     drafts = [process.drafter(pair, k).numbers.draft for k in range(process.num_drafts)]
@@ -79,7 +80,7 @@ def law_by_positions(verifier: PositionByPosition, pair: ModelPair, process: Dra
 
 
 class OneTokenOutcomes(PositionByPosition):
-    """The rule of any verifier that goes position by position: its outcome on drafts of one token."""
+    """The rule of a verifier that works position by position: its outcome on drafts of one token."""
 
     name, source = "one_token_outcomes", "another verifier"
 
@@ -109,7 +110,7 @@ class OneTokenOutcomes(PositionByPosition):
 
 
 def outcomes_by_positions(rule: PositionByPosition, tuples: Tuples) -> np.ndarray:
-    """P(stop, token | drafts) of N tuples of i.i.d. drafts, from the rule.  -> [N, K, L+1, V]"""
+    """Compute P(stop, token | drafts) of N tuples of i.i.d. drafts from the rule.  -> [N, K, L+1, V]"""
     _, tokens, target_rows, draft_rows = tuples
     shared, holds = shared_prefixes(tokens), is_first_with_prefix(tokens)
     joint, length = target_rows * 0, tokens.shape[-1]
@@ -142,7 +143,7 @@ def outcomes_by_positions(rule: PositionByPosition, tuples: Tuples) -> np.ndarra
 
 
 def work_by_positions(pair: ModelPair, process: DraftProcess) -> int:
-    """How many pairs of a context and next tokens of its drafts there are, at most."""
+    """Compute an upper bound on the number of pairs of a context and the next tokens of its drafts."""
     size, entered, work = pair.vocab_size, len(_first_places(process)), 0
     for depth in range(pair.draft_length):
         most = len(_drawing(process, depth, tuple(range(entered))))
@@ -162,19 +163,22 @@ def _first_places(process: DraftProcess) -> Places:
 
 
 def _drawing(process: DraftProcess, depth: int, entered: Places) -> Places:
-    """The drafts that draw at a context; every node of a tree has as many as its width."""
+    """List the indices of the drafts at a context.
+
+    On a tree each of the n nodes at the context draws w tokens, its width, so there are n w drafts.
+    """
     widths = getattr(process, "widths", None)
     return entered if widths is None else tuple(range(len(entered) * widths[depth]))
 
 
 def _cases(draft: list[np.ndarray], mass: np.ndarray, places: Places, process: DraftProcess) -> _Cases:
-    """The cases in which some drafts stand at the contexts that they reach with ``mass`` [contexts].
+    """List the cases at all contexts, for drafts ``places`` that reach the contexts with ``mass``.
 
     Args:
         draft: the rows of every draft, [contexts, V].
         mass: [contexts].
-        places: of the drafts.
-        process: that draws them.
+        places: indices of the drafts.
+        process: the draft process.
     """
     vocabulary, are_distinct = range(draft[0].shape[1]), type(process) is WithoutReplacement
     number = len(places)
@@ -195,9 +199,9 @@ def _cases(draft: list[np.ndarray], mass: np.ndarray, places: Places, process: D
 
 
 def _left(rows: np.ndarray, drawn: np.ndarray) -> np.ndarray:
-    """The mass of the tokens that were not drawn, [C, V], [T, n] -> [C, T].
+    """Compute the mass of the tokens that were not drawn.  [C, V], [T, n] -> [C, T]
 
-    They are added up: a difference would cancel where little is left.
+    We sum these tokens, because 1 minus the other sum would cancel if little mass is left.
     """
     vocabulary = np.arange(rows.shape[1])
     return np.stack([rows[:, ~np.isin(vocabulary, taken)].sum(axis=1) for taken in drawn], axis=1)
@@ -212,7 +216,9 @@ def _step(
     here: np.ndarray,
     below: dict[Places, np.ndarray],
 ) -> Any:
-    """Ask the rule in some cases, and add up outputs ``here`` and masses one token further ``below``.
+    """Apply the rule in some cases.  Add outputs to ``here``, and masses one token further to ``below``.
+
+    Both arguments are changed in place.
 
     Returns:
         The mass of undefined outputs.

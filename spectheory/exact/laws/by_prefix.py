@@ -1,7 +1,7 @@
-"""The law of a verifier that tests prefixes of one path, from its steps at every context.
+"""Compute the law of a verifier that tests prefixes of one path, from its steps at every context.
 
-``PrefixTests`` has the steps.  A test looks at its prefix only, so that nothing has to be known of a context
-but the mass of the paths that reach it.
+``PrefixTests`` supplies the steps.  A test reads only its prefix.  So we need to know only the mass of the
+paths that reach each context.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ class TestedContexts(NamedTuple):
     """The answers of the steps at the contexts of one depth.
 
     Attributes:
-        numbers: of the C contexts that paths reach; a slice where they are all of their depth.
-        accept: h, [V^depth]; 1 at the root, 0 where no path is.
+        numbers: indices of the C contexts that paths reach; a slice if paths reach all contexts.
+        accept: h, [V^depth]; 1 at the root, 0 where no path passes.
         reject: 1 - h, [V^depth].
         rows: correction rows, [C, V], not normalised.
-        totals: their sums, [C]; ``None`` of laws.
+        totals: the sums of the rows, [C]; ``None`` if the rows are laws.
     """
 
     numbers: Any
@@ -39,7 +39,7 @@ class TestedContexts(NamedTuple):
 def tested_contexts(
     tests: PrefixTests, target: Sequence[np.ndarray], draft: Sequence[np.ndarray], reach: Levels
 ) -> list[TestedContexts]:
-    """The steps at all contexts, by depth 0..L; the arguments are those of ``law_by_prefixes``."""
+    """Run the steps at all contexts, by depth 0..L.  Arguments as in ``law_by_prefixes``."""
     size, found = target[0].shape[1], []
     weight = ones_like(reach[0])
     for depth, mass in enumerate(reach):
@@ -68,16 +68,16 @@ def tested_contexts(
 def law_by_prefixes(
     tests: PrefixTests, target: Sequence[np.ndarray], draft: Sequence[np.ndarray], reach: Levels
 ) -> Masses:
-    """The law of ``tests`` on one path.
+    """Compute the law of ``tests`` on one path.
 
     Args:
         tests: the verifier.
-        target: rows by depth 0..L, [V^depth, V].
-        draft: the rows that the path is said to have, by depth 0..L-1, [V^depth, V].
+        target: target rows by depth 0..L, [V^depth, V].
+        draft: the draft rows that the verifier gets, by depth 0..L-1, [V^depth, V].
         reach: the probability that the path starts with each context, by depth 0..L, [V^depth].
 
     Raises:
-        InvalidOutcomeError: an answer at some context is of no law.
+        InvalidOutcomeError: an answer at some context is not a law.
     """
     contexts = tested_contexts(tests, target, draft, reach)
     for found in contexts:
@@ -97,7 +97,7 @@ def law_by_prefixes(
 def outcomes_by_prefixes(
     tests: PrefixTests, target: Sequence[np.ndarray], draft: Sequence[np.ndarray], prefixes: np.ndarray
 ) -> np.ndarray:
-    """P(stop, token | path) of N paths, given by the numbers of their prefixes.  [N, L+1] -> [N, L+1, V]"""
+    """Compute P(stop, token | path) of N paths, given by prefix numbers.  [N, L+1] -> [N, L+1, V]"""
     zero, size = target[0][0, 0] * 0, target[0].shape[1]
     reach = [np.full(size**depth, zero) for depth in range(prefixes.shape[1])]
     for depth, level in enumerate(reach):
@@ -114,20 +114,20 @@ def outcomes_by_prefixes(
 
 
 def _rows_at(target: np.ndarray, draft: np.ndarray) -> CorrectionRows:
-    """The rows [C, V] at C contexts, as at the first of the tokens of C paths of one token."""
+    """Build correction rows at C contexts: each context becomes the root of a path of one token."""
     root = np.zeros(len(target), dtype=np.int64)
     paths = np.broadcast_to(target[:, None, None], (len(target), 1, 2, target.shape[1]))
     return CorrectionRows(paths, draft[:, None, None], root, root)
 
 
 def _mass_is_that_of_rows(tests: PrefixTests) -> bool:
-    """Whether S is the sum of the residual."""
+    """Whether S is the sum of the residual.  It is if the verifier overrides neither method."""
     kind = type(tests)
     return kind.residual is PrefixTests.residual and kind.residual_mass is PrefixTests.residual_mass
 
 
 def _longest_accepted(contexts: list[TestedContexts], reach: Levels) -> Levels:
-    """P(stop) at the contexts by depth, from the leaves up: all longer prefixes were rejected."""
+    """Compute P(stop) at every context, from the leaves up: all longer prefixes must be rejected."""
     stops, left = [], reach[-1]
     for found in reversed(contexts[1:]):
         stops.append(left * found.accept)
@@ -136,7 +136,7 @@ def _longest_accepted(contexts: list[TestedContexts], reach: Levels) -> Levels:
 
 
 def _first_rejected(contexts: list[TestedContexts], reach: Levels) -> Levels:
-    """P(stop) at the contexts by depth, from the root down: all prefixes so far were accepted."""
+    """Compute P(stop) at every context, from the root down: all prefixes so far must be accepted."""
     stops, kept = [], contexts[0].accept
     for mass, found in zip(reach[1:], contexts[1:], strict=True):
         size = found.rows.shape[1]

@@ -1,7 +1,8 @@
-"""The law of a verifier that selects one of K i.i.d. paths and block-verifies it.
+"""Compute the law of a verifier that selects one of K i.i.d. paths and block-verifies it.
 
-It is the law of ``Block`` on a path with two laws.  Both are answers of the verifier: the rows that it says
-the selected path has, and the law with which it really selects.  So a verifier in which they differ is found.
+It is the law of ``Block`` on a path that is drawn from one law and verified against another.  The path
+follows the law with which the verifier really selects.  ``Block`` uses the rows that the verifier states for
+the selected path.  If the two differ, the output law shows the error.
 """
 
 from itertools import combinations
@@ -28,10 +29,10 @@ SAMPLED = 64
 
 
 def law_by_selection(verifier: PathSelection, problem: Problem) -> Masses | None:
-    """The law of ``verifier``; ``None`` if its selection follows no order by siblings.
+    """Compute the law of ``verifier``.  ``None`` if its selection does not follow a ranking by siblings.
 
     Raises:
-        InvalidOutcomeError: an answer at some context is of no law.
+        InvalidOutcomeError: an answer at some context is not a law.
     """
     pair, num_drafts = problem.pair, problem.process.num_drafts
     evaluator = Evaluator.of(problem, problem.process)
@@ -46,7 +47,10 @@ def law_by_selection(verifier: PathSelection, problem: Problem) -> Masses | None
 def _said_rows(
     verifier: PathSelection, evaluator: Evaluator, pair: ModelPair, num_drafts: int
 ) -> list[np.ndarray] | None:
-    """The rows of ``select`` by depth, [V^depth, V], from K copies of one path through every context."""
+    """Find the rows that ``select`` states for each context, by depth, [V^depth, V].
+
+    We call it on K copies of one path through each context.  ``None`` if a row depends on later tokens.
+    """
     size, length = pair.vocab_size, pair.draft_length
     leaves = np.arange(size ** (length - 1))[:, None] * size
     copies = evaluator.tuples(np.repeat(leaves, num_drafts, axis=1))
@@ -61,7 +65,7 @@ def _said_rows(
 
 
 def _selected_law(verifier: PathSelection, evaluator: Evaluator, problem: Problem) -> np.ndarray | None:
-    """The probability that each path is selected, [V^L]."""
+    """Compute the probability that each path is selected, [V^L].  ``None`` if no ranking explains it."""
     pair, num_drafts = problem.pair, problem.process.num_drafts
     probs = pair.numbers.draft_path_probs[-1]
     if num_drafts == 1 or len(probs) == 1:
@@ -83,7 +87,7 @@ def _selected_law(verifier: PathSelection, evaluator: Evaluator, problem: Proble
     for number in range(candidates.shape[1]):
 
         def winners(leaves: np.ndarray, number: int = number) -> np.ndarray:
-            """Which of two paths is candidate ``number``.  [N, 2] -> [N]"""
+            """Whether candidate ``number`` is the second of two paths (1) or the first (0).  [N, 2] -> [N]"""
             return verifier.candidates(*of_two.tuples(leaves)[1:])[0][:, number]
 
         selected = tuples[np.arange(len(tuples)), candidates[:, number]]
@@ -107,7 +111,7 @@ def _selected_law(verifier: PathSelection, evaluator: Evaluator, problem: Proble
 
 
 def _siblings(size: int, length: int) -> np.ndarray:
-    """The first leaves below two children of a context, for all pairs of children, [.., 2]."""
+    """List the first leaves below two children of a context, for all pairs of siblings, [.., 2]."""
     pairs = np.array(list(combinations(range(size), 2)))
     below = [size ** (length - depth - 1) for depth in range(length)]
     contexts = [np.arange(size**depth)[:, None, None] * size for depth in range(length)]
@@ -115,7 +119,7 @@ def _siblings(size: int, length: int) -> np.ndarray:
 
 
 def _ranks(winners: np.ndarray, size: int, length: int) -> np.ndarray | None:
-    """The rank of every leaf from the winners of ``_siblings``; ``None`` if they are in no order."""
+    """Compute the rank of every leaf from the winners among ``_siblings``; ``None`` if there is no order."""
     pairs = np.array(list(combinations(range(size), 2)))
     rank, start = np.zeros(1, dtype=np.int64), 0
     for depth in range(length):
@@ -131,9 +135,9 @@ def _ranks(winners: np.ndarray, size: int, length: int) -> np.ndarray | None:
 
 
 def _scored_law(verifier: ScoredSelection, pair: ModelPair, num_drafts: int) -> np.ndarray:
-    """q(b) K P(the score of b is the largest of K), the others being of drawn paths.
+    """Compute q(b) K P(the score of b is the largest of K) for every path b; the other K - 1 paths are drawn.
 
-    The chance to win is linear in the law of every score, so that the mean law stands for a drawn path.
+    This probability is linear in the law of each other score.  So we replace that law by its mean over paths.
     """
     leaves = np.arange(pair.vocab_size**pair.draft_length)
     path = Evaluator.of(Problem(verifier, pair, Iid(1)), Iid(1)).tuples(leaves[:, None])

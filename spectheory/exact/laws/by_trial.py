@@ -1,7 +1,7 @@
-"""The law of ``traversal`` with K i.i.d. drafts, from the state that it keeps at every context.
+"""Compute the law of ``traversal`` with K i.i.d. drafts, from its state at every context.
 
-The weight with which a draw enters its context depends on the draws before it by their number alone.  So a
-context of depth d has K^d weights, and for each the V^n tuples of next tokens of n drafts are listed.
+The weight with which a draw enters its context depends only on the number of draws before it.  So a context
+of depth d has K^d weights.  For each weight and each n we list the V^n tuples of next tokens of n drafts.
 """
 
 from collections.abc import Iterator
@@ -17,11 +17,11 @@ from spectheory.verification.algorithms.traversal import TriedContext
 
 
 class _Level(NamedTuple):
-    """The contexts of one depth, with W weights each; lists are by the number of draws, 0..K.
+    """The contexts of one depth, with W weights each.  Entry n of a list belongs to n draws, n = 0..K.
 
     Attributes:
-        draft: rows, [C, V].
-        accept: P(accepted here | all below is rejected), [C, W] each.
+        draft: draft rows, [C, V].
+        accept: P(the context is accepted | everything below is rejected), [C, W] each.
         rows: correction rows, not normalised, [C, W, V] each.
     """
 
@@ -32,16 +32,17 @@ class _Level(NamedTuple):
     def trials(
         self, reach: np.ndarray, num_drafts: int, rejects: dict[int, np.ndarray]
     ) -> Iterator[tuple[np.ndarray, int | None, int, int]]:
-        """The draws of n drafts that are tried, one after the other, for all their next tokens.
+        """List the trials of n drafts at each context, for all tuples of their next tokens.
 
         Args:
             reach: the mass that enters, [C, W].
             num_drafts: n.
-            rejects: by the number of drafts at a context below, P(all is rejected), [C, V, W, K].
+            rejects: number of drafts at a context below -> P(everything is rejected), [C, V, W, K].
 
         Yields:
-            The mass with which it comes to the trial, [C, W], the token, how many draws were before it, and
-            how many drafts have it; at the end of every tuple the mass that is left, without a token.
+            The mass that reaches the trial, [C, W], its token, the number of draws before it, and the number
+            of drafts with this token.  After the last trial of a tuple: the mass that is left, and None as
+            token.
         """
         for tokens in product(range(self.draft.shape[1]), repeat=num_drafts):
             mass = reach * np.prod(self.draft[:, list(tokens)], axis=1)[:, None]
@@ -53,7 +54,7 @@ class _Level(NamedTuple):
 
 
 def law_by_trials(pair: ModelPair, num_drafts: int) -> Masses:
-    """The law of ``Traversal`` with K i.i.d. drafts."""
+    """Compute the law of ``Traversal`` with K i.i.d. drafts."""
     levels, last = _levels(pair, num_drafts)
     size, numbers = pair.vocab_size, range(1, num_drafts + 1)
 
@@ -91,14 +92,14 @@ def law_by_trials(pair: ModelPair, num_drafts: int) -> Masses:
 
 
 def work_by_trials(pair: ModelPair, num_drafts: int) -> int:
-    """How many cases of a context, a weight and the next tokens of its drafts there are."""
+    """Count the cases: a context, a weight, and the next tokens of the drafts at the context."""
     size = pair.vocab_size
     tuples = sum(size**n for n in range(1, num_drafts + 1))
     return sum((size * num_drafts) ** depth * tuples for depth in range(pair.draft_length))
 
 
 def _levels(pair: ModelPair, num_drafts: int) -> tuple[list[_Level], np.ndarray]:
-    """The contexts by depth 0..L-1, and the weights at depth L, [V^L, K^L]."""
+    """Compute the contexts by depth 0..L-1, and the weights at depth L, [V^L, K^L]."""
     numbers = pair.numbers
     weight, levels = ones_like(numbers.target[0][:, :1]), []
     for target, draft in zip(numbers.target[:-1], numbers.draft, strict=True):

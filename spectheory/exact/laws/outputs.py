@@ -1,4 +1,4 @@
-"""What the routes share: the masses of outputs at the contexts of one depth, checked to be of a law."""
+"""Functions that all routes share: compute the masses of outputs at one depth, and check them."""
 
 from typing import Any, NamedTuple
 
@@ -20,15 +20,15 @@ class Masses(NamedTuple):
 
 
 def emitted(stop: np.ndarray, rows: np.ndarray, total: np.ndarray | None) -> tuple[np.ndarray, Any]:
-    """The masses of the tokens after stops with these correction rows, and the mass of stops without a row.
+    """Compute the masses of the tokens after stops, and the mass of stops whose row has no mass.
 
     Args:
-        stop: [C].
-        rows: [C, V], not normalised.
-        total: their sums, [C]; ``None`` of laws.
+        stop: probabilities of the stops, [C].
+        rows: correction rows, [C, V], not normalised.
+        total: the sums of the rows, [C]; ``None`` if the rows are laws.
 
     Returns:
-        [C, V], and a number.
+        The masses of the tokens, [C, V], and the mass of stops without a row.
 
     Raises:
         InvalidOutcomeError: a row is negative.
@@ -44,10 +44,10 @@ def emitted(stop: np.ndarray, rows: np.ndarray, total: np.ndarray | None) -> tup
 
 
 def check_not_negative(numbers: np.ndarray, what: str) -> None:
-    """Refuse numbers below 0; NaN, which fails every comparison, is one.
+    """Refuse numbers below 0, and NaN.
 
     Raises:
-        InvalidOutcomeError: there is one.
+        InvalidOutcomeError: there is such a number.
     """
     # Of two rationals "equal" takes a third of the time of "less".
     holds = abs(numbers) == numbers if is_exact(numbers) else numbers >= -ALLOWED

@@ -1,7 +1,7 @@
-"""Which verifier has a route: its frame is of this package, and the methods of the frame are the frame's own.
+"""Choose the route for a verifier: a way to its law that uses the steps of its base class.
 
-A route looks at no rule of an algorithm.  A verifier that overrides more than the steps of its frame has
-none, and its law is enumerated.
+A route reads only the steps that a base class documents, such as ``PrefixTests``.  If a verifier overrides
+other methods, it has no route, and we enumerate its law.
 """
 
 from collections.abc import Callable, Sequence
@@ -48,17 +48,17 @@ MOST_DRAFTS = 62
 
 
 LISTED_OF_USERS = 50_000
-"""So many tuples of drafts are listed for a user's verifier, whatever it says of itself."""
+"""Up to this number of tuples of drafts we enumerate the law of a user's verifier."""
 COMPARED = 64
-"""On so many tuples the outcome of a user's verifier is compared with its steps."""
+"""Number of tuples on which we compare the outcome of a user's verifier with its steps."""
 
 
 class Route(NamedTuple):
-    """A way to a law.
+    """A way to compute a law.
 
     Attributes:
-        work: so often it calls the verifier: contexts times tuples of next tokens at one of them.
-        law: computes it; ``None`` or ``InvalidOutcomeError`` where it cannot.
+        work: number of answers that we need from the verifier: contexts times tuples of next tokens at each.
+        law: computes the law.  If it cannot, it returns ``None`` or raises ``InvalidOutcomeError``.
         outcomes: P(stop, token | drafts) of N tuples by the same steps, [N, K, L+1, V].
     """
 
@@ -68,7 +68,7 @@ class Route(NamedTuple):
 
 
 def route_of(problem: Problem) -> Route | None:
-    """The route of a verifier of this package; ``None`` if its law has to be enumerated."""
+    """Find the route of a verifier.  ``None`` if its law has to be enumerated."""
     if not _taken:
         return None
     if isinstance(problem.verifier, UserVerifier):
@@ -82,7 +82,7 @@ def route_of(problem: Problem) -> Route | None:
 
 
 def _of_user(verifier: UserVerifier, problem: Problem) -> Route | None:
-    """The route of a user's verifier beyond the tuples that are listed, i.i.d. drafts only."""
+    """Find the route of a user's verifier: only for i.i.d. drafts with too many tuples to enumerate."""
     process, own = problem.process, verifier.user_object
     if type(process) is not Iid or process.count_tuples(problem.pair) <= LISTED_OF_USERS:
         return None
@@ -97,7 +97,7 @@ def _of_user(verifier: UserVerifier, problem: Problem) -> Route | None:
 
 
 def follows_steps(problem: Problem, route: Route, tolerance: float) -> bool:
-    """Whether the outcomes of a user's verifier are those of its steps, on a sample of tuples."""
+    """Whether the outcomes of a user's verifier agree with its steps, on a sample of tuples."""
     leaves = sampled_leaves(problem, COMPARED)
     tuples = Evaluator.of(problem, problem.process).tuples(leaves)
     assert route.outcomes is not None
@@ -107,7 +107,7 @@ def follows_steps(problem: Problem, route: Route, tolerance: float) -> bool:
 
 
 def _has_own(verifier: Verifier, frame: type, names: Sequence[str]) -> bool:
-    """Whether these methods of a verifier are those of the frame."""
+    """Whether the verifier inherits these methods from the base class ``frame`` unchanged."""
     return isinstance(verifier, frame) and all(
         getattr_static(verifier, name) is getattr_static(frame, name) for name in names
     )
@@ -179,7 +179,7 @@ FRAMES = ("spectheory.verification.verifier", "spectheory.verification.algorithm
 
 
 def _is_of(verifier: Verifier, name: str) -> bool:
-    """Whether a method of a verifier is of the frame, or of an algorithm beside it that only adds to it."""
+    """Whether the method comes from a base class, or from an algorithm of its folder that only extends it."""
     return getattr(getattr_static(verifier, name), "__module__", "").startswith(FRAMES)
 
 

@@ -79,7 +79,7 @@ def plain_on_host(*arrays: Array) -> bool:
 def are_plain(rows: Sequence[Array], given: Sequence[Array]) -> bool:
     """True if a kernel can read the tensors ``given``: they have one float dtype, and no derivatives.
 
-    The entries of each of the ``rows`` must be adjacent in memory, and as many as in the first tensor.
+    Rows in ``rows`` must have adjacent entries, and as many entries as rows of ``given[0]``.
     """
     import torch
     from torch.autograd.forward_ad import unpack_dual

@@ -68,7 +68,10 @@ def _between(
 def _scaled(
     rows: Any, at: Any, lower: Any, shares: Any, factors: Any, which: Any, out: Any, out_at: Any, size: int
 ) -> None:
-    """out(out_at_n + x) = rows(at_m + x) (f + share (f' - f)), m = which_n, f and f' factors at two knots."""
+    """Write out(out_at_n + x) = rows(at_m + x) (f + share (f' - f)) with m = which_n.
+
+    f and f' are the factors at the two knots around the ratio.
+    """
     steps = factors[:, 1:] - factors[:, :-1]
     for n in range(len(which)):
         m = which[n]
@@ -115,9 +118,10 @@ def between_knots(
 def scale_between_knots(
     rows: Tensor, lower: Tensor, shares: Tensor, factors: Tensor, which: Tensor, out: Tensor
 ) -> None:
-    """Write rows times factors, interpolated between knots, at the contexts ``which`` into ``out``.
+    """Write rows times factors at the contexts ``which`` into ``out``.
 
-    [n, V], [n, V], [n, V], [n, G], [N] -> [N, V]; ``out`` may be a part of a larger array.
+    The factor of an entry is interpolated between two knots.  [n, V], [n, V], [n, V], [n, G], [N] -> [N, V];
+    ``out`` may be a part of a larger array.
     """
     fits = rows.shape == lower.shape == shares.shape and len(factors) == len(rows)
     fits = fits and out.shape == (len(which), rows.shape[1]) and kind_of(out) == kind_of(rows)

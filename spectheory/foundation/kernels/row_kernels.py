@@ -142,7 +142,7 @@ _OF_TWO_TERMS = "(int64, int64[::1], real[::1], int64, int64[::1], real[::1], in
 def _masses(
     rows: Any, at: Any, scales: Any, others: Any, other_at: Any, other_scales: Any, size: int, out: Any
 ) -> None:
-    """out_n = sum_x max(scale_n rows(at_n + x) - other_scale_n others(other_at_n + x), 0)."""
+    """Write out_n = sum_x max(scale_n rows(at_n + x) - other_scale_n others(other_at_n + x), 0)."""
     for n in range(len(at)):
         row, other = row_at(rows, at[n], size), row_at(others, other_at[n], size)
         scale, other_scale = scales[n], other_scales[n]
@@ -161,7 +161,7 @@ def _masses(
 def _rows(
     rows: Any, at: Any, scales: Any, others: Any, other_at: Any, other_scales: Any, size: int, out: Any
 ) -> None:
-    """out(n size + x) = max(scale_n rows(at_n + x) - other_scale_n others(other_at_n + x), 0)."""
+    """Write out(n size + x) = max(scale_n rows(at_n + x) - other_scale_n others(other_at_n + x), 0)."""
     for n in range(len(at)):
         row, written = row_at(rows, at[n], size), out[n * size : (n + 1) * size]
         scale, other_scale = scales[n], other_scales[n]
@@ -179,7 +179,7 @@ def _rows(
 
 @loop_of_kinds("(int64, int64[::1], int64[::1], int64, real[::1])")
 def _entries(rows: Any, at: Any, tokens: Any, size: int, out: Any) -> bool:
-    """out_n = rows(at_n + token_n).  Returns False if a token is out of range."""
+    """Write out_n = rows(at_n + token_n).  Return False if a token is out of range."""
     for n in range(len(at)):
         if not 0 <= tokens[n] < size:
             return False
@@ -192,7 +192,7 @@ def _stop_places(
     at: Any, beside: Any, path: Any, depth: Any, paths: int, depths: int, by_path: int, by_depth: int,
     other_by_path: int, other_by_depth: int,
 ) -> bool:  # fmt: skip
-    """Advance at_n and beside_n to the rows at stop n.  Returns False if a stop is out of range."""
+    """Advance at_n and beside_n in place to the rows at stop n.  Return False if a stop is out of range."""
     for n in range(len(at)):
         if not (0 <= path[n] < paths and 0 <= depth[n] < depths):
             return False
@@ -228,7 +228,10 @@ def _sum_and_lowest(entries: Any) -> tuple[float, float]:
 # This sums from left to right: an entry without mass repeats the sum before it, so it is never drawn.
 @compiled_loop(part_of_others=True)
 def _first_beyond(weights: Any, uniform: float) -> tuple[int, float, float]:
-    """Return the first index at which the cumulative share of the total exceeds u, this share, the total."""
+    """Return (index, share, total) for the first index whose cumulative share of the total exceeds u.
+
+    Negative weights count as 0.
+    """
     total = 0.0
     for x in range(len(weights)):
         total += 0.0 if weights[x] < 0 else weights[x]

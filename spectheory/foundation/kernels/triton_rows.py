@@ -27,7 +27,7 @@ def _mass_kernel(
     rows, at, scales, others, other_at, other_scales, out, size, scaled: tl.constexpr,
     other_scaled: tl.constexpr, block: tl.constexpr,
 ):  # fmt: skip
-    """out_n = sum_x max(scale_n rows(at_n + x) - other_scale_n others(other_at_n + x), 0)."""
+    """Write out_n = sum_x max(scale_n rows(at_n + x) - other_scale_n others(other_at_n + x), 0)."""
     n = tl.program_id(0).to(tl.int64)
     lanes = tl.arange(0, block)
     row, other = rows + tl.load(at + n), others + tl.load(other_at + n)
@@ -61,7 +61,7 @@ def _stop_kernel(
     other_by_path, other_by_depth, last, scaled: tl.constexpr, other_scaled: tl.constexpr,
     block: tl.constexpr,
 ):  # fmt: skip
-    """out(n size + x) = max(scale_n p(x) - other_scale_n q(x), 0) at stop n, with q = 0 at depth L."""
+    """Write out(n size + x) = max(scale_n p(x) - other_scale_n q(x), 0) at stop n, with q = 0 at depth L."""
     n, first = tl.program_id(0).to(tl.int64), tl.program_id(1) * block
     lanes = tl.arange(0, block)
     inside = first + lanes < size
@@ -87,7 +87,7 @@ def _weights(row, first, size, block: tl.constexpr):
 
 @triton.jit
 def _draw_kernel(rows, at, uniforms, numbers, masses, size, block: tl.constexpr):
-    """Draw numbers_n in proportion to rows(at_n + x) by u_n, write masses_n; see ``outcome.sample_rows``."""
+    """Draw numbers_n in proportion to rows(at_n + x) by u_n.  Write masses_n; see ``outcome.sample_rows``."""
     n = tl.program_id(0).to(tl.int64)
     row, uniform = rows + tl.load(at + n), tl.load(uniforms + n)
     total = tl.sum(tl.zeros((block,), tl.float64), axis=0)
@@ -194,9 +194,9 @@ def work_on(device: torch.device, dtype: torch.dtype) -> bool:
 def give_what_is_known(
     device: torch.device, dtype: torch.dtype, known_case: Callable[[], list[Any]], expected: list[Any]
 ) -> bool:
-    """True if kernels compile for a device and compute the expected result of a small case there.
+    """Whether kernels compile for a device and compute the expected result of a small case on it.
 
-    Otherwise a warning says that torch's operators replace them.
+    If not, a warning says that torch's operators replace them.
     """
     try:
         fault = "" if known_case() == expected else "they give other numbers"

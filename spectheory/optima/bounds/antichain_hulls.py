@@ -37,7 +37,7 @@ ALONE = -1  # the last step of a node's hull may lead to the antichain of the no
 def most_violated_antichain(
     pair: ModelPair, node_masses: Sequence[np.ndarray], num_drafts: int
 ) -> tuple[Any, tuple[tuple[int, ...], ...]]:
-    """The antichain T that maximises Σ_{a∈T} x(a) - f(q(T)), f(u) = 1 - (1 - u)^K.
+    """Find the antichain T that maximises Σ_{a∈T} x(a) - f(q(T)), f(u) = 1 - (1 - u)^K.
 
     Source: the separation problem of greedy2026 Eq. 12, x(a) = D(a) p(a).  x - f(q) is convex in (q, x),
     increasing in x and decreasing in q.  So its maximum over the points (q(T), x(T)) is at a vertex of their
@@ -84,7 +84,7 @@ def most_violated_antichain(
 
 
 def _one_draft_excess(pair: ModelPair, masses: Levels) -> tuple[Any, tuple[tuple[int, ...], ...]]:
-    """``most_violated_antichain`` for K = 1, where f(q) = q.
+    """Compute ``most_violated_antichain`` for K = 1, where f(q) = q.
 
     From the leaves up we take a node or the best antichain below it.  If the excess is equal, we take the
     antichain with the smaller draft mass, as on the hull.
@@ -120,7 +120,7 @@ def _hulls(pair: ModelPair, masses: Levels) -> list[list[_Hull]]:
 
 
 def _merged(children: list[_Hull]) -> list[_Segment]:
-    """The Minkowski sum of the children's hulls: all steps by descending slope."""
+    """Compute the Minkowski sum of the children's hulls: all steps by descending slope."""
     steps = [step._replace(child=child) for child, hull in enumerate(children) for step in hull.steps]
     return sorted(steps, key=lambda step: step.key, reverse=True)
 

@@ -74,7 +74,7 @@ def _mismatch(pair: ModelPair) -> float:
 
 
 def node_probs(pair: ModelPair) -> tuple[np.ndarray, np.ndarray]:
-    """p(a) and q(a) at every node, breadth first, each [nodes]."""
+    """Compute p(a) and q(a) at every node, breadth first, each [nodes]."""
     depths = range(pair.draft_length + 1)
     return (
         np.concatenate([pair.target_path_probs(depth) for depth in depths]),
@@ -104,13 +104,13 @@ def prefix_sums(levels: Sequence[np.ndarray], vocab_size: int) -> Levels:
 
 
 def accepted_masses(node_laws: Sequence[np.ndarray], target_rows: Sequence[np.ndarray]) -> Levels:
-    """x(a) = min{r(a), p(a_i | a_{1:i-1}) x(a_{1:i-1})} from x(∅) = r(∅) down (greedy2026 Eqs. 16, 83).
+    """Compute x(a) = min{r(a), p(a_i | a_{1:i-1}) x(a_{1:i-1})} from x(∅) = r(∅) (greedy2026 Eqs. 16, 83).
 
     x(a) is P(τ ≥ i and X_{1:i} = a) under block verification with draft r.  The recursion equals
     min_{k ≤ i} p(a_{k+1:} | a_{1:k}) r(a_{1:k}).  The sum over all nodes is the block efficiency.
 
     Args:
-        node_laws: r(a) by depth 0..L, [V^depth].  Any ordered number type works whose values can be
+        node_laws: r(a) by depth 0..L, [V^depth].  Any ordered number type works if its values can be
             multiplied by a probability on the right.
         target_rows: p(.|a) by depth 0..L-1, [V^depth, V].
 

@@ -36,7 +36,7 @@ from spectheory.pairs.pair import ModelPair
 
 
 def needed_scores(tree: ContextTree, slacks: Levels) -> Levels:
-    """1 + Σ_x p(x|a) z(a,x) by depth, and 1 at depth L: the smallest feasible y(a) + z(a)."""
+    """Compute 1 + Σ_x p(x|a) z(a,x) by depth, and 1 at depth L: the smallest feasible y(a) + z(a)."""
     needed = [_needed(rows, level) for rows, level in zip(tree.target_rows, slacks[1:], strict=True)]
     return [*needed, tree.draft_probs[-1] * 0 + 1]
 
@@ -46,7 +46,7 @@ def _needed(target_rows: np.ndarray, child_slacks: np.ndarray) -> np.ndarray:
 
 
 def least_scores(tree: ContextTree, slacks: Levels) -> Levels:
-    """The smallest scores y ≥ 0 that are feasible with the given slacks z, by depth."""
+    """Compute the smallest scores y ≥ 0, by depth, that are feasible with the given slacks z."""
     return [positive_part(need - z) for need, z in zip(needed_scores(tree, slacks), slacks, strict=True)]
 
 
@@ -59,12 +59,15 @@ def slacks_from_leaves(tree: ContextTree, slack_of: Callable[[int, np.ndarray], 
 
 
 def slacks_of_shares(tree: ContextTree, shares: Sequence[np.ndarray]) -> Levels:
-    """z(a) = u(a) (1 + Σ_x p(x|a) z(a,x)) by depth; u in [0, 1], by depth 0..L, are numbers or booleans."""
+    """Compute z(a) = u(a) (1 + Σ_x p(x|a) z(a,x)) by depth.
+
+    The shares u in [0, 1] are given by depth 0..L, as numbers or booleans.
+    """
     return slacks_from_leaves(tree, lambda depth, needed: shares[depth] * needed)
 
 
 def block_verification_slacks(tree: ContextTree, skewed_draft: np.ndarray) -> Levels:
-    """The slacks of block verification with draft r, [V^L].
+    """Compute the slacks of block verification with draft r, [V^L].
 
     The share u(a) of ``slacks_of_shares`` is 1 if p(a_i | a_{1:i-1}) x(a_{1:i-1}) ≤ r(a), else 0.  In float64
     we compare up to rounding, because the two sides are equal for equal models.  For K = 1 and r = q the
@@ -101,7 +104,7 @@ class ScoreChain(NamedTuple):
         return ScoreChain(draft_probs[order].cumsum(), ordered - after, ordered[0])
 
     def expected_maximum(self, num_drafts: int) -> Any:
-        """E[max_k c(X_k)] = Σ_i (c_i - c_{i+1}) f(q(S_i)) for K i.i.d. draws X_k, f(u) = 1 - (1 - u)^K.
+        """Compute E[max_k c(X_k)] = Σ_i (c_i - c_{i+1}) f(q(S_i)), K i.i.d. draws X_k, f(u) = 1 - (1 - u)^K.
 
         For the set of all leaves we use f = 1.
 
@@ -136,7 +139,7 @@ def upper_bound(
     scores: Sequence[np.ndarray],
     slacks: Sequence[np.ndarray] | None = None,
 ) -> Any:
-    """Upper bound z(∅) + E[max_k c(X^(k))] on the block efficiency of every valid verifier of i.i.d. paths.
+    """Compute z(∅) + E[max_k c(X^(k))], an upper bound on every valid verifier of i.i.d. paths.
 
     It is the objective of the dual at a feasible point.  A float64 point may violate the conditions by 1e-9.
     We then return the value of a nearby feasible point.
@@ -175,7 +178,7 @@ def certified_upper_bound(
     scores: Sequence[np.ndarray],
     slacks: Sequence[np.ndarray] | None = None,
 ) -> float:
-    """The bound of ``upper_bound`` as a certified float, rounded outward (tokens per target call).
+    """Compute the bound of ``upper_bound`` as a certified float, rounded outward (tokens per target call).
 
     It is at most L + 1.  Like ``upper_bound`` it allows for a point that is only nearly feasible.
 
@@ -202,7 +205,7 @@ def certified_upper_bound(
 
 
 def certified_bound_of_slacks(tree: ContextTree, num_drafts: int, slacks: Levels) -> CertifiedUpperBound:
-    """The bound of ``certified_upper_bound`` on a float64 tree, from slacks z ≥ 0 and their least scores."""
+    """Compute ``certified_upper_bound`` on a float64 tree, from slacks z ≥ 0 and their least scores."""
     return _certified(tree, num_drafts, _Point(least_scores(tree, slacks), slacks, 0.0))
 
 
@@ -246,7 +249,7 @@ def feasible_scores(pair: ModelPair, scores: Sequence[np.ndarray]) -> Levels:
 
 
 def _clipped(tree: ContextTree, scores: Levels) -> _Point:
-    """The clipped scores of ``feasible_scores``, with the slacks z(a) = 1 + Σ_x p(x|a) z(a,x) - y(a)."""
+    """Compute the clipped ``feasible_scores``, and their slacks z(a) = 1 + Σ_x p(x|a) z(a,x) - y(a)."""
 
     def clipped(depth: int, needed: np.ndarray) -> np.ndarray:
         return positive_part(np.minimum(scores[depth], needed)) if depth else needed
@@ -261,7 +264,10 @@ def _checked_point(
     slacks: Sequence[np.ndarray] | None,
     tolerance: float,
 ) -> _Point:
-    """Check the conditions up to the tolerance, and return the point, clipped if no slacks are given."""
+    """Check the conditions up to the tolerance, and return the point.
+
+    If no slacks are given, the scores are clipped.
+    """
     if slacks is None:
         y = check_levels(tree.pair, "scores", scores)
         point = _clipped(tree, y)

@@ -24,7 +24,7 @@ from spectheory.foundation.exact_numbers import is_exact
 
 
 def ratios(numerator: Array, denominator: Array) -> Array:
-    """numerator / denominator, [..., V].  If the denominator is 0, it is ±∞ with the numerator's sign.
+    """Compute numerator / denominator, [..., V].  Division by 0 gives ±∞ with the numerator's sign.
 
     0/0 is +∞, so that it comes last in ascending order.  Rationals have no infinity, so we use a number
     larger than all other ratios instead.
@@ -108,5 +108,5 @@ class LevelSets(NamedTuple):
         return bool((self.excesses <= tolerance * self.limits).all())  # a NaN is refused too
 
     def leaves(self, index: int) -> np.ndarray:
-        """The leaf numbers of the set S_i with i = index + 1, ascending."""
+        """List the leaf numbers of the set S_i with i = index + 1, ascending."""
         return np.sort(self.order[: index + 1])

@@ -30,7 +30,7 @@ class CertifiedLowerBound(NamedTuple):
 def certified_lower_bound(
     pair: ModelPair, num_drafts: int, skewed_draft: np.ndarray, tolerance: float = FEASIBILITY_TOLERANCE
 ) -> float:
-    """Certified lower bound on the best block efficiency of K paths from a skewed draft, rounded outward.
+    """Certify a lower bound on the best block efficiency of K paths, from a skewed draft, rounded outward.
 
     Source: greedy2026 Theorem 4.6.  A leaf law r is the law of a path selected among K drafts if
     r(S) ≤ f(q(S)) for all sets S of leaves, f(u) = 1 - (1 - u)^K (``is_skewed_draft``).  Block verification
@@ -72,7 +72,7 @@ def certified_lower_bound(
 def certified_bound_of_draft(
     tree: ContextTree, num_drafts: int, skewed_draft: np.ndarray
 ) -> CertifiedLowerBound:
-    """The bound of ``certified_lower_bound`` on a float64 tree, for a leaf law that is (nearly) feasible.
+    """Compute ``certified_lower_bound`` on a float64 tree, for a leaf law that is (nearly) feasible.
 
     Let c = max(1, the largest r(S)/f(q(S))).  The masses x of block verification satisfy every antichain
     constraint up to two factors, so we divide all masses but the root's by them:
@@ -95,11 +95,11 @@ def certified_bound_of_draft(
 
 
 def target_among(tree: ContextTree, num_drafts: int, allowed: Sequence[np.ndarray]) -> np.ndarray:
-    """The leaf law that follows the target, renormalised to the allowed children of every context, [V^L].
+    """Compute a leaf law, [V^L]: the target, renormalised to the allowed children of every context.
 
-    If no child with target mass is allowed, it follows the draft.  Allow the contexts that K drafts reach
+    If no allowed child has target mass, the law follows the draft.  Allow the contexts that K drafts reach
     almost surely: then the law is nearly a skewed draft, and block verification against it accepts nearly all
-    of these contexts.  If the largest r(S)/f(q(S)) is above 1, the law is divided by it.
+    of these contexts.  If the largest r(S)/f(q(S)) is above 1, we divide the law by it.
     """
     law = np.ones(1)
     for level, target, draft in zip(allowed[1:], tree.target_rows, tree.pair.draft, strict=True):

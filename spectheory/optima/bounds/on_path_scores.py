@@ -31,7 +31,10 @@ from spectheory.pairs.pair import ModelPair
 
 
 def capped_step(state: Array, target_row: Array, draft_row: Array, cap: Array) -> tuple[Array, Array]:
-    """For every token x: s(ax), and True if ax is a hit.  [...], [..., V] twice, [...] -> [..., V] twice"""
+    """Compute s(ax) for every token x, and True if ax is a hit.
+
+    [...], [..., V] twice, [...] -> [..., V] twice
+    """
     xp = namespace(target_row)
     uncapped = divide_or_zero(state[..., None] * target_row, draft_row)
     limit = cap[..., None] + zeros_like(uncapped)
@@ -86,7 +89,9 @@ class CappedBound(NamedTuple):
 
 
 def default_caps(num_drafts: int, steps: int = 24) -> list[float]:
-    """Caps from 1/4 to K in geometric progression, as multiples of 1/1024 and so exact in float64.
+    """List caps from 1/4 to K in geometric progression.
+
+    They are multiples of 1/1024, and so exact in float64.
 
     Example:
         >>> default_caps(2, 3)
@@ -97,7 +102,7 @@ def default_caps(num_drafts: int, steps: int = 24) -> list[float]:
 
 
 def capped_upper_bound(pair: ModelPair, num_drafts: int, caps: Sequence[Any] | None = None) -> CappedBound:
-    """The smallest bound E[max_k c_C(X^k)] over several caps, at most L + 1, in tokens per target call.
+    """Compute the smallest E[max_k c_C(X^k)] over several caps, at most L + 1, in tokens per target call.
 
     No valid verifier has a larger block efficiency.
 

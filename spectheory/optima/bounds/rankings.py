@@ -21,7 +21,7 @@ LeafOrder = Sequence[int] | Sequence[Sequence[int]] | np.ndarray
 
 
 def ratio_ranking(target_rows: Array, draft_rows: Array) -> Array:
-    """π(x) = p(x|a) / q(x|a), the ranking of the paper (Eq. 21).  [..., V], [..., V] -> [..., V]
+    """Compute π(x) = p(x|a) / q(x|a), the ranking of the paper (Eq. 21).  [..., V], [..., V] -> [..., V]
 
     Example:
         >>> ratio_ranking(np.array([0.25, 0.75]), np.array([0.5, 0.5]))
@@ -31,7 +31,7 @@ def ratio_ranking(target_rows: Array, draft_rows: Array) -> Array:
 
 
 def ranking_keys(ranking: Ranking, target_rows: Array, draft_rows: Array) -> Array:
-    """The keys of a ranking, one per token.  [..., V], [..., V] -> [..., V]"""
+    """Compute the keys of a ranking, one per token.  [..., V], [..., V] -> [..., V]"""
     keys = ranking(target_rows, draft_rows)
     if tuple(keys.shape) != tuple(draft_rows.shape):
         raise InvalidInputError(
@@ -42,13 +42,13 @@ def ranking_keys(ranking: Ranking, target_rows: Array, draft_rows: Array) -> Arr
 
 
 def mass_ranked_up_to(keys: Array, draft_rows: Array) -> Array:
-    """For every token x: the draft mass of x and all lower-ranked tokens, ties by token id.  [..., V]"""
+    """Compute for each token x the draft mass of x and of lower-ranked tokens, ties by token id.  [..., V]"""
     _, order = sort(keys)
     return put_along(namespace(draft_rows).cumulative_sum(take_along(draft_rows, order), axis=-1), order)
 
 
 def leaf_order(pair: ModelPair, ranking: Ranking = ratio_ranking) -> np.ndarray:
-    """All leaf numbers in the lexicographic order of a tree-based ranking (Def. 5.2), lowest first, [V^L].
+    """List all leaf numbers in the lexicographic order of a ranking (Def. 5.2), lowest first, [V^L].
 
     Example:
         >>> from spectheory import instances

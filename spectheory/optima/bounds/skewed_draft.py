@@ -113,7 +113,7 @@ class SkewedDraft:
 
     @staticmethod
     def from_order(pair: ModelPair, num_drafts: int, order: LeafOrder) -> SkewedDraft:
-        """The law of the highest-ranked of K drafts (``ranked_leaf_law``).
+        """Compute the law of the highest-ranked of K drafts (``ranked_leaf_law``).
 
         The laws of all orders are the vertices of {r : r(S) ≤ f(q(S)), r(V^L) = 1} (App. H).
 
@@ -131,9 +131,10 @@ class SkewedDraft:
 
     @staticmethod
     def from_ranking(pair: ModelPair, num_drafts: int, ranking: Ranking = ratio_ranking) -> SkewedDraft:
-        """q^Γ(a_{1:i}) = (q(a_{1:i}) + B)^K - B^K at every node, B the mass ranked below it (Eqs. 22-23).
+        """Compute q^Γ(a_{1:i}) = (q(a_{1:i}) + B)^K - B^K at every node (Eqs. 22-23).
 
-        The paper prints q(t) in the inner sums; correct is the conditional q(t | a_{1:j}).
+        B is the draft mass ranked below the node.  The paper prints q(t) in the inner sums; correct is the
+        conditional q(t | a_{1:j}).
         """
         num_drafts = check_num_drafts(num_drafts)
         probs = flint_if_exact(pair.draft_path_probs(0))
@@ -149,17 +150,17 @@ class SkewedDraft:
 
     @staticmethod
     def mixture(weights: Sequence[Any], drafts: Sequence[SkewedDraft]) -> SkewedDraft:
-        """The law Σ_i weight_i r_i: draw i with probability weight_i, then select by the rule of draft i."""
+        """Mix laws to Σ_i weight_i r_i: draw i with probability weight_i, and select by the rule of r_i."""
         levels = zip(*(draft.node_laws for draft in drafts), strict=True)
         mixed = (sum(w * level for w, level in zip(weights, group, strict=True)) for group in levels)
         return SkewedDraft(tuple(np.asarray(level) for level in mixed), drafts[0].vocab_size)
 
     def accepted_masses(self, pair: ModelPair) -> tuple[np.ndarray, ...]:
-        """P(tau >= i, X_{1:i} = a_{1:i}) under block verification with draft r, by depth, [V^i] (Eq. 83)."""
+        """Compute P(tau >= i, X_{1:i} = a_{1:i}) under block verification with draft r, by depth (Eq. 83)."""
         return tuple(fractions_if_exact(level) for level in self._accepted_masses(pair))
 
     def block_efficiency(self, pair: ModelPair) -> Any:
-        """E[tau + 1] of block verification with this draft, tokens per call: the objective of Eq. 16."""
+        """Compute E[tau + 1] of block verification with this draft, tokens per call (objective of Eq. 16)."""
         return plain_number(sum(level.sum() for level in self._accepted_masses(pair)))
 
     def _accepted_masses(self, pair: ModelPair) -> Levels:
@@ -168,10 +169,11 @@ class SkewedDraft:
 
 
 def ranked_leaf_law(draft_probs: np.ndarray, order: np.ndarray, num_drafts: int) -> np.ndarray:
-    """r(P_i) = F_i^K - F_{i-1}^K, [M], F_i the draft mass of the i lowest leaves P_1, .., P_i.
+    """Compute r(P_i) = F_i^K - F_{i-1}^K, [M], for the leaves P_1, .., P_M, lowest rank first.
 
-    Source: greedy2026 Eq. 19.  The paper prints q(P_i) inside the sums over j; correct is q(P_j).  The greedy
-    polymatroid algorithm (App. H, Eq. 93) computes the same law from the highest leaf down.
+    F_i is the draft mass of P_1, .., P_i.  Source: greedy2026 Eq. 19.  The paper prints q(P_i) inside the
+    sums over j; correct is q(P_j).  The greedy polymatroid algorithm (App. H, Eq. 93) computes the same law
+    from the highest leaf down.
     """
     probs = draft_probs[order]
     upper = probs.cumsum()
@@ -286,7 +288,10 @@ def skewed_draft_rows(
 
 
 def _write_product(room: Array, one: Array, other: Array) -> None:
-    """room[...] = one * other.  torch.compile cannot write a product into part of an array, so we copy it."""
+    """Write room[...] = one * other.
+
+    torch.compile cannot write a product into part of an array, so we copy it.
+    """
     if on_host(room) or not choice.compiling():
         namespace(room).multiply(one, other, out=room)
     else:

@@ -32,7 +32,7 @@ SOLVER_TOLERANCE = 1e-10
 
 
 def rounding_allowance(num_terms: int) -> float:
-    """4 ε (N + 16), ε = 2^-52: a bound on the relative rounding error of a sum of N nonnegative numbers.
+    """Compute 4 ε (N + 16), ε = 2^-52: a bound on the relative rounding error of a sum of N numbers ≥ 0.
 
     It also covers the rounding of the numbers themselves: path probabilities, f, products.
     """
@@ -40,7 +40,7 @@ def rounding_allowance(num_terms: int) -> float:
 
 
 def outward(value: Fraction) -> tuple[float, float]:
-    """The largest float ≤ value and the smallest float ≥ value."""
+    """Return the largest float ≤ value and the smallest float ≥ value."""
     near = float(value)
     low = near if Fraction(near) <= value else math.nextafter(near, -math.inf)
     high = near if Fraction(near) >= value else math.nextafter(near, math.inf)

@@ -36,7 +36,7 @@ class Candidates(NamedTuple):
     choices: np.ndarray
 
     def vertices(self) -> Candidates:
-        """The vertices of the upper right hull of the points (missed, mass), by descending ``missed``."""
+        """List the vertices of the points' (missed, mass) upper right hull, by descending ``missed``."""
         kept: list[int] = []
         for one in sorted(range(len(self.mass)), key=lambda n: (-self.missed[n], -self.mass[n])):
             if kept and self.mass[one] <= self.mass[kept[-1]]:
@@ -58,7 +58,7 @@ class Candidates(NamedTuple):
 def most_violated_antichains(
     pair: ModelPair, node_masses: Sequence[np.ndarray], process: Tree, most: int = 1
 ) -> list[tuple[Any, tuple[Context, ...]]]:
-    """Antichains T with Σ_{a∈T} x(a) > P(some draft passes through T), by descending violation.
+    """List antichains T with Σ_{a∈T} x(a) > P(some draft passes through T), by descending violation.
 
     Source: theory.md Statement 5.32.  The probability that no draft below a node passes through T is a
     polynomial in the children's probabilities with nonnegative coefficients.  So every subtree needs only
@@ -129,7 +129,7 @@ def _at_node(process: Tree, depth: int, row: np.ndarray, children: list[Candidat
 
 
 def _merged(row: np.ndarray, width: int, children: list[Candidates]) -> Candidates:
-    """Candidates of a node with ``width`` independent draws: missed = (Σ_t q_t missed_t)^width."""
+    """Merge the candidates below ``width`` independent draws at a node: missed = (Σ_t q_t missed_t)^width."""
     zero = row[0] * 0
     sums = Candidates(np.array([zero]), np.array([zero]), np.zeros((1, 0), dtype=int))
     for prob, child in zip(row, children, strict=True):
@@ -143,7 +143,7 @@ def _merged(row: np.ndarray, width: int, children: list[Candidates]) -> Candidat
 
 
 def _listed(draws: list[tuple[Context, Any]], children: list[Candidates]) -> Candidates:
-    """Candidates of a node with any draws: missed = Σ P(tokens) Π_{t in tokens} missed_t."""
+    """List the candidates at a node with any draws: missed = Σ P(tokens) Π_{t in tokens} missed_t."""
     sizes = [len(child.mass) for child in children]
     if prod(sizes) > MAX_CHOICES:
         raise EnumerationTooLargeError(

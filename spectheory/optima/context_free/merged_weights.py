@@ -16,7 +16,7 @@ MAX_STATES = 1_000_000
 
 
 def context_free_path_optimum(pair: ModelPair, draft_length: int | None = None) -> Optimum:
-    """The largest block efficiency E[τ+1] of any valid verifier of one path on a context-free pair.
+    """Compute the largest block efficiency E[τ+1] of any valid verifier of one path on a context-free pair.
 
     Source: theory.md Statements 4.2 and 5.33.  Block verification attains the optimum.  After a prefix it
     depends only on the weight w_i = min(1, w_{i-1} p/q), a product of the ratios since the last weight 1.  So

@@ -42,12 +42,13 @@ def upper_hull(grid: np.ndarray, values: np.ndarray, first: int, vertices: np.nd
 def children_values(
     below: np.ndarray, grid: np.ndarray, offered: float, first: int, values: np.ndarray
 ) -> tuple[int, float]:
-    """Compute the value of a child at every promise h_k, [n], if it accepts min(h_k, offered).
+    """Write the value of a child at the promises h_k to ``values``, from index ``first`` on.
 
-    If h_k > ``offered``, the child chooses randomly between the two grid points around ``offered``.
+    The child accepts min(h_k, offered).  If h_k > ``offered``, it chooses randomly between the two grid
+    points around ``offered``.
 
     Returns:
-        The index of the lower one of these two points, and the probability of the upper one.
+        The index of the lower grid point, and the probability of the upper grid point.
     """
     n = len(grid)
     low = min(int(np.searchsorted(grid, offered, side="right")) - 1, n - 2)
@@ -74,7 +75,7 @@ def _prepare(
 def _steepest(
     grid: np.ndarray, values: np.ndarray, vertices: np.ndarray, counts: np.ndarray, places: np.ndarray
 ) -> tuple[int, float]:
-    """The token whose next hull segment is the steepest, and the slope; token -1 if no segment is left."""
+    """Find the token whose next hull segment is steepest, and the slope; token -1 if no segment is left."""
     best, steepest = -1, -np.inf
     for t in range(len(places)):
         if places[t] < counts[t] - 1:
@@ -89,7 +90,7 @@ def _steepest(
 def best_promises(
     below: np.ndarray, grid: np.ndarray, first: int, draft: np.ndarray, ratios: np.ndarray, here: np.ndarray
 ) -> None:
-    """P_i(h, x) = x + max Σ_t q_t P_{i+1}(h_t, min(h_t, ρ_t x)) over Σ_t q_t h_t = h, on a grid of h ≥ x.
+    """Write P_i(h, x) = x + max Σ_t q_t P_{i+1}(h_t, min(h_t, ρ_t x)) over Σ_t q_t h_t = h, on a grid h ≥ x.
 
     Args:
         below: P_{i+1}, [n, n] over h and x.
@@ -183,7 +184,7 @@ def kept_promises(
 def best_scores(
     below: np.ndarray, draft: np.ndarray, target: np.ndarray, unit: int, steepest: float, here: np.ndarray
 ) -> None:
-    """F_i(c, ζ) = min Σ_t q_t F_{i+1}(c + y, ζ_t) over y ≥ 0, ζ_t ≥ 0, 1 + Σ_t p_t ζ_t ≤ y + ζ.
+    """Write F_i(c, ζ) = min Σ_t q_t F_{i+1}(c + y, ζ_t) over y ≥ 0, ζ_t ≥ 0, 1 + Σ_t p_t ζ_t ≤ y + ζ.
 
     Args:
         below: F_{i+1} at c = 0, 1/unit, .. and ζ = 0, 1/unit, .., [C, Z].

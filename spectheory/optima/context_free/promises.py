@@ -75,7 +75,7 @@ class Promises(NamedTuple):
         return Promises(grid, first, int(np.searchsorted(grid, 1.0)), limit)
 
     def excess(self, law: np.ndarray) -> np.ndarray:
-        """E (h - s)^+ under a law of promises h, [n], for every promise s but the largest."""
+        """Compute E (h - s)^+ under a law of promises h, [n], for every promise s but the largest."""
         return np.maximum(self.grid - self.grid[self.first : -1, None], 0.0) @ law
 
 
@@ -95,7 +95,7 @@ def context_free_interval(
     time_limit: float | None = None,
     progress: Progress | None = None,
 ) -> Optimum:
-    """The largest block efficiency of any valid verifier of K i.i.d. paths on a context-free pair.
+    """Compute the largest block efficiency of any valid verifier of K i.i.d. paths on a context-free pair.
 
     Source: theory.md Statement 5.33, a dynamic program for the program of greedy2026 Theorem 4.3.  No array
     has an entry per context, so V = 2 and L = 30 with its 10^9 leaves is possible.
@@ -243,7 +243,10 @@ class _Search:
         return [(middle, slopes) for slopes in (center, best)]
 
     def _same_promise(self, promises: Promises) -> Policy:
-        """The policy with promise 1 at every context: up to the grid, block verification of one path."""
+        """Compute the policy with promise 1 at every context.
+
+        Up to the grid, it is block verification of one path.
+        """
         slopes = np.where(np.arange(len(promises.grid) - 1) < promises.one, -1e3, 1e3) * self.length
         return self._policy(promises, slopes)[1]
 
@@ -274,7 +277,7 @@ class _Search:
         return value, Policy(accepted, mass.sum(axis=1))
 
     def _certified_lower(self, promises: Promises, policies: list[Policy], shares: np.ndarray) -> float:
-        """A certified lower bound: the mean number of tokens of a mixture of policies, rounded down.
+        """Certify a lower bound: the mean number of tokens of a mixture of policies, rounded down.
 
         If the mixture exceeds the limit, we mix in more of the first policy, whose promises are all 1.
         """
@@ -290,7 +293,7 @@ class _Search:
         return ((1.0 - part) * accepted + part * first.accepted) * (1.0 - slack * (self.num_drafts + 3.0))
 
     def _certified_upper(self, promises: Promises, slopes: np.ndarray) -> float:
-        """A certified upper bound: the dual value for the path scores given by slopes of A*, rounded up.
+        """Certify an upper bound: the dual value for the path scores given by slopes of A*, rounded up.
 
         A has the slope s at the score c if A* has the slope c at the promise s.  We use one s per cell of a
         grid of scores.  The price of A is the sum of E (φ(U) - s)^+ over the cells times their width.  φ = f'
@@ -323,7 +326,7 @@ class _Search:
 
 
 def _excess_of_limit(promises: np.ndarray, num_drafts: int) -> np.ndarray:
-    """E (f'(U) - s)^+ = max_u f(u) - s u for every promise s in [0, K], with U uniform on [0, 1]."""
+    """Compute E (f'(U) - s)^+ = max_u f(u) - s u for every promise s in [0, K], with U uniform on [0, 1]."""
     if num_drafts == 1:
         return np.maximum(1.0 - promises, 0.0)
     ranks = 1.0 - np.minimum(promises / num_drafts, 1.0) ** (1.0 / (num_drafts - 1.0))

@@ -42,7 +42,7 @@ class Ratios(NamedTuple):
         return Ratios(*map(list, zip(*masses.values(), strict=True)))
 
     def as_arrays(self) -> tuple[np.ndarray, np.ndarray]:
-        """(``target``, ``draft``) as arrays of Fractions, [T] each."""
+        """Return (``target``, ``draft``) as arrays of Fractions, [T] each."""
         return np.array(self.target, dtype=object), np.array(self.draft, dtype=object)
 
 

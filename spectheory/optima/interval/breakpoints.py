@@ -16,7 +16,7 @@ def first_breakpoints(num_segments: int, num_drafts: int) -> np.ndarray:
 
 
 def chord_errors(edges: np.ndarray, num_drafts: int, chain: ScoreChain) -> np.ndarray:
-    """The error of the chords at every set of a chain: (c_i - c_{i+1}) (f - chord)(q(S_i)), [sets].
+    """Compute the error of the chords at every set of a chain: (c_i - c_{i+1}) (f - chord)(q(S_i)), [sets].
 
     Its sum is the value of the upper bound with f minus the value with the chords.
     """

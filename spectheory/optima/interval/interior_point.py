@@ -42,9 +42,10 @@ class Pace(NamedTuple):
     Attributes:
         corrections: the largest number of centrality corrections per step (gondzio1996).
         evenness: E, the weight on the central path that is spread evenly over all products.
-        retreat: new breakpoints start from the last iterate whose gap was at least ``retreat`` times the gap
-            before the latest step.  The latest iterate is often far from the central path of the finer
-            program.  From it many short steps would follow, and more of them for a larger tree.
+        retreat: after new breakpoints we restart from an earlier iterate.  It is the last one whose gap was
+            at least ``retreat`` times the gap before the latest step.  The latest iterate is often far from
+            the central path of the finer program.  From it many short steps would follow, and more of them
+            for a larger tree.
         apart: the gaps of two stored iterates differ by at least this factor, so that few are stored.
     """
 
@@ -55,7 +56,10 @@ class Pace(NamedTuple):
 
     @staticmethod
     def of(bins: int) -> Pace:
-        """The parameters for this number of bins.  Large trees retreat further and store fewer iterates."""
+        """Choose the parameters for this number of bins.
+
+        Large trees retreat further and store fewer iterates.
+        """
         return Pace(4, 30.0, 1.5, 1.3) if bins < LARGE else Pace(6, 10.0, 10.0, 8.0)
 
 
@@ -139,11 +143,11 @@ class ChordProgram:
         return law
 
     def refined(self, edges: np.ndarray) -> ChordProgram:
-        """The program with more breakpoints, started from ``restart`` of this program.
+        """Add breakpoints, and start the new program from ``restart`` of this program.
 
         We split π in proportion to the widths.  This keeps r, and so stays feasible.  For a new segment with
-        slope φ' inside segment j the new margin is s_bj + Δβ - (φ' - φ_j) c_b, with the smallest Δβ for which
-        it is at least s_bj / 2 for every b.  The gap grows by about the error of the chords.
+        slope φ' inside segment j the new margin is s_bj + Δβ - (φ' - φ_j) c_b.  Δβ is the smallest number for
+        which it is at least s_bj / 2 for every b.  The gap grows by about the error of the chords.
         """
         widths = np.diff(edges)
         slopes = np.diff(hit_probability(edges, self.num_drafts)) / widths
@@ -186,7 +190,7 @@ class ChordProgram:
         return self._earlier[0][1] if self._earlier else self.point
 
     def _remembered(self, gap: float) -> list[tuple[float, Point]]:
-        """(gap, iterate) pairs that ``restart`` may need after a step from ``point``."""
+        """List the (gap, iterate) pairs that ``restart`` may need after a step from ``point``."""
         earlier = self._earlier
         if not earlier or self.pace.apart * gap <= earlier[-1][0]:
             pi, s = (pairs.astype(np.float32) for pairs in self.point[:2])
@@ -197,7 +201,7 @@ class ChordProgram:
         return earlier[forgotten:]
 
     def _direction(self, gap: float) -> tuple[Step, np.ndarray]:
-        """The step, and its steepest relative falls (``_steepest``)."""
+        """Compute the step, and its steepest relative falls (``_steepest``)."""
         point, (room, spare) = self.point, self._targets
         system = NewtonSystem(self.live, self.slopes, self.widths, point, self._workspace)
         step = system.solve(system.predictor)
@@ -219,9 +223,10 @@ class ChordProgram:
         return step, steepest
 
     def _corrected(self, predictor: Step, aim: float, pairs: np.ndarray) -> Targets:
-        """Targets with second-order terms, aim - π s - Δπ Δs for pairs and alike for nodes (mehrotra1992).
+        """Compute targets with second-order terms, aim - π s - Δπ Δs for pairs (mehrotra1992).
 
-        The products then reach the aim up to third-order terms.
+        The nodes have the same terms.  The products then reach the aim up to third-order terms.  ``pairs`` is
+        overwritten.
         """
         point, rows, columns = self.point, np.empty((len(pairs), 2)), np.zeros(len(self.slopes))
         corrected_targets(point.pi, point.s, predictor.direction, self._pair_aim(aim), pairs, rows, columns)
@@ -230,10 +235,10 @@ class ChordProgram:
         return Targets(pairs, rows, columns, u, v)
 
     def _recentred(self, step: Step, lengths: list[float], aim: float, pairs: np.ndarray) -> Targets:
-        """Targets that pull the products of a trial point towards their aim (gondzio1996).
+        """Compute targets that pull the products of a trial point towards their aim (gondzio1996).
 
-        A product is pulled into [``LEAST_SHARE``, ``MOST_SHARE``] times its aim, but lowered by at most
-        ``MOST_DOWN`` times its aim.
+        A product below ``LEAST_SHARE`` or above ``MOST_SHARE`` times its aim is pulled to this limit.  It is
+        lowered by at most ``MOST_DOWN`` times its aim.  ``pairs`` is overwritten.
         """
         point, targets, (primal, dual), goal = self.point, step.targets, lengths, self._pair_aim(aim)
         rows, columns = np.empty((len(pairs), 2)), np.zeros(len(self.slopes))
@@ -257,8 +262,11 @@ class ChordProgram:
         return Weights(aim * self.live.bin_mass, self.widths, aim * self.pace.evenness / (bins * segments))
 
     def _start(self, block: np.ndarray) -> Point:
-        """A strictly feasible point: independent transport (so r = q), masses below those of block
-        verification, and scores and slacks with u y = v z."""
+        """Compute a strictly feasible point.
+
+        The transport is independent, so r = q.  The masses are below the masses of block verification, and
+        scores and slacks satisfy u y = v z.
+        """
         live = self.live
         depths = np.repeat(np.arange(len(live.depth_ends)), np.diff(live.depth_ends, prepend=0))[1:]
         share = depths / (len(live.depth_ends) - 1)
@@ -286,7 +294,7 @@ class ChordProgram:
 
 
 def _bin_scores(live: LiveTree, scores: np.ndarray) -> np.ndarray:
-    """c_b, the sum of y on the path from below the root to the bin's node, [B]."""
+    """Compute c_b, the sum of y on the path from below the root to the bin's node, [B]."""
     sums = np.zeros(live.size + 1)
     for depth in range(1, len(live.depth_ends)):
         nodes = live.nodes_at(depth)
@@ -295,11 +303,11 @@ def _bin_scores(live: LiveTree, scores: np.ndarray) -> np.ndarray:
 
 
 def _predicted_gap(gap: float, point: Point, predictor: Step, primal: float, dual: float) -> float:
-    """The gap after the predictor with these step lengths, up to primal · dual · (ρ · Δα + γ · Δβ).
+    """Predict the gap after the predictor with these step lengths, up to primal · dual · (ρ · Δα + γ · Δβ).
 
-    Its derivatives are -gap - d in the primal and d in the dual length, with d = Σ π Δs + Σ u Δy + Σ v Δz.
-    The primal and the dual part of the step are orthogonal up to ρ and γ, the masses that rounding left
-    missing from the marginals of π (``newton``).  Only the aim of the step depends on this gap.
+    The derivatives of the gap are -gap - d in the primal and d in the dual length, with d = Σ π Δs + Σ u Δy +
+    Σ v Δz.  The primal and the dual part of the step are orthogonal up to ρ and γ, the masses that rounding
+    left missing from the marginals of π (``newton``).  Only the aim of the step depends on this gap.
     """
     _, alpha, beta, scores = predictor.direction
     rows, tilted = predictor.targets.of_rows.T  # for a predictor, these and ``of_columns`` are sums of -π
@@ -309,7 +317,7 @@ def _predicted_gap(gap: float, point: Point, predictor: Step, primal: float, dua
 
 
 def _steepest(point: Point, step: Step) -> np.ndarray:
-    """The smallest Δ/present over the primal and over the dual entries, [2]; NaN if any ratio is NaN."""
+    """Find the smallest Δ/present over the primal and over the dual entries, [2]; NaN if any ratio is NaN."""
     pairs = np.full((2, point.pi.shape[1]), np.inf)
     least_ratios(point.s, step.direction, step.targets.pairs, pairs)
     uv = np.minimum((step.u / point.u).min(), (step.v / point.v).min())
@@ -318,5 +326,5 @@ def _steepest(point: Point, step: Step) -> np.ndarray:
 
 
 def _lengths(steepest: np.ndarray, most: float = 1.0) -> np.ndarray:
-    """The longest primal and dual step lengths up to ``most`` that keep every entry nonnegative, [2]."""
+    """Compute the longest primal and dual step lengths, at most ``most``, that keep all entries ≥ 0, [2]."""
     return np.where(-steepest * most <= 1.0, most, -1.0 / steepest)

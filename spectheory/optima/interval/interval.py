@@ -141,7 +141,7 @@ def multi_path_interval(
     time_limit: float | None = None,
     progress: Progress | None = None,
 ) -> CertifiedInterval:
-    """The largest block efficiency of any valid verifier of K i.i.d. paths, as a certified interval.
+    """Compute the largest block efficiency of any valid verifier of K i.i.d. paths, as a certified interval.
 
     Source: greedy2026 Theorem 4.3, in the form of Theorem 4.6 (theory.md §5):
 

@@ -98,7 +98,7 @@ class LiveTree:
         return len(self.parent)
 
     def nodes_at(self, depth: int) -> slice:
-        """The slice of an array [n] with the nodes of a depth ≥ 1."""
+        """Return the slice of an array [n] with the nodes of a depth ≥ 1."""
         return slice(self.depth_ends[depth - 1] - 1, self.depth_ends[depth] - 1)
 
     def gather(self, levels: Levels) -> np.ndarray:
@@ -107,13 +107,13 @@ class LiveTree:
         return np.concatenate(parts[1:])
 
     def leaf_law(self, bin_law: np.ndarray) -> np.ndarray:
-        """r on the leaves of the full tree, [V^L]: the mass of each bin, spread in proportion to q."""
+        """Compute r on the leaves of the full tree, [V^L]: each bin's mass is spread in proportion to q."""
         ratio = np.append(bin_law / self.bin_mass, 0.0)  # the last entry is for leaves in no bin (-1)
         kept = np.bincount(self.bin_of_leaf + 1, weights=self.tree.draft_probs[-1])[1:].sum()
         return ratio[self.bin_of_leaf] * self.tree.draft_probs[-1] / kept
 
     def full_slacks(self, slacks: np.ndarray) -> Levels:
-        """z by depth on the full tree, from z at the live nodes, [n]."""
+        """Compute z by depth on the full tree, from z at the live nodes, [n]."""
         levels = [level.copy() for level in self.fixed_slacks]
         for depth in range(1, self.tree.draft_length + 1):
             levels[depth][self.positions[depth]] = slacks[self.nodes_at(depth)]

@@ -144,7 +144,7 @@ class NewtonSystem:
             self._factor = _regularised_cholesky(dense[1:, 1:])
 
     def _of_nodes(self, workspace: Workspace) -> np.ndarray:
-        """The terms that eliminating the nodes adds to the dense system in Δβ, [N, N]."""
+        """Compute the terms that eliminating the nodes adds to the dense system in Δβ, [N, N]."""
         (_, of_c, of_x, blocks), top = workspace, workspace.blocks.all[-1]
         total = np.zeros((len(self._slopes), len(self._slopes)))
 
@@ -201,7 +201,12 @@ class NewtonSystem:
     def _tree_solve(
         self, first: np.ndarray, second: np.ndarray, of_bins: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray]:
-        """(Δc, Δx), [n] each, for right-hand sides of the two rows per node, [n], and of the bins, [B]."""
+        """Compute (Δc, Δx), [n] each.
+
+        Args:
+            first, second: right-hand sides of the two rows per node, [n] each.
+            of_bins: right-hand sides of the bins, [B].
+        """
         c, x, below = first.copy(), second.copy(), self._live.bin_node > 0
         c[self._live.bin_node[below] - 1] += of_bins[below]
         solve_nodes(self._edges, self._inverse, self._lift, c, x)
@@ -209,7 +214,7 @@ class NewtonSystem:
 
 
 def _regularised_cholesky(matrix: np.ndarray) -> tuple[np.ndarray, bool]:
-    """The Cholesky factor after the smallest relative shift of the diagonal that makes it possible."""
+    """Compute the Cholesky factor after the smallest relative shift of the diagonal that makes it exist."""
     diagonal = np.diagonal(matrix)
     for exponent in range(-15, -3):
         try:

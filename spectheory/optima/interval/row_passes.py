@@ -36,7 +36,7 @@ class SlackDirection(NamedTuple):
 
 
 class Weights(NamedTuple):
-    """The values at which a step aims for the products π_bj s_bj: bins_b widths_j + even."""
+    """The values that a step aims at for the products π_bj s_bj: bins_b widths_j + even."""
 
     bins: np.ndarray
     widths: np.ndarray
@@ -135,14 +135,14 @@ def recentred_targets(
 def recentred_nodes(
     products: np.ndarray, trials: np.ndarray, aims: np.ndarray, present: np.ndarray, targets: np.ndarray
 ) -> None:
-    """``recentred_targets`` for the products u y, or v z, of the nodes.  All arrays are [n]."""
+    """Write ``recentred_targets`` for the products u y, or v z, of the nodes to ``targets``.  All are [n]."""
     for a in range(len(products)):
         targets[a] = present[a] + _pull(trials[a], aims[a]) / products[a]
 
 
 @_compiled
 def _pull(trial: float, aim: float) -> float:
-    """The desired change of a product of the trial point."""
+    """Compute the desired change of a product of the trial point."""
     return max(min(max(trial, LEAST_SHARE * aim), MOST_SHARE * aim) - trial, -MOST_DOWN * aim)
 
 
@@ -167,11 +167,11 @@ def _add_up(
 
 @_compiled
 def least_ratios(s: np.ndarray, direction: SlackDirection, targets: np.ndarray, least: np.ndarray) -> None:
-    """Find the smallest Δπ/π and the smallest σ of every segment; NaN if any ratio of the segment is NaN.
+    """Find the smallest Δπ/π and the smallest σ = Δs/s of every segment; NaN if one of its ratios is NaN.
 
     Args:
         targets: H, [B, N] or [1, N].
-        least: lowered to the smallest ratios, [2, N].
+        least: [2, N], updated in place to the minimum with these ratios.
     """
     slopes, alpha, beta, scores = direction
     for b in range(len(s)):

@@ -16,7 +16,7 @@ from spectheory.pairs.rows import parse_probs
 def min_cut_of_nodes(
     masses: Sequence[Any] | np.ndarray, draft_probs: Sequence[Any] | np.ndarray, num_drafts: Sequence[int]
 ) -> MinCut:
-    """The largest probability that the output (a, w) is a drafted token w at node a, found by sorting.
+    """Compute the largest probability that the output (a, w) is a drafted token w at node a, by sorting.
 
     Source: theory.md Statement 5.24.  Node j draws n_j tokens from q_j, and e_j(w) is the probability that
     the output keeps node j and continues with w.  The probability is

@@ -49,7 +49,7 @@ def optimal_acceptance(
     draft_probs: Sequence[Any] | Array,
     num_drafts: int,
 ) -> MinCut:
-    """The largest probability that the output is one of K i.i.d. drafts, in O(V log V).
+    """Compute the largest probability that the output is one of K i.i.d. drafts, in O(V log V).
 
     Source: the optimum of spectr2023 Eq. 4 as a minimum cut,
 
@@ -113,7 +113,7 @@ def optimal_acceptance_curve(
 
 
 def min_cut_of_law(target_probs: Sequence[Any] | np.ndarray, draft_law: DraftLaw) -> MinCut:
-    """The largest P(Y ∈ {X_1, .., X_K}) of an output Y, for an arbitrary joint law of the K drafts.
+    """Compute the largest P(Y ∈ {X_1, .., X_K}) of an output Y, for an arbitrary joint law of the K drafts.
 
     Source: the optimum of spectr2023 Eq. 4 for that law, as a minimum cut over sets of tokens,
 
@@ -194,7 +194,7 @@ def _as_rows(name: str, rows: Sequence[Any] | Array) -> Any:
 def check_single_rows(
     target_probs: Sequence[Any] | Array, draft_probs: Sequence[Any] | Array
 ) -> tuple[np.ndarray, np.ndarray]:
-    """``check_rows`` for one numpy row per model, [V]."""
+    """Do the same as ``check_rows`` for one numpy row per model, [V]."""
     target, draft = check_rows(target_probs, draft_probs)
     if target.ndim != 1 or not isinstance(target, np.ndarray):
         raise InvalidInputError(
@@ -206,7 +206,11 @@ def check_single_rows(
 def check_draft_law(
     target_probs: Sequence[Any] | np.ndarray, draft_law: DraftLaw
 ) -> tuple[np.ndarray, list[tuple[int, ...]], np.ndarray]:
-    """Check both, and return the target row [V], the draft tuples in the given order, and their probs [N]."""
+    """Check a target row and a draft law.
+
+    Returns:
+        The target row [V], the draft tuples in the given order, and their probabilities [N].
+    """
     target, _ = check_single_rows(target_probs, target_probs)
     tuples = list(draft_law)
     lengths = sorted({len(drafts) for drafts in tuples})

@@ -32,7 +32,7 @@ def otm_program(
     *,
     draft_law: DraftLaw | None = None,
 ) -> LinearProgram:
-    """The linear program of optimal transport with membership cost.
+    """State the linear program of optimal transport with membership cost.
 
     Source: spectr2023 Eq. 4 (p there is our draft, q our target).  Variables: the transport plan
     π(x, y), x ∈ V^K the drafts and y ∈ V the output.  S(x) is the set of tokens in x.
@@ -94,7 +94,7 @@ def otm_optimum(
     *,
     draft_law: DraftLaw | None = None,
 ) -> Solution:
-    """The least rejection probability at one position, with an optimal transport plan.
+    """Compute the least rejection probability at one position, with an optimal transport plan.
 
     It takes the arguments of ``otm_program`` and raises the same errors.
 
@@ -144,8 +144,10 @@ def coupling_repair(row_law: np.ndarray, column_law: np.ndarray) -> Repair:
 def _as_coupling(
     program: LinearProgram, point: np.ndarray, draft_law: np.ndarray, target_probs: np.ndarray
 ) -> np.ndarray:
-    """Repair a near coupling: scale rows, then columns, down to their marginals, and spread the missing mass
-    independently."""
+    """Repair a near coupling of the drafts and the output.
+
+    We scale rows, then columns, down to their marginals, and spread the missing mass independently.
+    """
     plan = positive_part(point).reshape(len(draft_law), len(target_probs))
     for axis, law in ((1, draft_law), (0, target_probs)):
         sums = plan.sum(axis=axis)

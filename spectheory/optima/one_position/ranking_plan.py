@@ -64,7 +64,7 @@ class OptimalRankings(NamedTuple):
         return RankingDecomposition(tuple(after - time for time, after in pairwise(times)), orders)
 
     def law_given(self, drafts: Sequence[int]) -> np.ndarray:
-        """The law of the output given the drafted tokens, [V].
+        """Compute the law of the output given the drafted tokens, [V].
 
         The selected draft is the last drafted token in the part of the first drafted token, in the order of
         p/q.  It is the i-th drafted token or a later one if no cut between the first and the i-th is made.
@@ -98,7 +98,7 @@ class OptimalRankings(NamedTuple):
 def optimal_rankings(
     target_probs: Sequence[Any] | np.ndarray, draft_probs: Sequence[Any] | np.ndarray, num_drafts: int
 ) -> OptimalRankings:
-    """An optimal transport plan of K i.i.d. drafts at one position, exact for exact rows.
+    """Compute an optimal transport plan of K i.i.d. drafts at one position, exact for exact rows.
 
     Source: theory.md Statement 3.10.
 
@@ -124,7 +124,7 @@ def optimal_rankings(
 
 
 def rankings_of_rows(target: np.ndarray, draft: np.ndarray, num_drafts: int) -> OptimalRankings:
-    """``optimal_rankings`` without checks or conversion: the rows must be distributions of one arithmetic."""
+    """Compute ``optimal_rankings`` without checks.  The rows must be distributions of one arithmetic."""
     best = optimal_skewed_row(target, draft, num_drafts)
     times = _cut_times(best.positions, best.limits, best.reached, num_drafts)
     return OptimalRankings(target, best.skewed_row, best.order, times)
@@ -178,16 +178,16 @@ def _cumulative(values: np.ndarray) -> np.ndarray:
 
 
 def _cut_times(positions: np.ndarray, limits: np.ndarray, reached: np.ndarray, num_drafts: int) -> np.ndarray:
-    """The time at which each cut between neighbouring tokens is made, [N-1].
+    """Compute the time at which each cut between neighbouring tokens is made, [N-1].
 
     A part a < i ≤ b of the tokens is reversed with the largest probability λ for which the remainder of r is
-    still feasible.  With P_i = r_1 + .. + r_i, and V_i the same sum under the reversal, the remainder has
-    the sums (P_i - λ V_i) / (1 - λ), which may not exceed F(z_i):
+    still feasible.  Let P_i = r_1 + .. + r_i, and V_i the same sum under the reversal.  The remainder has the
+    sums (P_i - λ V_i) / (1 - λ), which may not exceed F(z_i):
 
         λ = min_i (F(z_i) - P_i) / (F(z_i) - V_i),   V_i = F(z_a) + F(z_b) - F(z_a + z_b - z_i).
 
-    The part is cut where the minimum is attained.  In the remainder r/q descends too, so we repeat this until
-    every part is a single token.
+    The part is cut at the i that attains the minimum.  In the remainder r/q descends too, so we repeat this
+    until every part is a single token.
     """
     times = ones_like(positions[1:-1])
     parts = [(0, len(times) + 1, zeros_like(positions[:1]), reached)]

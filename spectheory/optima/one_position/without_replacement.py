@@ -24,7 +24,7 @@ MAX_SUBSETS = 1_000_000
 def optimal_acceptance_without_replacement(
     target_probs: Sequence[Any] | Array, draft_probs: Sequence[Any] | Array, num_drafts: int
 ) -> MinCut:
-    """The largest probability that the output is one of K drafts that are drawn without replacement.
+    """Compute the largest probability that the output is one of K drafts that are drawn without replacement.
 
     Source: theory.md Statement 3.13.  It is the minimum of target(H) + 1 - P(all drafts in H) over the sets H
     of the n tokens with the smallest target/draft, n = 0, 1, ..  For n ≥ K

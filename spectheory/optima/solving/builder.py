@@ -99,7 +99,7 @@ class ProgramBuilder:
         self._constraints[name] = equation, constraint
 
     def program(self, box: float | None = None, repair: Repair | None = None) -> LinearProgram:
-        """The program with all constraints added so far.
+        """Return the program with all constraints added so far.
 
         Args:
             box, repair: as in ``LinearProgram``.  Certified bounds of float solutions need them.
@@ -209,7 +209,7 @@ class _Linear:
         self.terms, self.constant, self.plus = terms, constant, plus
 
     def added_up(self) -> _Linear:
-        """The same expression with ``plus`` added to its terms and constant."""
+        """Return the same expression with ``plus`` added to its terms and constant."""
         if not self.plus:
             return self
         terms, constant, left = dict[int, Any](), 0, [self]

@@ -55,7 +55,7 @@ class StandardForm:
         return len(self.columns)
 
     def column(self, variable: int) -> Vector:
-        """The column of a structural or slack variable, [m]."""
+        """Return the column of a structural or slack variable, [m]."""
         dense = [ZERO] * self.num_rows
         if variable >= self.num_structural:
             dense[variable - self.num_structural] = fmpq(1)
@@ -170,7 +170,7 @@ class ExactBasis:
         return y
 
     def combine(self, y: Vector) -> dict[int, fmpq]:
-        """{v: y·(column of v)} for every variable v outside the basis."""
+        """Compute {v: y·(column of v)} for every variable v outside the basis."""
         n = self.form.num_structural
         result = {}
         for variable, column in enumerate(self.form.columns):
@@ -179,7 +179,7 @@ class ExactBasis:
         return result | {n + row: y[row] for row in self.tight_rows}
 
     def reduced_costs(self, cost: Vector) -> dict[int, fmpq]:
-        """{v: c_v - y·(column of v)} for every variable v outside the basis, where Bᵀ y = c on the basis."""
+        """Compute {v: c_v - y·(column of v)} for every v outside the basis, where Bᵀ y = c on the basis."""
         own = cost is self.form.cost
         y = self.multipliers if own else self.solve_transposed({v: cost[v] for v in self.variables})
         return {v: cost[v] - value for v, value in self.combine(y).items()}
@@ -240,7 +240,8 @@ def optimise(basis: ExactBasis, max_pivots: int) -> tuple[ExactBasis, int]:
 
     After ``FREE_PIVOTS`` pivots Bland's rule (the lowest index) excludes cycles.
 
-    1. If the basis is primal infeasible, shift costs with a wrong reduced cost, so that it is dual feasible.
+    1. If the basis is primal infeasible, subtract each reduced cost of the wrong sign from its variable's
+       cost.  The basis is then dual feasible.
     2. Apply the dual simplex method with the shifted costs until the basis is primal feasible.
     3. Apply the primal simplex method with the true costs until the basis is optimal.
     """
@@ -262,13 +263,13 @@ def optimise(basis: ExactBasis, max_pivots: int) -> tuple[ExactBasis, int]:
 
 
 def _infeasible(basis: ExactBasis) -> list[tuple[int, fmpq]]:
-    """(index, value) of every basic variable with an infeasible value, in ascending order of the index."""
+    """List (index, value) of every basic variable with an infeasible value, by ascending index."""
     values, fixed = basis.values, basis.form.fixed
     return [(v, values[v]) for v in basis.variables if values[v] < 0 or (fixed[v] and values[v] != 0)]
 
 
 def _dual_step(basis: ExactBasis, cost: Vector, lowest: bool) -> tuple[int, int] | None:
-    """(leaving, entering) of one dual simplex pivot, or None if the basis is primal feasible."""
+    """Find (leaving, entering) of one dual simplex pivot, or None if the basis is primal feasible."""
     broken = _infeasible(basis)
     if not broken:
         return None
@@ -284,7 +285,7 @@ def _dual_step(basis: ExactBasis, cost: Vector, lowest: bool) -> tuple[int, int]
 
 
 def _primal_step(basis: ExactBasis, cost: Vector, lowest: bool) -> tuple[int, int] | None:
-    """(leaving, entering) of one primal simplex pivot, or None if the basis is dual feasible."""
+    """Find (leaving, entering) of one primal simplex pivot, or None if the basis is dual feasible."""
     reduced = basis.reduced_costs(cost)
     improving = [v for v in reduced if reduced[v] > 0 and not basis.form.fixed[v]]
     if not improving:

@@ -55,7 +55,7 @@ def solve_in_its_arithmetic(program: LinearProgram) -> Solution:
 
 
 def solve_exact_after(program: LinearProgram, last: Sequence[int] | None) -> tuple[Solution, list[int]]:
-    """``solve_exact`` with a warm start, for a program that got more rows at its end.
+    """Do the same as ``solve_exact`` with a warm start, for a program that got more rows at its end.
 
     Args:
         program: an exact program.
@@ -98,7 +98,7 @@ def solve_exact_by_rows(
     rows_per_round: int = 200,
     max_rounds: int = 1000,
 ) -> Solution:
-    """``solve_exact`` by row generation, for a program with a block of many rows of which few bind.
+    """Do the same as ``solve_exact`` by row generation, for a block of many rows of which few bind.
 
     Solve with some rows of the block, add the rows that the solution violates most, and repeat.  The last
     point satisfies all rows exactly.  Its multipliers, with 0 on the rows that were never added, are feasible
@@ -155,7 +155,7 @@ def exact_solution(
 
 
 def _violated_rows(program: LinearProgram, block_name: str, solution: Solution, most: int) -> np.ndarray:
-    """At most ``most`` rows of the block that the primal violates.
+    """List at most ``most`` rows of the block that the primal violates.
 
     If floats show clear violations, the worst come first.  Otherwise all rows are checked in rationals.
     """

@@ -73,7 +73,7 @@ def certified_bounds(
 
     For a minimum the two sides change places.  We widen both by the rounding allowance of N terms times
     Σ|terms|, with N the number of variables and nonzero multipliers.  This covers the rounding of the sums
-    and of the coefficients.  Without a repair the bound c·x is infinite, without a box the other bound.
+    and of the coefficients.  Without a repair c·x is infinite.  Without a box the other bound is infinite.
 
     Args:
         program: the program.
@@ -101,7 +101,7 @@ def certified_bounds(
 
 
 def _run(program: LinearProgram, stated: CvxpyProgram) -> None:
-    """Solve with presolve.  If the status is not optimal, solve again without it.
+    """Solve with presolve.  If the status is not optimal, solve again without presolve.
 
     At tight tolerances HiGHS's presolve reports feasible transport programs with tiny marginals as
     infeasible, because it compares sums of its own rounded reductions.  The simplex method does not.

@@ -81,7 +81,7 @@ class ConstraintBlock:
         return len(self.rhs)
 
     def activity(self, point: np.ndarray) -> np.ndarray:
-        """Σ_j a_ij x_j of every row, [M], at a point [n] of floats or python-flint rationals."""
+        """Compute Σ_j a_ij x_j of every row, [M], at a point [n] of floats or python-flint rationals."""
         if point.dtype != object:
             weights = self.coefficients.astype(float) * point[self.columns]
             return np.bincount(self.rows, weights=weights, minlength=self.size)
@@ -90,7 +90,7 @@ class ConstraintBlock:
         return sums
 
     def select(self, kept: np.ndarray) -> ConstraintBlock:
-        """The block with only the rows ``kept`` (distinct row indices), in that order."""
+        """Return the block with only the rows ``kept`` (distinct row indices), in that order."""
         position = np.full(self.size, -1)
         position[kept] = np.arange(len(kept))
         chosen = position[self.rows] >= 0
@@ -205,11 +205,11 @@ class LinearProgram:
         return "exact" if self.is_exact else "float64"
 
     def describe(self) -> str:
-        """The program's name and size as text, for messages."""
+        """Write the program's name and size as text, for messages."""
         return f"{self.name} ({self.num_variables} variables, {self.num_constraints} constraints)"
 
     def block(self, name: str) -> ConstraintBlock:
-        """The block with this name.
+        """Return the block with this name.
 
         Raises:
             InvalidInputError: no block has this name.
@@ -222,13 +222,13 @@ class LinearProgram:
         )
 
     def with_rows(self, block_name: str, kept: np.ndarray) -> LinearProgram:
-        """The relaxation of the program that keeps only the rows ``kept`` of one block."""
+        """Return the relaxation of the program that keeps only the rows ``kept`` of one block."""
         selected = self.block(block_name).select(kept)
         blocks = tuple(selected if block.name == block_name else block for block in self.blocks)
         return replace(self, blocks=blocks)
 
     def dual_signs(self) -> np.ndarray:
-        """The sign that each multiplier must have, [m]: 1, -1, or 0 if it is free.
+        """Return the sign that each multiplier must have, [m]: 1, -1, or 0 if it is free.
 
         A multiplier is the rate at which the optimum grows with the right-hand side.
         """
@@ -265,7 +265,7 @@ class LinearProgram:
         )
 
     def to_cvxpy(self) -> CvxpyProgram:
-        """The cvxpy problem: one variable vector, one constraint per block, in the paper's order.
+        """Build the cvxpy problem: one variable vector, one constraint per block, in the paper's order.
 
         Example:
             >>> from spectheory.pairs.pair import ModelPair

@@ -51,7 +51,7 @@ class Simplex:
         return [variable for variable, status in enumerate(statuses) if status == basic]
 
     def _run(self, program: LinearProgram) -> None:
-        """Solve with presolve, and again without it if the status is not optimal (see ``float_solver``)."""
+        """Solve with presolve.  If the status is not optimal, solve again without (see ``float_solver``)."""
         import highspy
 
         model = _model(program)

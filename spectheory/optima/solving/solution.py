@@ -66,7 +66,10 @@ class Optimum(Result):
         return float(self.value)
 
     def to_document(self) -> dict[str, Any]:
-        """The JSON object of ``spectheory optimum --json``.  If the value is a float, ``value`` is null."""
+        """Return the JSON object of ``spectheory optimum --json``.
+
+        If the value is a float, ``value`` is null.
+        """
         return {
             **both("value", self.value),
             "lower": self.lower,
@@ -80,7 +83,7 @@ class Optimum(Result):
         return f"{self.program}: {value}" + ("" if self.status == "optimal" else f" ({self.status})")
 
     def shown(self) -> dict[str, Any]:
-        """The value and its bounds, and the status if the requested gap was not reached."""
+        """Write the value and its bounds, and the status if the requested gap was not reached."""
         status = None if self.status == "optimal" else self.status
         return {
             "value": self.value,
@@ -130,7 +133,7 @@ class OptimalityResiduals:
 
 
 def optimality_residuals(program: LinearProgram, solution: Solution) -> OptimalityResiduals:
-    """The Karush-Kuhn-Tucker residuals of a solution, computed from the statement of the program only.
+    """Compute the Karush-Kuhn-Tucker residuals of a solution from the statement of the program only.
 
     We recompute feasibility, signs, stationarity and complementary slackness in the arithmetic of the
     program (rationals through python-flint), without any solver.
@@ -211,6 +214,6 @@ def _products(
 
 
 def _largest(*violations: np.ndarray, zero: Any) -> Any:
-    """The largest entry, at least 0.  If an entry is NaN, the result is NaN."""
+    """Find the largest entry, at least 0.  If an entry is NaN, the result is NaN."""
     stacked = np.concatenate([[zero], *violations])
     return plain_number(np.max(stacked))

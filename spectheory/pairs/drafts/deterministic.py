@@ -182,7 +182,7 @@ class ConfidenceTree(Deterministic):
 
     Attributes:
         num_nodes: n = K, the number of tokens that the target scores.
-        beam: the number of nodes expanded at each depth, and of next tokens of each.  With ``None`` it is n,
+        beam: number of nodes expanded at a depth, and of next tokens of each node.  With ``None`` it is n,
             which is enough to find the n likeliest nodes of the whole tree.
 
     Example:
@@ -210,7 +210,7 @@ class ConfidenceTree(Deterministic):
 
     @property
     def width(self) -> int:
-        """The number of nodes that are expanded at a depth, and of next tokens of each."""
+        """The number of nodes that are expanded at a depth, and of next tokens of each expanded node."""
         return self.num_nodes if self.beam is None else self.beam
 
     def check(self, pair: ModelPair) -> None:

@@ -13,7 +13,7 @@ from spectheory.pairs.drafts.without_replacement import DistinctTree
 
 @dataclass(frozen=True)
 class HubTree(DistinctTree):
-    """The children of a node are its hub (its likeliest token) and one other (SpecHub, arXiv 2411.05289).
+    """A node's children are its hub (its likeliest token) and another token (SpecHub, arXiv 2411.05289).
 
     The first child is drawn from the draft row.  If it is not the hub, the second is the hub.  Otherwise the
     second is drawn from the row without the hub.  theory.md Statement 3.12 gives the largest acceptance.

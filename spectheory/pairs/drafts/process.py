@@ -85,7 +85,10 @@ class DraftProcess(ABC):
             yield DraftTuples(leaves, flint_if_exact(probs))
 
     def _hits(self, pair: ModelPair, members: np.ndarray) -> np.ndarray:
-        """Compute ``hit_probabilities`` as ``pair.numbers`` types.  The default enumerates the tuples."""
+        """Compute ``hit_probabilities`` in the types of ``pair.numbers``.
+
+        The default enumerates the tuples.
+        """
         size, length = pair.vocab_size, pair.draft_length
         first = [count_nodes(size, depth - 1) for depth in range(length + 1)]
         one = pair.numbers.draft_path_probs[0][:1]

@@ -113,7 +113,10 @@ class Tree(Widths):
         return np.concatenate([p[0] for p in parts]), np.concatenate([p[1] for p in parts])
 
     def _hits(self, pair: ModelPair, members: np.ndarray) -> np.ndarray:
-        """Recurse from the leaves up: a node is avoided if it is not in T and all its draws are avoided."""
+        """Compute hit probabilities from the leaves up.
+
+        The drafts below a node miss T if the node is not in T and the drafts below each drawn token miss T.
+        """
         blocked = split_by_depth(members.T, pair.vocab_size, pair.draft_length)  # by depth, [V^depth, sets]
         one = pair.numbers.draft_path_probs[0]
         avoided = np.where(blocked[-1], one - one, one)

@@ -23,7 +23,7 @@ from spectheory.verification.verifier import Verifier
 class NaiveSampling(Verifier):
     """Sample from the target and accept the sample if it was drafted: naive sampling of specinfer2023.
 
-    At a context where C is the set of drafted next tokens (p target):
+    At a context, with C the set of drafted next tokens and p the target:
 
     1. Y ~ p
     2. if Y is in C, it is accepted, and the round continues after Y

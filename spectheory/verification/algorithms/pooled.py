@@ -253,7 +253,7 @@ class Family:
 
     @cached_property
     def _imagined(self) -> dict[Context, tuple[np.ndarray, np.ndarray]]:
-        """For every node: e(T^c) and 1 - q(T) for the level sets T of e/q, [S, E, V+1] each."""
+        """Compute e(T^c) and 1 - q(T), [S, E, V+1] each, of every node for the level sets T of e/q."""
         targets, drafts = self.targets.astype(float), self.drafts.astype(float)
         rows = np.zeros((2, len(self.verifier.imagined), drafts.shape[-1]))
         for number, pair in enumerate(self.verifier.imagined):

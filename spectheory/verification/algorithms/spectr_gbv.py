@@ -90,7 +90,7 @@ class SpecTrGbv(ModifiesTarget):
         return Outcome.from_weights(stop_probs, residual)
 
     def rejected_mass(self, target_mass: Array, draft_mass: Array, num_drafts: int) -> Array:
-        """Algorithm 2 and Eq. 4: p (1 - min{q/p, 1})^K, and 0 where p = 0."""
+        """Compute p (1 - min{q/p, 1})^K, and 0 where p = 0 (Algorithm 2 and Eq. 4)."""
         return target_mass * missing_share(draft_mass, target_mass) ** num_drafts
 
 
@@ -120,10 +120,11 @@ def conditionally_independent_bound(pair: ModelPair, num_drafts: int) -> Any:
 
 
 def conditionally_independent_maximum(target_row: Sequence[Any], draft_row: Sequence[Any]) -> Any:
-    """Compute the largest acceptance of two one-token drafts that are independent given the output, V = 2.
+    """Compute the largest acceptance probability of two drafts, independent given the output, L = 1, V = 2.
 
-    This is the quantity that Bound(2) bounds (spectrgbv2026 Lemma 5.1; theory.md §2).  One draft agrees with
-    the output with probability Σ min(p, q), and the other draft is independent of both.
+    Bound(2) is an upper bound on this value (spectrgbv2026 Lemma 5.1; theory.md §2).  At the maximum the
+    first draft equals the output with probability Σ min(p, q).  The second draft is independent of the output
+    and of the first draft.
 
     Example:
         >>> print(conditionally_independent_maximum([1 / 4, 3 / 4], [1 / 2, 1 / 2]))
@@ -134,7 +135,10 @@ def conditionally_independent_maximum(target_row: Sequence[Any], draft_row: Sequ
 
 
 def _accepted_mass(target_mass: Array, draft_mass: Array, num_drafts: int) -> Array:
-    """A = p [1 - (1 - min{q/p, 1})^K] = min(p, q) sum_{j<K} (1 - min{q/p, 1})^j; 0 where p = 0."""
+    """Compute A = p [1 - (1 - min{q/p, 1})^K], and 0 where p = 0.
+
+    We compute it as min(p, q) sum_{j<K} (1 - min{q/p, 1})^j.
+    """
     smaller = namespace(target_mass).minimum(target_mass, draft_mass)
     if num_drafts == 1:
         return smaller

@@ -34,7 +34,7 @@ class Traversal(TreeVerifier):
     below it.  At the root w = 1.
 
     1. The draws at a are tested in the order of their paths.  On a prefix tree these are the draws of all
-       its nodes at a.  Draw x enters its context with weight min(1, w r(x) / q(x)), and everything below x is
+       its nodes at a.  Draw x enters the context a x with weight min(1, w r(x) / q(x)); everything below x is
        tried before the next draw.
     2. If everything below x is rejected, let S = sum max(w r - q, 0).  Then r becomes max(w r - q, 0) / S,
        and w becomes S / (1 - w + S).  A draw that repeats an earlier one is rejected without a test.
@@ -100,7 +100,7 @@ class TriedContext(NamedTuple):
         return divide_or_zero(self.weight * tested, self.mass)
 
     def after_rejection(self, target_row: Array, draft_row: Array) -> TriedContext:
-        """Step 2, with rows [..., V].  The result does not depend on the token that was drawn."""
+        """Step 2: compute the state after a rejection, whatever token was drawn.  Rows are [..., V]."""
         w, m = self.weight, self.mass
         total = w + m
         alpha, beta = divide_or_zero(w * self.alpha, total), divide_or_zero(w * self.beta + m, total)
@@ -112,7 +112,7 @@ class TriedContext(NamedTuple):
 def _weights(
     paths: Array, target_rows: Array, draft_rows: Array, is_draft: Array, holders: Array
 ) -> tuple[Array, Array, Array]:
-    """Steps 1 and 2, from the root down: w after the last draw, [..., K, L+1], and α, β, [..., K, L].
+    """Steps 1 and 2 from the root down: compute w after the last draw, [..., K, L+1], and α, β, [..., K, L].
 
     The numbers are stored per path; paths that share a context hold the same numbers.
 

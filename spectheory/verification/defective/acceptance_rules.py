@@ -148,7 +148,7 @@ def _on_first_path(paths: Array, target_rows: Array, draft_rows: Array) -> tuple
 
 
 def _at_most_one(numerator: Array, denominator: Array) -> Array:
-    """Compute min(1, numerator / denominator) as floating point does: 1 for x/0 with x > 0, and 0 for 0/0."""
+    """Compute min(1, numerator / denominator) as floating point does: 1 for x/0 with x > 0, 0 for 0/0."""
     xp = namespace(numerator)
     quotient = divide_or_zero(numerator, denominator)
     at_least_one = (numerator >= denominator) & (numerator > 0)

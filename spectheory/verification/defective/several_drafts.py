@@ -115,7 +115,7 @@ class LikeliestDraft(OneSelected):
 class LongestAccepted(Defect):
     """Every draft is token-verified on its own, and the longest accepted prefix is kept.
 
-    If several are equally long, the first is kept.  The correction comes from its residual.  Plausible
+    If several are equally long, the first is kept.  Its residual gives the correction.  Plausible
     because each of the K results is lossless.  But the choice among them depends on the results.
     """
 
@@ -143,7 +143,7 @@ class LongestAccepted(Defect):
 
 
 class IndependentAcceptance(Defect, PositionByPosition):
-    """Each draft in turn is accepted with min(1, p/q); after the last the residual of one draft is used.
+    """Each draft in turn is accepted with min(1, p/q).  If all are rejected, we use one draft's residual.
 
     This is the first attempt of spectr2023 section 4.  Plausible because each test on its own is right.  But
     with K drafts a token that the draft proposes too often gets K chances.

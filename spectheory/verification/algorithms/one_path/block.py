@@ -50,5 +50,5 @@ class Block(PrefixTests):
         return divide_or_zero(residual_mass, 1 - weight + residual_mass)
 
     def last(self, weight: Array) -> Array:
-        """Step 2: h_L = w_L."""
+        """Step 2: compute h_L = w_L."""
         return weight

@@ -63,7 +63,7 @@ def _works_on(device: torch.device) -> bool:
 
 @triton.jit
 def _quotient(numerator, denominator):
-    """numerator / denominator, and 0 where the denominator is 0."""
+    """Compute numerator / denominator, and 0 where the denominator is 0."""
     return tl.where(denominator != 0, numerator / tl.where(denominator != 0, denominator, 1.0), 0.0)
 
 

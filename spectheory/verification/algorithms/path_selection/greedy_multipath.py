@@ -60,6 +60,6 @@ class GreedyMultipath(PathSelection):
         return SelectedPaths(selected, chances, target_rows, skewed_rows)
 
     def candidates(self, paths: Array, target_rows: Array, draft_rows: Array) -> tuple[Array, Array]:
-        """Step 2: the path with the maximal rank, selected with probability 1."""
+        """Step 2: select the path with the maximal rank, with probability 1."""
         selected = select_highest_ranked(paths, target_rows, draft_rows, self.ranking)[..., None]
         return selected, ones_like(target_rows[..., :1, 0, 0])

@@ -98,7 +98,7 @@ class MixedMultipath(PathSelection):
         return SelectedPaths(selected, chances, target_rows, skewed_rows)
 
     def candidates(self, paths: Array, target_rows: Array, draft_rows: Array) -> tuple[Array, Array]:
-        """Step 1: the first path and the highest-ranked one, with their probabilities."""
+        """Step 1: find the first path and the highest-ranked path, with their probabilities."""
         selected, share, _ = self._candidates(paths, target_rows, draft_rows)
         return selected, namespace(share).stack([share, 1 - share], axis=-1)
 
@@ -158,7 +158,7 @@ def root_mixture(
 
 
 def _best_share(target_row: Array, draft_row: Array, powers: Array) -> Array:
-    """Compute ``root_mixture`` from S(U_x, B_x) of every token, ``powers``, where q^Γ = q S."""
+    """Compute ``root_mixture`` from ``powers``, the S(U_x, B_x) of every token.  q^Γ = q S."""
     xp, size = namespace(draft_row), draft_row.shape[-1]
     skewed = draft_row * powers
     change, room = draft_row - skewed, target_row - skewed

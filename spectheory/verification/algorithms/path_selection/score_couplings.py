@@ -48,23 +48,25 @@ def intervals(node: ScoreNode, levels: Array) -> Array:
 
 
 def tilted_cuts(node: ScoreNode, levels: Array) -> Array:
-    """Compute a plan whose means are exactly the levels R, with laws as wide as two simple moves allow.
+    """Compute a plan whose means are exactly the levels R, with wide laws.
 
-    A wide law leaves more choice at the following positions.  The tokens are divided into blocks of
-    neighbours, at first one block.  A block has a weight, at first 1, and a law ν, whose mean R̄ is the mean
-    of its levels.
+    A wide law leaves more choice at the following positions.  We divide the tokens into blocks of neighbours
+    and start with one block of weight 1.  Each block has a law ν, whose mean R̄ is the mean of the block's
+    levels.  A round does this in every block:
 
-    1. Tilt.  The law ν (1 + β_x (φ - R̄)) with β_x = κ (R_x - R̄)/Var_ν(φ) has the mean R̄ + κ (R_x - R̄).  The
-       average of these laws over the block is ν.  κ ≤ 1 is the largest value for which no mass is negative
-    2. Cut.  λ ≥ 1 is the largest factor for which the levels R̄ + λ (R_x - R̄) are feasible.  At this λ there
-       is a place such that the tokens before it take the largest scores: it cuts the block in two
-    3. Choose α with (1-α) κ + α λ = 1.  Then the tilt with share 1-α and the cut with share α have the means
-       R_x.  Add the tilt, and continue at 1 with the blocks of the cut, their weight times α
+    1. Tilt.  Token x gets the law ν (1 + β_x (φ - R̄)), β_x = κ (R_x - R̄)/Var_ν(φ), with mean R̄ + κ (R_x -
+       R̄).  The average of these laws over the block is ν.  We take the largest κ ≤ 1 that keeps all masses ≥
+       0
+    2. Cut.  We take the largest λ ≥ 1 for which the levels R̄ + λ (R_x - R̄) are feasible.  At this λ the
+       tokens before some place take all of the largest scores.  We cut the block at this place
+    3. Mix.  Choose α with (1-α) κ + α λ = 1.  Then the tilt with share 1-α and the cut with share α have the
+       means R_x.  Add the tilt to the plan with 1-α times the block's weight.  The two new blocks get α times
+       the weight and the levels of step 2.  Continue with them at step 1
 
-    Every round either finishes a block (κ = 1, α = 0) or cuts it, so N rounds suffice.
+    Every round finishes a block (κ = 1, α = 0) or cuts it, so N rounds suffice.
 
-    If the levels are not feasible, λ < 1 in some block.  We use 1, and the means of the plan differ from the
-    levels.
+    If the levels are not feasible, λ < 1 in some block.  We then use λ = 1, and the means of the plan differ
+    from the levels.
     """
     xp = namespace(levels)
     size = levels.shape[-1]
@@ -138,7 +140,10 @@ def tilted_cuts(node: ScoreNode, levels: Array) -> Array:
 
 
 def _going_on(weight: Array) -> Array | None:
-    """Indices of the contexts with weight left, if these are at most half of [n, N]; otherwise ``None``."""
+    """Find the contexts that have weight left.  ``None`` if they are more than half of all contexts.
+
+    It is also ``None`` on a device, or if there are more leading axes.
+    """
     if not on_host(weight) or weight.ndim != 2:
         return None
     xp = namespace(weight)

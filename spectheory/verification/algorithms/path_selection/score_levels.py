@@ -125,11 +125,12 @@ def _lowest(node: ScoreNode, last: Array) -> Array:
 
 
 def proportional_levels(node: ScoreNode) -> Array:
-    """Choose R = slope * g, with the slopes of the greatest convex minorant of F(z_i) over Σ_{j≤i} q_j g_j.
+    """Choose R = slope * g, with the slopes of the greatest convex minorant of the limits F(z_i).
 
-    The ratios R_x/g_x are as equal as feasible.  R does not depend on t, and attains the min cut for every t:
-    the limits bind while the slope is at most 1, and the demands bind after that.  The slope at token j is
-    max_{i<j} min_{k≥j} of the chord from i to k.  Tokens without demand are treated as in ``lazy_levels``.
+    F(z_i) is taken as a function of Σ_{j≤i} q_j g_j.  The ratios R_x/g_x are as equal as feasible.  R does
+    not depend on t, and attains the min cut for every t: the limits bind while the slope is at most 1, and
+    the demands bind after that.  The slope at token j is max_{i<j} min_{k≥j} of the chord from i to k.
+    Tokens without demand are treated as in ``lazy_levels``.
     """
     xp = namespace(node.demands)
     demanded, count = _demanded(node)

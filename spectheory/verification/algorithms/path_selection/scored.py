@@ -260,7 +260,7 @@ def winning_chances(masses: Array) -> Array:
 
 
 def winning_masses(masses: Array, one: int) -> Array:
-    """Compute, for each cell, the probability that score k of K independent scores is the largest and in it.
+    """Compute, for each cell, the probability that score k of K is the largest and lies in this cell.
 
     Score k is in cell j with probability m_kj and uniform inside it.  F_kj is the probability that it lies in
     a cell below j.

@@ -63,9 +63,10 @@ class PathSelection(Verifier):
         """Choose the candidate paths.  Takes the arguments of ``outcome``."""
 
     def candidates(self, paths: Array, target_rows: Array, draft_rows: Array) -> tuple[Array, Array]:
-        """Return ``candidates`` and ``chances`` of ``select``.  Override it if the rows would cost more.
+        """Return ``candidates`` and ``chances`` of ``select``.
 
-        ``output_law`` calls it to find which of two paths is selected.
+        Override it if the rows of ``select`` cost more.  ``output_law`` calls it to find which of two paths
+        is selected.
         """
         selected = self.select(paths, target_rows, draft_rows)
         return selected.candidates, selected.chances

@@ -157,7 +157,7 @@ class KSeqRule(NamedTuple):
 
 
 def kseq_rule(target_probs: Array, draft_probs: Array, num_drafts: Array) -> KSeqRule:
-    """K-SEQ with the best division factor ρ*, spectr2023 Algorithm 2 and Theorem 1.
+    """Compute K-SEQ with the best division factor ρ*, spectr2023 Algorithm 2 and Theorem 1.
 
     In the notation of the package (p target, q draft), with β(ρ) = sum_x min(q(x), p(x)/ρ):
 
@@ -298,8 +298,8 @@ class _Split(NamedTuple):
 def _splits(target_probs: Array, draft_probs: Array) -> Callable[[Array], _Split]:
     """Return a function of i that computes the masses of the first i tokens and of the other tokens.
 
-    Each side is summed from its own end.  Computed as 1 minus the other side, it would have rounding errors
-    that a large ρ multiplies.
+    We sum each side from its own end.  The difference of 1 and the other side would have rounding errors that
+    a large ρ multiplies.
     """
     xp, size = namespace(target_probs), target_probs.shape[-1]
     rows = target_probs, draft_probs

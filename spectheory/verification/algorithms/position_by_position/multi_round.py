@@ -96,7 +96,7 @@ class MultiRound(PositionByPosition):
 
 
 def rejections_of_one_row(position: Position) -> DraftSelection:
-    """Steps 1 to 4 if all drafts at a context come from one row q.  The note is t after the last draft.
+    """Run steps 1 to 4 if all drafts at a context come from one row q.  The note is t after the last draft.
 
     The target that is left is p_k = max(p - t_k q, 0) / m_k, with
 
@@ -123,7 +123,7 @@ def rejections_of_one_row(position: Position) -> DraftSelection:
 
 
 def recursive_rejection(position: Position, draft_rows: Iterable[Array]) -> Selection:
-    """Steps 1 to 4 at C contexts: accept or reject the drafts in turn, and update the target that is left.
+    """Run steps 1 to 4 at C contexts: test the drafts in turn, and update the target that is left.
 
     Args:
         position: the contexts and their drafts.
