@@ -1,4 +1,4 @@
-"""The command on shipped samplers: audit."""
+"""The ``audit`` commands: audit samplers without changing their code; list, fetch and compare libraries."""
 
 from __future__ import annotations
 
@@ -210,11 +210,13 @@ def audit_history(
     cache: Path | None = None,
     adapters: Path | None = None,
 ) -> int:
-    """Audit the newest releases of a library's sampler; the exit status belongs to the newest.
+    """Audit the newest releases of a library's sampler.
+
+    The exit status is computed from the newest release only.
 
     Args:
         versions: Number of releases.
-        pair: Audit on this pair file instead.
+        pair: Pair file to audit on.  By default each audit uses its own pairs.
         vocab: Vocabulary sizes of the pairs, such as 4 or 2-5.
         draft_length: Draft lengths of the pairs, such as 2 or 1-3.
         cache: Folder of fetched files; default: in the user's cache.

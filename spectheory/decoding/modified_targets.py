@@ -27,15 +27,15 @@ class PathProbs(NamedTuple):
 
 @dataclass
 class Modifications:
-    """State of the target modifications of earlier iterations: J = L - 1 per text, the oldest first.
+    """J = L - 1 modifications of the target per text, the oldest first.  An earlier iteration made each.
 
     Attributes:
         modify: ``modified_target_rows`` of the verifier.
         remaining: [B, J], number of further tokens to which each modification applies.  A modification with 0
             or less has ended.
-        target_probs: [B, J], for each modification the probability of the text since the start of its
-            iteration, under the target that this iteration used.
-        draft_probs: [B, J], the same probability under the draft.
+        target_probs: [B, J], probability of the tokens since that earlier iteration began, under the target
+            that the earlier iteration used.
+        draft_probs: [B, J], probability of the same tokens under the draft.
     """
 
     modify: ModifiedTargetRows

@@ -157,10 +157,11 @@ class SuiteCertificate(Result):
         reruns: verdicts of cases certified again in floats, with the verifier bound as in ``simulate``.
         counterexample: certificate of the first of ``failures``; the cases of the standard suite are sorted
             by size.
-        refused: for every case that the verifier refuses, its reason.
+        refused: the reason of each refusal, by case.
         scope: the cases that the verdict covers.
-        random: if no random pair failed: their number and seed, the law of a draw in words, and the
-            ``largest_share`` of this law on which the verifier can fail.
+        random: the number and the seed of the random pairs, a description of their law, and
+            ``largest_share``: with 99 % confidence, the verifier fails on at most this share of that law.
+            None if there are no random pairs, or if a random pair failed.
         proved_for: shapes for which a stored proof says that this code is lossless on every pair.
     """
 

@@ -108,7 +108,10 @@ class Table:
         return [[label, line] for label, text in facts for line in text.split("\n")]
 
     def numeric(self) -> list[bool]:
-        """List, for each column, True if its cells are numbers, which are right-aligned."""
+        """Return, for each column, whether all its nonempty cells are numbers.
+
+        Tables right-align such columns.  For a record all entries are False.
+        """
         columns = zip(*self.texts(), strict=True)
         return [
             not self.is_record and all(text.lstrip("+-")[:1].isdigit() for text in column if text)

@@ -130,7 +130,7 @@ class Tally:
         return self.counted_lengths.sum(axis=-1)
 
     def to_document(self) -> dict[str, Any]:
-        """Convert the sums to JSON values, without rounding; for numpy tallies."""
+        """Convert the sums to JSON values, without rounding.  Requires numpy arrays."""
         return {name: sums.tolist() for name, sums in vars(self).items()}
 
     @staticmethod

@@ -175,7 +175,7 @@ class Source(ABC):
 
     @abstractmethod
     def place(self, batch: int, stratum: int) -> str:
-        """Describe a stratum for errors."""
+        """Describe a stratum in words, for an error message."""
 
     @abstractmethod
     def generator(self, seed: int) -> Any:

@@ -96,7 +96,10 @@ def _memory(strata: int) -> Iterator[None]:
 
 
 class TaskWork(Protocol):
-    """Interface of the work of a run: ``Work``, or the decoding of texts in ``measuring.py``."""
+    """Interface of an object that runs one task.
+
+    Implemented by ``Work`` (single calls) and ``measuring.Texts`` (decoding of whole texts).
+    """
 
     threads: int | None
 

@@ -142,7 +142,7 @@ class Plan(Result):
 
     @property
     def best(self) -> Planned:
-        """The recommendation."""
+        """The recommended candidate, ``choices[0]``."""
         return self.choices[0]
 
     @property

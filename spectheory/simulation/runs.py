@@ -345,7 +345,7 @@ def streams_of(
     settings: SimulationSettings,
     draft_process: Callable[[Any], DraftProcess],
 ) -> dict[str, Stream]:
-    """Build the streams of a run.
+    """Build the streams of a run: one per verifier and number of drafts.
 
     Raises:
         InvalidInputError: a verifier does not accept the drafts.
@@ -502,7 +502,7 @@ def looked_up(verifiers: Sequence[str | Any]) -> list[Verifier]:
 def said_to_be_lossless(verifier: Verifier) -> bool | None:
     """Return the declared ``lossless`` of a verifier.
 
-    For a user's verifier we use only False: None replaces True.
+    If a user's verifier declares True, return None: we do not rely on that claim.
     """
     return None if isinstance(verifier, UserVerifier) and verifier.lossless else verifier.lossless
 

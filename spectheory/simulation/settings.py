@@ -37,12 +37,12 @@ DRAWS_OF_A_PAIR = 10_000
 
 @dataclass(frozen=True, kw_only=True)
 class DrawSettings(Settings):
-    """Settings of every simulation.  Enumerated pairs have no others.
+    """Settings shared by all simulations.  For an enumerated pair these are all the settings.
 
     Attributes:
-        drafts: Paths drafted per call of the target: a number K, several numbers such as 1,2,4 or 1-4, or a
-            draft process.  Each K has its own estimates; a single-path verifier has one for all K.  With
-            several draft models, each of the first K drafts a path.
+        drafts: Number K of paths drafted per target call, several such numbers (1,2,4 or 1-4), or a draft
+            process.  We estimate each K separately.  A single-path verifier has only one estimate.  With
+            several draft models, the first K models draft one path each.
         samples: Draws per prompt.
         seed: The same seed gives the same numbers on one device with one number of threads.
         confidence: Level of the intervals.

@@ -24,14 +24,14 @@ NO_LAW = "; its correction is 0/0 there, which certify counts as undefined outpu
 
 
 def law_errors(outcome: Outcome, stop: Stop, paths: Array, drawn: Sample | None = None) -> Array:
-    """Compute the distances of outcomes from laws, in probability: one row per entry of ``FAULTS``, [4, N].
+    """Measure each fault in ``FAULTS`` for each tuple of drafts, as an amount of probability.  [4, N]
 
     Args:
         outcome: the outcome on N tuples of drafted paths.
-        stop: a stop sampled from it.  The error of the correction row there is weighted with the stop's
-            probability, as in a certificate.
+        stop: a stop sampled from the outcome.  We check only the correction row at this stop, and weight its
+            error with the stop's probability, as in a certificate.
         paths: the drafted tokens, [N, K, L]; -1 after the end of a path.
-        drawn: the sample that ``outcome.sample`` drew at this stop.  Then no row is computed again.
+        drawn: the sample that ``outcome.sample`` drew at this stop, if available.  We reuse its rows.
     """
     rows, prob, stop_probs = outcome.checkable_rows(stop, drawn), stop.prob, outcome.stop_probs
     found = None if drawn is None or rows is not drawn.weights else drawn.sums_and_lowest

@@ -188,10 +188,11 @@ def _slack(batch: Sequence[Array], tolerance: float, of_pair: bool) -> Array:
 def _answers(
     verifier: Verifier, batches: Sequence[Sequence[Array]], tolerance: float, of_pair: bool
 ) -> list[_Answer]:
-    """Call the verifier on several batches and check that its answers are conditional laws.
+    """Call the verifier on several batches, and check that its stop probabilities and rows are laws.
 
-    We first call ``outcome`` on every batch, and then ask for correction rows in rotation over the batches,
-    at another stop of every tuple each time.
+    We call ``outcome`` on all batches first.  We then compute correction rows in turns.  In each turn, every
+    batch gets one call, at one stop per tuple.  Each turn uses new stops, until all possible stops are
+    covered.
     """
     outcomes = [verifier.outcome(*batch) for batch in batches]
     slacks = [_slack(batch, tolerance, of_pair) for batch in batches]
@@ -226,7 +227,11 @@ def _made_stops(outcome: Outcome) -> Iterator[tuple[Array, Array]]:
 
 
 def _differs(one: _Answer, other: _Answer, tuples: Any, tolerance: float) -> Array:
-    """Compare ``one`` at the given tuples with ``other``: a mask of the tuples that differ, [N of other]."""
+    """Mask of the tuples in which two answers differ by more than the tolerance.
+
+    Row n of ``other`` is compared with row n of ``one[tuples]``.  Returns [N], N = number of tuples in
+    ``other``.
+    """
     slack = float_tolerance(one.stop_probs, tolerance)
     # NaN fails every comparison, so with the negation it counts as a difference.
     same = [

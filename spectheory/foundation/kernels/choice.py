@@ -77,9 +77,11 @@ def plain_on_host(*arrays: Array) -> bool:
 
 
 def are_plain(rows: Sequence[Array], given: Sequence[Array]) -> bool:
-    """True if a kernel can read the tensors ``given``: they have one float dtype, and no derivatives.
+    """True if a kernel can read these tensors: plain torch tensors of one float dtype, without derivatives.
 
-    Rows in ``rows`` must have adjacent entries, and as many entries as rows of ``given[0]``.
+    Args:
+        rows: tensors [..., V] with contiguous last dimension, which must be as long as that of ``given[0]``.
+        given: all tensors that the kernel reads.
     """
     import torch
     from torch.autograd.forward_ad import unpack_dual
@@ -124,7 +126,10 @@ def use_row_kernel(
 
 
 def sums_by_kernel(rows: Array, other: Array, *scales: Array) -> bool:
-    """True if ``use_row_kernel`` holds for residual masses: rows of one shape, and scales per row."""
+    """True if a row kernel can sum residuals.
+
+    Both arrays have one shape, each scale has one number per row, and ``use_row_kernel`` is true.
+    """
     fits = rows.shape == other.shape and all(scale.shape == rows.shape[:-1] for scale in scales)
     return fits and use_row_kernel((rows, other), scales)
 

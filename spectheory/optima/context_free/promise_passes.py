@@ -136,6 +136,8 @@ def kept_promises(
 ) -> None:  # fmt: skip
     """Compute the law of (h, x) at the next depth under the policy of ``best_promises``.
 
+    At a context a, h is the promise and x the accepted mass, both divided by q(a).
+
     Args:
         below, grid, first, draft, ratios: as in ``best_promises``.
         mass: the law at this depth, [n, n].

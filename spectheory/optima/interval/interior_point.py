@@ -58,7 +58,7 @@ class Pace(NamedTuple):
     def of(bins: int) -> Pace:
         """Choose the parameters for this number of bins.
 
-        Large trees retreat further and store fewer iterates.
+        For large trees we store fewer iterates, and after new breakpoints restart from an earlier one.
         """
         return Pace(4, 30.0, 1.5, 1.3) if bins < LARGE else Pace(6, 10.0, 10.0, 8.0)
 
@@ -294,7 +294,7 @@ class ChordProgram:
 
 
 def _bin_scores(live: LiveTree, scores: np.ndarray) -> np.ndarray:
-    """Compute c_b, the sum of y on the path from below the root to the bin's node, [B]."""
+    """Compute c_b, the sum of y on the path from the root, excluding the root, to the bin's node, [B]."""
     sums = np.zeros(live.size + 1)
     for depth in range(1, len(live.depth_ends)):
         nodes = live.nodes_at(depth)

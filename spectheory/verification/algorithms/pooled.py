@@ -36,19 +36,20 @@ SLACK = 1e-12
 
 
 class Pooled(Recoupled):
-    """Scored selection with its last two levels chosen anew: lossless, and at least as efficient as ``base``.
+    """Scored selection in which a linear program chooses the outputs of the last two depths again.
 
-    An algorithm of this package (theory.md Statement 5.25), for i.i.d. drafts of one model.  It guarantees
-    the block efficiency of the base only; on a few pairs ``Recoupled(base)`` is slightly better.  D'' are the
-    drafts without their last two tokens.  An event E is the multiset of drafted nodes of depth L-1, and a
-    runs over these nodes.
+    An algorithm of this package (theory.md Statement 5.25), for i.i.d. drafts of one model.  It is lossless,
+    with at least the block efficiency of ``base``.  On a few pairs ``Recoupled(base)`` is slightly better.
+    D'' are the drafts without their last two tokens.  An event E is the multiset of drafted nodes of depth
+    L-1, and a runs over these nodes.
 
     1. For every event E with a, compute from ``base``: P(E | D''), the law of the score at a, and
        e(a, w | E), the probability that the output keeps a and continues with w.  This reads no row of
        another node of depth L-1
-    2. A linear program at a chooses the e(a, w | E) anew.  The sum over w given E stays, and so does the law
-       of the output given D''.  The service, the mass that the scores of ``base`` can accept as leaves, must
-       not fall.  The objective is the mean service if the other nodes have one of the rows ``imagined``
+    2. For each node a, choose new e(a, w | E) by a linear program.  For each E it keeps the sum over w.  For
+       each w it keeps the mean over E given D'', and so the law of the output given D''.  The service is the
+       mass that the scores of ``base`` can accept as leaves.  It must not fall.  The program maximises the
+       mean service over the rows ``imagined`` at the other nodes
     3. Couple these outputs with the last tokens, as ``Recoupled`` does
 
     The program is solved in float64.  We then move the solution so that the equalities hold in the arithmetic

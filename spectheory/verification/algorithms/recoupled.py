@@ -48,7 +48,7 @@ class Recoupled(Verifier):
     models, not for full vocabularies.
 
     Args:
-        base: a lossless verifier that decides without the target's rows at depth L.
+        base: a lossless verifier that does not read the target's rows at depth L.
 
     Raises:
         InvalidInputError: the base is not lossless.  ``outcome`` raises it if a drafted token has probability

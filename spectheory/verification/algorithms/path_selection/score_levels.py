@@ -38,8 +38,9 @@ class ScoreNode(NamedTuple):
         masses: μ, the masses of the cells, [..., M].
         win_rates: φ on the cells, ascending, [..., M].
         positions: z_0 = 0, .., z_N, the draft mass of the first i tokens, [..., N+1].
-        pieces: the masses of the cells between the top z_{i-1} and the top z_i of μ, [..., N, M].
-        limits: F(z_i), [..., N+1].
+        pieces: for token i, the mass of each cell of μ that ranks between z_{i-1} and z_i, counted from the
+            highest score down, [..., N, M].
+        limits: F(z_i), where F(z) = Σ φ × mass over the top mass z of μ, [..., N+1].
     """
 
     draft_masses: Array

@@ -158,11 +158,15 @@ class ScoredSelection(PathSelection):
     def _along(
         self, tokens: Array, targets: Array, drafts: Array, num_drafts: int, together: int = 1
     ) -> tuple[ScoreState, Array, Array]:
-        """Compute the states after n paths.
+        """Compute the score states at the ends of n drafted paths.
 
-        Equal contexts are split once.  Contexts are equal if their rows are.  Long rows are not compared:
-        there contexts are equal if they are the same prefix after the same text, where ``together``
-        consecutive paths follow one text.
+        Each distinct context is split only once.  For short rows, two contexts count as equal if their rows
+        are equal.  Long rows are too expensive to compare, so we compare the text and the drafted prefix.
+
+        Args:
+            tokens, targets, drafts: drafted tokens and the rows along them, [n, l], [n, ≥l, V], [n, ≥l, V].
+            num_drafts: number K of paths of a tuple.
+            together: number of consecutive paths that continue the same text.
 
         Returns:
             The distinct states, the index of every path's state, and the rows of r along the paths.

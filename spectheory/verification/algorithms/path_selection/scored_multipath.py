@@ -180,10 +180,10 @@ def _read_once(*rows: Array) -> bool:
 
 
 def between(knots: Array, demands: Array) -> tuple[Array, Array]:
-    """Find the knot below each demand, and its share in [0, 1] of the way to the next knot.
+    """Find the index of the knot below each demand, and the demand's position in [0, 1] to the next knot.
 
-    Demands above the last knot count as the last knot.  So does 0/0, the demand of a token never drafted.
-    [G], [..., V] -> [..., V], [..., V]
+    A demand above the last knot is treated as equal to the last knot.  A token with p = q = 0 has demand
+    0/0, a NaN, and is treated in the same way.  [G], [..., V] -> [..., V], [..., V]
     """
     xp = namespace(demands)
     demands = xp.fmin(demands, knots[-1])
