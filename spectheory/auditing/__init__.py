@@ -1,4 +1,4 @@
-"""Audits: the exact law of a sampler that somebody ships, from its code, and a verdict on it.
+"""Audits: find the exact law of a shipped sampler from its code, and give a verdict on it.
 
 The folders, in reading order; each imports only from those before it.
 
@@ -8,7 +8,7 @@ The folders, in reading order; each imports only from those before it.
 - ``probing``: the law of such code, learned from calls, and a bound on its error.
 - ``drawing``: bets against the answers of code to which no numbers can be handed.
 - ``subjects``: samplers as verifiers, and the samplers of libraries by name.
-- ``rounds``: the pairs, batches and consecutive calls that a sampler is judged on.
+- ``rounds``: the pairs, batches and consecutive calls on which we judge a sampler.
 - ``verdicts``: ``spectheory.audit``, its certificate, and the χ² test.
 
 The public names are those of ``__init__.pyi``; each is imported from its file on first use.

@@ -1,12 +1,12 @@
-"""A test of a sampler by its draws, which may stop at any time.
+"""Test a sampler by its draws, with a test that may stop at any time.
 
-We bet against the law that the answers should have.  The stake grows by q(y) / p(y) with every answer y,
-where p is the wanted law and q is a mixture of Dirichlet posteriors around p, known before y is drawn.  If
-the sampler has the law p, the stake is a martingale that starts at 1: it ever reaches 1 / α with probability
-at most α (Ville), whatever the rule of stopping.
+We bet against the law p that the answers should have.  Every answer y multiplies the stake by q(y) / p(y).
+Here q is a mixture of Dirichlet posteriors around p, computed before y is drawn.  If the sampler has the law
+p, the stake is a martingale that starts at 1.  The probability that it ever reaches 1 / α is at most α
+(Ville), for every stopping rule.
 
-An answer is a prefix of a completed output, and its factor is q(prefix) / p(prefix): the mean over the
-completions, without their noise.
+An answer is a prefix of a completed output.  Its factor is q(prefix) / p(prefix), the mean over the
+completions, which avoids their noise.
 """
 
 import math
@@ -15,7 +15,10 @@ from collections.abc import Sequence
 import numpy as np
 
 STRENGTHS = (4.0, 32.0, 256.0)
-"""For how many draws p counts in a Dirichlet posterior: few win on large differences, many on small ones."""
+"""Weight of p in each Dirichlet posterior, in draws.
+
+A small weight wins on large differences, a large weight on small differences.
+"""
 
 
 class Bets:
@@ -44,7 +47,7 @@ class Bets:
         self._logs = np.zeros(len(STRENGTHS))
 
     def see(self, tokens: Sequence[int]) -> None:
-        """One answer; () for an answer without a valid output."""
+        """Bet on one answer.  () stands for an answer without a valid output."""
         self.draws += 1
         place = 0
         for token in tokens:
@@ -63,17 +66,17 @@ class Bets:
 
     @property
     def log_stake(self) -> float:
-        """The logarithm of the mean stake of the strengths."""
+        """The logarithm of the mean of the stakes of all ``STRENGTHS``."""
         most = float(self._logs.max())
         return most if math.isinf(most) else most + math.log(np.exp(self._logs - most).mean())
 
     @property
     def law(self) -> np.ndarray:
-        """The share of every completed output; answers are completed by the wanted law."""
+        """The observed share of every completed output.  We complete answers with the wanted law."""
         return self._counts / max(self.draws, 1)
 
     @property
     def distance(self) -> float:
-        """The total variation of that law from the wanted one."""
+        """The total variation of ``law`` from the wanted law."""
         missing = self.undefined / max(self.draws, 1)
         return float(np.abs(self.law - self.wanted).sum() + missing) / 2

@@ -1,4 +1,4 @@
-"""Draw answers until the bets are won or the draws are spent."""
+"""Draw answers until the bets are won or the largest number of draws is reached."""
 
 import math
 from collections.abc import Callable, Sequence
@@ -11,15 +11,15 @@ from spectheory.auditing.drawing.power import distance_threshold, seen_with
 
 
 class Drawn(NamedTuple):
-    """What draws say of a sampler; they never say that it is right.
+    """Result of a test by draws.  Draws can show that a sampler is wrong, but never that it is right.
 
     Attributes:
-        rejected: whether the sampler has another law than the wanted one.
+        rejected: True if the draws show that the sampler does not have the wanted law.
         draws: the number of answers.
-        log10_stake: of the bets; 6 stands for a stake of a million.
-        distance: of the completed answers from the wanted law.
+        log10_stake: logarithm of the stake of the bets; 6 stands for a stake of a million.
+        distance: total variation of the completed answers from the wanted law.
         undefined: the share of answers without a valid output.
-        seen: from which total variation on a difference would have been seen, with probability 0.99.
+        seen: the test rejects every law at this total variation or more, with probability 0.99.
     """
 
     rejected: bool
@@ -39,14 +39,16 @@ def draw_and_judge(
     most: int,
     risk: float,
 ) -> Drawn:
-    """Test a sampler against a law; half of the risk is for the bets, half for the distance of all draws.
+    """Test a sampler against a law.
+
+    We spend half of the risk on the bets, and half on the distance of all draws.
 
     Args:
-        answer: draws the tokens of one answer, () for one without a valid output.
+        answer: draws the tokens of one answer.  () stands for an answer without a valid output.
         wanted: the probabilities of completed outputs of L+1 tokens, [V^(L+1)].
         vocab_size: V.
         length: L+1.
-        most: the number of draws, unless the bets are won before.
+        most: the number of draws, unless the bets are won earlier.
         risk: the probability that a right sampler is rejected.
 
     Example:

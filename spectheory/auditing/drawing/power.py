@@ -1,4 +1,4 @@
-"""What a number of draws would have seen."""
+"""Compute which total variation a number of draws detects."""
 
 import math
 
@@ -9,7 +9,7 @@ POWER = 0.99
 
 
 def distance_threshold(wanted: np.ndarray, draws: int, risk: float) -> float:
-    """The distance of the counts that a right sampler exceeds with probability at most ``risk`` (McDiarmid).
+    """Distance of the counts that a correct sampler exceeds with probability at most ``risk`` (McDiarmid).
 
     The mean distance is at most ½ Σ sqrt(p (1-p) / n), and one draw changes it by at most 1 / n.
     """
@@ -19,15 +19,15 @@ def distance_threshold(wanted: np.ndarray, draws: int, risk: float) -> float:
 
 
 def seen_with(wanted: np.ndarray, draws: int, risk: float) -> float:
-    """The total variation from which on every law is rejected with probability ``POWER`` at least.
+    """Total variation at which, and above which, every law is rejected with probability at least ``POWER``.
 
-    The distance of the counts is at least the total variation, on average, and falls below by more than
-    sqrt(log(1 / (1 - POWER)) / (2 n)) with probability 1 - POWER.
+    The mean distance of the counts is at least the total variation.  The distance is less than this by
+    sqrt(log(1 / (1 - POWER)) / (2 n)) or more with probability at most 1 - POWER.
 
     Args:
         wanted: the law of completed outputs.
         draws: n.
-        risk: of a false alarm of the distance test.
+        risk: probability of a false alarm of the distance test.
 
     Example:
         >>> [round(seen_with(np.full(9, 1 / 9), draws, 5e-7), 3) for draws in (1_000, 10_000, 100_000)]

@@ -1,4 +1,4 @@
-"""Replace the random functions of torch, Python and numpy by functions of handed numbers, for a while."""
+"""Replace random functions of torch, Python and numpy by functions of handed numbers, inside a context."""
 
 import random
 import sys
@@ -23,15 +23,16 @@ from spectheory.auditing.handing.python_numbers import (
 from spectheory.auditing.handing.torch_numbers import HandedTorch
 
 _LIBRARIES = {"torch", "numpy", "scipy", "random"}
-"""Modules of these keep their names: what they draw is handed to them below."""
+"""We replace no names in modules of these libraries: their generators get handed numbers already."""
 
 
 @contextmanager
 def handing() -> Iterator[None]:
-    """Within, ``numbers.run_at`` says all random numbers that its function draws.
+    """Inside this context, ``numbers.run_at`` hands its function all random numbers that the function draws.
 
-    Generators of Python and numpy that were made before are not replaced, nor are generators in C, those of
-    a device and of the system.  A function that draws from them is none of the numbers, see ``probe``.
+    We do not replace generators of Python and numpy that existed before, generators in C, nor those of a
+    device or of the system.  If a function draws from these, its answer is not a function of the numbers, and
+    ``probe`` raises an error.
 
     Raises:
         InvalidInputError: another thread has replaced the random functions.
@@ -74,7 +75,7 @@ def _replacements() -> list[Replacement]:
 
 
 def _methods_of(generator: random.Random) -> list[str]:
-    """The functions of the module that are methods of its generator."""
+    """Names of the functions of ``random`` that are methods of its global generator."""
     return [name for name, value in vars(random).items() if getattr(value, "__self__", None) is generator]
 
 
@@ -90,5 +91,5 @@ _REFUSED = dict.fromkeys(("get_state", "set_state"), _state_of_numpy)
 
 
 def _not_compiled(function: Any = None, **options: Any) -> Any:
-    """``torch.compile``: the function itself."""
+    """Replaces ``torch.compile``: returns the function itself."""
     return function if function is not None else _not_compiled

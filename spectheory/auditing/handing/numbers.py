@@ -1,11 +1,11 @@
 """Points, coordinates, and the run of a sampler on the numbers of a point.
 
-A random primitive is a function of numbers that are uniform on [0, 1).  Each of them is a coordinate, and a
-point says the value of every coordinate.  The sampler gets ordinary tensors and floats, so ``.numpy()``,
-threads, compiled code and another language see nothing unusual.
+A random primitive computes its result from numbers that are uniform on [0, 1).  Each number is a coordinate,
+and a point gives a value to every coordinate.  The sampler gets ordinary tensors and floats, so ``.numpy()``,
+threads, compiled code and other languages work as usual.
 
-A coordinate is (stream, place).  A stream is a state of a generator: code that seeds a generator again, or
-puts its state back, reads the coordinates that it has read before.
+A coordinate is (stream, place).  A stream is a state of a generator.  So code that seeds a generator again,
+or restores its state, reads the same coordinates again.
 """
 
 from __future__ import annotations
@@ -29,17 +29,17 @@ Coordinate = tuple[int, int]
 
 
 class NotHandedError(NotEnumerableError):
-    """The code draws by a primitive that takes no numbers from us, or is not a function of the numbers."""
+    """The code draws with a primitive that takes no handed numbers, or its answer depends on other things."""
 
 
 class Use(NamedTuple):
     """How a run used a coordinate.
 
     Attributes:
-        kind: "uniform"; "exponential", a number that may run in a race; or "choice", the place among cuts.
-        step: the number is rounded down to a multiple of it, as ``torch.rand`` has 2^-24 in float32.
-        row: the number of the row of a tensor; the numbers of a race are in one row.
-        cuts: of a choice, where its case changes.
+        kind: "uniform"; "exponential", a number that may run in a race; or "choice", the index of a case.
+        step: the number is rounded down to a multiple of ``step``; 2^-24 for ``torch.rand`` in float32.
+        row: index of a row of the tensor.  The numbers of a race are in one row.
+        cuts: the values at which the case of a choice changes.
     """
 
     kind: str
@@ -60,7 +60,7 @@ def mix(*parts: int) -> int:
 
 @dataclass(frozen=True)
 class Point:
-    """The values of all coordinates: those that are fixed, and pseudo-random ones for the others.
+    """The values of all coordinates.  Coordinates that are not fixed have pseudo-random values.
 
     Example:
         >>> point = Point(seed=7).but({(0, 0): ONE // 2})
@@ -80,17 +80,17 @@ class Point:
 
 
 class Run(NamedTuple, Generic[T]):
-    """The result of one call, and the coordinates that it used, in order."""
+    """The result of one call, and the coordinates that the call used, in order."""
 
     label: T
     uses: dict[Coordinate, Use]
 
 
 class HandedRun:
-    """The run that is on, as the primitives see it; outside of a run they draw as always.
+    """The current run, from which primitives take their numbers.  Outside of a run they draw as usual.
 
     Attributes:
-        point: of the run; ``None`` outside of a run.
+        point: the point of the run; ``None`` outside of a run.
         uses: the coordinates that the run has used so far.
         at_begin: called before every run, to forget the seeds of the run before it.
     """
@@ -111,20 +111,20 @@ class HandedRun:
             forget()
 
     def forget(self) -> None:
-        """Another sampler is next."""
+        """Forget the states of earlier calls, before another sampler runs."""
         self._before = {}
 
     def stream(self, state: Hashable = None, drawn_as: Hashable = None, name: str = "") -> int:
-        """The number of a stream.
+        """Return the index of a stream.
 
         Args:
-            state: of the generator; without one the stream is new.
-            drawn_as: the primitive; one state cannot be handed to two of them.
-            name: of the generator.
+            state: the state of the generator.  Without a state, the stream is new.
+            drawn_as: the primitive.  Two primitives must not draw in one state.
+            name: the name of the generator.
 
         Raises:
-            NotHandedError: another call has drawn in this state, so that calls have the same numbers; or this
-                call has drawn by another primitive.
+            NotHandedError: an earlier call has drawn in this state, so both calls have the same numbers.  Or
+                this call has drawn in this state with another primitive.
         """
         if state is None:
             state = ("new", len(self._streams))
@@ -136,7 +136,7 @@ class HandedRun:
         return number
 
     def take(self, stream: int, uses: Sequence[Use]) -> list[int]:
-        """The values of the first coordinates of a stream; outside of a run those of the system."""
+        """Values of the first coordinates of a stream.  Outside of a run, random numbers of the system."""
         if self.point is None:
             return [secrets.randbits(BITS) for _ in uses]
         values = []
@@ -156,10 +156,10 @@ NOW = HandedRun()
 
 
 def run_at(function: Callable[[int], T], point: Point) -> Run[T]:
-    """Call ``function(seed)`` with the numbers of a point; within ``handing``.
+    """Call ``function(seed)`` with the numbers of a point, inside ``handing``.
 
-    Every call gets another seed, for the generators that it is given.  So a function whose result depends on
-    the seed is not a function of the numbers, and is found to be none.
+    Every call gets another seed, for the generators that the call is given.  So we notice if the result
+    depends on the seed, and not on the numbers alone.
     """
     NOW.begin(point)
     try:
@@ -177,22 +177,22 @@ def exponential(value: int) -> float:
 
 
 def normal(value: int) -> float:
-    """The normal quantile of the middle of a coordinate's cell."""
+    """The normal quantile at the middle of a coordinate's cell."""
     from scipy.special import ndtri
 
     return float(ndtri((value + 0.5) / ONE if value < ONE // 2 else 1 - (ONE - value - 0.5) / ONE))
 
 
 def case_of(value: int, cuts: Sequence[int]) -> int:
-    """The number of cuts that are not above the value."""
+    """Index of the case of a value: the number of cuts that are at most the value."""
     return sum(value >= cut for cut in cuts)
 
 
 def cuts_of(weights: Sequence[float]) -> tuple[int, ...]:
-    """Where a uniform number changes its case, for cases with these weights.
+    """The values at which a uniform number changes its case, for cases with these weights.
 
     Raises:
-        RuntimeError: the weights are no distribution; torch and numpy refuse them, too.
+        RuntimeError: the weights are not a distribution.  torch and numpy refuse them, too.
     """
     total = math.fsum(weights)
     if not 0 < total < math.inf or min(weights) < 0:

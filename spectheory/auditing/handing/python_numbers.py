@@ -1,8 +1,9 @@
 """Python's ``random`` and numpy's generators on handed numbers.
 
-Python's functions are made of ``random`` and ``getrandbits``.  numpy's are made of a bit generator, a struct
-of C functions: ours lies below the legacy functions, ``Generator`` and every name by which they were
-imported.  Where whole rows are drawn, numpy's Python functions are replaced, so that a race keeps its row.
+Python's functions call ``random`` and ``getrandbits``, so we replace these two.  numpy's functions call a bit
+generator, a struct of C functions.  We put our own bit generator below the legacy functions, ``Generator``
+and every name by which they were imported.  For functions that draw whole rows we replace numpy's Python
+functions, so that the numbers of a race stay in one row.
 """
 
 import ctypes
@@ -31,11 +32,11 @@ _HALF = Use("uniform", 1 << (BITS - 32))
 
 
 class Seeded:
-    """The handed numbers of a generator: new ones, or those that its seed names.
+    """The handed numbers of a generator: new numbers, or the numbers that belong to its seed.
 
     Args:
-        name: of the generator.
-        seed: given by the code; ``None`` for a generator without one.
+        name: the name of the generator.
+        seed: the seed that the code gave; ``None`` for a generator without seed.
     """
 
     def __init__(self, name: str, seed: Any = None) -> None:
@@ -54,14 +55,14 @@ class Seeded:
 
 
 class HandedRandom(random.Random):
-    """``random.Random`` whose ``random`` and ``getrandbits`` are handed; other methods are made of them."""
+    """``random.Random`` with handed ``random`` and ``getrandbits``.  Its other methods call these two."""
 
     def __init__(self, seed: Any = None) -> None:
         self._numbers = Seeded("random.Random", seed)
         super().__init__(seed)
 
     def forget(self) -> None:
-        """Be a generator without a seed, and without the second number of a pair of normal ones."""
+        """Forget the seed, and the stored second number of a pair of normal numbers."""
         self._numbers, self.gauss_next = Seeded("random.Random"), None
 
     def seed(self, a: Any = None, version: int = 2) -> None:
@@ -97,18 +98,18 @@ class HandedRandom(random.Random):
 
 
 class _Functions(ctypes.Structure):
-    """``bitgen_t`` of numpy's C interface: a state, and how it makes 64 bits, 32 bits, a double, raw bits."""
+    """``bitgen_t`` of numpy's C interface: a state, and functions for 64 bits, 32 bits, doubles, raw bits."""
 
     _fields_ = [(name, ctypes.c_void_p) for name in ("state", "uint64", "uint32", "double", "raw")]
 
 
 class HandedBits:
-    """A bit generator of numpy; with its lock and its capsule numpy takes it for one of its own.
+    """A bit generator for numpy.  It has a lock and a capsule, as numpy requires.
 
     Args:
-        seed: given by the code.
-        is_legacy: whether its users take the lower bits of a number for an integer, not the upper ones.  The
-            bits are then in reverse order, so that an integer is an interval of a coordinate.
+        seed: the seed that the code gave.
+        is_legacy: True if its users compute integers from the lower bits, not the upper bits.  We then
+            reverse the bits, so that an integer corresponds to an interval of a coordinate.
     """
 
     def __init__(self, seed: Any = None, is_legacy: bool = False) -> None:
@@ -142,7 +143,7 @@ class HandedBits:
 
 
 class HandedGenerator(np.random.Generator):
-    """``numpy.random.Generator`` whose rows are handed whole; exponential numbers are made by inversion."""
+    """``numpy.random.Generator`` with handed rows.  Exponential numbers are computed by inversion."""
 
     def __init__(self, bits: HandedBits) -> None:
         super().__init__(bits)  # type: ignore[arg-type]
@@ -166,7 +167,7 @@ def _as_float(value: int) -> float:
 
 
 def _rows(numbers: Any, size: Any, use: Use, made: Callable[[int], float]) -> Any:
-    """Numbers of a shape, of which the last axis is a row."""
+    """Numbers in an array of the given size, whose last axis is a row."""
     shape = () if size is None else (size,) if isinstance(size, (int, np.integer)) else tuple(size)
     width = shape[-1] if shape else 1
     uses = [use._replace(row=place // width) for place in range(math.prod(shape))]
@@ -175,7 +176,7 @@ def _rows(numbers: Any, size: Any, use: Use, made: Callable[[int], float]) -> An
 
 
 GLOBAL_BITS = HandedBits(is_legacy=True)
-"""Below numpy's legacy functions, within ``handing``."""
+"""The bit generator of numpy's legacy functions, inside ``handing``."""
 
 
 def _uniforms(size: Any = None) -> Any:
@@ -187,7 +188,7 @@ def _exponentials(size: Any = None) -> Any:
 
 
 def _normals(size: Any = None) -> Any:
-    """By inversion; numpy keeps every second number for a later call."""
+    """Normal numbers by inversion.  numpy's own method would keep every second number for a later call."""
     from scipy.special import ndtri
 
     return _rows(GLOBAL_BITS.numbers, size, _UNIFORM, lambda value: float(ndtri((value + 0.5) / ONE)))
@@ -204,9 +205,9 @@ LEGACY_ROWS: dict[str, Callable[..., Any]] = {
     "exponential": lambda scale=1.0, size=None: scale * _exponentials(size),
     "gumbel": lambda loc=0.0, scale=1.0, size=None: loc - scale * np.log(_exponentials(size)),
 }
-"""numpy's legacy functions of rows; the others are made of single numbers by the bit generator."""
+"""numpy's legacy functions that draw rows.  The others draw single numbers from the bit generator."""
 
 
 def seed_globally(seed: Any = None) -> None:
-    """``numpy.random.seed``."""
+    """Replaces ``numpy.random.seed``."""
     GLOBAL_BITS.numbers = Seeded("numpy.random", seed)

@@ -1,7 +1,7 @@
-"""torch's primitives on handed numbers, below Python: operators that read a generator carry a tag.
+"""Hand numbers to torch's random operators, below Python.  A tag marks operators that read a generator.
 
-The operator runs too, so that generators advance; its result is then overwritten.  torch's mode is of one
-thread: numbers that are drawn in another thread are not handed.
+We let the operator run, so that its generator advances, and then overwrite its result.  A mode of torch holds
+in one thread only, so we do not hand numbers to draws in another thread.
 """
 
 from collections.abc import Callable, Sequence
@@ -17,11 +17,11 @@ _STEPS = {torch.float64: 1, torch.float32: 1 << 29, torch.float16: 1 << 42, torc
 _SEED_BYTES = 8
 """A state of a CPU generator begins with its seed, of which only the lower half is used."""
 FINE = 1 << 13
-"""2^-40: cuts are known to it, see ``learning``."""
+"""2^-40, the precision to which ``learning`` finds cuts."""
 
 
 class HandedTorch(TorchDispatchMode):
-    """Hand out the numbers of ``NOW`` within the mode."""
+    """Inside this mode, torch's random operators return the numbers of ``NOW``."""
 
     @classmethod
     def _should_skip_dynamo(cls) -> bool:
@@ -56,7 +56,7 @@ def _taken(stream: int, drawn: torch.Tensor, kind: str, step: int = FINE) -> lis
 
 
 def _uniform(stream: int, drawn: torch.Tensor, given: dict[str, Any]) -> list[float]:
-    """``from`` and ``to`` are those of ``uniform_``."""
+    """Uniform numbers.  ``from`` and ``to`` are the arguments of ``uniform_``."""
     step, low, high = _STEPS[drawn.dtype], given.get("from", 0.0), given.get("to", 1.0)
     values = _taken(stream, drawn, "uniform", step)
     return [low + (high - low) * (value // step * step / ONE) for value in values]
@@ -96,7 +96,7 @@ def _multinomial(stream: int, drawn: torch.Tensor, given: dict[str, Any]) -> lis
 
 
 def _bernoulli(stream: int, drawn: torch.Tensor, given: dict[str, Any]) -> list[float]:
-    """The entries of a tensor do not count in ``bernoulli_``, which is not told a probability of one half."""
+    """Bernoulli numbers.  ``bernoulli_`` ignores its tensor's entries, and gets no ``p`` if p is one half."""
     prob = given.get("p", 0.5 if given["self"] is drawn else given["self"])
     if isinstance(prob, torch.Tensor):
         probs = prob.expand(drawn.shape).reshape(-1).double().tolist()

@@ -1,11 +1,11 @@
-"""What fresh calls say about a learned function: a bound on how often it is wrong.
+"""Bound by fresh calls how often a learned function is wrong.
 
-The function g that was learned is fixed before the test.  The test calls f at n new points, drawn by the law
-of the numbers.  If no answer differs, P(f != g) <= 1 - risk^(1/n) with confidence 1 - risk, about 13.8 / n at
-1 - 10^-6.  The total variation of the laws of f and g is at most P(f != g).
+We fix the learned function g before the test.  The test calls the true function f at n new points, drawn from
+the law of the numbers.  If no answer differs, P(f != g) <= 1 - risk^(1/n) with confidence 1 - risk.  This is
+about 13.8 / n at confidence 1 - 10^-6.  The total variation of the laws of f and g is at most P(f != g).
 
-An answer that differs mends g and begins another stage.  Stage s has the risk r / (s (s+1)), which sum to r.
-Where g cannot be mended, its wrong answers are counted, and the bound is that of Clopper and Pearson.
+If an answer differs, we correct g and begin another stage.  Stage s has the risk r / (s (s+1)); the sum of
+these risks is r.  If g cannot be corrected, we count its wrong answers and use the Clopper-Pearson bound.
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ MOST_STAGES = 12
 
 
 class Part(NamedTuple, Generic[T]):
-    """A function that is called with a probability, as a sampler on one tuple of drafts.
+    """A function that is called with some probability, such as a sampler on one tuple of drafts.
 
     Attributes:
-        probability: of this part.
-        function: (seed) -> a hashable answer, within ``handing``.
-        hints: where a cut of its numbers may be.
+        probability: probability that this function is called.
+        function: (seed) -> a hashable answer, inside ``handing``.
+        hints: values at which the answer may change.
     """
 
     probability: float
@@ -40,13 +40,14 @@ class Part(NamedTuple, Generic[T]):
 
 @dataclass(frozen=True)
 class Probed(Generic[T]):
-    """The laws that were learned, and the bound.
+    """The learned laws, and the bound on their error.
 
     Attributes:
         laws: the probability of every answer, per part.
-        within: at most so far is the total variation of the learned law from the law of the function.
-        learned, points, mismatches: the calls that learned, those of the last test, and its wrong answers.
-        trees: of the parts.
+        within: upper bound on the total variation of the learned law from the true law.
+        learned, points, mismatches: the numbers of calls for learning, of calls in the last test, and of
+            wrong answers in that test.
+        trees: the learner of each part.
     """
 
     laws: list[dict[T, Fraction]]
@@ -58,7 +59,7 @@ class Probed(Generic[T]):
 
 
 def points_needed(within: float, risk: float) -> int:
-    """The points whose answers are all right only with probability ``risk`` if more than ``within`` is wrong.
+    """Number of test points: if g is wrong with probability ``within``, all agree with probability <= risk.
 
     Example:
         >>> points_needed(0.002, 1e-6)
@@ -68,7 +69,7 @@ def points_needed(within: float, risk: float) -> int:
 
 
 def wrong_at_most(points: int, mismatches: int, risk: float) -> float:
-    """The upper end of Clopper and Pearson for a probability, at confidence 1 - risk.
+    """Upper end of the Clopper-Pearson interval for a probability, at confidence 1 - risk.
 
     Example:
         >>> round(wrong_at_most(10_000, 0, 1e-6), 5), round(wrong_at_most(10_000, 10, 1e-6), 5)
@@ -84,23 +85,23 @@ def wrong_at_most(points: int, mismatches: int, risk: float) -> float:
 
 
 def risk_of_stage(risk: float, stage: int) -> float:
-    """Shares of a risk whose sum over all stages 1, 2, .. is the risk."""
+    """Share of the risk for one stage.  The shares of all stages 1, 2, .. sum to the risk."""
     return risk / (stage * (stage + 1))
 
 
 def probe(parts: Sequence[Part[T]], within: float, risk: float, budget: int, seed: int = 0) -> Probed[T]:
-    """Learn the laws of functions of handed numbers, and bound by fresh calls how wrong they are.
+    """Learn the laws of functions of handed numbers, and bound the error by fresh calls.
 
     Args:
-        parts: their probabilities sum to 1.
+        parts: the functions, with probabilities that sum to 1.
         within: the bound to reach.  It is missed if the last test still finds wrong answers.
         risk: the probability that the bound is wrong.
-        budget: the most calls that learn.
-        seed: of the points.
+        budget: the largest number of calls for learning.
+        seed: seed of the points.
 
     Raises:
-        NotHandedError: a part is not a function of the numbers.
-        BudgetSpentError: the calls do not suffice to learn.
+        NotHandedError: the answer of a part is not a function of the numbers.
+        BudgetSpentError: the budget is too small to learn the laws.
     """
     learners = [
         Learner(part.function, budget, part.hints, mix(seed, number)) for number, part in enumerate(parts)
@@ -138,7 +139,7 @@ def probe(parts: Sequence[Part[T]], within: float, risk: float, budget: int, see
 
 
 def _drawn(parts: Sequence[Part[T]], value: int) -> int:
-    """The number of a part, drawn with the probabilities of the parts."""
+    """Draw the index of a part from the probabilities of the parts."""
     left = value / 2**64 * sum(part.probability for part in parts)
     for number, part in enumerate(parts):
         left -= part.probability

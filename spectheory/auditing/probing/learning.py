@@ -1,8 +1,8 @@
 """Learn the regions on which a function of handed numbers has one answer.
 
-Two points of a region with different answers have a coordinate at which the answer changes: hybrids of both
-points find it by halving, and bisection finds the place of the cut.  A region becomes a leaf when the ends of
-every coordinate that the call used, and one random point, have the same answer.
+If two points of a region have different answers, there is a coordinate at which the answer changes.  We find
+this coordinate by halving, with hybrids of both points, and then find its cut by bisection.  A region becomes
+a leaf when one random point, and the ends of every coordinate that the call used, have the same answer.
 """
 
 from __future__ import annotations
@@ -33,13 +33,13 @@ FINE = 1 << 13
 LEAST = 2.0**-40
 """A region that is less likely is not looked at."""
 ASKED_TWICE = 8
-"""Points at which a function is called twice before it is taken for a function of the numbers."""
+"""Points at which we call the code twice, to check that its answer is a function of the numbers."""
 INSET = 1 << 14
 """The ends of a region are tried so far inside, twice the error of a cut."""
 NARROW, WIDE = 1 << 15, 1 << 31
 """A cut is searched within 2^-38 of a hint, as ratios of float64 are, then within 2^-22, as of float32."""
 HINTS_TRIED, BISECTED_FIRST = 4, 4
-"""Hints are tried when at most so many lie between the ends, or one, and after so many steps of bisection."""
+"""Try hints if only one lies between the ends, or after 4 steps of bisection if at most 4 lie there."""
 FIRST = 1e-9
 """A time before all others in a race whose weights are not known."""
 NEIGHBOURS = 4
@@ -49,21 +49,21 @@ Spot = tuple[Point, Run[T]]
 
 
 class BudgetSpentError(NotEnumerableError):
-    """The regions are more than the calls that were allowed."""
+    """The allowed number of calls is too small to learn all regions."""
 
 
 class Learner(Generic[T]):
-    """The tree of a function; ``learn`` grows it, ``refine`` mends it where a test found another answer.
+    """Learns the tree of a function.  ``learn`` grows it; ``refine`` splits a leaf after a wrong answer.
 
     Args:
         function: (seed) -> a hashable answer; see ``run_at``.
-        budget: the most calls.
-        hints: where cuts may be, as ratios and sums of the rows that the function was given.
-        seed: of the random points.
+        budget: the largest number of calls.
+        hints: values at which cuts may lie, such as ratios and sums of the function's rows.
+        seed: seed of the random points.
 
     Attributes:
-        root: the tree.
-        calls: how many calls were made.
+        root: the root of the tree.
+        calls: the number of calls so far.
     """
 
     def __init__(
@@ -78,8 +78,8 @@ class Learner(Generic[T]):
         """Grow the tree.
 
         Raises:
-            NotHandedError: two calls with the same numbers have two answers.
-            BudgetSpentError: as named.
+            NotHandedError: two calls with the same numbers have different answers.
+            BudgetSpentError: the budget is too small to learn all regions.
         """
         for _ in range(ASKED_TWICE):
             point, run = self._look(self.root)
@@ -88,10 +88,10 @@ class Learner(Generic[T]):
         self._settle([self.root])
 
     def refine(self, leaf: Node[T], spot: Spot[T]) -> bool:
-        """Grow the tree below a leaf, at a point that has another answer than the leaf.
+        """Grow the tree below a leaf, at a point whose answer differs from the leaf's.
 
         Returns:
-            Whether it grew: neither a cut nor a race may tell the two answers apart.
+            True if the tree grew.  False if neither a cut nor a race separates the two answers.
         """
         assert leaf.seen is not None
         grown = self._split(leaf, leaf.seen, spot)
@@ -113,7 +113,7 @@ class Learner(Generic[T]):
         return point, self.at(point)
 
     def _settle(self, nodes: Sequence[Node[T]]) -> None:
-        """Make leaves of regions after looking at their ends, or split them."""
+        """Try the ends of each region.  If all answers agree, keep it as a leaf; otherwise split it."""
         stack = list(nodes)
         while stack:
             node = stack.pop()
@@ -134,7 +134,7 @@ class Learner(Generic[T]):
         return (point, run) if run.label != node.label else None
 
     def _ends(self, node: Node[T]) -> Iterator[Point]:
-        """Points at the ends of every coordinate that the run used, and with every place next in a race."""
+        """Yield points at the ends of every coordinate of a run, and one per next winner in a race."""
         assert node.seen is not None
         point, run = node.seen
         rows: dict[Any, list[Coordinate]] = {}
@@ -158,7 +158,7 @@ class Learner(Generic[T]):
     # ------------------------------------------------------------- where the answer changes
 
     def _split(self, node: Node[T], one: Spot[T], other: Spot[T]) -> list[Node[T]]:
-        """Split a region with two points that have different answers; returns the new regions."""
+        """Split a region that has two points with different answers, and return the new regions."""
         (start, first), (end, last) = one, other
         units = _units(node, first, last)
 
@@ -184,10 +184,10 @@ class Learner(Generic[T]):
     def _changing(
         self, units: Sequence[Sequence[Coordinate]], one: Spot[T], other: Spot[T]
     ) -> tuple[int, Spot[T], Spot[T]]:
-        """The unit of coordinates at which the answer changes on the way from one point to another.
+        """Find the unit of coordinates at which the answer changes on the way from one point to another.
 
         Returns:
-            Its number, the point before it is moved, and the point after.
+            The index of the unit, the point before this unit is moved, and the point after.
         """
         (start, first), (end, _) = one, other
 
@@ -206,7 +206,7 @@ class Learner(Generic[T]):
         return low, before, after
 
     def _cut(self, node: Node[T], coordinate: Coordinate, one: Spot[T], other: Spot[T]) -> list[Node[T]]:
-        """Split a region at a coordinate that alone tells two points apart."""
+        """Split a region at the only coordinate in which two points differ."""
         (below, _), (above, _) = ends = sorted((one, other), key=lambda spot: spot[0].at(coordinate))
         run = next((run for _, run in ends if coordinate in run.uses), None)
         low, high = node.box.get(coordinate, (0, ONE))
@@ -223,7 +223,9 @@ class Learner(Generic[T]):
         return node.cut(coordinate, [cut]) if low < cut < high else []
 
     def _bisected(self, coordinate: Coordinate, grid: int, below: Spot[T], high: int) -> int:
-        """Where the answer changes between the value at ``below`` and ``high``; hints first."""
+        """Find where the answer changes between the value at ``below`` and ``high``.  If few hints lie there,
+        try them first.
+        """
         point, run = below
         step, low = max(grid, FINE), point.at(coordinate)
 
@@ -261,7 +263,7 @@ class Learner(Generic[T]):
     def _race_at(
         self, node: Node[T], coordinate: Coordinate, cut: int, point: Point, run: Run[T]
     ) -> list[Node[T]]:
-        """Split by a race of logarithms of uniform numbers, where a cut moves with the others of its row."""
+        """Split by a race of logarithms of uniform numbers, if a cut moves with other numbers of its row."""
         use = run.uses[coordinate]
         row = [
             each
@@ -302,7 +304,7 @@ class Learner(Generic[T]):
         point: Point,
         form: str = "-log(1-u)",
     ) -> list[Node[T]]:
-        """Split a region by the place that comes next in a race; [] if there is no such race."""
+        """Split a region by the index that comes next in a race.  Return [] if there is no such race."""
         race = node.races.get(name)
         if race is None:
 
@@ -320,7 +322,7 @@ class Learner(Generic[T]):
 
 
 def _race_of(node: Node[Any], coordinate: Coordinate, use: Use) -> Any:
-    """The name of the race that a coordinate runs in, or may run in; ``None`` for none."""
+    """The name of the race in which a coordinate runs or may run.  ``None`` if there is no race."""
     for name, race in node.races.items():
         if coordinate in race.coordinates:
             return name
@@ -329,7 +331,7 @@ def _race_of(node: Node[Any], coordinate: Coordinate, use: Use) -> Any:
 
 
 def _units(node: Node[Any], *runs: Run[Any]) -> list[tuple[Any, list[Coordinate]]]:
-    """The coordinates of runs in order, those of one race together."""
+    """Group the coordinates of runs, in order.  The coordinates of one race form one group."""
     units: list[tuple[Any, list[Coordinate]]] = []
     seen: set[Coordinate] = set()
     for run in runs:
@@ -350,7 +352,7 @@ def _units(node: Node[Any], *runs: Run[Any]) -> list[tuple[Any, list[Coordinate]
 
 
 def _values_to_try(use: Use, low: int, high: int) -> list[int]:
-    """Values of a coordinate at the ends of its interval; of a choice one in every case."""
+    """Values of a coordinate near the ends of its interval.  For a choice, one value in every case."""
     if use.cuts:
         ends = [0, *use.cuts, ONE]
         middles = [(a + b) // 2 for a, b in pairwise(ends) if b > a]

@@ -1,4 +1,4 @@
-"""The weights of a race of exponential numbers, from the answers of a function of them."""
+"""Find the weights of a race of exponential numbers from the answers of a function of these numbers."""
 
 from __future__ import annotations
 
@@ -19,15 +19,16 @@ _PREDICTED = 4
 def weights_of(
     answer: Callable[[Sequence[float]], Hashable], size: int, form: str, seed: int
 ) -> tuple[float, ...] | None:
-    """The relative weights of a race; ``None`` if the answers are not those of a race.
+    """Find the relative weights w_i of a race.  Return ``None`` if the answers do not come from a race.
 
-    Where i and j are level, e_i / w_i = e_j / w_j: a bisection of e_i finds the ratio of two weights.
+    The time e_i at which i and j tie satisfies e_i / w_i = e_j / w_j.  We find it by bisection, and from it
+    the ratio of the two weights.
 
     Args:
         answer: times e_1, .., e_n -> the answer.
         size: n.
-        form: how times are made, a name of ``tree.FORMS``.
-        seed: of random times.
+        form: how times are computed, a name in ``tree.FORMS``.
+        seed: seed of random times.
     """
     first, early, late, error = _TIMES[form]
 

@@ -21,7 +21,7 @@ T = TypeVar("T", bound=Hashable)
 
 
 class Form(NamedTuple):
-    """How an exponential number is made of a uniform one, and back."""
+    """Conversion of a uniform number to an exponential number, and back."""
 
     exponential: Callable[[int], float]
     uniform: Callable[[float], int]
@@ -39,13 +39,13 @@ FORMS = {
 
 @dataclass(frozen=True)
 class Race:
-    """Exponential numbers e_i with weights w_i; the least e_i / w_i is first.
+    """Exponential numbers e_i with weights w_i.  The number with the least e_i / w_i comes first.
 
     Attributes:
-        coordinates: of the numbers.
-        weights: relative; of weight 0 a number is never first.
-        form: how the numbers are made, a name of ``FORMS``.
-        winners: the places that came first, in order, in a region.
+        coordinates: the coordinates of the numbers.
+        weights: relative weights.  A number with weight 0 never comes first.
+        form: how the numbers are computed, a name in ``FORMS``.
+        winners: the indices i that came first in this region, in order.
     """
 
     coordinates: tuple[Coordinate, ...]
@@ -55,7 +55,7 @@ class Race:
 
     @property
     def left(self) -> list[int]:
-        """The places that can come next."""
+        """The indices that can come next."""
         return [i for i, weight in enumerate(self.weights) if weight > 0 and i not in self.winners]
 
     def time(self, place: int, point: Point) -> float:
@@ -66,7 +66,7 @@ class Race:
         return min(self.left, key=lambda place: self.time(place, point))
 
     def with_next(self, place: int, point: Point) -> Point | None:
-        """The point where a place comes next, after those that have won; ``None`` if it cannot."""
+        """Move a point so that this index comes next after the winners.  ``None`` if it cannot come next."""
         if place not in self.left:
             return None
         last = max((self.time(i, point) for i in self.winners), default=0.0)
@@ -75,7 +75,7 @@ class Race:
         return point.but({self.coordinates[place]: FORMS[self.form].uniform(time)})
 
     def drawn(self, unit: Callable[[int], float]) -> dict[Coordinate, int]:
-        """Numbers with these winners, by the law of the race, from exponential numbers ``unit(place)``."""
+        """Draw numbers from the law of the race given its winners.  ``unit(place)`` is exponential."""
         left, start, values = dict(enumerate(self.weights)), 0.0, {}
         for place in self.winners:
             start += unit(place) / sum(left.values())
@@ -90,14 +90,14 @@ class Node(Generic[T]):
     """A region of the numbers: a leaf until it is split.
 
     Attributes:
-        box: coordinate -> its values are in [low, high).
-        races: name -> the races that are known, with the winners of this region.
-        mass: its probability.
-        label: the answer in it, as far as it was seen.
-        seen: a point of it and the run there.
-        coordinate, cuts: where it is cut, if it is.
-        race: which runs in it, if one does.
-        children: by case of the cut, or by the place that comes next.
+        box: coordinate -> the interval [low, high) of its values.
+        races: name -> the known races, with their winners in this region.
+        mass: the probability of the region.
+        label: the answer at all points of the region that were tried.
+        seen: a point of the region and the run there.
+        coordinate, cuts: if a coordinate splits the region, this coordinate and its cuts.
+        race: if a race splits the region, this race.
+        children: the parts, by case of the cut, or by the index that comes next in the race.
     """
 
     box: dict[Coordinate, tuple[int, int]]
@@ -146,7 +146,7 @@ class Node(Generic[T]):
         return found
 
     def cut(self, coordinate: Coordinate, cuts: list[int]) -> list[Node[T]]:
-        """Split it at values of a coordinate; returns the children."""
+        """Split the region at values of a coordinate, and return the children."""
         low, high = self.box.get(coordinate, (0, ONE))
         ends = [low, *cuts, high]
         self.coordinate, self.cuts = coordinate, cuts
@@ -156,7 +156,7 @@ class Node(Generic[T]):
         return list(self.children.values())
 
     def run(self, name: Any, race: Race) -> list[Node[T]]:
-        """Split it by the place that comes next in a race; returns the children."""
+        """Split the region by the index that comes next in a race, and return the children."""
         weights = {place: Fraction(race.weights[place]) for place in race.left}
         total = sum(weights.values())
         self.race = race
@@ -169,7 +169,7 @@ class Node(Generic[T]):
         return list(self.children.values())
 
     def random_point(self, seed: int) -> Point:
-        """A point of it, by the law of the numbers."""
+        """Draw a point of the region from the law of the numbers."""
         point = Point(seed)
         for coordinate, (low, high) in self.box.items():
             point.fixed[coordinate] = low + point.at(coordinate) * (high - low) // ONE

@@ -51,21 +51,21 @@ class AuditCase:
 
     Attributes:
         pair, vocab_size, draft_length, num_drafts: its name, V, L and K.
-        process: how the paths are drafted.
+        process: how the paths are drafted, in words.
         total_variation: of the completed output from the target (or from the stated law of a relaxation).
-        undecided: a bound on the error of the total variation, where random numbers are multiplied or the law
-            was learned from calls; of draws, the total variation from which on they would have shown it.
+        undecided: a bound on the error of the total variation, if random numbers are multiplied or the law
+            was learned from calls.  For draws, the total variation that they would have detected.
         bound: the largest total variation that rounding to float32 can cause.
         forbidden: the probability of outputs that have probability 0 under the target (or the stated law).
         undefined: the probability of ending without output.
         block_efficiency: tokens per target call.
-        optimum: the largest block efficiency of a lossless verifier; ``None`` with several paths, on pairs of
-            many paths, and of a relaxation.
-        samples: the samples that a χ² test needs to find the difference; ``None`` where there is none.
+        optimum: the largest block efficiency of a lossless verifier.  ``None`` if several paths are drafted,
+            if the pair is large, or for a relaxation.
+        samples: the number of samples that a χ² test needs to find the difference; ``None`` if there is none.
         basis: followed, probed or drawn.
-        calls: of the sampler, where it was probed or drawn.
-        is_rejected: whether draws have shown another law.
-        because: how they have shown it.
+        calls: the number of calls of the sampler, if it was probed or drawn.
+        is_rejected: True if draws have shown that the law is wrong.
+        because: what the draws have shown.
     """
 
     pair: str
@@ -91,24 +91,24 @@ class AuditCase:
 
     @property
     def gap(self) -> Fraction | None:
-        """Optimum minus block efficiency, in tokens per target call; ``None`` without an optimum."""
+        """Optimum minus block efficiency, in tokens per target call.  ``None`` without an optimum."""
         return None if self.optimum is None else self.optimum - self.block_efficiency
 
     @property
     def where(self) -> str:
-        """The pair, and the drafts where they are several paths."""
+        """The name of the pair.  With several paths, also how they are drafted."""
         return self.pair if self.num_drafts == 1 else f"{self.pair} with {self.process}"
 
     @property
     def is_wrong(self) -> bool:
-        """Whether the law differs by more than rounding can cause."""
+        """Whether the law differs from the wanted law by more than rounding can cause."""
         if self.basis == DRAWN:
             return self.is_rejected
         return self.total_variation - self.undecided > self.bound
 
     @property
     def is_open(self) -> bool:
-        """Whether the law is not known well enough to decide; draws never say that a law is right."""
+        """Whether we do not know the law well enough to decide.  Draws never show that a law is right."""
         if self.is_wrong or self.basis == DRAWN:
             return not self.is_wrong
         # A law that was learned is right, or wrong by more than rounding, which fewer mistakes could explain.
@@ -122,9 +122,10 @@ class AuditCase:
 
     @property
     def is_above_the_optimum(self) -> bool:
-        """Whether no lossless verifier has this block efficiency: a proof without a comparison of laws.
+        """Whether the block efficiency exceeds the optimum.  This proves a defect without comparing laws.
 
-        The margin: a call has 1 to L+1 tokens, so a misplaced probability d changes the mean by at most L d.
+        A call has 1 to L+1 tokens, so a misplaced probability d changes the mean by at most L d.  The block
+        efficiency must exceed the optimum by more than this margin.
         """
         margin = self.draft_length * (self.bound + self.undecided)
         return self.optimum is not None and self.block_efficiency - margin > self.optimum
@@ -137,21 +138,21 @@ class AuditCertificate(Result):
     Attributes:
         sampler, signature: its name and how it is called.
         verdict: lossless, not lossless, undecided, or ``RELAXATION``.
-        reasons: why, in sentences; empty for a lossless sampler.
+        reasons: the reasons of the verdict, in sentences; empty for a lossless sampler.
         cases: one per pair.
-        counterexample: on the smallest pair found where the law is not the target's; ``None`` where the
-            sampler states the law of another verifier.
-        relaxation: the law that the sampler states; empty where this is the target's.
+        counterexample: the certificate on the pair that ``reasons`` names, where the law is not the target's.
+            ``None`` if the sampler states the law of another verifier.
+        relaxation: the law that the sampler states; empty if this is the target's.
         provenance: the code that was run.
-        primitives: the random functions that were replaced, and the laws of their numbers.
+        primitives: the random functions that we replaced, and the laws of their numbers.
         findings: defects that do not depend on the law, and findings at the boundary: (subject, text).
-        batches: the kinds of batches in which a request was compared with itself alone.
-        stand_ins: replaced surroundings of the shipped code.
-        seeds, probes: of the runs that were made.
+        batches: the kinds of batches in which we compared a request with the same request alone.
+        stand_ins: the parts around the shipped code that we replaced.
+        seeds, probes: the seeds of the runs, and the checks that we made by further runs.
         note: a remark, for example on a version that was not tested.
-        ways: why the code was not followed, and not probed; empty if it was followed.
-        batches_within: the error of the laws of batches, where they were learned from calls.
-        scope: what the verdict has looked at.
+        ways: why we did not follow or did not probe the code; empty if we followed it.
+        batches_within: the error of the laws of batches, if we learned them from calls.
+        scope: the cases that the verdict covers.
     """
 
     sampler: str
@@ -180,7 +181,7 @@ class AuditCertificate(Result):
 
     @property
     def is_decided(self) -> bool:
-        """Whether the sampler could be followed."""
+        """Whether the verdict is not *undecided*."""
         return self.verdict != UNDECIDED
 
     @property
@@ -192,7 +193,10 @@ class AuditCertificate(Result):
         return self.is_lossless
 
     def without_code(self) -> "AuditCertificate":
-        """The certificate without the sampler, which cannot be pickled: the counterexample has no law."""
+        """Return the certificate without the sampler, which cannot be pickled.
+
+        The law in the counterexample then has no verifier and no numbers.
+        """
         wrong = self.counterexample
         if wrong is None or wrong.law is None:
             return self
@@ -211,9 +215,9 @@ class AuditCertificate(Result):
 
     @property
     def least_efficient(self) -> AuditCase | None:
-        """The case with the largest gap to the optimum, of a sampler whose laws are all right.
+        """The case with the largest gap to the optimum.
 
-        ``None`` where a law is wrong: tokens that are not the target's are no gain.
+        ``None`` if a law is wrong or not decided: more tokens are no gain if their law is not the target's.
         """
         known = [case for case in self.cases if case.gap is not None]
         if not known or any(case.is_wrong or case.is_open for case in self.cases):
@@ -227,17 +231,17 @@ class AuditCertificate(Result):
 
     @property
     def optimum(self) -> Fraction | None:
-        """What a lossless verifier earns there at most."""
+        """The optimum of the least efficient case, in tokens per target call."""
         return None if self.least_efficient is None else self.least_efficient.optimum
 
     @property
     def gap(self) -> Fraction | None:
-        """Optimum minus block efficiency there, in tokens per target call."""
+        """The gap of the least efficient case, in tokens per target call."""
         return None if self.least_efficient is None else self.least_efficient.gap
 
     @property
     def samples(self) -> int | None:
-        """The fewest samples with which a χ² test at 99 % finds the difference, on the best of the pairs."""
+        """The fewest samples, over all pairs, with which a χ² test at 99 % finds the difference."""
         return min((case.samples for case in self.cases if case.samples is not None), default=None)
 
     @property
@@ -281,7 +285,7 @@ class AuditCertificate(Result):
 
     @property
     def basis(self) -> str:
-        """How the verdict was found: the weakest way that it rests on."""
+        """The weakest way on which the verdict rests: followed, probed or drawn."""
         wrong = [case.basis for case in self.cases if case.is_wrong]
         of_batches = [PROBED] if self.batches_within else []
         bases = wrong[:1] or [case.basis for case in self.cases] + of_batches
@@ -289,18 +293,18 @@ class AuditCertificate(Result):
 
     @property
     def within(self) -> float:
-        """How wrong probed laws can be, a total variation, with confidence 1 - 10^-6 for all of them."""
+        """Bound on the total variation between probed laws and true laws; confidence 1 - 10^-6 for all."""
         cases = (float(case.undecided) for case in self.cases if case.basis == PROBED)
         return max((self.batches_within, *cases))
 
     @property
     def would_have_been_seen(self) -> float:
-        """The total variation that draws would have shown on every pair, each with probability 0.99."""
+        """The total variation that draws would have detected on every pair, each with probability 0.99."""
         return max((float(case.undecided) for case in self.cases if case.basis == DRAWN), default=0.0)
 
     @property
     def basis_text(self) -> str:
-        """The basis, and what it leaves open."""
+        """The basis, and the error that it leaves open."""
         if self.verdict == LOSSLESS and self.basis == PROBED:
             return f"{PROBED}, within {self.within:.2g} at confidence 1-{RISK:g}"
         if self.verdict == UNDECIDED and self.basis == DRAWN:
@@ -312,7 +316,7 @@ class AuditCertificate(Result):
         return words, f"{self.sampler} on {count_text(len(self.cases), 'case')}"
 
     def headline(self) -> str:
-        """The verdict with its first reason, or with what it has looked at."""
+        """The verdict with its first reason.  Without a reason, the verdict with its scope."""
         if self.reasons:
             return f"{self.sampler}: {self.verdict}: {self.reasons[0]}"
         where = f"{count_text(len(self.cases), 'case')} in float32"
@@ -323,13 +327,13 @@ class AuditCertificate(Result):
         return f"{self.sampler}: {self.verdict} on {where}, {self.scope.in_words()}"
 
     def batches_text(self) -> str:
-        """The kinds of batches, and the shapes of their requests; "" without batches."""
+        """The kinds of batches and the shapes of their requests.  "" without batches."""
         if not self.batches:
             return ""
         return f"{', '.join(self.batches)}; {shapes_of_batches(self.signature, self.batches)}"
 
     def tokens_text(self) -> str:
-        """Tokens per call of the least efficient case, and what they are short of; "" if not known."""
+        """Tokens per call of the least efficient case, and its gap to the optimum.  "" if not known."""
         case = self.least_efficient
         if case is None or case.optimum is None or case.gap is None:
             return ""
@@ -339,7 +343,7 @@ class AuditCertificate(Result):
         return f"{found}: no gap beyond rounding" if is_rounding else f"{found}: gap {gap}, the largest"
 
     def scope_text(self) -> str:
-        """What the verdict has looked at, in one line; ``--verbose`` has the details."""
+        """The scope of the verdict in one line.  ``--verbose`` prints the details."""
         parts = [
             f"{count_text(len(self.cases), 'case')}, (V, L, K) = {self.scope.shapes_text()}",
             self.scope.processes_text(),

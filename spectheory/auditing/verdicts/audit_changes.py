@@ -1,6 +1,6 @@
-"""What changed between two audits of the same samplers, as in a pull request.
+"""Compare two audits of the same samplers, for example in a pull request.
 
-The older audits are documents of ``spectheory audit --json``, so that they can be kept in a file.
+The older audits are documents of ``spectheory audit --json``, so that a file can hold them.
 """
 
 from collections import Counter
@@ -24,7 +24,7 @@ class AuditChange:
 
     Attributes:
         sampler: its name, with its file where several samplers have the name.
-        before, after: the verdicts; ``None`` where there is no audit.
+        before, after: the verdicts; ``None`` if there is no audit.
         what: the change in words.
         code: whether the file is the same: "same file", "changed file", or empty with one audit.
         because: the first reason of the later verdict.
@@ -43,7 +43,7 @@ class AuditChange:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class AuditChanges(Result):
-    """The changes, in the order of the later audits; samplers that only the base has come last.
+    """The changes, in the order of the later audits.  Samplers that only the base has come last.
 
     Attributes:
         changes: one per sampler.
@@ -80,7 +80,7 @@ def audit_changes(
 ) -> AuditChanges:
     """Compare audits with older ones of the samplers of the same names.
 
-    Samplers that share a name are told apart by their files, and those of one file by their order.
+    We distinguish samplers of one name by their files, and samplers of one name and file by their order.
 
     Args:
         base: the older documents, as ``audits_of`` reads them.

@@ -1,4 +1,4 @@
-"""Ask a sampler that cannot be followed by calls: probe it, and where that cannot go on, draw."""
+"""Judge a sampler that we cannot follow, by calling it: probe it, or draw if probing fails."""
 
 import math
 from dataclasses import dataclass, field
@@ -16,30 +16,30 @@ from spectheory.auditing.verdicts.audit_certificate import DRAWN, AuditCase
 from spectheory.verification.user import users_line
 
 MISSED = 1.001
-"""A bound that is larger by this factor than what was asked for has missed it; below, it is rounding."""
+"""A bound more than this factor above the requested bound has missed it.  A smaller excess is rounding."""
 
 
 class Found(NamedTuple):
-    """What calls say on a question: a learned law, or a case of draws."""
+    """Result of calls on a question: a learned law, or a case judged by draws."""
 
     probed: Probed[Any] | None = None
     drawn: AuditCase | None = None
 
     @property
     def fails(self) -> bool:
-        """Whether no call has a valid output."""
+        """True if the sampler was probed and no call has a valid output."""
         return self.probed is not None and not any(any(law) for law in self.probed.laws)
 
 
 @dataclass
 class Calls:
-    """Asks questions one after the other.
+    """Judges questions one after the other, by calls.
 
     Attributes:
-        sampler: its journal receives findings.
-        within: the total variation that a learned law may be wrong by.
-        risk: the probability that what is said of a question is wrong.
-        ways: why draws took over, in sentences.
+        sampler: the sampler, whose journal receives findings.
+        within: the largest allowed error of a learned law, as a total variation.
+        risk: the probability that the result on a question is wrong.
+        ways: the reasons why we drew and did not probe, in sentences.
     """
 
     sampler: Shipped
@@ -49,10 +49,10 @@ class Calls:
     _most_tuples: float = math.inf
 
     def ask(self, question: Question) -> Found:
-        """Probe, or draw.
+        """Probe the sampler on a question, or draw.
 
         Raises:
-            NotEnumerableError: the sampler asks a stand-in for something that it lacks.
+            NotEnumerableError: the sampler asks a stand-in for something that the stand-in lacks.
         """
         tuples = question.process.count_tuples(question.pair)
         if tuples < self._most_tuples:

@@ -1,4 +1,4 @@
-"""The samples that a χ² test needs to find a defect."""
+"""Compute the number of samples that a χ² test needs to find a defect."""
 
 import math
 from fractions import Fraction
@@ -7,7 +7,7 @@ import numpy as np
 
 SIGNIFICANCE = 0.01
 POWER = 0.99
-"""The significance and the power of the test that an audit states the number of samples for."""
+"""The significance and the power of the test for which an audit gives the number of samples."""
 
 
 def noncentrality(freedom: int, significance: float, power: float) -> float:
@@ -23,17 +23,17 @@ def noncentrality(freedom: int, significance: float, power: float) -> float:
 
 
 def total_variation_of_cells(found: np.ndarray, wanted: np.ndarray, undefined: Fraction) -> Fraction:
-    """The total variation of two laws; an undefined output is one more outcome of the first."""
+    """Total variation of two laws.  An undefined output is one more outcome of the first law."""
     distance: Fraction = (abs(found - wanted).sum() + undefined) / 2
     return distance
 
 
 def samples_needed(found: np.ndarray, wanted: np.ndarray, undefined: Fraction) -> int | None:
-    """The number of samples that a χ² test needs to find the difference; ``None`` where there is none.
+    """Number of samples that a χ² test needs to find the difference.  ``None`` if there is no difference.
 
-    With d the total variation of one sample, the law of n samples is within 1 - (1 - d)^n of the target's.
-    The power of any test exceeds its level by at most as much.  The result is never below that bound, because
-    the χ² approximation promises too much where cells are nearly empty.
+    Let d be the total variation of one sample.  The law of n samples then differs from the target's by at
+    most 1 - (1 - d)^n, so the power of any test exceeds its level by at most this amount.  We never return
+    less than this bound, because the χ² approximation is too optimistic for nearly empty cells.
     """
     possible = wanted > 0
     impossible = float(found[~possible].sum() + undefined)

@@ -1,4 +1,4 @@
-"""The audit of a shipped sampler: its exact law on a battery of pairs, and a verdict on its code."""
+"""Audit a shipped sampler: find its exact law on a battery of pairs, and give a verdict on its code."""
 
 import logging
 import time
@@ -85,29 +85,29 @@ def audit(
 ) -> AuditCertificate:
     """Find the law of a shipped sampler on every pair, and judge it.
 
-    The runs of the code are *followed*, which gives its exact law.  Where the code does something that cannot
-    be followed, it is *probed*: it is called on random numbers that we hand it, and its law is learned to
-    within ``within``.  Where it draws numbers that cannot be handed to it, its answers are *drawn*, and we
-    bet against the target's law; that can say *not lossless*, never *lossless*.
+    We *follow* all runs of the code, which gives its exact law.  If the code does something that we cannot
+    follow, we *probe* it: we call it on random numbers that we hand it, and learn its law to within
+    ``within``.  If it draws numbers that we cannot hand to it, we *draw* its answers, and bet against the
+    target's law.  Draws can show *not lossless*, but never *lossless*.
 
     Args:
         sampler: a function in torch, unmodified; the name of a library's sampler, such as "transformers";
             or a ``Shipped`` sampler with more settings.
         pairs: name -> exact pair; by default ``audit_pairs()``, and for several paths
             ``pairs_of_several_paths()``.
-        signature: how a function is called: a name of ``SIGNATURES``.
-        num_drafts: the number of independent paths, K, or the numbers that a function is called with; by
-            default 1, and also 2 and 3 where the signature has several paths.
-        trees: the draft processes that a function is meant for, where its paths are not independent.
-        within: the total variation that the law of a probed sampler may be wrong by on each pair, at a
-            confidence of 1 - 10^-6 for all of them.  About 17 / within calls are made per pair.
+        signature: how we call a function: a name in ``SIGNATURES``.
+        num_drafts: the number K of independent paths, or several such numbers.  The default is 1, and also 2
+            and 3 if the signature has several paths.
+        trees: the draft processes for which a function is meant, if its paths are not independent.
+        within: the largest error, as a total variation, of the law of a probed sampler on each pair, at a
+            confidence of 1 - 10^-6 for all pairs.  We make about 17 / within calls per pair.
         stop_at_first: whether to stop at the first pair, or batch, that shows a defect.
-        quick: whether to ask about a few pairs and batches only.
-        time_limit: seconds after which no run is made; what was seen until then is reported.
+        quick: whether to use only a few pairs and batches.
+        time_limit: seconds after which we start no run.  We then report the findings so far.
         progress: called with (pairs done, number of pairs).
 
     Raises:
-        InvalidInputError: a pair is not exact; or the signature has one path and several are asked for; or
+        InvalidInputError: a pair is not exact; or the signature has one path but ``num_drafts`` is larger; or
             a sampler that is not a function is given with a signature, num_drafts or trees.
         UnknownNameError: no library's sampler, or no signature, has this name.
 
@@ -177,13 +177,13 @@ class _Found:
     """The findings of an audit so far.
 
     Attributes:
-        sampler: its journal has the findings.
-        not_asked: the questions that were left out, and those that the sampler refused, in words.
+        sampler: the sampler, whose journal has the findings.
+        not_asked: the questions that were left out or that the sampler refused, in words.
         cases, asked: the cases, and their questions.
-        whys: why a run of a case had no valid output, if one had none.
-        refused: the errors of random numbers that cannot be followed.
-        ways: why the next way has taken over, in sentences.
-        batches_within: the error of the laws of batches, where they were learned.
+        whys: per case, why a run had no valid output, if there was such a run.
+        refused: the errors raised when we could not follow random numbers.
+        ways: why we changed to the next way (probe or draw), in sentences.
+        batches_within: the error of the laws of batches, if we learned them.
     """
 
     sampler: Shipped
@@ -196,7 +196,7 @@ class _Found:
     batches_within: float = 0.0
 
     def follow_two_calls(self, group: Sequence[Question]) -> None:
-        """Two calls in a row, on a few of the questions."""
+        """Follow two calls in a row on a few of the questions."""
         sampler = self.sampler
         for question in questions_of_calls(group, isinstance(sampler, DraftingRound)):
             try:
@@ -243,11 +243,11 @@ class _Found:
         stop_at_first: bool,
         progress: Callable[[int, int], None] | None,
     ) -> None:
-        """Probe or draw where the sampler could not be followed, unless a defect was found.
+        """Probe or draw the questions on which we could not follow the sampler, unless a defect was found.
 
         Args:
             groups: all questions, by the words of their process.
-            within: the total variation that a probed law may be wrong by.
+            within: the largest allowed error of a probed law, as a total variation.
             stop_at_first: whether to stop at the first wrong law.
             progress: as in ``audit``.
         """
@@ -295,7 +295,10 @@ class _Found:
         self.ways += calls.ways
 
     def ask_batches(self, within: float, stop_at_first: bool) -> tuple[str, ...]:
-        """Compare requests in batches and alone, by following them or by calls; returns the kinds."""
+        """Compare requests in batches with the same requests alone, and return the kinds of batches.
+
+        We follow them, or learn their laws from calls.
+        """
         sampler = self.sampler
         number = sum(1 for _ in batches_of(sampler))
         if not number:
@@ -392,13 +395,13 @@ class _Found:
         )
 
     def _joint_laws(self) -> tuple[str, ...]:
-        """Which requests side by side were followed together."""
+        """Say in words of which requests side by side we followed the joint law."""
         signature = self.sampler.signature_name
         return (JOINT,) if signature == ROUND_BATCH else (JOINT_LAWS,) if signature in KINDS else ()
 
 
 def _prepared(sampler: Shipped, question: Question) -> tuple[Shipped, Question]:
-    """The sampler and the question with the pair that it is judged on."""
+    """Return the sampler, and the question with the pair on which we judge the sampler."""
     asked, pair = sampler.prepared(question.pair)
     return asked, question._replace(pair=pair)
 
@@ -430,9 +433,10 @@ def _case(sampler: Shipped, question: Question) -> AuditCase:
 
 
 def _case_of_calls(sampler: Shipped, question: Question, found: Found) -> AuditCase:
-    """The case of draws, or of a law that was learned.
+    """Build the case of a question judged by draws, or by a learned law.
 
-    A run without output that is rarer than rounding is the end of a grid, at which code divides by 0.
+    A run without output may be rarer than rounding.  Then it is the end of a grid, at which code divides by
+    0, and we do not count it.
     """
     if found.drawn is not None:
         return found.drawn
@@ -453,9 +457,9 @@ def _case_of_calls(sampler: Shipped, question: Question, found: Found) -> AuditC
 
 
 def _check_law_again(sampler: Shipped, question: Question, runs: int) -> None:
-    """Check that all runs give the same law a second time, and with as many other seeds as are affordable.
+    """Check that all runs give the same law a second time, and with as many other seeds as time allows.
 
-    Another library's numbers, made of a seed, may agree for one other seed by chance.
+    Numbers that another library computes from a seed may lead to the same law for one other seed by chance.
     """
     law, _ = followed_law(sampler, question)
     try:
@@ -475,10 +479,10 @@ def _stated_law(sampler: Shipped, pair: ModelPair, process: DraftProcess) -> Out
 
 
 def _compared(sampler: Shipped, law: OutputLaw, stated: OutputLaw | None) -> tuple[np.ndarray, np.ndarray]:
-    """The probabilities that are compared: those found, those wanted.
+    """Return the two arrays of probabilities that we compare: found and wanted.
 
-    They are those of completed outputs and of the target.  Where the law of a verifier is stated, they are
-    those of outputs as they are, with or without the correction token.
+    They are the law of completed outputs and the target.  If the sampler states the law of a verifier, they
+    are the laws of outputs that are not completed, with or without the correction token.
     """
     if stated is None or sampler.relaxation is None:
         return law.completed_law, law.pair.target_path_probs(law.pair.draft_length + 1)
@@ -491,7 +495,7 @@ def _compared(sampler: Shipped, law: OutputLaw, stated: OutputLaw | None) -> tup
 
 
 def _allowed(pair: ModelPair, stated: OutputLaw | None) -> np.ndarray:
-    """The wanted law of completed outputs: outputs of probability 0 are forbidden."""
+    """The wanted law of completed outputs.  Outputs that have probability 0 under it are forbidden."""
     return pair.target_path_probs(pair.draft_length + 1) if stated is None else stated.completed_law
 
 
@@ -537,7 +541,7 @@ def _verdict(
 
 
 def _distance(case: AuditCase) -> str:
-    """The total variation, as far as it is known."""
+    """Say in words what we know of the total variation."""
     if case.basis == DRAWN:
         return case.because
     if case.basis == PROBED:
@@ -549,7 +553,7 @@ def _distance(case: AuditCase) -> str:
 
 
 def _open(case: AuditCase) -> str:
-    """Why nothing is decided on a pair."""
+    """Say why we cannot decide on a pair."""
     error = f"{float(case.undecided):.3g}"
     if case.basis == DRAWN:
         seen = f"a total variation of {error} would have been seen"
@@ -563,9 +567,10 @@ def _open(case: AuditCase) -> str:
 
 
 def _boundary(cases: list[AuditCase]) -> set[tuple[str, str]]:
-    """Findings on forbidden tokens, for example from a coin of exactly 0 that is at most a ratio of 0.
+    """Findings on forbidden tokens.
 
-    They are reported beside the verdict, which counts their probability in the total variation.
+    For example, a sampler accepts if coin <= ratio, and both are exactly 0.  We report these findings beside
+    the verdict, which counts their probability in the total variation.
     """
     made = [case for case in cases if case.makes_forbidden_tokens]
     if not made:
@@ -576,7 +581,7 @@ def _boundary(cases: list[AuditCase]) -> set[tuple[str, str]]:
 
 
 def _without_output(cases: Sequence[AuditCase]) -> AuditCase | None:
-    """The case in which a run without a valid output is the likeliest, if there is one."""
+    """The case with the largest probability of runs without a valid output, if there are such runs."""
     return max((case for case in cases if case.undefined), key=lambda case: case.undefined, default=None)
 
 
@@ -594,10 +599,10 @@ def _of_the_headline(cases: Sequence[AuditCase]) -> AuditCase | None:
 
 
 def _counterexample(sampler: Shipped, question: Question) -> Certificate | None:
-    """The certificate on the pair of a question.
+    """Certify the sampler on the pair of a question.
 
-    ``None`` where boxes are undecided there, because the law is then not known exactly, and where a run
-    without a valid output cannot be told from a stop.
+    Return ``None`` if boxes are undecided, because we then do not know the law exactly.  Return ``None`` also
+    if a run without a valid output cannot be distinguished from a stop.
     """
     asked, prepared = _prepared(sampler, question)
     if followed_law(asked, prepared)[1]:
