@@ -1,9 +1,9 @@
-"""The batches of one to four requests that a sampler is asked about.
+"""The batches of one to four requests on which we judge a sampler.
 
-In most batches one request is random: every branch of it is followed.  Its neighbours are *quiet*:
-their target allows one text only, so that they accept all drafts, or none, for certain.  So a batch has as
-many runs as one request.  Whether requests are independent is asked in the batches with several random
-requests, of which two have four.
+In most batches one request is random, and we follow all its branches.  Its neighbours are *quiet*: their
+target allows only one text, so they certainly accept all drafts, or certainly none.  So a batch has as many
+runs as one request.  Batches with several random requests test whether requests are independent.  Two of
+these have four requests.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -77,11 +77,11 @@ BESIDE_SMALL = Row(
 """Small probabilities, zeros, thirds and sevenths, which half precision rounds."""
 NOTHING = Row(torch.empty(0, dtype=torch.long), _sixteenths((5, 2, 9)), torch.empty(0, 3))
 OTHER_NOTHING = Row(torch.empty(0, dtype=torch.long), _sixteenths((2, 10, 4)), torch.empty(0, 3))
-"""Without drafts, as engines batch after a prefill or where the drafter has nothing to say."""
+"""Requests without drafts, as engines batch them after a prefill or when the drafter proposes nothing."""
 
 
 def _of_paths(seed: int, *paths: tuple[int, ...]) -> Request:
-    """Paths of a pair whose rows depend on the context."""
+    """Build a request from drafted paths and a random pair whose rows depend on the context."""
     pair, numbers = random_dyadic(seed, 3, len(paths[0])), np.array(paths)
     prefixes = prefix_numbers(numbers, 3)
     target, draft = (
@@ -92,7 +92,7 @@ def _of_paths(seed: int, *paths: tuple[int, ...]) -> Request:
 
 
 def batches_of(sampler: Shipped) -> list[tuple[str, tuple[Any, ...]]]:
-    """The batches that a sampler is asked about, each with its kind; none of other signatures."""
+    """The batches on which we judge a sampler, each with its kind.  Signatures without batches have none."""
     known = KINDS.get(sampler.signature_name)
     if known is None:
         return []
@@ -105,7 +105,7 @@ def batches_of(sampler: Shipped) -> list[tuple[str, tuple[Any, ...]]]:
 
 
 def _first_of_each(batches: Sequence[tuple[str, tuple[Any, ...]]]) -> list[tuple[str, tuple[Any, ...]]]:
-    """The first batch of every kind, of at most two requests where there is one."""
+    """The first batch of every kind, with at most two requests if there is such a batch."""
     found: dict[str, tuple[Any, ...]] = {}
     for kind, rows in sorted(batches, key=lambda batch: len(batch[1]) > 2):
         found.setdefault(kind, rows)
@@ -147,7 +147,7 @@ def _behind_the_first(row: Row) -> Row:
 
 
 def _likeliest_last(row: Row) -> Row:
-    """A request whose last token, after all drafts, is certain, so that runs are few."""
+    """Make the last token of a request, after all drafts, certain, so that runs are few."""
     return row._replace(target_probs=torch.cat([row.target_probs[:-1], _certain(row.target_probs[-1:])]))
 
 
@@ -157,7 +157,7 @@ def _certain(rows: torch.Tensor) -> torch.Tensor:
 
 
 def _quiet(row: Row, accepts: bool) -> Row:
-    """A request of the same shape whose output is certain: all drafts, or none, and one token more."""
+    """A request of the same shape whose output is certain: all drafts or no draft, and one more token."""
     if row.is_greedy:
         return row
     target = _certain(row.target_probs)
@@ -168,7 +168,7 @@ def _quiet(row: Row, accepts: bool) -> Row:
 
 
 def _quiet_paths(request: Request, accepts: bool) -> Request:
-    """As ``_quiet``, of several paths: the first is accepted, or as many as possible are rejected."""
+    """As ``_quiet``, for several paths: accept the first path, or reject as many paths as possible."""
     text = request.paths[0].tolist()
     if not accepts and text:
         text[0] = int(torch.bincount(request.paths[:, 0], minlength=3).argmin())
@@ -177,9 +177,10 @@ def _quiet_paths(request: Request, accepts: bool) -> Request:
 
 
 def _each_random(rows: Sequence[Any], quiet: Callable[[Any, bool], Any]) -> Iterator[tuple[Any, ...]]:
-    """Batches in which one request after the other is random: where all others accept, and where one rejects.
+    """Yield batches in which each request in turn is random.
 
-    One rejects and not all: a sampler that compares ``coin <= 0`` has a branch more for each.
+    First all others accept; then one of the others rejects.  Only one rejects, because a sampler that
+    compares ``coin <= 0`` has one more branch for each request that rejects.
     """
     accepting = [quiet(row, True) for row in rows]
     for place, row in enumerate(rows):
@@ -192,7 +193,7 @@ def _each_random(rows: Sequence[Any], quiet: Callable[[Any, bool], Any]) -> Iter
 
 
 def _several_random(kinds: Sequence[str]) -> Iterator[tuple[str, tuple[Row, ...]]]:
-    """Batches whose joint law is followed."""
+    """Yield batches with several random requests, whose joint law we follow."""
     short, beside = _cut(FIRST, 1), _cut(SECOND, 1)
     two, other_two = _behind_the_first(BESIDE_LONG), _behind_the_first(LONG)
     other_two = other_two._replace(draft_probs=two.draft_probs)
@@ -218,7 +219,7 @@ def _several_random(kinds: Sequence[str]) -> Iterator[tuple[str, tuple[Row, ...]
 
 
 def _one_random(kinds: Sequence[str]) -> Iterator[tuple[str, tuple[Row, ...]]]:
-    """Batches with one random request; their sizes, lengths and places are all different."""
+    """Yield batches with one random request, in different sizes, lengths and positions."""
     short, beside, long = _cut(FIRST, 1), _cut(SECOND, 1), _likeliest_last(THREE)
     filled, nothing = short._replace(padding=1), NOTHING._replace(padding=1)
     companies: dict[str, list[tuple[Row, ...]]] = {
@@ -247,14 +248,14 @@ def _one_random(kinds: Sequence[str]) -> Iterator[tuple[str, tuple[Row, ...]]]:
 
 
 def _alike(one: Row, other: Row) -> Iterator[tuple[Row, Row]]:
-    """Two requests with equal drafted tokens, with equal rows, and with both."""
+    """Yield two requests with equal drafted tokens, with equal rows, and with both equal."""
     yield one, other._replace(draft_tokens=one.draft_tokens)
     yield one, one._replace(draft_tokens=other.draft_tokens)
     yield one, one
 
 
 def _greedy_batches(kinds: Sequence[str]) -> Iterator[tuple[Row, ...]]:
-    """Greedy requests beside sampled ones and beside each other; in the other kinds of batches too."""
+    """Yield batches of greedy requests beside sampled requests and beside each other, also in other kinds."""
     rejected, accepted = FIRST._replace(is_greedy=True), _accepted_greedily(FIRST)
     at_once = SECOND._replace(is_greedy=True)  # its first draft is not the likeliest token
     first, second, short = map(_likeliest_last, (FIRST, SECOND, _cut(FIRST, 1)))
@@ -276,12 +277,12 @@ def _greedy_batches(kinds: Sequence[str]) -> Iterator[tuple[Row, ...]]:
 
 
 def _accepted_greedily(row: Row) -> Row:
-    """A greedy request whose drafts are the likeliest tokens."""
+    """A greedy request whose drafts are the most likely tokens."""
     return row._replace(draft_tokens=row.target_probs[:-1].argmax(-1), is_greedy=True)
 
 
 def _twice(row: Row) -> Request:
-    """Two paths, which coincide."""
+    """A request with two equal paths."""
     return Request(*(tensor[None].expand(2, *tensor.shape).contiguous() for tensor in row[:3]))
 
 
@@ -290,13 +291,13 @@ def _one_token(request: Request) -> Request:
 
 
 def _likely_end(request: Request) -> Request:
-    """As ``_likeliest_last``, of several paths."""
+    """As ``_likeliest_last``, for several paths."""
     last = _certain(request.target_rows[:, -1:])
     return request._replace(target_rows=torch.cat([request.target_rows[:, :-1], last], dim=1))
 
 
 def _path_batches(kinds: Sequence[str]) -> Iterator[tuple[str, tuple[Request, ...]]]:
-    """As for one path, of requests with several; they mix lengths and numbers of paths."""
+    """Yield batches of requests with several paths, which mix lengths and numbers of paths."""
     long, beside_long = _of_paths(18, (0, 1), (2, 0)), _of_paths(204, (1, 0), (1, 2))
     short, beside = _one_token(long), _one_token(beside_long)
     three, equal = (_one_token(_of_paths(18, (0, 1), (0, 2), last)) for last in ((2, 0), (0, 0)))

@@ -1,8 +1,8 @@
-"""Batches of requests: each must have the law that it has alone, and all must be independent.
+"""Batches of requests: each request must have the same law as alone, and all must be independent.
 
-Serving engines verify many requests at once, in one tensor.  A row off by one, a random number shared by all
-requests, or a branch taken for the whole batch shows only where the requests differ.  Requests that are taken
-for each other show where their tokens, their rows or both are equal.
+Serving engines verify many requests at once, in one tensor.  Some defects show only if the requests differ: a
+row off by one, a random number shared by all requests, or a branch taken for the whole batch.  If an engine
+confuses requests, this shows if their tokens, their rows or both are equal.
 """
 
 from collections import defaultdict
@@ -22,28 +22,28 @@ from spectheory.auditing.tape.decisions import Branch, NotEnumerableError
 from spectheory.foundation.documents import count_text
 
 TOLERANCE, OF_LEARNED = Fraction(1, 10**6), Fraction(1, 10**4)
-"""A total variation that rounding can cause: tensors of other shapes are summed in another order.
+"""Largest total variation that rounding can cause: torch sums tensors of other shapes in another order.
 
-Weights of a race of float32 are learned to about 10^-5.
+The second number is for learned laws: we learn the weights of a float32 race to about 10^-5.
 """
 MOST_OUTCOMES, MOST_BESIDE_CERTAIN = 200, 10
-"""The most outputs of a batch of a relaxation; fewer where a request should be certain.
+"""The most outputs of a batch of a relaxation.  The second number is for batches with certain requests.
 
-Without one the four requests of the battery whose joint law is followed have 135, and one random request 7
-beside certain ones, 9 of several paths.  A relaxation may leave no request certain, as rates that do not
-depend on rows do; then all are random, a greedy one too, and four have thousands.
+For a lossless sampler, the four random requests of the battery have 135 outputs together.  One random request
+beside certain requests has 7, or 9 with several paths.  A relaxation may leave no request certain, for
+example with acceptance rates that do not depend on the rows.  Then four requests have thousands of outputs.
 """
 
 
 class _Law(NamedTuple):
-    """The law of a batch's outputs, the share of runs with a box's answer, and why runs had no output."""
+    """The law of a batch's outputs, the probability of undecided runs, and why runs had no output."""
 
     masses: Mapping[tuple[Tokens, ...], Fraction]
     undecided: Fraction
     why: str
 
     def without_output(self, place: int) -> Fraction:
-        """The probability that a request has no valid output."""
+        """The probability that the request at this position has no valid output."""
         return sum((mass for found, mass in self.masses.items() if not found[place]), Fraction(0))
 
     @property
@@ -62,12 +62,12 @@ NO_OUTPUT = "a request ({kinds}) has no valid output"
 
 @dataclass
 class _Judge:
-    """Compares laws; of each sentence the worst difference becomes one finding.
+    """Compares laws.  For each sentence, the worst difference becomes one finding.
 
     Attributes:
-        worst: sentence -> total variation and where.
-        kinds: sentence -> the kinds of batches where it holds.
-        unknown: the largest share of runs that may hide a difference.
+        worst: sentence -> the largest total variation, and where it occurs.
+        kinds: sentence -> the kinds of batches in which the sentence holds.
+        unknown: the largest probability of undecided runs, which may hide a difference.
     """
 
     sampler: Shipped
@@ -84,7 +84,7 @@ class _Judge:
         return _Law(masses, undecided, min(self.sampler.reasons, default="it returns no tokens"))
 
     def ignores_greedy(self, rows: Sequence[Any]) -> bool:
-        """Whether the sampler never asks which requests are greedy, and gives them what others get."""
+        """Whether the sampler never reads which requests are greedy, and treats them like the others."""
         if self.sampler.journal.reads_greedy:
             return False
         greedy = next(row for row in rows if row.is_greedy)
@@ -113,7 +113,7 @@ class _Judge:
         return self._alone[key]
 
     def has_many_outcomes(self, kind: str, rows: Sequence[Any]) -> bool:
-        """Whether requests of a relaxation have so many outputs together that they are left out."""
+        """Whether the requests have so many outputs together, under a relaxation, that we leave them out."""
         if self.sampler.relaxation is None or (len(rows) < 3 and kind != GREEDY):
             return False
         is_beside_certain = kind == GREEDY or any(bool((row[1].amax(-1) == 1).all()) for row in rows)
@@ -121,7 +121,7 @@ class _Judge:
         return prod(len(self.law_alone(row).masses) for row in rows) > most
 
     def alone(self, row: Any, kind: str) -> _Law:
-        """The law of a request alone; it is judged the first time."""
+        """Return the law of a request alone.  The first time, also judge this law."""
         law = self.law_alone(row)
         if _key(row) not in self._judged:
             self._judged.add(_key(row))
@@ -133,7 +133,7 @@ class _Judge:
         return law
 
     def has_no_output(self, rows: Sequence[Any], law: _Law, kind: str) -> bool:
-        """Whether some run ends without a valid output of a request, which is a finding."""
+        """Whether some run ends without a valid output of a request.  If so, note a finding."""
         missing = [law.without_output(place) for place in range(len(rows))]
         if len(rows) > 1 and min(missing) == max(missing) > 0:  # the whole call fails
             self.note(NO_OUTPUT, missing[0], Fraction(0), kind, f"{_words(rows)}: {law.why}")
@@ -144,7 +144,7 @@ class _Judge:
         return any(missing)
 
     def judge(self, kind: str, rows: Sequence[Any], together: _Law) -> None:
-        """Compare a batch with its requests alone."""
+        """Compare the law of each request in a batch with its law alone, and check independence."""
         alone = [self.alone(row, kind) for row in rows]
         if self.has_no_output(rows, together, kind):
             return
@@ -163,16 +163,16 @@ class _Judge:
 
 
 def audit_batches(sampler: Shipped, *, stop_at_first: bool = False) -> tuple[str, ...]:
-    """Compare the exact laws of requests in batches and alone; findings go to the sampler's journal.
+    """Compare the exact laws of requests in batches and alone.  Findings go to the sampler's journal.
 
-    After one outcome of the first batch the same batch is asked again, and must have the same law.  A
-    greedy request must get the likeliest tokens, and one without drafts a token of the target, unless the
-    sampler states another law.  Greedy requests are left out if the sampler does not tell them from others,
-    and batches of different shapes, or without drafts, if it fails in every run of all that mix shapes; the
-    journal says so.
+    After one outcome of the first batch we run the same batch again, which must have the same law.  A greedy
+    request must return the most likely tokens, and a request without drafts a token of the target, unless the
+    sampler states another law.  We leave out greedy requests if the sampler treats them like others.  We
+    leave out batches that mix shapes, or have no drafts, if the sampler fails in all runs of all batches that
+    mix shapes.  The journal lists what we left out.
 
     Args:
-        sampler: of a signature that has batches.
+        sampler: a sampler whose signature has batches.
         stop_at_first: whether to stop at the first batch that shows a defect.
 
     Returns:
@@ -226,12 +226,12 @@ def audit_batches(sampler: Shipped, *, stop_at_first: bool = False) -> tuple[str
 
 
 def _key(row: Any) -> str:
-    """A request's numbers: equal requests have one law."""
+    """Key of a request, from its numbers.  Equal requests have one law."""
     return str([(tuple(part.shape), part.tolist()) if isinstance(part, Tensor) else part for part in row])
 
 
 def _stated(row: Any) -> tuple[str, dict[Tokens, Fraction]] | None:
-    """The law of a request that needs no drafts to be known, and what a sampler with another law does."""
+    """The wanted law of a greedy request or a request without drafts, and the finding if the law differs."""
     if isinstance(row, Row) and row.is_greedy:
         return NOT_GREEDY, {_likeliest_tokens(row): Fraction(1)}
     if _num_drafted(row):
@@ -241,7 +241,7 @@ def _stated(row: Any) -> tuple[str, dict[Tokens, Fraction]] | None:
 
 
 def _likeliest_tokens(row: Row) -> tuple[int, ...]:
-    """What greedy decoding gives: drafted tokens as long as they are the likeliest, and one more."""
+    """The output of greedy decoding: the drafted tokens while they are most likely, and one more token."""
     likeliest = row.target_probs.argmax(-1).tolist()
     wrong = [place for place, token in enumerate(row.draft_tokens.tolist()) if token != likeliest[place]]
     return tuple(likeliest[: min(wrong, default=len(likeliest) - 1) + 1])
@@ -253,7 +253,7 @@ def _num_drafted(row: Any) -> int:
 
 
 def _words(rows: Sequence[Any], place: int | None = None) -> str:
-    """`` for request 2 of 3, with 1, 2 and 0 drafts``."""
+    """Name the requests in words, such as "for request 2 of 3 with drafts 1, 2, 0"."""
 
     def drafts(row: Any) -> str:
         if isinstance(row, Request):

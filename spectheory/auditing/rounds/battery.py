@@ -1,12 +1,12 @@
-"""The pairs that a shipped sampler is judged on, the smallest first.
+"""The pairs on which we judge a shipped sampler, the smallest first.
 
-Dyadic rows are exact in floats.  A token without target mass shows comparisons at the ends of a coin.  Three
-tokens with unequal residuals show a wrong correction row, which normalising hides for two tokens.  Random
-pairs, whose rows depend on the context, show a row from the wrong position.  Four tokens with mass under both
-models show rows that are cut off after the three likeliest tokens.
+Dyadic rows are exact in floats.  A token without target mass reveals wrong comparisons at the ends of a coin
+(a uniform number).  Three tokens with unequal residuals reveal a wrong correction row, which normalising
+hides for two tokens.  Random pairs, whose rows depend on the context, reveal a row from the wrong position.
+Four tokens with mass under both models reveal rows that keep only the three most likely tokens.
 
-Several drafted paths are asked about on fewer pairs, in all tuples that can be drafted.  So paths coincide at
-the first position, at the second and everywhere, and share a prefix below which they split in three.
+For several drafted paths we use fewer pairs, with all tuples that can be drafted.  So paths coincide at the
+first position, at the second and everywhere, and share a prefix below which they split in three.
 """
 
 from collections.abc import Mapping, Sequence
@@ -44,11 +44,11 @@ def audit_pairs() -> Mapping[str, ModelPair]:
 
 
 def pairs_of_several_paths(num_drafts: int = 2) -> Mapping[str, ModelPair]:
-    """Name -> pair, all exact, for two drafted paths and more; few paths have mass, so tuples are few.
+    """Name -> pair, all exact, for two drafted paths or more.  Few paths have mass, so tuples are few.
 
-    On the pairs with coins, recursive rejection accepts some second draft, and some third one, with a
-    probability between 0 and 1, at the first position and at the second one.  With three tokens no pair has
-    both: where a second draft can be rejected like that, one token is left to the third.
+    On some pairs recursive rejection accepts a second draft with a probability strictly between 0 and 1; on
+    others it accepts a third draft so.  This happens at the first position and at the second.  No pair with
+    three tokens has both: after a random rejection of the second draft, only one token is left for the third.
     """
     pairs = {
         "two residual tokens": instances.two_residual_tokens(1),
@@ -86,15 +86,15 @@ draft that is accepted with a probability inside (0, 1).
 
 
 def quick_pairs(num_drafts: int = 1) -> Mapping[str, ModelPair]:
-    """Name -> pair, all exact, of a quick audit; none of three paths or more."""
+    """Name -> pair, all exact, for a quick audit.  There are no pairs for three paths or more."""
     known = audit_pairs() if num_drafts == 1 else pairs_of_several_paths(num_drafts)
     return {name: known[name] for name in QUICK.get(num_drafts, ())}
 
 
 def pairs_of_trees() -> Mapping[str, ModelPair]:
-    """Name -> pair, all exact, for trees: those of one path and of several, and three more.
+    """Name -> pair, all exact, for trees: the pairs for one path and for several paths, and three more.
 
-    Where every tried child is rejected at the root, these leave two tokens or more to the correction.
+    On these three, if every tried child of the root is rejected, the correction has two tokens or more.
     """
     long = random_dyadic(23, 3, 3)
     return {
@@ -108,7 +108,7 @@ def pairs_of_trees() -> Mapping[str, ModelPair]:
 
 
 def _pairs_of_paths() -> dict[str, ModelPair]:
-    """Those of one path, of two and of three."""
+    """The pairs for one path, for two and for three."""
     return {**audit_pairs(), **pairs_of_several_paths(2), **pairs_of_several_paths(3)}
 
 
@@ -121,23 +121,24 @@ def _of_two(rows: np.ndarray) -> np.ndarray:
 
 
 class PairsOfShapes(dict[str, ModelPair]):
-    """Name -> pair, of shapes that were asked for.
+    """Name -> pair, for the shapes that the user set.
 
     Attributes:
-        of_trees: those that only trees are asked about, beside the others.
+        of_trees: further pairs that we use only for trees.
     """
 
     of_trees: Mapping[str, ModelPair]
 
 
 def pairs_of_shapes(vocab_sizes: Sequence[int], draft_lengths: Sequence[int]) -> PairsOfShapes:
-    """The pairs of an audit with these shapes, and random pairs for what none of them shows in a shape.
+    """The audit's pairs of these shapes, and random pairs where a shape lacks a kind of pair.
 
-    There is a random pair for a shape without a pair.  A shape has one whose rows are others behind every
-    text, if one is found, and, from three tokens on, one for trees on which two rejections leave tokens.
+    If a shape has no pair, we add a random one.  If no pair of a shape has different target rows after every
+    text, we add one such pair, if we find it.  For three tokens or more, we add a pair for trees on which two
+    rejections leave tokens.
 
     Args:
-        vocab_sizes, draft_lengths: V and L; empty for those of ``audit_pairs``.
+        vocab_sizes, draft_lengths: V and L.  If empty, the shapes of ``audit_pairs``.
     """
     known = _pairs_of_paths()
     sizes = vocab_sizes or sorted({pair.vocab_size for pair in known.values()})
@@ -168,7 +169,7 @@ def _of_shapes(
 
 
 def _left_in_trees(sizes: Sequence[int], lengths: Sequence[int]) -> dict[str, ModelPair]:
-    """The pairs that only trees have, and a random one for each other shape of three tokens or more."""
+    """The pairs that we use only for trees, and a random pair for each other shape with V >= 3."""
     others = _pairs_of_paths()
     known = {name: pair for name, pair in pairs_of_trees().items() if name not in others}
     found = _of_shapes(known, sizes, lengths)
@@ -180,13 +181,13 @@ def _left_in_trees(sizes: Sequence[int], lengths: Sequence[int]) -> dict[str, Mo
 
 
 def tells_texts_apart(pair: ModelPair) -> bool:
-    """Whether the target's rows behind L tokens are all different."""
+    """Whether the target's rows after L tokens are all different."""
     rows = list(map(tuple, pair.target[-1].tolist()))
     return len(set(rows)) == len(rows)
 
 
 def _telling(size: int, length: int) -> ModelPair | None:
-    """The first random pair that tells texts apart; with two drafts or more the first draft is certain."""
+    """The first random pair with ``tells_texts_apart``.  For L >= 2 its first draft is certain."""
     if size**length > MOST_TEXTS:
         return None
     pairs = (random_dyadic(seed, size, length) for seed in range(8, 40))
@@ -195,27 +196,27 @@ def _telling(size: int, length: int) -> ModelPair | None:
 
 
 def with_first_token_drafted(pair: ModelPair) -> ModelPair:
-    """The pair whose draft always starts with the token 0."""
+    """Change a pair so that its draft always starts with the token 0."""
     row = np.full_like(pair.draft[0], Fraction(0))
     row[0, 0] = Fraction(1)
     return ModelPair(pair.target, (row, *pair.draft[1:]), pair.vocab)
 
 
 def _with_rows(target: tuple[str, ...], draft: tuple[str, ...]) -> ModelPair:
-    """A pair of one draft with these first rows; small probabilities, a zero and thirds stand behind it."""
+    """A pair with L = 1 and these rows at the root.  Its later rows have small entries, a zero and thirds."""
     rows = {(): target, (0,): ("1/50", "0", "49/50"), (1,): ("97/100", "1/50", "1/100"), (2,): ("1/3",) * 3}
     return ModelPair.from_contexts(rows, {(): draft}, 1)
 
 
 def _with_second_token_drafted(pair: ModelPair) -> ModelPair:
-    """The pair with two drafts whose second one is certain, another token behind every first one."""
+    """Change a pair with L = 2 so that the second draft is certain: token i after the first draft i."""
     rows = np.full_like(pair.draft[1], Fraction(0))
     rows[range(len(rows)), range(len(rows))] = Fraction(1)
     return ModelPair(pair.target, (pair.draft[0], rows), pair.vocab)
 
 
 def random_dyadic(seed: int, vocab_size: int, draft_length: int) -> ModelPair:
-    """A pair with a random row of positive sixteenths at every context; of smaller parts for many tokens.
+    """A pair whose rows are random positive sixteenths.  For many tokens the unit is smaller.
 
     Example:
         >>> print(random_dyadic(1, 2, 1).draft[0])

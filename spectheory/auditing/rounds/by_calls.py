@@ -1,4 +1,4 @@
-"""Ask a sampler by calls: its law is learned, or its answers are bet against."""
+"""Judge a sampler by calls: learn its law, or bet against its answers."""
 
 import random
 from collections.abc import Callable, Iterator, Sequence
@@ -18,7 +18,7 @@ from spectheory.auditing.subjects.drafting_rounds import DraftingRound
 from spectheory.auditing.subjects.shipped import Learns, Shipped
 
 LEARNING, LEAST_CALLS = 5, 5_000
-"""Calls that learn the law on a pair: at most 5 times as many as test it.  Most laws need up to 3 000."""
+"""We learn the law on a pair with at most 5 times as many calls as test it.  Most laws need up to 3 000."""
 SEED = 20_240
 
 
@@ -31,13 +31,15 @@ class Drafted(NamedTuple):
 
 
 def learn_question(sampler: Shipped, question: Question, within: float, risk: float) -> Probed[Any]:
-    """Learn the law of a sampler on a question; afterwards the sampler gives it, as if it had been followed.
+    """Learn the law of a sampler on a question.
+
+    Afterwards the sampler returns this law, as if we had followed it.
 
     Args:
-        sampler: as it is shipped.
+        sampler: the shipped sampler.
         question: a pair and how paths are drafted.
-        within: the total variation that the learned law may be wrong by.
-        risk: the probability that it is wrong by more.
+        within: the largest allowed error of the learned law, as a total variation.
+        risk: the probability that the error is larger.
 
     Raises:
         NotHandedError: the sampler draws numbers that cannot be handed to it.
@@ -62,12 +64,12 @@ def learn_question(sampler: Shipped, question: Question, within: float, risk: fl
 
 
 def most_calls(within: float, risk: float) -> int:
-    """The most calls that learn the law on a pair."""
+    """The largest number of calls for learning the law on a pair."""
     return max(LEAST_CALLS, LEARNING * points_needed(within, risk))
 
 
 def learn_batches(within: float, risk: float) -> Learns:
-    """How the law of a batch is learned, within ``handing``."""
+    """Build a function that learns the law of a batch, inside ``handing``."""
 
     def learn(answer: Callable[[int], Any]) -> tuple[dict[Any, Fraction], Fraction]:
         found = probe([Part(1.0, answer)], within, risk, most_calls(within, risk), SEED)
@@ -80,13 +82,13 @@ def draw_question(sampler: Shipped, question: Question, draws: int, risk: float)
     """Bet against the target's law on a question, with real random numbers.
 
     Args:
-        sampler: as it is shipped.
+        sampler: the shipped sampler.
         question: a pair and how paths are drafted.
-        draws: the most answers.
+        draws: the largest number of answers.
         risk: the probability of a false alarm.
 
     Returns:
-        What the draws say, and the mean number of tokens of an answer.
+        The result of the test, and the mean number of tokens of an answer.
     """
     asked, prepared = asked_of(sampler, question)
     pair = prepared.pair
@@ -110,7 +112,10 @@ def draw_question(sampler: Shipped, question: Question, draws: int, risk: float)
 
 
 def asked_of(sampler: Shipped, question: Question) -> tuple[Shipped, Question]:
-    """The sampler and the question with the pair that it is judged on; a round has its own law of drafts."""
+    """Return the sampler, and the question with the pair on which we judge the sampler.
+
+    A round keeps its pair, because it draws its own drafts.
+    """
     if isinstance(sampler, DraftingRound):
         return sampler, question
     asked, pair = sampler.prepared(question.pair)
@@ -126,7 +131,7 @@ def _drafted(sampler: Shipped, question: Question) -> Iterator[Drafted]:
 
 
 def _hints(paths: np.ndarray, target_rows: np.ndarray, draft_rows: np.ndarray) -> tuple[float, ...]:
-    """Where a verifier's coins may change its answer: ratios of drafted tokens, and sums of rows."""
+    """Values at which a verifier's answer may change: ratios p/q of drafted tokens, and sums along rows."""
     hints: set[float] = set()
     for path, target, draft in zip(paths, target_rows.astype(float), draft_rows.astype(float), strict=True):
         hints |= set(np.cumsum(target, axis=1).ravel().tolist())
@@ -140,7 +145,7 @@ def _hints(paths: np.ndarray, target_rows: np.ndarray, draft_rows: np.ndarray) -
 
 @contextmanager
 def _real_numbers() -> Iterator[None]:
-    """Within, the global generators have a seed of ours; afterwards they are as before."""
+    """Seed the global generators inside this context, and restore their states afterwards."""
     legacy: Any = np.random
     states = random.getstate(), legacy.get_state(), torch.get_rng_state()
     random.seed(SEED)

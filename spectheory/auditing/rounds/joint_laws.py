@@ -17,7 +17,7 @@ def marginal(law: Mapping[tuple[Outcome, ...], Fraction], place: int) -> dict[Ou
 
 
 def dependence(law: Mapping[tuple[Outcome, ...], Fraction]) -> Fraction:
-    """The total variation of a law of tuples of outcomes from that of independent ones.
+    """Total variation between a law of tuples of outcomes and the product of its marginals.
 
     Example:
         >>> print(dependence({("a", "x"): Fraction(1, 2), ("b", "y"): Fraction(1, 2)}))
@@ -34,6 +34,6 @@ def dependence(law: Mapping[tuple[Outcome, ...], Fraction]) -> Fraction:
 
 
 def total_variation(first: Mapping[Any, Fraction], second: Mapping[Any, Fraction]) -> Fraction:
-    """Half the sum of absolute differences."""
+    """Total variation: half the sum of absolute differences of two laws."""
     zero = Fraction(0)
     return sum((abs(first.get(key, zero) - second.get(key, zero)) for key in {*first, *second}), zero) / 2

@@ -1,4 +1,4 @@
-"""What a sampler is asked: pairs, and how the paths of one call are drafted."""
+"""Questions on which we judge a sampler: pairs, and how the paths of one call are drafted."""
 
 from collections.abc import Iterator, Mapping
 from fractions import Fraction
@@ -24,9 +24,9 @@ from spectheory.pairs.drafts import DraftProcess, Iid
 from spectheory.pairs.pair import ModelPair
 
 MAX_TUPLES = 64
-"""The most tuples of several paths on one pair, where their number was not asked for."""
+"""The most tuples of several paths on one pair, if the user did not set the number of paths."""
 MAX_ASKED_TUPLES = 4_096
-"""The most tuples of several paths on one pair, where their number was asked for."""
+"""The most tuples of several paths on one pair, if the user set the number of paths."""
 
 QUICK_ONLY = "most of the battery: a quick audit asks about a few pairs and batches"
 
@@ -35,10 +35,10 @@ class Question(NamedTuple):
     """One pair and one draft process.
 
     Attributes:
-        name: of the pair.
+        name: the name of the pair.
         pair: the models.
         process: how K paths are drafted.
-        words: the process in words; questions with the same words are asked together.
+        words: the process in words.  Questions with the same words form one group.
     """
 
     name: str
@@ -54,7 +54,10 @@ class Question(NamedTuple):
 def questions(
     sampler: Shipped, pairs: Mapping[str, ModelPair] | None
 ) -> tuple[dict[str, list[Question]], tuple[str, ...]]:
-    """The questions by the words of their process, one path first; and what is left out, in words."""
+    """Build the questions, grouped by the words of their process, with one path first.
+
+    Also return what we leave out, in words.
+    """
     groups: dict[str, list[Question]] = {}
     left_out: dict[str, None] = {QUICK_ONLY: None} if sampler.quick else {}
     for number in sorted(sampler.num_drafts):
@@ -98,7 +101,7 @@ def _drafted(sampler: Shipped, pair: ModelPair, num_drafts: int) -> Iterator[tup
 
 
 def _deterministic_paths(vocab_size: int, length: int, num_drafts: int) -> Iterator[list[Context]]:
-    """Paths that part at the first position, at the last, at both, and nowhere."""
+    """Yield tuples of paths that split at the first position, at the last, at both, and nowhere."""
     first = (0,) * length
     if num_drafts <= vocab_size:
         yield [(token, *first[1:]) for token in range(num_drafts)]
@@ -110,7 +113,7 @@ def _deterministic_paths(vocab_size: int, length: int, num_drafts: int) -> Itera
 
 
 def drafts_and_rows(question: Question) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray, Fraction]]:
-    """Every tuple of drafts: paths [K, L], target rows [K, L+1, V], draft rows [K, L, V], its probability."""
+    """Yield the tuples of drafts: paths [K, L], target rows [K, L+1, V], draft rows [K, L, V], probability."""
     pair, process = question.pair, question.process
     levels = [process.drafter(pair, number).draft for number in range(process.num_drafts)]
     for leaves, probs in process.tuples(pair, MAX_ASKED_TUPLES):
@@ -122,13 +125,13 @@ def drafts_and_rows(question: Question) -> Iterator[tuple[np.ndarray, np.ndarray
 
 
 def followed_law(sampler: Shipped, question: Question) -> tuple[OutputLaw, Fraction]:
-    """The law of a sampler's output, and a bound on its error.
+    """Compute the law of a sampler's output, and a bound on the error of this law.
 
-    Runs in which the sampler fails, or returns no drafted prefix with one more token of the vocabulary, are
-    undefined.
+    A run is undefined if the sampler fails, or if it does not return a drafted prefix and one more token of
+    the vocabulary.
 
     Raises:
-        NotEnumerableError: its random numbers cannot be followed.
+        NotEnumerableError: we cannot follow the sampler's random numbers.
     """
     pair, size = question.pair, question.pair.vocab_size
     sampler.undecided = undefined = Fraction(0)
@@ -144,7 +147,7 @@ def followed_law(sampler: Shipped, question: Question) -> tuple[OutputLaw, Fract
 
 
 def refusal(sampler: Shipped, question: Question) -> str | None:
-    """The error of a sampler that fails in every run with several drafted paths; ``None`` if in some only."""
+    """The error of a sampler that fails in every run with several drafted paths.  ``None`` if a run works."""
     before = set(sampler.journal.undefined)
     for paths, target_rows, draft_rows, _ in drafts_and_rows(question):
         try:

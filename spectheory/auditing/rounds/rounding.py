@@ -1,4 +1,4 @@
-"""The difference of two laws that rounding to float32 can cause."""
+"""Bound the difference of two laws that rounding to float32 can cause."""
 
 import math
 from fractions import Fraction
@@ -12,9 +12,9 @@ PRECISION = Fraction(1, 2**24)
 def rounding_bound(pair: ModelPair) -> Fraction:
     """The largest total variation that rounding to float32 can cause: 4 (L+1) (Λ + V + 8) 2^-24.
 
-    Λ is the largest |log| of a positive probability: a logit x has an error of |x| 2^-24, which is the
-    relative error of its exponential.  V + 8 roundings give a row from exponentials, a ratio and a residual,
-    of both models, including the step of the coin.
+    Λ is the largest |log| of a positive probability.  A logit x has an error of |x| 2^-24, which is the
+    relative error of its exponential.  V + 8 counts the other roundings for both models: of a row from
+    exponentials, of a ratio, of a residual, and of the step of the coin.
     """
     smallest = min(value for level in (*pair.target, *pair.draft) for value in level.flat if value)
     logarithm = math.ceil(-math.log(smallest))

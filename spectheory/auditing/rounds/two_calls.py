@@ -1,6 +1,7 @@
 """Two consecutive calls of a sampler: the second must not depend on the random numbers of the first.
 
-They are followed on small pairs, on a path that leaves many decisions open, or on several that begin with it.
+We follow them on small pairs, with a path that leaves many decisions open, or with several paths of which
+this path is the first.
 """
 
 from collections import defaultdict, deque
@@ -35,10 +36,10 @@ MAX_RUNS_OF_TWO_CALLS = 100
 
 
 def questions_of_calls(questions: Iterable[Question], needs_texts: bool = False) -> Iterator[Question]:
-    """Where two calls are followed: for each draft length the first pair with the most open decisions.
+    """Choose where we follow two calls: for each draft length the first pair with the most open decisions.
 
-    Small pairs are preferred, because two calls have many branches; before that, if texts count, pairs whose
-    rows are others behind every text.
+    We prefer small pairs, because two calls have many branches.  If ``needs_texts``, we prefer above all
+    pairs whose target rows differ after every text.
     """
     by_length: dict[int, list[Question]] = defaultdict(list)
     for question in questions:
@@ -54,7 +55,7 @@ def questions_of_calls(questions: Iterable[Question], needs_texts: bool = False)
 
 
 def least_accepted(pair: ModelPair) -> tuple[tuple[int, ...], int]:
-    """The path of the tokens that are least likely to be accepted, but possible where there is a choice.
+    """The path of the tokens that are least likely to be accepted, with ratio p/q above 0 if possible.
 
     Returns:
         The path, and its number of open decisions: acceptances, and corrections with two tokens or more.
@@ -71,10 +72,10 @@ def least_accepted(pair: ModelPair) -> tuple[tuple[int, ...], int]:
 
 
 def call_twice(sampler: Shipped, question: Question) -> int:
-    """Follow two calls on one tuple of drafts; returns the number of runs.
+    """Follow two calls on one tuple of drafts, and return the number of runs.
 
-    The first path is the least likely to be accepted where the process draws it, and the paths differ where
-    they can.
+    If the process can draw it, the first path is the path least likely to be accepted.  The paths differ if
+    possible.
     """
     wanted = least_accepted(question.pair)[0]
 
@@ -92,11 +93,11 @@ def follow_two_calls(
     draft_rows: np.ndarray,
     max_runs: int = MAX_RUNS_OF_TWO_CALLS,
 ) -> int:
-    """Follow two consecutive calls; a dependence of the second on the first goes to the sampler's journal.
+    """Follow two consecutive calls, and note in the journal if the second depends on the first.
 
-    The branches of the first call take turns: each is followed by one branch of the second call, then by
-    another, until all were followed or there are too many.  Where all were followed, the second call must
-    have the law of the first, whatever the tokens of the first.
+    The branches of the first call take turns.  In each turn we follow one branch of the second call, until we
+    have followed all branches or reach ``max_runs``.  If we have followed all, the second call must have the
+    law of the first, whatever tokens the first call returned.
     """
     rows = sampler.told(paths, target_rows, draft_rows)
     law, followed = _law_of_two_calls(sampler, paths, rows, max_runs)
@@ -122,7 +123,7 @@ def _second_given_first(
 def _law_of_two_calls(
     sampler: Shipped, paths: np.ndarray, rows: tuple[np.ndarray, np.ndarray], max_runs: int
 ) -> tuple[dict[tuple[Tokens, ...], Fraction] | None, int]:
-    """The law of the tokens of both calls, ``None`` where it is not known; the number of runs."""
+    """Return the joint law of the tokens of both calls, or ``None`` if not known, and the number of runs."""
     is_known = True
 
     def calls(times: int, tape: Tape) -> tuple[list[Branch], tuple[Tokens, ...]]:

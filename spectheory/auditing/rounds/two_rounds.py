@@ -1,11 +1,11 @@
-"""Consecutive rounds: the second must draw from the target behind the tokens of the first, and a third too.
+"""Consecutive rounds: the second and third must draw from the target after the tokens of earlier rounds.
 
-The token after a fully accepted path, offsets of caches and random numbers that are kept for the next round
-show only in the second round.  Requests side by side, of other texts and rows, show whether each goes on from
-its own place with its own cache.
+Some defects show only in the second round: a wrong token after a fully accepted path, wrong offsets of
+caches, and random numbers kept for the next round.  With several requests of different texts and rows we
+check that each continues from its own position with its own cache.
 
-Beside a request whose rows leave choices stand requests whose rows are certain, so that all branches of one
-request are followed, and their number is a sum over requests and not a product.
+We put requests with certain rows beside one request whose rows leave choices.  So we can follow all branches
+of this request, and the number of branches is a sum over requests, not a product.
 """
 
 from collections import Counter, defaultdict
@@ -34,16 +34,16 @@ from spectheory.pairs.pair import ModelPair
 MAX_RUNS_OF_ROUNDS = 2_000
 """The most runs of two rounds that are followed on one pair."""
 MAX_RUNS_OF_A_THIRD = 100
-"""The most of three rounds: a cache that doubles shows in the third, after any two that accepted tokens."""
+"""The most runs of three rounds: a doubling cache shows in the third, after any two that accept tokens."""
 Texts = tuple[Tokens, ...]
 """The tokens of every request."""
 
 
 def _beside_certain_ones() -> ModelPair:
-    """Two tokens drafted of three: the first round has four outputs, of three lengths.
+    """Build a pair with V = 3 and L = 2 whose first round has four outputs, of three lengths.
 
-    After [0, 1, 2] the next draft is rejected for certain, and after [0, 2] the next two are accepted.  After
-    [1] and [2] all coins are open, of two tokens that can be drafted.
+    After [0, 1, 2] the next draft is certainly rejected, and after [0, 2] the next two drafts are certainly
+    accepted.  After [1] and [2], two tokens can be drafted, and no decision is certain.
     """
     free = random_dyadic(11, 3, 2)
     rows = [row for level in free.target for row in level.tolist()]
@@ -56,10 +56,10 @@ def _beside_certain_ones() -> ModelPair:
 
 
 def _ending_alike() -> ModelPair:
-    """Two tokens drafted of two: the first round accepts both, and the drafts differ in the first only.
+    """Build a pair with V = 2 and L = 2 whose first round accepts both drafts.  Only the first is random.
 
-    So texts of two requests can differ in their beginnings and be equal from the second token on, as where
-    a cache knows blocks by their tokens and not by what stands before.
+    So the texts of two requests can differ in the first token and be equal from the second token on.  This
+    finds caches that identify a block by its tokens, but not by the tokens before it.
     """
     even = ["1/2", "1/2"]
     target: dict[Tokens, Any] = {(): even, (0,): ["1", "0"], (1,): ["1", "0"]}
@@ -118,11 +118,11 @@ OF_REQUESTS: Mapping[str, Mapping[str, Any]] = {
         "anew": 1,
     },
 }
-"""Where requests side by side are followed, as arguments of ``follow_rounds``."""
+"""Cases with several requests side by side, as arguments of ``follow_rounds``."""
 
 
 NO_OUTPUT = "no output"
-"""What is seen of a round whose run fails."""
+"""Key of the findings on runs that fail."""
 
 
 class _CombinedError(Exception):
@@ -144,24 +144,24 @@ def follow_rounds(
     behind: Sequence[Texts] | None = None,
     anew: int | None = None,
 ) -> tuple[int, str]:
-    """Follow rounds from the start of texts; findings go to the sampler's journal.
+    """Follow rounds from the start of texts.  Findings go to the sampler's journal.
 
-    Given the tokens of the rounds before, the drafts of the last must have the law of the rows that are
-    reported for them, and its tokens, completed with the target, the law of the target.  The tokens of two
-    requests must be independent.
+    We check the law of the last round given the tokens of earlier rounds.  Its drafts must have the law of
+    the rows that the round reports.  Its tokens, completed with the target, must have the target's law.  The
+    tokens of two requests must be independent.
 
     Args:
         sampler: the round.
-        pair: the models; after all texts their rows are told apart (``LookUpModel``).
-        max_runs: the most runs that are followed.
-        requests: the number of requests side by side, 2 or more for the signature "round_batch" only.
-        times: the number of rounds; the third is followed after a longest text, and after a shortest one.
-        behind: the texts after which the second round is followed; by default all.
-        anew: the place of a request that ends before the last round, in which another one starts.
+        pair: the models.  Their rows differ after every text (``LookUpModel``).
+        max_runs: the largest number of runs.
+        requests: the number of requests side by side.  Only the signature "round_batch" takes 2 or more.
+        times: the number of rounds.  We follow the third after one longest and one shortest text.
+        behind: the texts after which we follow the second round; by default all.
+        anew: the index of a request that ends before the last round.  A new request starts in its place.
 
     Returns:
-        The number of runs, and what is left out: why nothing is said where the number is 0, or after how many
-        texts the second round was not followed.
+        The number of runs, and what we left out: the reason if the number is 0, or the number of texts after
+        which we did not follow the second round.
     """
     worst = _Worst(sampler, pair, requests)
 
@@ -217,7 +217,7 @@ def _followed(
     order: Sequence[Texts],
     most: int,
 ) -> list[tuple[Texts, list[_Run]]]:
-    """All runs after texts, one text after the other, as long as there are not too many."""
+    """Follow all runs after the texts, one text after the other, up to ``most`` runs."""
     groups: list[tuple[Texts, list[_Run]]] = []
     for texts in order:
         runs: list[_Run] = []
@@ -236,7 +236,7 @@ def _tokens(rounds: Sequence[Played]) -> Tokens:
 
 
 def _by_lengths(texts: Iterable[Texts]) -> list[Texts]:
-    """Texts in an order in which the first few have all lengths."""
+    """Sort texts so that the first few contain every length."""
     seen, keys = Counter[tuple[int, ...]](), []
     for text in sorted(texts):
         lengths = tuple(map(len, text))
@@ -247,11 +247,11 @@ def _by_lengths(texts: Iterable[Texts]) -> list[Texts]:
 
 @dataclass
 class _Worst:
-    """The laws of last rounds that are the farthest from the target's.
+    """Keeps, per kind of fault, the law of a last round that is farthest from the target's.
 
     Attributes:
-        sampler, pair, requests: as of ``follow_rounds``.
-        found: words -> the largest total variation, and where it is.
+        sampler, pair, requests: as in ``follow_rounds``.
+        found: kind of fault -> the largest total variation, and after which texts it occurs.
     """
 
     sampler: DraftingRound
@@ -260,7 +260,10 @@ class _Worst:
     found: dict[str, tuple[Fraction, str]] = field(default_factory=dict)
 
     def judge(self, texts: Texts, runs: Sequence[_Run], anew: int | None) -> None:
-        """Compare the law of the last rounds after texts with the target's; one may be a first round anew."""
+        """Compare the law of the last rounds after texts with the target's.
+
+        The request with index ``anew`` is in its first round.
+        """
         total = sum(run.mass for run in runs)
         without = sum((run.mass for run in runs if not run.played), Fraction(0)) / total
         if without:
@@ -289,7 +292,7 @@ class _Worst:
             self._see("joint", dependence(tokens), "")
 
     def _check_drafts(self, lasts: Mapping[Played, Fraction]) -> None:
-        """Compare the law of every drafted token with the row reported for it, which may have a history."""
+        """Compare the law of every drafted token with its reported row, given the tokens and rows before."""
         masses: dict[Any, dict[int, Fraction]] = defaultdict(lambda: defaultdict(Fraction))
         for last, mass in lasts.items():
             for depth, token in enumerate(last.drafted):
@@ -327,7 +330,7 @@ class _Worst:
 def _completed(
     law: Mapping[Tokens, Fraction], target: LookUpModel, text: Tokens, length: int
 ) -> dict[Tokens, Fraction]:
-    """The law of outputs that are continued with the target up to a length."""
+    """Complete outputs with the target up to a length, and return the law of the result."""
     done: dict[Tokens, Fraction] = defaultdict(Fraction)
     left = list(law.items())
     while left:

@@ -1,6 +1,6 @@
-"""The folder of adapters for the samplers of libraries, which is loaded by its path.
+"""Load the folder of adapters for the samplers of libraries, by its path.
 
-The folder ``audits`` is beside the package in a clone and in the source distribution; wheels have none.
+A clone and the source distribution have the folder ``audits`` beside the package.  Wheels do not have it.
 """
 
 import sys
@@ -18,10 +18,10 @@ REGISTRY = "registry.py"
 
 
 def find_adapters(folder: Path | None = None) -> Path:
-    """The folder of adapters: the given one, or ``audits`` of the working tree.
+    """Find the folder of adapters: the given folder, or ``audits`` of the working tree.
 
     Raises:
-        InvalidInputError: there is none; the error says how to get it.
+        InvalidInputError: there is no such folder.  The error says how to get it.
     """
     if folder is not None:
         for each in (folder, folder / FOLDER):
@@ -61,6 +61,6 @@ def load_adapters(folder: Path | None = None, module: str = "registry") -> Any:
 
 
 def load_subject(name: str, folder: Path | None = None, **options: Any) -> Shipped:
-    """The sampler of a library by its name, see ``load_subject`` of the folder's registry."""
+    """Load the sampler of a library by its name; see ``load_subject`` of the folder's registry."""
     found: Shipped = load_adapters(folder).load_subject(name, **options)
     return found

@@ -1,10 +1,10 @@
-"""Rounds: a drafter and its verifier in one call, so that random numbers that they share are seen.
+"""Rounds: a drafter and its verifier in one call, which reveals random numbers that they share.
 
-A verifier alone is handed drafts that are independent of its random numbers.  Where the drafter has used the
-same numbers, or reports draft probabilities other than its own, only both halves together are wrong.
+If we audit a verifier alone, its drafts are independent of its random numbers.  But the drafter may use the
+same numbers, or report draft probabilities other than its own.  Only an audit of both together shows this.
 
-Of a round, the law of the drafted path and the output is followed jointly.  The round is then judged as a
-verifier: its draft model is the measured law of the drafts, and its law given a path is the conditional one.
+We follow the joint law of the drafted path and the output of a round.  Then we judge the round as a verifier:
+its draft model is the measured law of the drafts, and its law given a path is the conditional law.
 """
 
 import copy
@@ -46,11 +46,11 @@ SPREAD = 40_503
 
 
 class Played(NamedTuple):
-    """One round that was played.
+    """The result of one round.
 
     Attributes:
-        drafted: the drafted tokens, L of them.
-        reported: the draft probabilities that the round says it drew them from, [L][V].
+        drafted: the L drafted tokens.
+        reported: the draft probabilities that the round reports for them, [L][V].
         tokens: the accepted tokens and the correction token.
     """
 
@@ -67,9 +67,9 @@ class DraftingRound(Shipped):
             probabilities [L, V], tokens).  The models take a text and return the probabilities of the next
             token, [V].  A text without tokens starts a new request.
         name: by default the function's.
-        signature: "round", or "round_batch" of a function that takes a list of texts and returns such a tuple
-            for each.
-        options: of ``Shipped``.
+        signature: "round", or "round_batch" for a function that takes a list of texts and returns a list of
+            such tuples.
+        options: further arguments of ``Shipped``.
 
     Example:
         >>> import torch
@@ -95,7 +95,7 @@ class DraftingRound(Shipped):
         self._learned: dict[int, tuple[Shipped, ModelPair]] = {}
 
     def prepared(self, pair: ModelPair) -> tuple[Shipped, ModelPair]:
-        """The round on this pair as a verifier, and the pair with the measured drafts."""
+        """Return the round on this pair as a verifier, and the pair with the measured drafts."""
         if id(pair) in self._learned:
             return self._learned[id(pair)]
         asked = copy.copy(self)
@@ -113,14 +113,14 @@ class DraftingRound(Shipped):
         return self._given.get(tuple(paths[0].tolist()), {(): Fraction(1)})
 
     def _follow(self) -> tuple[np.ndarray, ...]:
-        """Follow all runs on the pair; returns the law of the drafts by depth."""
+        """Follow all runs on the pair, and return the law of the drafts by depth."""
         pair = self._pair
         nothing: tuple[Played, ...] = ()
         law, self.undecided = self._law_of_runs(lambda tape: tuple(self.rounds(tape, pair, 1)[0]), nothing)
         return self._judged(law)
 
     def plays(self, pair: ModelPair) -> Callable[[int], tuple[Played, ...]]:
-        """A function (seed) -> one round with ordinary random numbers, () if it is not valid."""
+        """A function (seed) -> one round with ordinary random numbers; () if the round is not valid."""
 
         def play(tape: Tape | OrdinaryRun) -> tuple[Played, ...]:
             return tuple(self.rounds(tape, pair, 1)[0])
@@ -130,7 +130,7 @@ class DraftingRound(Shipped):
     def learn_rounds(
         self, pair: ModelPair, law: Mapping[tuple[Played, ...], Fraction], within: Fraction
     ) -> None:
-        """Take a law of rounds on a pair, learned from calls with this error, for that of the round."""
+        """Store a law of rounds on a pair that was learned from calls, with error ``within``."""
         asked = copy.copy(self)
         asked._pair, asked._learned = pair, {}
         drafted = asked._judged(dict(law), within)
@@ -139,7 +139,7 @@ class DraftingRound(Shipped):
     def _judged(
         self, law: dict[tuple[Played, ...], Fraction], within: Fraction = Fraction(0)
     ) -> tuple[np.ndarray, ...]:
-        """Compare the drafts with what is reported of them; returns the law of the drafts by depth."""
+        """Compare the drafts with their reported probabilities, and return the law of the drafts by depth."""
         pair = self._pair
         nothing: tuple[Played, ...] = ()
         undefined = law.pop(nothing, Fraction(0))
@@ -178,14 +178,14 @@ class DraftingRound(Shipped):
         tells_texts: bool = False,
         anew: int | None = None,
     ) -> list[list[Played]]:
-        """Consecutive rounds of requests side by side, in one run; the rounds of each request.
+        """Run consecutive rounds of requests side by side, and return the rounds of each request.
 
         Args:
-            tape: of the run.
+            tape: the tape of the run.
             pair: the models.
             times, requests: the numbers of rounds and of requests.
-            tells_texts: whether rows differ after every text (``LookUpModel``), or only after long ones.
-            anew: the place of a request that ends before the last round, in which another one starts.
+            tells_texts: whether rows differ after every text (``LookUpModel``), or only after long texts.
+            anew: the index of a request that ends before the last round.  A new request starts in its place.
         """
         alike = 0 if tells_texts else None
         target, draft = (LookUpModel(levels, pair.vocab_size, alike) for levels in (pair.target, pair.draft))
@@ -252,8 +252,8 @@ def laws_of_drafts(
     Args:
         runs: the drafted tokens [L] and the reported rows [L][V] of every run, with its probability.
         levels: the rows at contexts that are never drafted.
-        journal: receives a finding where a row is not the law of the tokens.
-        within: the error of the probabilities of the runs, a total variation.
+        journal: receives a finding if a reported row is not the law of the tokens.
+        within: the error of the law of the runs, as a total variation.
     """
     size = levels[0].shape[-1]
     masses: dict[tuple[int, ...], Fraction] = defaultdict(Fraction)
@@ -280,14 +280,14 @@ def laws_of_drafts(
 def text_as_round(
     text: Sequence[int], tokens: Sequence[int], target: Model
 ) -> tuple[list[int], torch.Tensor, list[int]]:
-    """A whole text as a round: its tokens but the last are the drafts, which must have the target's rows.
+    """Present a whole text as a round: all its tokens except the last are drafts from the target's rows.
 
-    So a function that samples texts, with many rounds inside, is audited as a round.
+    So we can audit a function that samples texts, with many rounds inside, as a round.
 
     Args:
-        text: before them.
+        text: the text before the sampled tokens.
         tokens: the L+1 tokens that were sampled.
-        target: the model.
+        target: the target model.
     """
     drafted = list(tokens[:-1])
     rows = [target([*text, *drafted[:place]]) for place in range(len(drafted))]
@@ -297,14 +297,14 @@ def text_as_round(
 class LookUpModel:
     """A model that looks up its rows; no two long texts have the same row.
 
-    After a long text, the row is looked up after its first tokens.  Then a share of the likeliest token's
-    probability moves to another token of the row.  The number of the whole text chooses the share, up to a
-    half.  So a row that is certain stays certain, and all others tell texts apart, up to 2^16 of them.
+    For a long text, we look up the row after its first tokens.  Then we move a share of the most likely
+    token's probability to another token of the row.  The index of the whole text determines the share, which
+    is at most one half.  So certain rows stay certain, and all other rows differ for up to 2^16 texts.
 
     Args:
         levels: the rows by depth, [V^depth, V] each.
         vocab_size: V.
-        alike: the most tokens of a text that has its row unchanged; by default all texts that have one.
+        alike: texts of at most this many tokens keep their row; by default all texts that have one.
 
     Example:
         >>> from spectheory import instances
@@ -320,7 +320,7 @@ class LookUpModel:
         self.alike = len(levels) - 1 if alike is None else alike
 
     def row(self, text: Sequence[int]) -> np.ndarray:
-        """The probabilities of the next token, exact."""
+        """The exact probabilities of the next token."""
         known = tuple(map(operator.index, text))
         for token in known:
             if not 0 <= token < self.vocab_size:  # as an embedding does: no text has the row of another
@@ -346,7 +346,7 @@ class LookUpModel:
 def as_shipped(
     function: Callable[..., Any], signature: str, name: str | None = None, **options: Any
 ) -> Shipped:
-    """A function of any signature, with its random numbers replaced: a round, or a verifier."""
+    """Build a ``DraftingRound`` or a ``Shipped`` from a function, by its signature."""
     if signature in (ROUND, ROUND_BATCH):
         return DraftingRound(function, name, signature, **options)
     return Shipped(function, signature, name, **options)

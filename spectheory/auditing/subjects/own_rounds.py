@@ -1,4 +1,4 @@
-"""Rounds of this package's own verifiers, whose rows are read by its Triton kernels, as on a CUDA device."""
+"""Rounds of this package's own verifiers.  Its Triton kernels read the rows, as on a CUDA device."""
 
 import sys
 from collections.abc import Callable, Iterator
@@ -27,7 +27,7 @@ _KERNELS = "spectheory.foundation.kernels.triton_rows"
 
 
 def own_samplers() -> list[Shipped]:
-    """A sampler per verifier.
+    """Build one sampler per verifier of this package.
 
     Raises:
         MissingDependencyError: Triton is not installed.
@@ -49,7 +49,7 @@ def own_samplers() -> list[Shipped]:
 
 
 def interpreted_kernels(name: str = _KERNELS) -> ModuleType:
-    """A module of kernels, imported for Triton's interpreter; that of the process stays as it is."""
+    """Import a module of kernels for Triton's interpreter.  The process's own module stays unchanged."""
     before = sys.modules.pop(name, None)
     try:
         with interpreting():
@@ -62,7 +62,7 @@ def interpreted_kernels(name: str = _KERNELS) -> ModuleType:
 
 @contextmanager
 def as_on_a_device(kernels: ModuleType, note: Callable[[str], Any] = lambda name: None) -> Iterator[None]:
-    """Every row is read by the kernels, and none by a loop of the host.
+    """Inside this context, kernels read every row, and no loop of the host does.
 
     Args:
         kernels: ``interpreted_kernels()``.
@@ -88,7 +88,7 @@ def as_on_a_device(kernels: ModuleType, note: Callable[[str], Any] = lambda name
 
 
 def round_with(kernels: ModuleType, name: str) -> Callable[..., list[int]]:
-    """A round of a verifier on one text, as ``--as sampler`` calls it."""
+    """Build a function that runs a verifier on one text, with the signature of ``--as sampler``."""
 
     def verify(paths: Any, target_rows: Any, draft_rows: Any, generator: Any) -> list[int]:
         with as_on_a_device(kernels):

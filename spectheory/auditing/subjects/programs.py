@@ -19,10 +19,10 @@ _UNIFORM = Use("uniform")
 
 
 class Program:
-    """A running program; each call asks it one question.
+    """A running program.  Each call sends it one question.
 
     Args:
-        command: as in a shell, such as ``"node sampler.js"``; no shell reads it.
+        command: a command line, such as ``"node sampler.js"``.  It does not pass through a shell.
 
     Raises:
         InvalidInputError: there is no such program.
@@ -35,10 +35,10 @@ class Program:
         self._start()
 
     def __call__(self, question: dict[str, Any]) -> list[int]:
-        """The tokens of the answer.
+        """Send a question, and return the tokens of the answer.
 
         Raises:
-            RuntimeError: the program answers with an error, with something else, or ends.
+            RuntimeError: the program answers with an error, gives an invalid answer, or ends.
         """
         if NOW.point is None:
             return self._ask(question)["tokens"]

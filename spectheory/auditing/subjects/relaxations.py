@@ -1,4 +1,4 @@
-"""The laws that lossy samplers state for themselves; an audit decides whether they have that law."""
+"""Laws that lossy samplers state for themselves.  An audit decides whether a sampler has its stated law."""
 
 from dataclasses import dataclass
 from fractions import Fraction
@@ -21,13 +21,13 @@ from spectheory.verification.verifier import Verifier
 
 @dataclass(frozen=True)
 class Relaxation:
-    """The statement of a lossy sampler: a law that replaces the target, or a verifier.
+    """The law that a lossy sampler states: a law that replaces the target, or the law of a verifier.
 
     Attributes:
         words: the statement in words.
-        verifier: a verifier with the stated law; ``None`` where the sampler must be lossless for ``stated``.
-        is_about_tokens: whether the law of the correction token is stated too.
-        weight: w in (0, 1]; tokens at drafted positions have the law w p + (1-w) q.
+        verifier: a verifier with the stated law; ``None`` if the sampler must be lossless for ``stated``.
+        is_about_tokens: whether the statement includes the law of the correction token.
+        weight: w in (0, 1].  Tokens at drafted positions have the law w p + (1-w) q.
     """
 
     words: str
@@ -37,7 +37,7 @@ class Relaxation:
 
     @property
     def is_about_several_paths(self) -> bool:
-        """Whether the law is stated for several drafted paths too."""
+        """Whether the statement also covers several drafted paths."""
         return self.verifier is not None and not self.verifier.single_path
 
     def stated(self, pair: ModelPair) -> ModelPair:
@@ -49,7 +49,7 @@ class Relaxation:
         return ModelPair((*mixed, pair.target[-1]), pair.draft, pair.vocab)
 
     def target_rows(self, stated_rows: np.ndarray, draft_rows: np.ndarray) -> np.ndarray:
-        """The target's rows [K, L+1, V], which the sampler is given, from those of the stated pair."""
+        """Compute the target's rows, for the sampler, from the rows of the stated pair, [K, L+1, V]."""
         rows = stated_rows.copy()
         rows[..., :-1, :] = (stated_rows[..., :-1, :] - (1 - self.weight) * draft_rows) / self.weight
         return rows
@@ -63,10 +63,10 @@ def mixture(weight: Fraction) -> Relaxation:
 
 
 def synthetic_acceptance(rates: tuple[Fraction, ...]) -> Relaxation:
-    """Drafted tokens are accepted with given rates, whatever the models; nothing else is stated.
+    """State that drafted tokens are accepted with fixed rates, for all models, and nothing else.
 
     Args:
-        rates: one per position, each given that the token before was accepted.
+        rates: one acceptance probability per position, given that the token before was accepted.
 
     Example:
         >>> from spectheory import certify, instances
@@ -80,12 +80,12 @@ def synthetic_acceptance(rates: tuple[Fraction, ...]) -> Relaxation:
 
 
 def deferred_rejection(window: int, threshold: float, top_k: int) -> Relaxation:
-    """FLy: a rejection at high entropy is deferred, and dropped if the next tokens are accepted.
+    """State FLy's law: defer a rejection at high entropy, and withdraw it if the next tokens are accepted.
 
     Args:
         window: the number of tokens that must be accepted after a deferred rejection.
-        threshold: the least entropy of the position, in nats.
-        top_k: the number of largest probabilities that enter the entropy.
+        threshold: the smallest entropy, in nats, at which a rejection is deferred.
+        top_k: the number of largest probabilities from which the entropy is computed.
     """
     words = (
         f"a rejected token is kept where the {top_k} likeliest tokens have an entropy of at least "
@@ -95,9 +95,10 @@ def deferred_rejection(window: int, threshold: float, top_k: int) -> Relaxation:
 
 
 def typical_acceptance(threshold: float, alpha: float) -> Relaxation:
-    """Medusa: the longest path whose tokens are typical, of equals the likeliest; then a token of the target.
+    """State Medusa's law: accept the longest prefix of typical tokens, then draw a token from the target.
 
-    A token is typical if p > min(threshold, alpha e^-H), with H the entropy of its row in nats.
+    If several paths have an equally long prefix, take the most likely one.  A token is typical if
+    p > min(threshold, alpha e^-H), with H the entropy of its row in nats.
 
     Args:
         threshold: epsilon of the paper.
@@ -123,12 +124,12 @@ class _AtRates(Token):
         self.rates = rates
 
     def ratios(self, paths: Array, target_rows: Array, draft_rows: Array) -> Array:
-        """The rates: they are accepted with these probabilities."""
+        """The rates, with which this verifier accepts the drafted tokens."""
         given = np.array(self.rates[: paths.shape[-1]], dtype=object)
         return like_rows(np.broadcast_to(given, (*paths.shape[:-2], len(given))), target_rows)
 
     def residual(self, weight: Array, rows: CorrectionRows) -> Array:
-        """Any law: none is stated."""
+        """The target row.  Any law would do, because the correction token has no stated law."""
         return rows.target_row
 
 
@@ -137,10 +138,11 @@ class _Deferring(Token):
 
     With h_i as in token verification, starting at i = 1:
 
-    1. accept X_i with probability h_i, and continue with i + 1
-    2. otherwise, if p(X_i) > 0, the entropy of p's largest entries is high enough and W more tokens are
-       drafted: with probability h_{i+1} .. h_{i+W} accept X_{1:i+W}, and continue with i + W + 1
-    3. otherwise stop before i; the correction token is that of token verification
+    1. With probability h_i, accept X_i and continue with i + 1
+    2. Otherwise, suppose that p(X_i) > 0, the entropy of p's largest entries is high enough, and at least W
+       more tokens are drafted.  With probability h_{i+1} .. h_{i+W}, accept X_{1:i+W} and continue with
+       i + W + 1
+    3. Otherwise stop before i, and draw the correction token as in token verification
     """
 
     name, source, lossless = "fly", "stated relaxation", False
@@ -170,12 +172,12 @@ class _Deferring(Token):
         return Outcome(first_path_only(like_rows(stops, target_rows), paths), token.correction, token.weights)
 
     def _entropies(self, rows: np.ndarray) -> np.ndarray:
-        """The entropy of the largest probabilities.  [..., V] -> [...]"""
+        """Entropy of the ``top_k`` largest probabilities.  [..., V] -> [...]"""
         return _entropy(np.sort(rows.astype(float), axis=-1)[..., -self.top_k :])
 
 
 class _Typical(Verifier):
-    """Typical acceptance; nothing in it is drawn but the last token."""
+    """Typical acceptance.  Only the last token is random."""
 
     name, source, lossless, draft_processes = "typical", "stated relaxation", False, ALL_PROCESSES
 
@@ -201,5 +203,5 @@ class _Typical(Verifier):
 
 
 def _entropy(probs: np.ndarray) -> np.ndarray:
-    """In nats, in float64.  [..., V] -> [...]"""
+    """Entropy in nats, in float64.  [..., V] -> [...]"""
     return -(probs * np.log(np.where(probs > 0, probs, 1))).sum(-1)

@@ -43,7 +43,7 @@ class TupleVerifier:
     """A verifier from a function of one tuple of drafts; see ``from_loop``.
 
     Attributes:
-        function: the user's.
+        function: the user's function.
     """
 
     def __init__(self, function: Callable[..., Any], name: str) -> None:
@@ -104,7 +104,7 @@ def from_loop(function: OneTuple, name: str | None = None) -> TupleVerifier:
 
 
 class SamplerVerifier(TupleVerifier, RunsOnTuples):
-    """A verifier from a sampler whose every run is followed; see ``from_sampler``."""
+    """A verifier from a sampler, of which we follow every run; see ``from_sampler``."""
 
     def __init__(self, sampler: Sampler, name: str, max_runs: int, exact: bool = True) -> None:
         super().__init__(sampler, name)
@@ -112,23 +112,23 @@ class SamplerVerifier(TupleVerifier, RunsOnTuples):
 
     @property
     def sampler(self) -> Sampler:
-        """The function, whose law is that of all its runs."""
+        """The sampler function."""
         return self.function
 
     def run_on_tuple(
         self, paths: np.ndarray, target_rows: np.ndarray, draft_rows: np.ndarray, generator: Any
     ) -> SamplerRun:
-        """One run of the sampler; ``simulate`` and ``decode`` call it, where the law has too many cases."""
+        """Run the sampler once.  ``simulate`` and ``decode`` call this if the law has too many cases."""
         tokens = self.tokens(self._run(paths, target_rows, draft_rows, generator))
         path_index = self.credited_path(paths, tokens, target_rows.shape[-1])
         return SamplerRun(path_index, len(tokens) - 1, tokens[-1])
 
     def _run(self, paths: np.ndarray, target_rows: np.ndarray, draft_rows: np.ndarray, generator: Any) -> Any:
-        """What the sampler returns, called with new copies: no run finds what another one wrote."""
+        """Call the sampler with new copies of its arguments, so that no run sees changes of another run."""
         return self.sampler(paths.copy(), target_rows.copy(), draft_rows.copy(), generator)
 
     def _law(self, paths: np.ndarray, target_rows: np.ndarray, draft_rows: np.ndarray) -> tuple[Any, Any]:
-        """The law of the sampler's output given one tuple of drafts, by all its runs."""
+        """Follow all runs on one tuple of drafts, and return the law of the sampler's output."""
 
         def run(tape: Tape) -> tuple[int, ...]:
             with unswallowed():
@@ -166,7 +166,7 @@ class SamplerVerifier(TupleVerifier, RunsOnTuples):
         return (stops, laws) if exact else (stops.astype(float), laws.astype(float))
 
     def tokens(self, returned: Any) -> tuple[int, ...]:
-        """The returned tokens, checked to be integers."""
+        """Check that the returned tokens are integers, and return them as a tuple."""
         try:
             return tuple(operator.index(token) for token in returned)
         except TypeError:
@@ -176,7 +176,7 @@ class SamplerVerifier(TupleVerifier, RunsOnTuples):
             ) from None
 
     def credited_path(self, paths: np.ndarray, tokens: tuple[int, ...], vocab_size: int) -> int:
-        """The first drafted path that starts with all tokens but the last."""
+        """Index of the first drafted path that starts with all tokens except the last."""
         if not 1 <= len(tokens) <= paths.shape[-1] + 1 or not 0 <= tokens[-1] < vocab_size:
             raise InvalidOutcomeError(
                 f"sampler {self.name!r} returned the tokens {list(tokens)}; expected 1 "
@@ -195,7 +195,7 @@ class SamplerVerifier(TupleVerifier, RunsOnTuples):
 def from_sampler(
     sampler: Sampler, name: str | None = None, max_runs: int = MAX_RUNS, exact: bool = True
 ) -> SamplerVerifier:
-    """Build a verifier from a sampler: its exact law, by following every case of its random numbers.
+    """Build a verifier from a sampler.  Its exact law comes from following all cases of its random numbers.
 
     Args:
         sampler: takes paths [K, L], target_rows [K, L+1, V], draft_rows [K, L, V] and a generator, and
@@ -203,9 +203,9 @@ def from_sampler(
             from the generator, which has the methods of ``numpy.random.Generator`` that ``CoinGenerator``
             lists.
         name: the verifier's name; by default the function's.
-        max_runs: the most runs that are followed for one tuple of drafts.
-        exact: whether the sampler computes with rationals.  A sampler that converts them to floats is
-            refused.  With ``exact=False`` it is given float64 rows and judged within their tolerance.
+        max_runs: the largest number of runs for one tuple of drafts.
+        exact: whether the sampler computes with rationals.  We refuse a sampler that converts them to floats.
+            With ``exact=False`` we give it float64 rows, and judge it within their tolerance.
 
     Raises (in ``outcome``):
         NotEnumerableError: the sampler uses a random number in a way that has no finite cases; use

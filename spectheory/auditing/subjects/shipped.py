@@ -59,7 +59,7 @@ from spectheory.verification.verifier import Verifier
 T = TypeVar("T")
 Tokens = tuple[int, ...]
 Learns = Callable[[Callable[[int], Any]], tuple[dict[Any, Fraction], Fraction]]
-"""A function (seed) -> answer of one call -> the law of the answers, and a bound on its error."""
+"""Maps a function (seed) -> answer to the law of the answers, and a bound on the error of this law."""
 OTHER_SEED = 1_000_003
 SEEDS = (
     f"torch's global generator: {GLOBAL_SEED}, and multiples of {OTHER_SEED} more where a run is repeated",
@@ -67,17 +67,17 @@ SEEDS = (
 )
 HIDDEN = "the sampler uses randomness that is not replaced, or keeps state between calls"
 STAND_INS = re.compile(r"\b(LookUpModel|Row|Request|ChildProposals)\b")
-"""The classes of what a sampler is handed, as Python's errors name them."""
+"""Our classes of objects that a sampler gets, as Python's error texts name them."""
 SEVERAL = (1, 2, 3)
-"""The numbers of drafted paths that a sampler of several is asked about."""
+"""The numbers of drafted paths on which we judge a sampler of several paths."""
 DISTINCT = tuple(map(WithoutReplacement, ((2,), (3,), (1, 2), (2, 1), (2, 2), (2, 1, 1))))
-"""The trees that a sampler of distinct drafts is asked about."""
+"""The trees on which we judge a sampler of distinct drafts."""
 REPEATED = 8
-"""The first of every 8 runs is made twice."""
+"""We make the first of every 8 runs twice."""
 
 
 class TimeIsUpError(NotEnumerableError):
-    """An audit has used the time that it was given; what was seen until then is reported."""
+    """An audit has reached its time limit.  We report the findings so far."""
 
 
 @dataclass(frozen=True)
@@ -85,9 +85,9 @@ class Provenance:
     """The code that was audited.
 
     Attributes:
-        package, version: as installed; empty for code outside installed packages.
-        file: relative to where packages are installed, or to the current directory.
-        sha256: of the file's bytes.
+        package, version: the installed package; empty for code outside installed packages.
+        file: path relative to the folder of installed packages, or to the current directory.
+        sha256: hash of the file's bytes.
         line: the first line of the function.
     """
 
@@ -99,7 +99,7 @@ class Provenance:
 
     @staticmethod
     def of(function: Any) -> Provenance:
-        """The provenance of a function or a class; only its name where it has no file."""
+        """The provenance of a function or a class.  Without a file, only its name."""
         try:
             path = Path(inspect.getfile(inspect.unwrap(function))).resolve()
             content = path.read_bytes()
@@ -125,7 +125,7 @@ class Provenance:
 
 @cache
 def _distributions(path: tuple[str, ...]) -> Mapping[str, list[str]]:
-    """Package -> its distributions on the path, cached because to list all their files is slow."""
+    """Package -> its distributions on the path.  Cached, because it is slow to list all their files."""
     return packages_distributions()
 
 
@@ -134,35 +134,35 @@ class Shipped(SamplerVerifier, Verifier):
 
     Args:
         function: the sampler, unmodified.
-        signature: how it is called, a name of ``SIGNATURES``.
+        signature: how we call it, a name in ``SIGNATURES``.
         name: the verifier's name; by default the function's.
-        relaxation: the law that the sampler states, where this is not the target's; the sampler is then
-            judged on the pairs ``relaxation.stated``.
-        provenance: of the code, where it cannot be read from the function.
-        mixes: the kinds of batches, names of ``KINDS`` of the signatures "batch" and "path_batch"; by default
-            all, and fewer for a library whose engine makes fewer.
-        num_drafts: the numbers of paths, K, that a call can carry; by default 1, and also 2 and 3 where the
+        relaxation: the law that the sampler states, if this is not the target's.  We then judge the sampler
+            on the pairs ``relaxation.stated``.
+        provenance: provenance of the code, if it cannot be read from the function.
+        mixes: the kinds of batches, names in ``KINDS``, for the signatures "batch" and "path_batch".  By
+            default all; fewer for a library whose engine makes fewer.
+        num_drafts: the numbers K of paths that a call can carry.  The default is 1, and also 2 and 3 if the
             signature has several paths.
-        trees: the draft processes that the sampler is meant for, where its paths are not independent.
-        box_bits: how finely products of random numbers are enclosed (``Tape``).
-        max_runs: the most runs that are followed for one tuple of drafts.
-        stand_ins: replaced surroundings of the sampler, in words.
-        seeds: the seeds beyond those of a generator, in words.
+        trees: the draft processes for which the sampler is meant, if its paths are not independent.
+        box_bits: how finely we enclose products of random numbers (``Tape``).
+        max_runs: the largest number of runs for one tuple of drafts.
+        stand_ins: the parts around the sampler that we replaced, in words.
+        seeds: the seeds other than those of a generator, in words.
 
     Attributes:
         journal: the observations in all runs so far.
-        reasons: why runs had no valid output, since it was last cleared.
+        reasons: why runs had no valid output, since the last ``reasons.clear()``.
         note: a remark for readers of the certificate.
-        left_out: what of its library can matter and was not executed, in words.
-        is_of_a_library: whether it is known by its name.
-        is_of_another_file: whether its adapter was tested with other files only.
-        seed: added to the seeds of generators, which must not matter.
-        quick: whether a small part of the battery is asked.
-        deadline: the reading of ``time.monotonic`` after which no run is made.
-        reported: the draft rows by depth that the sampler is given, where they differ from the drafts' law.
-        learns: learns the law of batches from calls, where they cannot be followed.
-        undecided: the largest probability, given any drafts, of runs that took the answer of a box; it bounds
-            the error of the law in total variation.
+        left_out: parts of its library that can matter but that we did not execute, in words.
+        is_of_a_library: whether the sampler is the named sampler of a library.
+        is_of_another_file: whether its adapter was tested only with other files.
+        seed: a number that we add to the seeds of generators, and that must not change the law.
+        quick: whether we use only a small part of the battery.
+        deadline: the reading of ``time.monotonic`` after which we start no run.
+        reported: the draft rows by depth that we hand to the sampler, if they differ from the drafts' law.
+        learns: learns the law of batches from calls, if we cannot follow them.
+        undecided: the largest probability, given any drafts, of runs that took the answer of a box.  It
+            bounds the error of the law in total variation.
 
     Example:
         >>> import torch
@@ -238,14 +238,14 @@ class Shipped(SamplerVerifier, Verifier):
 
     @property
     def words(self) -> str:
-        """What fails where a call fails: an adapter that does not fit a file is not the sampler's fault."""
+        """Name the sampler for an error text.  If its adapter was tested with another file, name both."""
         doubt = ", or its adapter, which was tested with another file," if self.is_of_another_file else ""
         return f"sampler {self.name!r}{doubt}"
 
     def prepared(self, pair: ModelPair) -> tuple[Shipped, ModelPair]:
-        """The sampler and the pair to judge it on.
+        """Return the sampler, and the pair on which we judge it.
 
-        The drafts are those that the signature takes, and the target is the law that the sampler states.
+        The pair has the drafts that the signature takes.  Its target is the law that the sampler states.
         """
         pair = with_point_mass_drafts(pair) if self.signature.point_mass_drafts else pair
         return self, (pair if self.relaxation is None else self.relaxation.stated(pair))
@@ -253,14 +253,14 @@ class Shipped(SamplerVerifier, Verifier):
     def output_masses(
         self, paths: np.ndarray, target_rows: np.ndarray, draft_rows: np.ndarray
     ) -> tuple[dict[tuple[int, ...], Any], Fraction]:
-        """The probability of every output, () for a run without output, and of runs with a box's answer."""
+        """The probability of every output, and the share of undecided runs.  () stands for no output."""
 
         return self._law_of_runs(lambda tape: self._once(tape, paths, target_rows, draft_rows), ())
 
     def _once(
         self, tape: Tape | OrdinaryRun, paths: np.ndarray, target_rows: np.ndarray, draft_rows: np.ndarray
     ) -> Tokens:
-        """The tokens of one call, which are valid."""
+        """Return the tokens of one call, after checking that they are valid."""
         (tokens,) = self.calls(Call(paths, target_rows, draft_rows, tape, self.journal))
         size = target_rows.shape[-1]
         self.credited_path(paths, _known(tokens, size), size)
@@ -269,7 +269,7 @@ class Shipped(SamplerVerifier, Verifier):
     def answers(
         self, paths: np.ndarray, target_rows: np.ndarray, draft_rows: np.ndarray
     ) -> Callable[[int], Tokens]:
-        """A function (seed) -> the tokens of a call with ordinary random numbers, () without valid ones."""
+        """A function (seed) -> the tokens of a call with ordinary random numbers; () if they are invalid."""
         rows = [rows.astype(float) for rows in self.told(paths, target_rows, draft_rows)]
         return lambda seed: self.valid(lambda tape: self._once(tape, paths, *rows), OrdinaryRun(seed), ())
 
@@ -280,14 +280,17 @@ class Shipped(SamplerVerifier, Verifier):
         draft_rows: np.ndarray,
         law: Mapping[Tokens, Fraction],
     ) -> None:
-        """Take a law of outputs, learned from calls, for that of these drafts."""
+        """Store a law of outputs that was learned from calls with these drafts."""
         rows = self.told(paths, target_rows, draft_rows)
         self._laws[_key(paths, *rows)] = law, Fraction(0)
 
     def _law_of_runs(
         self, once: Callable[[Tape], T], nothing: T, given: Sequence[Branch] = ()
     ) -> tuple[dict[T, Fraction], Fraction]:
-        """The probability of every result, and of runs with a box's answer; of runs that begin as given."""
+        """Follow all runs that begin with the given decisions.
+
+        Return the probability of every result, and the probability of runs that took the answer of a box.
+        """
         number = count()
 
         def run(tape: Tape) -> tuple[T, bool]:
@@ -309,11 +312,11 @@ class Shipped(SamplerVerifier, Verifier):
         return law, undecided
 
     def valid(self, once: Callable[[Any], T], tape: Tape | OrdinaryRun, nothing: T) -> T:
-        """The result of one run, ``nothing`` if the run has no valid one; the journal has the reason.
+        """Return the result of one run.  If it is not valid, note the reason and return ``nothing``.
 
         Raises:
-            NotEnumerableError: the run fails because a stand-in lacks something; or it is followed and fails,
-                and with ordinary numbers it does not.
+            NotEnumerableError: the run fails because a stand-in lacks something.  Or the run fails if we
+                follow it, but not with ordinary numbers.
             TimeIsUpError: the deadline is over.
         """
         if self.deadline is not None and time.monotonic() > self.deadline:
@@ -354,7 +357,7 @@ class Shipped(SamplerVerifier, Verifier):
         return users_code(self.words, self.sampler, may_refuse=True)
 
     def numbers(self, tape: Tape | OrdinaryRun, generator: torch.Generator) -> AbstractContextManager[None]:
-        """Within, the sampler's random numbers come from the tape, if the run has one."""
+        """Inside this context, the sampler's random numbers come from the tape, if the run has one."""
         if isinstance(tape, OrdinaryRun):
             return nullcontext()
         return intercepted(tape, self.journal, generator)
@@ -373,7 +376,7 @@ class Shipped(SamplerVerifier, Verifier):
         return tuple(map(self.tokens, returned))
 
     def _law(self, paths: np.ndarray, target_rows: np.ndarray, draft_rows: np.ndarray) -> tuple[Any, Any]:
-        """As for a user's sampler; a run without output is a stop whose correction row has no mass."""
+        """As for a user's sampler.  A run without output is a stop whose correction row has no mass."""
         masses = dict(self.law_given(paths, target_rows, draft_rows))
         undefined = masses.pop((), 0)
         stops, rows = self._stops_and_rows(masses, paths, fractions_if_exact(target_rows))
@@ -388,7 +391,7 @@ class Shipped(SamplerVerifier, Verifier):
     def law_given(
         self, paths: np.ndarray, target_rows: np.ndarray, draft_rows: np.ndarray
     ) -> Mapping[Tokens, Fraction]:
-        """The probability of every output given drafts, () for runs without a valid output; computed once."""
+        """The probability of every output given drafts, computed once.  () stands for no valid output."""
         target, draft = self.told(paths, target_rows, draft_rows)
         asked = _key(paths, target, draft)
         if asked not in self._laws:
@@ -400,7 +403,7 @@ class Shipped(SamplerVerifier, Verifier):
     def told(
         self, paths: np.ndarray, target_rows: np.ndarray, draft_rows: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray]:
-        """The rows of both models that the sampler is given, from those it is judged on."""
+        """Compute the rows of both models that we hand to the sampler, from the rows on which we judge it."""
         target, draft = fractions_if_exact(target_rows), fractions_if_exact(draft_rows)
         if self.relaxation is not None:
             target = self.relaxation.target_rows(target, draft)
@@ -411,13 +414,14 @@ class Shipped(SamplerVerifier, Verifier):
     def batch_law(
         self, rows: Sequence[Row] | Sequence[Request], behind: Sequence[Branch] | None = None
     ) -> tuple[dict[tuple[Tokens, ...], Fraction], Fraction]:
-        """The probability of every output of a batch, and of runs with a box's answer.
+        """The probability of every output of a batch, and the probability of undecided runs.
 
-        The output of a request is () where it has no valid one, and in all runs in which the sampler fails.
+        The output of a request is () if it is not valid.  If the sampler fails, all outputs are ().
 
         Args:
             rows: the requests.
-            behind: the decisions of another call with these requests, for the law of the call after it.
+            behind: the decisions of an earlier call with these requests.  If given, return the law of the
+                call after it.
         """
         nothing: tuple[Tokens, ...] = tuple(() for _ in rows)
         if self.learns is not None:
@@ -435,7 +439,7 @@ class Shipped(SamplerVerifier, Verifier):
         return {tokens: mass / share for tokens, mass in law.items()}, undecided / share
 
     def first_decisions(self, rows: Sequence[Row] | Sequence[Request]) -> list[Branch]:
-        """The decisions of the first run on a batch that has a valid output; there must be one."""
+        """The decisions of the first run on a batch that has a valid output.  Such a run must exist."""
 
         def decisions(tape: Tape) -> list[Branch] | None:
             try:
@@ -450,7 +454,7 @@ class Shipped(SamplerVerifier, Verifier):
     def _batches(
         self, tape: Tape | OrdinaryRun, rows: Sequence[Row] | Sequence[Request], times: int
     ) -> tuple[Tokens, ...]:
-        """The tokens of the last of so many calls with a batch."""
+        """Call the sampler ``times`` times with a batch, and return the tokens of the last call."""
         nothing, size = np.empty((0, 0)), rows[0][1].shape[-1]
         call, seeds = Call(nothing, nothing, nothing, tape, self.journal), []
         with (
@@ -465,7 +469,7 @@ class Shipped(SamplerVerifier, Verifier):
         return tuple(self._valid(row, tokens, size) for row, tokens in zip(rows, found, strict=True))
 
     def _valid(self, row: Any, returned: Any, size: int) -> Tokens:
-        """The tokens of a request, () where they are not a drafted prefix and one more token."""
+        """The tokens of a request; () if they are not a drafted prefix and one more token."""
         paths = row.draft_tokens[None] if isinstance(row, Row) else row.paths
         try:
             tokens = _known(self.tokens(returned), size)
@@ -480,7 +484,7 @@ def _check_stand_ins(error: InvalidOutcomeError) -> None:
     """Refuse a run that asks a stand-in, such as a model, for something that the stand-in lacks.
 
     Raises:
-        NotEnumerableError: as named.
+        NotEnumerableError: the stand-in lacks something.
     """
     cause = error.__cause__
     owner = getattr(cause, "obj", None) if isinstance(cause, AttributeError) else None
@@ -492,10 +496,10 @@ def _check_stand_ins(error: InvalidOutcomeError) -> None:
 
 
 def _must_fail_again(once: Callable[[Tape], Any], tape: Tape, error: InvalidOutcomeError) -> None:
-    """Make a run that failed again, with ordinary numbers in place of stand-ins.
+    """Repeat a run that failed, with ordinary numbers in place of followed numbers, and check that it fails.
 
     Raises:
-        NotEnumerableError: the run does not fail then, or in another way, or cannot be made again.
+        NotEnumerableError: the run then succeeds, fails in another way, or cannot be repeated.
     """
     try:
         once(Tape((), again=ordinary_numbers(tape)))
@@ -511,12 +515,12 @@ def _must_fail_again(once: Callable[[Tape], Any], tape: Tape, error: InvalidOutc
 
 
 def _key(paths: np.ndarray, target: np.ndarray, draft: np.ndarray) -> Any:
-    """Calls with equal drafts and rows have one law."""
+    """Key of a call.  Calls with equal drafts and rows have one law."""
     return paths.shape, paths.tobytes(), tuple(target.ravel()), tuple(draft.ravel())
 
 
 def _known(tokens: Tokens, size: int) -> Tokens:
-    """Tokens of the vocabulary."""
+    """Check that all tokens are in the vocabulary, and return them."""
     unknown = [token for token in tokens if not 0 <= token < size]
     if unknown:
         raise UndefinedDrawError(f"it returns the token {unknown[0]}, which is not in 0..{size - 1}")

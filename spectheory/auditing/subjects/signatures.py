@@ -1,7 +1,7 @@
-"""How shipped samplers are called: one function per signature, from drafts to tokens.
+"""Call shipped samplers: one function per signature, from drafts to tokens.
 
-Each takes the shipped function and a ``Call``, and returns the accepted tokens followed by the correction
-token.  The sampler gets probabilities as float32, and logits as their logarithms.
+Each function takes the shipped function and a ``Call``, and returns the accepted tokens followed by the
+correction token.  The sampler gets probabilities in float32.  Logits are their logarithms.
 """
 
 import inspect
@@ -44,15 +44,15 @@ ROUND, ROUND_BATCH = "round", "round_batch"
 
 
 def new_generator(tape: Tape | OrdinaryRun) -> torch.Generator:
-    """The generator that a sampler is given."""
+    """Make the generator that we hand to a sampler."""
     return torch.Generator().manual_seed(SEED + tape.seed)
 
 
 def check_seeds(journal: Journal, tape: Tape | OrdinaryRun, seeds: Sequence[int]) -> None:
-    """Compare the seeds that a generator has after consecutive calls: a counter goes on, a constant does not.
+    """Check that a sampler does not give its generator the same seed in consecutive calls.
 
-    Where two calls leave the same seed, the call after the second reads the numbers that the second has read.
-    torch's generator on a CPU uses the lower 32 bits of a seed.
+    If two calls leave the same seed, the third call reads the same numbers as the second.  We compare the
+    lower 32 bits, because torch's generator on a CPU uses only these.
     """
     given = [seed % 2**32 for seed in seeds if seed != SEED + tape.seed]
     if len(set(given)) < len(given):
@@ -63,8 +63,8 @@ def check_seeds(journal: Journal, tape: Tape | OrdinaryRun, seeds: Sequence[int]
 class Call:
     """One call of a sampler, on paths [K, L], target_rows [K, L+1, V] and draft_rows [K, L, V].
 
-    The tape has the decisions of the run, if it is followed, the journal receives the observations, and the
-    generator is for samplers that take a generator.
+    The tape has the decisions of the run, if we follow it.  The journal receives the observations.  The
+    generator is for samplers that take one.
     """
 
     paths: np.ndarray
@@ -86,12 +86,12 @@ class Call:
 
     @property
     def target_probs(self) -> torch.Tensor:
-        """[K, L+1, V]."""
+        """The target rows, [K, L+1, V]."""
         return self._tensor(self.target_rows.astype(np.float32))
 
     @property
     def draft_probs(self) -> torch.Tensor:
-        """[K, L, V]."""
+        """The draft rows, [K, L, V]."""
         return self._tensor(self.draft_rows.astype(np.float32))
 
     def _tensor(self, copied: np.ndarray) -> torch.Tensor:
@@ -100,7 +100,7 @@ class Call:
 
     @contextmanager
     def inputs(self, **tensors: torch.Tensor) -> Iterator[dict[str, torch.Tensor]]:
-        """Arguments for the sampler; an argument that is changed in place is a finding."""
+        """Yield the arguments for the sampler.  If the sampler changes one in place, note a finding."""
         if isinstance(self.tape, OrdinaryRun) and not self.tape.is_watched:
             yield tensors
             return
@@ -111,7 +111,10 @@ class Call:
         self.check_inputs(lent)
 
     def check_inputs(self, lent: Sequence[tuple[str, torch.Tensor, torch.Tensor]] | None = None) -> None:
-        """Compare the tensors that were handed over, by default all: a later call may change them, too."""
+        """Compare tensors that we handed over with their copies.
+
+        By default compare all, because a later call may change the tensors of an earlier call.
+        """
         if not self.lent:
             return
         with _unseen():
@@ -123,7 +126,7 @@ class Call:
 
 @contextmanager
 def _unseen() -> Iterator[None]:
-    """Within, what the package does with tensors of its own is not followed, which takes most of the time."""
+    """Inside this context, operations of the package on its own tensors are not followed, to save time."""
     with _disable_current_modes(), torch._C.DisableTorchFunction():
         yield
 
@@ -134,7 +137,7 @@ class Signature(NamedTuple):
     Attributes:
         form: the signature, in words.
         call: (function, call) -> the accepted tokens and the correction token.
-        point_mass_drafts: whether the sampler assumes deterministic drafts, with point masses as rows.
+        point_mass_drafts: whether the sampler assumes deterministic drafts, whose rows are point masses.
         several_paths: whether a call can carry several drafted paths.
         distinct_children: whether the drafted next tokens of a context must be distinct.
     """
@@ -147,9 +150,9 @@ class Signature(NamedTuple):
 
 
 def _speculative_sampling(function: Callable[..., Any], call: Call) -> list[int]:
-    """One path after a prompt of two tokens, as in the assisted generation of transformers.
+    """Call with one path after a prompt of two tokens, as in the assisted generation of transformers.
 
-    Logits are logarithms of the rows up to a constant.
+    Logits are the logarithms of the rows plus a constant.
     """
     prompt = torch.tensor([[1, 0]])
     with call.inputs(
@@ -169,17 +172,17 @@ def _speculative_sampling(function: Callable[..., Any], call: Call) -> list[int]
 
 
 NUMBERS = (int, float, bool)
-"""The types themselves: a class that is derived from one can compare as it likes."""
+"""We compare types with these exactly, because a subclass can define its own comparisons."""
 
 
 def _number(value: Any) -> Any:
-    """A number of torch or numpy as Python's."""
+    """Convert a number of torch or numpy to a Python number."""
     is_one = isinstance(value, (torch.Tensor, np.ndarray, np.generic)) and math.prod(value.shape) == 1
     return value.item() if is_one else value
 
 
 def _whole(value: Any, most: int, what: str, least: int = 0) -> int:
-    """A whole number between two ends."""
+    """Check that a value is an integer in ``least..most``, and return it."""
     number = _number(value)
     if type(number) not in NUMBERS or number not in range(least, most + 1):
         raise UndefinedDrawError(f"it says that {what} is {number!r}, which is not in {least}..{most}")
@@ -187,7 +190,7 @@ def _whole(value: Any, most: int, what: str, least: int = 0) -> int:
 
 
 def _evaluate_posterior(function: Callable[..., Any], call: Call) -> list[int]:
-    """Deterministic paths after a root token; the caller samples the returned row."""
+    """Call with deterministic paths after a root token, and sample from the returned row."""
     root = torch.zeros((len(call.paths), 1), dtype=torch.long)
     with call.inputs(
         logits=call.target_probs.log() * TEMPERATURE, candidates=torch.cat([root, call.drafted], dim=-1)
@@ -206,7 +209,7 @@ def _evaluate_posterior(function: Callable[..., Any], call: Call) -> list[int]:
 
 
 def _coins(function: Callable[..., Any], call: Call) -> list[int]:
-    """One path; L coins for acceptance and one for the correction token are arguments."""
+    """Call with one path, L uniform numbers for acceptance, and one for the correction token."""
     length = call.paths.shape[1]
     call.journal.primitives.add("coins: multiples of 2^-24")
     coins = _uniform(call, (length + 1,))
@@ -222,7 +225,7 @@ def _sampler(function: Callable[..., Any], call: Call) -> list[int]:
 
 
 def _program(program: Callable[..., Any], call: Call) -> list[int]:
-    """A program in any language, see ``programs``; its rows are float64."""
+    """Call a program in any language, with rows in float64; see ``programs``."""
     if not isinstance(call.tape, OrdinaryRun):
         raise NotEnumerableError("the sampler is another program, which cannot be followed")
     rows = {name: getattr(call, name).tolist() for name in ("paths", "target_rows", "draft_rows")}
@@ -230,7 +233,7 @@ def _program(program: Callable[..., Any], call: Call) -> list[int]:
 
 
 def _numpy_sampler(function: Callable[..., Any], call: Call) -> list[int]:
-    """Arrays of float64 and a generator of numpy, as ``from_sampler`` calls."""
+    """Call with float64 arrays and a generator of numpy, as ``from_sampler`` does."""
     rows = [array.astype(float) for array in (call.target_rows, call.draft_rows)]
     generator: Any = None
     if isinstance(call.tape, OrdinaryRun):
@@ -259,9 +262,9 @@ class ChildProposals(NamedTuple):
 
 
 def _reject_children(function: Callable[..., Any], call: Call) -> list[int]:
-    """From the root on, the children of one node per call; behind a full path the caller draws a token.
+    """Call with the children of one node at a time, from the root on.  After a full path, draw a token.
 
-    The candidates are in another order than their tokens.
+    The candidates are not in the order of their token ids.
     """
     size = call.target_rows.shape[-1]
     token_ids = torch.arange(size).flip(0)[None]
@@ -308,7 +311,7 @@ def _uniform(call: Call, shape: tuple[int, ...]) -> Any:
 
 
 def _chosen(call: Call, weights: Sequence[float]) -> list[int]:
-    """A token that the caller draws from a row of weights."""
+    """Draw a token from a row of weights, in place of the sampler's caller."""
     if isinstance(call.tape, OrdinaryRun):
         return torch.multinomial(torch.tensor(weights, dtype=torch.float64), 1).tolist()
     return CoinGenerator(call.tape).choices(range(len(weights)), weights)
@@ -370,7 +373,7 @@ def _batch_of_one(function: Callable[..., Any], call: Call) -> list[int]:
 
 
 def verified_batch(function: Callable[..., Any], call: Call, rows: Sequence[Any]) -> list[list[int]]:
-    """The tokens of every request, a ``Row`` or a ``Request``; a tensor changed in place is a finding."""
+    """Return the tokens of every ``Row`` or ``Request``.  If a tensor changes in place, note a finding."""
     tensors = {
         f"rows[{number}].{name}": tensor
         for number, row in enumerate(rows)
@@ -451,7 +454,9 @@ def signature_called(name: str) -> Signature:
 
 
 def signatures_of(function: Callable[..., Any]) -> list[str]:
-    """The signatures with as many arguments as a function takes; one alone, if its names are the function's.
+    """The signatures with as many arguments as a function takes.
+
+    If the argument names of one signature are the function's, return only this signature.
 
     Example:
         >>> signatures_of(lambda rows, generator: [])
@@ -484,8 +489,8 @@ def check_arguments(function: Callable[..., Any], called: str, signature: str) -
     """Refuse a function that cannot be called with the arguments of a signature, and name those that fit.
 
     Raises:
-        InvalidInputError: it takes more arguments or fewer, or all are named as those of another signature
-            and none as here.
+        InvalidInputError: the function takes more or fewer arguments.  Or all its argument names belong to
+            another signature, and none to this one.
     """
     fitting, given = signatures_of(function), _arguments(signature)
     if signature in fitting:
@@ -501,7 +506,7 @@ def check_arguments(function: Callable[..., Any], called: str, signature: str) -
 
 
 def with_point_mass_drafts(pair: ModelPair) -> ModelPair:
-    """The pair with deterministic drafts: every draft row is on its likeliest token, the first of equals.
+    """Make the drafts of a pair deterministic: each row moves to its most likely token, ties by lower index.
 
     Example:
         >>> from spectheory import instances
@@ -518,7 +523,7 @@ def with_point_mass_drafts(pair: ModelPair) -> ModelPair:
 
 
 def deterministic_drafts(pair: ModelPair, paths: Sequence[Context]) -> PerPath:
-    """The draft process that always drafts these paths: path k has a model of its own, with point masses.
+    """The draft process that always drafts these paths.  Each path has its own model, with point masses.
 
     Example:
         >>> from spectheory import instances
