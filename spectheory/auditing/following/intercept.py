@@ -1,13 +1,13 @@
-"""Every source of randomness that a sampler can reach takes its numbers from the tape, or is refused.
+"""Make every source of randomness of a sampler take its numbers from the tape, or refuse it.
 
-During one run ``intercepted`` replaces torch's random functions, by a function mode, those of Python's
-``random`` and of ``numpy.random``, and Triton's interpreter.  Refused are generators of Python and numpy that
-the sampler makes itself, the system's randomness, and everything that leaves the process.  The tag
-``nondeterministic_seeded`` shows every other torch operator that reads a generator.  The states of existing
-generators of Python and numpy, before and after, show numbers drawn by any other name.
+During one run ``intercepted`` replaces torch's random functions (by a function mode), the random functions of
+Python and numpy, and Triton's interpreter.  We refuse generators of Python and numpy that the sampler makes
+itself, the system's randomness, and everything that leaves the process.  The tag ``nondeterministic_seeded``
+marks every other torch operator that reads a generator.  To find draws by any other name, we compare the
+states of existing generators of Python and numpy before and after the run.
 
-What a generator draws next identifies the number that is drawn: states that differ elsewhere, such as in the
-upper half of a seed, are the same.  Two draws in one state get the same numbers and are a finding.
+We identify a number by what its generator draws next.  So states that differ only elsewhere, such as in the
+upper half of a seed, count as equal.  Two draws in one state get the same numbers, which is a finding.
 """
 
 import dis
@@ -77,15 +77,15 @@ class Journal:
     """Observations in all runs of a sampler.
 
     Attributes:
-        primitives: the random functions that were replaced, with the law of their numbers.
+        primitives: the random functions that the sampler called, with the law of their numbers.
         findings: defects that do not depend on the law, as (subject of the audit, text).
         undefined: the reasons why runs ended without a result.
-        raised: those of them that are exceptions of the sampler.
-        reads_greedy: whether the sampler asks which requests of a batch are greedy.
-        refused: what the sampler refuses as a whole, in words.
-        runs, repeated: the number of runs, and of those that were made twice.
+        raised: the reasons in ``undefined`` that are exceptions of the sampler.
+        reads_greedy: whether the sampler reads which requests of a batch are greedy.
+        refused: kinds of inputs that the sampler refuses, in words.
+        runs, repeated: the number of runs, and the number of runs that we made twice.
         pairs_of_calls: the number of runs of two consecutive calls.
-        names: the global names of the sampler's module, if ``float`` can be replaced there.
+        names: the global names of the sampler's module, if we can replace ``float`` there.
     """
 
     primitives: set[str] = field(default_factory=set)
@@ -101,15 +101,15 @@ class Journal:
 
     @cached_property
     def generators(self) -> list[Any]:
-        """numpy's generators that exist before the first run, with the global one."""
+        """numpy's generators that exist before the first run, including the global generator."""
         return _existing_generators()
 
 
 def _existing_generators() -> list[Any]:
-    """numpy's generators, those that were frozen with all other objects (``gc.freeze``) too.
+    """List numpy's generators, including frozen ones (``gc.freeze``).
 
-    Frozen objects are not listed.  They are thawed for a list when objects were frozen since the last one:
-    then the canary, an object that was made after it, is not listed either.
+    The garbage collector does not list frozen objects, so we unfreeze them if objects were frozen since our
+    last list.  We notice this by the canary, an object made after that list: then it is not listed either.
     """
     objects = gc.get_objects()
     if _FROZEN.canary is None or id(_FROZEN.canary) not in map(id, objects):
@@ -142,17 +142,17 @@ _ONE_AT_A_TIME = threading.RLock()
 
 @contextmanager
 def intercepted(tape: Tape, journal: Journal, *handed: torch.Generator) -> Iterator[None]:
-    """All random numbers come from the tape.
+    """Inside this context, all random numbers come from the tape.
 
     Args:
-        tape: of the run.
+        tape: the tape of the run.
         journal: receives the observations.
         handed: the generators that the sampler is given.
 
     Raises:
         NotEnumerableError: the code uses an unknown random function, a network or another process.
-        HiddenRandomnessError: a number was drawn by a function that was not replaced, or in another thread.
-        InvalidInputError: another thread has replaced them.
+        HiddenRandomnessError: the code drew a number with a function that we do not replace, or in a thread.
+        InvalidInputError: another thread has replaced the random functions.
     """
     with only_one_at_a_time():
         yield from _intercepted(tape, journal, handed)
@@ -160,7 +160,7 @@ def intercepted(tape: Tape, journal: Journal, *handed: torch.Generator) -> Itera
 
 @contextmanager
 def only_one_at_a_time() -> Iterator[None]:
-    """Within, the random functions of this process are replaced; other threads may not."""
+    """Lock the random functions of this process, so that no other thread can replace them."""
     if not _ONE_AT_A_TIME.acquire(blocking=False):
         raise InvalidInputError(
             "another thread of this process audits a sampler, and an audit replaces the random functions of "
@@ -207,7 +207,7 @@ def _intercepted(tape: Tape, journal: Journal, handed: Sequence[torch.Generator]
 
 @contextmanager
 def _unknown_to_others() -> Iterator[None]:
-    """Refuse where a function that this package does not replace fails on a random number."""
+    """Refuse the run if a function that this package does not replace fails on a random number."""
     try:
         yield
     except Exception as error:
@@ -243,7 +243,7 @@ def _state(generator: torch.Generator) -> bytes:
 
 
 def _next_numbers(generator: torch.Generator) -> tuple[int, ...]:
-    """What a generator draws next, without drawing it."""
+    """The numbers that a generator draws next.  We draw them from a copy."""
     copy = torch.Generator(generator.device)
     copy.set_state(generator.get_state())
     with _disable_current_modes():
@@ -251,9 +251,10 @@ def _next_numbers(generator: torch.Generator) -> tuple[int, ...]:
 
 
 class _Steps:
-    """The states that generators of torch have before and after draws that are followed.
+    """The states of torch's generators before and after draws that we follow.
 
-    Another state was left by a draw that is not, as in another thread: torch's modes are of one.
+    Any other state comes from a draw that we do not follow.  For example, a mode of torch holds in one thread
+    only, so we do not follow draws in other threads.
     """
 
     def __init__(self, generators: Sequence[torch.Generator]) -> None:
@@ -263,7 +264,7 @@ class _Steps:
         }
 
     def check(self) -> None:
-        """Refuse a generator in another state, if it still has its seed."""
+        """Refuse a generator in an unknown state, if it still has its seed."""
         for generator, seed, states in self._known.values():
             if generator.initial_seed() == seed and _state(generator) not in states:
                 raise HiddenRandomnessError(
@@ -271,7 +272,7 @@ class _Steps:
                 )
 
     def after(self, generator: torch.Generator) -> None:
-        """A draw that is followed has ended."""
+        """Record the state after a draw that we follow."""
         if id(generator) in self._known:
             self._known[id(generator)][2].add(_state(generator))
 
@@ -348,7 +349,7 @@ class _Answers(TorchFunctionMode):
         return result
 
     def _really_drawn(self, func: Any, args: Any, kwargs: Any) -> torch.Tensor:
-        """torch's own draw, for its shape, dtype and errors, and to advance the generator."""
+        """Run torch's own draw, for its shape, dtype and errors, and to advance the generator."""
         self.sentinel.is_open = True
         try:
             return unwrapped(func, args, kwargs)
@@ -375,7 +376,7 @@ def _described(name: str, result: Any) -> str:
 
 
 def filled(shape: Any, make: Callable[[], Any]) -> np.ndarray:
-    """An object array with one new object per place."""
+    """An object array with one new object per entry."""
     numbers = np.empty(tuple(shape), dtype=object)
     for place in np.ndindex(numbers.shape):
         numbers[place] = make()
@@ -443,9 +444,9 @@ def _multinomial(tape: Tape, func: Any, drawn: torch.Tensor, args: Any, kwargs: 
 
 
 def _bernoulli(tape: Tape, func: Any, drawn: torch.Tensor, args: Any, kwargs: Any) -> torch.Tensor:
-    """``torch.bernoulli(probs)`` and ``tensor.bernoulli_(p)``; with p the entries of the tensor do not count.
+    """``torch.bernoulli(probs)`` and ``tensor.bernoulli_(p)``, which ignores the tensor's entries.
 
-    ``p`` is one probability or a tensor of them; ``tensor.bernoulli_()`` has one half.
+    ``p`` is a probability or a tensor of probabilities.  For ``tensor.bernoulli_()`` it is one half.
     """
     given = args[1] if len(args) > 1 else kwargs.get("p")
     if given is None:
@@ -554,7 +555,7 @@ _SEED_SEQUENCE = np.random.SeedSequence
 
 
 def _stream_of(seed: Any) -> str:
-    """The stream of numbers that numpy makes of a seed."""
+    """Key of the stream of numbers that numpy computes from a seed."""
     try:
         sequence = seed if isinstance(seed, _SEED_SEQUENCE) else _SEED_SEQUENCE(seed)
         return repr(sequence.generate_state(4).tolist())
@@ -566,12 +567,12 @@ _THREAD = refusing("the sampler starts a thread, which cannot be followed")  # t
 
 
 def _started(start: Callable[..., Any]) -> Callable[..., Any]:
-    """Start a thread of tqdm's, which draws nothing; no other."""
+    """Let only threads of tqdm start, because they draw nothing."""
     return lambda thread: (start if type(thread).__module__ == "tqdm._monitor" else _THREAD)(thread)
 
 
 def _allowed_in_names(function: Callable[..., Any], refused: Callable[..., Any]) -> Callable[..., Any]:
-    """A function that ``tempfile`` may call, to name a file or a lock."""
+    """Allow a function only for ``tempfile``, which names files and locks with it."""
 
     def drawn(*args: Any, **kwargs: Any) -> Any:
         frame = sys._getframe(1)
@@ -591,14 +592,14 @@ def _not_compiled(callback: Any) -> Any:
 
 
 def _float(*args: Any) -> Any:
-    """``float``, which leaves a random number as it is."""
+    """Replaces ``float``: returns a random number unchanged."""
     number = args[0].item() if args and isinstance(args[0], RandomTensor) else args and args[0]
     return number if isinstance(number, (RandomTensor, UniformDraw)) else float(*args)
 
 
 @contextmanager
 def float_followed(names: dict[str, Any]) -> Iterator[None]:
-    """Within, ``float`` in a module is a function that leaves random numbers as they are."""
+    """Inside this context, ``float`` in a module returns random numbers unchanged."""
     names["float"] = _float
     try:
         yield
@@ -607,7 +608,7 @@ def float_followed(names: dict[str, Any]) -> Iterator[None]:
 
 
 def names_for_float(function: Any) -> dict[str, Any]:
-    """The global names of the module of a function if it only calls ``float``; else those of no module."""
+    """The global names of a function's module if the module only calls ``float``.  Otherwise no names."""
     while isinstance(function, partial):
         function = function.func
     function = inspect.unwrap(function)
@@ -640,7 +641,7 @@ def _refusal(what: str) -> Callable[..., Any]:
 
 @cache
 def _refused_class(kind: type) -> type:
-    """A class with the instances of another class, which refuses to make one."""
+    """A class that has the instances of another class, but refuses to make new ones."""
     refuse = _refusal(f"numpy.random.{kind.__name__}, a separate generator")
 
     class Refused(type):

@@ -1,8 +1,8 @@
-"""Isolate a sampler during a run: replace what it calls, refuse what leaves the process.
+"""Isolate a sampler during a run: replace functions that it calls, and refuse everything outside the process.
 
-Python reports networks, other processes and devices to its audit hooks, whatever name a function was imported
-by.  A hook cannot be removed, so one hook stays for the rest of the process; it refuses only inside
-``closed``, in that thread.
+Python reports the use of networks, processes and devices to its audit hooks, for every name of a function.
+A hook cannot be removed, so our hook stays for the rest of the process.  It refuses only inside ``closed``,
+in that thread.
 """
 
 import random
@@ -25,9 +25,9 @@ Replacement = tuple[Any, str, Any]
 
 @contextmanager
 def replaced(replacements: Iterable[Replacement]) -> Iterator[list[Replacement]]:
-    """Replace attributes, as ``unittest.mock.patch.object`` does, which takes longer than most runs.
+    """Replace attributes.  ``unittest.mock.patch.object`` does the same, but takes longer than most runs.
 
-    Yields what was there before, as replacements for ``put_back``.
+    Yields the old attributes, as replacements for ``put_back``.
     """
     before: list[Replacement] = []
     try:
@@ -50,11 +50,11 @@ def put_back(before: Sequence[Replacement]) -> None:
 
 @contextmanager
 def imports_outside(before: Sequence[Replacement]) -> Iterator[None]:
-    """Import a module as if it had been imported before the run: with Python's and numpy's own functions.
+    """Import modules as if before the run, with Python's and numpy's own functions.
 
-    A module that is imported for the first time by the sampler may make generators, open files and start
-    processes.  What it draws is drawn once, and the generators of all are put back.  A module that is
-    imported a second time is a part of the run.
+    If the sampler imports a module for the first time, the module may make generators, open files and start
+    processes.  It draws its numbers only once, and we restore the states of the global generators.  If the
+    sampler imports a module again, this is part of the run.
     """
     machinery: Any = sys.modules["_frozen_importlib"]
     find = machinery._find_and_load
@@ -90,7 +90,7 @@ _IMPORTED: set[str] = set()
 
 
 def refusing(message: str) -> Callable[..., Any]:
-    """A replacement that raises ``NotEnumerableError`` when it is called."""
+    """Build a replacement that raises ``NotEnumerableError`` when it is called."""
 
     def refuse(*args: Any, **kwargs: Any) -> Any:
         raise NotEnumerableError(message)

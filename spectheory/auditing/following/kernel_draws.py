@@ -1,7 +1,7 @@
-"""Random numbers that Triton kernels make out of a seed and a counter.
+"""Random numbers that Triton kernels compute from a seed and a counter.
 
-Function, seed and counter identify such a number.  A number that is read twice is one number, and a finding.
-Different numbers are assumed to be independent and uniform, as Philox promises.
+Function, seed and counter identify such a number.  If a sampler reads one number twice, this is a finding.
+We assume that different numbers are independent and uniform, as Philox promises.
 """
 
 import sys
@@ -21,7 +21,7 @@ INTERPRETER = "triton.runtime.interpreter"
 
 
 class PhiloxGrid(Grid):
-    """``tl.rand``: whole numbers, rounded to float32, times a scale that keeps them below 1."""
+    """The law of ``tl.rand``: integers, rounded to float32, times a scale that keeps them below 1."""
 
     def value(self, atom: int) -> float:
         """The value of an atom, in the kernel's arithmetic."""
@@ -37,9 +37,9 @@ RAND = {
 
 
 def read_again(name: str, reader: str, calls: int, is_used: bool) -> Iterator[tuple[str, str]]:
-    """The finding that a function reads numbers that were read before.
+    """Yield the finding that a function reads numbers that were read before.
 
-    A number that decided nothing in an earlier call is as good as a new number, and not a finding.
+    If such a number decided nothing in an earlier call, it is as good as new, and there is no finding.
 
     Args:
         name: the function.
@@ -54,7 +54,7 @@ def read_again(name: str, reader: str, calls: int, is_used: bool) -> Iterator[tu
 
 
 class Draws:
-    """The numbers that kernels read in one run."""
+    """Keeps the numbers that kernels read in one run."""
 
     def __init__(self, tape: Tape, primitives: set[str], findings: set[tuple[str, str]]) -> None:
         self.tape, self.primitives, self.findings = tape, primitives, findings
@@ -63,13 +63,13 @@ class Draws:
     def block(
         self, name: str, law: str, make: Callable[[Tape], Any], seed: Any, counter: Any, lane: Any = None
     ) -> Any:
-        """A Triton tensor with one number per entry of the last counter.
+        """Make a Triton tensor with one number per entry of the last counter.
 
         Args:
-            name: of the random function.
+            name: the name of the random function.
             law: the law of its numbers, in words.
             make: makes a new number.
-            seed, counter, lane: whole numbers or Triton tensors; only the last one given may be a block.
+            seed, counter, lane: integers or Triton tensors.  Only the last argument given may be a block.
         """
         if self.tape.again is not None:
             raise NotEnumerableError("a run with numbers that a kernel makes is not made again with others")
@@ -101,7 +101,7 @@ def _tensor(data: Any, dtype: str, shaped_as: Any) -> Any:
 
 
 def _seed(arg: Any) -> Any:
-    """What identifies a seed: its value, or how it was derived."""
+    """Key of a seed: its value, or how it was derived."""
     lanes = getattr(getattr(getattr(arg, "handle", None), "data", None), "lanes", {})
     derived = [value for value in lanes.values() if isinstance(value, DerivedSeed)]
     return derived[0].key if len(derived) == 1 else _whole(arg)
@@ -121,7 +121,7 @@ _CURRENT: list[Draws] = []
 
 @contextmanager
 def drawing(draws: Draws) -> Iterator[None]:
-    """``rand`` and the functions of ``gumbel_noise`` read these numbers."""
+    """Inside this context, ``rand`` and the functions of ``gumbel_noise`` read the numbers of ``draws``."""
     _CURRENT.append(draws)
     try:
         yield
@@ -130,7 +130,7 @@ def drawing(draws: Draws) -> Iterator[None]:
 
 
 def rand(seed: Any, offset: Any, n_rounds: Any = None) -> Any:
-    """Replaces ``tl.rand(seed, offset)`` in a run that is followed."""
+    """Replaces ``tl.rand(seed, offset)`` in a run that we follow."""
     grid = RAND[64 if _entries(offset).dtype.itemsize == 8 else 32]
 
     def make(tape: Tape) -> Number:
@@ -140,7 +140,7 @@ def rand(seed: Any, offset: Any, n_rounds: Any = None) -> Any:
 
 
 def randint(seed: Any, offset: Any, n_rounds: Any = None) -> Any:
-    """Replaces ``tl.randint(seed, offset)`` of one offset: its number can seed others, and nothing else."""
+    """Replaces ``tl.randint(seed, offset)`` for one offset.  Its number can only seed other numbers."""
     offsets = _entries(offset)
     if offsets.size != 1:
         raise NotEnumerableError(
@@ -154,7 +154,7 @@ def randint(seed: Any, offset: Any, n_rounds: Any = None) -> Any:
 def gumbel_noise(uniform: Any, log_complement: Any) -> tuple[Callable[..., Any], Callable[..., Any]]:
     """Replace two functions of a library that computes Gumbel numbers as -log(-log(1-u)).
 
-    In a run that is followed -log(1-u) is an exponential random number; otherwise nothing changes.
+    In a run that we follow, -log(1-u) is an exponential random number.  Otherwise nothing changes.
 
     Args:
         uniform: (seed, counter, lanes) -> u, by a hash that the library computes.
@@ -179,7 +179,7 @@ def gumbel_noise(uniform: Any, log_complement: Any) -> tuple[Callable[..., Any],
 
 
 def elementwise(function: np.ufunc) -> Callable[[Any], Any]:
-    """A numpy function on Triton tensors, for a device function that the interpreter lacks."""
+    """Build a device function that the interpreter lacks from a numpy function."""
 
     def apply(tensor: Any) -> Any:
         interpreter = sys.modules[INTERPRETER]

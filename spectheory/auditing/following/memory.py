@@ -1,8 +1,8 @@
-"""The memory of random tensors in one run: nothing reads it as numbers, and nobody had it before.
+"""The memory of random tensors in one run, which nothing may read as numbers.
 
-A ``RandomTensor`` keeps its numbers in an attribute, and its memory holds nothing.  So this memory must be
-new in the run, numpy must not share it, and an ordinary tensor must not be read if it has the same memory: an
-older view, or another name of it.
+A ``RandomTensor`` keeps its numbers in an attribute, and its memory is meaningless.  So this memory must be
+new in the run, and numpy must not share it.  We refuse to read an ordinary tensor that has the same memory,
+such as an older view.
 """
 
 import math
@@ -39,7 +39,7 @@ _MEMORY = _Memory()
 
 @contextmanager
 def watched() -> Iterator[None]:
-    """Within, memory is new if an operator of torch made it; see ``note``."""
+    """Inside this context, memory counts as new if an operator of torch made it; see ``note``."""
     _MEMORY.forget()
     _MEMORY.is_watched = True
     try:
@@ -51,7 +51,7 @@ def watched() -> Iterator[None]:
 
 @contextmanager
 def read_by_us() -> Iterator[None]:
-    """Within, this package knows which memory is random, as while it follows a kernel."""
+    """Inside this context, allow reads of random memory, because this package follows the kernel that reads."""
     _MEMORY.is_ours = True
     try:
         yield
@@ -60,10 +60,10 @@ def read_by_us() -> Iterator[None]:
 
 
 def claim(tensor: torch.Tensor) -> None:
-    """The memory of a tensor becomes that of random numbers.
+    """Mark the memory of a tensor as memory of random numbers.
 
     Raises:
-        NotEnumerableError: something else can read it.
+        NotEnumerableError: other code can read this memory.
     """
     if not _MEMORY.is_watched or not (place := _place_of(tensor)):
         return
@@ -78,22 +78,22 @@ def claim(tensor: torch.Tensor) -> None:
 
 
 def release(tensor: torch.Tensor) -> None:
-    """The memory holds the tensor's numbers from now on."""
+    """Mark the memory as ordinary: from now on it holds the tensor's numbers."""
     _MEMORY.random.pop(_place_of(tensor), None)
 
 
 def share(tensor: Any) -> None:
-    """Others may read the memory of a tensor from now on."""
+    """Mark the memory of a tensor as shared: from now on other code may read it."""
     if isinstance(tensor, torch.Tensor) and not _MEMORY.is_ours and (place := _place_of(tensor)):
         _MEMORY.shared[place] = _storage(tensor)
 
 
 def note(func: Any, args: Sequence[Any], kwargs: Mapping[str, Any], random: type) -> Any:
-    """Run an operator of torch; what it makes is new unless it shares the memory of an argument.
+    """Run an operator of torch.  The memory of its result is new unless an argument shares it.
 
     Args:
         func, args, kwargs: the operator and its arguments.
-        random: the class of random tensors.  A class that a sampler gives this name is another one.
+        random: the class of random tensors.  We compare the class itself, because a sampler may use its name.
 
     Raises:
         NotEnumerableError: an ordinary tensor among the arguments has the memory of random numbers.
@@ -121,7 +121,7 @@ _UNFILLED = {
 
 
 def _fill(tensor: torch.Tensor) -> None:
-    """Give new memory the numbers of torch's deterministic mode: what reads them is wrong in every run."""
+    """Fill new memory as in torch's deterministic mode, so that code that reads it is wrong in every run."""
     dtype = tensor.dtype
     if dtype.is_floating_point or dtype.is_complex:
         tensor.fill_(math.nan)
@@ -130,7 +130,7 @@ def _fill(tensor: torch.Tensor) -> None:
 
 
 def made(parts: Sequence[Any]) -> None:
-    """The memory of these tensors is new."""
+    """Mark the memory of these tensors as new."""
     _MEMORY.new.update(map(_place_of, _tensors(parts)))
 
 
@@ -169,13 +169,13 @@ def _storage(tensor: torch.Tensor) -> Any:
 
 
 def _place_of(tensor: torch.Tensor) -> int:
-    """The address of the memory of a tensor; 0 if it has none."""
+    """The address of the memory of a tensor.  0 if it has no memory."""
     with torch._C.DisableTorchFunction():
         return _open_place_of(tensor)
 
 
 def _open_place_of(tensor: torch.Tensor) -> int:
-    """As ``_place_of``, where torch functions are not answered."""
+    """As ``_place_of``, for callers that have disabled torch functions."""
     try:
         return tensor.untyped_storage().data_ptr()
     except (RuntimeError, NotImplementedError):

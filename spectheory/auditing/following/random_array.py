@@ -1,8 +1,8 @@
-"""Numpy arrays with random numbers that are not drawn, as Triton's interpreter handles them.
+"""Numpy arrays of random numbers that we follow without drawing, for Triton's interpreter.
 
-A ``RandomArray`` is an ordinary array with some random lanes.  Their memory is meaningless: each represents a
-``Number``, an ``ExponentialDraw``, an ``ArgmaxWinner``, the ``WinningValue`` of a race or a ``DerivedSeed``.
-``random_tensor`` is its torch partner.
+A ``RandomArray`` is an ordinary array with some random entries (lanes).  The memory of a lane is meaningless.
+Each lane represents a ``Number``, an ``ExponentialDraw``, an ``ArgmaxWinner``, the ``WinningValue`` of a race
+or a ``DerivedSeed``.  The module ``random_tensor`` does the same for torch.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from spectheory.auditing.tape.races import (
 
 @dataclass(frozen=True, eq=False)
 class WinningValue:
-    """The value that wins a race, known only to exceed ``low``: 0, or -inf where logarithms race."""
+    """The value that wins a race.  We know only that it exceeds ``low``: 0, or -inf if logarithms race."""
 
     race: Race
     low: float = 0.0
@@ -36,7 +36,7 @@ class WinningValue:
 
 @dataclass(frozen=True)
 class DerivedSeed:
-    """A random number that can only be the seed of other random numbers.
+    """A random number whose only permitted use is as the seed of other random numbers.
 
     Attributes:
         key: the function, its seed and its counter, which identify the number.
@@ -46,7 +46,7 @@ class DerivedSeed:
 
 
 class LaterLanes(Mapping[int, Any]):
-    """Random lanes that are made when they are read: most lanes of a kernel's block are masked, and never."""
+    """Random lanes that are made when read.  Masked lanes, most of a kernel's block, are never read."""
 
     def __init__(self, lanes: Iterable[int], make: Callable[[int], Any]) -> None:
         self._lanes, self._make, self._made = dict.fromkeys(lanes), make, dict[int, Any]()
@@ -100,7 +100,7 @@ class RandomArray(np.ndarray):
         return moved(lambda part: np.asarray(part[key]), self)
 
     def item(self, *place: Any) -> Any:
-        """The value of an entry; of a race, once it is run."""
+        """The value of an entry.  For the winner of a race, run the race first."""
         return settled(self).item(*place)
 
     def __int__(self) -> int:
@@ -116,7 +116,7 @@ class RandomArray(np.ndarray):
 
 
 def random_array(memory: np.ndarray, lanes: Mapping[int, Any]) -> Any:
-    """The array with these lanes; an ordinary one where there are none."""
+    """Build an array with these random lanes.  Without random lanes, return an ordinary array."""
     if not lanes:
         return memory
     array = np.array(memory).view(RandomArray)
@@ -142,7 +142,7 @@ def _lanes(array: Any) -> Mapping[int, Any]:
 
 
 def moved(function: Callable[[np.ndarray], np.ndarray], array: RandomArray) -> Any:
-    """A function that only moves entries."""
+    """Apply a function that only moves entries."""
     places = function(np.arange(array.size).reshape(array.shape)).ravel()
     before = array.lanes
     origin = {lane: place for lane, place in enumerate(places.tolist()) if place in before}
@@ -186,7 +186,7 @@ def _compare_all(
     spread: Sequence[np.ndarray],
     result: np.ndarray,
 ) -> None:
-    """Decide every random lane; lanes with the same question are decided once."""
+    """Decide the comparison in every random lane.  Decide lanes with the same question only once."""
     first = [at.get(int(random[0])) for at in lanes]
     side = int(first[0] is None)
     others = spread[1 - side][random]
@@ -262,7 +262,7 @@ def _plain_number(entry: Any) -> Any:
 
 
 def _number(ufunc: np.ufunc, entries: Sequence[Any]) -> Number:
-    """A function of numbers, with numpy's own arithmetic on scalars of the same types."""
+    """Apply a function to random numbers, with numpy's own arithmetic on scalars of the same types."""
 
     def function(*values: Any) -> Any:
         with np.errstate(all="ignore"):
@@ -285,9 +285,10 @@ def _where(condition: np.ndarray, first: Any, second: Any) -> Any:
 
 
 def _race(array: RandomArray, largest: bool, keepdims: bool) -> tuple[Race, Sequence[int]]:
-    """The race of the lanes, and which they are; NaN is left out, as ``nanargmax`` leaves it out.
+    """Build the race of the lanes, and return it with the lanes that take part.
 
-    Of equal plain numbers only the first takes part: a block of a kernel has thousands that are masked.
+    NaN does not take part, as in ``nanargmax``.  Of equal ordinary numbers only the first takes part, because
+    a block of a kernel has thousands of masked ones.
     """
     if keepdims or array.ndim != 1:
         raise only_a_race("a reduction", "random")

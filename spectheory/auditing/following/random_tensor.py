@@ -1,9 +1,9 @@
-"""Tensors of random numbers that are not drawn: torch functions act on their laws.
+"""Tensors of random numbers that we follow without drawing: torch functions act on their laws.
 
-A ``RandomTensor`` may be reshaped, joined, indexed, put through monotone elementwise functions and compared;
-every comparison is decided by ``Number.decide``.  Any other torch function is refused by its name.  The
-winners of races are whole numbers.  A race is run as soon as more than the position of its winner is needed,
-and a run branches on a whole number as soon as more than a comparison or a remainder is needed.
+A sampler may reshape, join, index and compare a ``RandomTensor``, and apply monotone elementwise functions.
+``Number.decide`` decides every comparison.  We refuse any other torch function, and name it.  The winners of
+races are integers.  We run a race when the sampler needs more than the position of its winner.  A run
+branches on an integer when the sampler needs more than a comparison or a remainder.
 """
 
 import math
@@ -33,13 +33,13 @@ PART_OF_A_TENSOR = "random numbers in part of a tensor; use a separate tensor"
 
 
 class RandomTensor(torch.Tensor):
-    """A tensor of random numbers that are not drawn; the memory of a random entry is meaningless.
+    """A tensor of random numbers that are not drawn.  The memory of a random entry is meaningless.
 
     Attributes:
         numbers: an object array of the tensor's shape: ``Number``, ``ExponentialDraw``, ``ArgmaxWinner`` or
             Python number.  Where torch would share the memory of two tensors, both have views of one array.
         is_python: whether the tensor represents a Python number, which does not change the dtype of others.
-        relatives: these tensors by their ids; ``None`` where there is no other.
+        relatives: the tensors that share the numbers, by their ids.  ``None`` if there is no other tensor.
     """
 
     numbers: np.ndarray
@@ -77,7 +77,7 @@ def become_random(tensor: torch.Tensor, numbers: np.ndarray) -> Any:
 
 
 def _numbers_to_change(tensor: Any) -> np.ndarray:
-    """The numbers of a tensor; an ordinary view gets a part of the numbers of its whole."""
+    """The numbers of a tensor.  An ordinary view gets its part of the numbers of the whole tensor."""
     if type(tensor) is RandomTensor:
         return tensor.numbers
     with torch._C.DisableTorchFunction():
@@ -105,7 +105,7 @@ def _relate(whole: Any, part: Any) -> None:
 
 
 def changed_in_place(tensor: Any) -> None:
-    """After a change of an ordinary tensor, its relatives have the same entries."""
+    """Copy a change of an ordinary tensor to its relatives."""
     if type(tensor) is torch.Tensor and len(vars(tensor).get("relatives") or ()) > 1:
         become_random(tensor, _entries(tensor))
 
@@ -223,7 +223,7 @@ def _apply(func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
 
 
 def unwrapped(func: Any, args: Any, kwargs: Any) -> Any:
-    """A torch function on the memory of random tensors: right in shape and dtype, meaningless in value."""
+    """Run a torch function on the memory of random tensors.  Only shape and dtype of the result are right."""
     with torch._C.DisableTorchFunctionSubclass():
         return func(*args, **kwargs)
 
@@ -249,7 +249,7 @@ def _all_whole(random: RandomTensor) -> bool:
 
 
 def branch_on_values(random: RandomTensor) -> None:
-    """Run the races of a tensor and branch on its integers; it becomes an ordinary tensor."""
+    """Run the races of a tensor and branch on its integers.  The tensor becomes an ordinary one."""
     values = [
         number.decide()
         if isinstance(number, ArgmaxWinner)
@@ -272,7 +272,7 @@ def _branch_on_those(args: Sequence[Any], which: Callable[[RandomTensor], bool])
 
 
 def _chosen(condition: torch.Tensor, first: Any, second: Any) -> torch.Tensor:
-    """``torch.where``, entry by entry; no race is run but those of the condition."""
+    """``torch.where``, entry by entry.  We run only the races of the condition."""
     if isinstance(condition, RandomTensor):
         branch_on_values(condition)
     dtype = torch.where(condition, _stand_in(first), _stand_in(second)).dtype
@@ -296,7 +296,7 @@ def _joined(func: Any, tensors: Sequence[torch.Tensor], *args: Any, **kwargs: An
 
 
 def _in_place(target: torch.Tensor, result: torch.Tensor) -> torch.Tensor:
-    """The target with the entries of a result that was to be computed in place."""
+    """Write a result into the target of an operation in place, and return the target."""
     if not isinstance(target, RandomTensor) and not isinstance(result, RandomTensor):
         return target.copy_(result)
     if result.shape != target.shape or _dtype(result) != _dtype(target):
@@ -305,7 +305,7 @@ def _in_place(target: torch.Tensor, result: torch.Tensor) -> torch.Tensor:
 
 
 def _remainders(func: Any, random: Any, divisor: Any) -> torch.Tensor:
-    """The remainders of whole numbers; a run branches on them."""
+    """The remainders of integers.  A run branches on them."""
     if not isinstance(random, RandomTensor) or not _all_whole(random) or isinstance(divisor, RandomTensor):
         raise NotEnumerableError(
             f"the sampler applies {func.__name__} to random numbers, which is not followed"
@@ -324,7 +324,7 @@ def _remainders(func: Any, random: Any, divisor: Any) -> torch.Tensor:
 
 
 def _stored(target: torch.Tensor, key: Any, value: Any) -> None:
-    """``target[key] = value``; the target becomes random where the value is."""
+    """``target[key] = value``.  Entries of the target become random if the value's entries are random."""
     _branch_on_those(_flat([key]), lambda index: _is_picked(index) or _is_whole(index))
     if _random(_flat([key])):
         raise NotEnumerableError("the sampler uses random numbers as an index of __setitem__")
@@ -337,7 +337,7 @@ def _stored(target: torch.Tensor, key: Any, value: Any) -> None:
 
 
 def _entries(part: Any, dtype: torch.dtype | None = None) -> np.ndarray:
-    """The entries of a tensor, or of a number, as they are in a tensor of a type."""
+    """The entries of a tensor or number, converted to a dtype."""
     if isinstance(part, RandomTensor):
         held = dtype in (None, _dtype(part)) or (dtype in REAL and _dtype(part) in REAL)
         if held or _is_picked(part):
@@ -348,7 +348,7 @@ def _entries(part: Any, dtype: torch.dtype | None = None) -> np.ndarray:
 
 
 def _settled_if_known(random: RandomTensor) -> torch.Tensor:
-    """An ordinary tensor where no entry is random."""
+    """Make a tensor ordinary if none of its entries is random, and return it."""
     if not _has_random(random):
         branch_on_values(random)
     return random
@@ -401,9 +401,9 @@ def _python_numbers(random: RandomTensor) -> Any:
 def _entrywise(
     func: Any, args: Any, kwargs: Any, combine: Callable[[Sequence[Any], torch.dtype], Any]
 ) -> tuple[np.ndarray, torch.dtype, bool]:
-    """The numbers of ``func(*args)``, their dtype, and whether they are Python numbers.
+    """Return the numbers of ``func(*args)``, their dtype, and whether they are Python numbers.
 
-    The shape and the dtype are those that torch computes for ordinary tensors.
+    The shape and the dtype are as torch computes them for ordinary tensors.
 
     Args:
         combine: (one entry of every argument, dtype of the result) -> the entry of the result.
@@ -439,12 +439,12 @@ def _dtype(tensor: torch.Tensor) -> torch.dtype:
 
 
 def _all_python(args: Sequence[Any]) -> bool:
-    """Whether no argument is a tensor to torch: then Python computes, in float64."""
+    """Whether torch sees no argument as a tensor.  Then Python computes, in float64."""
     return all(not isinstance(arg, torch.Tensor) or getattr(arg, "is_python", False) for arg in args)
 
 
 def _combining(func: Any, args: Sequence[Any], kwargs: Any) -> Callable[[Sequence[Any], Any], Number]:
-    """``func`` of one entry of every argument, with torch's own conversions of types."""
+    """Build ``func`` of one entry of every argument, with torch's own type conversions."""
     python = _all_python(args)
     kinds = [_kind_of(arg, python) for arg in args]
     name = func.__name__
@@ -474,7 +474,7 @@ def _combining(func: Any, args: Sequence[Any], kwargs: Any) -> Callable[[Sequenc
 
 
 def _holds(number: Any, dtype: torch.dtype) -> bool:
-    """Whether a type holds a whole number exactly, and any other number as a real number."""
+    """Whether a dtype holds an integer exactly, or any other number as a real number."""
     if isinstance(number, Number) and number.form == WHOLE:
         source = number.sources[0].grid
         limit = 2**63 if dtype == torch.int64 else 2 / torch.finfo(dtype).eps if dtype in REAL else 0
@@ -483,7 +483,7 @@ def _holds(number: Any, dtype: torch.dtype) -> bool:
 
 
 def _check_monotone(operation: str, parts: Sequence[Any], number: Number, dtype: torch.dtype) -> None:
-    """Refuse a quotient whose divisor changes its sign, what is not a number, and casts that wrap around."""
+    """Refuse a quotient whose divisor can change its sign, NaN, and casts that wrap around."""
     divisor = parts[-1]
     divides = isinstance(divisor, Number) and operation in _DIVISIONS.split()
     if divides and len({math.copysign(1, value) for value in divisor.ends()}) > 1:
@@ -512,9 +512,9 @@ def _bounds(name: str, args: Sequence[Any], kwargs: Any) -> tuple[Any, Any]:
 
 
 def _kind_of(arg: Any, python: bool) -> Callable[[Any], Any]:
-    """The conversion of a value to the kind of argument that ``arg`` is.
+    """Build the conversion of a value to the kind of the argument ``arg``.
 
-    Scalars stay scalars and tensors become tensors of one entry, so that torch converts types as usual.
+    A scalar stays a scalar, and a tensor becomes a tensor of one entry, so torch converts types as usual.
     """
     if not isinstance(arg, torch.Tensor):
         return lambda value: _float64(value) if python and isinstance(value, float) else value
@@ -535,7 +535,7 @@ def _decisions(numbers: np.ndarray) -> torch.Tensor:
 
 
 def _cumulative(combine: Any, random: RandomTensor, dim: int) -> RandomTensor:
-    """One entry after the other along an axis, as torch's loop on a CPU does."""
+    """Combine one entry after the other along an axis, as torch's loop on a CPU does."""
     parts = list(_rearranged(torch.unbind, (random, dim), {}))
     for number in range(1, len(parts)):
         parts[number] = combine(parts[number - 1], parts[number])
@@ -546,7 +546,7 @@ def _cumulative(combine: Any, random: RandomTensor, dim: int) -> RandomTensor:
 def _searchsorted(
     edges: torch.Tensor, values: Any, *, right: bool = False, side: str = "left", **options: Any
 ) -> torch.Tensor:
-    """How many edges are below each value (at most it, from the right); torch bisects, so they are sorted."""
+    """Count the edges below each value, or with ``right`` those at most equal to it.  Edges are sorted."""
     if isinstance(edges, RandomTensor) or options:
         raise NotEnumerableError("the sampler calls searchsorted in a form that is not followed")
     if not bool((edges[..., 1:] >= edges[..., :-1]).all()):
@@ -564,7 +564,7 @@ def _searchsorted(
 
 
 def _on_clocks(name: str, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """Exponential numbers, scaled by weights, or their logarithms, shifted by logits; and their races."""
+    """Apply a function to clocks (exponential numbers divided by weights, or their logarithms) and races."""
     if name in ("argmax", "argmin") and len(args) + len(kwargs) <= 3:
         return _winners(name == "argmax", *args, **kwargs)
     if not kwargs and name in (*_SINGLE_VALUES.split(), *_EQUALITIES.split()):
@@ -593,7 +593,7 @@ def _on_clocks(name: str, func: Any, args: tuple[Any, ...], kwargs: dict[str, An
 
 
 def _about_single_values(name: str, func: Any, args: tuple[Any, ...]) -> torch.Tensor:
-    """Which clocks are infinite, not a number, or equal to other entries."""
+    """Decide which clocks are infinite, NaN, or equal to other entries."""
     kinds = [_kind_of(arg, python=False) for arg in args]
 
     def answer(entries: Sequence[Any], dtype: torch.dtype) -> bool:
@@ -609,7 +609,7 @@ def _about_single_values(name: str, func: Any, args: tuple[Any, ...]) -> torch.T
 
 
 def _is_alone(random: torch.Tensor, dim: int | None = None, keepdim: bool = False) -> bool:
-    """Whether one entry is compared with no other."""
+    """Whether a reduction has only one entry, so that nothing is compared."""
     return (random.numel() if dim is None else random.shape[dim]) == 1
 
 

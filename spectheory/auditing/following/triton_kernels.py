@@ -1,8 +1,8 @@
-"""Triton kernels under Triton's own interpreter, on random numbers that are not drawn.
+"""Run Triton kernels under Triton's own interpreter, on random numbers that we follow without drawing.
 
 The interpreter runs one program of a kernel after the other on numpy arrays.  A load from the memory of a
-random tensor gives a ``RandomArray``.  The stored random numbers are kept by address.  Every operation that
-is not known to be followed is refused by its name.
+random tensor gives a ``RandomArray``.  We keep stored random numbers by address.  We refuse every operation
+that we cannot follow, and name it.
 """
 
 import atexit
@@ -40,7 +40,7 @@ _OWN: dict[str, ModuleType] = {}
 
 @contextmanager
 def interpreting() -> Iterator[None]:
-    """Import or launch kernels inside this context: Triton interprets them, and needs no device.
+    """Inside this context, Triton interprets kernels that you import or launch, without a device.
 
     Raises:
         MissingDependencyError: Triton is not installed.
@@ -55,13 +55,13 @@ def interpreting() -> Iterator[None]:
 
 
 def _interprets(language: ModuleType | None) -> bool:
-    """Whether the process imported Triton with TRITON_INTERPRET=1; its functions then have a rewriter."""
+    """Whether the process imported Triton with TRITON_INTERPRET=1.  Its functions then have a rewriter."""
     return hasattr(getattr(language, "max", None), "rewriter")
 
 
 @contextmanager
 def _own_triton() -> Iterator[None]:
-    """Replace the process's Triton, which may be for a device, by our own; compiled modules are shared."""
+    """Replace the process's Triton, which may be for a device, by our own.  Both share compiled modules."""
     before = dict(os.environ)
     others = _taken()
     try:
@@ -77,7 +77,7 @@ def _own_triton() -> Iterator[None]:
 
 
 def _put_back(environment: dict[str, str]) -> None:
-    """Undo all changes of the environment; to rewrite all of it takes longer than to compare."""
+    """Undo all changes of the environment.  We compare first, because rewriting all of it takes longer."""
     found = dict(os.environ)
     for name in found.keys() - environment.keys():
         del os.environ[name]
@@ -87,7 +87,7 @@ def _put_back(environment: dict[str, str]) -> None:
 
 
 def _taken() -> dict[str, ModuleType]:
-    """Remove Triton's modules from the process and return them; compiled ones stay."""
+    """Remove Triton's modules from the process and return them.  Compiled modules stay."""
     # Every run asks, and thousands of modules may be there; a new one is the last.
     names = _names(id(sys.modules.get("triton")), len(sys.modules), next(reversed(sys.modules)))
     found = {name: sys.modules[name] for name in names if name in sys.modules}
@@ -99,13 +99,13 @@ def _taken() -> dict[str, ModuleType]:
 
 @lru_cache(maxsize=8)
 def _names(root: int, number_of_modules: int, last: str) -> list[str]:
-    """Of the modules of the Triton that is there."""
+    """Names of the modules of the imported Triton."""
     return [name for name in sys.modules if f"{name}.".startswith("triton.")]
 
 
 @contextmanager
 def followed(draws: Draws) -> Iterator[None]:
-    """Follow random numbers through all kernels, with those that kernels draw; no effect without Triton."""
+    """Follow random numbers through all kernels, also those that kernels draw.  No effect without Triton."""
     with ExitStack() as stack:
         compiled = sys.modules.get("triton.runtime.jit")  # the process's own, before ours takes its place
         if compiled is not None:
@@ -121,7 +121,7 @@ def followed(draws: Draws) -> Iterator[None]:
 
 @cache
 def _launch(kind: Any) -> Callable[..., Any]:
-    """A launch of a compiled kernel that says what to do where there is no device."""
+    """Launch a compiled kernel.  Without a device, raise an error that says what to do."""
     launch = kind.run
 
     def launched(*args: Any, **kwargs: Any) -> Any:
@@ -139,10 +139,10 @@ def _launch(kind: Any) -> Callable[..., Any]:
 
 
 class _Memory(dict[int, Any]):
-    """Address -> the random number stored there, while a kernel runs."""
+    """Map from addresses to the random numbers stored there, while a kernel runs."""
 
     def lanes(self, addresses: np.ndarray, mask: np.ndarray) -> list[tuple[int, int]]:
-        """(lane, address) of the unmasked lanes that are random."""
+        """Pairs (lane, address) of the random lanes that are not masked."""
         if not self:
             return []
         lanes = np.flatnonzero(np.broadcast_to(mask, addresses.shape))
@@ -160,7 +160,7 @@ def _addresses(tensor: torch.Tensor) -> np.ndarray:
 
 
 def _launched(launch: Callable[..., Any], memory: _Memory) -> Callable[..., Any]:
-    """A launch that takes random tensors, and makes tensors random that it stores random numbers in."""
+    """Let a launch take random tensors.  Tensors in which it stores random numbers become random."""
 
     def launched(executor: Any, *args: Any, **kwargs: Any) -> Any:
         plain: dict[int, torch.Tensor] = {}
@@ -209,7 +209,7 @@ def _remember(arg: Any, plain: torch.Tensor, memory: _Memory) -> None:
 
 @cache
 def _replacements(interpreter: Any) -> tuple[Replacement, ...]:
-    """Made once per interpreter: most runs launch no kernel."""
+    """The replacements of an interpreter's functions.  Made only if needed: most runs launch no kernel."""
     return tuple(_followed_functions(interpreter, _Memory()))
 
 
@@ -218,7 +218,7 @@ def _followed_functions(interpreter: Any, memory: _Memory) -> Iterator[Replaceme
     load, store = builder.create_masked_load, builder.create_masked_store
 
     def truths(mask: Any) -> Any:
-        """A mask of truth values; the interpreter spreads a scalar as whole numbers, which it refuses."""
+        """A boolean mask.  The interpreter spreads a scalar as integers, but refuses integers as a mask."""
         return handle(settled(mask.data).astype(bool), mask.dtype)
 
     def masked_load(self: Any, ptrs: Any, mask: Any, other: Any, *rest: Any) -> Any:
@@ -298,7 +298,7 @@ def _refused_if_random(method: Callable[..., Any], name: str) -> Callable[..., A
 
 
 def _spread(method: Callable[..., Any], handle: Any) -> Callable[..., Any]:
-    """A scalar as a block, or back."""
+    """Convert a scalar to a block, or back."""
 
     def spread(self: Any, *args: Any) -> Any:
         arg = args[-1]
@@ -312,7 +312,7 @@ def _spread(method: Callable[..., Any], handle: Any) -> Callable[..., Any]:
 
 
 def _with_an_axis(method: Callable[..., Any]) -> Callable[..., Any]:
-    """A random scalar as a block of one: numpy would read the memory of the scalar."""
+    """Convert a random scalar to a block of one entry, because numpy would read the scalar's memory."""
 
     def to_tensor(self: Any, ret: Any, dtype: Any) -> Any:
         if not isinstance(ret, RandomArray) or ret.shape:
@@ -328,7 +328,7 @@ _PATCHED: set[tuple[int, ...]] = set()
 
 
 def _patched_once(patch_language: Callable[..., Any]) -> Callable[..., Any]:
-    """The interpreter replaces Triton's language by its own at every launch; once is enough."""
+    """Let the interpreter replace Triton's language only once, and not at every launch."""
 
     class Kept:
         def restore(self) -> None:

@@ -113,7 +113,7 @@ def _deterministic_paths(vocab_size: int, length: int, num_drafts: int) -> Itera
 
 
 def drafts_and_rows(question: Question) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray, Fraction]]:
-    """Yield the tuples of drafts: paths [K, L], target rows [K, L+1, V], draft rows [K, L, V], probability."""
+    """Yield the tuples of drafts: paths [K, L], target rows [K, L+1, V], draft rows [K, L, V], their law."""
     pair, process = question.pair, question.process
     levels = [process.drafter(pair, number).draft for number in range(process.num_drafts)]
     for leaves, probs in process.tuples(pair, MAX_ASKED_TUPLES):
