@@ -51,7 +51,7 @@ def watched() -> Iterator[None]:
 
 @contextmanager
 def read_by_us() -> Iterator[None]:
-    """Inside this context, allow reads of random memory, because this package follows the kernel that reads."""
+    """Inside this context, allow reads of random memory, because this package follows the reading kernel."""
     _MEMORY.is_ours = True
     try:
         yield

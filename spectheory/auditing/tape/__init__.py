@@ -1,1 +1,1 @@
-"""The random decisions of one run, and numbers that are split into cases instead of being drawn."""
+"""The random decisions of one run, and random numbers that we split into cases and do not draw."""

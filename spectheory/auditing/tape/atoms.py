@@ -1,19 +1,19 @@
 """The uniform random numbers of torch and Python, and comparisons that split them exactly.
 
 ``torch.rand`` returns one of finitely many floats, its *atoms*, which are equally likely.  A ``Number`` is a
-function of such random numbers.  Where the truth of a comparison depends on the atom, the run branches.  The
-probability of each branch is a count of atoms, found by bisection with torch's own arithmetic.  So the law is
-that of the shipped code with its rounding, as a rational number.
+function of such random numbers.  If the truth of a comparison depends on the atom, the run branches.  The
+probability of each branch is a count of atoms, which we find by bisection with torch's own arithmetic.  So we
+get the exact rational law of the shipped code, including its rounding.
 
-A comparison of several numbers, such as a product of uniforms, is not decided by an interval.  Boxes enclose
-its cases.  A box of the smallest size that is still undecided takes the answer of its corner, and the tape
-records this: the probability of such runs bounds the error of the law.
+An interval does not decide a comparison of several numbers, such as a product of uniforms.  We enclose its
+cases in boxes.  If a box of the smallest size is still undecided, it takes the answer of its corner, and the
+tape records this.  The probability of such runs bounds the error of the law.
 
-``torch.randint`` of a long range returns whole numbers with one atom each: a comparison, or the remainder by
-a small number, splits them without a branch per value.
+``torch.randint`` of a long range returns integers with one atom each.  A comparison, or the remainder by a
+small number, splits them without a branch per value.
 
-Assumed: elementwise functions are monotone in each random number, as rounding is.  Two points inside every
-cell are probed: they must have the answer of the ends of the cell.
+We assume that elementwise functions are monotone in each random number, as rounding is.  We check two points
+inside every cell: they must have the answer of the ends of the cell.
 """
 
 from __future__ import annotations
@@ -47,10 +47,10 @@ class Grid:
     """The law of one random number: ``atoms`` equally likely cases.
 
     Attributes:
-        name: in words.
+        name: the law in words.
         atoms: the number of atoms.
-        wrapped: the first ``wrapped`` atoms have the value 0: numbers that were rounded up to 1.
-        dtype: the type that the values are rounded to.
+        wrapped: the first ``wrapped`` atoms have the value 0, because they were rounded up to 1 and wrapped.
+        dtype: the dtype to which the values are rounded.
     """
 
     name: str
@@ -66,10 +66,10 @@ class Grid:
 
 @dataclass(frozen=True)
 class WholeNumbers(Grid):
-    """Equally likely whole numbers low, low + 1, ..
+    """Equally likely integers low, low + 1, ..
 
     Attributes:
-        low: the first.
+        low: the first integer.
     """
 
     low: int = 0
@@ -100,7 +100,7 @@ UNIFORM, MINUS_UNIFORM, WHOLE = "uniform", "minus uniform", "whole"
 
 @dataclass(eq=False)
 class Source(Interval):
-    """One random number: the atoms low..high-1 of a grid are still possible."""
+    """One random number, of which the atoms low..high-1 of a grid are still possible."""
 
     tape: Tape
     grid: Grid
@@ -116,12 +116,12 @@ class Source(Interval):
 
     @property
     def is_narrowed(self) -> bool:
-        """Whether a comparison depended on it."""
+        """Whether an earlier comparison depended on this number."""
         return self.high - self.low < self.grid.atoms
 
     @property
     def is_spent(self) -> bool:
-        """Whether it is no longer uniform on its interval: it decided a race, or its remainder is known."""
+        """Whether the number is no longer uniform on its atoms, after a race or a remainder."""
         raced = self.logarithm is not None and self.logarithm.is_used
         return bool(self.remainders) or (raced and not self.is_narrowed)
 
@@ -136,7 +136,7 @@ class Source(Interval):
         return below
 
     def minus_logarithm(self, of_complement: bool = False) -> Exponential:
-        """The exponential random number -log u of a uniform number u, or -log(1 - u): one of them."""
+        """The exponential random number -log u of a uniform number u, or -log(1 - u), but not both."""
         if self.logarithm is None:
             self.logarithm, self.of_complement = Exponential(self.tape, self.is_narrowed), of_complement
         if self.of_complement is not of_complement:
@@ -147,7 +147,7 @@ class Source(Interval):
         return self.logarithm
 
     def remainder(self, divisor: int) -> int:
-        """The remainder of a whole number; the run branches on it, by the count of atoms of each."""
+        """The remainder of an integer.  The run branches on it, in proportion to the counts of atoms."""
         if divisor not in self.remainders:
             if self.is_spent or not 0 < divisor <= MAX_CASES:
                 raise NotEnumerableError(
@@ -160,11 +160,11 @@ class Source(Interval):
         return self.remainders[divisor]
 
     def likely_cut(self) -> tuple[int, ...]:
-        """The atoms on both sides of the cut that an earlier run made here; none for a new decision.
+        """The atoms on both sides of the cut that an earlier run made here.  Empty for a new decision.
 
-        A run that is followed again repeats its decisions, so two probes replace most steps of the bisection.
-        The next given decision may belong to a race or to another number.  The cut is then arbitrary and only
-        costs probes.
+        A repeated run makes the same decisions, so two probes replace most steps of the bisection.  The next
+        given decision may belong to a race or to another number.  Then the cut is arbitrary, and only costs
+        probes.
         """
         given = self.tape.next_given
         if given is None:
@@ -175,14 +175,15 @@ class Source(Interval):
 
 @dataclass(frozen=True, eq=False)
 class Number:
-    """A function of random numbers, monotone in each: torch's own function, with its rounding.
+    """A function of random numbers, monotone in each.  It is torch's own function, with its rounding.
 
     Attributes:
         sources: the random numbers.
-        function: of their values.
-        form: UNIFORM, MINUS_UNIFORM or WHOLE where it is such a number, up to a shift by ``LARGEST_SHIFT``.
+        function: the function of their values.
+        form: UNIFORM, MINUS_UNIFORM or WHOLE if the result is such a number, up to a shift by
+            ``LARGEST_SHIFT``.
         is_complement: whether that uniform number is 1 - u, for the random number u.
-        clock: makes it as a function of the exponential number -log u, where it is a function of log u.
+        clock: if the result is a function of log u, builds it as a clock from the exponential number -log u.
     """
 
     sources: tuple[Source, ...]
@@ -193,7 +194,7 @@ class Number:
 
     @staticmethod
     def combined(name: str, entries: Sequence[Any], function: Callable[..., Any]) -> Number:
-        """``function(*entries)``, where some entries are Numbers."""
+        """Build ``function(*entries)``.  Some entries are Numbers."""
         sources = [source for entry in entries if isinstance(entry, Number) for source in entry.sources]
         if len({id(source) for source in sources}) < len(sources):
             raise NotEnumerableError(
@@ -215,11 +216,11 @@ class Number:
         return Number(self.sources, lambda *values: function(self.function(*values)))
 
     def minus_logarithm(self) -> ExponentialDraw:
-        """The logarithm of a uniform number: minus an exponential one."""
+        """The logarithm of a uniform number as a clock: minus an exponential number."""
         return ExponentialDraw(self.sources[0].minus_logarithm(self.is_complement), negative=True)
 
     def value(self) -> int:
-        """The value of a function with whole values, on which the run branches."""
+        """The value of an integer function.  The run branches on it."""
         if len(self.sources) > 1:
             raise NotEnumerableError("the sampler uses a whole number that several random numbers make")
         while True:
@@ -248,13 +249,13 @@ class Number:
             raise _too_deep() from None
 
     def ends(self) -> list[float]:
-        """Its values where every random number is at an end of what is still possible."""
+        """The values of the function at all corners, where each source is at its lowest or highest atom."""
         with torch._C.DisableTorchFunction(), _disable_current_modes():
             corners = product(*((source.low, source.high - 1) for source in self.sources))
             return [float(self.at(corner)) for corner in corners]
 
     def decide(self) -> bool:
-        """The truth of a comparison; where it depends on the atoms the run branches."""
+        """The truth of a comparison.  If it depends on the atoms, the run branches."""
         if any(source.is_spent for source in self.sources):
             raise NotEnumerableError(
                 "the sampler compares a random number that has decided a race, or whose remainder it has "
@@ -290,7 +291,7 @@ class Number:
         return at_low if source.is_below(high) else not at_low
 
     def _probe(self, ends: Sequence[tuple[int, int]], answer: bool) -> None:
-        """Check that the answer inside a cell is that of its corners, as for a monotone function."""
+        """Check that a cell has the same answer inside as at its corners, as for a monotone function."""
         for share in PROBES:
             inside = [low + int((high - low) * share) for low, high in ends]
             if bool(self.at(inside)) != answer:
@@ -300,7 +301,7 @@ class Number:
                 )
 
     def _halve(self) -> bool:
-        """Branch at the middle of the source that was halved least; False if none can be halved again."""
+        """Branch at the middle of the source that was halved least.  False if none can be halved again."""
         source = min(self.sources, key=lambda source: source.halvings)
         if source.halvings >= source.tape.box_bits // len(self.sources) or source.high - source.low < 2:
             return False
@@ -310,7 +311,7 @@ class Number:
 
 
 def as_clock(entry: Any) -> Any:
-    """A function of the logarithm of a uniform number as a clock; other entries as they are."""
+    """Convert a function of the logarithm of a uniform number to a clock.  Return other entries unchanged."""
     try:
         return entry.clock() if isinstance(entry, Number) and entry.clock is not None else entry
     except RecursionError:
@@ -318,17 +319,17 @@ def as_clock(entry: Any) -> Any:
 
 
 def _too_deep() -> NotEnumerableError:
-    """The refusal of a number that calls the function that made it, which calls the one before, and so on."""
+    """The error for a number that needs too many nested calls: each function calls the one before."""
     return NotEnumerableError(
         "the sampler applies more functions to a random number, one after the other, than are followed"
     )
 
 
 def clocks_of_row(row: Sequence[Any], largest: bool) -> list[ExponentialDraw]:
-    """The clocks that race in a row; an ordinary number that cannot win becomes one of rate 0.
+    """The clocks that race in a row.  An ordinary number that cannot win becomes a clock of rate 0.
 
     Raises:
-        NotEnumerableError: another number may win, or is random and no clock.
+        NotEnumerableError: an ordinary number may win, or an entry is random but not a clock.
     """
     clocks = list(map(as_clock, row))
     known = [clock for clock in clocks if isinstance(clock, ExponentialDraw)]
@@ -349,7 +350,7 @@ def clocks_of_row(row: Sequence[Any], largest: bool) -> list[ExponentialDraw]:
 
 
 def uniform_number(tape: Tape, dtype: torch.dtype) -> Number:
-    """A new number of ``torch.rand``."""
+    """Make a new random number with the law of ``torch.rand``."""
     if dtype not in GRIDS:
         raise NotEnumerableError(f"the law of uniform random numbers of {dtype} is not known")
     form = UNIFORM if dtype in (torch.float32, torch.float64) else ""
@@ -357,7 +358,7 @@ def uniform_number(tape: Tape, dtype: torch.dtype) -> Number:
 
 
 def whole_number(tape: Tape, low: int, beyond: int) -> Number:
-    """A new whole number of low..beyond-1, all equally likely.
+    """Make a new random integer in low..beyond-1, all equally likely.
 
     Example:
         >>> from spectheory.auditing.tape.decisions import all_runs
@@ -370,13 +371,13 @@ def whole_number(tape: Tape, low: int, beyond: int) -> Number:
 
 
 def followed_on(name: str, entries: Sequence[Any], number: Number, bounds: Sequence[Any] = ()) -> Number:
-    """The number after an elementwise operation, with what remains of its form or of its clock.
+    """Set the form or the clock of the result of an elementwise operation, if the operation keeps them.
 
     Args:
-        name: the operation, a name of ``clock_after``, "log1p" or "clamp"; others forget the form.
+        name: the operation: one of ``clock_after``, "log1p" or "clamp".  Other operations lose the form.
         entries: the operands.
         number: the result.
-        bounds: of "clamp", the lower and the upper, or ``None``.
+        bounds: for "clamp", the lower and the upper bound, or ``None``.
     """
     random = [entry for entry in entries if isinstance(entry, Number)]
     if len(random) != 1 or any(isinstance(bound, Number) for bound in bounds):

@@ -1,7 +1,7 @@
-"""Generators of Python and numpy whose numbers are not drawn: each uniform number is a real interval.
+"""Generators of Python and numpy that return intervals of real numbers, and draw nothing.
 
-A *coin* knows an interval that its number lies in.  A comparison with a number inside the interval branches
-the run and narrows the interval.
+A *coin* stands for a uniform number and knows an interval that contains it.  A comparison with a number
+inside the interval branches the run and narrows the interval.
 """
 
 import math
@@ -39,10 +39,10 @@ class _Uniform(Interval):
 
 
 class UniformDraw:
-    """scale * u + shift, where u is uniform on [0, 1) and not drawn.
+    """A coin: scale * u + shift, where u is uniform on [0, 1) and not drawn.
 
-    A coin can be compared with numbers, and added to, multiplied and divided by numbers.  It equals a given
-    number, or another function of its u, with probability 0.
+    A sampler can compare a coin with numbers, add numbers to it, and multiply or divide it by numbers.  A
+    coin equals a given number, or another function of its u, with probability 0.
     """
 
     __array_priority__ = 1_000
@@ -80,7 +80,7 @@ class UniformDraw:
         return below if below is NotImplemented else not below
 
     def __le__(self, other: Any) -> Any:
-        """With probability 1 as ``<``, but for itself."""
+        """As ``<`` with probability 1.  A coin is also <= itself."""
         return True if self == other else self < other
 
     def __gt__(self, other: Any) -> Any:
@@ -149,12 +149,12 @@ class UniformDraw:
         raise NotEnumerableError("a random number is written as text, which is not followed")
 
     def ordinary(self) -> float:
-        """A float that the coin may be."""
+        """A float in the interval of the coin."""
         return float(self._scale * (self._uniform.low + self._uniform.high) / 2 + self._shift)
 
 
 class CoinGenerator:
-    """Replaces a ``numpy.random.Generator`` or a ``random.Random``: its numbers are coins.
+    """Replaces a ``numpy.random.Generator`` or a ``random.Random``.  It returns coins.
 
     Example:
         >>> from spectheory.auditing.tape.decisions import all_runs
@@ -195,7 +195,7 @@ class CoinGenerator:
     ) -> Any:
         """One entry of ``range(a)`` or of a sequence, with probabilities ``p`` that sum to 1.
 
-        Of one entry neither ``replace`` nor ``shuffle`` says anything.
+        For one entry, ``replace`` and ``shuffle`` have no effect.
         """
         if size is not None:
             raise NotEnumerableError("choice() with a size is not enumerated; draw one at a time")
@@ -233,7 +233,7 @@ class CoinGenerator:
     def integers(
         self, low: int, high: int | None = None, size: None = None, dtype: Any = None, endpoint: bool = False
     ) -> Any:
-        """A whole number of low..high-1, or of 0..low-1; with ``endpoint`` the last number is one of them."""
+        """An integer in low..high-1.  Without ``high``, in 0..low-1.  ``endpoint`` adds the upper end."""
         if size is not None:
             raise NotEnumerableError("integers() with a size is not enumerated; draw one at a time")
         first, beyond = (0, low) if high is None else (low, high)
@@ -241,9 +241,9 @@ class CoinGenerator:
         return number if dtype is None else np.dtype(dtype).type(number)
 
     def multinomial(self, n: int, pvals: Any, size: None = None) -> np.ndarray:
-        """How often each value was drawn in n = 1 draws.
+        """Count how often each value was drawn in n = 1 draws.
 
-        As numpy does it, the last value has what the others leave of 1, whatever its own probability.
+        As in numpy, the last value gets the remaining probability, whatever its own entry in ``pvals``.
         """
         if n != 1 or size is not None:
             of_size = "" if size is None else f" and size = {size}"
@@ -283,13 +283,16 @@ class CoinGenerator:
 
 
 def _sum_tolerance(p: Any) -> float:
-    """How far the sum of the probabilities of numpy's ``choice`` may be from 1."""
+    """The largest distance from 1 that numpy's ``choice`` allows for the sum of its probabilities."""
     is_short = isinstance(p, np.ndarray) and p.dtype in (np.float16, np.float32)
     return math.sqrt(np.finfo(p.dtype if is_short else np.float64).eps)
 
 
 def _exact(value: Any, what: str, tape: Tape) -> Fraction | None:
-    """A number at its exact value, noted on the tape if it was rounded; ``None`` for another object."""
+    """Convert a number to its exact value.  Return ``None`` for another object.
+
+    If the number looks rounded, note it on the tape.
+    """
     if isinstance(value, UniformDraw) or hasattr(value, "numbers"):  # of torch
         raise NotEnumerableError(f"a random number is {what} another one, which has no finite cases")
     if hasattr(value, "new_tensor"):

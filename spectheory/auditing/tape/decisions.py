@@ -1,9 +1,9 @@
-"""Every run of a function of random numbers, each with its exact probability.
+"""Follow every run of a function of random numbers, each with its exact probability.
 
-The function takes its random numbers from a tape.  Where a result depends on a random number the run
-branches.  All branches are followed, one after the other, by calling the function again with the same
-decisions up to there.  The probability of a run is the product of the probabilities of its branches.  The
-function must be deterministic otherwise: the same decisions lead to the same run.
+The function takes its random numbers from a *tape*, which holds the decisions of the run.  If a result
+depends on a random number, the run branches.  We follow all branches one after the other: we call the
+function again with the same decisions up to the branch.  The probability of a run is the product of the
+probabilities of its branches.  Apart from that, the function must be deterministic.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class NotEnumerableError(InvalidInputError):
 
 
 class HiddenRandomnessError(NotEnumerableError):
-    """The function uses randomness other than the given numbers, so its runs are not its law."""
+    """The function uses randomness other than the given numbers, so its runs do not give its law."""
 
 
 _LISTENING: list[list[NotEnumerableError]] = []
@@ -42,7 +42,7 @@ _LISTENING: list[list[NotEnumerableError]] = []
 
 @contextmanager
 def unswallowed() -> Iterator[None]:
-    """Raise a refusal at the end even if the code inside catches it."""
+    """Raise a ``NotEnumerableError`` again at the end of this context, if the code inside catches it."""
     refusals: list[NotEnumerableError] = []
     _LISTENING.append(refusals)
     try:
@@ -54,14 +54,14 @@ def unswallowed() -> Iterator[None]:
 
 
 class FollowedRun(NamedTuple, Generic[T]):
-    """One run: its exact probability and what the function returned."""
+    """One run: its exact probability, and the result of the function."""
 
     probability: Fraction
     result: T
 
 
 class Branch(NamedTuple):
-    """One decision: the number of the case that was taken, and the probabilities of all cases."""
+    """One decision: the index of the case that was taken, and the probabilities of all cases."""
 
     taken: int
     shares: tuple[Fraction, ...]
@@ -84,15 +84,15 @@ class Tape:
     """The decisions of a run: first the given ones, then the first case of every new decision.
 
     Attributes:
-        given, made: the decisions.
+        given, made: the decisions to repeat, and all decisions of this run.
         is_approximate: whether a box of cases got one answer although its cases do not all agree.
         box_bits: a comparison of n numbers halves each of them at most box_bits / n times.
-        call: how many calls of the sampler came before, in this run.
+        call: the number of earlier calls of the sampler in this run.
         is_over: whether the run has ended.
         rounded: a float that the run used and that looks rounded, if any.
-        seed: added to the seeds of generators, which must not matter.
-        numbers, cases: the random numbers that the run was handed, and the cases that it drew, in order.
-        again: the same as ordinary numbers, for a run that is made again without stand-ins.
+        seed: a number added to the seeds of generators, which must not change the law.
+        numbers, cases: the random numbers that the run got, and the cases that it drew, in order.
+        again: the same as ordinary numbers, for a run that we repeat without stand-ins.
     """
 
     given: Sequence[Branch]
@@ -112,7 +112,7 @@ class Tape:
         return self.given[len(self.made)] if len(self.made) < len(self.given) else None
 
     def decide(self, shares: Sequence[Fraction]) -> int:
-        """The number of the case that this run takes."""
+        """Take a decision with these probabilities, and return the index of the case."""
         if self.is_over:
             raise HiddenRandomnessError(
                 "the function keeps random numbers, or a generator, from one run to the next; draw them anew"
@@ -135,7 +135,7 @@ class Tape:
         return branch.taken
 
     def draw(self, shares: Sequence[Fraction]) -> int:
-        """Draw a case: a decision that hands its case to the function."""
+        """Draw a case: a decision whose case the function sees."""
         if self.again is not None:
             return self.again.next_of(self.again.cases)
         self.cases.append(self.decide(shares))
@@ -149,7 +149,7 @@ class Tape:
         return self.draw([weight / total for weight in weights])
 
     def number(self, make: Callable[[], Any]) -> Any:
-        """Hand out a new random number; in a run that is made again, its ordinary value."""
+        """Hand out a new random number.  In a repeated run, hand out its ordinary value."""
         if self.again is not None:
             return self.again.next_of(self.again.numbers)
         self.numbers.append(make())
@@ -158,7 +158,7 @@ class Tape:
 
 @dataclass
 class OrdinaryNumbers:
-    """The numbers and cases of a run as ordinary ones, so that it can be made again without stand-ins."""
+    """The numbers and cases of a run as ordinary ones, so that we can repeat it without stand-ins."""
 
     numbers: list[float]
     cases: list[int]
@@ -171,14 +171,14 @@ class OrdinaryNumbers:
 
 
 class Interval:
-    """A random number of which only an interval [low, high) is known, uniform on it."""
+    """A random number that is uniform on a known interval [low, high)."""
 
     tape: Tape
     low: Any
     high: Any
 
     def is_below(self, cut: Any) -> bool:
-        """Whether the number is below ``cut``, which lies inside the interval; narrows the interval."""
+        """Decide whether the number is below ``cut``, a point inside the interval.  Narrows the interval."""
         share = Fraction(cut - self.low, self.high - self.low)
         if self.tape.decide((share, 1 - share)) == 0:
             self.high = cut
@@ -190,16 +190,16 @@ class Interval:
 def all_runs(
     function: Callable[[Tape], T], max_runs: int = MAX_RUNS, given: Sequence[Branch] = ()
 ) -> Iterator[FollowedRun[T]]:
-    """Every run of ``function(tape)``; the probabilities sum to 1.
+    """Yield every run of ``function(tape)``.  The probabilities sum to 1.
 
     Args:
         function: takes all its random decisions from the tape.
-        max_runs: the most runs that are followed.
+        max_runs: the largest number of runs.
         given: follow only the runs that start with these decisions.
 
     Raises:
-        NotEnumerableError: a random number is used in a way that has no finite cases.
-        EnumerationTooLargeError: there are more runs.
+        NotEnumerableError: the function uses a random number in a way that has no finite cases.
+        EnumerationTooLargeError: there are more than ``max_runs`` runs.
 
     Example:
         >>> runs = all_runs(lambda tape: tape.decide([Fraction(1, 4), Fraction(3, 4)]))

@@ -1,4 +1,4 @@
-"""Runs with ordinary random numbers: those that are made again without stand-ins, or are not followed."""
+"""Runs with ordinary random numbers: runs that we repeat without stand-ins, or that we do not follow."""
 
 import math
 from dataclasses import dataclass
@@ -13,11 +13,11 @@ from spectheory.auditing.tape.races import Exponential
 
 @dataclass
 class OrdinaryRun:
-    """A run whose random numbers are handed to the sampler, or drawn, in place of a tape.
+    """Takes the place of a tape in a run whose random numbers are handed to the sampler, or drawn.
 
     Attributes:
-        seed: added to the seeds of generators; another one in every run.
-        call: how many calls of the sampler came before, in this run.
+        seed: a number added to the seeds of generators, different in every run.
+        call: the number of earlier calls of the sampler in this run.
     """
 
     seed: int
@@ -25,14 +25,14 @@ class OrdinaryRun:
 
     @property
     def is_watched(self) -> bool:
-        """Whether arguments are compared with what they were: not in all runs, as it takes long."""
+        """Whether we check that arguments are unchanged.  This is slow, so we do it in one run of 16."""
         return self.seed % 16 == 0
 
 
 def ordinary_numbers(tape: Tape) -> OrdinaryNumbers:
-    """Values that lead to the decisions of a run that has ended; of an undecided number, any value.
+    """Values that lead to the decisions of a run that has ended.  An undecided number gets any value.
 
-    Where a number was in two races, only the second is sure to have its winner.
+    If a number was in two races, the values are sure to give only the winner of the second race.
     """
     return OrdinaryNumbers(list(map(_value, tape.numbers)), list(tape.cases))
 
@@ -46,7 +46,7 @@ def _value(number: Any) -> float:
 
 
 def _atom(source: Source) -> int:
-    """An atom of those that are still possible."""
+    """One of the atoms that are still possible."""
     if source.logarithm is not None and source.logarithm.race is not None:
         share = math.exp(-_exponential(source.logarithm))
         atom = int((1 - share if source.of_complement else share) * source.grid.atoms)
@@ -63,7 +63,7 @@ def _atom(source: Source) -> int:
 
 
 def _exponential(source: Exponential) -> float:
-    """An exponential number: of the winner of a race half its rate, of another one twice its rate."""
+    """An exponential number: half its rate if it won its last race, twice its rate if it lost."""
     race = source.race
     if race is None or race.found is None:
         return 1.0

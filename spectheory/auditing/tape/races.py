@@ -1,20 +1,21 @@
 """Exponential random numbers and the races between them.
 
-Of independent exponential numbers with rates w_i the i-th is the first with probability w_i / Σ w.  Samplers
-draw a token this way: weights divided by exponential numbers, or logits plus Gumbel numbers, and ``argmax``.
+If independent exponential numbers have the rates w_i, the i-th is the smallest with probability w_i / Σ w.
+Samplers draw a token this way: they take the ``argmax`` of weights divided by exponential numbers, or of
+logits plus Gumbel numbers.
 
-A drafter and a verifier that share their noise run two races with the same numbers.  After the first, with
-the rates q_i of sum Λ and the winner j, the numbers E_i are known to be
+A drafter and a verifier that share their noise run two races with the same numbers E_i.  Let the first race
+have the rates q_i with sum Λ, and the winner j.  Given this,
 
     E_j = q_j T  and  E_i = q_i T + E'_i  for i != j,    T of rate Λ, and E'_i of rate 1, all independent.
 
-In the second race, with the rates r_i, the clock E_i / r_i is first at the time s T or later, for
+The second race has the clocks E_i / r_i, with the rates r_i.  Let
 
-    A(s) = Λ + Σ_{i != j} max(r_i s - q_i, 0)  and  s_j = q_j / r_j,
+    A(s) = Λ + Σ_{i != j} max(r_i s - q_i, 0)  and  s_j = q_j / r_j.
 
-with the probability Λ / A(s) if it is not before s_j.  So j is the first with the probability Λ / A(s_j), and
-k != j with Λ r_k ∫ ds / A(s)^2 from q_k / r_k to s_j.  A is linear between the points q_i / r_i, and
-∫ ds / A(s)^2 = (t - s) / (A(s) A(t)) there, so all of them are rational.
+For s <= s_j, no clock is earlier than s T with probability Λ / A(s).  So j wins with probability Λ / A(s_j),
+and k != j with probability Λ r_k ∫ ds / A(s)^2 from q_k / r_k to s_j.  A is linear between the points
+q_i / r_i, and ∫ ds / A(s)^2 = (t - s) / (A(s) A(t)) there, so all probabilities are rational.
 """
 
 from __future__ import annotations
@@ -31,12 +32,12 @@ from spectheory.foundation.exact_numbers import exact_number
 
 
 class UndefinedDrawError(InvalidInputError, RuntimeError):
-    """A run without a valid output: a draw from weights that are not a distribution, or an unknown token."""
+    """The run has no valid output: it draws from weights that are not a distribution, or an unknown token."""
 
 
 @dataclass(eq=False)
 class Exponential:
-    """One exponential random number; ``is_used`` once a decision depended on it, a ``race`` maybe."""
+    """One exponential random number.  ``is_used`` if a decision depended on it; ``race`` is its last race."""
 
     tape: Tape
     is_used: bool = False
@@ -45,13 +46,15 @@ class Exponential:
 
 @dataclass(frozen=True, eq=False)
 class ExponentialDraw:
-    """An exponential random number of a rate, its inverse, or a logarithm; only races are followed.
+    """A clock: an exponential random number with a rate, its inverse, or a logarithm of these.
+
+    We follow clocks only in races.
 
     Attributes:
         inverse: whether the clock is 1 / the number.
         logarithm: whether the clock is the logarithm of that; the logarithm of an inverse is a Gumbel number.
         negative: whether the clock is minus that.
-        underflowed: whether a rate of 0 stands for one that float64 does not hold.
+        underflowed: whether the rate 0 stands for a rate that is too small for float64.
     """
 
     source: Exponential
@@ -67,7 +70,7 @@ class ExponentialDraw:
 
     @property
     def is_plain(self) -> bool:
-        """Whether it is an exponential number of a rate, or minus one."""
+        """Whether the clock is an exponential number, or minus an exponential number."""
         return not self.inverse and not self.logarithm
 
     def inverted(self) -> ExponentialDraw:
@@ -83,7 +86,7 @@ class ExponentialDraw:
         return self._plain("divides")._scaled(weight, not self.inverse)
 
     def negated(self) -> ExponentialDraw:
-        """Minus the clock; minus a logarithm is the logarithm of the inverse."""
+        """Minus the clock.  Minus a logarithm is the logarithm of the inverse."""
         if self.logarithm:
             return replace(self, inverse=not self.inverse)
         return replace(self, negative=not self.negative)
@@ -94,7 +97,7 @@ class ExponentialDraw:
         return replace(self._plain("takes the logarithm of"), logarithm=True)
 
     def plus(self, number: float) -> ExponentialDraw:
-        """A logarithm plus x: the logarithm of e^x times the number, where e^x is rounded to float64."""
+        """A logarithm plus x: the logarithm of e^x times the number.  We round e^x to float64."""
         if not self.logarithm:
             raise NotEnumerableError(
                 f"the sampler adds a number to an exponential random number; {WINNER_EXPECTED}"
@@ -128,11 +131,11 @@ _BINARY = ("add", "subtract", "multiply", "divide")
 
 
 def clock_after(operation: str, *entries: Any) -> ExponentialDraw:
-    """The clock that an elementwise operation makes of a clock and, where it is binary, a number.
+    """Apply an elementwise operation to a clock, or to a clock and a number.
 
     Args:
         operation: add, subtract, multiply, divide, reciprocal, log or negative.
-        entries: the operands; of two, one is a clock and the other a number of Python, numpy or torch.
+        entries: one clock, or a clock and a number of Python, numpy or torch in any order.
 
     Raises:
         NotEnumerableError: the operation is not part of a race.
@@ -158,7 +161,7 @@ def clock_after(operation: str, *entries: Any) -> ExponentialDraw:
 
 
 def value_of(entry: Any) -> float | None:
-    """The value of an ordinary number or of a clock; ``None`` if it is random."""
+    """The value of an ordinary number or of a clock.  ``None`` if the clock is random."""
     if not isinstance(entry, ExponentialDraw):
         return float(entry)
     if entry.logarithm and entry.rate < 0:
@@ -170,10 +173,10 @@ def value_of(entry: Any) -> float | None:
 
 
 def are_equal(first: Any, second: Any) -> bool:
-    """Whether a clock with a random value equals another entry: a real number equals no other.
+    """Whether a clock with a random value equals another entry.  It equals only itself, with probability 1.
 
     Raises:
-        NotEnumerableError: both were made of one random number, and rounding decides.
+        NotEnumerableError: both come from one random number, so that rounding decides.
     """
     sources = [entry.source for entry in (first, second) if isinstance(entry, ExponentialDraw)]
     if first is not second and len(sources) == 2 and sources[0] is sources[1]:
@@ -185,7 +188,7 @@ def are_equal(first: Any, second: Any) -> bool:
 
 
 def lower_end(clocks: Iterable[ExponentialDraw]) -> float:
-    """What all of them exceed: the lower end of positive numbers, or of logarithms."""
+    """Lower bound of all clocks: 0, or -inf if some are logarithms or negative."""
     return -math.inf if any(clock.logarithm or clock.negative for clock in clocks) else 0.0
 
 
@@ -208,16 +211,16 @@ def _weight(number: float) -> Fraction:
 
 @dataclass(eq=False)
 class Race:
-    """Which of independent clocks comes first.
+    """A race between independent clocks, which decides the clock that comes first.
 
-    Samplers often draw a winner at every position from the same numbers and use only one of them.  So a race
-    branches only when its winner is used.  A second race of the same numbers is followed, a third is refused.
+    Samplers often draw a winner at every position from the same numbers, and use only one winner.  So a race
+    branches only when its winner is used.  We follow a second race of the same numbers, and refuse a third.
 
     Attributes:
-        clocks: one race.
-        largest: whether the largest is asked for: the first clock has the largest inverse, and the largest
-            negative.
-        is_last: whether a race with one of its numbers was run after it.
+        clocks: the clocks of the race.
+        largest: whether the sampler takes the largest value.  The first clock has the largest inverse and the
+            largest negative.
+        is_last: becomes false for both races when a second race uses one of the numbers.
     """
 
     clocks: Sequence[ExponentialDraw]
@@ -226,10 +229,10 @@ class Race:
     is_last: bool = True
 
     def winner(self) -> int:
-        """The number of the winner: i with probability w_i / Σ w for the rates w; 0 where all rates are 0.
+        """Index of the winner: i with probability w_i / Σ w for the rates w.  If all rates are 0, it is 0.
 
         Raises:
-            NotEnumerableError: the last is asked for, or a number is in its third race.
+            NotEnumerableError: the sampler takes the last clock, or a number is in its third race.
             UndefinedDrawError: a rate is negative.
         """
         if self.found is None:
@@ -238,7 +241,7 @@ class Race:
 
     @property
     def candidates(self) -> list[int]:
-        """The numbers that may win."""
+        """Indices of the clocks that may win."""
         return [number for number, clock in enumerate(self.clocks) if clock.rate] or [0]
 
     def _run(self) -> int:
@@ -269,14 +272,14 @@ class Race:
         return self.clocks[0].source.tape.decide(cases)
 
     def rates(self) -> dict[Exponential, Fraction]:
-        """The largest rate of each number: of clocks with one number, the one of this rate comes first."""
+        """The largest rate of each number.  If several clocks share a number, this clock comes first."""
         rates: dict[Exponential, Fraction] = {}
         for clock in self.clocks:
             rates[clock.source] = max(clock.rate, rates.get(clock.source, clock.rate))
         return rates
 
     def _race_before(self, sources: Iterable[Exponential]) -> Race | None:
-        """The race in which some of these numbers were, ``None`` if they are new."""
+        """The earlier race of some of these numbers.  ``None`` if all numbers are new."""
         used = [source for source in sources if source.is_used]
         races = {id(source.race): source.race for source in used}
         if not races:
@@ -292,12 +295,12 @@ class Race:
 def _shares_after(
     known: Mapping[Exponential, Fraction], winner: Exponential, rates: Mapping[Exponential, Fraction]
 ) -> dict[Exponential, Fraction]:
-    """The probability of each number to be the first of a second race.
+    """The probability of each number to win a second race.
 
     Args:
         known: the rates q_i of the first race.
-        winner: the first of the first race.
-        rates: the rates r_i of the second; a number that was not in the first has q_i = 0.
+        winner: the winner of the first race.
+        rates: the rates r_i of the second race.  A number that was not in the first race has q_i = 0.
     """
     total = sum(known.values())
     others = {s: (known.get(s, Fraction(0)), r) for s, r in rates.items() if s is not winner and r > 0}
@@ -324,7 +327,7 @@ def _shares_after(
 
 @dataclass(frozen=True, eq=False)
 class ArgmaxWinner:
-    """A whole number that depends on the winner of a race."""
+    """An integer that depends on the winner of a race."""
 
     race: Race
     function: Callable[[int], int] = int
@@ -333,6 +336,6 @@ class ArgmaxWinner:
         return self.function(self.race.winner())
 
     def fulfils(self, condition: Callable[[int], bool]) -> bool:
-        """Whether a condition holds; the race is run only where the answer depends on it."""
+        """Whether a condition holds.  We run the race only if the answer depends on its winner."""
         answers = {condition(self.function(place)) for place in self.race.candidates}
         return answers.pop() if len(answers) == 1 else condition(self.decide())
