@@ -372,7 +372,11 @@ class AuditCertificate(Result):
         }
 
     def to_document(self) -> dict[str, Any]:
-        """The JSON object of ``spectheory audit --json``."""
+        """The JSON object of ``spectheory audit --json``.
+
+        The counterexample has the basis of the audit: its numbers are rationals of a law that was followed
+        or learned.
+        """
         found = self.counterexample
         names = [field.name for field in fields(self) if field.name != "counterexample"]
         names += ["total_variation", "forbidden", "samples", "basis", "within", "would_have_been_seen"]
@@ -381,7 +385,7 @@ class AuditCertificate(Result):
         return document | {
             "lossless": self.is_lossless if self.is_decided else None,
             "scope": self.scope.to_document(),
-            "counterexample": None if found is None else found.to_document(),
+            "counterexample": None if found is None else found.to_document() | {"basis": self.basis},
         }
 
 

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
 
+import numpy as np
 import pytest
 
 from audits.specimens.samplers import (
@@ -47,6 +48,23 @@ def test_tokens_per_call_and_the_gap() -> None:
     assert "tokens per call" in found.to_latex()
     wrong = audit(greedy_acceptance, pairs, num_drafts=1)
     assert (wrong.optimum, wrong.gap, wrong.block_efficiency, wrong.tokens_text()) == (None, None, None, "")
+
+
+def takes_the_draft(paths: Any, target_rows: Any, draft_rows: Any, generator: Any) -> list[int]:
+    """Wrong: no coin, and the next token by numpy's legacy functions, which no run follows."""
+    legacy: Any = np.random
+    row = target_rows[0, -1].numpy().astype(float)
+    return [int(paths[0, 0]), int(legacy.choice(len(row), p=row / row.sum()))]
+
+
+def test_a_counterexample_has_the_basis_of_the_audit() -> None:
+    """A law that was learned is never called one of rationals."""
+    found = audit(takes_the_draft, {"thirds": instances.two_token(1)}, num_drafts=1, within=0.02)
+    document = found.to_document()
+    assert (document["verdict"], document["basis"]) == ("not lossless", "probed")
+    assert document["counterexample"]["basis"] == "probed"
+    assert found.counterexample is not None
+    assert found.counterexample.basis == "rationals"  # the partner: the certificate alone does not know
 
 
 def test_a_gap_that_is_rounding() -> None:
