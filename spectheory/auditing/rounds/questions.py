@@ -9,12 +9,13 @@ import numpy as np
 from spectheory.auditing.rounds.battery import (
     PairsOfShapes,
     audit_pairs,
+    pairs_of_loops,
     pairs_of_several_paths,
     pairs_of_trees,
     quick_pairs,
 )
 from spectheory.auditing.subjects.shipped import Shipped
-from spectheory.auditing.subjects.signatures import deterministic_drafts
+from spectheory.auditing.subjects.signatures import LOOPS, deterministic_drafts
 from spectheory.exact.law import OutputLaw
 from spectheory.foundation.documents import count_text
 from spectheory.foundation.errors import InvalidInputError
@@ -63,6 +64,7 @@ def questions(
     for number in sorted(sampler.num_drafts):
         default = audit_pairs() if number == 1 else pairs_of_several_paths(number)
         default = quick_pairs(number) if sampler.quick else default
+        default = pairs_of_loops() if sampler.signature_name in LOOPS else default
         for name, pair in (default if pairs is None else pairs).items():
             for process, words in _drafted(sampler, pair, number):
                 _ask(sampler, Question(name, pair, process, words), groups, left_out)

@@ -18,7 +18,8 @@ from spectheory.auditing.rounds.rounding import rounding_bound
 from spectheory.auditing.rounds.two_calls import MAX_RUNS_OF_TWO_CALLS, call_twice, questions_of_calls
 from spectheory.auditing.rounds.two_rounds import JOINT, OF_REQUESTS, follow_rounds
 from spectheory.auditing.subjects.adapters import load_subject
-from spectheory.auditing.subjects.drafting_rounds import DraftingRound, as_shipped
+from spectheory.auditing.subjects.drafting_rounds import DraftingRound
+from spectheory.auditing.subjects.model_loops import ModelLoop, as_shipped
 from spectheory.auditing.subjects.shipped import HIDDEN, OTHER_SEED, Shipped, TimeIsUpError
 from spectheory.auditing.subjects.signatures import ROUND_BATCH
 from spectheory.auditing.tape.atoms import PROBES
@@ -198,6 +199,8 @@ class _Found:
     def follow_two_calls(self, group: Sequence[Question]) -> None:
         """Follow two calls in a row on a few of the questions."""
         sampler = self.sampler
+        if isinstance(sampler, ModelLoop):
+            return  # a text has several steps
         for question in questions_of_calls(group, isinstance(sampler, DraftingRound)):
             try:
                 if isinstance(sampler, DraftingRound):
@@ -426,7 +429,8 @@ def _case(sampler: Shipped, question: Question) -> AuditCase:
         samples=samples_needed(found, wanted, law.undefined),
     )
     is_large = pair.vocab_size**pair.draft_length > MAX_LEAVES
-    if is_large or question.num_drafts > 1 or sampler.relaxation is not None:
+    is_loop = isinstance(sampler, ModelLoop)  # whose drafts we do not see
+    if is_large or is_loop or question.num_drafts > 1 or sampler.relaxation is not None:
         return case
     best = optimum(pair).value
     return replace(case, optimum=best) if isinstance(best, Fraction) else case
