@@ -41,6 +41,8 @@ def audit(
     drafts: tuple[int | DraftProcess, ...] = (),
     vocab: Numbers | None = None,
     draft_length: Numbers | None = None,
+    processor: str | None = None,
+    plain: str | None = None,
     within: float = 0.002,
     accept: Literal["undecided"] | None = None,
     cache: Path | None = None,
@@ -83,6 +85,10 @@ def audit(
         drafts: Numbers of independent paths of a call, such as 2 or 1-3, or a draft tree; may be repeated.
         vocab: Vocabulary sizes of the pairs, such as 4 or 2-5.
         draft_length: Draft lengths of the pairs, such as 2 or 1-3.
+        processor: Sampling parameters of the request, in their order, such as temperature=1/2,top_k=2. The
+            sampler gets raw rows.
+        plain: The engine's plain step, package.module:function; the sampler must have the law of plain
+            decoding on the same raw rows.
         within: Largest error, in total variation, of the law of a probed sampler.
         accept: Exit with 0 if a verdict is undecided. The smallest error that a test would see is printed.
         cache: Folder of fetched files; default: in the user's cache.
@@ -115,7 +121,7 @@ def audit(
     before = None if against is None else _base(against, samplers, pairs, cache, adapters, quick=quick)
     found: list[AuditCertificate] = []
     failure: BaseException | None = None
-    options = {"quick": quick, "time_limit": time, "within": within}
+    options = {"quick": quick, "time_limit": time, "within": within, **_stated(processor, plain)}
     try:
         if jobs == 1 or len(samplers) == 1 or programs:
             _audited(samplers, pairs, found, **options)
@@ -141,6 +147,17 @@ def audit(
         raise failure
     status = status_of([certificate.verdict for certificate in found])
     return 0 if status == EXIT_NOT_DECIDED and accept == "undecided" else status
+
+
+def _stated(processor: str | None, plain: str | None) -> dict[str, Any]:
+    """The options of an audit that say which sampling parameters a sampler has."""
+    from spectheory.pairs.processors import parse_processors
+    from spectheory.verification.resolve import imported
+
+    return {
+        "processor": None if processor is None else parse_processors(processor),
+        "plain": None if plain is None else imported(plain, "plain step"),
+    }
 
 
 def programs_of(commands: Sequence[str], drafts: dict[str, Any]) -> list[Shipped]:

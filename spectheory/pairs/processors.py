@@ -13,7 +13,7 @@ strings such as "1/2".  Only the temperature has values at which the result is n
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import Any
 
@@ -34,6 +34,7 @@ class Processor:
     Attributes:
         name: what it does, such as "temperature 1/2".
         weights: (text, row) -> weights, which need not sum to 1.
+        settings: name -> number, where the processor is parsed from a text (``parse_processors``).
 
     Example:
         >>> halved = Processor("the last token halved", lambda text, row: row * [1, 1, Fraction(1, 2)])
@@ -43,6 +44,7 @@ class Processor:
 
     name: str
     weights: Callable[[Context, np.ndarray], np.ndarray]
+    settings: Mapping[str, float] = field(default_factory=dict)
 
     def __call__(self, text: Sequence[int], row: np.ndarray) -> np.ndarray:
         """Process one row.
@@ -273,6 +275,8 @@ def grammar(transitions: Mapping[Any, Mapping[int, Any]], start: Any, prompt_len
     return Processor("grammar", weights)
 
 
+_ROUNDING = 2.0**-18
+"""Relative changes of probabilities that count as rounding: 64 times the rounding of float32."""
 _BY_NAME: Mapping[str, Callable[[Any], Processor]] = {
     "temperature": temperature,
     "top_k": lambda text: top_k(_integer("top_k", text)),
@@ -294,13 +298,36 @@ def parse_processors(text: str) -> Processor:
         >>> parse_processors("temperature=1/2,top_k=2").name
         'temperature 1/2, top-k 2'
     """
-    found = []
+    found, settings = [], {}
     for part in text.split(","):
         name, _, number = part.strip().partition("=")
         if name not in _BY_NAME:
             raise unknown_name("processor", name, _BY_NAME)
         found.append(_BY_NAME[name](number))
-    return chain(*found)
+        settings[name] = float(parse_entry(number))
+    return replace(chain(*found), settings=settings)
+
+
+def is_on_a_boundary(pair: ModelPair, processor: Processor, prompt: Sequence[int] = ()) -> bool:
+    """Whether rounding of some target row changes which tokens a processor keeps.
+
+    Programs differ there without a mistake: at ties, and where a probability is exactly at a cut.
+
+    Example:
+        >>> from spectheory import instances
+        >>> [is_on_a_boundary(instances.two_token(1), min_p(share)) for share in ("1/2", "2/5")]
+        [True, False]
+    """
+    sizes = np.array([1.0, -1.0, 0.6, -0.3]) * _ROUNDING
+    for depth, level in enumerate(pair.target):
+        for index, row in enumerate(level):
+            text = (*prompt, *pair.context(depth, index))
+            kept = processor(text, row) > 0
+            for shift in range(len(sizes)):
+                moved = row.astype(float) * (1 + np.resize(np.roll(sizes, shift), len(row)))
+                if not np.array_equal(processor(text, moved / moved.sum()) > 0, kept):
+                    return True
+    return False
 
 
 def processed(

@@ -23,6 +23,7 @@ from spectheory.foundation.exact_numbers import to_flint
 from spectheory.pairs.contexts import Context, context_number, numbered_context, prefix_numbers, rows_along
 from spectheory.pairs.drafts import DraftProcess, Iid
 from spectheory.pairs.pair import ModelPair
+from spectheory.pairs.processors import is_on_a_boundary
 
 MAX_TUPLES = 64
 """The most tuples of several paths on one pair, if the user did not set the number of paths."""
@@ -90,6 +91,8 @@ def _ask(
         left_out[f"{question.words} on {question.name}: {count:.0f} tuples of drafts, more than {most}"] = (
             None
         )
+    elif sampler.declared is not None and is_on_a_boundary(question.pair, sampler.declared, sampler.prompt):
+        left_out[f"{question.name}: rounding changes which tokens {sampler.declared.name} keeps"] = None
     else:
         groups.setdefault(question.words, []).append(question)
 

@@ -103,7 +103,7 @@ class DraftingRound(Shipped):
         asked = copy.copy(self)
         asked._pair = pair
         drafted = asked._follow()
-        return asked, ModelPair(pair.target, drafted, pair.vocab)
+        return asked, ModelPair(self.wanted(pair).target, drafted, pair.vocab)
 
     def forget(self) -> None:
         self._follow()
@@ -136,7 +136,7 @@ class DraftingRound(Shipped):
         asked = copy.copy(self)
         asked._pair, asked._learned = pair, {}
         drafted = asked._judged(dict(law), within)
-        self._learned[id(pair)] = asked, ModelPair(pair.target, drafted, pair.vocab)
+        self._learned[id(pair)] = asked, ModelPair(self.wanted(pair).target, drafted, pair.vocab)
 
     def _judged(
         self, law: dict[tuple[Played, ...], Fraction], within: Fraction = Fraction(0)

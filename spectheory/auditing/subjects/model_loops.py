@@ -130,6 +130,7 @@ class ModelLoop(DraftingRound):
     """
 
     reports_drafts = False
+    prompt = PROMPT
 
     def __init__(
         self, function: Callable[..., Any], name: str | None = None, signature: str = GENERATE, **options: Any
@@ -149,7 +150,8 @@ class ModelLoop(DraftingRound):
         """
         if self._form is None:
             self._form = self._found_form()
-            self.note = f"called with {roles_of(self.sampler)}; {self._form.words}"
+            called = f"called with {roles_of(self.sampler)}; {self._form.words}"
+            self.note = "; ".join(filter(None, (called, self.note)))
             self.stand_ins = (*self.stand_ins, "tables of rows for its models")
         return self._form
 
@@ -216,6 +218,7 @@ class ModelLoop(DraftingRound):
             "generator": generator,
             "vocabulary": vocab_size + form.shift,
             "top-p": form.top_p,
+            **({} if self.declared is None else {"declared": self.declared.settings}),
         }
         function = bound(self.sampler, values)
         with redirect_stdout(StringIO()):

@@ -51,11 +51,13 @@ class UnknownRoleError(TypeError):
 
 
 def value_of(name: str, values: Mapping[str, Any]) -> Any:
-    """The value of a known name.
+    """The value of a known name, or of a declared sampling parameter.
 
     Raises:
         KeyError: we do not know the name, or have no value for its role.
     """
+    if name in values.get("declared", {}):
+        return values["declared"][name]
     role = ROLES[name]
     return _CONSTANTS[role] if role in _CONSTANTS else values[role]
 
