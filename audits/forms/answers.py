@@ -6,23 +6,6 @@ from typing import Any
 
 from spectheory.auditing.tape.races import UndefinedDrawError
 
-PLACEHOLDER = -1
-
-
-def without_padding(tokens: Sequence[int]) -> list[int]:
-    """Tokens without the placeholders at the end.
-
-    A placeholder before a token stays: it is an accepted placeholder, and no token of the vocabulary.
-
-    Example:
-        >>> without_padding([2, -1, 0, -1, -1])
-        [2, -1, 0]
-    """
-    found = list(tokens)
-    while found and found[-1] == PLACEHOLDER:
-        found.pop()
-    return found
-
 
 def counted(path: Sequence[int], count: Any, token: int) -> list[int]:
     """So many tokens of a drafted path, and the token after them.

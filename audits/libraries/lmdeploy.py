@@ -5,11 +5,11 @@ from typing import Any
 
 import torch
 
-from audits.forms.answers import without_padding
-from audits.forms.flat_batch import BONUS, bonus_tokens
+from audits.forms.flat_batch import BONUS
 from audits.loading.library_code import Code
 from audits.loading.reached_code import Function
 from audits.subject import Library, Subject
+from spectheory.auditing.subjects.flattened_batch import bonus_tokens, without_padding
 from spectheory.auditing.subjects.signatures import Row
 from spectheory.auditing.tape.races import UndefinedDrawError
 

@@ -8,12 +8,12 @@ from typing import Any
 import torch
 from torch.overrides import TorchFunctionMode
 
-from audits.forms.answers import PLACEHOLDER
 from audits.forms.flat_batch import BONUS, MIXES, PARAMETERS, flat_batch
 from audits.loading.library_code import Code
 from audits.loading.one_module import Given
 from audits.loading.reached_code import Function
 from audits.subject import Library, Subject
+from spectheory.auditing.subjects.flattened_batch import PLACEHOLDER
 from spectheory.foundation.results import NOT_LOSSLESS
 
 FUNCTION = Function("rejection_sample", ("vllm_ascend.sample.rejection_sampler",), PARAMETERS)

@@ -5,14 +5,14 @@ from typing import Any
 
 import torch
 
-from audits.forms.answers import PLACEHOLDER
-from audits.forms.flat_batch import MIXES, target_rows
+from audits.forms.flat_batch import MIXES
 from audits.forms.stated import AT_RATES, FLY, FLY_LAW, SYNTHETIC
 from audits.libraries.vllm import LIBRARY
 from audits.loading.library_code import NOISE, Code
 from audits.loading.reached_code import Function
 from audits.subject import Subject
 from spectheory.auditing.following.kernel_draws import gumbel_noise
+from spectheory.auditing.subjects.flattened_batch import PLACEHOLDER, target_rows
 from spectheory.auditing.subjects.signatures import Row
 from spectheory.auditing.tape.races import UndefinedDrawError
 from spectheory.auditing.verdicts.audit_certificate import RELAXATION

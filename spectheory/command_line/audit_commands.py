@@ -79,8 +79,8 @@ def audit(
     Args:
         command: A program that verifies, such as 'node sampler.js'; may be repeated.
         as_: The way to call package.module:function: speculative_sampling, evaluate_posterior, coins, batch,
-            path_batch, sampler, or round. A round drafts too. For functions and methods that take models:
-            generate, which returns a text, or step.
+            flattened_batch, path_batch, sampler, or round. A round drafts too. For functions and
+            methods that take models: generate, which returns a text, or step.
         pair: Audit on this pair file instead.
         drafts: Numbers of independent paths of a call, such as 2 or 1-3, or a draft tree; may be repeated.
         vocab: Vocabulary sizes of the pairs, such as 4 or 2-5.

@@ -21,9 +21,17 @@ import torch
 
 from spectheory.auditing.drawing.draw import draw_and_judge
 from spectheory.auditing.subjects.drafting_rounds import DraftingRound, LookUpModel, Played
+from spectheory.auditing.subjects.flattened_batch import flattened
 from spectheory.auditing.subjects.roles import StandInSelf, UnknownRoleError, arguments, bound, roles_of
-from spectheory.auditing.subjects.shipped import Shipped
-from spectheory.auditing.subjects.signatures import GENERATE, LOOPS, ROUND, ROUND_BATCH, new_generator
+from spectheory.auditing.subjects.shipped import Provenance, Shipped
+from spectheory.auditing.subjects.signatures import (
+    FLATTENED,
+    GENERATE,
+    LOOPS,
+    ROUND,
+    ROUND_BATCH,
+    new_generator,
+)
 from spectheory.auditing.subjects.table_models import ANSWERS, PROMPT, TableModel, note_strange_texts
 from spectheory.auditing.tape.decisions import NotEnumerableError, Tape
 from spectheory.auditing.tape.ordinary import OrdinaryRun
@@ -381,7 +389,14 @@ def _tokens_returned(returned: Any) -> list[int]:
 def as_shipped(
     function: Callable[..., Any], signature: str, name: str | None = None, **options: Any
 ) -> Shipped:
-    """Build a ``ModelLoop``, a ``DraftingRound`` or a ``Shipped`` from a function, by its signature."""
+    """Build a ``ModelLoop``, a ``DraftingRound`` or a ``Shipped`` from a function, by its signature.
+
+    A sampler of a flattened batch becomes one of the signature "batch".
+    """
+    if signature == FLATTENED:
+        name = name or str(getattr(function, "__name__", "sampler"))
+        options.setdefault("provenance", Provenance.of(function))
+        return Shipped(flattened(function), "batch", name, **options)
     if signature in LOOPS:
         return ModelLoop(function, name, signature, **options)
     if signature in (ROUND, ROUND_BATCH):

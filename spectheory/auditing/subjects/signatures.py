@@ -42,6 +42,9 @@ PROGRAM = "program"
 GENERATE, STEP = "generate", "step"
 """The signatures of whole decoding loops (``model_loops``), whose parameters we know by their names."""
 LOOPS = (GENERATE, STEP)
+FLATTENED = "flattened_batch"
+"""The signature of samplers of a flattened batch (``flattened_batch``), called by the names of arguments."""
+BY_NAME = (*LOOPS, FLATTENED)
 ROUND, ROUND_BATCH = "round", "round_batch"
 """The signatures of functions that draft and verify (``drafting_rounds``), one request or several."""
 
@@ -446,6 +449,10 @@ SIGNATURES: Mapping[str, Signature] = {
         "(texts, target, draft, draft_length, generator) -> (draft_tokens, draft_probs, tokens) per text",
         _drafts_itself,
     ),
+    FLATTENED: Signature(
+        "(draft_token_ids, cu_num_draft_tokens, draft_probs, target_probs, ..) -> tokens [B, max + 1]",
+        _drafts_itself,
+    ),
     GENERATE: Signature(
         "(prompt, target_model, draft_model, max_new_tokens, ..) -> the text", _drafts_itself
     ),
@@ -477,7 +484,7 @@ def signatures_of(function: Callable[..., Any]) -> list[str]:
         return list(SIGNATURES)
     fitting = []
     for name in SIGNATURES:
-        if name in LOOPS:  # their parameters have any order
+        if name in BY_NAME:  # their parameters have any order
             continue
         if _arguments(name) == list(taken.parameters):
             return [name]
@@ -502,7 +509,7 @@ def check_arguments(function: Callable[..., Any], called: str, signature: str) -
             another signature, and none to this one.
     """
     fitting, given = signatures_of(function), _arguments(signature)
-    if signature in fitting or signature in LOOPS:
+    if signature in fitting or signature in BY_NAME:
         return
     taken = inspect.signature(function)
     if len(fitting) == 1 and len(taken.parameters) == len(given) and {*taken.parameters} & {*given}:

@@ -3,7 +3,8 @@
 import pytest
 import torch
 
-from audits.forms.answers import counted, without_padding
+from audits.forms.answers import counted
+from spectheory.auditing.subjects.flattened_batch import without_padding
 from spectheory.auditing.tape.races import UndefinedDrawError
 
 
