@@ -115,6 +115,8 @@ def _forms(draft_length: int) -> Iterator[list[LoopForm]]:
         ]
 
 
+KNOWN_FORM = LoopForm("[1, T]", "answer", False, "tuple", 1.0, 2, 0, 0)
+"""The most frequent form, which is tried first."""
 _PROMPTS: dict[str, Callable[[list[int]], Any]] = {
     "[1, T]": lambda tokens: torch.tensor([tokens]),
     "[T]": torch.tensor,

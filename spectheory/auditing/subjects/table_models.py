@@ -110,8 +110,14 @@ class TableModel(torch.nn.Module):
             self.drafts_itself = False
 
     def forward(
-        self, input_ids: Any = None, past_key_values: Any = None, cache: Any = None, **others: Any
+        self,
+        input_ids: Any = None,
+        past_key_values: Any = None,
+        cache: Any = None,
+        use_cache: bool | None = None,
+        **others: Any,
     ) -> Any:
+        """Answer as models do: without ``use_cache`` there is no cache in the answer."""
         is_list = not isinstance(input_ids, torch.Tensor)
         rows = [[int(token) for token in input_ids]] if is_list else input_ids.tolist()
         is_single = bool(rows) and not isinstance(rows[0], list)
@@ -133,7 +139,7 @@ class TableModel(torch.nn.Module):
         found = probs[0].log() if is_single else probs.log()
         if self.answer == "logits":
             return found
-        return Answer((found, self._cache_of(texts, known)))
+        return Answer((found, None if use_cache is False else self._cache_of(texts, known)))
 
     def _after(self, text: list[int]) -> torch.Tensor:
         self.texts += 1

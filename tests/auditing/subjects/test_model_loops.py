@@ -162,6 +162,7 @@ def test_a_model_looks_up_the_whole_text_and_its_cache_holds_the_text() -> None:
     first = model(torch.tensor([[1, 0, 1, 1, 0]]))
     model(torch.tensor([[1]]), past_key_values=first.past_key_values)
     assert asked == [(), (0,), (0, 1)]
+    assert model(torch.tensor([[1, 0, 1, 1]]), use_cache=False).past_key_values is None
     wrong = [(keys[:, :, :3], values) for keys, values in first.past_key_values]
     model(torch.tensor([[0]]), past_key_values=wrong)
     assert model.strange == (1, 0, 1, 0)
