@@ -9,6 +9,7 @@ argument audits the published verifiers in the same way, none of which may be ac
 ``benchmarks/results/audited_styles.txt`` holds what it printed.
 """
 
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -227,11 +228,10 @@ def pair_for(verifier: Any, num_drafts: int) -> tuple[str, float]:
     return best, distances[best]
 
 
-def audited(verifier: Any, folder: Path) -> tuple[str, float, int, dict[str, str]]:
-    """The pair, its exact total variation, the number of paths, and style -> verdict and basis."""
-    num_drafts = 1 if verifier.single_path else 2
-    name, distance = pair_for(verifier, num_drafts)
-    pair = PAIRS[name]
+def subjects_of(
+    verifier: Any, pair: ModelPair, num_drafts: int, folder: Path
+) -> dict[str, tuple[Any, dict[str, Any]]]:
+    """Style -> the verifier as a sampler for a pair, and how it is audited."""
     verified = Verified(verifier, pair, num_drafts)
     loop = ModelLoop(loop_style(verified, num_drafts), "loop")
     loop._form = KNOWN_FORM._replace(draft_length=pair.draft_length)
@@ -240,13 +240,24 @@ def audited(verifier: Any, folder: Path) -> tuple[str, float, int, dict[str, str
         "torch": (torch_style(verified), {"signature": "sampler", **drafts}),
         "numpy": (numpy_style(verified), {"signature": "sampler", **drafts}),
         "loop": (loop, {}),
-        "C": (Shipped(c_style(verified, pair, num_drafts, folder), "program", "C", **drafts), {}),
     }
+    if shutil.which("cc") is not None:
+        program = c_style(verified, pair, num_drafts, folder)
+        subjects["C"] = Shipped(program, "program", "C", **drafts), {}
     if num_drafts == 1:
         subjects["flattened"] = flattened_style(verified), {"signature": "flattened_batch"}
+    return subjects
+
+
+def audited(verifier: Any, folder: Path) -> tuple[str, float, int, dict[str, str]]:
+    """The pair, its exact total variation, the number of paths, and style -> verdict and basis."""
+    num_drafts = 1 if verifier.single_path else 2
+    name, distance = pair_for(verifier, num_drafts)
     found = {}
-    for style, (subject, options) in subjects.items():
-        certificate = audit(subject, {name: pair}, within=WITHIN, stop_at_first=True, quick=True, **options)
+    for style, (subject, options) in subjects_of(verifier, PAIRS[name], num_drafts, folder).items():
+        certificate = audit(
+            subject, {name: PAIRS[name]}, within=WITHIN, stop_at_first=True, quick=True, **options
+        )
         basis = "/".join(sorted({case.basis for case in certificate.cases})) or "-"
         found[style] = f"{certificate.verdict} ({basis})"
     return name, distance, num_drafts, found
