@@ -8,7 +8,6 @@ verifies at all keeps or redraws the first token from the target, and the first 
 of its row.  If it has not, we withdraw the form and try the next.
 """
 
-import inspect
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import redirect_stdout
 from fractions import Fraction
@@ -32,7 +31,13 @@ from spectheory.auditing.subjects.signatures import (
     ROUND_BATCH,
     new_generator,
 )
-from spectheory.auditing.subjects.table_models import ANSWERS, PROMPT, TableModel, note_strange_texts
+from spectheory.auditing.subjects.table_models import (
+    ANSWERS,
+    PROMPT,
+    TableModel,
+    note_strange_texts,
+    tokens_returned,
+)
 from spectheory.auditing.tape.decisions import NotEnumerableError, Tape
 from spectheory.auditing.tape.ordinary import OrdinaryRun
 from spectheory.foundation.errors import InvalidOutcomeError
@@ -233,7 +238,7 @@ class ModelLoop(DraftingRound):
         function = bound(self.sampler, values)
         with redirect_stdout(StringIO()):
             returned = function(**arguments(function, values))
-            return _tokens_returned(returned), models  # type: ignore[return-value]
+            return tokens_returned(returned), models  # type: ignore[return-value]
 
     def _judged_tokens(self, form: LoopForm, tokens: list[int], length: int, size: int) -> Context:
         start = len(PROMPT) if form.has_prompt else 0
@@ -368,24 +373,6 @@ def _shifted(
 def _no_rows(pair: ModelPair) -> tuple[tuple[Fraction, ...], ...]:
     """Rows that are not compared with anything."""
     return ((Fraction(1, pair.vocab_size),) * pair.vocab_size,) * pair.draft_length
-
-
-def _tokens_returned(returned: Any) -> list[int]:
-    """The tokens in what a loop returns: a tensor, a list, a generator, or a part of a tuple or mapping."""
-    if inspect.isgenerator(returned):
-        returned = [each[0] if isinstance(each, tuple) else each for each in returned]
-    if hasattr(returned, "keys"):
-        returned = next(value for key, value in returned.items() if "id" in key or "token" in key)
-    if isinstance(returned, tuple):
-        returned = returned[0]
-    if hasattr(returned, "sequences"):
-        returned = returned.sequences
-    if isinstance(returned, list) and returned and not isinstance(returned[0], int):
-        inner = returned[0]
-        is_text = isinstance(inner, list) or getattr(inner, "ndim", 0) > 0
-        returned = inner if is_text and len(inner) > 1 else returned
-    tokens = returned.flatten().tolist() if hasattr(returned, "flatten") else returned
-    return [int(token) for token in tokens]
 
 
 def as_shipped(

@@ -4,6 +4,7 @@ A model looks a row up by the whole text.  Its cache holds the tokens of the tex
 cache at a wrong place asks about another text, and gets another row.
 """
 
+import inspect
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from types import SimpleNamespace
@@ -189,3 +190,21 @@ def note_strange_texts(journal: Journal, *models: TableModel) -> None:
                     f"it asks a model about the text {list(model.strange)}, and the prompt is {model.prompt}",
                 )
             )
+
+
+def tokens_returned(returned: Any) -> list[int]:
+    """The tokens in what a loop returns: a tensor, a list, a generator, or a part of a tuple or mapping."""
+    if inspect.isgenerator(returned):
+        returned = [each[0] if isinstance(each, tuple) else each for each in returned]
+    if hasattr(returned, "keys"):
+        returned = next(value for key, value in returned.items() if "id" in key or "token" in key)
+    if isinstance(returned, tuple):
+        returned = returned[0]
+    if hasattr(returned, "sequences"):
+        returned = returned.sequences
+    if isinstance(returned, list) and returned and not isinstance(returned[0], int):
+        inner = returned[0]
+        is_text = isinstance(inner, list) or getattr(inner, "ndim", 0) > 0
+        returned = inner if is_text and len(inner) > 1 else returned
+    tokens = returned.flatten().tolist() if hasattr(returned, "flatten") else returned
+    return [int(token) for token in tokens]
