@@ -199,15 +199,15 @@ def page_of(path: str) -> str:
     """The uri in the site of a file of the repository.
 
     Example:
-        >>> page_of("docs/theory.md"), page_of("notebooks/06_real_models.ipynb")
-        ('theory.md', 'notebooks/06_real_models.md')
+        >>> page_of("docs/theory.md"), page_of("notebooks/07_real_models.ipynb")
+        ('theory.md', 'notebooks/07_real_models.md')
         >>> page_of("tests/exact/test_law.py")
         'tests/test_law.md'
     """
     special = {
         "README.md": "index.md",
         "docs/references.bib": "references.md",
-        "notebooks": "notebooks/01_two_token_example.md",
+        "notebooks": "notebooks/01_two_tokens.md",
     }
     return special.get(path, re.sub(r"\.(ipynb|py)$", ".md", path.removeprefix("docs/")))
 
