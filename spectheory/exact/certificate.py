@@ -9,7 +9,7 @@ import numpy as np
 
 from spectheory.exact.cause import Cause, Stop
 from spectheory.exact.law import DEFAULT_MAX_TUPLES, FLOAT64, OutputLaw, output_law
-from spectheory.foundation.documents import both, count_text, decimal_text, number_text, to_json
+from spectheory.foundation.documents import both, count_text, decimal_text, number_text, to_json, value_text
 from spectheory.foundation.errors import (
     EnumerationTooLargeError,
     InvalidInputError,
@@ -143,7 +143,7 @@ class Certificate(Result):
         "pair": "{vocab_size} tokens, draft length {draft_length}, {drafts}, {arithmetic} arithmetic",
         "block efficiency": "{block_efficiency} tokens per target call",
         "optimum": "{optimum} ({optimum_note})\nnot computed: {not_computed}",
-        "gap to the optimum": "{gap}\nat most {largest_gap:.3g}",
+        "gap to the optimum": "{gap_in_words}",
         "undefined output": "with probability {undefined:short} it is 0/0",
         "target-matching": "{target_matching}, total variation {total_variation:short}",
         "prefix-matching": "{prefix_matching}",
@@ -248,7 +248,7 @@ class Certificate(Result):
             "optimum": f"{best.lower} to {best.upper}" if is_interval else self.optimum,
             "not_computed": self.optimum_note if self.best is None and self.failure is None else None,
             "gap": None if is_interval else self.gap,
-            "largest_gap": self.gap if is_interval else None,
+            "gap_in_words": self._gap_in_words(),
             "undefined": self.undefined or None,
             "prefix_matching": self._prefix_matching_in_words(),
             "tolerance": None if self.arithmetic == "exact" or self.failure else self.scope.tolerance,
@@ -257,6 +257,17 @@ class Certificate(Result):
             "in_words": None if self.is_valid else self.in_words(),
             "stops": None if self.counterexample is None else self.counterexample.stops_in_words() or None,
         }
+
+    def _gap_in_words(self) -> str | None:
+        """Describe the gap, and of a lossless verifier the share of the optimum that it earns."""
+        if self.best is None or self.gap is None:
+            return None
+        gap = f"at most {self.gap:.3g}" if self.best.is_interval else value_text(self.gap)
+        if not self.is_valid:
+            return gap
+        earned = float(self.block_efficiency)
+        best = earned + float(self.gap)
+        return f"{gap}; {earned:.3f} of {best:.3f} tokens per call ({100 * earned / best:.3g} %)"
 
     def _prefix_matching_in_words(self) -> str | bool | None:
         if self.prefix_matching is not None or self.failure is not None:

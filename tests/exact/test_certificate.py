@@ -203,6 +203,7 @@ def test_document_of_an_exact_certificate() -> None:
         "total_variation": 0,
         "optimum": Fraction(20, 9),
         "gap": 0,
+        "gap_in_words": "0; 2.222 of 2.222 tokens per call (100 %)",
         "prefix_matching": True,
         "first_token_law": {"A": Fraction(1, 3), "B": Fraction(2, 3)},
     }
