@@ -199,8 +199,8 @@ INPUTS = {
 }  # fmt: skip
 """The classes that public functions return and that are no results: inputs, and decoded texts."""
 ROOMS = (
-    "", ".auditing", ".decoding", ".exact", ".exact.iteration", ".exact.proof", ".exact.suite_cases", ".models",
-    ".optima", ".pairs", ".simulation", ".testing", ".verification",
+    "", ".auditing", ".decoding", ".exact", ".exact.iteration", ".exact.proof", ".exact.suite_cases",
+    ".models", ".optima", ".pairs", ".simulation", ".testing", ".verification",
 )  # fmt: skip
 
 
