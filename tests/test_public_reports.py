@@ -110,7 +110,7 @@ CASES = (
     *of_slow_batches(batches.first_unchecked, "a greedy request (greedy) does not get the likeliest tokens"),
     *of_slowest_batches(batches.zero_temperature, "a greedy request (greedy) does not get the"),
     *of_slowest_batches(batches.placeholder_is_last_token, "a request (padded) has no valid output"),
-    *of_slowest_batches(batches.only_placeholders, "a request (padded) has no valid output, probability 0.312"),
+    *of_slowest_batches(batches.only_placeholders, "(padded) has no valid output, probability 0.312"),
     *both(reports.empty_residual, "probability 33554431/281474976710656 = 1.19209e-07", EQUAL),
     one_of(batches.seeded_rows, "", signature="batch", filled="rows", slow=True),
     one_of(batches.seeded_rows, BESIDE, signature="batch", filled="a copy", slow=True),
