@@ -11,7 +11,8 @@ import pytest
 
 from spectheory import from_sampler, instances
 from spectheory.command_line.main import main
-from spectheory.exact.suite import SuiteCase, certify_suite
+from spectheory.exact.suite import certify_suite
+from spectheory.exact.suite_cases import SuiteCase
 from spectheory.foundation.errors import NotJudgedError
 from spectheory.pairs.drafts import Iid
 from spectheory.pairs.pair import ModelPair

@@ -316,7 +316,7 @@ def test_what_is_not_decided_has_a_status(
     monkeypatch.syspath_prepend(str(tmp_path))
     names = ["not_followed:sampler", *(f"{SPECIMENS}:{name}" for name in others)]
     pair = str(write_pair(tmp_path, draft_length=1))
-    assert main(["audit", *names, "--as", "sampler", "--pair", pair, "--csv"]) == status
+    assert main(["audit", *names, "--as", "sampler", "--pair", pair, "--within", "0.5", "--csv"]) == status
 
 
 @pytest.mark.deep

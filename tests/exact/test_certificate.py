@@ -12,7 +12,8 @@ from deep import first_is_quick
 from law_checks import assert_same_law
 from spectheory import certify, instances, optimum
 from spectheory.exact.law import output_law
-from spectheory.exact.suite import SuiteCase, certify_suite
+from spectheory.exact.suite import certify_suite
+from spectheory.exact.suite_cases import SuiteCase
 from spectheory.foundation.errors import InvalidOutcomeError
 from spectheory.pairs.drafts import Iid, PerPath, PrefixTree
 from spectheory.pairs.pair import ModelPair
