@@ -2,8 +2,8 @@
 
 During one run ``intercepted`` replaces torch's random functions (by a function mode), the random functions of
 Python and numpy, and Triton's interpreter.  The tag ``nondeterministic_seeded`` marks every other torch
-operator that reads a generator; we refuse these.  ``Shipped`` finds draws by other names, by making runs again
-with ordinary numbers.
+operator that reads a generator; we refuse these.  ``Shipped`` finds draws by other names, as it makes runs
+again with ordinary numbers.
 
 We identify a number by what its generator draws next.  So states that differ only elsewhere, such as in the
 upper half of a seed, count as equal.  Two draws in one state get the same numbers, which is a finding.
