@@ -235,7 +235,7 @@ def optimum(
     The pair must be deep enough, be context-free, or be continued by --memory.
 
     Args:
-        relative_gap: Gap to reach, relative to the optimum.
+        relative_gap: Gap to reach, relative to the optimum; 0 asks for the exact value.
         time_limit: On large pairs, stop after this time.
         calls: Instead: the largest mean number of tokens decoded in this many calls.
         tokens: Instead: the smallest mean number of calls that decode this many tokens.
@@ -249,7 +249,7 @@ def optimum(
     if found is not None:
         print_results([found], title=found.question)
         return 0
-    gap = check_positive("relative_gap", relative_gap)
+    gap = 0.0 if relative_gap == 0 else check_positive("relative_gap", relative_gap)
     limit = None if time_limit is None else check_positive("time_limit", time_limit)
     pair = load_pair(pair_file)
     with progress.interval_line() as report:
