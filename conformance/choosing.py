@@ -48,10 +48,11 @@ def calls_needed(case: Case, answers: Array, cases: int = 30) -> Need:
         answers: [calls, B, W] of a simulation.
         cases: their number in the suite, which shares the e-value.
     """
-    bad = has_wrong_form(case, answers).mean()
-    best = Need(6.91 / bad if 0 < bad < 1 else 1.0, "form") if bad else Need(math.inf, "")
     laws = laws_of(case)
-    columns = [cells[None] for cells in cells_of(laws, answers)]
+    cells = cells_of(laws, answers)
+    bad = has_wrong_form(case, answers, laws, cells).mean()
+    best = Need(6.91 / bad if 0 < bad < 1 else 1.0, "form") if bad else Need(math.inf, "")
+    columns = [own[None] for own in cells]
     parts = judge.parts_of(case, laws)
     for part in parts:
         counts = counted(part, columns)[0]

@@ -72,36 +72,51 @@ def laws_and_parts(case: Case, claims: str) -> tuple[list[judge.Law | None], lis
 
 
 def cells_of(laws: Sequence[judge.Law | None], answers: Array) -> list[Array]:
-    """For every request the cell of every answer; the last cell is any other block."""
+    """For every request the cell of every answer; the last cell is any other block.
+
+    A block is one integer in base ``base``, so that it is found among the law's by a search.
+    """
+    width, base = answers.shape[2], int(answers.max()) + 3
+    powers = np.array([base**i for i in range(width)], dtype=object)
+    powers = powers.astype(np.int64 if base**width < 2**62 else object)
     found = []
     for r, law in enumerate(laws):
-        own = answers[:, r]
-        cells = np.full(len(own), len(law.blocks) if law else 0)
-        for k, block in enumerate(law.blocks if law else ()):
-            if len(block) <= own.shape[1]:
-                wanted = np.array((*block, *[NOTHING] * (own.shape[1] - len(block))))
-                cells[(own == wanted).all(1)] = k
+        blocks = [] if law is None else [(*b, *[NOTHING] * (width - len(b))) for b in law.blocks]
+        fitting = [k for k, block in enumerate(blocks) if len(block) == width and max(block) < base - 2]
+        codes = np.array([sum((t + 2) * p for t, p in zip(blocks[k], powers, strict=True)) for k in fitting])
+        own = ((answers[:, r] + 2) * powers).sum(1)
+        cells = np.full(len(own), len(blocks))
+        if len(codes):
+            order = np.argsort(codes)
+            place = np.minimum(np.searchsorted(codes[order], own), len(codes) - 1)
+            is_known = codes[order][place] == own
+            cells[is_known] = np.array(fitting)[order][place[is_known]]
         found.append(cells)
     return found
 
 
-def has_wrong_form(case: Case, answers: Array) -> Array:
-    """Calls in which an answer is no block of the request; only for fixed drafts."""
+def has_wrong_form(
+    case: Case, answers: Array, laws: Sequence[judge.Law | None], cells: Sequence[Array]
+) -> Array:
+    """Calls with an answer that is no block of the request, for fixed drafts; blocks of the law are."""
     bad = np.zeros(len(answers), dtype=bool)
     if case["kind"] not in ("fixed", "logprobs"):
         return bad
     for r, request in enumerate(case["requests"]):
-        own, drafts = answers[:, r], len(request["draft"])
+        law = laws[r]
+        at = np.flatnonzero(cells[r] == (len(law.blocks) if law else 0))
+        own, drafts = answers[at, r], len(request["draft"])
         is_token = own != NOTHING
         lengths = is_token.sum(1)
         outside = is_token & ((own < 0) | (own >= case["vocab"]))
-        bad |= (lengths == 0) | (lengths > drafts + 1) | outside.any(1)
+        bad[at] |= (lengths == 0) | (lengths > drafts + 1) | outside.any(1)
     return bad
 
 
 def log_mixture(counts: Array) -> Array:
     cells, totals = counts.shape[-1], counts.sum(-1)
-    seen = (gammaln(counts + 0.5) - gammaln(0.5)).sum(-1)
+    table = gammaln(np.arange(counts.max() + 1) + 0.5) - gammaln(0.5)
+    seen = table[counts].sum(-1)
     return gammaln(cells / 2) - gammaln(totals + cells / 2) + seen
 
 
@@ -124,7 +139,8 @@ def counted(part: judge.Part, columns: Sequence[Array]) -> Array:
 def case_log_e(case: Case, answers: Array, runs: int, claims: str = "token") -> Array:
     """log e-value of a case for every run; infinite after an answer of a wrong form."""
     laws, parts = laws_and_parts(case, claims)
-    columns = [cells.reshape(runs, -1) for cells in cells_of(laws, answers)]
+    cells = cells_of(laws, answers)
+    columns = [own.reshape(runs, -1) for own in cells]
     values = []
     for part in parts:
         counts = counted(part, columns)
@@ -134,7 +150,7 @@ def case_log_e(case: Case, answers: Array, runs: int, claims: str = "token") -> 
     if judged > 1:
         values.append(np.sum(values[:judged], axis=0))
     found = np.logaddexp.reduce(values, axis=0) - log(len(values))
-    found[has_wrong_form(case, answers).reshape(runs, -1).any(1)] = np.inf
+    found[has_wrong_form(case, answers, laws, cells).reshape(runs, -1).any(1)] = np.inf
     return found
 
 
