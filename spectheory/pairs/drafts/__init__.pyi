@@ -1,8 +1,8 @@
+from .defect import draft_defect as draft_defect
 from .deterministic import ConfidenceTree as ConfidenceTree
 from .deterministic import Deterministic as Deterministic
 from .deterministic import ShapedTree as ShapedTree
 from .deterministic import TopTree as TopTree
-from .defect import draft_defect as draft_defect
 from .hub_tree import HubTree as HubTree
 from .iid import Iid as Iid
 from .kept import KeptDrafts as KeptDrafts

@@ -199,7 +199,7 @@ def _add_row(rows: dict[Context, Row], text: Context, row: Row) -> None:
     if text in rows and list(map(str, rows[text])) != list(map(str, row)):
         one, other = (", ".join(map(str, each)) for each in (rows[text], row))
         raise InvalidInputError(
-            f"the text '{context_text(text)}' has two rows, ({one}) and ({other}): rows must be a function of "
-            "the text before the token"
+            f"the text '{context_text(text)}' has two rows, ({one}) and ({other}): rows must be a "
+            "function of the text before the token"
         )
     rows[text] = row

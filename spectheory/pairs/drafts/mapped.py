@@ -24,8 +24,8 @@ class MappedDrafts(AdaptiveDrafts):
         drafter_pair: a pair over the draft's tokens.  Only its draft is used.
         token_map: draft token -> target token.  A token that maps to ``None`` ends the kept draft.  Or a
             function of the whole drafted path that returns target tokens, such as a re-tokenisation.
-        rows: context of target tokens -> the row handed over there.  By default the rows that are right, the
-            conditional laws of the mapped tokens given that they are kept (repair A), with the pair's row elsewhere.
+        rows: context of target tokens -> the row handed over there.  By default the rows that are right: the
+            conditional laws of the mapped tokens given that they are kept (repair A).
 
     Example:
         >>> from spectheory import ModelPair, certify
@@ -58,8 +58,10 @@ class MappedDrafts(AdaptiveDrafts):
 
         return with_conditioned_rows(self, pair).drafter(pair, path_index)
 
-    def with_own_history(self, rows_of: Callable[[Context], Sequence[Any]], pair: ModelPair) -> DisclosedDrafts:
-        """Return the drafts with rows that read the draft's own tokens: drafted text -> row (Statement 8.15)."""
+    def with_own_history(
+        self, rows_of: Callable[[Context], Sequence[Any]], pair: ModelPair
+    ) -> DisclosedDrafts:
+        """Return the drafts with rows that read the drafted text before its mapping (Statement 8.15)."""
         events = [
             (plain_number(prob), mapped, [rows_of(drafted[:depth]) for depth in range(len(mapped))])
             for drafted, prob in self._drafted(pair)
