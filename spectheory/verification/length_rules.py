@@ -40,8 +40,9 @@ class WithLengthRule(Verifier):
         verifier: a name or an object.
         rule: ``rule(tokens, rows)`` as in ``Shortened``, and the result one length.  With language models
             ``rows`` are tensors [L, V], or [K, L, V] for K paths.
-        allow_lossy: False to refuse, when the verifier is set up for the drafts, a rule that reads a token before it decides whether to verify it, and a
-            verifier that is not coherent in the length.  We try the rule on small random pairs.
+        allow_lossy: False to refuse, when the verifier is set up for the drafts, a rule that reads a token
+            before it decides whether to verify it, and a verifier that is not coherent in the length.  We try
+            the rule on small random pairs.
 
     Attributes:
         rows: total number of verified tokens of one path in all calls so far.
@@ -117,8 +118,8 @@ def _why_lossy(verifier: Verifier, rule: LengthRule, num_drafts: int) -> str | N
     coherence = COHERENCE.get(verifier.name)
     if num_drafts > 1 and coherence is not None and coherence.in_length is False:
         return (
-            f"{verifier.name} is lossy if the common length of {num_drafts} drafts depends on them (theory.md "
-            "Statement 8.13); use multi_round or traversal, or one draft"
+            f"{verifier.name} is lossy if the common length of {num_drafts} drafts depends on them "
+            "(theory.md Statement 8.13); use multi_round or traversal, or one draft"
         )
     if num_drafts == 1 and coherence is not None and not coherence.in_length and verifier.single_path:
         return f"{verifier.name} is lossy if its length depends on the draft (theory.md Statement 8.3)"
@@ -130,8 +131,8 @@ def _why_lossy(verifier: Verifier, rule: LengthRule, num_drafts: int) -> str | N
             if not length_flags(Shortened(num_drafts, rule), pair).stopping_point:
                 return (
                     "the length rule reads a token before it decides whether to verify it (theory.md "
-                    "Statement 8.5): decide from earlier tokens, keep the token and stop after it, or count a dropped "
-                    "draft as rejected (DroppedAsRejected)"
+                    "Statement 8.5): decide from earlier tokens, keep the token and stop after it, or count "
+                    "a dropped draft as rejected (DroppedAsRejected)"
                 )
     return None
 
