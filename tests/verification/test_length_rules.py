@@ -116,5 +116,5 @@ def test_rules_on_the_bundled_models() -> None:
     with pytest.raises(InvalidInputError, match=r"Statement 8\.5"):
         decode(pair, prompts, WithLengthRule("block", before_unlikely), **settings)
     lossy = WithLengthRule("block", before_unlikely, allow_lossy=True)
-    found = simulate(pair, prompts=prompts, verifier=[lossy, stops], samples=2, draft_length=3)
+    found = simulate(pair, prompts, [lossy, stops], samples=2, draft_length=3)
     assert [entry.lossless for entry in found.estimates] == [False, True]
