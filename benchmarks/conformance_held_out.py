@@ -4,8 +4,8 @@
 
 Samplers that the repository has for other purposes: faults of public reports, faulty batches, specimens of
 the audits, each with its right partners; and every edit that a program makes of the verification in the
-numpy harness (``scripts/syntax_edits.py``).  An edit that is not found is simulated on other batches: the largest
-total variation from the right law of a request is reported with it.
+numpy harness (``scripts/syntax_edits.py``).  An edit that is not found is simulated on other batches: the
+largest total variation from the right law of a request is reported with it.
 """
 
 import argparse
@@ -108,8 +108,8 @@ def _rows(case: Case) -> list[Row]:
 REPORTS: Mapping[str, Sequence[Mapping[str, Any]]] = {
     name: [{"right": False}, {"right": True}]
     for name in (
-        "shared_coin", "point_residual", "next_row", "seeded_coins", "raises_on_a_token", "temperature_dropped",
-        "filter_on_bonus",
+        "shared_coin", "point_residual", "next_row", "seeded_coins", "raises_on_a_token",
+        "temperature_dropped", "filter_on_bonus",
     )
 }  # fmt: skip
 """Faults of public reports -> arguments of the wrong and the right form."""
