@@ -192,11 +192,12 @@ class Certificate(Result):
     def shown(self) -> dict[str, Any]:
         best: Any = self.best
         is_interval = best is not None and best.is_interval
+        wrong_drafts = self.drafts_defect
         return {
             "algorithm": self.source,
             "drafts": count_text(self.num_drafts, "draft"),
             "lossless": self.is_valid,
-            "drafts_defect": None if self._drafts_are_right() else self.drafts_defect.in_words(),
+            "drafts_defect": wrong_drafts.in_words() if wrong_drafts is not None and not wrong_drafts else None,
             "block_efficiency": self.block_efficiency,
             "total_variation": self.total_variation,
             "optimum": f"{best.lower} to {best.upper}" if is_interval else self.optimum,
@@ -222,9 +223,6 @@ class Certificate(Result):
         earned = float(self.block_efficiency)
         best = earned + float(self.gap)
         return f"{gap}; {earned:.3f} of {best:.3f} tokens per call ({100 * earned / best:.3g} %)"
-
-    def _drafts_are_right(self) -> bool:
-        return self.drafts_defect is None or bool(self.drafts_defect)
 
     def _prefix_matching_in_words(self) -> str | bool | None:
         if self.prefix_matching is not None or self.failure is not None:
