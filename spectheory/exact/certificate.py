@@ -192,12 +192,12 @@ class Certificate(Result):
     def shown(self) -> dict[str, Any]:
         best: Any = self.best
         is_interval = best is not None and best.is_interval
-        wrong_drafts = self.drafts_defect
+        wrong = self.drafts_defect
         return {
             "algorithm": self.source,
             "drafts": count_text(self.num_drafts, "draft"),
             "lossless": self.is_valid,
-            "drafts_defect": wrong_drafts.in_words() if wrong_drafts is not None and not wrong_drafts else None,
+            "drafts_defect": None if wrong is None or wrong else wrong.in_words(),
             "block_efficiency": self.block_efficiency,
             "total_variation": self.total_variation,
             "optimum": f"{best.lower} to {best.upper}" if is_interval else self.optimum,
