@@ -10,8 +10,10 @@ from spectheory.foundation.errors import InvalidOutcomeError, UnknownNameError
 from spectheory.foundation.validation import nearest_name, unknown_name
 from spectheory.pairs.drafts import DraftProcess
 from spectheory.pairs.drafts.iid import draft_process
+from spectheory.pairs.drafts.kept import AdaptiveDrafts
 from spectheory.pairs.pair import ModelPair, check_pair
 from spectheory.verification.algorithms import verifiers
+from spectheory.verification.kept_lengths import bound_at_kept_lengths
 from spectheory.verification.user import as_verifier, users_code
 from spectheory.verification.verifier import Verifier
 
@@ -61,6 +63,8 @@ def resolve(
     )
     process, pair = process.normalised(), pair.normalised()
     process.check(pair)
+    if isinstance(process, AdaptiveDrafts):
+        return Problem(bound_at_kept_lengths(found, process, pair), pair, process)
     return Problem(found.bind(process, pair), pair, process)
 
 

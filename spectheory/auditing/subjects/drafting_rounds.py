@@ -200,7 +200,7 @@ class DraftingRound(Shipped):
         returned: list[list[Any]] = [[] for _ in texts]
         seeds: list[int] = []
         with (
-            self.numbers(tape, generator),
+            self.numbers(tape),
             users_code(f"round {self.name!r}", self.sampler, may_refuse=True),
         ):
             for tape.call in range(times):

@@ -188,7 +188,7 @@ class ModelLoop(DraftingRound):
         target, draft = _tables(pair)
         generator = new_generator(tape)
         with (
-            self.numbers(tape, generator),
+            self.numbers(tape),
             users_code(self.words, self.sampler, may_refuse=True),
         ):
             tokens, models = self._play(form, target, draft, pair.vocab_size, length, generator)

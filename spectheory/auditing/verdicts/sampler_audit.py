@@ -5,6 +5,7 @@ import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
+from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -12,7 +13,7 @@ import numpy as np
 from spectheory.auditing.handing.handing import handing
 from spectheory.auditing.rounds.batch_battery import JOINT_LAWS, KINDS, batches_of
 from spectheory.auditing.rounds.batches import audit_batches
-from spectheory.auditing.rounds.by_calls import learn_batches
+from spectheory.auditing.rounds.by_calls import call_once, learn_batches
 from spectheory.auditing.rounds.questions import Question, followed_law, questions, refusal
 from spectheory.auditing.rounds.rounding import rounding_bound
 from spectheory.auditing.rounds.two_calls import MAX_RUNS_OF_TWO_CALLS, call_twice, questions_of_calls
@@ -158,6 +159,8 @@ def audit(
     groups, left_out = questions(sampler, pairs)
     total = sum(map(len, groups.values()))
     found = _Found(sampler, not_asked=list(left_out))
+    for group in islice(groups.values(), 1):
+        call_once(sampler, group[0])
     for words, group in groups.items():
         if found.cases and found.verdict()[0] in (NOT_LOSSLESS, UNDECIDED):
             break  # with fewer paths it is not lossless
