@@ -5,10 +5,11 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.audited_styles import WITHIN, subjects_of
+from scripts import load
 from spectheory import audit, defects, instances, verifiers
 from spectheory.foundation.results import LOSSLESS, NOT_LOSSLESS
 
+styles = load("benchmarks", "audited_styles")
 PAIR = instances.two_token(1)
 needs_a_compiler = pytest.mark.skipif(shutil.which("cc") is None, reason="needs a C compiler")
 
@@ -20,8 +21,10 @@ def test_a_known_wrong_verifier_is_found_in_every_style(style: str, tmp_path: Pa
     for verifier, verdict in ((defects["draft_bonus"], NOT_LOSSLESS), (verifiers["token"], LOSSLESS)):
         folder = tmp_path / verifier.name
         folder.mkdir()
-        subject, options = subjects_of(verifier, PAIR, 1, folder)[style]
+        subject, options = styles.subjects_of(verifier, PAIR, 1, folder)[style]
         if style == "flattened" and verdict == LOSSLESS:
             continue  # all batches of a right sampler take half a minute
-        found = audit(subject, {"thirds": PAIR}, within=WITHIN, stop_at_first=True, quick=True, **options)
+        found = audit(
+            subject, {"thirds": PAIR}, within=styles.WITHIN, stop_at_first=True, quick=True, **options
+        )
         assert found.verdict == verdict
