@@ -104,7 +104,7 @@ def dropping_program(pair: ModelPair, price: Any) -> LinearProgram:
     Example:
         >>> from spectheory import instances
         >>> dropping_program(instances.two_token(1), "1/2").size
-        (6, 10)
+        (6, 8)
     """
     cost, size = _price(pair, price), pair.vocab_size
     contexts = all_contexts(size, pair.draft_length)
