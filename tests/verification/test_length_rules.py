@@ -116,7 +116,7 @@ def test_rules_on_the_bundled_models() -> None:
     assert dropped.rows < 3 * dropped.calls
     with pytest.raises(InvalidInputError, match=r"Statement 8\.5"):
         decode(pair, prompts, WithLengthRule("block", before_unlikely), **settings)
-    lossy = WithLengthRule("block", before_unlikely, allow_lossy=True)
+    lossy = WithLengthRule("token", before_unlikely, allow_lossy=True)
     found = simulate(pair, prompts, [lossy, stops], samples=2, draft_length=3)
     assert [entry.lossless for entry in found.estimates] == [False, True]
 
