@@ -298,9 +298,14 @@ def acceptance(target: str, draft: str, *, drafts: int = 1) -> int:
 
 @command(example="spectheory verifiers --csv")
 def verifiers() -> int:
-    """List the published verifiers: source, losslessness, arithmetic, and the drafts that they accept."""
+    """List the published verifiers: source, losslessness, arithmetic, and the drafts that they accept.
+
+    *Adaptive lengths* says whether the number of verified tokens may depend on the drafts: for all paths
+    together (yes), or only for each path by itself (docs/adaptive_drafts.md).
+    """
     from spectheory.foundation.results import Table
     from spectheory.pairs.drafts.process import ANY_PROCESS, SAMPLED_PROCESSES
+    from spectheory.verification.adaptive_lengths import COHERENCE
     from spectheory.verification.algorithms import verifiers as known
 
     rows = [
@@ -312,6 +317,8 @@ def verifiers() -> int:
             "lossless": verifier.lossless,
             "arithmetic": "exact" if verifier.exact else "float64",
             "draft_processes": sorted(verifier.draft_processes),
+            "coherent_in_length": COHERENCE[verifier.name].in_length,
+            "coherent_in_drafts": COHERENCE[verifier.name].in_drafts,
         }
         for verifier in known.values()
     ]
@@ -322,7 +329,10 @@ def verifiers() -> int:
         processes = verifier.draft_processes
         every = {ANY_PROCESS: "any", SAMPLED_PROCESSES: "sampled"}
         named = every.get(frozenset(processes), ", ".join(sorted(processes)))
-        shown.append({**row, "drafts": f"{row['num_drafts']}{length}", "processes": named})
-    table = Table("verifiers", shown, columns | {"draft processes": "{processes}"})
+        adaptive = COHERENCE[verifier.name].adaptive_lengths
+        drafts = f"{row['num_drafts']}{length}"
+        shown.append({**row, "drafts": drafts, "processes": named, "adaptive": adaptive})
+    more = {"draft processes": "{processes}", "adaptive lengths": "{adaptive}"}
+    table = Table("verifiers", shown, columns | more)
     print_found({"verifiers": rows}, [table], rows)
     return 0

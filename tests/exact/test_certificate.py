@@ -12,7 +12,8 @@ from deep import first_is_quick
 from law_checks import assert_same_law
 from spectheory import certify, instances, optimum
 from spectheory.exact.law import output_law
-from spectheory.exact.suite import SuiteCase, certify_suite
+from spectheory.exact.suite import certify_suite
+from spectheory.exact.suite_cases import SuiteCase
 from spectheory.foundation.errors import InvalidOutcomeError
 from spectheory.pairs.drafts import Iid, PerPath, PrefixTree
 from spectheory.pairs.pair import ModelPair
@@ -202,6 +203,7 @@ def test_document_of_an_exact_certificate() -> None:
         "total_variation": 0,
         "optimum": Fraction(20, 9),
         "gap": 0,
+        "gap_in_words": "0; 2.222 of 2.222 tokens per call (100 %)",
         "prefix_matching": True,
         "first_token_law": {"A": Fraction(1, 3), "B": Fraction(2, 3)},
     }
