@@ -72,7 +72,10 @@ def test_trees_and_plans() -> None:
     with pytest.raises(InvalidInputError, match="at least 1, got 0"):
         drafts.PrefixTree((4, 0))
     equal, among = instances.uniform_equal(2), ["block", "scored_multipath"]
-    assert "block with iid:1" in plan(equal, verifiers=among, target_rows=6, draft_cost=0.05, row_cost=0.01).headline()
+    assert (
+        "block with iid:1"
+        in plan(equal, verifiers=among, target_rows=6, draft_cost=0.05, row_cost=0.01).headline()
+    )
     free = plan(PAIR, verifiers=among, target_rows=6, draft_cost=0.05, row_cost=0)
     assert "iid:3, L = 2" in free.headline()
 
