@@ -135,7 +135,7 @@ def test_the_command_says_so(form: str | None, tmp_path: Path, capsys: pytest.Ca
     words = " ".join(captured.out.split())
     assert "outcome of verifier 'raises_on_last' failed: KeyError: 'row' (" in words
     if form is None:
-        assert "not lossless (float64): raises_on_last fails on this pair, (V, L, K) = (2, 1, 1)" in words
+        assert "✗ not lossless (float64): raises_on_last fails on this pair, (V, L, K) = (2, 1, 1)" in words
         assert "on the drafts ('B'): outcome of verifier" in words
     if form == "--json":
         document = json.loads(captured.out)

@@ -39,7 +39,8 @@ def print_judgement(result: Result, is_verbose: bool) -> None:
     if found is None:
         raise ValueError(f"{type(result).__name__} has no verdict")
     verdict, about = found
-    console.print(_shown(verdict, style=f"bold {_colour(verdict)}"), _shown(f": {about}"), sep="")
+    mark, colour = _mark(verdict)
+    console.print(_shown(f"{mark} {verdict}", style=f"bold {colour}"), _shown(f": {about}"), sep="")
     first, *others = result.tables()
     facts, hidden = first.texts(), () if is_verbose else result.fine_print
     labels = {label for label, _ in facts}
@@ -52,11 +53,11 @@ def print_judgement(result: Result, is_verbose: bool) -> None:
     print_tables(others)
 
 
-def _colour(verdict: str) -> str:
-    """Colour of a verdict: red if not lossless or refuted, yellow if undecided, else green."""
+def _mark(verdict: str) -> tuple[str, str]:
+    """Mark and colour of a verdict: ✗ if not lossless or refuted, ? if undecided, else ✓."""
     if verdict.startswith(("not lossless", "refuted")):
-        return "red"
-    return "yellow" if verdict.startswith(("undecided", "solver")) else "green"
+        return "✗", "red"
+    return ("?", "yellow") if verdict.startswith(("undecided", "solver")) else ("✓", "green")
 
 
 def print_tables(tables: Sequence[Table]) -> None:

@@ -9,7 +9,7 @@ import numpy as np
 
 from spectheory.exact.counterexample import Counterexample, Failure, names_of, smallest_counterexample
 from spectheory.exact.law import DEFAULT_MAX_TUPLES, FLOAT64, OutputLaw, output_law
-from spectheory.foundation.documents import both, count_text, decimal_text, to_json
+from spectheory.foundation.documents import both, count_text, decimal_text, to_json, value_text
 from spectheory.foundation.errors import (
     EnumerationTooLargeError,
     InvalidInputError,
@@ -23,7 +23,9 @@ from spectheory.optima.pair_optimum import optimum
 from spectheory.optima.solving.solution import Optimum
 from spectheory.pairs.contexts import Context
 from spectheory.pairs.drafts import DraftProcess
+from spectheory.pairs.drafts.defect import DraftDefect, draft_defect
 from spectheory.pairs.drafts.iid import draft_process
+from spectheory.pairs.drafts.kept import AdaptiveDrafts
 from spectheory.pairs.pair import ROUNDING_OF_A_ROW, ModelPair, check_pair
 from spectheory.verification.resolve import Problem, find_verifier, resolve
 from spectheory.verification.sampler_runs import outcome_or_run, runs_a_sampler
@@ -62,6 +64,8 @@ class Certificate(Result):
             rounding, we first divided all rows by their sums.
         law: the output law.
         failure: why a user's verifier has no law: it raised on drafts, or its answer is not a law.
+        drafts_defect: the draft defect of a process that may shorten or change drafts, otherwise ``None``
+            (theory.md Statement 8.1).  The verdict is about this pair only; δ is about all targets.
     """
 
     verifier: str
@@ -84,13 +88,15 @@ class Certificate(Result):
     row_defect: float = 0.0
     law: OutputLaw | None = None
     failure: Failure | None = None
+    drafts_defect: DraftDefect | None = None
 
     facts: ClassVar[Templates] = {
         "algorithm": "{algorithm}",
         "pair": "{vocab_size} tokens, draft length {draft_length}, {drafts}, {arithmetic} arithmetic",
+        "drafts": "{drafts_defect}",
         "block efficiency": "{block_efficiency} tokens per target call",
         "optimum": "{optimum} ({optimum_note})\nnot computed: {not_computed}",
-        "gap to the optimum": "{gap}\nat most {largest_gap:.3g}",
+        "gap to the optimum": "{gap_in_words}",
         "undefined output": "with probability {undefined:short} it is 0/0",
         "target-matching": "{target_matching}, total variation {total_variation:short}",
         "prefix-matching": "{prefix_matching}",
@@ -107,7 +113,7 @@ class Certificate(Result):
         "gap to the optimum": "{gap:.6f}",
         "total variation": "{total_variation:short}",
     }
-    answers: ClassVar[tuple[str, ...]] = ("counterexample", "gap to the optimum")
+    answers: ClassVar[tuple[str, ...]] = ("drafts", "counterexample", "gap to the optimum")
     fine_print: ClassVar[tuple[str, ...]] = (
         "tolerance",
         "rows of the pair",
@@ -186,16 +192,18 @@ class Certificate(Result):
     def shown(self) -> dict[str, Any]:
         best: Any = self.best
         is_interval = best is not None and best.is_interval
+        wrong = self.drafts_defect
         return {
             "algorithm": self.source,
             "drafts": count_text(self.num_drafts, "draft"),
             "lossless": self.is_valid,
+            "drafts_defect": None if wrong is None or wrong else wrong.in_words(),
             "block_efficiency": self.block_efficiency,
             "total_variation": self.total_variation,
             "optimum": f"{best.lower} to {best.upper}" if is_interval else self.optimum,
             "not_computed": self.optimum_note if self.best is None and self.failure is None else None,
             "gap": None if is_interval else self.gap,
-            "largest_gap": self.gap if is_interval else None,
+            "gap_in_words": self._gap_in_words(),
             "undefined": self.undefined or None,
             "prefix_matching": self._prefix_matching_in_words(),
             "tolerance": None if self.arithmetic == "exact" or self.failure else self.scope.tolerance,
@@ -204,6 +212,17 @@ class Certificate(Result):
             "in_words": None if self.is_valid else self.in_words(),
             "stops": None if self.counterexample is None else self.counterexample.stops_in_words() or None,
         }
+
+    def _gap_in_words(self) -> str | None:
+        """Describe the gap, and of a lossless verifier the share of the optimum that it earns."""
+        if self.best is None or self.gap is None:
+            return None
+        gap = f"at most {self.gap:.3g}" if self.best.is_interval else value_text(self.gap)
+        if not self.is_valid:
+            return gap
+        earned = float(self.block_efficiency)
+        best = earned + float(self.gap)
+        return f"{gap}; {earned:.3f} of {best:.3f} tokens per call ({100 * earned / best:.3g} %)"
 
     def _prefix_matching_in_words(self) -> str | bool | None:
         if self.prefix_matching is not None or self.failure is not None:
@@ -256,6 +275,7 @@ class Certificate(Result):
             "counterexample": to_json(self.counterexample),
             "failure": to_json(self.failure),
             "scope": self.scope.to_document(),
+            **({} if self.drafts_defect is None else {"draft_defect": to_json(self.drafts_defect)}),
         }
 
 
@@ -455,7 +475,18 @@ def certificate_of(
         optimum_note=note,
         row_defect=row_defect,
         law=law,
+        drafts_defect=_drafts_defect(law),
     )
+
+
+def _drafts_defect(law: OutputLaw) -> DraftDefect | None:
+    """Compute the draft defect of a process that may change drafts; ``None`` if there is none to compute."""
+    if not isinstance(law.process, AdaptiveDrafts):
+        return None
+    try:
+        return draft_defect(law.process, law.pair)
+    except InvalidInputError:
+        return None  # too many tuples, or rows that are no function of the text: the law is judged alone
 
 
 LATER_CALLS = "later calls: modified_target_rows changes their target"

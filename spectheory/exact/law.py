@@ -25,6 +25,7 @@ from spectheory.foundation.errors import EnumerationTooLargeError, InvalidOutcom
 from spectheory.foundation.exact_numbers import (
     Number,
     balanced_sum,
+    flint_if_exact,
     fractions_if_exact,
     plain_number,
     to_fraction,
@@ -37,9 +38,11 @@ from spectheory.optima.bounds.tree_antichains import most_violated_antichains
 from spectheory.optima.multi_path import largest_listed_excess
 from spectheory.pairs.contexts import Context, context_number, numbered_context, path_to
 from spectheory.pairs.drafts import DraftProcess, DraftTuples, Iid
+from spectheory.pairs.drafts.kept import DisclosedDrafts
 from spectheory.pairs.drafts.trees import Tree
 from spectheory.pairs.pair import ModelPair
 from spectheory.verification.evaluator import Evaluator
+from spectheory.verification.kept_lengths import AtKeptLengths
 from spectheory.verification.resolve import Problem, resolve
 from spectheory.verification.user import UserVerifier, users_code
 from spectheory.verification.user_checks import ROUNDING, check_function_of_inputs
@@ -234,9 +237,11 @@ class OutputLaw(Result):
 
         Returns:
             The K paths with the largest term in the direction of the deviation; ``None`` if there are too
-            many tuples of drafts to enumerate.
+            many tuples of drafts to enumerate, or the rows depend on more than the drafts.
         """
         depth, size, length = len(prefix), self.pair.vocab_size, self.pair.draft_length
+        if isinstance(self.process, DisclosedDrafts):
+            return None  # the drafts alone do not determine the rows
         number = context_number(prefix, size)
         wanted = self.pair.numbers.target_path_probs[depth][number]
         up = 1 if self.deviations(depth)[number] > 0 else -1
@@ -370,6 +375,8 @@ def law_of(
     epsilon: float = FLOAT64,
 ) -> OutputLaw:
     """Compute ``output_law`` of a resolved problem; ``epsilon`` belongs to the verifier's arithmetic."""
+    if isinstance(problem.process, DisclosedDrafts):
+        return _mixed(problem, max_tuples, tolerance, epsilon)
     pair, of_user = problem.pair, isinstance(problem.verifier, UserVerifier)
     route = route_of(problem) if epsilon == FLOAT64 else None
     if route is not None and route.work <= max_tuples:
@@ -397,6 +404,21 @@ def law_of(
         chunks = _counted(chunks, int(count), progress)
     evaluator = Evaluator.of(problem, enumerated)
     summed, undefined = sum_outcomes(evaluator, problem.pair, chunks, tolerance, epsilon)
+    return OutputLaw(*problem, summed, undefined, max_tuples)
+
+
+def _mixed(problem: Problem, max_tuples: int, tolerance: float, epsilon: float) -> OutputLaw:
+    """Compute the law for drafts whose rows depend on more than the text, as a mixture over their rows."""
+    verifier, pair, process = problem
+    assert isinstance(process, DisclosedDrafts)
+    base = verifier.base if isinstance(verifier, AtKeptLengths) else verifier
+    numbers, undefined = [], 0
+    for weight, part in process.parts():
+        found = law_of(resolve(base, pair, part), max_tuples, tolerance, None, epsilon)
+        share = flint_if_exact(np.array([weight]))[0] if pair.is_exact else float(weight)
+        numbers.append([mass * share for mass in found.numbers])
+        undefined = undefined + found.undefined * weight
+    summed = tuple(np.sum(levels, axis=0) for levels in zip(*numbers, strict=True))
     return OutputLaw(*problem, summed, undefined, max_tuples)
 
 

@@ -205,7 +205,7 @@ def test_findings_in_sarif(capsys: pytest.CaptureFixture[str], tmp_path: Path) -
     wrong = ["audit", f"{SPECIMENS}:greedy_acceptance", "--as", "sampler", "--pair", pair]
     file = tmp_path / "audit.sarif"
     assert main([*wrong, "--report", str(file)]) == 1
-    assert capsys.readouterr().out.startswith("not lossless (followed): greedy_acceptance on")
+    assert capsys.readouterr().out.startswith("✗ not lossless (followed): greedy_acceptance on")
     (found,) = json.loads(file.read_text(encoding="utf-8"))["runs"][0]["results"]
     place = found["locations"][0]["physicalLocation"]
     assert place["artifactLocation"]["uri"] == "audits/specimens/samplers.py"

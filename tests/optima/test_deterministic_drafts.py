@@ -4,8 +4,8 @@ from collections.abc import Iterator
 
 from spectheory import instances, optimum
 from spectheory.exact.law import output_law
+from spectheory.optima.cutting_planes import multi_path_optimum
 from spectheory.optima.deterministic_drafts import deterministic_program
-from spectheory.optima.multi_path import multi_path_optimum
 from spectheory.optima.solving.solution import check_solution
 from spectheory.pairs.contexts import context_number
 from spectheory.pairs.drafts import ConfidenceTree, Deterministic, TopTree
