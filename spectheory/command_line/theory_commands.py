@@ -298,11 +298,16 @@ def acceptance(target: str, draft: str, *, drafts: int = 1) -> int:
 
 @command(example="spectheory verifiers --csv")
 def verifiers() -> int:
-    """List the published verifiers: source, losslessness, arithmetic, and the drafts that they accept."""
+    """List the published verifiers: source, losslessness, arithmetic, and the drafts that they accept.
+
+    A line below the table names the machine proof of each verifier that has one.
+    """
     from spectheory.foundation.results import Table
     from spectheory.pairs.drafts.process import ANY_PROCESS, SAMPLED_PROCESSES
     from spectheory.verification.algorithms import verifiers as known
+    from spectheory.verification.machine_proofs import machine_proofs
 
+    proofs = {name: machine_proofs(verifier) for name, verifier in known.items()}
     rows = [
         {
             "name": verifier.name,
@@ -312,6 +317,7 @@ def verifiers() -> int:
             "lossless": verifier.lossless,
             "arithmetic": "exact" if verifier.exact else "float64",
             "draft_processes": sorted(verifier.draft_processes),
+            "machine_proofs": {process: proof.theorem for process, proof in proofs[verifier.name].items()},
         }
         for verifier in known.values()
     ]
@@ -323,6 +329,12 @@ def verifiers() -> int:
         every = {ANY_PROCESS: "any", SAMPLED_PROCESSES: "sampled"}
         named = every.get(frozenset(processes), ", ".join(sorted(processes)))
         shown.append({**row, "drafts": f"{row['num_drafts']}{length}", "processes": named})
-    table = Table("verifiers", shown, columns | {"draft processes": "{processes}"})
+    lines = [
+        f"{name}: {proof.in_words()} ({', '.join(process for process in found if found[process] == proof)})"
+        for name, found in proofs.items()
+        for proof in dict.fromkeys(found.values())
+    ]
+    columns |= {"draft processes": "{processes}"}
+    table = Table("verifiers", shown, columns, "\n".join(lines))
     print_found({"verifiers": rows}, [table], rows)
     return 0

@@ -25,6 +25,7 @@ from spectheory.pairs.contexts import Context
 from spectheory.pairs.drafts import DraftProcess
 from spectheory.pairs.drafts.iid import draft_process
 from spectheory.pairs.pair import ROUNDING_OF_A_ROW, ModelPair, check_pair
+from spectheory.verification.machine_proofs import MachineProof, machine_proofs
 from spectheory.verification.resolve import Problem, find_verifier, resolve
 from spectheory.verification.sampler_runs import outcome_or_run, runs_a_sampler
 from spectheory.verification.user import UserVerifier
@@ -115,6 +116,7 @@ class Certificate(Result):
             rounding, we first divided all rows by their sums.
         law: the output law.
         failure: why a user's verifier has no law: it raised on drafts, or its answer is not a law.
+        machine_proof: the theorem about a published algorithm; it is no basis of the verdict.
     """
 
     verifier: str
@@ -137,9 +139,11 @@ class Certificate(Result):
     row_defect: float = 0.0
     law: OutputLaw | None = None
     failure: Failure | None = None
+    machine_proof: MachineProof | None = None
 
     facts: ClassVar[Templates] = {
         "algorithm": "{algorithm}",
+        "beyond this pair": "{proved_for_every_pair}",
         "pair": "{vocab_size} tokens, draft length {draft_length}, {drafts}, {arithmetic} arithmetic",
         "block efficiency": "{block_efficiency} tokens per target call",
         "optimum": "{optimum} ({optimum_note})\nnot computed: {not_computed}",
@@ -241,6 +245,7 @@ class Certificate(Result):
         is_interval = best is not None and best.is_interval
         return {
             "algorithm": self.source,
+            "proved_for_every_pair": self.machine_proof and self.machine_proof.in_words(),
             "drafts": count_text(self.num_drafts, "draft"),
             "lossless": self.is_valid,
             "block_efficiency": self.block_efficiency,
@@ -316,6 +321,7 @@ class Certificate(Result):
             "first_token_law": {name: to_json(value) for name, value in first_token_law},
             "counterexample": to_json(self.counterexample),
             "failure": to_json(self.failure),
+            "machine_proof": self.machine_proof and self.machine_proof.theorem,
             "scope": self.scope.to_document(),
         }
 
@@ -402,6 +408,7 @@ def _setting(problem: Problem, arithmetic: str, tolerance: str, refused: tuple[s
         "num_drafts": process.num_drafts,
         "draft_process": process.name,
         "arithmetic": arithmetic,
+        "machine_proof": machine_proofs(verifier).get(process.name),
         "scope": Scope(arithmetic, tolerance, (shape,), (drafts_in_words(process),), refused),
     }
 

@@ -11,11 +11,11 @@ import numpy as np
 
 from spectheory.exact.proof.check_leaf import FaceRows, Law, law_at_leaf, numbers_of
 from spectheory.exact.proof.check_numbers import NEGATIVE, POSITIVE, ZERO, Answers, Quotient, reject
-from spectheory.exact.proof.verifier_code import code_digest
 from spectheory.pairs.drafts import DraftProcess, Iid, PrefixTree, WithoutReplacement
 from spectheory.pairs.drafts.trees import Tree
 from spectheory.verification.resolve import find_verifier
 from spectheory.verification.verifier import Verifier
+from spectheory.verification.verifier_code import code_digest
 
 TREES = {"prefix_tree": PrefixTree, "without_replacement": WithoutReplacement}
 Prefix = tuple[int, ...]

@@ -28,7 +28,6 @@ from spectheory.exact.proof.shared_walk import share
 from spectheory.exact.proof.statements import Statement
 from spectheory.exact.proof.stops import formal_stops, fresh
 from spectheory.exact.proof.verdict import PROVED, REFUTED, TRUSTED, Proof, drafts_document
-from spectheory.exact.proof.verifier_code import code_digest
 from spectheory.foundation.errors import InvalidInputError, InvalidOutcomeError
 from spectheory.foundation.results import UNDECIDED
 from spectheory.foundation.validation import check_count, check_positive
@@ -38,6 +37,7 @@ from spectheory.pairs.pair import ModelPair
 from spectheory.verification.resolve import find_verifier
 from spectheory.verification.sampler_runs import RunsOnTuples
 from spectheory.verification.user import UserVerifier
+from spectheory.verification.verifier_code import code_digest
 
 _log = logging.getLogger(__name__)
 

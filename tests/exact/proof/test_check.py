@@ -26,7 +26,6 @@ from spectheory.exact.proof.check import (
     read,
 )
 from spectheory.exact.proof.check_numbers import ANY, NEGATIVE, POSITIVE, ZERO, RejectedProofError
-from spectheory.exact.proof.verifier_code import code_digest
 from spectheory.exact.suite import SuiteCase, certify_suite
 from spectheory.foundation.arrays import normalise, zeros_like
 from spectheory.foundation.errors import InvalidInputError
@@ -35,6 +34,7 @@ from spectheory.verification.algorithms.one_path.block import Block
 from spectheory.verification.outcome import Outcome
 from spectheory.verification.resolve import find_verifier
 from spectheory.verification.user import as_verifier
+from spectheory.verification.verifier_code import code_digest
 
 Document = dict[str, Any]
 
