@@ -9,7 +9,7 @@ import json
 import shutil
 import subprocess
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 from importlib.resources import files
@@ -58,7 +58,6 @@ class Case:
         program: the name that ``bridge.ml`` knows.
         verifier: the name or the verifier whose law is compared.
         pair, process: models and drafts.
-        more: the further numbers of the request.
         tolerance: the largest difference of two probabilities; 0 for laws in rationals.
     """
 
@@ -66,7 +65,6 @@ class Case:
     verifier: Any
     pair: ModelPair
     process: DraftProcess
-    more: tuple[Any, ...] = ()
     tolerance: float = 0.0
 
     @property
@@ -79,7 +77,20 @@ class Case:
         pair = self.pair
         rows = [str(number) for level in (*pair.target, *pair.draft) for number in level.ravel()]
         sizes = map(str, (pair.vocab_size, pair.draft_length, self.process.num_drafts))
-        return " ".join([self.program, *sizes, *rows, *map(str, self.more)])
+        return " ".join([self.program, *sizes, *rows, *map(str, self.more())])
+
+    def more(self) -> Iterable[Any]:
+        """The further numbers of the request, as ``bridge.ml`` describes them."""
+        pair, num_drafts = self.pair, self.process.num_drafts
+        if isinstance(self.process, PrefixTree | WithoutReplacement):
+            return self.process.widths
+        if self.program == "mixed_multipath":
+            return [root_mixture(pair.target[0][0], pair.draft[0][0], num_drafts)]
+        if self.program == "otm":
+            return _plans(pair, num_drafts)
+        if self.program == "kseq":  # K is at least ρ* for every pair
+            return [num_drafts] * num_drafts
+        return _factors(pair, num_drafts) if self.program == "spectr" else ()
 
     def expected(self) -> str:
         """The answer that agrees with ``output_law``: R(b) of all outputs, shorter ones first."""
@@ -96,9 +107,9 @@ class Case:
         )
 
 
-def distinct_widths(pair: ModelPair) -> list[int]:
+def distinct_widths(pair: ModelPair) -> tuple[int, ...]:
     """Two distinct drafts at every depth where all rows have two tokens, else one."""
-    return [min(2, int((rows > 0).sum(axis=1).min())) for rows in pair.draft]
+    return tuple(min(2, int((rows > 0).sum(axis=1).min())) for rows in pair.draft)
 
 
 def _contexts(pair: ModelPair) -> Iterator[tuple[Any, Any]]:
@@ -128,26 +139,14 @@ def _factors(pair: ModelPair, num_drafts: int) -> Iterator[Fraction]:
 
 
 def case(program: str, pair: ModelPair, num_drafts: int = 2) -> Case:
-    """A program on a pair, with the further numbers that it needs."""
+    """A program on a pair, with its drafts."""
     process: DraftProcess = Iid(num_drafts)
-    more: Sequence[Any] = ()
-    verifier: Any = PROGRAMS[program]
-    tolerance = 0.0
-    if program == "mixed_multipath":
-        more = [root_mixture(pair.target[0][0], pair.draft[0][0], num_drafts)]
-    elif program == "multi_round_tree":
-        more = WIDTHS[pair.vocab_size, pair.draft_length]
-        process = PrefixTree(tuple(more))
+    if program == "multi_round_tree":
+        process = PrefixTree(WIDTHS[pair.vocab_size, pair.draft_length])
     elif program == "multi_round_without_replacement":
-        more = distinct_widths(pair)
-        process = WithoutReplacement(tuple(more))
-    elif program == "otm":
-        more = list(_plans(pair, num_drafts))
-    elif program == "kseq":  # K is at least ρ* for every pair
-        verifier, more = KSeq(num_drafts), [num_drafts] * num_drafts
-    elif program == "spectr":
-        more, tolerance = list(_factors(pair, num_drafts)), 1e-12
-    return Case(program, verifier, pair, process, tuple(more), tolerance)
+        process = WithoutReplacement(distinct_widths(pair))
+    verifier = KSeq(num_drafts) if program == "kseq" else PROGRAMS[program]
+    return Case(program, verifier, pair, process, 1e-12 if program == "spectr" else 0.0)
 
 
 def cases() -> Iterator[Case]:
