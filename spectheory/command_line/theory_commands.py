@@ -282,12 +282,16 @@ def verifiers() -> int:
 
     *Adaptive lengths* says whether the number of verified tokens may depend on the drafts: for all paths
     together (yes), or only for each path by itself (docs/adaptive_drafts.md).
+
+    A line below the table names the machine proof of each verifier that has one.
     """
     from spectheory.foundation.results import Table
     from spectheory.pairs.drafts.process import ANY_PROCESS, SAMPLED_PROCESSES
     from spectheory.verification.adaptive_lengths import COHERENCE
     from spectheory.verification.algorithms import verifiers as known
+    from spectheory.verification.machine_proofs import machine_proofs
 
+    proofs = {name: machine_proofs(verifier) for name, verifier in known.items()}
     rows = [
         {
             "name": verifier.name,
@@ -297,6 +301,7 @@ def verifiers() -> int:
             "lossless": verifier.lossless,
             "arithmetic": "exact" if verifier.exact else "float64",
             "draft_processes": sorted(verifier.draft_processes),
+            "machine_proofs": {process: proof.theorem for process, proof in proofs[verifier.name].items()},
             "coherent_in_length": COHERENCE[verifier.name].in_length,
             "coherent_in_drafts": COHERENCE[verifier.name].in_drafts,
         }
@@ -313,6 +318,11 @@ def verifiers() -> int:
         drafts = f"{row['num_drafts']}{length}"
         shown.append({**row, "drafts": drafts, "processes": named, "adaptive": adaptive})
     more = {"draft processes": "{processes}", "adaptive lengths": "{adaptive}"}
-    table = Table("verifiers", shown, columns | more)
+    lines = [
+        f"{name}: {proof.in_words()} ({', '.join(process for process in found if found[process] == proof)})"
+        for name, found in proofs.items()
+        for proof in dict.fromkeys(found.values())
+    ]
+    table = Table("verifiers", shown, columns | more, "\n".join(lines))
     print_found({"verifiers": rows}, [table], rows)
     return 0

@@ -22,7 +22,6 @@ from spectheory.exact.proof.proof_file import read, recorded
 from spectheory.exact.proof.recorded import RejectedProofError
 from spectheory.exact.proof.runs import FailedRunError
 from spectheory.exact.proof.statements import Statement, drafts_document
-from spectheory.exact.proof.verifier_code import code_digest
 from spectheory.exact.proof.walk import NeedRowError, WrongError
 from spectheory.foundation.errors import InvalidInputError, InvalidOutcomeError, UnknownNameError
 from spectheory.foundation.validation import is_whole
@@ -32,6 +31,7 @@ from spectheory.verification.defective import defects
 from spectheory.verification.resolve import find_verifier
 from spectheory.verification.user import UserVerifier
 from spectheory.verification.verifier import Verifier
+from spectheory.verification.verifier_code import code_digest
 
 STATED = (
     "format", "verifier", "statement", "vocab_size", "draft_length", "drafts", "domain",

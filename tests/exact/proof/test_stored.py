@@ -12,11 +12,11 @@ from spectheory import certify_suite, instances, verifiers
 from spectheory.exact import proof
 from spectheory.exact.proof.check import check_proof, is_of_this_code, proved_shapes
 from spectheory.exact.proof.proof_file import read
-from spectheory.exact.proof.verifier_code import code_digest
 from spectheory.exact.suite_cases import SuiteCase
 from spectheory.pairs.drafts import Iid, PrefixTree
 from spectheory.verification.algorithms.one_path.block import Block
 from spectheory.verification.user import as_verifier
+from spectheory.verification.verifier_code import code_digest
 
 STORED = Path(proof.__file__).parent / "stored"
 PAGE = Path(__file__).parents[3] / "docs" / "proofs.md"
