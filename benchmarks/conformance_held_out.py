@@ -4,8 +4,8 @@
 
 Samplers that the repository has for other purposes: faults of public reports, faulty batches, specimens of
 the audits, each with its right partners; and every edit that a program makes of the verification in the
-numpy harness (``scripts/syntax_edits.py``).  An edit that is not found is simulated on other batches: the largest
-total variation from the right law of a request is reported with it.
+numpy harness (``scripts/syntax_edits.py``).  An edit that is not found is simulated on other batches: the
+largest total variation from the right law of a request is reported with it.
 """
 
 import argparse
@@ -19,6 +19,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import numpy as np
 import torch
 from syntax_edits import edits, function_of, mutate
 
@@ -92,12 +93,25 @@ def of_batch(sampler: Callable[..., Any], case: Case) -> Any:
     return [[list(map(int, own)) for own in sampler(rows, generator)] for _ in range(case["draws"])]
 
 
+def of_batches_of_one(sampler: Callable[..., Any], case: Case) -> Any:
+    """As ``of_batch``, one request with drafts in a batch; a request without drafts is drawn here."""
+    generator = torch.Generator().manual_seed(5)
+    rows = _rows(case)
+
+    def answer(row: Row) -> list[int]:
+        if not len(row.draft_tokens):
+            return [int(torch.multinomial(row.target_probs[0], 1, generator=generator))]
+        return [int(token) for token in sampler([row], generator)[0]]
+
+    return [[answer(row) for row in rows] for _ in range(case["draws"])]
+
+
 def _rows(case: Case) -> list[Row]:
     found = []
     for own in batch_of(case["requests"], case["vocab"]):
         real = [token for token in own.drafts if token >= 0]
-        target = torch.tensor(own.target, dtype=torch.float32)
-        draft = torch.tensor(own.draft, dtype=torch.float32).reshape(-1, case["vocab"])
+        target = torch.tensor(np.array(own.target), dtype=torch.float32)
+        draft = torch.tensor(np.array(own.draft), dtype=torch.float32).reshape(-1, case["vocab"])
         is_greedy = bool(own.parameters) and own.parameters.get("temperature") == 0
         target = (target / target.sum(-1, keepdim=True))[: len(real) + 1]
         tokens = torch.tensor(real, dtype=torch.int64)
@@ -108,8 +122,8 @@ def _rows(case: Case) -> list[Row]:
 REPORTS: Mapping[str, Sequence[Mapping[str, Any]]] = {
     name: [{"right": False}, {"right": True}]
     for name in (
-        "shared_coin", "point_residual", "next_row", "seeded_coins", "raises_on_a_token", "temperature_dropped",
-        "filter_on_bonus",
+        "shared_coin", "point_residual", "next_row", "seeded_coins", "raises_on_a_token",
+        "temperature_dropped", "filter_on_bonus",
     )
 }  # fmt: skip
 """Faults of public reports -> arguments of the wrong and the right form."""
@@ -198,7 +212,7 @@ def verdict_on(own: Held) -> dict[str, Any]:
             results[case["id"]] = own.answers(case)
             report = judge.judge(cases, results, own.claims, known=known)
         except Exception as error:
-            return {"verdict": "does not conform", "by": type(error).__name__}
+            return {"verdict": "does not conform", "by": type(error).__name__, "raised": str(error)[:200]}
         if report["verdict"] == "does not conform":
             break
     worst = max(report["cases"], key=lambda row: (bool(row["faults"]), row["log10_e"]))

@@ -55,6 +55,8 @@ def single_laws() -> list[Request]:
         request([3], [row(t0="1/4", t3="3/4"), only(1)], [row(t0="1/4", t3="3/4")]),
         # draft and target agree: everything is accepted, no residual has mass
         request([0, 1, 2], [even(0, 1), even(1, 2), only(2), even(0, 3)], [even(0, 1), even(1, 2), only(2)]),
+        # a bonus row with tokens of the last draft row, in a request that is not the longest
+        request([0], [only(0), even(0, 1)], [only(0)]),
     ]
 
 

@@ -44,6 +44,7 @@ CASES = [
         '0 1 / 1:1/2 2:1/2; 0:1; 3:1 / 0:1/2 1:1/2; 1:1',
         '3 / 0:1/4 3:3/4; 1:1 / 0:1/4 3:3/4',
         '0 1 2 / 0:1/2 1:1/2; 1:1/2 2:1/2; 2:1; 0:1/2 3:1/2 / 0:1/2 1:1/2; 1:1/2 2:1/2; 2:1',
+        '0 / 0:1; 0:1/2 1:1/2 / 0:1',
     ]),
     ('independence', 4, 64, [[0, 1], [0, 2], [1, 2], [3, 4], [3, 5], [4, 5], [6, 7], [6, 8], [7, 8]], [], [], [
         '0 / 0:1/2 1:1/2; 2:1 / 0:1',
@@ -209,7 +210,7 @@ def parts_of(columns, laws, pairs, lags, alike):
         both = Counter(zip(columns[a], columns[b], strict=True))
         yield log_e(both, together(nulls[a], nulls[b]), 3 * ABSOLUTE)
     for lag in lags:
-        for r in range(len(columns)) if len(columns) <= 10 else (0, len(columns) - 1):
+        for r in range(len(columns)) if len(columns) <= 12 else (0, len(columns) - 1):
             starts = [t for t in range(calls - lag) if t // lag % 2 == 0]
             both = Counter((columns[r][t], columns[r][t + lag]) for t in starts)
             yield log_e(both, together(nulls[r], nulls[r]), 3 * ABSOLUTE)
