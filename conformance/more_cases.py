@@ -167,7 +167,12 @@ def call_cases() -> list[Case]:
     first = request([0, 0], [even(0, 1), even(0, 2), even(1, 2)], [only(0), only(0)])
     coin = request([0], [even(0, 1), even(1, 2)], [only(0)])
     fork = request([0, 0], [even(1, 2), even(0, 1), even(1, 3)], [only(0), only(0)])
-    requests = [two_calls(first, [coin, coin, fork]), two_calls(coin, [first, coin])]
+    correction = request([0], [even(1, 2), only(3)], [only(0)])  # for sure rejected
+    requests = [
+        two_calls(first, [coin, coin, fork]),
+        two_calls(coin, [first, coin]),
+        two_calls(correction, [coin, coin]),
+    ]
     about = "two calls in a row; how the second continues depends on how many tokens the first emitted"
     return [case("two-calls", 4, requests, 256, about, "calls", kind="calls")]
 
