@@ -15,7 +15,6 @@
 # make conformance compile and run the harnesses of the conformance suite whose tools are here, and say what was skipped
 # make draft       train the draft of SmolLM2 that is shipped again; it can be resumed
 # make gpu         laws, texts, rounds and models on a GPU, or a little of each on a CPU, within nine minutes
-# make mutants     install into .venv and check that wrong changes of the package fail its tests
 PYTHON ?= python3
 OUT ?= figures
 JOBS ?= $(shell n=$$(getconf _NPROCESSORS_ONLN); echo $$((n > 4 ? 4 : n)))
@@ -26,7 +25,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: setup reproduce test deep fetched audits proofs rocq notebooks docs conformance dist draft gpu mutants lint types bench clean
+.PHONY: setup reproduce test deep fetched audits proofs rocq notebooks docs conformance dist draft gpu lint types bench clean
 
 setup: $(STAMP)
 
@@ -89,10 +88,6 @@ draft: setup
 # With the torch that is there: the one of .venv computes on a CPU.
 gpu:
 	PYTHONPATH=. $(or $(wildcard $(BIN)/python),$(PYTHON)) benchmarks/gpu.py
-
-mutants: setup
-	$(BIN)/python scripts/mutants.py --record
-	$(BIN)/python scripts/mutants.py
 
 lint: setup
 	$(BIN)/ruff check .

@@ -19,7 +19,6 @@ from tqdm import std, tqdm  # type: ignore[import-untyped]
 from audit_support import law
 from deep import first_is_quick
 from spectheory import audit, certify, from_sampler, instances, prove
-from spectheory.auditing.tape.decisions import NotEnumerableError
 from spectheory.foundation.errors import InvalidInputError
 
 PAIRS = {"residual": instances.two_residual_tokens(1)}
@@ -156,21 +155,6 @@ def test_an_honest_sampler_is_lossless_and_a_wrong_one_a_defect(
     right, wrong = (audit(one, PAIRS, num_drafts=1) for one in RIGHT_AND_WRONG[name])
     assert (right.is_lossless, right.reasons) == (True, ())
     assert wrong.is_defective
-
-
-def test_memory_of_numpy_is_not_taken_for_new() -> None:
-    """It may lie where a tensor was that is gone; torch's own memory may be filled."""
-
-    def filled(make: Callable[[int], Any], size: int) -> bool:
-        torch.zeros(size)
-        numbers = make(size)
-        torch.as_tensor(numbers).uniform_()
-        return bool(numbers[0] < 0.25)
-
-    for size in (100, 1_000, 20_000):
-        with pytest.raises(NotEnumerableError, match="numpy can read"):
-            law(lambda size=size: filled(lambda size: np.zeros(size, dtype=np.float32), size))
-    assert law(lambda: filled(torch.zeros, 100)) == {True: Fraction(1, 4), False: Fraction(3, 4)}
 
 
 def parts() -> tuple[bool, ...]:

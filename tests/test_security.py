@@ -15,7 +15,7 @@ import torch
 import spectheory
 from cli_support import run_error, run_json, write_pair
 from models_support import save_pair
-from spectheory.auditing.following import intercept
+from spectheory.auditing.following import replacements
 from spectheory.command_line.main import main
 
 ROOT = Path(__file__).parent.parent
@@ -86,7 +86,7 @@ def test_a_second_audit_in_the_process_is_refused_in_one_line(
     held, goes_on = threading.Event(), threading.Event()
 
     def holds() -> None:
-        with intercept._ONE_AT_A_TIME:
+        with replacements._ONE_AT_A_TIME:
             held.set()
             goes_on.wait(60)
 

@@ -131,6 +131,16 @@ LIES: list[tuple[str, str, Lie, list[str]]] = [
      after(lambda law, name, *given: Changed(
          law, block_efficiency=lambda _: 1 + conditionally_independent_bound(*given))),
      ["SpecTr-GBV does not always"]),
+    ("spectr_gbv_law", "output_law", told(total_variation=plus(1)), ["the bars differ"]),
+    ("spectr_gbv_law", "output_law", lambda original: lambda *_: original("token", two_token(1)),
+     ["the output is not"]),
+    ("one_path_weights", "accepted", after(lambda found, _: dict.fromkeys(found, found["token"])),
+     ["block accepts", "greedy_block accepts"]),
+    ("one_path_weights", "accepted",
+     after(lambda found, _: dict(zip(found, reversed(found.values()), strict=True))),
+     ["token ≤ block", "token accepts"]),
+    ("kill_matrix", "output_law", told(total_variation=lambda _: 0), ["every mistake"]),
+    ("kill_matrix", "output_law", told(total_variation=lambda _: Fraction(1)), ["no pair shows"]),
     ("spectr_gbv_bound", "conditionally_independent_maximum", instead(Fraction(2)),
      ["Bound(2) bounds", "its class does not"]),
     # language models

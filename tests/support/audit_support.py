@@ -3,7 +3,6 @@
 from collections import Counter
 from collections.abc import Callable
 from fractions import Fraction
-from functools import cache
 from typing import Any
 
 import torch
@@ -31,21 +30,9 @@ SAID_OF = {
 """What the audit says of specimens whose law for a request alone is not all that is wrong."""
 
 
-@cache
-def _generators() -> list[Any]:
-    """numpy's, looked for once among all objects of the process; every audit looks for them itself."""
-    return Journal().generators
-
-
-def _new_journal() -> Journal:
-    journal = Journal()
-    journal.generators = _generators()
-    return journal
-
-
 def law(function: Callable[[], Any], journal: Journal | None = None) -> dict[Any, Fraction]:
     found: dict[Any, Fraction] = {}
-    seen = journal or _new_journal()
+    seen = journal or Journal()
 
     def run(tape: Tape) -> Any:
         with intercepted(tape, seen):

@@ -1,31 +1,27 @@
-"""Make every source of randomness of a sampler take its numbers from the tape, or refuse it.
+"""Make the random functions that a sampler calls take their numbers from the tape, or refuse them.
 
 During one run ``intercepted`` replaces torch's random functions (by a function mode), the random functions of
-Python and numpy, and Triton's interpreter.  We refuse generators of Python and numpy that the sampler makes
-itself, the system's randomness, and everything that leaves the process.  The tag ``nondeterministic_seeded``
-marks every other torch operator that reads a generator.  To find draws by any other name, we compare the
-states of existing generators of Python and numpy before and after the run.
+Python and numpy, and Triton's interpreter.  The tag ``nondeterministic_seeded`` marks every other torch
+operator that reads a generator; we refuse these.  ``Shipped`` finds draws by other names, as it makes runs
+again with ordinary numbers.
 
 We identify a number by what its generator draws next.  So states that differ only elsewhere, such as in the
 upper half of a seed, count as equal.  Two draws in one state get the same numbers, which is a finding.
 """
 
 import dis
-import gc
 import inspect
+import math
 import operator
-import os
 import random
 import re
 import sys
-import threading
-from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from fractions import Fraction
-from functools import cache, cached_property, partial
-from itertools import chain, compress, takewhile
+from functools import cache, partial
+from itertools import chain, takewhile
 from pathlib import Path
 from types import CodeType, FunctionType, MethodType
 from typing import Any
@@ -35,34 +31,22 @@ import torch
 from torch.overrides import TorchFunctionMode
 from torch.utils._python_dispatch import TorchDispatchMode, _disable_current_modes
 
-from spectheory.auditing.following.isolation import (
-    Replacement,
-    closed,
-    imports_outside,
-    refusing,
-    replaced,
-)
 from spectheory.auditing.following.kernel_draws import Draws, read_again
-from spectheory.auditing.following.memory import COPYING, SHARING, made, note, share, watched
 from spectheory.auditing.following.random_tensor import (
     REAL,
     RandomTensor,
     become_random,
     changed_in_place,
+    made_ordinary,
     random_tensor,
     unwrapped,
 )
+from spectheory.auditing.following.replacements import Replacement, only_one_at_a_time, refusing, replaced
 from spectheory.auditing.following.triton_kernels import followed
 from spectheory.auditing.tape.atoms import uniform_number, whole_number
 from spectheory.auditing.tape.coins import CoinGenerator, UniformDraw
-from spectheory.auditing.tape.decisions import (
-    HiddenRandomnessError,
-    NotEnumerableError,
-    Tape,
-    unswallowed,
-)
+from spectheory.auditing.tape.decisions import HiddenRandomnessError, NotEnumerableError, Tape, unswallowed
 from spectheory.auditing.tape.races import Exponential, ExponentialDraw, UndefinedDrawError
-from spectheory.foundation.errors import LONGEST_TEXT, InvalidInputError, InvalidOutcomeError, text_of
 from spectheory.foundation.exact_numbers import exact_number
 from spectheory.verification.user import users_line
 
@@ -99,147 +83,53 @@ class Journal:
     pairs_of_calls: int = 0
     names: dict[str, Any] = field(default_factory=dict)
 
-    @cached_property
-    def generators(self) -> list[Any]:
-        """numpy's generators that exist before the first run, including the global generator."""
-        return _existing_generators()
-
-
-def _existing_generators() -> list[Any]:
-    """List numpy's generators, including frozen ones (``gc.freeze``).
-
-    The garbage collector does not list frozen objects, so we unfreeze them if objects were frozen since our
-    last list.  We notice this by the canary, an object made after that list: then it is not listed either.
-    """
-    objects = gc.get_objects()
-    if _FROZEN.canary is None or id(_FROZEN.canary) not in map(id, objects):
-        if gc.get_freeze_count():  # walks over all of them
-            gc.unfreeze()
-            _FROZEN.generators, objects = _generators_of(gc.get_objects()), []
-            gc.freeze()
-        _FROZEN.canary = []
-    return _FROZEN.generators + _generators_of(objects)
-
-
-def _generators_of(objects: Sequence[Any]) -> list[Any]:
-    kinds = {np.random.Generator, np.random.RandomState}
-    # Hundreds of thousands of objects: no line of Python runs for each of them.
-    return list(compress(objects, map(kinds.__contains__, map(type, objects))))
-
-
-@dataclass
-class _Frozen:
-    generators: list[Any] = field(default_factory=list)
-    canary: list[Any] | None = None
-
-
-_FROZEN = _Frozen()
-
-
-_ONE_AT_A_TIME = threading.RLock()
-"""Held while the random functions of this process are replaced."""
-
 
 @contextmanager
-def intercepted(tape: Tape, journal: Journal, *handed: torch.Generator) -> Iterator[None]:
+def intercepted(tape: Tape, journal: Journal) -> Iterator[None]:
     """Inside this context, all random numbers come from the tape.
 
     Args:
         tape: the tape of the run.
         journal: receives the observations.
-        handed: the generators that the sampler is given.
 
     Raises:
-        NotEnumerableError: the code uses an unknown random function, a network or another process.
-        HiddenRandomnessError: the code drew a number with a function that we do not replace, or in a thread.
+        NotEnumerableError: the code uses an unknown random function.
+        HiddenRandomnessError: the code drew a number from Python's or numpy's generator by another name.
         InvalidInputError: another thread has replaced the random functions.
     """
     with only_one_at_a_time():
-        yield from _intercepted(tape, journal, handed)
-
-
-@contextmanager
-def only_one_at_a_time() -> Iterator[None]:
-    """Lock the random functions of this process, so that no other thread can replace them."""
-    if not _ONE_AT_A_TIME.acquire(blocking=False):
-        raise InvalidInputError(
-            "another thread of this process audits a sampler, and an audit replaces the random functions of "
-            "the whole process; audit one after the other, or in another process"
-        )
-    try:
-        yield
-    finally:
-        _ONE_AT_A_TIME.release()
-
-
-def _intercepted(tape: Tape, journal: Journal, handed: Sequence[torch.Generator]) -> Iterator[None]:
-    before, torch_state = _states(journal.generators), torch.get_rng_state()
-    seed = GLOBAL_SEED + tape.seed
-    torch.default_generator.manual_seed(seed)
-    sentinel, steps = _Sentinel(), _Steps([torch.default_generator, *handed])
-    try:
-        with ExitStack() as stack:
-            stack.enter_context(unswallowed())
-            stack.enter_context(closed())
-            originals = stack.enter_context(replaced(_replacements(tape, journal)))
-            stack.enter_context(imports_outside(originals))
-            stack.enter_context(followed(Draws(tape, journal.primitives, journal.findings)))
-            stack.enter_context(watched())
-            stack.enter_context(float_followed(journal.names))
-            stack.enter_context(sentinel)
-            stack.enter_context(_Answers(tape, journal, sentinel, steps))
-            with _unknown_to_others():
+        before, torch_state = _states(), torch.get_rng_state()
+        seed = GLOBAL_SEED + tape.seed
+        torch.default_generator.manual_seed(seed)
+        sentinel = _Sentinel()
+        try:
+            with ExitStack() as stack:
+                stack.enter_context(unswallowed())
+                stack.enter_context(replaced(_replacements(tape, journal)))
+                stack.enter_context(followed(Draws(tape, journal.primitives, journal.findings)))
+                stack.enter_context(float_followed(journal.names))
+                stack.enter_context(sentinel)
+                stack.enter_context(_Answers(tape, journal, sentinel))
                 yield
-            steps.check()
             if torch.default_generator.initial_seed() != seed:
                 journal.findings.add(("contract", "it gives torch's global generator a seed"))
-    except NotEnumerableError as error:
-        tape.numbers.clear()  # the run is not made again, and Triton's interpreter keeps its tape
-        raise type(error)(f"{error}{users_line(error)}") from error
-    finally:
-        torch.set_rng_state(torch_state)
-    if _states(journal.generators) != before:
-        raise HiddenRandomnessError(
-            "the sampler draws from a generator that it keeps, or from Python's or numpy's global one by a "
-            "name that was imported on its own (`from random import ..`)"
-        )
+        except NotEnumerableError as error:
+            tape.numbers.clear()  # the run is not made again, and Triton's interpreter keeps its tape
+            raise type(error)(f"{error}{users_line(error)}") from error
+        finally:
+            made_ordinary()
+            torch.set_rng_state(torch_state)
+        if _states() != before:
+            raise HiddenRandomnessError(
+                "the sampler draws from Python's or numpy's global generator by a name that was imported on "
+                "its own (`from random import ..`)"
+            )
 
 
-@contextmanager
-def _unknown_to_others() -> Iterator[None]:
-    """Refuse the run if a function that this package does not replace fails on a random number."""
-    try:
-        yield
-    except Exception as error:
-        raised = error.__cause__ if isinstance(error, InvalidOutcomeError) else error
-        said, place = ("", "") if raised is None else (text_of(raised, longest=None), users_line(raised))
-        if _SCRIPT in said:
-            raise NotEnumerableError(
-                f"the sampler runs TorchScript, which is not followed; leave it out{place}"
-            ) from error
-        if not isinstance(raised, InvalidInputError) and _OUR_CLASSES.search(said):
-            raise NotEnumerableError(
-                "the sampler hands a random number to a function that is not followed "
-                f"({said[:LONGEST_TEXT]}); compare it{place}"
-            ) from error
-        raise
-
-
-_SCRIPT = "operation failed in the TorchScript interpreter"
-_OUR_CLASSES = re.compile(r"\b(RandomTensor|RandomArray|UniformDraw|ExponentialDraw|ArgmaxWinner)\b")
-
-
-def _states(generators: Sequence[Any]) -> list[Any]:
-    def frozen(state: Any) -> Any:
-        if isinstance(state, dict):
-            return [frozen(part) for part in state.values()]
-        return state.tobytes() if isinstance(state, np.ndarray) else state
-
-    return [random.getstate(), *(frozen(generator._bit_generator.state) for generator in generators)]
-
-
-def _state(generator: torch.Generator) -> bytes:
-    return generator.get_state().numpy().tobytes()
+def _states() -> list[Any]:
+    """The states of the global generators of Python and numpy."""
+    _, keys, *rest = np.random.get_state()  # noqa: NPY002
+    return [random.getstate(), np.asarray(keys).tobytes(), rest]
 
 
 def _next_numbers(generator: torch.Generator) -> tuple[int, ...]:
@@ -248,33 +138,6 @@ def _next_numbers(generator: torch.Generator) -> tuple[int, ...]:
     copy.set_state(generator.get_state())
     with _disable_current_modes():
         return tuple(torch.empty(8, dtype=torch.int64, device=copy.device).random_(generator=copy).tolist())
-
-
-class _Steps:
-    """The states of torch's generators before and after draws that we follow.
-
-    Any other state comes from a draw that we do not follow.  For example, a mode of torch holds in one thread
-    only, so we do not follow draws in other threads.
-    """
-
-    def __init__(self, generators: Sequence[torch.Generator]) -> None:
-        self._known = {
-            id(generator): (generator, generator.initial_seed(), {_state(generator)})
-            for generator in generators
-        }
-
-    def check(self) -> None:
-        """Refuse a generator in an unknown state, if it still has its seed."""
-        for generator, seed, states in self._known.values():
-            if generator.initial_seed() == seed and _state(generator) not in states:
-                raise HiddenRandomnessError(
-                    "the sampler draws from a generator of torch where it is not followed, as in a thread"
-                )
-
-    def after(self, generator: torch.Generator) -> None:
-        """Record the state after a draw that we follow."""
-        if id(generator) in self._known:
-            self._known[id(generator)][2].add(_state(generator))
 
 
 class _Sentinel(TorchDispatchMode):
@@ -290,7 +153,24 @@ class _Sentinel(TorchDispatchMode):
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         if _draws(func) and not self.is_open:
             raise NotEnumerableError(f"the sampler draws from {func}, whose law is not known here")
-        return note(func, args, kwargs or {}, RandomTensor)
+        result = func(*args, **(kwargs or {}))
+        if func.overloadpacket in _UNFILLED:
+            _fill(result)
+        return result
+
+
+_UNFILLED = {
+    getattr(torch.ops.aten, name)
+    for name in ("empty", "empty_like", "empty_strided", "new_empty", "new_empty_strided")
+}
+
+
+def _fill(tensor: torch.Tensor) -> None:
+    """Fill new memory as in torch's deterministic mode, so that code that reads it is wrong in every run."""
+    if tensor.dtype.is_floating_point or tensor.dtype.is_complex:
+        tensor.fill_(math.nan)
+    else:
+        tensor.fill_(True if tensor.dtype == torch.bool else torch.iinfo(tensor.dtype).max)
 
 
 @cache
@@ -300,9 +180,9 @@ def _draws(func: Any) -> bool:
 
 
 class _Answers(TorchFunctionMode):
-    def __init__(self, tape: Tape, journal: Journal, sentinel: _Sentinel, steps: _Steps) -> None:
+    def __init__(self, tape: Tape, journal: Journal, sentinel: _Sentinel) -> None:
         super().__init__()
-        self.tape, self.journal, self.sentinel, self.steps = tape, journal, sentinel, steps
+        self.tape, self.journal, self.sentinel = tape, journal, sentinel
         self.read: dict[tuple[int, ...], tuple[int, Any, Any]] = {}
 
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
@@ -314,23 +194,17 @@ class _Answers(TorchFunctionMode):
         name = getattr(func, "__name__", "")
         answer = _ANSWERS[name] if func in _ANSWERED else None
         if answer is None:
-            if name in SHARING:
-                share(args[0])
             if name == "__set__" and any(isinstance(arg, RandomTensor) for arg in args):
                 raise NotEnumerableError("the sampler puts random numbers into the memory of another tensor")
             result = func(*args, **kwargs)
-            if func in COPYING and type(result) is torch.Tensor:
-                made((result,))
             if name.endswith("_") and args:
                 changed_in_place(args[0])
             return result
         if kwargs.get("out") is not None:
             raise NotEnumerableError(f"{name} writes random numbers to a tensor by out; take its result")
         generator = kwargs.get("generator") or torch.default_generator
-        self.steps.check()
         state = _next_numbers(generator)
         drawn = self._really_drawn(func, args, kwargs)
-        self.steps.after(generator)
         if not drawn.numel():  # of no numbers: the generator is where it was
             return drawn
         kind = func.__name__, tuple(drawn.shape), drawn.dtype
@@ -507,13 +381,11 @@ def _replacements(tape: Tape, journal: Journal) -> Iterator[Replacement]:
 
     def numpy_generator(seed: Any = None) -> CoinGenerator:
         journal.primitives.add("numpy.random.default_rng: real numbers")
-        # Seeds that are written differently can be the same one, such as 7 and [7].
-        key = "" if seed is None else _stream_of(seed)
-        if seed is not None and key in seeds:
-            calls = tape.call - seeds[key]
+        if seed is not None and repr(seed) in seeds:
+            calls = tape.call - seeds[repr(seed)]
             journal.findings.update(read_again("numpy.random.default_rng", "it", calls, is_used=True))
             raise NotEnumerableError("numpy.random.default_rng is given a seed for the second time")
-        seeds[key] = tape.call
+        seeds[repr(seed)] = tape.call
         return coins
 
     yield random, "random", python_uniform
@@ -522,21 +394,11 @@ def _replacements(tape: Tape, journal: Journal) -> Iterator[Replacement]:
     yield np.random, "default_rng", numpy_generator
     for module, name in _GLOBAL_FUNCTIONS:
         if (module, name) not in _FOLLOWED:
-            yield module, name, _refusal(f"{module.__name__}.{name}")
-    for name in ("seed", "random", "getrandbits"):
-        refused = _refusal("random.Random, a separate generator")
-        yield random.Random, name, _allowed_in_names(getattr(random.Random, name), refused)
-        yield random.SystemRandom, name, _refusal("random.SystemRandom")
-    for owner, name in ((os, "urandom"), (os, "getrandom"), (random, "_urandom")):
-        if hasattr(owner, name):
-            yield owner, name, _refusal("the system's randomness")
-    yield threading.Thread, "start", _started(threading.Thread.start)
-    yield ThreadPoolExecutor, "submit", _THREAD
+            what = f"the sampler draws from {module.__name__}.{name}, which cannot be followed"
+            yield module, name, refusing(what)
     compiler = sys.modules.get("torch._dynamo.eval_frame")
     if hasattr(compiler, "_callback_from_stance"):
         yield compiler, "_callback_from_stance", _not_compiled
-    for name in _NUMPY_GENERATORS.split():
-        yield np.random, name, _refused_class(getattr(np.random, name))
 
 
 _GLOBAL_FUNCTIONS = [(np.random, name) for name in ("seed", "ranf", "sample")] + [
@@ -547,40 +409,6 @@ _GLOBAL_FUNCTIONS = [(np.random, name) for name in ("seed", "ranf", "sample")] +
 ]
 """The functions of the global generators."""
 _FOLLOWED = [(random, "random"), (random, "uniform"), (random, "choices")]
-_NUMPY_GENERATORS = "Generator RandomState MT19937 PCG64 PCG64DXSM Philox SFC64 SeedSequence"
-
-
-_SEED_SEQUENCE = np.random.SeedSequence
-"""The class itself: in a run another stands in its place."""
-
-
-def _stream_of(seed: Any) -> str:
-    """Key of the stream of numbers that numpy computes from a seed."""
-    try:
-        sequence = seed if isinstance(seed, _SEED_SEQUENCE) else _SEED_SEQUENCE(seed)
-        return repr(sequence.generate_state(4).tolist())
-    except (TypeError, ValueError):  # a generator, or no seed
-        return repr(seed)
-
-
-_THREAD = refusing("the sampler starts a thread, which cannot be followed")  # torch's mode is of one
-
-
-def _started(start: Callable[..., Any]) -> Callable[..., Any]:
-    """Let only threads of tqdm start, because they draw nothing."""
-    return lambda thread: (start if type(thread).__module__ == "tqdm._monitor" else _THREAD)(thread)
-
-
-def _allowed_in_names(function: Callable[..., Any], refused: Callable[..., Any]) -> Callable[..., Any]:
-    """Allow a function only for ``tempfile``, which names files and locks with it."""
-
-    def drawn(*args: Any, **kwargs: Any) -> Any:
-        frame = sys._getframe(1)
-        while frame is not None and frame.f_globals.get("__name__") != "tempfile":
-            frame = frame.f_back  # type: ignore[assignment]
-        return (refused if frame is None else function)(*args, **kwargs)
-
-    return drawn
 
 
 def _not_compiled(callback: Any) -> Any:
@@ -633,22 +461,3 @@ def _only_calls_float(source: bytes) -> bool:
     uses = chain.from_iterable(map(dis.get_instructions, codes))
     # The lowest bit says that a call follows.
     return all((use.arg or 0) % 2 for use in uses if (use.opname, use.argval) == ("LOAD_GLOBAL", "float"))
-
-
-def _refusal(what: str) -> Callable[..., Any]:
-    return refusing(f"the sampler draws from {what}, which cannot be followed")
-
-
-@cache
-def _refused_class(kind: type) -> type:
-    """A class that has the instances of another class, but refuses to make new ones."""
-    refuse = _refusal(f"numpy.random.{kind.__name__}, a separate generator")
-
-    class Refused(type):
-        def __call__(cls, *args: Any, **kwargs: Any) -> Any:
-            return refuse()
-
-        def __instancecheck__(cls, instance: Any) -> bool:
-            return isinstance(instance, kind)
-
-    return Refused(kind.__name__, (), {})

@@ -9,6 +9,7 @@ branches on an integer when the sampler needs more than a comparison or a remain
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 from weakref import WeakValueDictionary
 
@@ -16,7 +17,6 @@ import numpy as np
 import torch
 from numpy.lib.stride_tricks import as_strided
 
-from spectheory.auditing.following.memory import check_name, claim, release
 from spectheory.auditing.tape.atoms import WHOLE, Number, as_clock, clocks_of_row, followed_on
 from spectheory.auditing.tape.decisions import NotEnumerableError
 from spectheory.auditing.tape.races import (
@@ -58,7 +58,6 @@ def random_tensor(numbers: np.ndarray, dtype: torch.dtype, is_python: bool = Fal
 
 def _random_from(shape: Any, dtype: torch.dtype, numbers: np.ndarray, is_python: bool) -> RandomTensor:
     random: Any = torch.ones(shape, dtype=dtype)
-    claim(random)
     random.__class__ = RandomTensor
     random.numbers, random.is_python = numbers, is_python
     return random
@@ -71,9 +70,22 @@ def become_random(tensor: torch.Tensor, numbers: np.ndarray) -> Any:
         if not _has_random(relative):
             branch_on_values(relative)
         elif type(relative) is not RandomTensor:
-            claim(relative)
             relative.__class__ = RandomTensor
     return tensor
+
+
+_CHANGED: list[tuple[Any, Callable[[], None]]] = []
+"""The sampler's tensors that were changed in this run, and how their memory becomes what it was."""
+
+
+def made_ordinary() -> None:
+    """Make the sampler's tensors ordinary after a run, because it may keep them for the next one."""
+    for tensor, restore in _CHANGED:
+        tensor.__class__ = torch.Tensor
+        for name in ("numbers", "relatives"):
+            vars(tensor).pop(name, None)
+        restore()
+    _CHANGED.clear()
 
 
 def _numbers_to_change(tensor: Any) -> np.ndarray:
@@ -81,8 +93,9 @@ def _numbers_to_change(tensor: Any) -> np.ndarray:
     if type(tensor) is RandomTensor:
         return tensor.numbers
     with torch._C.DisableTorchFunction():
-        check_name(tensor, "a change in place")
         if "numbers" in vars(tensor) or not tensor._is_view():
+            if "numbers" not in vars(tensor):
+                _CHANGED.append((tensor, lambda: None))
             known = vars(tensor).setdefault("numbers", np.empty(tuple(tensor.shape), dtype=object))
             known[...] = _entries(tensor)
             return known
@@ -92,6 +105,7 @@ def _numbers_to_change(tensor: Any) -> np.ndarray:
             raise NotEnumerableError(f"the sampler stores {PART_OF_A_TENSOR}")
         strides = [stride * numbers.itemsize for stride in tensor.stride()]
         tensor.numbers = as_strided(numbers.reshape(-1)[start:], tuple(tensor.shape), strides)
+        _CHANGED.append((tensor, partial(setattr, tensor, "data", tensor.data)))
         tensor.data = torch.ones_like(tensor)  # its own memory, as any random tensor
         _relate(whole, tensor)
         return tensor.numbers
@@ -260,7 +274,6 @@ def branch_on_values(random: RandomTensor) -> None:
     ]
     plain: Any = random
     plain.__class__ = torch.Tensor
-    release(plain)
     plain.copy_(torch.tensor(values, dtype=plain.dtype).reshape(plain.shape))
 
 

@@ -18,9 +18,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from spectheory.auditing.following.isolation import Replacement, refusing, replaced
 from spectheory.auditing.following.kernel_draws import INTERPRETER, Draws, drawing, rand, randint
-from spectheory.auditing.following.memory import check_name, read_by_us
 from spectheory.auditing.following.random_array import RandomArray, moved, random_array, settled
 from spectheory.auditing.following.random_tensor import (
     PART_OF_A_TENSOR,
@@ -28,6 +26,7 @@ from spectheory.auditing.following.random_tensor import (
     become_random,
     unwrapped,
 )
+from spectheory.auditing.following.replacements import Replacement, refusing, replaced
 from spectheory.auditing.tape.atoms import Number
 from spectheory.auditing.tape.decisions import NotEnumerableError
 from spectheory.foundation.errors import InvalidInputError
@@ -171,9 +170,8 @@ def _launched(launch: Callable[..., Any], memory: _Memory) -> Callable[..., Any]
                     addresses = _addresses(plain[id(arg)]).ravel().tolist()
                     memory.update(zip(addresses, arg.numbers.ravel(), strict=True))
                 elif isinstance(arg, torch.Tensor):
-                    check_name(arg, "a kernel")
                     plain[id(arg)] = arg
-            with np.errstate(all="ignore"), read_by_us():  # -inf minus -inf is for the kernel to see
+            with np.errstate(all="ignore"):  # -inf minus -inf is for the kernel to see
                 returned = launch(
                     executor,
                     *(plain.get(id(arg), arg) for arg in args),
@@ -195,8 +193,7 @@ def _launched(launch: Callable[..., Any], memory: _Memory) -> Callable[..., Any]
 
 
 def _remember(arg: Any, plain: torch.Tensor, memory: _Memory) -> None:
-    with read_by_us():
-        numbers = np.array(plain.tolist(), dtype=object).reshape(tuple(plain.shape))
+    numbers = np.array(plain.tolist(), dtype=object).reshape(tuple(plain.shape))
     found = False
     for place, address in np.ndenumerate(_addresses(plain)):
         if int(address) in memory:

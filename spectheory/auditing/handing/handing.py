@@ -9,8 +9,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from spectheory.auditing.following.intercept import only_one_at_a_time
-from spectheory.auditing.following.isolation import Replacement, replaced
+from spectheory.auditing.following.replacements import Replacement, only_one_at_a_time, replaced
 from spectheory.auditing.handing.numbers import NOW, NotHandedError
 from spectheory.auditing.handing.python_numbers import (
     GLOBAL_BITS,

@@ -2,7 +2,7 @@
 
 import random
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from fractions import Fraction
 from typing import Any, NamedTuple
 
@@ -16,6 +16,7 @@ from spectheory.auditing.probing.claim import Part, Probed, points_needed, probe
 from spectheory.auditing.rounds.questions import Question, drafts_and_rows
 from spectheory.auditing.subjects.drafting_rounds import DraftingRound
 from spectheory.auditing.subjects.shipped import Learns, Shipped
+from spectheory.auditing.tape.decisions import NotEnumerableError
 
 LEARNING, LEAST_CALLS = 5, 5_000
 """We learn the law on a pair with at most 5 times as many calls as test it.  Most laws need up to 3 000."""
@@ -109,6 +110,17 @@ def draw_question(sampler: Shipped, question: Question, draws: int, risk: float)
     with _real_numbers():
         drawn = draw_and_judge(answer, wanted, pair.vocab_size, pair.draft_length + 1, most=draws, risk=risk)
     return drawn, float(np.mean(lengths))
+
+
+def call_once(sampler: Shipped, question: Question) -> None:
+    """Call a sampler with real random numbers, before we follow it.
+
+    Modules that its code imports at the first call may draw numbers, which are not the sampler's.
+    """
+    with _real_numbers(), suppress(NotEnumerableError):
+        next(_drafted(*asked_of(sampler, question))).answer(0)
+    sampler.journal.undefined.clear()
+    sampler.journal.raised.clear()
 
 
 def asked_of(sampler: Shipped, question: Question) -> tuple[Shipped, Question]:

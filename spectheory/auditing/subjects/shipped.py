@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import hashlib
 import inspect
 import re
@@ -53,6 +54,7 @@ from spectheory.pairs.contexts import prefix_numbers, rows_along
 from spectheory.pairs.drafts import DraftProcess, WithoutReplacement
 from spectheory.pairs.drafts.process import SAMPLED_PROCESSES
 from spectheory.pairs.pair import ModelPair
+from spectheory.pairs.processors import Processor, processed
 from spectheory.verification.user import users_code
 from spectheory.verification.verifier import Verifier
 
@@ -160,6 +162,9 @@ class Shipped(SamplerVerifier, Verifier):
         quick: whether we use only a small part of the battery.
         deadline: the reading of ``time.monotonic`` after which we start no run.
         reported: the draft rows by depth that we hand to the sampler, if they differ from the drafts' law.
+        processor: the processor of the target's rows, which are handed over raw; see ``processors``.
+        declared: this processor, if the user has declared it.
+        raw: the raw target rows by depth, if there is a processor.
         learns: learns the law of batches from calls, if we cannot follow them.
         undecided: the largest probability, given any drafts, of runs that took the answer of a box.  It
             bounds the error of the law in total variation.
@@ -177,6 +182,9 @@ class Shipped(SamplerVerifier, Verifier):
         >>> print(certificate.is_valid, certificate.block_efficiency)
         True 7/4
     """
+
+    prompt: Tokens = ()
+    """The tokens before the judged ones, for processors."""
 
     def __init__(
         self,
@@ -233,6 +241,9 @@ class Shipped(SamplerVerifier, Verifier):
         self.is_of_a_library = self.is_of_another_file = self.quick = False
         self.deadline: float | None = None
         self.reported: tuple[np.ndarray, ...] | None = None
+        self.processor: Processor | None = None
+        self.declared: Processor | None = None
+        self.raw: tuple[np.ndarray, ...] | None = None
         self.learns: Learns | None = None
         self._laws: dict[Any, tuple[Mapping[Tokens, Fraction], Fraction]] = {}
 
@@ -248,7 +259,15 @@ class Shipped(SamplerVerifier, Verifier):
         The pair has the drafts that the signature takes.  Its target is the law that the sampler states.
         """
         pair = with_point_mass_drafts(pair) if self.signature.point_mass_drafts else pair
+        if self.processor is not None:
+            asked = copy.copy(self)
+            asked.raw = pair.target
+            return asked, self.wanted(pair)
         return self, (pair if self.relaxation is None else self.relaxation.stated(pair))
+
+    def wanted(self, pair: ModelPair) -> ModelPair:
+        """The pair with the target that the declared processor states."""
+        return pair if self.processor is None else processed(pair, self.processor, prompt=self.prompt)
 
     def output_masses(
         self, paths: np.ndarray, target_rows: np.ndarray, draft_rows: np.ndarray
@@ -285,7 +304,7 @@ class Shipped(SamplerVerifier, Verifier):
         self._laws[_key(paths, *rows)] = law, Fraction(0)
 
     def _law_of_runs(
-        self, once: Callable[[Tape], T], nothing: T, given: Sequence[Branch] = ()
+        self, once: Callable[[Any], T], nothing: T, given: Sequence[Branch] = ()
     ) -> tuple[dict[T, Fraction], Fraction]:
         """Follow all runs that begin with the given decisions.
 
@@ -295,14 +314,11 @@ class Shipped(SamplerVerifier, Verifier):
 
         def run(tape: Tape) -> tuple[T, bool]:
             tape.box_bits, tape.seed = self.box_bits, self.seed
-            result = defined(tape)
+            result, error = self._outcome(once, tape, nothing)
             self.journal.runs += 1
-            if next(number) % REPEATED == 0:
-                self._must_repeat(defined, result, tape)
+            if next(number) % REPEATED == 0 or error is not None:
+                self._must_repeat(once, tape, (nothing, result), error)
             return result, tape.is_approximate
-
-        def defined(tape: Tape) -> T:
-            return self.valid(once, tape, nothing)
 
         law: dict[T, Fraction] = defaultdict(Fraction)
         undecided = Fraction(0)
@@ -315,57 +331,81 @@ class Shipped(SamplerVerifier, Verifier):
         """Return the result of one run.  If it is not valid, note the reason and return ``nothing``.
 
         Raises:
-            NotEnumerableError: the run fails because a stand-in lacks something.  Or the run fails if we
-                follow it, but not with ordinary numbers.
+            NotEnumerableError: the run fails because a stand-in or the system lacks something.
             TimeIsUpError: the deadline is over.
         """
+        return self._outcome(once, tape, nothing)[0]
+
+    def _outcome(
+        self, once: Callable[[Any], T], tape: Tape | OrdinaryRun, nothing: T
+    ) -> tuple[T, Exception | None]:
+        """As ``valid``, with the error."""
         if self.deadline is not None and time.monotonic() > self.deadline:
             raise TimeIsUpError("the time is up; the cases that were finished are in the scope")
         try:
-            return once(tape)
-        except UndefinedDrawError as error:
-            self._note(error)
-        except InvalidOutcomeError as error:
-            _check_stand_ins(error)
-            if isinstance(tape, Tape):
-                _must_fail_again(once, tape, error)
-            elif isinstance(error.__cause__, OSError):
-                raise NotEnumerableError(
-                    f"{error}; files, networks and processes are not the sampler's"
-                ) from error
-            self._note(error)
-            if error.__cause__ is not None:
-                self.journal.raised.add(str(error))
-        return nothing
-
-    def _note(self, error: Exception) -> None:
-        self.reasons.add(str(error))
-        self.journal.undefined.add(str(error))
+            return once(tape), None
+        except (UndefinedDrawError, InvalidOutcomeError) as error:
+            if isinstance(error, InvalidOutcomeError):
+                _check_stand_ins(error)
+                if error.__cause__ is not None:
+                    self.journal.raised.add(str(error))
+            self.reasons.add(str(error))
+            self.journal.undefined.add(str(error))
+            return nothing, error
 
     def forget(self) -> None:
         self._laws.clear()
 
-    def _must_repeat(self, once: Callable[[Tape], T], result: T, tape: Tape) -> None:
-        again = Tape(tape.made, box_bits=self.box_bits, seed=self.seed + OTHER_SEED)
-        other = once(again)
+    def _must_repeat(
+        self, once: Callable[[Any], T], tape: Tape, results: tuple[T, T], error: Exception | None
+    ) -> None:
+        """Make a run again with ordinary numbers and another seed, and check that it has the same result.
+
+        This finds random numbers that we do not follow, and numbers that the code reads where we do not see
+        it.  If the run has no ordinary numbers, we follow it again.
+
+        Args:
+            once: makes the run.
+            tape: the tape of the run.
+            results: the result of a run that fails, and the result of this run.
+            error: the error, if this run failed.
+
+        Raises:
+            NotEnumerableError: the run fails, but not, or not for sure, with ordinary numbers.
+            HiddenRandomnessError: the result differs.
+        """
+        nothing, result = results
         self.journal.repeated += 1
-        if (other, again.made) != (result, tape.made):
+        seed = self.seed + self.journal.repeated * OTHER_SEED
+        fails = isinstance(error, InvalidOutcomeError)
+        try:
+            again = Tape((), again=ordinary_numbers(tape, seed), seed=seed)
+            other, failure = self._outcome(once, again, nothing)
+            causes = [None if each is None else type(each.__cause__) for each in (error, failure)]
+            is_alike = (other, type(failure)) == (result, type(error)) and causes[0] == causes[1]
+        except NotEnumerableError:  # the numbers are no others, or the run takes another course with them
+            again = Tape(tape.made, box_bits=self.box_bits, seed=seed)
+            other = result if fails else self.valid(once, again, nothing)
+            is_alike = not fails and (other, again.made) == (result, tape.made)
+        if fails and not is_alike:
+            raise NotEnumerableError(
+                f"{error}; the same run with ordinary numbers does not fail like this, so the failure may be "
+                "due to how random numbers are followed"
+            )
+        if not is_alike:
             gave = f"it gave {_text(result)} and {_text(other)}" if other != result else "it asked for others"
             raise HiddenRandomnessError(f"{HIDDEN}: {gave} for the same numbers")
 
-    def _code(self) -> AbstractContextManager[None]:
-        return users_code(self.words, self.sampler, may_refuse=True)
-
-    def numbers(self, tape: Tape | OrdinaryRun, generator: torch.Generator) -> AbstractContextManager[None]:
+    def numbers(self, tape: Tape | OrdinaryRun) -> AbstractContextManager[None]:
         """Inside this context, the sampler's random numbers come from the tape, if the run has one."""
         if isinstance(tape, OrdinaryRun):
             return nullcontext()
-        return intercepted(tape, self.journal, generator)
+        return intercepted(tape, self.journal)
 
     def calls(self, call: Call, times: int = 1) -> tuple[Tokens, ...]:
         returned, seeds = [], []
         with (
-            self.numbers(call.tape, call.generator),
+            self.numbers(call.tape),
             users_code(self.words, self.sampler, may_refuse=True),
         ):
             for call.tape.call in range(times):
@@ -407,6 +447,8 @@ class Shipped(SamplerVerifier, Verifier):
         target, draft = fractions_if_exact(target_rows), fractions_if_exact(draft_rows)
         if self.relaxation is not None:
             target = self.relaxation.target_rows(target, draft)
+        if self.raw is not None:
+            target = rows_along(self.raw, prefix_numbers(paths, target.shape[-1]))
         if self.reported is not None:
             draft = rows_along(self.reported, prefix_numbers(paths, target.shape[-1]))
         return target, draft
@@ -458,7 +500,7 @@ class Shipped(SamplerVerifier, Verifier):
         nothing, size = np.empty((0, 0)), rows[0][1].shape[-1]
         call, seeds = Call(nothing, nothing, nothing, tape, self.journal), []
         with (
-            self.numbers(tape, call.generator),
+            self.numbers(tape),
             users_code(self.words, self.sampler, may_refuse=True),
         ):
             for tape.call in range(times):
@@ -475,16 +517,17 @@ class Shipped(SamplerVerifier, Verifier):
             tokens = _known(self.tokens(returned), size)
             self.credited_path(paths.numpy(), tokens, size)
         except (UndefinedDrawError, InvalidOutcomeError) as error:
-            self._note(error)
+            self.reasons.add(str(error))
+            self.journal.undefined.add(str(error))
             return ()
         return tokens
 
 
 def _check_stand_ins(error: InvalidOutcomeError) -> None:
-    """Refuse a run that asks a stand-in, such as a model, for something that the stand-in lacks.
+    """Refuse a run that asks a stand-in, such as a model, or the system for something that it lacks.
 
     Raises:
-        NotEnumerableError: the stand-in lacks something.
+        NotEnumerableError: the stand-in lacks something, or a file, a network or a process failed.
     """
     cause = error.__cause__
     owner = getattr(cause, "obj", None) if isinstance(cause, AttributeError) else None
@@ -493,25 +536,8 @@ def _check_stand_ins(error: InvalidOutcomeError) -> None:
         raise NotEnumerableError(
             f"{error}; models and requests are stand-ins that have what the page says only"
         )
-
-
-def _must_fail_again(once: Callable[[Tape], Any], tape: Tape, error: InvalidOutcomeError) -> None:
-    """Repeat a run that failed, with ordinary numbers in place of followed numbers, and check that it fails.
-
-    Raises:
-        NotEnumerableError: the run then succeeds, fails in another way, or cannot be repeated.
-    """
-    try:
-        once(Tape((), again=ordinary_numbers(tape)))
-    except (InvalidOutcomeError, UndefinedDrawError) as again:
-        if type(again.__cause__) is type(error.__cause__):
-            return
-    except NotEnumerableError:  # it takes another course
-        pass
-    raise NotEnumerableError(
-        f"{error}; the same run with ordinary numbers does not fail like this, so the failure may be due to "
-        "how random numbers are followed"
-    )
+    if isinstance(cause, OSError):
+        raise NotEnumerableError(f"{error}; files, networks and processes are not the sampler's") from error
 
 
 def _key(paths: np.ndarray, target: np.ndarray, draft: np.ndarray) -> Any:

@@ -148,9 +148,10 @@ class UniformDraw:
     def __repr__(self) -> str:
         raise NotEnumerableError("a random number is written as text, which is not followed")
 
-    def ordinary(self) -> float:
-        """A float in the interval of the coin."""
-        return float(self._scale * (self._uniform.low + self._uniform.high) / 2 + self._shift)
+    def ordinary(self, share: float) -> float:
+        """The float that divides the coin's interval in the ratio ``share`` : 1 - ``share``."""
+        low, high = self._uniform.low, self._uniform.high
+        return float(self._scale * (low + (high - low) * Fraction(share)) + self._shift)
 
 
 class CoinGenerator:

@@ -1,14 +1,16 @@
 """Runs with ordinary random numbers: runs that we repeat without stand-ins, or that we do not follow."""
 
 import math
+import random
 from dataclasses import dataclass
+from fractions import Fraction
 from itertools import chain
 from typing import Any
 
 from spectheory.auditing.tape.atoms import Number, Source
 from spectheory.auditing.tape.coins import UniformDraw
-from spectheory.auditing.tape.decisions import OrdinaryNumbers, Tape
-from spectheory.auditing.tape.races import Exponential
+from spectheory.auditing.tape.decisions import NotEnumerableError, OrdinaryNumbers, Tape
+from spectheory.auditing.tape.races import Exponential, ExponentialDraw, Race
 
 
 @dataclass
@@ -29,43 +31,70 @@ class OrdinaryRun:
         return self.seed % 16 == 0
 
 
-def ordinary_numbers(tape: Tape) -> OrdinaryNumbers:
-    """Values that lead to the decisions of a run that has ended.  An undecided number gets any value.
+RAREST = Fraction(1, 2**20)
+"""A winner that is less likely may not exist in float32, whose uniform numbers are multiples of 2^-24."""
 
-    If a number was in two races, the values are sure to give only the winner of the second race.
+
+def ordinary_numbers(tape: Tape, seed: int) -> OrdinaryNumbers:
+    """Draw ordinary values that lead to the decisions of a run that has ended.
+
+    Raises:
+        NotEnumerableError: there may be no such values.  A number has decided two races, or a race with a
+            rare winner, or a box of cases has got one answer.
     """
-    return OrdinaryNumbers(list(map(_value, tape.numbers)), list(tape.cases))
+    races = [race for race in map(_race_of, tape.numbers) if race is not None]
+    if tape.is_approximate or not all(race.is_last and _is_likely(race) for race in races):
+        raise NotEnumerableError("the decisions of the run may have no ordinary numbers")
+    rng = random.Random(seed)
+    return OrdinaryNumbers([_value(number, rng) for number in tape.numbers], list(tape.cases))
 
 
-def _value(number: Any) -> float:
-    if isinstance(number, UniformDraw):
-        return number.ordinary()
+def _race_of(number: Any) -> Race | None:
     if isinstance(number, Number):
-        return float(number.at([_atom(number.sources[0])]))
-    return _exponential(number.source) / float(number.rate)
+        number = number.sources[0].logarithm
+    elif isinstance(number, ExponentialDraw):
+        number = number.source
+    return number.race if isinstance(number, Exponential) else None
 
 
-def _atom(source: Source) -> int:
-    """One of the atoms that are still possible."""
+def _is_likely(race: Race) -> bool:
+    rates = race.rates()
+    total = sum(rates.values())
+    return race.found is None or not total or rates[race.clocks[race.found].source] > RAREST * total
+
+
+def _value(number: Any, rng: random.Random) -> float:
+    if isinstance(number, UniformDraw):
+        return number.ordinary(rng.random())
+    if isinstance(number, Number):
+        return float(number.at([_atom(number.sources[0], rng)]))
+    return _exponential(number.source, rng) / float(number.rate)
+
+
+def _atom(source: Source, rng: random.Random) -> int:
+    """Draw one of the atoms that are still possible."""
     if source.logarithm is not None and source.logarithm.race is not None:
-        share = math.exp(-_exponential(source.logarithm))
+        share = math.exp(-_exponential(source.logarithm, rng))
         atom = int((1 - share if source.of_complement else share) * source.grid.atoms)
         return min(max(atom, source.low), source.high - 1)
-    middle = (source.low + source.high) // 2
+    drawn = rng.randrange(source.low, source.high)
     return next(
         (
             atom
-            for atom in chain(range(middle, source.high), range(source.low, middle))
+            for atom in chain(range(drawn, source.high), range(source.low, drawn))
             if all(source.grid.value(atom) % by == rest for by, rest in source.remainders.items())
         ),
-        middle,
+        drawn,
     )
 
 
-def _exponential(source: Exponential) -> float:
-    """An exponential number: half its rate if it won its last race, twice its rate if it lost."""
+def _exponential(source: Exponential, rng: random.Random) -> float:
+    """Draw an exponential number, in a race of rates of sum 1: less than half its rate if it won it."""
     race = source.race
     if race is None or race.found is None:
-        return 1.0
-    is_winner = race.clocks[race.found].source is source
-    return float(race.rates().get(source, 0)) * (0.5 if is_winner else 2.0) or 1.0
+        return rng.expovariate(1)
+    rates = race.rates()
+    share = float(rates.get(source, 0) / (sum(rates.values()) or 1))
+    if race.clocks[race.found].source is source:
+        return share * rng.uniform(0.25, 0.5) or 1.0
+    return share * rng.uniform(2, 4) or 1.0

@@ -37,8 +37,8 @@ ASSUMPTIONS = (
     "differs",
     "source semantics on a CPU: a compiled kernel may round in another way",
     "a sampler draws all its numbers from the functions that are replaced, and keeps nothing for longer than "
-    "two calls: one run of eight was made twice; tokens are read when a call ends, and its module changes "
-    "nothing in torch, numpy or this package",
+    "two calls: one run of eight was made again, with ordinary numbers; tokens are read when a call ends, "
+    "and its module changes nothing in torch, numpy or this package",
     "a sampler does not ask of what kind its random numbers, its generator or its tensors are, nor where, "
     "when or in which mode of torch it runs",
     "rows are given as they are: a filter, a penalty or another processor inside the sampler is not known",

@@ -5,6 +5,7 @@ import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
+from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -12,13 +13,15 @@ import numpy as np
 from spectheory.auditing.handing.handing import handing
 from spectheory.auditing.rounds.batch_battery import JOINT_LAWS, KINDS, batches_of
 from spectheory.auditing.rounds.batches import audit_batches
-from spectheory.auditing.rounds.by_calls import learn_batches
+from spectheory.auditing.rounds.by_calls import call_once, learn_batches
 from spectheory.auditing.rounds.questions import Question, followed_law, questions, refusal
 from spectheory.auditing.rounds.rounding import rounding_bound
 from spectheory.auditing.rounds.two_calls import MAX_RUNS_OF_TWO_CALLS, call_twice, questions_of_calls
 from spectheory.auditing.rounds.two_rounds import JOINT, OF_REQUESTS, follow_rounds
 from spectheory.auditing.subjects.adapters import load_subject
-from spectheory.auditing.subjects.drafting_rounds import DraftingRound, as_shipped
+from spectheory.auditing.subjects.drafting_rounds import DraftingRound
+from spectheory.auditing.subjects.model_loops import ModelLoop, as_shipped
+from spectheory.auditing.subjects.plain_steps import plain_step
 from spectheory.auditing.subjects.shipped import HIDDEN, OTHER_SEED, Shipped, TimeIsUpError
 from spectheory.auditing.subjects.signatures import ROUND_BATCH
 from spectheory.auditing.tape.atoms import PROBES
@@ -47,6 +50,7 @@ from spectheory.foundation.scope import Scope
 from spectheory.optima.pair_optimum import optimum
 from spectheory.pairs.drafts import DraftProcess
 from spectheory.pairs.pair import ModelPair
+from spectheory.pairs.processors import Processor
 
 _log = logging.getLogger(__name__)
 
@@ -77,6 +81,8 @@ def audit(
     signature: str = "sampler",
     num_drafts: int | Sequence[int] = (),
     trees: Sequence[DraftProcess] = (),
+    processor: Processor | None = None,
+    plain: Callable[..., Any] | None = None,
     within: float = WITHIN,
     stop_at_first: bool = False,
     quick: bool = False,
@@ -99,6 +105,10 @@ def audit(
         num_drafts: the number K of independent paths, or several such numbers.  The default is 1, and also 2
             and 3 if the signature has several paths.
         trees: the draft processes for which a function is meant, if its paths are not independent.
+        processor: the sampling parameters of the request, declared (``spectheory.pairs.processors``).  The
+            sampler gets raw rows, and must have the law of the processed target.
+        plain: the engine's own plain step, in place of a processor: (row, text, generator) -> a token, given
+            a raw row [V] in float32.  The sampler must have the law of plain decoding on the same raw rows.
         within: the largest error, as a total variation, of the law of a probed sampler on each pair, at a
             confidence of 1 - 10^-6 for all pairs.  We make about 17 / within calls per pair.
         stop_at_first: whether to stop at the first pair, or batch, that shows a defect.
@@ -130,6 +140,12 @@ def audit(
     else:
         numbers = num_drafts if isinstance(num_drafts, Iterable) else (num_drafts,)
         sampler = as_shipped(sampler, signature, num_drafts=numbers, trees=trees)
+    if processor is not None and plain is not None:
+        raise InvalidInputError("give a processor or a plain step, not both")
+    used = processor if plain is None else plain_step(plain)
+    if used is not None:
+        sampler.processor, sampler.declared = used, processor
+        sampler.note = "; ".join(filter(None, (sampler.note, f"judged with {used.name}")))
     sampler.quick = quick
     sampler.deadline = None if time_limit is None else time.monotonic() + time_limit
     if pairs is not None and not isinstance(pairs, Mapping):
@@ -143,6 +159,8 @@ def audit(
     groups, left_out = questions(sampler, pairs)
     total = sum(map(len, groups.values()))
     found = _Found(sampler, not_asked=list(left_out))
+    for group in islice(groups.values(), 1):
+        call_once(sampler, group[0])
     for words, group in groups.items():
         if found.cases and found.verdict()[0] in (NOT_LOSSLESS, UNDECIDED):
             break  # with fewer paths it is not lossless
@@ -198,6 +216,8 @@ class _Found:
     def follow_two_calls(self, group: Sequence[Question]) -> None:
         """Follow two calls in a row on a few of the questions."""
         sampler = self.sampler
+        if isinstance(sampler, ModelLoop):
+            return  # a text has several steps
         for question in questions_of_calls(group, isinstance(sampler, DraftingRound)):
             try:
                 if isinstance(sampler, DraftingRound):
@@ -426,7 +446,8 @@ def _case(sampler: Shipped, question: Question) -> AuditCase:
         samples=samples_needed(found, wanted, law.undefined),
     )
     is_large = pair.vocab_size**pair.draft_length > MAX_LEAVES
-    if is_large or question.num_drafts > 1 or sampler.relaxation is not None:
+    is_loop = isinstance(sampler, ModelLoop)  # whose drafts we do not see
+    if is_large or is_loop or question.num_drafts > 1 or sampler.relaxation is not None:
         return case
     best = optimum(pair).value
     return replace(case, optimum=best) if isinstance(best, Fraction) else case

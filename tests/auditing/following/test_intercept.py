@@ -1,36 +1,30 @@
 """Everything random answers from the tape or refuses; two reads of one number are found."""
 
-import gc
-import os
 import random
 import secrets
-import socket
 import threading
-import uuid
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from fractions import Fraction
-from random import Random
 from random import random as imported_random
 from typing import Any
 
 import numpy as np
 import pytest
 import torch
-from numpy.random import PCG64
 from numpy.random import default_rng as imported_default_rng
 
 from audit_support import assert_drawn_from, law
 from deep import first_is_quick
+from spectheory import ModelPair, audit
 from spectheory.auditing.following.intercept import Journal
 from spectheory.auditing.tape.decisions import NotEnumerableError
 from spectheory.auditing.tape.races import UndefinedDrawError
 from spectheory.foundation.errors import InvalidInputError
 
 KEPT = random.Random(0)
-KEPT_POOL = ThreadPoolExecutor(1)
 KEPT_OF_NUMPY = np.random.default_rng(0)
+PAIRS = {"pair": ModelPair.context_free_pair(["1/2", "1/2"], ["1/4", "3/4"], 1)}
 
 
 def primitives() -> tuple[Any, ...]:
@@ -93,26 +87,42 @@ def test_the_journal_names_what_was_answered() -> None:
         (lambda: random.gauss(0, 1), r"draws from random\.gauss"),
         (lambda: np.random.rand(), r"draws from numpy\.random\.rand"),  # noqa: NPY002
         (lambda: imported_random(), "by a name that was imported on its own"),
-        (lambda: random.Random(0).random(), r"random\.Random, a separate generator"),
-        (lambda: Random(0).random(), r"random\.Random, a separate generator"),
-        (lambda: KEPT.random(), r"random\.Random, a separate generator"),
-        (lambda: random.SystemRandom().random(), r"draws from random\.SystemRandom"),
-        (lambda: secrets.randbelow(2), r"draws from random\.SystemRandom"),
-        (lambda: secrets.token_bytes(1), "draws from the system's randomness"),
-        (lambda: os.urandom(1), "draws from the system's randomness"),
-        (lambda: uuid.uuid4(), "draws from the system's randomness"),
-        (lambda: np.random.RandomState(0).rand(), r"numpy\.random\.RandomState, a separate"),
-        (lambda: np.random.Generator(PCG64(0)), r"numpy\.random\.Generator, a separate"),
-        (lambda: imported_default_rng(), "draws from the system's randomness"),
-        (lambda: KEPT_OF_NUMPY.random(), "from a generator that it keeps"),
-        (lambda: socket.create_connection(("127.0.0.1", 9)), "uses a network"),
-        (lambda: threading.Thread(target=torch.rand, args=(1,)).start(), "starts a thread"),
-        (lambda: KEPT_POOL.submit(torch.rand, 1), "starts a thread"),
     ],
 )
 def test_unknown_randomness_is_refused(function: Callable[[], Any], says: str) -> None:
     with pytest.raises(NotEnumerableError, match=says):
         law(function)
+
+
+def in_a_thread() -> float:
+    found: list[float] = []
+    thread = threading.Thread(target=lambda: found.append(float(torch.rand(1))))
+    thread.start()
+    thread.join()
+    return found[0]
+
+
+@first_is_quick(
+    "number",
+    [
+        KEPT.random,
+        KEPT_OF_NUMPY.random,
+        secrets.SystemRandom().random,
+        imported_default_rng().random,
+        in_a_thread,
+    ],
+    quick=2,
+)
+def test_hidden_randomness_is_not_followed(number: Callable[[], float]) -> None:
+    """A run that is made again has other numbers; the partner draws where we follow it."""
+
+    def verify(number: Any) -> Callable[..., list[int]]:
+        return lambda paths, target, draft, generator: [int(number() >= target[0, 0, 0])]
+
+    found = audit(verify(number), PAIRS, num_drafts=1, within=0.05)
+    assert (found.verdict, found.basis) == ("undecided", "drawn")
+    assert "uses randomness that is not replaced, or keeps state" in found.ways[0]
+    assert audit(verify(lambda: random.random()), PAIRS, num_drafts=1).basis == "followed"
 
 
 def swallows() -> int:
@@ -282,18 +292,3 @@ def test_entries_without_weight_are_not_drawn_in_an_order_that_torch_does_not_st
 def test_torchs_own_errors_are_undefined_draws(weights: list[float]) -> None:
     with pytest.raises(UndefinedDrawError, match=r"torch\.multinomial: "):
         law(lambda: torch.multinomial(torch.tensor(weights), 1))
-
-
-def test_generators_are_known_when_they_were_frozen() -> None:
-    """Before the first audit and between audits, once and again; the partner is dead."""
-    kept = []
-    for is_frozen in (False, True, True, False):
-        kept.append(np.random.default_rng(len(kept)))
-        if is_frozen:
-            gc.freeze()
-        known = [id(generator) for generator in Journal().generators]
-        assert {id(KEPT_OF_NUMPY), *map(id, kept)} <= set(known)
-        assert len(known) == len(set(known))
-    gone = id(kept.pop())
-    gc.collect()
-    assert gone not in map(id, Journal().generators)

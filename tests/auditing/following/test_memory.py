@@ -1,4 +1,4 @@
-"""The memory of random tensors: older names of it, other owners, and what stays allowed."""
+"""The memory of random tensors under other names: a run is made again with ordinary numbers, which see it."""
 
 from collections.abc import Callable
 from fractions import Fraction
@@ -9,64 +9,103 @@ import pytest
 import torch
 
 from audit_support import law
+from deep import first_is_quick
+from spectheory import audit, instances
 from spectheory.auditing.tape.decisions import NotEnumerableError
 
+PAIRS = {"residual": instances.two_residual_tokens(1)}
 KEPT = torch.zeros(2)
-KEPT_NUMBERS = KEPT.numpy()
+KEPT_NUMBERS, KEPT_VIEW = KEPT.numpy(), KEPT[1:]
 
 
-def older_view() -> bool:
+def older_view() -> Any:
     buffer = torch.zeros(2)
     view = buffer[:1]
     buffer.uniform_()
-    return bool(view < 0.5)
+    return view[0]
 
 
-def older_view_of_an_item() -> bool:
+def older_view_of_an_item() -> Any:
     buffer = torch.zeros(2)
     view = buffer.view(-1)
     buffer[0] = torch.rand(())
-    return bool(view[0] < 0.5)
+    return view[0]
 
 
-def older_view_of_a_product() -> bool:
+def older_view_of_a_product() -> Any:
     buffer = torch.ones(1)
     view = buffer.detach()
     buffer *= torch.rand(1)
-    return bool(view < 0.5)
+    return view[0]
 
 
-def view_of_what_was_deleted() -> bool:
-    buffer = torch.empty(2)
-    view = buffer[1]
-    buffer.exponential_()
-    del buffer
-    return bool(view < 0.5)
-
-
-def numpys_view() -> bool:
+def numpys_view() -> Any:
     buffer = torch.zeros(1)
     numbers = buffer.numpy()
     buffer.uniform_()
-    return bool(numbers[0] < 0.5)
+    return numbers[0]
 
 
-def view_as_an_array() -> bool:
-    buffer = torch.zeros(1)
-    numbers = np.asarray(buffer)
-    buffer.uniform_()
-    return bool(numbers[0] < 0.5)
-
-
-def memory_of_numpy() -> bool:
+def memory_of_numpy() -> Any:
     numbers = np.zeros(1, dtype=np.float32)
     torch.from_numpy(numbers).uniform_()
-    return bool(numbers[0] < 0.5)
+    return numbers[0]
 
 
-def memory_from_before() -> bool:
+def memory_from_before() -> Any:
     KEPT.uniform_()
-    return bool(KEPT_NUMBERS[0] < 0.5)
+    return KEPT_NUMBERS[0]
+
+
+def as_another_class() -> Any:
+    return torch.rand(1).as_subclass(torch.Tensor)[0]
+
+
+def coin_of(number: Callable[[], Any], factor: float = 1) -> Callable[..., list[int]]:
+    """Token verification of one draft, whose coin is this number times the factor."""
+
+    def verify(paths: Any, target: Any, draft: Any, generator: Any) -> list[int]:
+        token, p, q = int(paths[0, 0]), target[0, 0], draft[0, 0]
+        if number() * factor < p[token] / q[token]:
+            return [token, int(torch.multinomial(target[0, 1], 1))]
+        return [int(torch.multinomial((p - q).clamp(min=0), 1))]
+
+    return verify
+
+
+@first_is_quick(
+    "number",
+    [
+        numpys_view, older_view, older_view_of_an_item, older_view_of_a_product, memory_of_numpy,
+        memory_from_before, as_another_class,
+    ],
+    quick=2,
+)  # fmt: skip
+def test_what_following_does_not_see_is_probed(number: Callable[[], Any]) -> None:
+    """Followed, each coin would be a constant."""
+    right = audit(coin_of(number), PAIRS, num_drafts=1, within=0.02)
+    assert (right.verdict, right.basis) == ("lossless", "probed")
+    assert audit(coin_of(number, 2), PAIRS, num_drafts=1, within=0.02).is_defective
+
+
+def kept_buffer() -> Any:
+    KEPT.uniform_()
+    return KEPT[1]
+
+
+def kept_view() -> Any:
+    KEPT_VIEW.uniform_()
+    return KEPT_VIEW[0]
+
+
+@pytest.mark.parametrize("number", [kept_buffer, kept_view])
+def test_buffers_that_a_sampler_keeps_are_followed(number: Callable[[], Any]) -> None:
+    """After every run they are ordinary tensors of their own memory."""
+    for factor, verdict in ((1, "lossless"), (2, "not lossless")):
+        found = audit(coin_of(number, factor), PAIRS, num_drafts=1)
+        assert (found.verdict, found.basis) == (verdict, "followed")
+    KEPT.fill_(0.5)
+    assert (type(KEPT), type(KEPT_VIEW), KEPT_VIEW.tolist()) == (torch.Tensor, torch.Tensor, [0.5])
 
 
 def by_out() -> bool:
@@ -81,49 +120,21 @@ def by_data() -> bool:
     return bool(buffer < 0.5)
 
 
-def as_another_class() -> bool:
-    return bool(torch.rand(1).as_subclass(torch.Tensor) < 0.5)
-
-
-class RandomTensor(torch.Tensor):
-    """A sampler's class under the name of ours."""
-
-
-def under_our_name() -> bool:
-    buffer = torch.zeros(2)
-    view = buffer[:1].as_subclass(RandomTensor)
-    buffer.uniform_()
-    return bool(view.sum() < 0.5)
-
-
-def tensor(kept: Any) -> torch.Tensor:
-    """A sampler's function under the name of torch's: the memory is numpy's."""
-    return torch.from_numpy(kept)
-
-
-def function_under_torchs_name() -> bool:
-    numbers = np.zeros(1, dtype=np.float32)
-    made = torch.overrides.handle_torch_function(tensor, (torch.zeros(1),), numbers)
-    made.uniform_()
-    return bool(numbers[0] < 0.5)
-
-
 def bits() -> bool:
     return bool(torch.rand(1).view(torch.int32) % 2 == 0)
 
 
-REFUSED = {
-    "older name of their memory": (
-        older_view, older_view_of_an_item, older_view_of_a_product, view_of_what_was_deleted,
-        as_another_class, under_our_name,
-    ),
-    "numpy can read": (
-        numpys_view, view_as_an_array, memory_of_numpy, memory_from_before, function_under_torchs_name,
-    ),
-    "by out; take its result": (by_out,),
-    "into the memory of another tensor": (by_data,),
-    "takes the bits of random numbers": (bits,),
-}  # fmt: skip
+@pytest.mark.parametrize(
+    ("function", "says"),
+    [
+        (by_out, "by out; take its result"),
+        (by_data, "into the memory of another tensor"),
+        (bits, "takes the bits of random numbers"),
+    ],
+)
+def test_what_reads_memory_is_refused(function: Callable[[], Any], says: str) -> None:
+    with pytest.raises(NotEnumerableError, match=says):
+        law(function)
 
 
 def test_known_numbers_may_be_put_into_a_tensor() -> None:
@@ -136,17 +147,6 @@ def test_known_numbers_may_be_put_into_a_tensor() -> None:
         return bool(torch.rand(1) < buffer)
 
     assert law(puts) == {True: 0.25, False: 0.75}
-
-
-@pytest.mark.parametrize(
-    ("function", "says"),
-    [(function, says) for says, functions in REFUSED.items() for function in functions],
-    ids=lambda given: getattr(given, "__name__", ""),
-)
-def test_random_memory_has_one_name(function: Callable[[], Any], says: str) -> None:
-    """Each read 1, or a number that was drawn already, and took it for a constant."""
-    with pytest.raises(NotEnumerableError, match=says):
-        law(function)
 
 
 def rand(like: torch.Tensor) -> torch.Tensor:
@@ -228,13 +228,3 @@ def test_partner_what_is_allowed_has_its_law(function: Callable[[], Any]) -> Non
 def test_a_given_probability_is_the_one(draw: Callable[[torch.Tensor], torch.Tensor]) -> None:
     """The entries of the tensor are then only its shape."""
     assert law(lambda: bool(draw(torch.full((1,), 0.75)))) == QUARTER
-
-
-@pytest.mark.parametrize("other", [np.int64(7), [7], np.array([7]), np.random.SeedSequence(7)])
-def test_one_seed_in_two_ways(other: Any) -> None:
-    """Two generators of one stream draw the same numbers; 8 is another stream."""
-    kinds = np.random.default_rng(7).random(), np.random.default_rng(other).random()
-    assert kinds[0] == kinds[1]
-    with pytest.raises(NotEnumerableError, match="a seed for the second time"):
-        law(lambda: [np.random.default_rng(seed).random() < 0.5 for seed in (7, other)])
-    assert len(law(lambda: tuple(np.random.default_rng(seed).random() < 0.5 for seed in (7, 8)))) == 4

@@ -114,7 +114,6 @@ def test_the_table_of_the_documentation() -> None:
 @pytest.mark.parametrize(
     ("function", "says"),
     [
-        (lambda: torch.Generator().manual_seed(torch.randint(0, 2**31, ()).item()), "to a function that is"),
         (lambda: int(torch.randint(0, 2**31 - 1, ())), "up to 2147483647 values other than in a comparison"),
         (lambda: np.random.default_rng().integers(2**40), "draws one of 1099511627776 values at once"),
         (lambda: torch.randint(0, 2**31 - 1, ()) % 2**20, "remainder of a random whole number by 1048576"),
@@ -187,12 +186,6 @@ def test_a_module_is_imported_as_before_the_run(tmp_path: Path, monkeypatch: pyt
     assert audit(imports, pairs, num_drafts=[1]).is_lossless
     found = audit(draws, pairs, num_drafts=[1], within=0.02)
     assert (found.verdict, found.basis) == (UNDECIDED, "drawn")
-    assert "random.Random, a separate generator" in found.reasons[0]
-
-    def imports_again(*arguments: Any) -> list[int]:
-        sys.modules.pop("makes_generators", None)
-        return imports(*arguments)
-
-    assert audit(imports_again, pairs, num_drafts=[1], within=0.02).verdict == UNDECIDED
+    assert "randomness that is not replaced" in found.reasons[0]
     for name in ("makes_generators", "makes_generators_too"):
         sys.modules.pop(name, None)
