@@ -1,7 +1,7 @@
 (* Greedy multi-path block verification is lossless for every number of paths. *)
 From mathcomp Require Import all_ssreflect all_algebra.
 From mathcomp Require Import ring.
-From Spectheory Require Import field walks distributions lossless optimal selected.
+From Spectheory Require Import field walks distributions lossless optimal programs selected.
 From Spectheory Require Import spec.greedy_multipath spec.mixed_multipath.
 Set Implicit Arguments. Unset Strict Implicit. Unset Printing Implicit Defensive.
 Import Order.TTheory GRing.Theory Num.Theory.
@@ -184,6 +184,22 @@ move=> p_row u_proper aL /=; apply: (selected_node_mass (highest_dist L more)) =
 - exact: skewed_ge0.
 - exact: skewed_split.
 - by move=> b; exact: highest_mass.
+Qed.
+
+(* its expected length: E[tau] is the sum of w(a) r(a) over 1 <= |a| <= L      *)
+Theorem greedy_multipath_mean_tau p u L more : is_row p -> proper u ->
+  let r := rows_of (field_numbers F) q (skewed more.+1) in
+  mean_tau (greedy_multipath (field_numbers F) (tokens T) p q u lower L more)
+  = \sum_(i < L) \sum_(a : i.+1.-tuple T) weight p r u a * path_prob r [::] a.
+Proof.
+move=> p_row u_proper r; have r_row : is_row r.
+  apply: rows_of_row => //; [exact: skewed_ge0 | exact: skewed_split].
+rewrite (@call_mean_tau _ _ L).
+  apply: eq_bigr => i _; apply: eq_bigr => a _.
+  by rewrite greedy_multipath_node_mass // size_tuple.
+apply: (dist_bind (highest_dist L more)) => x xL.
+apply: (dist_weaken _ (block_sane p_row r_row u_proper L x)) => o /size_prefix.
+by rewrite xL.
 Qed.
 
 (* ---- the first draft or the highest one                                    *)

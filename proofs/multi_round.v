@@ -99,18 +99,16 @@ Qed.
 End OTMPaths.
 
 (* K-SEQ along K paths, with one division factor for each text and number of  *)
-(* drafts, for which the residual is a row (kseq_residual_row)                *)
+(* drafts, which satisfies the inequality of Statement 3.5                    *)
 Section KSeqPaths.
 Variables (F : realFieldType) (T : finType) (p q : model F T).
 Variables (rho : seq T -> nat -> F) (ratio0 res0 : T -> F).
 Hypotheses (p_row : is_row p) (q_row : is_row q) (ratio0_ge0 : forall t, 0 <= ratio0 t).
-Notation beta c K := (beta (field_numbers F) (tokens T) (p c) (q c) (rho c K)).
-Notation missed c K := (missed (field_numbers F) (tokens T) (p c) (q c) (rho c K) K).
-Hypothesis rho_gt0 : forall c K, (0 < K)%N -> 0 < rho c K.
-Hypothesis beta_gt0 : forall c K, (0 < K)%N -> 0 < beta c K.
-Hypothesis missed_gt0 : forall c K, (0 < K)%N -> 0 < missed c K.
-Hypothesis rho_valid : forall c K x, (0 < K)%N ->
-  (1 - missed c K) * Num.min (q c x) (p c x / rho c K) <= beta c K * p c x.
+Hypothesis res0_row : prob_row res0.
+Hypothesis rho_ge1 : forall c K, (0 < K)%N -> 1 <= rho c K.
+Hypothesis rho_valid : forall c K, (0 < K)%N -> kseq_valid (p c) (q c) (rho c K) K.
+Let rho_gt0 c K : (0 < K)%N -> 0 < rho c K.
+Proof. by move=> /(rho_ge1 c); exact: lt_le_trans. Qed.
 Notation tests c K := (kseq_tests (field_numbers F) (tokens T) (p c) (q c) (rho c K) ratio0 res0 K).
 
 Lemma kseq_tests_dist c K x : (0 < K)%N -> dist (fun=> True) (tests c K x).
@@ -118,7 +116,7 @@ Proof.
 move=> K0; have pc : prob_row (p c) by split; [exact: p_row.1 | exact: p_row.2].
 have qc : prob_row (q c) by split; [exact: q_row.1 | exact: q_row.2].
 have rr : prob_row (kseq_residual (field_numbers F) (tokens T) (p c) (q c) (rho c K) res0 K).
-  apply/kseq_residual_row => // [||y]; [exact: beta_gt0 | exact: missed_gt0 | exact: rho_valid].
+  by apply/kseq_program_iff => //; [exact: rho_gt0 | exact: rho_ge1 | exact: rho_valid].
 elim: x => [|x1 x IH]; first by apply: dist_draw; [exact: rr.1 | exact: rr.2].
 apply: (@dist_bind _ _ _ (fun=> True)) => [|[] _]; last exact: IH; last exact: dist_ret.
 apply: dist_coin; rewrite /kseq_accept /= le_minr ler01 andbT le_minl lexx orbT andbT.
@@ -148,8 +146,7 @@ have dk : dist (fun xs => size xs = k) (several k (draw (q c))).
   exact: dist_several (dist_draw qc.1 qc.2).
 transitivity ((x <- several k (draw (q c));; tests c k x) f).
   by apply: (dist_supp dk) => x ->.
-rewrite kseq_tests_drawn // drawE; apply: kseq_mean => //; first exact: rho_gt0.
-- by rewrite gt_eqF // beta_gt0.
-- by rewrite gt_eqF // missed_gt0.
+rewrite kseq_tests_drawn // drawE.
+by apply: (@kseq_lossless _ _ (p c) (q c)) => //; [exact: rho_gt0 | exact: rho_valid].
 Qed.
 End KSeqPaths.

@@ -36,7 +36,8 @@ INTRODUCTION = """\
 
 This page lists the claims of the four papers, statement by statement, in our words and in the notation of
 [theory.md §1](../theory.md#1-notation-output-laws-validity). Every verdict has evidence: a test, a figure, a
-notebook or a proof of this repository. `python scripts/claims.py` writes the page from the files beside it.
+notebook, a proof or a [machine proof](../machine_proofs.md) of this repository. `python scripts/claims.py`
+writes the page from the files beside it.
 
 A claim about an experiment is about the models, data and hardware of that experiment. It is *not checkable
 here*, unless the printed numbers of the paper contradict it: then it is *refuted*. If it is not true in
@@ -62,7 +63,8 @@ class Claim:
         claim: the statement in our own words and in the letters of theory.md §1.
         note: the argument, the assumption, the correct form, the refuting instance, or what would be needed.
         evidence: tests (``tests/file.py::test``), figures (``figure:name``), notebooks
-            (``notebook:name``) and proofs (``proof:name``, a file of ``exact/proof/stored``).
+            (``notebook:name``), proofs (``proof:name``, a file of ``exact/proof/stored``) and theorems that a
+            machine has checked (``machine:name``, in ``proofs/``).
         instances: how many instances the counted tests among the evidence run; 0 if none is counted, and
             where the verdict is "refuted": there the note's one instance counts.
         no_proof: why a statement that holds or is proved has no proof for every pair of a shape.
@@ -156,6 +158,8 @@ def _link(evidence: str) -> str:
         return f"[{name}](../../notebooks/{name}.ipynb)"
     if kind == "proof":
         return f"[proof {name}](../proofs.md#proofs-that-are-stored)"
+    if kind == "machine":
+        return f"[machine proof {name}](../machine_proofs.md)"
     file, _, test = evidence.partition("::")
     return f"[{file}::{test}](../../{file}#{test})"
 

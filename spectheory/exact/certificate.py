@@ -27,6 +27,7 @@ from spectheory.pairs.drafts.defect import DraftDefect, draft_defect
 from spectheory.pairs.drafts.iid import draft_process
 from spectheory.pairs.drafts.kept import AdaptiveDrafts
 from spectheory.pairs.pair import ROUNDING_OF_A_ROW, ModelPair, check_pair
+from spectheory.verification.machine_proofs import MachineProof, machine_proofs
 from spectheory.verification.resolve import Problem, find_verifier, resolve
 from spectheory.verification.sampler_runs import outcome_or_run, runs_a_sampler
 from spectheory.verification.user import UserVerifier
@@ -64,6 +65,7 @@ class Certificate(Result):
             rounding, we first divided all rows by their sums.
         law: the output law.
         failure: why a user's verifier has no law: it raised on drafts, or its answer is not a law.
+        machine_proof: the theorem about a published algorithm; it is no basis of the verdict.
         drafts_defect: the draft defect of a process that may shorten or change drafts, otherwise ``None``
             (theory.md Statement 8.1).  The verdict is about this pair only; δ is about all targets.
     """
@@ -88,10 +90,12 @@ class Certificate(Result):
     row_defect: float = 0.0
     law: OutputLaw | None = None
     failure: Failure | None = None
+    machine_proof: MachineProof | None = None
     drafts_defect: DraftDefect | None = None
 
     facts: ClassVar[Templates] = {
         "algorithm": "{algorithm}",
+        "beyond this pair": "{proved_for_every_pair}",
         "pair": "{vocab_size} tokens, draft length {draft_length}, {drafts}, {arithmetic} arithmetic",
         "drafts": "{drafts_defect}",
         "block efficiency": "{block_efficiency} tokens per target call",
@@ -195,6 +199,7 @@ class Certificate(Result):
         wrong = self.drafts_defect
         return {
             "algorithm": self.source,
+            "proved_for_every_pair": self.machine_proof and self.machine_proof.in_words(),
             "drafts": count_text(self.num_drafts, "draft"),
             "lossless": self.is_valid,
             "drafts_defect": None if wrong is None or wrong else wrong.in_words(),
@@ -274,6 +279,7 @@ class Certificate(Result):
             "first_token_law": {name: to_json(value) for name, value in first_token_law},
             "counterexample": to_json(self.counterexample),
             "failure": to_json(self.failure),
+            "machine_proof": self.machine_proof and self.machine_proof.theorem,
             "scope": self.scope.to_document(),
             **({} if self.drafts_defect is None else {"draft_defect": to_json(self.drafts_defect)}),
         }
@@ -361,6 +367,7 @@ def _setting(problem: Problem, arithmetic: str, tolerance: str, refused: tuple[s
         "num_drafts": process.num_drafts,
         "draft_process": process.name,
         "arithmetic": arithmetic,
+        "machine_proof": machine_proofs(verifier).get(process.name),
         "scope": Scope(arithmetic, tolerance, (shape,), (drafts_in_words(process),), refused),
     }
 

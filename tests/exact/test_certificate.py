@@ -184,6 +184,7 @@ def test_document_of_an_exact_certificate() -> None:
         "first_token_law": {"A": "1/3", "B": "2/3"},
         "counterexample": None,
         "failure": None,
+        "machine_proof": "block_lossless",
         "scope": {
             "arithmetic": "exact",
             "tolerance": "none",
@@ -197,6 +198,7 @@ def test_document_of_an_exact_certificate() -> None:
     assert json.dumps(certificate.to_document()) == json.dumps(document)
     assert {name: value for name, value in certificate.shown().items() if value is not None} == {
         "algorithm": "block2024 Alg. 2",
+        "proved_for_every_pair": "in exact arithmetic, for every V and L: machine proof block_lossless",
         "drafts": "1 draft",
         "lossless": True,
         "block_efficiency": Fraction(20, 9),

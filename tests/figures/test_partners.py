@@ -11,11 +11,13 @@ import pytest
 
 from deep import first_is_quick
 from figure_support import NAMES, Changed, Lie, after, assert_seen, instead, small, told, told_of
-from figures.frontier import _expect_at_most_optimal
 from figures.results import Checks, Findings, ResultTable
+from later import Later
 from spectheory.pairs.drafts import ConfidenceTree
 from spectheory.pairs.instances import lost_lead, two_token
 from spectheory.verification.algorithms.spectr_gbv import conditionally_independent_bound
+
+frontier = Later("figures.frontier")
 
 
 def plus(amount: float) -> Callable[[Any], Any]:
@@ -254,5 +256,5 @@ def test_an_optimum_is_exceeded_by_more_than_rounding() -> None:
     optima: Any = [SimpleNamespace(upper=2.0)]
     for value, failures in ((2.0, 0), (2 + 5e-10, 0), (2 + 2e-9, 1)):
         checks = Checks()
-        _expect_at_most_optimal(checks, "here", optima, {"block": [value]})
+        frontier._expect_at_most_optimal(checks, "here", optima, {"block": [value]})
         assert len(Findings("", [], checks).failures) == failures

@@ -14,6 +14,7 @@ from scripts import load
 script = load("scripts", "claims")
 Claim, all_claims, counted_tests = script.Claim, script.all_claims, script.counted_tests
 FIGURES = load("scripts", "reproduce").names()
+ROCQ = load("scripts", "rocq")
 ROOT = Path(__file__).parents[2]
 
 
@@ -38,10 +39,12 @@ def collected_from(name: str) -> dict[str, bool]:
 
 
 def exists(evidence: str) -> bool:
-    """Whether a test, a figure, a notebook or a proof is there."""
+    """Whether a test, a figure, a notebook, a proof or a theorem is there."""
     kind, _, name = evidence.partition(":")
     if kind == "proof":
         return (ROOT / "spectheory" / "exact" / "proof" / "stored" / f"{name}.proof").is_file()
+    if kind == "machine":
+        return name in {theorem for file in ROCQ.files() for theorem in ROCQ.theorems(file)}
     if kind == "figure":
         return name in FIGURES
     if kind == "notebook":
@@ -109,6 +112,7 @@ def test_partner_wrong_rows_are_caught() -> None:
         "figure:otm_bernouli",
         "notebook:99_nothing",
         "proof:otm_V9_L1_K1_all",
+        "machine:block_losless",
     ):
         assert complaints([replace(good, evidence=(*good.evidence, name))], counted) == [
             f"{good.id}: no {name}"
