@@ -58,11 +58,12 @@ def calls_needed(case: Case, answers: Array, cases: int = 30) -> Need:
         counts = counted(part, columns)[0]
         per_call = counts.sum() / len(answers)
         extra = math.log(cases * len(parts))
-        best = min(best, Need(_answers_needed(counts, np.array(part.null), extra) / per_call, part.about))
+        best = min(best, Need(answers_needed(counts, np.array(part.null), extra) / per_call, part.about))
     return best
 
 
-def _answers_needed(counts: Array, null: Array, extra: float) -> float:
+def answers_needed(counts: Array, null: Array, extra: float) -> float:
+    """Answers after which log E of a part exceeds the limit by ``extra``; the law was seen in counts."""
     law = counts / counts.sum()
     seen = law > 0
     gains = np.log(law[seen] / null[seen])

@@ -52,6 +52,10 @@ def single_laws() -> list[Request]:
         ),
         # acceptance 0, and acceptance 1
         request([0, 1], [even(1, 2), only(0), only(3)], [even(0, 1), only(1)]),
+        # five drafts are kept and the sixth is rejected, for sure: a row of another position shows
+        request(list(range(6)), [*map(only, range(5)), even(6, 7), only(8)], [*map(only, range(6))]),
+        # a bonus row with tokens of the last draft row, in a request that is not the longest
+        request([0], [only(0), even(0, 1)], [only(0)]),
         request([3], [row(t0="1/4", t3="3/4"), only(1)], [row(t0="1/4", t3="3/4")]),
         # draft and target agree: everything is accepted, no residual has mass
         request([0, 1, 2], [even(0, 1), even(1, 2), only(2), even(0, 3)], [even(0, 1), even(1, 2), only(2)]),
@@ -78,6 +82,12 @@ def full_rows() -> list[Request]:
         ),
         request([0], [masses(32, 1, 20, 11), masses(8, 1, 5, 2)], [masses(32, 24, 4, 4)]),
     ]
+
+
+def ladder() -> list[Request]:
+    """The fourth and the fifth token of a row are accepted for sure: a cut to fewer tokens rejects them."""
+    steps = masses(32, 17, 8, 4, 2, 1)
+    return [request([3, 4], [steps, steps, only(0)], [masses(32, 8, 17, 4, 2, 1)] * 2)]
 
 
 def copies() -> tuple[list[Request], list[list[int]]]:
@@ -107,6 +117,7 @@ def core_cases() -> list[Case]:
         case(
             "full-rows", 3, full_rows(), 64, "rows without zeros; the drafted token is seldom the likeliest"
         ),
+        case("ladder", 5, ladder(), 24, "a row of five unequal masses"),
         case(
             "copies",
             4,

@@ -102,28 +102,22 @@ def run_harness(harness: Harness, folder: Path) -> Ran:
     if harness.build:
         subprocess.run(filled(harness.build), check=True, capture_output=True)
     command = [*filled(harness.command), str(HERE / harness.cases)]
-    found, seconds = [], []
-    for name, last in (("answers", []), ("wrong", ["wrong"])):
-        found.append(folder / f"{name}.jsonl")
-        start = time.perf_counter()
-        with found[-1].open("w", encoding="utf-8") as out:
-            subprocess.run([*command, *last], check=True, stdout=out)
-        seconds.append(time.perf_counter() - start)
-    return Ran(*found, seconds[0])
+    answers, control = folder / "answers.jsonl", folder / "wrong.jsonl"
+    start = time.perf_counter()
+    with answers.open("w", encoding="utf-8") as out:
+        subprocess.run(command, check=True, stdout=out)
+    seconds = time.perf_counter() - start
+    with control.open("w", encoding="utf-8") as out:
+        subprocess.run([*command, "wrong"], check=True, stdout=out)
+    return Ran(answers, control, seconds)
 
 
 def verdicts(harness: Harness, ran: Ran) -> list[dict[str, Any]]:
     """Reports of the judge, one for each claim; its exit code is added."""
     found = []
     for claims, profiles in (("token", harness.profiles), *harness.claims):
-        command = [
-            sys.executable,
-            HERE / "judge.py",
-            HERE / "cases.jsonl",
-            ran.answers,
-            "--control",
-            ran.control,
-        ]
+        files = (HERE / "judge.py", HERE / "cases.jsonl", ran.answers, "--control", ran.control)
+        command = [sys.executable, *map(str, files)]
         command += ["--json", "--claims", claims, "--profiles", ",".join(profiles)]
         done = subprocess.run(command, check=False, capture_output=True, text=True)
         report = json.loads(done.stdout) if done.stdout else {"verdict": done.stderr}

@@ -128,7 +128,7 @@ def parts_of(case, laws):
         if laws[group[0]]:
             about = f"requests {group[0]} to {group[-1]}, which are equal"
             parts += [whole(about, laws[group[0]], *group), *merged(about, laws[group[0]], *group)]
-    few = judged if len(judged) <= 10 else [judged[0], judged[-1]]
+    few = judged if len(judged) <= 12 else [judged[0], judged[-1]]
     parts += [pair_part(laws, a, b, 0) for a, b in case.get("pairs", []) if laws[a] and laws[b]]
     return parts + [pair_part(laws, r, r, lag) for lag in case.get("lags", []) for r in few]
 

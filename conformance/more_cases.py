@@ -78,7 +78,9 @@ def greedy_mix() -> list[Request]:
         with_settings([1], [top, {5: Fraction(4), 6: Fraction(4)}], [only(1)], random),
         with_settings([2], [top, only(5)], [only(2)], greedy),
         with_settings([], [top], [], random),
-        with_settings([1, 1, 1], [top] * 4, [even(0, 1)] * 3, greedy),
+        with_settings([1, 1, 1], [top] * 4, [only(1), even(0, 1), even(0, 1)], greedy),
+        with_settings([], [top], [], random),
+        with_settings([0], [top] * 2, [even(0, 1)], greedy),
     ]
 
 
@@ -104,7 +106,7 @@ def settings_cases() -> list[Case]:
             "settings",
         ),
         case("temperatures", 8, temperatures(), 48, "each request has its own temperature", "settings"),
-        case("greedy-mix", 8, greedy_mix(), 8, "greedy requests beside sampled ones", "settings"),
+        case("greedy-mix", 8, greedy_mix(), 40, "greedy requests beside sampled ones", "settings"),
     ]
 
 
@@ -167,7 +169,12 @@ def call_cases() -> list[Case]:
     first = request([0, 0], [even(0, 1), even(0, 2), even(1, 2)], [only(0), only(0)])
     coin = request([0], [even(0, 1), even(1, 2)], [only(0)])
     fork = request([0, 0], [even(1, 2), even(0, 1), even(1, 3)], [only(0), only(0)])
-    requests = [two_calls(first, [coin, coin, fork]), two_calls(coin, [first, coin])]
+    correction = request([0], [even(1, 2), only(3)], [only(0)])  # for sure rejected
+    requests = [
+        two_calls(first, [coin, coin, fork]),
+        two_calls(coin, [first, coin]),
+        two_calls(correction, [coin, coin]),
+    ]
     about = "two calls in a row; how the second continues depends on how many tokens the first emitted"
     return [case("two-calls", 4, requests, 256, about, "calls", kind="calls")]
 

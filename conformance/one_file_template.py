@@ -142,7 +142,7 @@ def parts_of(columns, laws, pairs, lags, alike):
         both = Counter(zip(columns[a], columns[b], strict=True))
         yield log_e(both, together(nulls[a], nulls[b]), 3 * ABSOLUTE)
     for lag in lags:
-        for r in range(len(columns)) if len(columns) <= 10 else (0, len(columns) - 1):
+        for r in range(len(columns)) if len(columns) <= 12 else (0, len(columns) - 1):
             starts = [t for t in range(calls - lag) if t // lag % 2 == 0]
             both = Counter((columns[r][t], columns[r][t + lag]) for t in starts)
             yield log_e(both, together(nulls[r], nulls[r]), 3 * ABSOLUTE)

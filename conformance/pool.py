@@ -57,7 +57,11 @@ def random_settings(rng: random.Random, vocab: int) -> Request:
     what = rng.random()
     if settings["temperature"] and what < 0.55:
         name = "top_k" if what < 0.2 else "top_p" if what < 0.4 else "min_p"
-        values = {"top_k": [1, 2, 3], "top_p": [0.5, 0.75, 0.875], "min_p": [0.125, 0.25, 0.5]}
+        values: dict[str, list[float]] = {
+            "top_k": [1, 2, 3],
+            "top_p": [0.5, 0.75, 0.875],
+            "min_p": [0.125, 0.25, 0.5],
+        }
         settings[name] = rng.choice(values[name])
     elif settings["temperature"] != 2 and what > 0.7:
         past = [rng.randrange(vocab) for _ in range(rng.choice([0, 1, 2]))]

@@ -38,7 +38,7 @@ def as_text(cases: Sequence[Case]) -> str:
     for own in cases:
         if own["profile"] in NOT_IN_TEXT:
             continue
-        groups = [(own.get("draws", 0), own.get("requests"))]
+        groups = [(own.get("draws", 0), own.get("requests", []))]
         if own["kind"] == "pooled":
             groups = [(call["times"], [{**own, "drafts": call["drafts"]}]) for call in own["calls"]]
         head = (own["id"], own["profile"], own["kind"], own["vocab"], len(groups), own.get("points", 0))

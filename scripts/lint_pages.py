@@ -24,7 +24,7 @@ ROOT = Path(__file__).parent.parent
 README = ROOT / "README.md"
 VERIFIERS = ROOT / "docs" / "verifiers.md"
 PAGES = [README, *sorted((ROOT / "docs").rglob("*.md")), ROOT / "benchmarks" / "README.md"]
-SOURCES = ("spectheory", "figures", "audits", "tests", "benchmarks", "scripts", "notebooks")
+SOURCES = ("spectheory", "figures", "audits", "conformance", "tests", "benchmarks", "scripts", "notebooks")
 MOST_LINES = 500
 """Of a test file: more is not read in one go."""
 

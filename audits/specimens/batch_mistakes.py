@@ -6,6 +6,7 @@ suite are chosen for; ``batch_index_mistakes`` adds mistakes of rows and random 
 """
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -92,11 +93,17 @@ _residual("token_0_lost", "Token 0 is never a correction.", lambda p, q, x: _pos
 _residual(
     "residual_cut_1_percent", "Residuals below 1 % are dropped.", lambda p, q, x: (p - q) * (p - q > 0.01)
 )
+
+
+def _first_tokens(count: int, p: Array, q: Array, token: int) -> Array:
+    return _positive(p - q) * (np.arange(len(p)) < count)
+
+
 for _k in (1024, 8192, 32768):
     _residual(
         f"tile_{_k}",
         f"Tokens from {_k} on are lost in the residual.",
-        lambda p, q, x, k=_k: _positive(p - q) * (np.arange(len(p)) < k),
+        partial(_first_tokens, _k),
         profile="wide",
     )
 

@@ -32,10 +32,9 @@ func pick(masses []float32, coin float64) int {
 	for token, mass := range masses {
 		if mass > 0 {
 			last = token
-			if left < float64(mass) {
+			if left -= float64(mass); left < 0 {
 				break
 			}
-			left -= float64(mass)
 		}
 	}
 	return last
@@ -46,10 +45,10 @@ func pick(masses []float32, coin float64) int {
 func verify(r Request, coins []float64) []int {
 	out, n := []int{}, len(r.drafts)
 	number := func(i int) float64 {
-		if coins != nil {
-			return coins[i]
+		if coins == nil {
+			return random.Float64()
 		}
-		return random.Float64()
+		return coins[i]
 	}
 	last := number(n)
 	for i, x := range r.drafts {
@@ -114,7 +113,7 @@ func request(size int) Request {
 
 func play(size, points int) [][][]int {
 	word()
-	calls, requests := integer()*max(times, 1), make([]Request, integer())
+	calls, requests := integer()*times, make([]Request, integer())
 	for b := range requests {
 		requests[b] = request(size)
 	}
@@ -140,10 +139,11 @@ func play(size, points int) [][][]int {
 
 func main() {
 	file, _ := os.Open(os.Args[1])
-	wrong = len(os.Args) > 2
-	seed, _ := strconv.ParseInt(os.Getenv("SEED"), 10, 64)
-	random = rand.New(rand.NewSource(seed))
-	times, _ = strconv.Atoi(os.Getenv("TIMES"))
+	seed, _ := strconv.Atoi(os.Getenv("SEED"))
+	random, wrong = rand.New(rand.NewSource(int64(seed))), len(os.Args) > 2
+	if times, _ = strconv.Atoi(os.Getenv("TIMES")); times == 0 {
+		times = 1
+	}
 	words = bufio.NewScanner(file)
 	words.Split(bufio.ScanWords)
 	out := json.NewEncoder(os.Stdout)

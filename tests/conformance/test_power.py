@@ -25,6 +25,14 @@ def test_every_designed_mistake_is_found():
     assert {name for name, share in found.items() if share < 1} <= set(BELOW_RESOLUTION)
 
 
+def test_committed_powers_are_those_that_are_claimed():
+    """Every mistake that is not below the resolution in 0.999 of the runs; no alarm."""
+    for name, row in RESULT["mistakes"].items():
+        assert row["found"] >= 0.999 or name in BELOW_RESOLUTION
+    assert RESULT["right"]["alarms"] == 0
+    assert RESULT["right"]["engines"] >= 30
+
+
 def test_right_engines_raise_no_alarm():
     """One run of each of the right engines, on core cases."""
     for number, engine in enumerate(power.right_engines().values()):
