@@ -12,9 +12,9 @@
 # make notebooks   run the notebooks and store their outputs in them
 # make docs        install into .venv and build the documentation site in build/site
 # make dist        build the wheel and the source distribution, and run each in new environments, one per extra
+# make conformance compile and run the harnesses of the conformance suite whose tools are here, and say what was skipped
 # make draft       train the draft of SmolLM2 that is shipped again; it can be resumed
 # make gpu         laws, texts, rounds and models on a GPU, or a little of each on a CPU, within nine minutes
-# make mutants     install into .venv and check that wrong changes of the package fail its tests
 PYTHON ?= python3
 OUT ?= figures
 JOBS ?= $(shell n=$$(getconf _NPROCESSORS_ONLN); echo $$((n > 4 ? 4 : n)))
@@ -25,7 +25,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: setup reproduce test deep fetched audits proofs rocq notebooks docs dist draft gpu mutants lint types bench clean
+.PHONY: setup reproduce test deep fetched audits proofs rocq notebooks docs conformance dist draft gpu lint types bench clean
 
 setup: $(STAMP)
 
@@ -76,6 +76,9 @@ docs: setup
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
 	$(BIN)/python scripts/site_links.py build/site
 
+conformance:
+	PYTHONPATH=. $(or $(wildcard $(BIN)/python),$(PYTHON)) -m conformance.harness_runs
+
 dist: setup
 	$(BIN)/python scripts/distribution.py
 
@@ -85,10 +88,6 @@ draft: setup
 # With the torch that is there: the one of .venv computes on a CPU.
 gpu:
 	PYTHONPATH=. $(or $(wildcard $(BIN)/python),$(PYTHON)) benchmarks/gpu.py
-
-mutants: setup
-	$(BIN)/python scripts/mutants.py --record
-	$(BIN)/python scripts/mutants.py
 
 lint: setup
 	$(BIN)/ruff check .

@@ -9,7 +9,7 @@ from audits.forms.drafted import Drafted
 from audits.loading.library_code import load_code
 from audits.loading.sources import release_in, release_of
 from audits.subject import Library, Subject
-from spectheory.auditing.subjects.drafting_rounds import as_shipped
+from spectheory.auditing.subjects.model_loops import as_shipped
 from spectheory.auditing.subjects.shipped import Provenance, Shipped
 from spectheory.foundation.errors import InvalidInputError
 from spectheory.foundation.validation import unknown_name

@@ -53,7 +53,7 @@ from spectheory.auditing.following.triton_kernels import interpreting  # noqa: E
 from spectheory.auditing.subjects.own_rounds import interpreted_kernels  # noqa: E402
 from spectheory.decoding import decode  # noqa: E402
 from spectheory.exact.rounded import DoesNotRunError, certify_rounded  # noqa: E402
-from spectheory.exact.suite import standard_suite  # noqa: E402
+from spectheory.exact.suite_cases import standard_suite  # noqa: E402
 from spectheory.foundation.arrays import Array, take_path, take_row  # noqa: E402
 from spectheory.foundation.kernels import knot_kernels, row_kernels, triton_knots, triton_rows  # noqa: E402
 from spectheory.models import LanguageModelPair, bundled_prompts  # noqa: E402

@@ -48,7 +48,7 @@ from timing import write
 from figures.style import ACCENT, Look, figure_bytes, label_point, legend_below, note, panels
 from spectheory import instances
 from spectheory.foundation.errors import ComputationError, EnumerationTooLargeError
-from spectheory.optima import multi_path_optimum
+from spectheory.optima import multi_path_program, solve
 from spectheory.optima.bounds.context_tree import ContextTree
 from spectheory.optima.bounds.dual_scores import certified_bound_of_slacks
 from spectheory.optima.bounds.level_sets import LevelSets
@@ -205,7 +205,7 @@ def run(case: Case) -> Result:
         )
     elif case.method == "antichain LP":
         try:
-            listed = multi_path_optimum(pair, case.num_drafts)
+            listed = solve(multi_path_program(pair, case.num_drafts))
             lower, upper = listed.lower, listed.upper
         except (EnumerationTooLargeError, ComputationError) as error:
             status = type(error).__name__

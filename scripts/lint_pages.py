@@ -1,7 +1,7 @@
 """Check what pages say about the repository: links, names, citations, formulas, tables, stored notebooks.
 
 ``make lint`` runs it: each complaint is a line, and the exit status is 1 if there is one.  With ``--write``
-the table of verifiers in README.md and the page of the claims are written anew.
+the table of docs/verifiers.md and the page of the claims are written anew.
 """
 
 import json
@@ -22,6 +22,7 @@ from spectheory.verification.verifier import Verifier
 
 ROOT = Path(__file__).parent.parent
 README = ROOT / "README.md"
+VERIFIERS = ROOT / "docs" / "verifiers.md"
 PAGES = [README, *sorted((ROOT / "docs").rglob("*.md")), ROOT / "benchmarks" / "README.md"]
 SOURCES = ("spectheory", "figures", "audits", "tests", "benchmarks", "scripts", "notebooks")
 MOST_LINES = 500
@@ -106,7 +107,7 @@ def hidden_modules() -> Iterator[str]:
 
 
 def row(name: str, verifier: Verifier) -> str:
-    """Name, source, claim and drafts of one verifier, as a row of README.md."""
+    """Name, source, claim and drafts of one verifier, as a row of docs/verifiers.md."""
     if verifier.single_path:
         drafts = "the first path"
     elif verifier.draft_processes is ANY_PROCESS:
@@ -118,7 +119,7 @@ def row(name: str, verifier: Verifier) -> str:
 
 
 def with_table(page: str) -> str:
-    """README.md with a row per registered verifier, in order."""
+    """docs/verifiers.md with a row per registered verifier, in order."""
     before, _, after = page.partition(HEAD)
     rows = "".join(row(*entry) for entry in verifiers.items())
     return before + HEAD + rows + re.sub(r"\A(\|.*\n)*", "", after)
@@ -146,17 +147,17 @@ def complaints() -> Iterator[str]:
     shown = [f"{path.stem}.md" for path in [*(ROOT / "docs").glob("*.md"), *NOTEBOOKS]]
     yield from (f"mkdocs.yml does not show {page}" for page in shown if page not in navigation)
     if (
-        with_table(text_of(README)) != text_of(README)
+        with_table(text_of(VERIFIERS)) != text_of(VERIFIERS)
         or claims.PAGE.read_text("utf-8") != claims.claims_page()
     ):
-        yield "README.md or docs/claims/index.md is stale: python scripts/lint_pages.py --write"
+        yield "docs/verifiers.md or docs/claims/index.md is stale: python scripts/lint_pages.py --write"
     if f"version: {__version__}\n" not in text_of(ROOT / "CITATION.cff"):
         yield f"CITATION.cff is not of version {__version__}"
 
 
 if __name__ == "__main__":
     if "--write" in sys.argv:
-        README.write_text(with_table(text_of(README)), encoding="utf-8")
+        VERIFIERS.write_text(with_table(text_of(VERIFIERS)), encoding="utf-8")
         claims.PAGE.write_text(claims.claims_page(), encoding="utf-8")
     found = list(complaints())
     print(*found, sep="\n", file=sys.stderr)

@@ -1,8 +1,9 @@
 """What the documentation site has beyond ``docs/``: mkdocs calls the ``on_...`` functions (see mkdocs.yml).
 
 README.md, the notebooks, the figures and the benchmarks become pages where they lie.  References, the gallery
-and the API pages are made from references.bib, from what ``make reproduce`` wrote and from docs/layout.md; a
-page for every test file that is evidence of a claim shows these tests.  Links between files of the
+and the API pages are made from references.bib, from what ``make reproduce`` wrote and from docs/names.md; a
+page for every test file that is evidence of a claim shows these tests.  Long pages are cut into several
+(``site_sections.py``), and the scoreboard is made from the stored audits.  Links between files of the
 repository become links between pages.  Formulas become MathML, which browsers show
 without a script.  Pages of notebooks show the outputs that the notebooks hold.
 """
@@ -21,6 +22,10 @@ import latex2mathml.converter
 import nbformat
 from claims import Claim, all_claims
 from mkdocs.structure.files import File, Files
+from names_page import MODULES, TITLES
+from site_sections import CUTS, addresses, badges, claim_cards, scoreboard, sections
+
+from spectheory.command_line.audit_reports import badge
 
 ROOT = Path(__file__).parent.parent
 MOUNTED = {
@@ -32,6 +37,11 @@ LINK = re.compile(r"(?P<image>!?)\[(?P<text>(?:[^\[\]]|\[[^\]]*\])*)\]\((?P<link
 ENTRY = re.compile(r"^@(?P<kind>[a-z]+)\{(?P<key>[^,]+),\n(?P<fields>.*?)^\}", re.MULTILINE | re.DOTALL)
 FIELD = re.compile(r"^  (?P<name>\w+)\s*= \{(?P<value>.*)\},$", re.MULTILINE)
 STATEMENT = re.compile(r"^> (\*\*Statement (\d+)\.(\d+)\*\*)", re.MULTILINE)
+API_NAME = re.compile(r"^\| `(\w+)` \| (.*) \|$", re.MULTILINE)
+UNSEARCHED = "---\nsearch:\n  exclude: true\n---\n\n"
+"""Head of a page that the search leaves out: tests, which would hide the guides."""
+BOOSTS = {"api/": 0.3, "notebooks/": 0.7, "claims/": 0.2, "theory": 0.3, "audits": 0.5, "benchmarks/": 0.3}
+"""Beginning of an address -> weight of the page in the search.  Guides have 2."""
 CITATION = re.compile(r"\btheory\.md Statement (\d+)\.(\d+)")
 CITATION_OF_THE_PAGE = re.compile(r"(?<!\*)\bStatement (\d+)\.(\d+)")
 FORMULA = re.compile(
@@ -41,6 +51,7 @@ FUNCTION = re.compile(r"<(m[io])>(exp|log|max|min)</\1>")
 BAR_OR_SLASH = re.compile(r'<mo( stretchy="false")?>(&#x000(?:2F|7C);)</mo>')
 LABEL = re.compile(r'(?:title|label)[(=]"([^"]+)"')
 CODE = re.compile(r"^```.*?^```$|^    [^\n]*$|`[^`\n]*`", re.MULTILINE | re.DOTALL)
+BLOCKS = re.compile(r"^```.*?^```$|^    [^\n]*$", re.MULTILINE | re.DOTALL)
 
 
 # ------------------------------------------------------------------------------------ what mkdocs calls
@@ -52,11 +63,16 @@ def on_files(files: Files, config: Any) -> Files:
         for path in sorted((ROOT / folder).glob(pattern)):
             uri = path.relative_to(ROOT).as_posix()
             files.append(File.generated(config, uri, abs_src_path=str(path)))
+    docs = ROOT / "docs"
+    audits = [(docs / name).read_text(encoding="utf-8") for name in ("audits.md", "audits_by_release.md")]
     made = {
         "index.md": (ROOT / "README.md").read_text(encoding="utf-8"),
-        "references.md": references_page((ROOT / "docs/references.bib").read_text(encoding="utf-8")),
+        "references.md": references_page((docs / "references.bib").read_text(encoding="utf-8")),
         "figures/gallery.md": gallery_page(ROOT / "figures"),
-        **dict(evidence_pages(all_claims())),
+        "is_it_lossless.md": scoreboard(*audits),
+        **{f"badges/{name}.svg": badge(*told) for name, told in badges(audits[0]).items()},
+        **{part.uri: part.text for name in CUTS for part in sections(name)[1:]},
+        **{uri: UNSEARCHED + content for uri, content in evidence_pages(all_claims())},
         **dict(api_pages()),
     }
     for path in sorted((ROOT / "notebooks").glob("*.ipynb")):
@@ -67,28 +83,44 @@ def on_files(files: Files, config: Any) -> Files:
 
 
 def on_config(config: Any) -> Any:
-    """A page of the API for every row of the layout."""
-    next(section for section in config.nav if "API" in section)["API"] = [uri for uri, _ in api_pages()]
+    """The sections of the theory stand in the navigation."""
+    theory = next(part for part in config.nav if "Theory" in part)["Theory"]
+    theory[1:1] = [{part.title: part.uri} for part in sections("theory.md")[1:]]
     return config
 
 
 def on_page_markdown(markdown: str, page: Any, config: Any, files: Files) -> str:
     """Links between files become links between pages; statements can be linked to."""
     uri = page.file.src_uri
-    if uri == "theory.md":
+    boost = next((weight for start, weight in BOOSTS.items() if uri.startswith(start)), 2)
+    page.meta.setdefault("search", {"boost": boost})
+    is_theory = uri.startswith("theory")
+    if is_theory:
         markdown = STATEMENT.sub(r'> <a id="statement-\2-\3"></a>\1', markdown)
+    elif uri in CUTS:
+        markdown = sections(uri)[0].text
+    elif uri == "claims/index.md":
+        markdown = claim_cards(markdown)
+    elif uri == "names.md":
+        markdown = linked_names(markdown)
+    if uri == "theory.md":
+        markdown = (
+            sections(uri)[0].text
+            + "\n"
+            + "\n".join(f"- [{part.title}]({part.uri})" for part in sections(uri)[1:])
+        )
 
-    def cite(text: str) -> str:
-        if uri == "theory.md":
-            return CITATION_OF_THE_PAGE.sub(r"[\g<0>](#statement-\1-\2)", text)
-        theory = relpath("theory.md", Path(uri).parent.as_posix())
-        return CITATION.sub(rf"[\g<0>]({theory}#statement-\1-\2)", text)
+    def cite(match: re.Match[str]) -> str:
+        anchor = f"statement-{match[1]}-{match[2]}"
+        target = relpath(addresses("theory.md").get(anchor, "theory.md"), Path(uri).parent.as_posix())
+        return f"[{match[0]}]({target}#{anchor})"
 
     def known(target: str) -> bool:
         return files.get_file_from_path(target) is not None
 
-    linked = outside_code(markdown, lambda text: page_links(text, uri, known))
-    return outside_code(linked, cite)
+    linked = outside_code(markdown, lambda text: page_links(text, uri, known), BLOCKS)
+    citation = CITATION_OF_THE_PAGE if is_theory else CITATION
+    return outside_code(linked, lambda text: citation.sub(cite, text))
 
 
 def on_page_content(content: str, page: Any, config: Any, files: Files) -> str:
@@ -120,7 +152,7 @@ def mathml(latex: str, display: bool) -> str:
 # ------------------------------------------------------------------------------------------------ links
 
 
-def outside_code(markdown: str, change: Callable[[str], str]) -> str:
+def outside_code(markdown: str, change: Callable[[str], str], code: re.Pattern[str] = CODE) -> str:
     """Apply a change to everything but code.
 
     Example:
@@ -128,9 +160,9 @@ def outside_code(markdown: str, change: Callable[[str], str]) -> str:
         'A `a` A'
     """
     parts, end = [], 0
-    for code in CODE.finditer(markdown):
-        parts += [change(markdown[end : code.start()]), code[0]]
-        end = code.end()
+    for found in code.finditer(markdown):
+        parts += [change(markdown[end : found.start()]), found[0]]
+        end = found.end()
     return "".join([*parts, change(markdown[end:])])
 
 
@@ -142,14 +174,19 @@ def page_links(markdown: str, uri: str, known: Callable[[str], bool]) -> str:
         uri: of that page in the site.
         known: whether the site has a file of this uri.
     """
-    source = "README.md" if uri == "index.md" else uri
-    folder = (Path("docs", uri) if (ROOT / "docs" / uri).exists() else Path(source)).parent.as_posix()
+    whole = next((name for name in CUTS if uri.startswith(name.removesuffix(".md") + "/")), uri)
+    source = "README.md" if whole == "index.md" else whole
+    folder = (Path("docs", whole) if (ROOT / "docs" / whole).exists() else Path(source)).parent.as_posix()
 
     def changed(match: re.Match[str]) -> str:
         link, _, anchor = match["link"].partition("#")
-        if not link or "://" in link:
+        if (not link and whole not in CUTS) or "://" in link:
             return match[0]
-        target = page_of(normpath(f"{folder}/{link}"))
+        target = page_of(normpath(f"{folder}/{link}")) if link else whole
+        if link in {part.uri for name in CUTS for part in sections(name)}:
+            target = link  # the list of sections, which is made here
+        if anchor and target in CUTS:
+            target = addresses(target).get(anchor, target)
         if not known(target):
             return match["text"]
         here = relpath(target, Path(uri).parent.as_posix())
@@ -162,15 +199,15 @@ def page_of(path: str) -> str:
     """The uri in the site of a file of the repository.
 
     Example:
-        >>> page_of("docs/theory.md"), page_of("notebooks/06_real_models.ipynb")
-        ('theory.md', 'notebooks/06_real_models.md')
+        >>> page_of("docs/theory.md"), page_of("notebooks/07_real_models.ipynb")
+        ('theory.md', 'notebooks/07_real_models.md')
         >>> page_of("tests/exact/test_law.py")
         'tests/test_law.md'
     """
     special = {
         "README.md": "index.md",
         "docs/references.bib": "references.md",
-        "notebooks": "notebooks/01_two_token_example.md",
+        "notebooks": "notebooks/01_two_tokens.md",
     }
     return special.get(path, re.sub(r"\.(ipynb|py)$", ".md", path.removeprefix("docs/")))
 
@@ -279,17 +316,34 @@ def evidence_pages(claims: Sequence[Claim]) -> Iterator[tuple[str, str]]:
 
 
 def api_pages() -> Iterator[tuple[str, str]]:
-    """(uri, content): the names one imports from ``spectheory``, then a page for every row of layout.md."""
-    names = [f"- [`{name}`][{home}]" for name, home in exported("spectheory").items()]
-    rows = re.findall(
-        r"^\| (`.*?) \| (.*) \|$", (ROOT / "docs/layout.md").read_text(encoding="utf-8"), re.MULTILINE
-    )
-    yield "api/index.md", "\n".join(["# API", "", "From `spectheory` itself:", "", *names, ""])
-    for rooms, what in rows:
-        titles = re.findall(r"`([a-z_]+)`", rooms)
-        modules = [module for room in titles for module in modules_of(room)]
-        text = [f"# {', '.join(titles)}", "", f"{what[0].upper()}{what[1:]}.", ""]
-        yield f"api/{titles[0]}.md", "\n".join([*text, *(f"::: {module}\n" for module in modules)])
+    """A page for every public name of docs/names.md, with its docstring: (uri, Markdown)."""
+    for title, module, names in _public_names():
+        homes = exported(module)
+        for name in names:
+            home = homes.get(name, f"{module}.{name}")
+            yield f"api/{title}.{name}.md", f"# {name}\n\nFrom `{title}`.\n\n::: {home}\n"
+
+
+def linked_names(page: str) -> str:
+    """docs/names.md with a link from every name to its page."""
+    parts = re.split(r"^## `(.*)`$", page, flags=re.MULTILINE)
+    for number in range(1, len(parts), 2):
+        title = parts[number]
+        parts[number + 1] = API_NAME.sub(
+            lambda row, title=title: f"| [`{row[1]}`](api/{title}.{row[1]}.md) | {row[2]} |",
+            parts[number + 1],
+        )
+        parts[number] = f"## `{title}`"
+    return "".join(parts)
+
+
+def _public_names() -> Iterator[tuple[str, str, list[str]]]:
+    """The sections of docs/names.md: title, module, names."""
+    page = (ROOT / "docs" / "names.md").read_text(encoding="utf-8")
+    parts = re.split(r"^## `(.*)`$", page, flags=re.MULTILINE)
+    modules = dict(zip(TITLES, MODULES, strict=True))
+    for title, text in zip(parts[1::2], parts[2::2], strict=True):
+        yield title, modules[title], [name for name, _ in API_NAME.findall(text)]
 
 
 def exported(package: str) -> dict[str, str]:

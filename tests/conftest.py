@@ -13,7 +13,7 @@ from shared import scope_of
 os.environ.setdefault("OMP_WAIT_POLICY", "passive")
 
 # The same examples in every run: a failure is a failure everywhere, not only on one machine.
-settings.register_profile("fixed", derandomize=True, deadline=None, max_examples=60, database=None)
+settings.register_profile("fixed", derandomize=True, deadline=None, max_examples=40, database=None)
 settings.load_profile("fixed")
 
 

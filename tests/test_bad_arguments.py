@@ -11,7 +11,8 @@ import torch
 
 from spectheory import acceptance, certify, decode, instances, optimum, output_law
 from spectheory.exact.iteration import expected_decoded_tokens
-from spectheory.exact.suite import certify_suite, standard_suite
+from spectheory.exact.suite import certify_suite
+from spectheory.exact.suite_cases import standard_suite
 from spectheory.foundation.errors import InvalidInputError
 from spectheory.models import LanguageModelPair
 from spectheory.optima.bounds.dual_scores import upper_bound

@@ -11,7 +11,8 @@ import pytest
 
 from spectheory import from_sampler, instances
 from spectheory.command_line.main import main
-from spectheory.exact.suite import SuiteCase, certify_suite
+from spectheory.exact.suite import certify_suite
+from spectheory.exact.suite_cases import SuiteCase
 from spectheory.foundation.errors import NotJudgedError
 from spectheory.pairs.drafts import Iid
 from spectheory.pairs.pair import ModelPair
@@ -134,7 +135,7 @@ def test_the_command_says_so(form: str | None, tmp_path: Path, capsys: pytest.Ca
     words = " ".join(captured.out.split())
     assert "outcome of verifier 'raises_on_last' failed: KeyError: 'row' (" in words
     if form is None:
-        assert "not lossless (float64): raises_on_last fails on this pair, (V, L, K) = (2, 1, 1)" in words
+        assert "✗ not lossless (float64): raises_on_last fails on this pair, (V, L, K) = (2, 1, 1)" in words
         assert "on the drafts ('B'): outcome of verifier" in words
     if form == "--json":
         document = json.loads(captured.out)

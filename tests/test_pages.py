@@ -1,6 +1,7 @@
 """``scripts/lint_pages.py`` can fail: links, names, formulas, citations and notebooks that are wrong."""
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -39,7 +40,7 @@ def test_wrong_citations() -> None:
         list(lint.wrong_citations("spectr2023 Eq. 4; theory.md §3; theory.md Statements 3.2 and 3.4", *known))
         == []
     )
-    for wrong in ("nobody" + "1999", "theory.md §" + "8", "theory.md Statements 3.2, " + "3.5 and 3.4"):
+    for wrong in ("nobody" + "1999", "theory.md §" + "9", "theory.md Statements 3.2, " + "3.5 and 3.4"):
         assert len(list(lint.wrong_citations(wrong, *known))) == 1
 
 
@@ -53,7 +54,62 @@ def test_stale_outputs(tmp_path: Path) -> None:
 
 
 def test_a_row_that_is_missing() -> None:
-    page = lint.README.read_text(encoding="utf-8")
+    page = lint.VERIFIERS.read_text(encoding="utf-8")
     row = lint.row("block", lint.verifiers["block"])
     assert row in page
     assert lint.with_table(page.replace(row, "")) == page
+
+
+WRITTEN = {"four": 4, "five": 5, "six": 6, "seven": 7, "eight": 8, "nine": 9, "ten": 10}
+NUMBERS = {
+    "released samplers": r"of (\w+) released samplers",
+    "not lossless": r"(\w+) of them are not lossless",
+    "findings": r"and (\w+)\s+\[findings\]",
+    "claims": r"\[(\w+) claims\]",
+    "refuted": r"(\w+) are refuted",
+    "misprints": r"(\w+) are misprints",
+    "theorems": r"\[(\w+) theorems\]",
+    "gain": r"earns (0\.\d+) tokens per call more",
+}
+"""What README's section *What it has found* counts, and where the number stands."""
+
+
+def stated_numbers(readme: str) -> dict[str, float]:
+    """The numbers of README, by what is counted."""
+    given = {what: re.search(pattern, readme) for what, pattern in NUMBERS.items()}
+    return {
+        what: float(WRITTEN.get(match[1].lower(), match[1])) if match else -1 for what, match in given.items()
+    }
+
+
+def counted_numbers() -> dict[str, float]:
+    """The same, counted in the pages and data that README links to."""
+    docs = lint.ROOT / "docs"
+    row = re.compile(r"^\| `([^`]+)` \|[^|]*\|[^|]*\| ([^|]*) \|", re.MULTILINE)
+    newest = [verdict for name, verdict in row.findall(lint.text_of(docs / "audits.md")) if "==" not in name]
+    verdicts = [claim.verdict for claim in lint.claims.all_claims()]
+    table = json.loads(lint.text_of(lint.ROOT / "figures" / "paired_gains.json"))["tables"][0]
+    gains = {row[0]: row[table["columns"].index("gain")] for row in table["rows"]}
+    return {
+        "released samplers": len(newest),
+        "not lossless": newest.count("not lossless"),
+        "findings": len(list((docs / "findings").glob("*.md"))) - 1,
+        "claims": len(verdicts),
+        "refuted": verdicts.count("refuted"),
+        "misprints": verdicts.count("misprint"),
+        "theorems": lint.text_of(lint.ROOT / "proofs" / "assumptions.txt").count(
+            "Closed under the global context"
+        ),
+        "gain": round(gains["scored_multipath"], 2),
+    }
+
+
+def test_the_numbers_of_the_readme() -> None:
+    readme = lint.text_of(lint.README)
+    assert stated_numbers(readme) == counted_numbers()
+    for number in ("34", "17", "72 ", "0.43 tokens"):
+        assert stated_numbers(readme.replace(number, "9")) != counted_numbers()
+
+
+def test_the_readme_is_short() -> None:
+    assert len(lint.text_of(lint.README).splitlines()) <= 150

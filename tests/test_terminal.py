@@ -38,10 +38,10 @@ def verify(paths, target_rows, draft_rows, generator):
 """
 
 WITH_USER_CODE = {
-    "certify pair.json -v my_verifiers:FirstToken": (0, "lossless (rationals): first_token on this pair"),
+    "certify pair.json -v my_verifiers:FirstToken": (0, "✓ lossless (rationals): first_token on this pair"),
     "certify pair.json -v my_verifiers:ForgotTheResidual": (
         1,
-        "not lossless (rationals): forgot",
+        "✗ not lossless (rationals): forgot",
     ),
     "certify pair.json -v my_verifiers:FirstToken,block": (0, "the best first"),
     "prove my_verifiers:FirstToken --vocab-size 2 -l 1 --out PROOF": (0, "the proof is in PROOF"),
@@ -49,16 +49,16 @@ WITH_USER_CODE = {
     "plan pair.json --target-rows 2 -v my_verifiers:FirstToken": (0, "first_token"),
     "audit my_sampler:verify --as sampler -k 1 --pair pair.json": (
         0,
-        "lossless (followed): verify",
+        "✓ lossless (followed): verify",
     ),
 }
 LONG = {
-    "certify --suite quick -v my_verifiers:FirstToken": (0, "lossless (rationals): first_token,"),
+    "certify --suite quick -v my_verifiers:FirstToken": (0, "✓ lossless (rationals): first_token,"),
     "certify --suite quick -v my_verifiers:ForgotTheResidual": (
         1,
-        "not lossless (rationals): forgot_the_residual,",
+        "✗ not lossless (rationals): forgot_the_residual,",
     ),
-    "audit my_sampler:verify --as sampler -k 1": (0, "lossless (followed): verify on"),
+    "audit my_sampler:verify --as sampler -k 1": (0, "✓ lossless (followed): verify on"),
     "simulate -v my_verifiers:FirstToken -n 0 -l 2 --samples 2 --jobs 1 ": (
         0,
         "first_token",

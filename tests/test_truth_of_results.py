@@ -33,7 +33,8 @@ from spectheory.auditing.subjects.shipped import Shipped
 from spectheory.auditing.verdicts.audit_certificate import RELAXATION
 from spectheory.command_line.main import main
 from spectheory.exact.iteration import first_tokens_law
-from spectheory.exact.suite import SuiteCase, SuiteCertificate, certify_suite
+from spectheory.exact.suite import SuiteCertificate, certify_suite
+from spectheory.exact.suite_cases import SuiteCase
 from spectheory.foundation.errors import InvalidInputError, NoVerdictError
 from spectheory.foundation.results import LOSSLESS, NOT_LOSSLESS, UNDECIDED, Result, Table
 from spectheory.optima import (
@@ -198,8 +199,8 @@ INPUTS = {
 }  # fmt: skip
 """The classes that public functions return and that are no results: inputs, and decoded texts."""
 ROOMS = (
-    "", ".auditing", ".decoding", ".exact", ".exact.iteration", ".exact.proof", ".exact.suite", ".models",
-    ".optima", ".pairs", ".simulation", ".testing", ".verification",
+    "", ".auditing", ".decoding", ".exact", ".exact.iteration", ".exact.proof", ".exact.suite_cases",
+    ".models", ".optima", ".pairs", ".simulation", ".testing", ".verification",
 )  # fmt: skip
 
 

@@ -10,7 +10,8 @@ import pytest
 import torch
 
 from spectheory import Outcome, certify, instances, output_law
-from spectheory.exact.suite import SuiteCase, certify_suite
+from spectheory.exact.suite import certify_suite
+from spectheory.exact.suite_cases import SuiteCase
 from spectheory.foundation.errors import InvalidInputError, InvalidOutcomeError, NotJudgedError
 from spectheory.pairs.drafts import Iid
 from spectheory.pairs.pair import ModelPair

@@ -41,6 +41,8 @@ def audit(
     drafts: tuple[int | DraftProcess, ...] = (),
     vocab: Numbers | None = None,
     draft_length: Numbers | None = None,
+    processor: str | None = None,
+    plain: str | None = None,
     within: float = 0.002,
     accept: Literal["undecided"] | None = None,
     cache: Path | None = None,
@@ -78,11 +80,16 @@ def audit(
     Args:
         command: A program that verifies, such as 'node sampler.js'; may be repeated.
         as_: The way to call package.module:function: speculative_sampling, evaluate_posterior, coins, batch,
-            path_batch, sampler, or round. A round drafts too.
+            path_batch, sampler, or round. A round drafts too. For functions and methods that take models:
+            generate, which returns a text, or step.
         pair: Audit on this pair file instead.
         drafts: Numbers of independent paths of a call, such as 2 or 1-3, or a draft tree; may be repeated.
         vocab: Vocabulary sizes of the pairs, such as 4 or 2-5.
         draft_length: Draft lengths of the pairs, such as 2 or 1-3.
+        processor: Sampling parameters of the request, in their order, such as temperature=1/2,top_k=2. The
+            sampler gets raw rows.
+        plain: The engine's plain step, package.module:function; the sampler must have the law of plain
+            decoding on the same raw rows.
         within: Largest error, in total variation, of the law of a probed sampler.
         accept: Exit with 0 if a verdict is undecided. The smallest error that a test would see is printed.
         cache: Folder of fetched files; default: in the user's cache.
@@ -117,6 +124,7 @@ def audit(
     found: list[AuditCertificate] = []
     failure: BaseException | None = None
     options = {"quick": quick, "time_limit": time, "within": within, "trace": trace}
+    options |= _stated(processor, plain)
     try:
         if jobs == 1 or len(samplers) == 1 or programs:
             _audited(samplers, pairs, found, **options)
@@ -142,6 +150,17 @@ def audit(
         raise failure
     status = status_of([certificate.verdict for certificate in found])
     return 0 if status == EXIT_NOT_DECIDED and accept == "undecided" else status
+
+
+def _stated(processor: str | None, plain: str | None) -> dict[str, Any]:
+    """The options of an audit that say which sampling parameters a sampler has."""
+    from spectheory.pairs.processors import parse_processors
+    from spectheory.verification.resolve import imported
+
+    return {
+        "processor": None if processor is None else parse_processors(processor),
+        "plain": None if plain is None else imported(plain, "plain step"),
+    }
 
 
 def programs_of(commands: Sequence[str], drafts: dict[str, Any]) -> list[Shipped]:
@@ -402,7 +421,7 @@ def samplers_of(
 
 def _own(name: str, signature: str | None, drafts: dict[str, Any]) -> Shipped:
     """Wrap a function that a user names."""
-    from spectheory.auditing.subjects.drafting_rounds import as_shipped
+    from spectheory.auditing.subjects.model_loops import as_shipped
     from spectheory.auditing.subjects.signatures import SIGNATURES, signatures_of
     from spectheory.verification.resolve import imported
 

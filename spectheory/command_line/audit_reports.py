@@ -142,20 +142,25 @@ def markdown(audits: list[AuditCertificate], changes: AuditChanges | None = None
 
 
 def badge_of(audits: list[AuditCertificate]) -> str:
-    """Draw the worst verdict and the number of audits as an SVG image of one line.
+    """Draw the worst verdict and the number of audits as a badge.
 
     Args:
         audits: at least one.
     """
     worst = min((found.verdict for found in audits), key=[*_BADGES].index)
-    said = worst if len(audits) == 1 else f"{worst}, {len(audits)} samplers"
+    return badge(worst, "" if len(audits) == 1 else f"{len(audits)} samplers")
+
+
+def badge(verdict: str, scope: str) -> str:
+    """Draw a verdict and what it is about as an SVG image of one line, in the colour of the verdict."""
+    said = ", ".join(filter(None, [verdict, scope]))
     widths = [round(LETTER * len(text)) + 12 for text in (LABEL, said)]
     places = widths[0] / 2, widths[0] + widths[1] / 2
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" width="{sum(widths)}" height="20" role="img">'
         f"<title>{LABEL}: {said}</title>"
         f'<rect width="{widths[0]}" height="20" fill="#444"/>'
-        f'<rect x="{widths[0]}" width="{widths[1]}" height="20" fill="{_BADGES[worst]}"/>'
+        f'<rect x="{widths[0]}" width="{widths[1]}" height="20" fill="{_BADGES[verdict]}"/>'
         '<g fill="#fff" text-anchor="middle" font-family="Verdana,sans-serif" font-size="11">'
         f'<text x="{places[0]}" y="14">{LABEL}</text><text x="{places[1]}" y="14">{said}</text></g></svg>\n'
     )

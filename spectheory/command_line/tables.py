@@ -5,7 +5,6 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from rich.cells import cell_len
 from rich.console import Console
 from rich.table import Table as Grid
 from rich.text import Text
@@ -40,7 +39,8 @@ def print_judgement(result: Result, is_verbose: bool) -> None:
     if found is None:
         raise ValueError(f"{type(result).__name__} has no verdict")
     verdict, about = found
-    console.print(_shown(verdict, style=f"bold {_colour(verdict)}"), _shown(f": {about}"), sep="")
+    mark, colour = _mark(verdict)
+    console.print(_shown(f"{mark} {verdict}", style=f"bold {colour}"), _shown(f": {about}"), sep="")
     first, *others = result.tables()
     facts, hidden = first.texts(), () if is_verbose else result.fine_print
     labels = {label for label, _ in facts}
@@ -49,62 +49,29 @@ def print_judgement(result: Result, is_verbose: bool) -> None:
         if label == answer:
             console.print(_shown(f"{label}: {text}"))
     rest = [fact for fact in facts if fact[0] != answer and fact[0] not in hidden]
-    console.print(_grid(replace(first, title=""), [], rest, padding=1))
+    console.print(_grid(replace(first, title=""), [], rest))
     print_tables(others)
 
 
-def _colour(verdict: str) -> str:
-    """Colour of a verdict: red if not lossless or refuted, yellow if undecided, else green."""
+def _mark(verdict: str) -> tuple[str, str]:
+    """Mark and colour of a verdict: ✗ if not lossless or refuted, ? if undecided, else ✓."""
     if verdict.startswith(("not lossless", "refuted")):
-        return "red"
-    return "yellow" if verdict.startswith(("undecided", "solver")) else "green"
+        return "✗", "red"
+    return ("?", "yellow") if verdict.startswith(("undecided", "solver")) else ("✓", "green")
 
 
 def print_tables(tables: Sequence[Table]) -> None:
-    """Print tables with title and note; cells that do not fit are folded.
-
-    If a terminal is too narrow for the words of a table, we remove the padding of its cells.  If this is not
-    enough, we print each row as a list of labels and cells.
-    """
+    """Print tables with title and note; cells that do not fit are folded."""
     console = _console()
     for table in tables:
-        texts, labels = table.texts(), table.header()
-        lacking = width_of_words([labels, *texts]) - console.width if labels and console.is_terminal else 0
-        if lacking > 2 * len(labels):
-            console.print(_lists(table.title, labels, texts))
-        else:
-            console.print(_grid(table, labels, texts, padding=0 if lacking > 0 else 1))
+        console.print(_grid(table, table.header(), table.texts()))
         if table.note:
             console.print(_shown(table.note))
 
 
-def width_of_words(lines: Sequence[Sequence[str]]) -> int:
-    """Compute the least width of a grid, with borders, that breaks no word.  Column 1 is never folded.
-
-    Example:
-        >>> width_of_words([["name", "source"], ["block", "see Alg. 2"]])
-        18
-    """
-    first, *others = zip(*lines, strict=True)
-    kept = [*first], *(" ".join(column).split() or [""] for column in others)
-    return 1 + sum(3 + max(map(cell_len, texts)) for texts in kept)
-
-
-def _lists(title: str, labels: Sequence[str], texts: Sequence[Sequence[str]]) -> Grid:
-    grid = Grid(title=_shown(title), show_header=False)
-    grid.add_column(style="bold", no_wrap=True)
-    grid.add_column(overflow="fold")
-    for row in texts:
-        for label, text in zip(labels, row, strict=True):
-            grid.add_row(_shown(label), _shown(text), end_section=label == labels[-1])
-    return grid
-
-
-def _grid(table: Table, labels: Sequence[str], texts: Sequence[Sequence[str]], padding: int) -> Grid:
+def _grid(table: Table, labels: Sequence[str], texts: Sequence[Sequence[str]]) -> Grid:
     has_lines = any("\n" in text for row in texts for text in row)
-    grid = Grid(
-        title=_shown(table.title), show_header=bool(labels), show_lines=has_lines, padding=(0, padding)
-    )
+    grid = Grid(title=_shown(table.title), show_header=bool(labels), show_lines=has_lines)
     for number, is_numeric in enumerate(table.numeric() or [False] * len(labels)):
         grid.add_column(
             _shown(labels[number]) if labels else "",

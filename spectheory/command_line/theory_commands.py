@@ -235,7 +235,7 @@ def optimum(
     The pair must be deep enough, be context-free, or be continued by --memory.
 
     Args:
-        relative_gap: Gap to reach, relative to the optimum.
+        relative_gap: Gap to reach, relative to the optimum; 0 asks for the exact value.
         time_limit: On large pairs, stop after this time.
         calls: Instead: the largest mean number of tokens decoded in this many calls.
         tokens: Instead: the smallest mean number of calls that decode this many tokens.
@@ -249,7 +249,7 @@ def optimum(
     if found is not None:
         print_results([found], title=found.question)
         return 0
-    gap = check_positive("relative_gap", relative_gap)
+    gap = 0.0 if relative_gap == 0 else check_positive("relative_gap", relative_gap)
     limit = None if time_limit is None else check_positive("time_limit", time_limit)
     pair = load_pair(pair_file)
     with progress.interval_line() as report:
@@ -298,9 +298,14 @@ def acceptance(target: str, draft: str, *, drafts: int = 1) -> int:
 
 @command(example="spectheory verifiers --csv")
 def verifiers() -> int:
-    """List the published verifiers: source, losslessness, arithmetic, and the drafts that they accept."""
+    """List the published verifiers: source, losslessness, arithmetic, and the drafts that they accept.
+
+    *Adaptive lengths* says whether the number of verified tokens may depend on the drafts: for all paths
+    together (yes), or only for each path by itself (docs/adaptive_drafts.md).
+    """
     from spectheory.foundation.results import Table
     from spectheory.pairs.drafts.process import ANY_PROCESS, SAMPLED_PROCESSES
+    from spectheory.verification.adaptive_lengths import COHERENCE
     from spectheory.verification.algorithms import verifiers as known
 
     rows = [
@@ -312,6 +317,8 @@ def verifiers() -> int:
             "lossless": verifier.lossless,
             "arithmetic": "exact" if verifier.exact else "float64",
             "draft_processes": sorted(verifier.draft_processes),
+            "coherent_in_length": COHERENCE[verifier.name].in_length,
+            "coherent_in_drafts": COHERENCE[verifier.name].in_drafts,
         }
         for verifier in known.values()
     ]
@@ -322,7 +329,10 @@ def verifiers() -> int:
         processes = verifier.draft_processes
         every = {ANY_PROCESS: "any", SAMPLED_PROCESSES: "sampled"}
         named = every.get(frozenset(processes), ", ".join(sorted(processes)))
-        shown.append({**row, "drafts": f"{row['num_drafts']}{length}", "processes": named})
-    table = Table("verifiers", shown, columns | {"draft processes": "{processes}"})
+        adaptive = COHERENCE[verifier.name].adaptive_lengths
+        drafts = f"{row['num_drafts']}{length}"
+        shown.append({**row, "drafts": drafts, "processes": named, "adaptive": adaptive})
+    more = {"draft processes": "{processes}", "adaptive lengths": "{adaptive}"}
+    table = Table("verifiers", shown, columns | more)
     print_found({"verifiers": rows}, [table], rows)
     return 0

@@ -75,6 +75,9 @@ def decode(
 ) -> list[DecodedText]:
     """Decode a text after every prompt.  With a lossless verifier the texts follow the law of the target.
 
+    Every call verifies L tokens.  ``verification.length_rules.WithLengthRule`` verifies fewer by a rule, and
+    refuses a rule that would change the law of the texts.
+
     Args:
         prompts: texts or token ids.
         verifier: a name, ``"package.module:attribute"``, or any object with ``outcome``.

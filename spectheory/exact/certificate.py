@@ -7,9 +7,9 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from spectheory.exact.cause import Cause, Stop
+from spectheory.exact.counterexample import Counterexample, Failure, names_of, smallest_counterexample
 from spectheory.exact.law import DEFAULT_MAX_TUPLES, FLOAT64, OutputLaw, output_law
-from spectheory.foundation.documents import both, count_text, decimal_text, number_text, to_json
+from spectheory.foundation.documents import both, count_text, decimal_text, to_json, value_text
 from spectheory.foundation.errors import (
     EnumerationTooLargeError,
     InvalidInputError,
@@ -23,65 +23,14 @@ from spectheory.optima.pair_optimum import optimum
 from spectheory.optima.solving.solution import Optimum
 from spectheory.pairs.contexts import Context
 from spectheory.pairs.drafts import DraftProcess
+from spectheory.pairs.drafts.defect import DraftDefect, draft_defect
 from spectheory.pairs.drafts.iid import draft_process
+from spectheory.pairs.drafts.kept import AdaptiveDrafts
 from spectheory.pairs.pair import ROUNDING_OF_A_ROW, ModelPair, check_pair
 from spectheory.verification.resolve import Problem, find_verifier, resolve
 from spectheory.verification.sampler_runs import outcome_or_run, runs_a_sampler
 from spectheory.verification.user import UserVerifier
 from spectheory.verification.user_checks import ROUNDING, first_failure, sampled_drafts
-
-
-@dataclass(frozen=True)
-class Counterexample:
-    """The shortest prefix with a wrong probability, and the drafts that contribute most to the error.
-
-    Attributes:
-        path: token names of the prefix.
-        law, target: probability that the completed output starts with the prefix, and its target probability.
-        drafts: token names of the K drafted paths that contribute most to the error (``OutputLaw.cause``).
-            Empty if there are too many tuples of drafts to find them.
-        given_drafts: probability that the completed output starts with the prefix, given these drafts.
-        stops: the verifier's stops on these drafts, with the rows there.
-    """
-
-    path: tuple[str, ...]
-    law: Any
-    target: Any
-    drafts: tuple[tuple[str, ...], ...]
-    given_drafts: Any
-    stops: tuple[Stop, ...] = ()
-
-    def stops_in_words(self) -> str:
-        """Describe each stop on a line: its accepted tokens, its probability and the rows there."""
-        return "\n".join(map(self._stop_in_words, self.stops))
-
-    def _stop_in_words(self, stop: Stop) -> str:
-        path = f"path {stop.path + 1}, " if len(self.drafts) > 1 else ""
-        draft = f", draft {_row_in_words(stop.draft)}" if stop.draft else ""
-        return (
-            f"{path}{count_text(stop.length, 'token')} accepted with probability "
-            f"{_short(stop.probability)}: next {_row_in_words(stop.correction)}, "
-            f"target {_row_in_words(stop.target)}{draft}"
-        )
-
-
-@dataclass(frozen=True)
-class Failure:
-    """An error that a verifier raised on drafts, or a fault of its answer.  Such a verifier is not lossless.
-
-    Attributes:
-        error: the message, with the line of the user's code.
-        drafts: token names of K drafted paths on which the verifier fails.  ``None`` if it fails only if it
-            gets several tuples at once.
-    """
-
-    error: str
-    drafts: tuple[tuple[str, ...], ...] | None
-
-    def in_words(self) -> str:
-        """Describe the drafts and the error."""
-        drafts = "" if self.drafts is None else f"on the drafts {_drafts_in_words(self.drafts)}: "
-        return f"{drafts}{self.error}"
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -115,6 +64,8 @@ class Certificate(Result):
             rounding, we first divided all rows by their sums.
         law: the output law.
         failure: why a user's verifier has no law: it raised on drafts, or its answer is not a law.
+        drafts_defect: the draft defect of a process that may shorten or change drafts, otherwise ``None``
+            (theory.md Statement 8.1).  The verdict is about this pair only; δ is about all targets.
     """
 
     verifier: str
@@ -137,13 +88,15 @@ class Certificate(Result):
     row_defect: float = 0.0
     law: OutputLaw | None = None
     failure: Failure | None = None
+    drafts_defect: DraftDefect | None = None
 
     facts: ClassVar[Templates] = {
         "algorithm": "{algorithm}",
         "pair": "{vocab_size} tokens, draft length {draft_length}, {drafts}, {arithmetic} arithmetic",
+        "drafts": "{drafts_defect}",
         "block efficiency": "{block_efficiency} tokens per target call",
         "optimum": "{optimum} ({optimum_note})\nnot computed: {not_computed}",
-        "gap to the optimum": "{gap}\nat most {largest_gap:.3g}",
+        "gap to the optimum": "{gap_in_words}",
         "undefined output": "with probability {undefined:short} it is 0/0",
         "target-matching": "{target_matching}, total variation {total_variation:short}",
         "prefix-matching": "{prefix_matching}",
@@ -160,7 +113,7 @@ class Certificate(Result):
         "gap to the optimum": "{gap:.6f}",
         "total variation": "{total_variation:short}",
     }
-    answers: ClassVar[tuple[str, ...]] = ("counterexample", "gap to the optimum")
+    answers: ClassVar[tuple[str, ...]] = ("drafts", "counterexample", "gap to the optimum")
     fine_print: ClassVar[tuple[str, ...]] = (
         "tolerance",
         "rows of the pair",
@@ -239,16 +192,18 @@ class Certificate(Result):
     def shown(self) -> dict[str, Any]:
         best: Any = self.best
         is_interval = best is not None and best.is_interval
+        wrong = self.drafts_defect
         return {
             "algorithm": self.source,
             "drafts": count_text(self.num_drafts, "draft"),
             "lossless": self.is_valid,
+            "drafts_defect": None if wrong is None or wrong else wrong.in_words(),
             "block_efficiency": self.block_efficiency,
             "total_variation": self.total_variation,
             "optimum": f"{best.lower} to {best.upper}" if is_interval else self.optimum,
             "not_computed": self.optimum_note if self.best is None and self.failure is None else None,
             "gap": None if is_interval else self.gap,
-            "largest_gap": self.gap if is_interval else None,
+            "gap_in_words": self._gap_in_words(),
             "undefined": self.undefined or None,
             "prefix_matching": self._prefix_matching_in_words(),
             "tolerance": None if self.arithmetic == "exact" or self.failure else self.scope.tolerance,
@@ -257,6 +212,17 @@ class Certificate(Result):
             "in_words": None if self.is_valid else self.in_words(),
             "stops": None if self.counterexample is None else self.counterexample.stops_in_words() or None,
         }
+
+    def _gap_in_words(self) -> str | None:
+        """Describe the gap, and of a lossless verifier the share of the optimum that it earns."""
+        if self.best is None or self.gap is None:
+            return None
+        gap = f"at most {self.gap:.3g}" if self.best.is_interval else value_text(self.gap)
+        if not self.is_valid:
+            return gap
+        earned = float(self.block_efficiency)
+        best = earned + float(self.gap)
+        return f"{gap}; {earned:.3f} of {best:.3f} tokens per call ({100 * earned / best:.3g} %)"
 
     def _prefix_matching_in_words(self) -> str | bool | None:
         if self.prefix_matching is not None or self.failure is not None:
@@ -273,16 +239,8 @@ class Certificate(Result):
         """Describe the smallest counterexample or the failure; ``"none"`` for a valid verifier."""
         if self.failure is not None:
             return self.failure.in_words()
-        found = self.counterexample
-        if found is not None:
-            numbers = (found.law, found.target, found.given_drafts)
-            law, target, given = ("" if number is None else _short(number) for number in numbers)
-            drafts = _drafts_in_words(found.drafts)
-            blamed = f". Most to blame are the drafts {drafts}: given them the probability is {given}"
-            return (
-                f"the completed output starts with {_words(found.path)} with probability {law}; the target "
-                f"gives {target}{blamed if found.drafts else ''}"
-            )
+        if self.counterexample is not None:
+            return self.counterexample.in_words()
         return "none" if self.is_valid else "the node budgets violate an antichain inequality"
 
     def to_document(self) -> dict[str, Any]:
@@ -317,6 +275,7 @@ class Certificate(Result):
             "counterexample": to_json(self.counterexample),
             "failure": to_json(self.failure),
             "scope": self.scope.to_document(),
+            **({} if self.drafts_defect is None else {"draft_defect": to_json(self.drafts_defect)}),
         }
 
 
@@ -386,7 +345,7 @@ def failed_certificate(
     if alone is None:
         failure = Failure(str(error), None)
     else:
-        failure = Failure(str(alone[1]), tuple(_names(problem.pair, path) for path in alone[0]))
+        failure = Failure(str(alone[1]), tuple(names_of(problem.pair, path) for path in alone[0]))
     return Certificate(**_setting(problem, arithmetic, "none"), failure=failure)
 
 
@@ -408,10 +367,6 @@ def _setting(problem: Problem, arithmetic: str, tolerance: str, refused: tuple[s
 
 SAMPLER_RUNS = 20
 """Number of runs of a sampler that raised: a branch of probability 1/4 is missed once in 300."""
-
-
-def _drafts_in_words(drafts: Sequence[tuple[str, ...]]) -> str:
-    return " and ".join(f"({_words(path)})" for path in drafts)
 
 
 def certify(
@@ -437,8 +392,7 @@ def certify(
             largest relative error of a path's probability.
         with_optimum: also compute the optimum over all valid verifiers.
         max_tuples: largest number of tuples of drafted paths to enumerate.
-        progress: called with (finished steps, all steps).  A step is one tuple; each later check counts as
-            V^L steps.
+        progress: called with (enumerated tuples, all tuples).
 
     Raises:
         EnumerationTooLargeError: the law itself is too large to enumerate.
@@ -452,21 +406,16 @@ def certify(
     """
     process, verifier = draft_process(drafts), find_verifier(verifier)
     row_defect, pair = check_pair(pair).row_defect, pair.normalised()
-    steps = _Steps(progress, pair.vocab_size**pair.draft_length, 3)
     try:
         law = output_law(
-            verifier, pair, process, max_tuples=max_tuples, tolerance=tolerance, progress=steps.enumerated
+            verifier, pair, process, max_tuples=max_tuples, tolerance=tolerance, progress=progress
         )
     except InvalidOutcomeError as error:
         if isinstance(error, NotJudgedError) or not isinstance(verifier, UserVerifier):
             raise
         return _failed(verifier, pair, process, error)
-    steps.next()
     best, note = _optimum(pair, process) if with_optimum else (None, "not asked for")
-    steps.next()
-    found = certificate_of(law, tolerance, best=best, note=note, row_defect=row_defect)
-    steps.next()
-    return found
+    return certificate_of(law, tolerance, best=best, note=note, row_defect=row_defect)
 
 
 def certificate_of(
@@ -521,12 +470,23 @@ def certificate_of(
         undefined=law.undefined,
         prefix_matching=None if excess is None or (is_violated and not target_matching) else not is_violated,
         first_token_law=tuple(law.prefix_law(1)),
-        counterexample=_counterexample(law, worst),
+        counterexample=smallest_counterexample(law, worst),
         best=best,
         optimum_note=note,
         row_defect=row_defect,
         law=law,
+        drafts_defect=_drafts_defect(law),
     )
+
+
+def _drafts_defect(law: OutputLaw) -> DraftDefect | None:
+    """Compute the draft defect of a process that may change drafts; ``None`` if there is none to compute."""
+    if not isinstance(law.process, AdaptiveDrafts):
+        return None
+    try:
+        return draft_defect(law.process, law.pair)
+    except InvalidInputError:
+        return None  # too many tuples, or rows that are no function of the text: the law is judged alone
 
 
 LATER_CALLS = "later calls: modified_target_rows changes their target"
@@ -555,24 +515,6 @@ def drafts_in_words(process: DraftProcess) -> str:
     return drafts if process.name == "iid" else f"{drafts} ({process.text.replace(':', ' ')})"
 
 
-class _Steps:
-    def __init__(self, progress: Callable[[int, int], None] | None, weight: int, checks: int) -> None:
-        self.progress, self.weight, self.checks = progress, weight, checks
-        self.done = self.tuples = 0
-
-    def enumerated(self, done: int, total: int) -> None:
-        self.done, self.tuples = done, total
-        self._report()
-
-    def next(self) -> None:
-        self.done += self.weight
-        self._report()
-
-    def _report(self) -> None:
-        if self.progress is not None:
-            self.progress(self.done, self.tuples + self.checks * self.weight)
-
-
 def _optimum(pair: ModelPair, process: DraftProcess) -> tuple[Optimum | None, str]:
     try:
         best = optimum(pair, drafts=process)
@@ -580,37 +522,3 @@ def _optimum(pair: ModelPair, process: DraftProcess) -> tuple[Optimum | None, st
         return None, str(error)
     beyond_exact = pair.is_exact and best.is_interval
     return best, ("too large for the exact program; " if beyond_exact else "") + best.method
-
-
-def _counterexample(
-    law: OutputLaw, worst: Callable[[int], tuple[Context, Any, Any] | None]
-) -> Counterexample | None:
-    for found in map(worst, range(1, law.pair.draft_length + 2)):
-        if found:
-            cause = law.cause(found[0]) or Cause((), None, ())
-            named = tuple(_names(law.pair, path) for path in cause.drafts)
-            return Counterexample(_names(law.pair, found[0]), *found[1:], named, cause.given, cause.stops)
-    return None
-
-
-def _short(number: Any) -> str:
-    """Format a rational with few digits as a fraction, such as 20/9, and other numbers as decimals."""
-    text = number_text(number, decimal=False)
-    return text if len(text) <= LONGEST_READ else decimal_text(number)
-
-
-LONGEST_READ = 20
-"""Characters: two numbers of nine digits and the stroke between."""
-
-
-def _row_in_words(row: Sequence[Any]) -> str:
-    return f"({', '.join(map(_short, row))})"
-
-
-def _words(names: tuple[str, ...]) -> str:
-    return " ".join(repr(name) for name in names)
-
-
-def _names(pair: ModelPair, path: Sequence[int]) -> tuple[str, ...]:
-    """Names of the tokens of a path.  A path that ends early is padded with -1."""
-    return tuple(pair.vocab[token] for token in path if token >= 0)

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from spectheory.exact.cause import Cause, starts_with, stops_given
+from spectheory.exact.enumeration import FLOAT64, sum_outcomes, tuples_to_enumerate
 from spectheory.exact.laws.outputs import Masses
 from spectheory.exact.laws.route import Route, follows_steps, route_of
 from spectheory.foundation.arrays import divide_or_zero
@@ -24,6 +25,7 @@ from spectheory.foundation.errors import EnumerationTooLargeError, InvalidOutcom
 from spectheory.foundation.exact_numbers import (
     Number,
     balanced_sum,
+    flint_if_exact,
     fractions_if_exact,
     plain_number,
     to_fraction,
@@ -36,9 +38,11 @@ from spectheory.optima.bounds.tree_antichains import most_violated_antichains
 from spectheory.optima.multi_path import largest_listed_excess
 from spectheory.pairs.contexts import Context, context_number, numbered_context, path_to
 from spectheory.pairs.drafts import DraftProcess, DraftTuples, Iid
+from spectheory.pairs.drafts.kept import DisclosedDrafts
 from spectheory.pairs.drafts.trees import Tree
 from spectheory.pairs.pair import ModelPair
-from spectheory.verification.evaluator import Evaluator, check_correction_rows
+from spectheory.verification.evaluator import Evaluator
+from spectheory.verification.kept_lengths import AtKeptLengths
 from spectheory.verification.resolve import Problem, resolve
 from spectheory.verification.user import UserVerifier, users_code
 from spectheory.verification.user_checks import ROUNDING, check_function_of_inputs
@@ -48,8 +52,6 @@ DEFAULT_MAX_TUPLES = 2_000_000
 """Default limit of tuples to enumerate: about one minute of ``multi_round``."""
 CHUNK_ENTRIES = 4_000_000
 """Number of entries of rows held in memory at once: 32 MB in float64."""
-FLOAT64 = 2.0**-52
-"""Distance from 1 to the next float64."""
 MAX_ENUMERATED_DRAFTS = 1_000
 """Largest number of paths of a tuple."""
 NOT_LISTED = "most tuples of drafts: the law is that of the verifier's steps, compared with it on 64 tuples"
@@ -168,7 +170,7 @@ class OutputLaw(Result):
         kept: dict[float, OutputLaw] = self.__dict__.setdefault("_kept", {})
         if threshold not in kept:
             problem = Problem(self.verifier, self.pair, self.process)
-            enumerated, as_multisets = _tuples_to_enumerate(problem)
+            enumerated, as_multisets = tuples_to_enumerate(problem)
             if enumerated.count_tuples(self.pair, as_multisets) > self.max_tuples:
                 raise EnumerationTooLargeError(
                     "in floats the output has forbidden tokens, and there are too many tuples of drafts to "
@@ -176,7 +178,7 @@ class OutputLaw(Result):
                 )
             chunks = enumerated.enumerate(self.pair, 10_000, as_multisets)
             evaluator = Evaluator.of(problem, enumerated)
-            summed, _ = _sum_outcomes(evaluator, self.pair, chunks, inf, forbidden_above=threshold)
+            summed, _ = sum_outcomes(evaluator, self.pair, chunks, inf, forbidden_above=threshold)
             kept[threshold] = OutputLaw(*problem, summed)
         return kept[threshold]
 
@@ -235,14 +237,16 @@ class OutputLaw(Result):
 
         Returns:
             The K paths with the largest term in the direction of the deviation; ``None`` if there are too
-            many tuples of drafts to enumerate.
+            many tuples of drafts to enumerate, or the rows depend on more than the drafts.
         """
         depth, size, length = len(prefix), self.pair.vocab_size, self.pair.draft_length
+        if isinstance(self.process, DisclosedDrafts):
+            return None  # the drafts alone do not determine the rows
         number = context_number(prefix, size)
         wanted = self.pair.numbers.target_path_probs[depth][number]
         up = 1 if self.deviations(depth)[number] > 0 else -1
         problem = Problem(self.verifier, self.pair, self.process)
-        enumerated, as_multisets = _tuples_to_enumerate(problem)
+        enumerated, as_multisets = tuples_to_enumerate(problem)
         if enumerated.count_tuples(self.pair, as_multisets) > self.max_tuples:
             return None
         evaluator = Evaluator.of(problem, enumerated)
@@ -371,6 +375,8 @@ def law_of(
     epsilon: float = FLOAT64,
 ) -> OutputLaw:
     """Compute ``output_law`` of a resolved problem; ``epsilon`` belongs to the verifier's arithmetic."""
+    if isinstance(problem.process, DisclosedDrafts):
+        return _mixed(problem, max_tuples, tolerance, epsilon)
     pair, of_user = problem.pair, isinstance(problem.verifier, UserVerifier)
     route = route_of(problem) if epsilon == FLOAT64 else None
     if route is not None and route.work <= max_tuples:
@@ -381,7 +387,7 @@ def law_of(
             undefined = to_fraction(found.undefined) if pair.is_exact else float(found.undefined)
             refused = NOT_LISTED if of_user else None
             return OutputLaw(*problem, found.by_depth, undefined, max_tuples, refused)
-    enumerated, as_multisets = _tuples_to_enumerate(problem)
+    enumerated, as_multisets = tuples_to_enumerate(problem)
     count, num_drafts = enumerated.count_tuples(pair, as_multisets), enumerated.num_drafts
     if count > max_tuples or num_drafts > MAX_ENUMERATED_DRAFTS:
         how_many = "more than 10^300" if count == inf else count
@@ -397,7 +403,22 @@ def law_of(
     if progress is not None:
         chunks = _counted(chunks, int(count), progress)
     evaluator = Evaluator.of(problem, enumerated)
-    summed, undefined = _sum_outcomes(evaluator, problem.pair, chunks, tolerance, epsilon)
+    summed, undefined = sum_outcomes(evaluator, problem.pair, chunks, tolerance, epsilon)
+    return OutputLaw(*problem, summed, undefined, max_tuples)
+
+
+def _mixed(problem: Problem, max_tuples: int, tolerance: float, epsilon: float) -> OutputLaw:
+    """Compute the law for drafts whose rows depend on more than the text, as a mixture over their rows."""
+    verifier, pair, process = problem
+    assert isinstance(process, DisclosedDrafts)
+    base = verifier.base if isinstance(verifier, AtKeptLengths) else verifier
+    numbers, undefined = [], 0
+    for weight, part in process.parts():
+        found = law_of(resolve(base, pair, part), max_tuples, tolerance, None, epsilon)
+        share = flint_if_exact(np.array([weight]))[0] if pair.is_exact else float(weight)
+        numbers.append([mass * share for mass in found.numbers])
+        undefined = undefined + found.undefined * weight
+    summed = tuple(np.sum(levels, axis=0) for levels in zip(*numbers, strict=True))
     return OutputLaw(*problem, summed, undefined, max_tuples)
 
 
@@ -431,74 +452,3 @@ def _counted(
         yield chunk
         done += len(chunk.probs)
     progress(done, total)
-
-
-def _tuples_to_enumerate(problem: Problem) -> tuple[DraftProcess, bool]:
-    """Find the process to enumerate, and whether to enumerate multisets of paths.
-
-    For a single-path verifier of the package we enumerate the first path, and for an exchangeable one
-    multisets.  For a user's verifier we enumerate all tuples.
-    """
-    verifier, _, process = problem
-    if isinstance(verifier, UserVerifier):
-        return process, False
-    enumerated = process.first_path() if verifier.single_path else process
-    return enumerated, verifier.exchangeable and enumerated.num_drafts > 1 and isinstance(enumerated, Iid)
-
-
-def _sum_outcomes(
-    evaluator: Evaluator,
-    pair: ModelPair,
-    chunks: Iterable[DraftTuples],
-    tolerance: float,
-    epsilon: float = FLOAT64,
-    forbidden_above: float | None = None,
-) -> tuple[tuple[np.ndarray, ...], Any]:
-    """Sum the outcomes into the output law R.  Return R and the probability of undefined outputs.
-
-    If ``forbidden_above`` is given, R keeps only outputs of target probability 0.  Of these it keeps the
-    outputs whose probability given the drafts exceeds ``forbidden_above``.
-    """
-    size, length = pair.vocab_size, pair.draft_length
-    undefined = evaluator.zero
-    masses = [
-        np.full((size**depth, size), undefined, dtype=pair.target[0].dtype) for depth in range(length + 1)
-    ]
-    for leaves, probs in chunks:
-        # Given drafts of probability P, an error e changes the output law by e P, which may be rounding.
-        with np.errstate(divide="ignore"):  # underflowing drafts change nothing
-            slack = np.maximum(tolerance, ROUNDING * epsilon / probs.astype(float))
-        outcome, tuples = evaluator.evaluate(leaves, slack)
-        for depth in range(length + 1):
-            for path_index, stop in _stops_at(outcome.stop_probs[:, :, depth]):
-                rows = outcome.correction(path_index, np.full(len(leaves), depth))
-                made = np.flatnonzero(stop != 0)
-                rows, stop = rows[made], stop[made]
-                check_correction_rows(evaluator.verifier, rows, stop, size, slack[made])
-                mass = probs[made] * stop
-                empty = (rows == 0).all(axis=1)
-                if empty.any():
-                    undefined = undefined + mass[empty].sum()
-                prefixes = tuples.prefixes[made, path_index[made], depth]
-                if forbidden_above is not None:
-                    forbidden = pair.numbers.target_path_probs[depth + 1].reshape(-1, size)[prefixes] == 0
-                    rows = np.where(forbidden & (stop[:, None] * rows > forbidden_above), rows, 0)
-                np.add.at(masses[depth], prefixes, mass[:, None] * rows)
-    flat = tuple(mass.ravel() for mass in masses)
-    if not pair.is_exact:
-        return flat, float(undefined)
-    return flat, to_fraction(undefined)
-
-
-def _stops_at(stop_probs: np.ndarray) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-    """Split the non-zero stop probabilities [N, K] into the fewest rounds with one path per tuple.
-
-    Yields (path_index [N], probs [N]) per round.  Round r takes the r-th path with non-zero probability of
-    every tuple.  A verifier that stops on one path therefore computes one correction row per tuple and depth.
-    """
-    nonzero = stop_probs != 0
-    order = np.argsort(~nonzero, axis=1, kind="stable")
-    for rank in range(int(nonzero.sum(axis=1).max())):
-        path_index = order[:, rank]
-        probs = np.take_along_axis(stop_probs, path_index[:, None], axis=1)[:, 0]
-        yield path_index, probs

@@ -2,12 +2,11 @@ from .block_transport import block_transport_optimum as block_transport_optimum
 from .block_transport import block_transport_program as block_transport_program
 from .call_counts import fewest_calls as fewest_calls
 from .call_counts import most_decoded_tokens as most_decoded_tokens
-from .drafted_trees import tree_optimum as tree_optimum
+from .cutting_planes import multi_path_optimum as multi_path_optimum
 from .interval.interval import multi_path_interval as multi_path_interval
 from .lossy import lossy_optimum as lossy_optimum
 from .lossy import lossy_program as lossy_program
 from .multi_path import antichains as antichains
-from .multi_path import multi_path_optimum as multi_path_optimum
 from .multi_path import multi_path_program as multi_path_program
 from .multi_path import optimal_scores as optimal_scores
 from .on_path import on_path_optimum as on_path_optimum

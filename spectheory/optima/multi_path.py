@@ -2,22 +2,20 @@
 
 import math
 from collections.abc import Sequence
-from fractions import Fraction
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from spectheory.foundation.arrays import hit_probability
 from spectheory.foundation.errors import EnumerationTooLargeError
-from spectheory.foundation.exact_numbers import flint_if_exact, plain_number
+from spectheory.foundation.exact_numbers import flint_if_exact, fractions_if_exact, plain_number
 from spectheory.optima.bounds.context_tree import Levels, node_probs
 from spectheory.optima.bounds.dual_scores import feasible_scores
 from spectheory.optima.budgets import PREFIX_MATCHING, budget_program
-from spectheory.optima.solving.exact_solver import solve_exact, solve_exact_by_rows
-from spectheory.optima.solving.float_solver import solve
 from spectheory.optima.solving.linear_program import LinearProgram
 from spectheory.optima.solving.solution import Solution
-from spectheory.pairs.contexts import Context, all_contexts, count_nodes, split_by_depth
+from spectheory.pairs.contexts import Context, all_contexts, split_by_depth
 from spectheory.pairs.drafts import DraftProcess, Iid
 from spectheory.pairs.drafts.iid import draft_process
 from spectheory.pairs.pair import ModelPair
@@ -29,8 +27,18 @@ MAX_LISTED_ANTICHAINS = 2_000
 """Largest number of antichains whose probabilities are computed one by one."""
 LONG_COUNT = 10_000
 """Counting stops once the number of antichains has this many bits."""
-ROWS_AT_ONCE = 2_000
-"""Exact programs with more antichains than this are solved by row generation."""
+
+
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
+class AntichainSolution(Solution):
+    """A solution of ``multi_path_program`` with the antichains that its multipliers belong to.
+
+    Attributes:
+        members: booleans [antichains, nodes], True for the nodes of an antichain, breadth first.  The single
+            nodes come first.
+    """
+
+    members: np.ndarray
 
 
 def count_antichains(vocab_size: int, depth: int) -> int:
@@ -125,7 +133,7 @@ def largest_listed_excess(
 def multi_path_program(
     pair: ModelPair,
     drafts: int | DraftProcess = 1,
-    max_antichains: int = MAX_ANTICHAINS,
+    members: np.ndarray | None = None,
 ) -> LinearProgram:
     """State the linear program whose optimum is the best block efficiency with K drafted paths.
 
@@ -141,18 +149,21 @@ def multi_path_program(
     Args:
         pair: the models; an exact pair gives an exact program.
         drafts: K, for i.i.d. drafted paths, or another draft process.
-        max_antichains: largest number of antichain constraints.
+        members: the antichains of (12), booleans [antichains, nodes], the single nodes first; by default all
+            antichains.
 
     Raises:
         InvalidInputError: ``drafts`` is neither an integer of at least 1 nor a draft process.
-        EnumerationTooLargeError: there are more than ``max_antichains`` antichains.
+        EnumerationTooLargeError: there are more than 100 000 antichains, and ``members`` is None.
 
     Example:
         >>> pair = ModelPair.context_free_pair(["1/3", "2/3"], ["2/3", "1/3"], draft_length=2)
         >>> multi_path_program(pair, 2).block("prefix matching").size
         25
     """
-    members = antichains(pair.vocab_size, pair.draft_length, max_antichains)[1:]
+    process = draft_process(drafts)
+    if members is None:
+        members = antichains(pair.vocab_size, pair.draft_length)[1:]
     rows, columns = np.nonzero(members)
     return budget_program(
         pair,
@@ -160,39 +171,8 @@ def multi_path_program(
         source="greedy2026 Theorem 4.3",
         equations=("greedy2026 Eq. 11", "greedy2026 Eq. 12"),
         members=(rows, columns),
-        limits=hit_probs(pair, members, draft_process(drafts)),
+        limits=hit_probs(pair, members, process),
     )
-
-
-def multi_path_optimum(
-    pair: ModelPair,
-    drafts: int | DraftProcess = 1,
-    max_antichains: int = MAX_ANTICHAINS,
-) -> Solution:
-    """Compute the largest block efficiency E[τ+1] of any valid verifier of K drafted paths.
-
-    Exact programs with many antichains are solved by row generation and certified against all antichains.
-
-    It takes the arguments of ``multi_path_program`` and raises the same errors.
-
-    Returns:
-        The solution (tokens per target call), exact for exact pairs.
-
-    Raises:
-        SolverError, CertificationError: no optimal solution was reached.
-
-    Example:
-        >>> pair = ModelPair.context_free_pair(["1/3", "2/3"], ["2/3", "1/3"], draft_length=1)
-        >>> print(multi_path_optimum(pair, 2).value)
-        17/9
-    """
-    program = multi_path_program(pair, drafts, max_antichains)
-    if not pair.is_exact:
-        return solve(program)
-    if program.block(PREFIX_MATCHING).size <= ROWS_AT_ONCE:
-        return solve_exact(program)
-    single_nodes = range(count_nodes(pair.vocab_size, pair.draft_length))
-    return solve_exact_by_rows(program, PREFIX_MATCHING, single_nodes)
 
 
 def optimal_scores(pair: ModelPair, solution: Solution) -> Levels:
@@ -215,29 +195,23 @@ def optimal_scores(pair: ModelPair, solution: Solution) -> Levels:
         >>> print(upper_bound(pair, 2, optimal_scores(pair, multi_path_optimum(pair, 2))))
         17/9
     """
-    V, L, weights = pair.vocab_size, pair.draft_length, solution.dual[PREFIX_MATCHING]
-    nodes, used = count_nodes(V, L), np.flatnonzero(weights)
-    # the program of one path has the single nodes only, which come first
-    members = np.eye(nodes, dtype=bool) if len(weights) == nodes else antichains(V, L, len(weights))[1:]
-    zero = weights[:1] - weights[:1]
-    scores = [zero.sum() + weights[used[members[used, node]]].sum() for node in range(nodes)]
-    levels = split_by_depth(np.array(scores, dtype=weights.dtype), V, L)
-    return feasible_scores(pair, levels)
+    weights = solution.dual[PREFIX_MATCHING]
+    # the program of one path has the single nodes only
+    members = (
+        solution.members if isinstance(solution, AntichainSolution) else np.eye(len(weights), dtype=bool)
+    )
+    used = np.flatnonzero(weights)
+    rows, columns = np.nonzero(members[used])
+    scores = np.full(members.shape[1], weights[0] - weights[0])
+    np.add.at(scores, columns, weights[used[rows]])
+    return feasible_scores(pair, split_by_depth(scores, pair.vocab_size, pair.draft_length))
 
 
 def hit_probs(pair: ModelPair, members: np.ndarray, process: DraftProcess) -> np.ndarray:
-    """Compute P(some draft passes through T) for every listed antichain, [sets]."""
-    if isinstance(process, Iid):
-        _, draft_probs = node_probs(pair)
-        return hit_probability(_set_probs(members, draft_probs), process.num_drafts)
-    return process.hit_probabilities(pair, members)
-
-
-def _set_probs(members: np.ndarray, node_values: np.ndarray) -> np.ndarray:
-    if node_values.dtype != object:
-        return members @ node_values
-    # over one common denominator we add integers
-    denominator = math.lcm(*(value.denominator for value in node_values))
-    numerators = np.array([int(value * denominator) for value in node_values], dtype=object)
-    sums = members.astype(object) @ numerators
-    return np.array([Fraction(total, denominator) for total in sums], dtype=object)
+    """Compute P(some draft passes through T) for every listed antichain, none of them empty, [sets]."""
+    if not isinstance(process, Iid):
+        return process.hit_probabilities(pair, members)
+    rows, columns = np.nonzero(members)
+    draft_probs = flint_if_exact(node_probs(pair)[1])[columns]
+    sums = np.add.reduceat(draft_probs, np.searchsorted(rows, np.arange(len(members))))
+    return fractions_if_exact(hit_probability(sums, process.num_drafts))

@@ -7,24 +7,21 @@ from typing import Any, NamedTuple, cast
 from spectheory.foundation.errors import EnumerationTooLargeError, SolverError
 from spectheory.optima.context_free.merged_weights import context_free_path_optimum
 from spectheory.optima.context_free.promises import context_free_interval
+from spectheory.optima.cutting_planes import multi_path_optimum
 from spectheory.optima.deterministic_drafts import deterministic_optimum
-from spectheory.optima.drafted_trees import tree_optimum
 from spectheory.optima.interval.interval import Progress, multi_path_interval
-from spectheory.optima.multi_path import (
-    MAX_ANTICHAINS,
-    MAX_LISTED_ANTICHAINS,
-    count_antichains,
-    multi_path_optimum,
-)
+from spectheory.optima.multi_path import multi_path_program
 from spectheory.optima.single_path import single_path_optimum
+from spectheory.optima.solving.float_solver import Solver, check_solver, solve
 from spectheory.optima.solving.solution import Optimum, Solution
 from spectheory.pairs.drafts import Deterministic, DraftProcess, Iid
 from spectheory.pairs.drafts.iid import draft_process
-from spectheory.pairs.drafts.trees import Tree
 from spectheory.pairs.pair import ModelPair, check_pair
 
 MAX_EXACT_DRAFTS = 1_000
 """For more i.i.d. drafts the optimum is an interval: exact rationals would have too many digits."""
+MAX_LEAVES = 100
+"""For more leaves V^L the optimum of i.i.d. drafts is an interval: the program takes longer from here on."""
 MAX_LEAVES_OF_SYMMETRIC_TREES = 400_000
 """A context-free pair with more leaves V^L is solved without its tree (``context_free_interval``)."""
 
@@ -34,40 +31,41 @@ class _Question(NamedTuple):
 
     pair: ModelPair
     process: DraftProcess
-    max_antichains: int
     limits: dict[str, Any]
 
 
 def optimum(
     pair: ModelPair,
     drafts: int | DraftProcess = 1,
-    max_antichains: int = MAX_ANTICHAINS,
     *,
     relative_gap: float = 1e-6,
     time_limit: float | None = None,
     progress: Progress | None = None,
+    solver: Solver = "highspy",
 ) -> Optimum:
     """Compute the largest block efficiency E[τ+1] of any valid verifier, with its proof.
 
     Source: greedy2026 Theorem 3.3 for one path, Theorem 4.3 for several.  The value is exact for an exact
-    pair whose program is small enough.  For a larger program it is the lower bound of an interval that
-    ``multi_path_interval`` certifies.  If the tree of a context-free pair is too large, we solve it without
-    the tree: exactly for one path (``context_free_path_optimum``), as an interval for several paths
-    (``context_free_interval``).
+    pair whose program is small enough.  For i.i.d. drafts and more than 100 leaves V^L it is the lower bound
+    of an interval that ``multi_path_interval`` certifies.  If the tree of a context-free pair is too large,
+    we solve it without the tree: exactly for one path (``context_free_path_optimum``), as an interval for
+    several paths (``context_free_interval``).
 
     Args:
         pair: the models.
         drafts: K, for i.i.d. drafted paths, or another draft process.
-        max_antichains: largest number of antichains to list.  If i.i.d. drafts have more, a search without a
-            list follows.  Trees of drafts on an exact pair need no list.
-        relative_gap, time_limit, progress: as in ``multi_path_interval``; used only for an interval.
+        relative_gap, time_limit, progress: as in ``multi_path_interval``; used only for an interval.  The
+            gap 0 asks for the program, which takes seconds for 1 000 leaves.
+        solver: ``"cvxpy"`` states the program with all its antichains in floats and solves it through cvxpy:
+            a second opinion, for small pairs.
 
     Returns:
         The optimum in tokens per target call, at most L + 1; it depends on the pair and the process only.
         With its proof it is a ``Solution`` or a ``CertifiedInterval``; without the tree it is an ``Optimum``.
 
     Raises:
-        InvalidInputError: ``drafts`` is neither an integer of at least 1 nor a draft process.
+        InvalidInputError: ``drafts`` is neither an integer of at least 1 nor a draft process, or the solver
+            is unknown.
         EnumerationTooLargeError: the pair is too large for the program.
         SolverError, CertificationError: no optimal solution was reached.
 
@@ -77,54 +75,48 @@ def optimum(
         >>> print(best.value, best.method)
         20/9 single-path LP
     """
-    limits = {"relative_gap": relative_gap, "time_limit": time_limit, "progress": progress}
+    check_solver(solver)
     pair, process = check_pair(pair).normalised(), draft_process(drafts).normalised()
-    asked = _Question(pair, process, max_antichains, limits)
-    solve = next(solve for applies, solve in PROGRAMS if applies(asked))
+    if solver == "cvxpy":
+        stated = multi_path_program(pair.to_float(), process.to_float())
+        return _at_most(solve(stated, solver=solver), pair.draft_length + 1)
+    limits = {"relative_gap": relative_gap, "time_limit": time_limit, "progress": progress}
+    asked = _Question(pair, process, limits)
+    solve_program = next(solve for applies, solve in PROGRAMS if applies(asked))
     try:
-        return _at_most(solve(asked), pair.draft_length + 1)
+        return _at_most(solve_program(asked), pair.draft_length + 1)
     except (EnumerationTooLargeError, SolverError):
-        # There are too many antichains or nodes to state the program, or the duality gap of HiGHS is above
-        # the tolerance, as can happen for probabilities near 1e-7.  A search does not have these limits.
-        if not isinstance(process, Iid):
+        # The tree is too large for the program, or the duality gap of HiGHS is above the tolerance, as can
+        # happen for probabilities near 1e-7.  A search does not have these limits.
+        if relative_gap == 0 or not isinstance(process, Iid):
             raise
     search = next(search for applies, search in SEARCHES if applies(asked))
     return search(asked)
 
 
-def _refuse_long_powers(asked: _Question) -> Solution:
+def _is_large(asked: _Question) -> bool:
+    """True if an interval of i.i.d. drafts takes less time than the program."""
+    leaves = asked.pair.vocab_size**asked.pair.draft_length
+    return isinstance(asked.process, Iid) and leaves > MAX_LEAVES and asked.limits["relative_gap"] > 0
+
+
+def _refuse(asked: _Question) -> Solution:
     raise EnumerationTooLargeError(
-        f"the K-th powers of {asked.process.num_drafts} drafts are too long for rationals, the limit is "
-        f"{MAX_EXACT_DRAFTS}"
-    )
-
-
-def _is_large_tree(asked: _Question) -> bool:
-    """True if the drafts form a tree, the pair is exact, and there are too many antichains to list."""
-    pair, depths = asked.pair, range(1, asked.pair.draft_length + 1)
-    # We stop at the first depth with too many: the number of antichains has about V^depth digits.
-    return (
-        isinstance(asked.process, Tree)
-        and pair.is_exact
-        and any(count_antichains(pair.vocab_size, depth) > MAX_LISTED_ANTICHAINS for depth in depths)
+        f"the program of {asked.process.num_drafts} drafts, {asked.pair.vocab_size} tokens and draft length "
+        f"{asked.pair.draft_length} is too large; the limits are {MAX_EXACT_DRAFTS} drafts and "
+        f"{MAX_LEAVES} leaves"
     )
 
 
 PROGRAMS: tuple[tuple[Callable[[_Question], bool], Callable[[_Question], Solution]], ...] = (
-    (lambda asked: asked.process.num_drafts > MAX_EXACT_DRAFTS, _refuse_long_powers),
-    (
-        lambda asked: asked.process == Iid(1),
-        lambda asked: single_path_optimum(asked.pair),
-    ),
+    (lambda asked: asked.process.num_drafts > MAX_EXACT_DRAFTS, _refuse),
+    (lambda asked: asked.process == Iid(1), lambda asked: single_path_optimum(asked.pair)),
     (
         lambda asked: isinstance(asked.process, Deterministic),
         lambda asked: deterministic_optimum(asked.pair, cast(Deterministic, asked.process)),
     ),
-    (_is_large_tree, lambda asked: tree_optimum(asked.pair, cast(Tree, asked.process))),
-    (
-        lambda asked: True,
-        lambda asked: multi_path_optimum(asked.pair, asked.process, asked.max_antichains),
-    ),
+    (_is_large, _refuse),
+    (lambda asked: True, lambda asked: multi_path_optimum(asked.pair, asked.process)),
 )
 """(condition, solver): ``optimum`` first tries the solver of the first condition that holds."""
 

@@ -155,8 +155,10 @@ def path_selection_optimum(
             f"is {max_leaves}; truncate the pair, restrict its tokens, or raise max_leaves"
         )
     sets = _starting_sets(pair)
-    floats = Simplex().point
-    program, point, sets = _generate(pair.to_float(), num_drafts, sets, floats, max_rounds, ROW_TOLERANCE)
+    simplex = Simplex()
+    program, point, sets = _generate(
+        pair.to_float(), num_drafts, sets, lambda stated: simplex.solve(stated)[0], max_rounds, ROW_TOLERANCE
+    )
     if pair.is_exact:
         exactly = _Exactly()
         program, point, sets = _generate(pair, num_drafts, sets, exactly.point, max_rounds, 0)

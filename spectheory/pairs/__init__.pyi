@@ -3,6 +3,7 @@ from . import drafts as drafts
 from . import extension as extension
 from . import instances as instances
 from . import pair_file as pair_file
+from . import processors as processors
 from . import rows as rows
 from .drafts import DraftProcess as DraftProcess
 from .drafts import Iid as Iid

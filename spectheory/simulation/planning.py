@@ -262,6 +262,9 @@ def plan(
     unless they are given.  All candidates decode texts after half of the prompts, and the results choose.
     The chosen and the next best candidates decode texts after the other half, and these numbers are reported.
 
+    Every candidate verifies a fixed number of tokens.  If your engine changes it with the drafts, take a
+    verifier with *yes* for adaptive lengths (``spectheory verifiers``).
+
     Args:
         pair: The models, enumerated or language models.
         prompts: Texts or token ids, at least 8 of them different.  An enumerated pair has none.

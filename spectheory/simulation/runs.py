@@ -255,6 +255,8 @@ def simulate(
 ) -> Simulation:
     """Estimate the block efficiency of verifiers on language models, or on an enumerated pair.
 
+    ``verification.length_rules`` has verifiers that verify fewer tokens by a rule.
+
     Args:
         pair: the models.  Drafts of a ``ModelPair`` are sampled from its tables, in float64.
         prompts: texts or token ids; they are the strata.  None for a ``ModelPair``.

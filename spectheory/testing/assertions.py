@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any, Literal, overload
 
-from spectheory.exact.suite import SuiteCase, SuiteCertificate, certify_suite
+from spectheory.exact.suite import SuiteCertificate, certify_suite
+from spectheory.exact.suite_cases import SuiteCase
 from spectheory.pairs.pair import ModelPair
 
 if TYPE_CHECKING:
@@ -24,7 +25,7 @@ def assert_lossless(verifier: str | Any, suite: Iterable[SuiteCase] | None = Non
     Args:
         verifier: a name, ``"package.module:attribute"``, or any object with ``outcome``.  A function is taken
             as a sampler in torch, see ``assert_sampler_lossless``.
-        suite: the cases; by default the standard suite, see ``spectheory.exact.suite``.
+        suite: the cases; by default the standard suite, see ``spectheory.exact.suite_cases``.
         options: ``quick``, ``cases``, ``seed`` and ``progress`` of ``certify_suite``.  If ``verifier`` is a
             function, the options of ``assert_sampler_lossless``.
 

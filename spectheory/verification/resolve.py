@@ -10,8 +10,10 @@ from spectheory.foundation.errors import InvalidOutcomeError, UnknownNameError
 from spectheory.foundation.validation import nearest_name, unknown_name
 from spectheory.pairs.drafts import DraftProcess
 from spectheory.pairs.drafts.iid import draft_process
+from spectheory.pairs.drafts.kept import AdaptiveDrafts
 from spectheory.pairs.pair import ModelPair, check_pair
 from spectheory.verification.algorithms import verifiers
+from spectheory.verification.kept_lengths import bound_at_kept_lengths
 from spectheory.verification.user import as_verifier, users_code
 from spectheory.verification.verifier import Verifier
 
@@ -61,6 +63,8 @@ def resolve(
     )
     process, pair = process.normalised(), pair.normalised()
     process.check(pair)
+    if isinstance(process, AdaptiveDrafts):
+        return Problem(bound_at_kept_lengths(found, process, pair), pair, process)
     return Problem(found.bind(process, pair), pair, process)
 
 
@@ -99,8 +103,13 @@ _TAKEN = sys.stdlib_module_names | {
 }
 
 
+_MISSING = object()
+
+
 def imported(name: str, what: str, method: str = "") -> Any:
-    """Import the object named ``"package.module:attribute"``.  The current directory is searched too.
+    """Import the object named ``"package.module:attribute"``, or a method ``"package.module:Class.method"``.
+
+    The current directory is searched too.
 
     ``what`` is the noun for messages, such as "verifier".  If the attribute does not exist, the message
     suggests names of objects with the method ``method``.
@@ -108,7 +117,9 @@ def imported(name: str, what: str, method: str = "") -> Any:
     module_name, _, attribute = name.partition(":")
     if "" not in sys.path and os.getcwd() not in sys.path:
         sys.path.insert(0, os.getcwd())
-    if module_name.endswith(".py") or not all(map(str.isidentifier, (*module_name.split("."), attribute))):
+    if module_name.endswith(".py") or not all(
+        map(str.isidentifier, (*module_name.split("."), *attribute.split(".")))
+    ):
         raise UnknownNameError(
             f"{name!r} names no {what}; expected package.module:name, an importable module (without .py, "
             "in or below the current directory or installed) and a name in it"
@@ -129,14 +140,17 @@ def imported(name: str, what: str, method: str = "") -> Any:
                 f"cannot import the {what} {name!r}: {error.__cause__}{hint and ';'}{hint}"
             ) from error
         raise
-    if not hasattr(module, attribute):
+    found: Any = module
+    for part in attribute.split("."):
+        found = getattr(found, part, _MISSING)
+    if found is _MISSING:
         own = [
             known
             for known, value in vars(module).items()
             if callable(getattr(value, method, None) if method else value)
         ]
         raise unknown_name(f"attribute of module {module_name!r}", attribute, own)
-    return getattr(module, attribute)
+    return found
 
 
 def _user_verifier(name: str) -> Verifier:

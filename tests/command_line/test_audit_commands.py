@@ -205,7 +205,7 @@ def test_findings_in_sarif(capsys: pytest.CaptureFixture[str], tmp_path: Path) -
     wrong = ["audit", f"{SPECIMENS}:greedy_acceptance", "--as", "sampler", "--pair", pair]
     file = tmp_path / "audit.sarif"
     assert main([*wrong, "--report", str(file)]) == 1
-    assert capsys.readouterr().out.startswith("not lossless (followed): greedy_acceptance on")
+    assert capsys.readouterr().out.startswith("✗ not lossless (followed): greedy_acceptance on")
     (found,) = json.loads(file.read_text(encoding="utf-8"))["runs"][0]["results"]
     place = found["locations"][0]["physicalLocation"]
     assert place["artifactLocation"]["uri"] == "audits/specimens/samplers.py"
@@ -316,7 +316,7 @@ def test_what_is_not_decided_has_a_status(
     monkeypatch.syspath_prepend(str(tmp_path))
     names = ["not_followed:sampler", *(f"{SPECIMENS}:{name}" for name in others)]
     pair = str(write_pair(tmp_path, draft_length=1))
-    assert main(["audit", *names, "--as", "sampler", "--pair", pair, "--csv"]) == status
+    assert main(["audit", *names, "--as", "sampler", "--pair", pair, "--within", "0.5", "--csv"]) == status
 
 
 @pytest.mark.deep

@@ -160,13 +160,6 @@ def test_commands(
     assert sorted(os.listdir()) == before
 
 
-def test_the_tables_are_as_long_as_promised() -> None:
-    """At least 120 bad inputs, none of them in the tables twice."""
-    assert len(PAIRS) + len(COMMANDS) >= 120
-    assert len({content for content, _ in PAIRS.values()}) == len(PAIRS)
-    assert len({arguments for arguments, _ in COMMANDS.values()}) == len(COMMANDS)
-
-
 def test_good_input_is_not_refused(
     capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -14,7 +14,7 @@ from cli_support import check_schema, run_json, write_pair
 from deep import first_is_quick
 from spectheory.command_line.audit_commands import PARTS
 from spectheory.command_line.main import group, main
-from spectheory.exact import proof, suite
+from spectheory.exact import proof, suite_cases
 
 PAGE = (Path(__file__).parents[2] / "docs" / "command_line.md").read_text(encoding="utf-8")
 HEAD = "| printed | JSON field | meaning |\n|---|---|---|\n"
@@ -130,8 +130,8 @@ def test_everything_printed_is_defined(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """Every field and column has a definition, and every field that is defined is printed."""
-    few = [case for case in suite.standard_suite() if case.name == "two_token-L1"]
-    monkeypatch.setattr(suite, "standard_suite", lambda *_: few)
+    few = [case for case in suite_cases.standard_suite() if case.name == "two_token-L1"]
+    monkeypatch.setattr(suite_cases, "standard_suite", lambda *_: few)
     monkeypatch.setattr("spectheory.simulation.cost.MEASURING_SECONDS", 0.0)
     capsys.readouterr()  # saving a model shows a progress bar
     found, shown = set(), set()

@@ -112,7 +112,7 @@ def test_an_exception_of_a_users_object_is_a_verdict(
     assert main(command) == 1
     captured = capsys.readouterr()
     assert captured.err == ""
-    assert captured.out.startswith(f"not lossless (float64): {own} fails on this pair")
+    assert captured.out.startswith(f"✗ not lossless (float64): {own} fails on this pair")
     assert said in " ".join(captured.out.split())
 
 

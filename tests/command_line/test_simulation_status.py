@@ -64,24 +64,6 @@ def test_simulate_interrupted(
     assert resumed == run_json(capsys, *arguments)
 
 
-def test_an_interrupt_before_a_run_goes_on(
-    capsys: pytest.CaptureFixture[str],
-    tiny_models: list[str],
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    """The file with the batches of earlier runs is named; the partner is a run without one."""
-    from spectheory.simulation import runs
-
-    file = str(tmp_path / "checkpoint.jsonl")
-    arguments = one_call(tiny_models, "-v", "token")
-    run_json(capsys, *arguments, "--checkpoint", file)
-    for given, note in (((), ""), (("--checkpoint", file), f"; 1 finished lines are kept in {file}")):
-        stop_at(monkeypatch, runs, "model_threads", 0, signal.SIGINT)
-        assert main([*arguments, *given]) == 130
-        assert capsys.readouterr().err == f"\nerror: interrupted before anything was finished{note}\n"
-
-
 @STOPS
 def test_texts_that_are_interrupted(
     capsys: pytest.CaptureFixture[str],
@@ -101,16 +83,6 @@ def test_texts_that_are_interrupted(
     captured = capsys.readouterr()
     assert captured.err == "error: interrupted; 1 of 3 texts were finished\n"
     assert json.loads(captured.out)["texts"] == whole["texts"][:1]
-
-
-def test_texts_that_are_interrupted_at_once(
-    capsys: pytest.CaptureFixture[str], tiny_models: list[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    from spectheory.decoding import decoded_texts
-
-    stop_at(monkeypatch, decoded_texts, "prefill", 0, signal.SIGINT)
-    assert main(["decode", *tiny_models, "-n", "3"]) == 130
-    assert capsys.readouterr() == ("", "\nerror: interrupted before anything was finished\n")
 
 
 def test_what_is_kept_is_said_with_the_error(

@@ -145,7 +145,7 @@ def test_a_module_may_replace_its_streams(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "spectheory", "certify", "pair.json", "--verifier", "my_verifiers:Mine"]
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
     assert (done.returncode, done.stderr) == (0, "")
-    assert done.stdout.startswith("lossless (rationals): mine on this pair")
+    assert done.stdout.startswith("✓ lossless (rationals): mine on this pair")
 
 
 def test_a_name_that_the_output_cannot_encode_is_escaped(tmp_path: Path) -> None:

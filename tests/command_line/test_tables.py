@@ -6,7 +6,7 @@ from rich.console import Console
 from cli_support import run_json
 from spectheory.command_line import tables
 from spectheory.command_line.main import main
-from spectheory.command_line.tables import print_tables, print_texts, width_of_words
+from spectheory.command_line.tables import print_tables, print_texts
 from spectheory.foundation.results import Table
 
 
@@ -47,122 +47,6 @@ def test_markup_of_a_user_is_text(capsys: pytest.CaptureFixture[str]) -> None:
     assert all(text in out for text in ("[bold]title", "[red]", "[/red]", "[dim]note"))
     assert out.count("x") == 600
     assert max(map(len, out.splitlines())) <= 120
-
-
-def test_a_narrow_terminal_breaks_no_word(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """It first takes the padding, then prints lists; the partner: a pipe or a wide terminal has neither."""
-    row = {"name": "block", "source": "see without_replacement", "drafts": "without_replacement"}
-    table = Table("title", [row] * 2, note="end")
-    narrowest = width_of_words([table.header(), *table.texts()])
-    assert narrowest == 1 + 3 + len("block") + 2 * (3 + len("without_replacement"))
-    assert width_of_words([["", "name"], ["block", ""]]) == 1 + 3 + len("block") + 3 + len("name")
-    assert width_of_words([["name", ""], ["block", ""]]) == 1 + 3 + len("block") + 3
-    for is_terminal, lacking, head, times in (
-        (True, 0, "┃ name ", 1), (True, 1, "┃name ", 1), (True, 6, "┃name ", 1),
-        (True, 7, "│ name   │ block ", 2), (False, 7, "┃ name ", 1),
-    ):  # fmt: skip
-        console = Console(
-            force_terminal=is_terminal, width=narrowest - lacking, color_system=None, highlight=False
-        )
-        monkeypatch.setattr(tables, "_console", lambda console=console: console)
-        print_tables([table])
-        out = capsys.readouterr().out
-        assert out.count(head) == times
-        assert (out.count("without_replacement") == 4) == is_terminal
-        assert out.endswith("end\n")
-
-
-def screen(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], table: Table, width: int
-) -> list[str]:
-    """The lines that a terminal of this width shows, what is bold within stars."""
-    console = Console(force_terminal=True, width=width, color_system="standard", highlight=False)
-    monkeypatch.setattr(tables, "_console", lambda: console)
-    print_tables([table])
-    out = capsys.readouterr().out.replace("\x1b[1m", "*").replace("\x1b[0m", "*")
-    return [line.strip() for line in out.replace("**", "").split("\n")]
-
-
-def test_screens_of_tables(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    """Numbers at the right, headers and labels bold, lines between rows of several lines, nothing steers."""
-    rows = [
-        {"name": "block", "drafts": 2, "a \x1b": "a\x1bb"},
-        {"name": "token by token", "drafts": 10, "a \x1b": "its verification"},
-    ]
-    assert screen(monkeypatch, capsys, Table("found\x1b", rows, note="the end"), 42) == [
-        r"found\x1b",
-        "┏━━━━━━━━━━━━━━━━┳━━━━━━━━┳━━━━━━━━━━━━━━┓",
-        r"┃* name           *┃* drafts *┃* a \x1b       *┃",
-        "┡━━━━━━━━━━━━━━━━╇━━━━━━━━╇━━━━━━━━━━━━━━┩",
-        r"│ block          │      2 │ a\x1bb       │",
-        "│ token by token │     10 │ its          │",
-        "│                │        │ verification │",
-        "└────────────────┴────────┴──────────────┘",
-        "the end",
-        "",
-    ]
-    assert screen(monkeypatch, capsys, Table("found\x1b", rows), 17) == [
-        r"found\x1b",
-        "┌────────┬──────┐",
-        "│* name   *│ bloc │",
-        "│*        *│ k    │",
-        "│* drafts *│ 2    │",
-        r"│* a \x1b *│ a\x1 │",
-        "│*        *│ bb   │",
-        "├────────┼──────┤",
-        "│* name   *│ toke │",
-        "│*        *│ n by │",
-        "│*        *│ toke │",
-        "│*        *│ n    │",
-        "│* drafts *│ 10   │",
-        r"│* a \x1b *│ its  │",
-        "│*        *│ veri │",
-        "│*        *│ fica │",
-        "│*        *│ tion │",
-        "└────────┴──────┘",
-        "",
-    ]
-    lines = Table("lines", [{"a": "x\ny", "b": ""}, {"a": "z", "b": ""}])
-    assert screen(monkeypatch, capsys, lines, 60) == [
-        "lines", "┏━━━┳━━━┓", "┃* a *┃* b *┃", "┡━━━╇━━━┩", "│ x │   │", "│ y │   │", "├───┼───┤",
-        "│ z │   │", "└───┴───┘", "",
-    ]  # fmt: skip
-    nothing = Table("nothing", [], {"a": "{a}", "b c": "{b}"})
-    assert screen(monkeypatch, capsys, nothing, 60) == [
-        "nothing", "┏━━━┳━━━━━┓", "┃* a *┃* b c *┃", "┡━━━╇━━━━━┩", "└───┴─────┘", "",
-    ]  # fmt: skip
-    record = Table("record", [{"name": "block", "drafts": 2}], is_record=True)
-    assert screen(monkeypatch, capsys, record, 60) == [
-        "record", "┌────────┬───────┐", "│* name   *│ block │", "│* drafts *│ 2     │",
-        "└────────┴───────┘", "",
-    ]  # fmt: skip
-
-
-def test_a_file_is_wide_and_a_terminal_colours_no_number(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """The prompt is faint, what a call costs is bold; no line of a text is broken."""
-    for name in ("NO_COLOR", "FORCE_COLOR", "TTY_COMPATIBLE"):
-        monkeypatch.delenv(name, raising=False)
-    monkeypatch.setenv("COLUMNS", "30")
-    assert tables._console().width == 120
-    monkeypatch.setenv("FORCE_COLOR", "1")
-    monkeypatch.setenv("TERM", "xterm-256color")
-    assert tables._console().width == 30
-    cost = {"tokens": 1, "calls": 1, "accepted_per_call": [0], "tokens_per_call": 1.0, "finished": "length"}
-    piece = {"text": "1 + 1\x1b " * 9, "accepted": False}
-    print_texts({"texts": [{"prompt": "2 + 2", "pieces": [piece]} | cost]})
-    assert capsys.readouterr().out.split("\n") == [
-        "\x1b[2m2 + 2\x1b[0m" + r"1 + 1\x1b " * 9,
-        "",
-        "\x1b[1m1 token, 1 call of the target,\x1b[0m",
-        "\x1b[1m1.00 tokens per call; ended by\x1b[0m",
-        "\x1b[1mlength\x1b[0m",
-        "",
-        "",
-    ]
 
 
 @pytest.mark.parametrize("no_color", [False, True])

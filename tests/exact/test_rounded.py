@@ -10,7 +10,8 @@ from corner_verifiers import EXCLUDED, WRONG_SOMEWHERE, Corner, OnlyOnPairs, Tru
 from deep import first_is_quick
 from spectheory import ModelPair, Outcome, certify, instances, verifiers
 from spectheory.exact.rounded import ARITHMETICS, DoesNotRunError, certify_rounded
-from spectheory.exact.suite import SuiteCase, SuiteCertificate, certify_suite, standard_suite
+from spectheory.exact.suite import SuiteCertificate, certify_suite
+from spectheory.exact.suite_cases import SuiteCase, standard_suite
 from spectheory.pairs.drafts import Iid, WithoutReplacement
 from spectheory.verification.user import as_verifier
 from user_verifiers import UserToken

@@ -13,13 +13,12 @@ from defect_table import PAIRS, matrix
 from snapshots import digest
 from spectheory import instances, output_law
 from spectheory.exact.cause import starts_with
-from spectheory.exact.suite import (
+from spectheory.exact.suite import certify_suite, largest_share
+from spectheory.exact.suite_cases import (
     MAX_TUPLES,
     RANDOM_NAMES,
     SHAPES,
     SuiteCase,
-    certify_suite,
-    largest_share,
     random_cases,
     standard_pairs,
     standard_suite,

@@ -45,23 +45,6 @@ def test_the_committed_file_is_the_figure_with_its_defaults(name: str) -> None:
         assert (FIGURES / f"{name}.{ending}").exists() == (shown.draw is not None)
 
 
-def test_the_same_numbers_give_the_same_bytes(tmp_path: Path) -> None:
-    """With their fonts, without a date; the partner: other numbers give another picture."""
-    shown, first, second = figure("otm_uniform"), tmp_path / "first", tmp_path / "second"
-    for folder in (first, second):
-        shown.write(small_once("otm_uniform"), folder)
-    files = sorted(path.name for path in first.iterdir())
-    assert files == ["otm_uniform.json", "otm_uniform.pdf", "otm_uniform.png"]
-    for file in files:
-        assert (first / file).read_bytes() == (second / file).read_bytes(), file
-    content = (first / "otm_uniform.pdf").read_bytes()
-    assert b"/FontFile2" in content  # TrueType, embedded
-    assert b"/Type3" not in content
-    assert b"CreationDate" not in content
-    shown.write(small("otm_uniform", max_drafts=3), second)
-    assert all((first / file).read_bytes() != (second / file).read_bytes() for file in files)
-
-
 def made_of(holds: bool) -> Result:
     @result(title="Nine", source="none")
     def nine(most: int = 9, pair: str | None = None) -> Findings:

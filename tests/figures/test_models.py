@@ -36,6 +36,7 @@ def assert_estimates(table: ResultTable, most: int) -> None:
         assert row.get("lossless", row["verifier"] not in LOSSY) == (row["verifier"] not in LOSSY)
 
 
+@pytest.mark.deep
 def test_full_vocabulary() -> None:
     """One row per verifier and shape, none twice; the printed numbers stand at their K and L."""
     changes = {"num_drafts": (1, 2, 8), "draft_lengths": (4, 8), "num_prompts": 2}
@@ -54,6 +55,7 @@ def test_full_vocabulary() -> None:
     assert len(defects) == 3 * 3 + 7 * 3
 
 
+@pytest.mark.deep
 def test_temperature() -> None:
     """block2024 Table 2 at temperature 0.2: 3.72 percent; the rounded 2.85 / 2.75 give 3.64."""
     gains, lossy = small("temperature", temperatures=(0.2,), draft_length=2, num_prompts=2).tables[1:]

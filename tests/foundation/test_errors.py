@@ -10,7 +10,8 @@ import pytest
 
 import spectheory
 from spectheory.command_line.main import group, main
-from spectheory.exact.suite import certify_suite, standard_suite
+from spectheory.exact.suite import certify_suite
+from spectheory.exact.suite_cases import standard_suite
 from spectheory.foundation import errors
 
 PAGE = (Path(__file__).parents[2] / "docs" / "errors.md").read_text(encoding="utf-8")

@@ -16,7 +16,8 @@ from audits.specimens.samplers import SPECIMENS
 from spectheory import ModelPair, acceptance, audit, certify, compare, instances, optimum, output_law, prove
 from spectheory.auditing.subjects.shipped import Shipped
 from spectheory.auditing.verdicts.audit_changes import AuditChange, AuditChanges
-from spectheory.exact.suite import SuiteCase, certify_suite
+from spectheory.exact.suite import certify_suite
+from spectheory.exact.suite_cases import SuiteCase
 from spectheory.foundation.results import Result, Table, compared
 from spectheory.optima import most_decoded_tokens
 from spectheory.optima.context_free.promises import context_free_interval

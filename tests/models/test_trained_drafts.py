@@ -123,6 +123,7 @@ def test_the_name_of_the_shipped_draft(tmp_path: Path) -> None:
     assert found.make(tiny_like_smollm2()).config.derived == config.derived
 
 
+@pytest.mark.deep
 def test_the_shipped_draft_on_a_target_of_its_shape() -> None:
     """On random weights of SmolLM2's shape it drafts 8192 tokens; its card names license and model."""
     draft = trained_draft(tiny_like_smollm2(), SHIPPED.folder)

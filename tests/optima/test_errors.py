@@ -72,9 +72,9 @@ def test_errors_name_the_program_and_its_size(name: str, exact: bool) -> None:
 
 def test_too_large_programs_are_refused_with_advice() -> None:
     large = instances.two_token(4)
-    for optimum in (multi_path_optimum, lambda pair, drafts: lossy_program(pair, 0, drafts)):
+    for statement in (multi_path_program, lambda pair, drafts: lossy_program(pair, 0, drafts)):
         with pytest.raises(EnumerationTooLargeError, match=r"458329 non-empty antichains, the limit is \d+;"):
-            optimum(large, 2)
+            statement(large, 2)
     with pytest.raises(EnumerationTooLargeError, match=r"65536 variables, .* block_transport_value"):
         block_transport_optimum(instances.two_token(8))
     with pytest.raises(EnumerationTooLargeError, match=r"6 variables, the limit is 5; use min_cut_of_law"):

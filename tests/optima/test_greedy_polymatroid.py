@@ -17,7 +17,7 @@ def test_every_skewed_draft_is_a_mixture_of_rankings() -> None:
     """Optimal and random members come back exactly from at most M rankings with weights > 0."""
     rng = np.random.default_rng(11)
     several = 0
-    for seed in range(49):
+    for seed in range(21):
         V, L, K = ((2, 1, 2), (2, 2, 2), (3, 1, 3), (2, 3, 3), (3, 2, 2), (4, 1, 2), (3, 3, 2))[seed % 7]
         pair = instances.random_rational(seed, V, L)
         laws = [random_member(rng, pair, K), path_selection_optimum(pair, K).skewed_draft.leaf_law]
@@ -29,7 +29,7 @@ def test_every_skewed_draft_is_a_mixture_of_rankings() -> None:
             assert (found.leaf_law(pair, K) == law).all(), seed
             assert all(sorted(order.tolist()) == list(range(V**L)) for order in found.orders)
             several += len(found.weights) > 2
-    assert several > 5
+    assert several > 2
 
 
 def test_vertices_are_their_own_mixture() -> None:

@@ -105,7 +105,7 @@ def test_bad_budgets_are_refused(budget: Any, says: str) -> None:
         lossy_optimum(two_token(1), budget)
 
 
-@first_is_quick("first", range(8), quick=2)
+@first_is_quick("first", range(8))
 def test_unsimplified_program_is_the_antichain_program(first: int) -> None:
     """Lemma A.5 and Theorem 4.3 have one optimum, and the law gives budgets and is zero where p is."""
     for number in range(first, len(ALL_PAIRS), 8):

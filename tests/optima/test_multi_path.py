@@ -48,8 +48,12 @@ def test_random_pairs(shape: int, first: int) -> None:
         assert one.value == block_verification_value(pair)
         programs = single_path_program(pair), single_path_program(floats)
         assert_solved(programs[0], one, programs[1], single_path_optimum(floats))
-        programs = multi_path_program(pair, num_drafts), multi_path_program(floats, num_drafts)
-        assert_solved(programs[0], several, programs[1], multi_path_optimum(floats, num_drafts))
+        found = multi_path_optimum(floats, num_drafts)
+        programs = (
+            multi_path_program(pair, num_drafts, several.members),
+            multi_path_program(floats, num_drafts, found.members),
+        )
+        assert_solved(programs[0], several, programs[1], found)
         assert one.value <= several.value <= pair.draft_length + 1
         assert num_drafts > 1 or several.value == one.value
 
@@ -98,12 +102,11 @@ def test_antichains_are_all_antichains(vocab_size: int, depth: int) -> None:
             assert not (members[:, node] & members[:, ancestor]).any()
 
 
-@pytest.mark.deep
-def test_many_antichains_exact_by_row_generation() -> None:
-    """83 521 antichains (V = 4, L = 2), certified against every one of them."""
+def test_many_antichains() -> None:
+    """83 521 antichains (V = 4, L = 2), certified against every one of them by a few."""
     rows = (["1/2", "1/4", "1/6", "1/12"], ["1/12", "1/6", "1/4", "1/2"])
     pair = ModelPair.context_free_pair(*rows, 2)
     exact, floating = optimum(pair, 2), optimum(pair.to_float(), 2)
     assert exact.value == Fraction(799, 384)
-    assert len(exact.dual["prefix matching"]) == 83_521
+    assert len(exact.dual["prefix matching"]) < 100
     assert Fraction(floating.lower) <= exact.value <= Fraction(floating.upper)

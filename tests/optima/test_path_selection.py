@@ -57,7 +57,7 @@ def test_optimum_over_skewed_drafts_is_the_antichain_optimum(group: str) -> None
         assert reference.ranking_efficiency(case.pair, named) == expected, case
 
 
-@first_is_quick("first", range(0, 208, 26), quick=2)
+@first_is_quick("first", range(0, 208, 26))
 def test_random_optima_prove_themselves(first: int) -> None:
     """Exact, float, antichain and ranking values agree, both points are optimal, moved duals are not: 208
     pairs, 26 per test, K = 1..4."""

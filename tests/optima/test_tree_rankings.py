@@ -32,7 +32,7 @@ def tree_rankings(pair: ModelPair) -> list[list[tuple[int, ...]]]:
     return below(())
 
 
-@first_is_quick("first", range(0, 201, 67), quick=2)
+@first_is_quick("first", range(0, 201, 67))
 def test_exhaustive_search_against_plain_enumeration(first: int) -> None:
     """Best and worst over all Π V! rankings, each evaluated from its leaf law alone: 201 pairs."""
     for seed in range(first, first + 67):

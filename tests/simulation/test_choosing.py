@@ -5,6 +5,7 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
+from deep import first_is_quick
 from spectheory.simulation.choosing import Trial, by_speed, choose, is_faster, report
 from spectheory.simulation.cost import median_interval, relative_costs, rounds_for
 from spectheory.simulation.estimates import Tally, paired_gain
@@ -34,7 +35,7 @@ def holds(trials: list[Trial], confidence: float, tokens: float, cost: float) ->
     )
 
 
-@pytest.mark.parametrize(("number", "confidence"), [(6, 0.9), (8, 0.95)])
+@first_is_quick(("number", "confidence"), [(6, 0.9), (8, 0.95)])
 def test_all_intervals_hold_together(number: int, confidence: float) -> None:
     """The partner: the intervals that each candidate would have alone do not."""
     draw, together, alone = np.random.default_rng(1), 0, 0

@@ -77,6 +77,7 @@ def test_nodes_of_a_tree_earn_what_naive_sampling_earns(folders: tuple[Path, Pat
     assert nodes == 12 or not torch.allclose(wrong[:, nodes - 1], earned, rtol=1e-3)
 
 
+@pytest.mark.deep
 def test_a_draft_that_is_the_target(folders: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch) -> None:
     """Every path is accepted, and a cap that never binds says so; the likeliest nodes earn less.
 
@@ -97,6 +98,7 @@ def test_a_draft_that_is_the_target(folders: tuple[Path, Path], monkeypatch: pyt
     assert np.array(accepted) == pytest.approx(np.ones((3, 2)), abs=1e-5)
 
 
+@pytest.mark.deep
 def test_more_nodes_earn_more(folders: tuple[Path, Path]) -> None:
     """The likeliest nodes are nested; all means and domains are those of one set of contexts."""
     found = rows_of(study(folders, str(folders[1]), "prompt:ngram-2"))
@@ -113,19 +115,6 @@ def test_more_nodes_earn_more(folders: tuple[Path, Path]) -> None:
     assert 0 < np.min(accepted) < np.max(accepted) < 1
 
 
-def test_a_batch_that_is_kept_is_read_back(folders: tuple[Path, Path], tmp_path: Path) -> None:
-    """With the same sums; another seed has others."""
-    asked = study(folders)
-    computed, first = asked.sums(0), script().kept(asked, 0, tmp_path)
-    asked.seed = 1
-    read, other = script().kept(asked, 0, tmp_path), asked.sums(0)
-    key = script().Key(str(folders[1]), "independent", "block", 2)
-    for sums in (first, read):
-        assert list(sums) == asked.keys
-        assert all((sums[one].expected == computed[one].expected).all() for one in asked.keys)
-    assert (other[key].expected != computed[key].expected).any()
-
-
 def tally(*sums: float) -> list[Tally]:
     found = Tally.zeros(len(sums), 1)
     found.add_calls(
@@ -140,29 +129,6 @@ def test_a_cap_is_chosen_on_the_other_half() -> None:
     assert [part.expected.tolist() for part in found] == [[2.0, 2.0], [3.0, 3.0]]
 
 
-def test_prompts_of_the_study() -> None:
-    """As many of every domain, all different."""
-    prompts = script().study_prompts(first=32)
-    assert [domain for domain, _ in prompts[:3]] == ["prose", "code", "chat"]
-    assert len({text for _, text in prompts}) == len(prompts) == 96
-    assert len(script().study_prompts()) == 48
-
-
-@pytest.mark.parametrize(
-    ("name", "length", "drafted"),
-    [
-        ("independent", 4, [8, 16, 32, 64]), ("distinct", 4, [8, 16, 32, 64]),
-        ("likeliest", 4, [8, 16, 32, 64]),
-        ("branching", 4, [7, 14, 28, 63]), ("delayed", 4, [7, 16, 31, 64]), ("hubs", 4, [8, 14, 30, 30]),
-        ("branching", 1, [0, 0, 0, 0]), ("delayed", 1, [0, 0, 0, 0]), ("hubs", 1, [2, 2, 2, 2]),
-        ("branching", 8, [0, 15, 30, 60]), ("hubs", 8, [0, 16, 30, 54]),
-    ],
-)  # fmt: skip
-def test_what_is_drafted_within_a_budget(name: str, length: int, drafted: list[int]) -> None:
-    asked = script().Study({}, [], draft_length=length)
-    assert [asked.drafted(name, nodes) for nodes in asked.nodes] == drafted
-
-
 def test_leads_are_over_the_best_verifier_of_independent_drafts(small: list[dict[str, Any]]) -> None:
     """At the same budget; that they are paired is ``paired_gain``'s own."""
     rows = [row for row in small if row["domain"] == "all" and row["nodes"] == 8]
@@ -173,26 +139,3 @@ def test_leads_are_over_the_best_verifier_of_independent_drafts(small: list[dict
         if row is not leader:
             assert row["lead"] == pytest.approx(row["block_efficiency"] - best, abs=1e-9)
             assert row["lead_low"] <= row["lead"] <= row["lead_high"]
-
-
-def test_measured_costs_are_in_the_rows(
-    folders: tuple[Path, Path], small: list[dict[str, Any]], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """A call with N nodes takes 1 + N/8 seconds, and drafting one; without costs nothing is said."""
-    asked = study(folders)
-
-    def costs(pair: Any, prompt: Any, process: Any, length: int, options: Any) -> Any:
-        assert (length, options) == (2, OPTIONS)
-        nodes = process.num_nodes if isinstance(process, ConfidenceTree) else int(process.draws(length).sum())
-        return CallCosts(1.0, 1.0, 1 + nodes / 8)
-
-    monkeypatch.setattr(script(), "call_costs", costs)
-    measured = asked.costs()
-    assert len(measured) == 16
-    found = script().rows(asked, [asked.sums(batch) for batch in range(len(asked.batches))], measured)
-    for row in found:
-        assert (row["cost_ratio"], row["row_cost"]) == (0.5, 0.125)
-        assert row["speed_up"] == row["block_efficiency"] / (
-            2 + asked.drafted(row["drafts"], row["nodes"]) / 8
-        )
-    assert {row["speed_up"] for row in small} == {None}

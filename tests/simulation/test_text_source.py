@@ -78,6 +78,7 @@ def test_a_run_goes_on_from_its_checkpoint(pair: LanguageModelPair, tmp_path: Pa
         simulated(pair, ["token", "block"], checkpoint=tmp_path / "part", **settings, max_new_tokens=5)
 
 
+@pytest.mark.deep
 def test_several_numbers_of_drafts_are_what_each_is_alone(pair: LanguageModelPair) -> None:
     """By verifier and K, up to the rounding of batches; a verifier of one path is decoded once."""
     names = ["token", "spectr", "greedy_multipath", "block"]

@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from spectheory.exact.suite import SuiteCase
+from spectheory.exact.suite_cases import SuiteCase
 from spectheory.foundation.arrays import namespace, take_token
 from spectheory.verification.algorithms import verifiers
 from spectheory.verification.outcome import Outcome

@@ -5,7 +5,7 @@ from functools import cache
 from typing import Any
 
 from spectheory import certify, output_law
-from spectheory.exact.suite import standard_pairs
+from spectheory.exact.suite_cases import standard_pairs
 from spectheory.verification.defective import defects
 
 PAIRS = standard_pairs()

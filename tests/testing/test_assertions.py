@@ -8,7 +8,7 @@ import pytest
 from audits.specimens.samplers import SPECIMENS, token_verification
 from spectheory import instances
 from spectheory.auditing.subjects.shipped import Shipped
-from spectheory.exact.suite import suite_for
+from spectheory.exact.suite_cases import suite_for
 from spectheory.foundation.errors import InvalidInputError
 from spectheory.testing import assert_lossless, assert_sampler_lossless
 from spectheory.verification.algorithms import verifiers
@@ -33,7 +33,7 @@ def test_a_sampler(capsys: pytest.CaptureFixture[str]) -> None:
     assert (found.verdict, bool(found)) == ("undecided", False)
     assert "would have been seen" in capsys.readouterr().out
     with pytest.raises(AssertionError, match="greedy_acceptance: not lossless"):
-        assert_lossless(SPECIMENS["greedy_acceptance"][0])  # a function is a sampler
+        assert_lossless(SPECIMENS["greedy_acceptance"][0], pairs=pairs)  # a function is a sampler
 
 
 def test_what_is_a_verifier_goes_to_the_suite() -> None:

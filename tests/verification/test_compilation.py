@@ -125,6 +125,7 @@ def test_inductor_gives_the_same() -> None:
     assert_same("token", "inductor", 1e-12)
 
 
+@pytest.mark.deep
 def test_rows_behind_drafts_of_several_lengths() -> None:
     """After a second length the compiler takes lengths for unknown numbers."""
     verifier = verifiers["token"].compiled(backend="eager")

@@ -8,7 +8,8 @@ import pytest
 
 from deep import first_is_quick
 from spectheory import Outcome, certify, instances, output_law
-from spectheory.exact.suite import certify_suite, suite_for
+from spectheory.exact.suite import certify_suite
+from spectheory.exact.suite_cases import suite_for
 from spectheory.foundation.errors import InvalidInputError, InvalidOutcomeError
 from spectheory.verification.user import as_verifier
 from user_verifiers import UserToken

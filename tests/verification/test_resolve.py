@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from deep import first_is_quick
 from spectheory import certify, instances, output_law
 from spectheory.foundation.errors import InvalidInputError, UnknownNameError
 from spectheory.pairs.drafts import Iid
@@ -85,7 +86,7 @@ def test_the_law_carries_its_verifier() -> None:
     assert law.process == Iid(3)
 
 
-@pytest.mark.parametrize("num_drafts", [1, 2])
+@first_is_quick("num_drafts", [1, 2])
 def test_a_pairs_optimum_does_not_depend_on_who_is_judged(num_drafts: int) -> None:
     """Equal models, where every value near L + 1 invites a correction; and an unlucky float pair."""
     pairs = [instances.random_float(7, 3, 3, agreement=1.0), instances.two_token(6).to_float()]

@@ -9,7 +9,8 @@ import pytest
 
 from spectheory import Outcome, certify, defects, from_loop, from_sampler, instances, output_law, verifiers
 from spectheory.exact.rounded import DoesNotRunError, certify_rounded
-from spectheory.exact.suite import certify_suite, suite_for
+from spectheory.exact.suite import certify_suite
+from spectheory.exact.suite_cases import suite_for
 from spectheory.foundation.errors import InvalidInputError
 from spectheory.pairs.drafts import Iid
 from spectheory.verification.sampler_runs import runs_a_sampler

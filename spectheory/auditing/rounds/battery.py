@@ -74,6 +74,14 @@ def pairs_of_several_paths(num_drafts: int = 2) -> Mapping[str, ModelPair]:
     }
 
 
+LOOPS = ("forbidden token", "two residual tokens", "random dyadic, 2 tokens")
+
+
+def pairs_of_loops() -> Mapping[str, ModelPair]:
+    """Name -> pair, all exact, for whole decoding loops: few, because a text has several steps."""
+    return {name: audit_pairs()[name] for name in LOOPS}
+
+
 QUICK = {
     1: ("dyadic", "two residual tokens", "thirds", "random dyadic, 2 tokens", "random dyadic, 4 tokens"),
     2: ("two residual tokens", "second coin, 3 tokens", "first token shared, 3 tokens"),

@@ -9,12 +9,13 @@ import numpy as np
 from spectheory.auditing.rounds.battery import (
     PairsOfShapes,
     audit_pairs,
+    pairs_of_loops,
     pairs_of_several_paths,
     pairs_of_trees,
     quick_pairs,
 )
 from spectheory.auditing.subjects.shipped import Shipped
-from spectheory.auditing.subjects.signatures import deterministic_drafts
+from spectheory.auditing.subjects.signatures import LOOPS, deterministic_drafts
 from spectheory.exact.law import OutputLaw
 from spectheory.foundation.documents import count_text
 from spectheory.foundation.errors import InvalidInputError
@@ -22,6 +23,7 @@ from spectheory.foundation.exact_numbers import to_flint
 from spectheory.pairs.contexts import Context, context_number, numbered_context, prefix_numbers, rows_along
 from spectheory.pairs.drafts import DraftProcess, Iid
 from spectheory.pairs.pair import ModelPair
+from spectheory.pairs.processors import is_on_a_boundary
 
 MAX_TUPLES = 64
 """The most tuples of several paths on one pair, if the user did not set the number of paths."""
@@ -63,6 +65,7 @@ def questions(
     for number in sorted(sampler.num_drafts):
         default = audit_pairs() if number == 1 else pairs_of_several_paths(number)
         default = quick_pairs(number) if sampler.quick else default
+        default = pairs_of_loops() if sampler.signature_name in LOOPS else default
         for name, pair in (default if pairs is None else pairs).items():
             for process, words in _drafted(sampler, pair, number):
                 _ask(sampler, Question(name, pair, process, words), groups, left_out)
@@ -88,6 +91,8 @@ def _ask(
         left_out[f"{question.words} on {question.name}: {count:.0f} tuples of drafts, more than {most}"] = (
             None
         )
+    elif sampler.declared is not None and is_on_a_boundary(question.pair, sampler.declared, sampler.prompt):
+        left_out[f"{question.name}: rounding changes which tokens {sampler.declared.name} keeps"] = None
     else:
         groups.setdefault(question.words, []).append(question)
 

@@ -20,7 +20,7 @@ import torch
 
 from spectheory.auditing.following.intercept import Journal
 from spectheory.auditing.subjects.shipped import Shipped, Tokens
-from spectheory.auditing.subjects.signatures import ROUND, ROUND_BATCH, check_seeds, new_generator
+from spectheory.auditing.subjects.signatures import ROUND, check_seeds, new_generator
 from spectheory.auditing.tape.decisions import NotEnumerableError, Tape
 from spectheory.auditing.tape.ordinary import OrdinaryRun
 from spectheory.foundation.arrays import normalise
@@ -86,6 +86,8 @@ class DraftingRound(Shipped):
     """
 
     _pair: ModelPair
+    reports_drafts = True
+    """Whether a round says from which rows it drafts."""
 
     def __init__(
         self, function: Callable[..., Any], name: str | None = None, signature: str = ROUND, **options: Any
@@ -101,7 +103,7 @@ class DraftingRound(Shipped):
         asked = copy.copy(self)
         asked._pair = pair
         drafted = asked._follow()
-        return asked, ModelPair(pair.target, drafted, pair.vocab)
+        return asked, ModelPair(self.wanted(pair).target, drafted, pair.vocab)
 
     def forget(self) -> None:
         self._follow()
@@ -134,7 +136,7 @@ class DraftingRound(Shipped):
         asked = copy.copy(self)
         asked._pair, asked._learned = pair, {}
         drafted = asked._judged(dict(law), within)
-        self._learned[id(pair)] = asked, ModelPair(pair.target, drafted, pair.vocab)
+        self._learned[id(pair)] = asked, ModelPair(self.wanted(pair).target, drafted, pair.vocab)
 
     def _judged(
         self, law: dict[tuple[Played, ...], Fraction], within: Fraction = Fraction(0)
@@ -149,8 +151,9 @@ class DraftingRound(Shipped):
         played = [(round_, mass) for (round_,), mass in law.items()]
         before = set(self.journal.findings)
         told = [((round_.drafted, round_.reported), mass) for round_, mass in played]
+        journal = self.journal if self.reports_drafts else Journal()
         try:
-            drafts, _ = laws_of_drafts(told, pair.draft, self.journal, within)
+            drafts, _ = laws_of_drafts(told, pair.draft, journal, within)
         except InvalidOutcomeError as error:
             self.journal.findings.add(("contract", str(error)))
             drafts = pair.draft
@@ -341,12 +344,3 @@ class LookUpModel:
 
     def __call__(self, text: Sequence[int]) -> torch.Tensor:
         return torch.tensor(self.row(text).astype(float), dtype=torch.float32)
-
-
-def as_shipped(
-    function: Callable[..., Any], signature: str, name: str | None = None, **options: Any
-) -> Shipped:
-    """Build a ``DraftingRound`` or a ``Shipped`` from a function, by its signature."""
-    if signature in (ROUND, ROUND_BATCH):
-        return DraftingRound(function, name, signature, **options)
-    return Shipped(function, signature, name, **options)

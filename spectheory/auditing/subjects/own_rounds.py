@@ -14,7 +14,7 @@ from array_api_compat import is_torch_array
 from spectheory import __version__
 from spectheory.auditing.following.replacements import replaced
 from spectheory.auditing.following.triton_kernels import interpreting
-from spectheory.auditing.subjects.drafting_rounds import as_shipped
+from spectheory.auditing.subjects.model_loops import as_shipped
 from spectheory.auditing.subjects.shipped import Provenance, Shipped
 from spectheory.foundation.kernels import choice, row_kernels
 from spectheory.verification.algorithms import verifiers

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import hashlib
 import inspect
 import re
@@ -53,6 +54,7 @@ from spectheory.pairs.contexts import prefix_numbers, rows_along
 from spectheory.pairs.drafts import DraftProcess, WithoutReplacement
 from spectheory.pairs.drafts.process import SAMPLED_PROCESSES
 from spectheory.pairs.pair import ModelPair
+from spectheory.pairs.processors import Processor, processed
 from spectheory.verification.user import users_code
 from spectheory.verification.verifier import Verifier
 
@@ -161,6 +163,9 @@ class Shipped(SamplerVerifier, Verifier):
         quick: whether we use only a small part of the battery.
         deadline: the reading of ``time.monotonic`` after which we start no run.
         reported: the draft rows by depth that we hand to the sampler, if they differ from the drafts' law.
+        processor: the processor of the target's rows, which are handed over raw; see ``processors``.
+        declared: this processor, if the user has declared it.
+        raw: the raw target rows by depth, if there is a processor.
         learns: learns the law of batches from calls, if we cannot follow them.
         undecided: the largest probability, given any drafts, of runs that took the answer of a box.  It
             bounds the error of the law in total variation.
@@ -178,6 +183,9 @@ class Shipped(SamplerVerifier, Verifier):
         >>> print(certificate.is_valid, certificate.block_efficiency)
         True 7/4
     """
+
+    prompt: Tokens = ()
+    """The tokens before the judged ones, for processors."""
 
     def __init__(
         self,
@@ -234,6 +242,9 @@ class Shipped(SamplerVerifier, Verifier):
         self.is_of_a_library = self.is_of_another_file = self.quick = False
         self.deadline: float | None = None
         self.reported: tuple[np.ndarray, ...] | None = None
+        self.processor: Processor | None = None
+        self.declared: Processor | None = None
+        self.raw: tuple[np.ndarray, ...] | None = None
         self.learns: Learns | None = None
         self._laws: dict[Any, tuple[Mapping[Tokens, Fraction], Fraction]] = {}
 
@@ -249,7 +260,15 @@ class Shipped(SamplerVerifier, Verifier):
         The pair has the drafts that the signature takes.  Its target is the law that the sampler states.
         """
         pair = with_point_mass_drafts(pair) if self.signature.point_mass_drafts else pair
+        if self.processor is not None:
+            asked = copy.copy(self)
+            asked.raw = pair.target
+            return asked, self.wanted(pair)
         return self, (pair if self.relaxation is None else self.relaxation.stated(pair))
+
+    def wanted(self, pair: ModelPair) -> ModelPair:
+        """The pair with the target that the declared processor states."""
+        return pair if self.processor is None else processed(pair, self.processor, prompt=self.prompt)
 
     def output_masses(
         self, paths: np.ndarray, target_rows: np.ndarray, draft_rows: np.ndarray
@@ -436,6 +455,8 @@ class Shipped(SamplerVerifier, Verifier):
         target, draft = fractions_if_exact(target_rows), fractions_if_exact(draft_rows)
         if self.relaxation is not None:
             target = self.relaxation.target_rows(target, draft)
+        if self.raw is not None:
+            target = rows_along(self.raw, prefix_numbers(paths, target.shape[-1]))
         if self.reported is not None:
             draft = rows_along(self.reported, prefix_numbers(paths, target.shape[-1]))
         return target, draft

@@ -39,6 +39,9 @@ MOST_TOKENS = 10_000
 """A sampler returns fewer tokens, for fewer requests."""
 PROGRAM = "program"
 """The signature of a program in any language (``programs``)."""
+GENERATE, STEP = "generate", "step"
+"""The signatures of whole decoding loops (``model_loops``), whose parameters we know by their names."""
+LOOPS = (GENERATE, STEP)
 ROUND, ROUND_BATCH = "round", "round_batch"
 """The signatures of functions that draft and verify (``drafting_rounds``), one request or several."""
 
@@ -443,6 +446,10 @@ SIGNATURES: Mapping[str, Signature] = {
         "(texts, target, draft, draft_length, generator) -> (draft_tokens, draft_probs, tokens) per text",
         _drafts_itself,
     ),
+    GENERATE: Signature(
+        "(prompt, target_model, draft_model, max_new_tokens, ..) -> the text", _drafts_itself
+    ),
+    STEP: Signature("(prompt, target_model, draft_model, ..) -> the tokens of one step", _drafts_itself),
 }
 """Name -> signature."""
 
@@ -470,6 +477,8 @@ def signatures_of(function: Callable[..., Any]) -> list[str]:
         return list(SIGNATURES)
     fitting = []
     for name in SIGNATURES:
+        if name in LOOPS:  # their parameters have any order
+            continue
         if _arguments(name) == list(taken.parameters):
             return [name]
         try:
@@ -493,7 +502,7 @@ def check_arguments(function: Callable[..., Any], called: str, signature: str) -
             another signature, and none to this one.
     """
     fitting, given = signatures_of(function), _arguments(signature)
-    if signature in fitting:
+    if signature in fitting or signature in LOOPS:
         return
     taken = inspect.signature(function)
     if len(fitting) == 1 and len(taken.parameters) == len(given) and {*taken.parameters} & {*given}:

@@ -12,6 +12,7 @@ from spectheory.auditing.drawing.draw import Drawn
 from spectheory.auditing.probing.claim import Probed
 from spectheory.auditing.rounds.questions import Question, followed_law
 from spectheory.auditing.rounds.rounding import rounding_bound
+from spectheory.auditing.subjects.model_loops import ModelLoop
 from spectheory.auditing.subjects.shipped import HIDDEN, OTHER_SEED, Shipped
 from spectheory.auditing.tape.decisions import HiddenRandomnessError
 from spectheory.exact.certificate import Certificate, certify
@@ -149,7 +150,8 @@ def followed_case(sampler: Shipped, question: Question) -> AuditCase:
         optimum=None,
     )
     is_large = pair.vocab_size**pair.draft_length > MAX_LEAVES
-    if is_large or question.num_drafts > 1 or sampler.relaxation is not None:
+    is_loop = isinstance(sampler, ModelLoop)  # whose drafts we do not see
+    if is_large or is_loop or question.num_drafts > 1 or sampler.relaxation is not None:
         return case
     best = optimum(pair).value
     return replace(case, optimum=best) if isinstance(best, Fraction) else case

@@ -22,7 +22,9 @@ from spectheory.auditing.rounds.trace import trace_run
 from spectheory.auditing.rounds.two_calls import MAX_RUNS_OF_TWO_CALLS, call_twice, questions_of_calls
 from spectheory.auditing.rounds.two_rounds import JOINT, OF_REQUESTS, follow_rounds
 from spectheory.auditing.subjects.adapters import load_subject
-from spectheory.auditing.subjects.drafting_rounds import DraftingRound, as_shipped
+from spectheory.auditing.subjects.drafting_rounds import DraftingRound
+from spectheory.auditing.subjects.model_loops import ModelLoop, as_shipped
+from spectheory.auditing.subjects.plain_steps import plain_step
 from spectheory.auditing.subjects.shipped import Shipped, TimeIsUpError
 from spectheory.auditing.subjects.signatures import ROUND_BATCH
 from spectheory.auditing.tape.atoms import PROBES
@@ -45,6 +47,7 @@ from spectheory.foundation.results import NOT_LOSSLESS, UNDECIDED
 from spectheory.foundation.scope import Scope
 from spectheory.pairs.drafts import DraftProcess
 from spectheory.pairs.pair import ModelPair
+from spectheory.pairs.processors import Processor
 from spectheory.verification.user import users_line
 
 _log = logging.getLogger(__name__)
@@ -70,6 +73,8 @@ def audit(
     signature: str = "sampler",
     num_drafts: int | Sequence[int] = (),
     trees: Sequence[DraftProcess] = (),
+    processor: Processor | None = None,
+    plain: Callable[..., Any] | None = None,
     within: float = WITHIN,
     stop_at_first: bool = False,
     quick: bool = False,
@@ -93,6 +98,10 @@ def audit(
         num_drafts: the number K of independent paths, or several such numbers.  The default is 1, and also 2
             and 3 if the signature has several paths.
         trees: the draft processes for which a function is meant, if its paths are not independent.
+        processor: the sampling parameters of the request, declared (``spectheory.pairs.processors``).  The
+            sampler gets raw rows, and must have the law of the processed target.
+        plain: the engine's own plain step, in place of a processor: (row, text, generator) -> a token, given
+            a raw row [V] in float32.  The sampler must have the law of plain decoding on the same raw rows.
         within: the largest error, as a total variation, of the law of a probed sampler on each pair, at a
             confidence of 1 - 10^-6 for all pairs.  We make about 17 / within calls per pair.
         stop_at_first: whether to stop at the first pair, or batch, that shows a defect.
@@ -117,6 +126,12 @@ def audit(
         <first_draft: not lossless: its law is not the target's on thirds, total variation 1/3 = 0.333333>
     """
     sampler = _subject(sampler, signature, num_drafts, trees)
+    if processor is not None and plain is not None:
+        raise InvalidInputError("give a processor or a plain step, not both")
+    used = processor if plain is None else plain_step(plain)
+    if used is not None:
+        sampler.processor, sampler.declared = used, processor
+        sampler.note = "; ".join(filter(None, (sampler.note, f"judged with {used.name}")))
     sampler.quick = quick
     sampler.deadline = None if time_limit is None else time.monotonic() + time_limit
     if pairs is not None and not isinstance(pairs, Mapping):
@@ -236,6 +251,8 @@ class _Audit:
     def _follow_two_calls(self, group: Sequence[Question]) -> None:
         """Follow two calls in a row on a few of the questions."""
         sampler = self.sampler
+        if isinstance(sampler, ModelLoop):
+            return  # a text has several steps
         for question in questions_of_calls(group, isinstance(sampler, DraftingRound)):
             try:
                 if isinstance(sampler, DraftingRound):

@@ -12,9 +12,9 @@ from spectheory.foundation.kernels.row_kernels import (
     flat_numbers,
     in_threads,
     kind_of,
-    loop_of_kinds,
     places_of,
 )
+from spectheory.foundation.kernels.stored_numbers import loop_of_kinds
 
 WORTH_OF_AN_ENTRY = 4
 """The number of entries that are read in the time of placing one between its knots."""

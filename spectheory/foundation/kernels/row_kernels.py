@@ -15,19 +15,15 @@ import math
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from functools import lru_cache
-from types import FunctionType
 from typing import Any
 
-import numba
 import numpy as np
 import torch
-from llvmlite import ir
-from numba import extending
-from numba.core import cgutils, types
 from torch import Tensor
 
 from spectheory.foundation.kernels.loops import compiled_loop
 from spectheory.foundation.kernels.places import refuse_unless, row_places
+from spectheory.foundation.kernels.stored_numbers import KINDS, STORED, loop_of_kinds
 
 AT_ONCE = 1024
 """The number of entries that are summed in the precision of the rows, before the sum is added in float64."""
@@ -43,92 +39,6 @@ DIGIT = 11
 
 NO_ROW = -1
 """The offset that stands for a row of zeros."""
-
-intrinsic: Any = extending.intrinsic
-
-
-@intrinsic
-def _pointer(typing: Any, address: Any) -> Any:
-    return types.voidptr(address), lambda context, builder, signature, given: builder.inttoptr(
-        given[0], cgutils.voidptr_t
-    )
-
-
-@intrinsic
-def _of_bits(typing: Any, bits: Any) -> Any:
-    return types.float32(types.uint32), lambda context, builder, signature, given: builder.bitcast(
-        given[0], ir.FloatType()
-    )
-
-
-@compiled_loop(part_of_others=True)
-def _itself(entry: Any) -> Any:
-    return entry
-
-
-@compiled_loop(part_of_others=True)
-def _from_bfloat16(entry: Any) -> Any:
-    return _of_bits(np.uint32(np.uint32(entry) << np.uint32(16)))
-
-
-_UP_TO_FLOAT32 = np.float32(2.0**112)  # the exponent bias is 15 in float16 and 127 in float32
-
-
-@compiled_loop(part_of_others=True)
-def _from_float16(entry: Any) -> Any:
-    bits = np.uint32(entry)
-    magnitude = np.uint32((bits & np.uint32(0x7FFF)) << np.uint32(13))
-    value = _of_bits(magnitude) * _UP_TO_FLOAT32
-    if magnitude >= np.uint32(0x0F800000):  # infinite or NaN
-        value = _of_bits(np.uint32(magnitude | np.uint32(0x7F800000)))
-    return -value if bits & np.uint32(0x8000) else value
-
-
-_KINDS: dict[str, tuple[Any, Any, Any]] = {
-    "float32": (np.float32, np.float32, _itself),
-    "float64": (np.float64, np.float64, _itself),
-    "bfloat16": (np.uint16, np.float32, _from_bfloat16),
-    "float16": (np.uint16, np.float32, _from_float16),
-}
-"""dtype of rows -> (type of a stored entry, type used to compute, conversion between them)."""
-KINDS = {getattr(torch, kind): kind for kind in _KINDS}
-
-
-@lru_cache
-def _row_reader(stored: Any) -> Any:
-    itemsize = np.dtype(stored).itemsize
-
-    def row_at(address: int, place: int, size: int) -> Any:
-        return numba.carray(_pointer(address + place * itemsize), (size,), dtype=stored)
-
-    row_at.__qualname__ += f"_{np.dtype(stored)}"
-    return compiled_loop(part_of_others=True)(row_at)
-
-
-def loop_of_kinds(signature: str, sums_in_any_order: bool = False) -> Callable[[Callable], Callable]:
-    """Decorate a loop so that it is compiled for each dtype of rows at first use.
-
-    The dtype is "real" in the signature.  Every dtype gets its own function, because numba numbers the
-    variants of one function in the order of use, and two processes could confuse them on disk.  The loop uses
-    the global names ``row_at``, ``number`` and ``REAL``, which are set for its dtype.
-    """
-
-    def decorate(function: Callable[..., Any]) -> Callable[[str], Callable[..., Any]]:
-        @lru_cache
-        def of_kind(kind: str) -> Callable[..., Any]:
-            named, real = dict(function.__globals__), kind
-            if kind in _KINDS:
-                stored, real, number = _KINDS[kind]
-                named |= {"row_at": _row_reader(stored), "number": number, "REAL": real}
-            own = FunctionType(function.__code__, named)
-            own.__qualname__ = f"{function.__qualname__}_{kind}"
-            typed = signature.replace("real", np.dtype(real).name)
-            return compiled_loop(typed, sums_in_any_order=sums_in_any_order)(own)
-
-        return of_kind
-
-    return decorate
-
 
 row_at: Any = None
 number: Any = None
@@ -358,7 +268,7 @@ def entries(rows: Tensor, tokens: np.ndarray) -> np.ndarray:
     size = rows.shape[-1]
     refuse_unless(rows.shape[:-1] == tokens.shape, "a token per row", rows.shape, tokens.shape)
     kind = kind_of(rows)
-    out = np.empty(tokens.shape, _KINDS[kind][1])
+    out = np.empty(tokens.shape, STORED[kind][1])
     if out.size:
         chosen = flat_numbers(tokens, np.int64)
         if not _entries(kind)(rows.data_ptr(), places_of(rows), chosen, size, out.ravel()):
@@ -402,7 +312,7 @@ def masses(
 ) -> np.ndarray:
     """Sum max(scale rows(x) - other_scale other(x), 0) over x.  [..., V], [..., V], [...], [...] -> [...]"""
     refuse_unless(rows.shape == other.shape, "rows of one shape", rows.shape, other.shape)
-    out = np.empty(rows.shape[:-1], _KINDS[kind_of(rows)][1])
+    out = np.empty(rows.shape[:-1], STORED[kind_of(rows)][1])
     _run(_masses, out, out.shape, (rows, places_of(rows), scale), (other, places_of(other), other_scale))
     return out
 

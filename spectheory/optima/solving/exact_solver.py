@@ -2,12 +2,11 @@
 
 from collections.abc import Iterable, Sequence
 
-import numpy as np
 from flint import fmpq
 
 from spectheory.foundation.errors import CertificationError, InvalidInputError, SolverError
-from spectheory.foundation.exact_numbers import to_flint, to_fraction, to_fractions
-from spectheory.optima.bounds.tolerances import ROW_TOLERANCE, outward
+from spectheory.foundation.exact_numbers import to_fraction, to_fractions
+from spectheory.optima.bounds.tolerances import outward
 from spectheory.optima.solving.exact_basis import ExactBasis, as_objects, optimise, standard_form
 from spectheory.optima.solving.float_solver import solve
 from spectheory.optima.solving.linear_program import LinearProgram
@@ -91,46 +90,6 @@ def solve_exact_after(program: LinearProgram, last: Sequence[int] | None) -> tup
     return exact_solution(program, point, multipliers), basis.variables
 
 
-def solve_exact_by_rows(
-    program: LinearProgram,
-    block_name: str,
-    initial_rows: Iterable[int],
-    rows_per_round: int = 200,
-    max_rounds: int = 1000,
-) -> Solution:
-    """Do the same as ``solve_exact`` by row generation, for a block of many rows of which few bind.
-
-    Solve with some rows of the block, add the rows that the solution violates most, and repeat.  The last
-    point satisfies all rows exactly.  Its multipliers, with 0 on the rows that were never added, are feasible
-    for the full dual.  So the result is certified for the whole program.
-
-    Args:
-        program: an exact program.
-        block_name: the block whose rows are generated.
-        initial_rows: row indices of the block to start with.
-        rows_per_round: the largest number of rows added per round.
-        max_rounds: the largest number of rounds.
-
-    Raises:
-        SolverError: a relaxation is not solved to optimality.
-        CertificationError: rows are still violated after ``max_rounds`` rounds.
-    """
-    block = program.block(block_name)
-    kept = np.unique(np.asarray(list(initial_rows), dtype=int))
-    for _ in range(max_rounds):
-        solution = solve_exact(program.with_rows(block_name, kept))
-        added = _violated_rows(program, block_name, solution, rows_per_round)
-        if not added.size:
-            multipliers = np.full(block.size, fmpq(0), dtype=object)
-            multipliers[kept] = solution.dual[block_name]
-            parts = [multipliers if b.name == block_name else solution.dual[b.name] for b in program.blocks]
-            return exact_solution(program, list(solution.primal.values()), np.concatenate(parts))
-        kept = np.union1d(kept, added)
-    raise CertificationError(
-        f"{program.describe()}: rows were still violated after {max_rounds} rounds; raise max_rounds"
-    )
-
-
 def exact_solution(
     program: LinearProgram, point: Iterable[object], multipliers: Iterable[object]
 ) -> Solution:
@@ -152,20 +111,3 @@ def exact_solution(
     )
     check_solution(program, solution)
     return solution
-
-
-def _violated_rows(program: LinearProgram, block_name: str, solution: Solution, most: int) -> np.ndarray:
-    """List at most ``most`` rows of the block that the primal violates.
-
-    If floats show clear violations, the worst come first.  Otherwise all rows are checked in rationals.
-    """
-    block = program.block(block_name)
-    up = 1 if block.sense == "<=" else -1
-    point = np.array(list(solution.primal.values()), dtype=object)
-    excess = up * (block.activity(point.astype(float)) - block.rhs.astype(float))
-    worst = np.argsort(-excess)[:most]
-    # these violations are far above rounding errors
-    clear = worst[excess[worst] > ROW_TOLERANCE]
-    if clear.size:
-        return clear
-    return np.flatnonzero(up * (block.activity(to_flint(point)) - to_flint(block.rhs)) > 0)[:most]

@@ -1,29 +1,43 @@
-"""Solutions in float64 with certified bounds, by cvxpy with HiGHS."""
+"""Solutions in float64 with certified bounds, by HiGHS."""
 
 import math
+from typing import Literal, get_args
 
 import numpy as np
 
-from spectheory.foundation.errors import SolverError
+from spectheory.foundation.errors import InvalidInputError, SolverError
 from spectheory.optima.bounds.tolerances import GAP_TOLERANCE, SOLVER_TOLERANCE, rounding_allowance
-from spectheory.optima.solving.linear_program import CvxpyProgram, LinearProgram
+from spectheory.optima.solving.linear_program import LinearProgram
+from spectheory.optima.solving.simplex import Simplex
 from spectheory.optima.solving.solution import Solution
 
+Solver = Literal["highspy", "cvxpy"]
+"""The package through which HiGHS gets a program: its own, or cvxpy with cvxpy's reductions."""
 UNKNOWN_STATUS = "Cannot unpack invalid solution"
 """The beginning of cvxpy's ``ValueError`` for a status of HiGHS that cvxpy does not know."""
 
 
-def solve(program: LinearProgram, gap_tolerance: float = GAP_TOLERANCE) -> Solution:
-    """Solve a program in float64 through cvxpy with HiGHS.
+def check_solver(solver: str) -> None:
+    if solver not in get_args(Solver):
+        raise InvalidInputError(f"solver must be one of {', '.join(get_args(Solver))}, got {solver!r}")
+
+
+def solve(
+    program: LinearProgram, gap_tolerance: float = GAP_TOLERANCE, *, solver: Solver = "highspy"
+) -> Solution:
+    """Solve a program in float64 with HiGHS (highs2018).
 
     Args:
         program: the program.
         gap_tolerance: largest |primal - dual objective| accepted, relative to max(1, |value|).
+        solver: ``"highspy"`` hands HiGHS the sparse matrices of the program.  ``"cvxpy"`` hands it the cvxpy
+            problem, for a second opinion that shares no code with the first.
 
     Returns:
         The solution.  If the program has a ``repair``, the primal is the repaired, feasible point.
 
     Raises:
+        InvalidInputError: an unknown solver.
         SolverError: the status is not optimal, or the duality gap is above the tolerance.  The text names
             the program, its size and the status.
 
@@ -34,12 +48,17 @@ def solve(program: LinearProgram, gap_tolerance: float = GAP_TOLERANCE) -> Solut
         >>> round(solve(single_path_program(pair)).value, 9)
         1.5
     """
-    stated = program.to_cvxpy()
-    _run(program, stated)
-    point = np.asarray(stated.variable.value, dtype=float)
+    check_solver(solver)
+    point, multipliers = _by_cvxpy(program) if solver == "cvxpy" else Simplex().solve(program)
+    return float_solution(program, point, multipliers, gap_tolerance)
+
+
+def float_solution(
+    program: LinearProgram, point: np.ndarray, multipliers: np.ndarray, gap_tolerance: float = GAP_TOLERANCE
+) -> Solution:
+    """Certify a point [n] and multipliers [m] of a float solver, as ``solve`` does."""
     if program.repair is not None:
         point = program.repair(program, point)
-    multipliers = _multipliers(program, stated)
     _, _, b, c = program.matrices
     value, dual_value = math.fsum(c * point), math.fsum(b * multipliers)
     gap = abs(value - dual_value)
@@ -100,41 +119,30 @@ def certified_bounds(
     return (below, above) if up > 0 else (-above, -below)
 
 
-def _run(program: LinearProgram, stated: CvxpyProgram) -> None:
-    """Solve with presolve.  If the status is not optimal, solve again without presolve.
-
-    At tight tolerances HiGHS's presolve reports feasible transport programs with tiny marginals as
-    infeasible, because it compares sums of its own rounded reductions.  The simplex method does not.
-    """
-    import cvxpy
-
-    tolerances = dict.fromkeys(
-        ("primal_feasibility_tolerance", "dual_feasibility_tolerance"), SOLVER_TOLERANCE
-    )
-    for presolve in ("on", "off"):
-        try:
-            stated.problem.solve(solver=cvxpy.HIGHS, presolve=presolve, threads=1, **tolerances)
-        except (cvxpy.error.SolverError, ValueError) as error:
-            if not isinstance(error, cvxpy.error.SolverError) and UNKNOWN_STATUS not in str(error):
-                raise
-            if presolve == "off":
-                raise SolverError(f"{program.describe()}: HiGHS failed: {error}") from error
-            continue
-        if stated.problem.status == cvxpy.OPTIMAL:
-            return
-    raise SolverError(f"{program.describe()}: expected status optimal, got {stated.problem.status}")
-
-
-def _multipliers(program: LinearProgram, stated: CvxpyProgram) -> np.ndarray:
-    """Convert cvxpy's multipliers [m] to our sign: the rate at which the optimum grows with the right side.
+def _by_cvxpy(program: LinearProgram) -> tuple[np.ndarray, np.ndarray]:
+    """Compute the same as ``Simplex.solve`` through cvxpy.
 
     cvxpy minimises, and its multipliers enter the Lagrangian as λ (left - right), with λ ≥ 0 for both
     directions of an inequality.
     """
+    import cvxpy
+
+    stated = program.to_cvxpy()
+    tolerances = dict.fromkeys(
+        ("primal_feasibility_tolerance", "dual_feasibility_tolerance"), SOLVER_TOLERANCE
+    )
+    try:
+        stated.problem.solve(solver=cvxpy.HIGHS, presolve="off", threads=1, **tolerances)  # see ``Simplex``
+    except (cvxpy.error.SolverError, ValueError) as error:
+        if not isinstance(error, cvxpy.error.SolverError) and UNKNOWN_STATUS not in str(error):
+            raise
+        raise SolverError(f"{program.describe()}: HiGHS failed: {error}") from error
+    if stated.problem.status != cvxpy.OPTIMAL:
+        raise SolverError(f"{program.describe()}: expected status optimal, got {stated.problem.status}")
     up = 1.0 if program.direction == "max" else -1.0
     orient = {"<=": up, ">=": -up, "==": up}
     parts = [
         orient[block.sense] * np.asarray(stated.constraints[block.name].dual_value, dtype=float).reshape(-1)
         for block in program.blocks
     ]
-    return np.concatenate([np.zeros(0), *parts])
+    return np.asarray(stated.variable.value, dtype=float), np.concatenate([np.zeros(0), *parts])

@@ -8,7 +8,7 @@ and the exact certificate from it.
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
@@ -88,19 +88,6 @@ class ConstraintBlock:
         sums = np.full(self.size, fmpq(0), dtype=object)
         np.add.at(sums, self.rows, to_flint(self.coefficients) * point[self.columns])
         return sums
-
-    def select(self, kept: np.ndarray) -> ConstraintBlock:
-        """Return the block with only the rows ``kept`` (distinct row indices), in that order."""
-        position = np.full(self.size, -1)
-        position[kept] = np.arange(len(kept))
-        chosen = position[self.rows] >= 0
-        return replace(
-            self,
-            rows=position[self.rows[chosen]],
-            columns=self.columns[chosen],
-            coefficients=self.coefficients[chosen],
-            rhs=self.rhs[kept],
-        )
 
 
 class SparseMatrices(NamedTuple):
@@ -220,12 +207,6 @@ class LinearProgram:
         raise InvalidInputError(
             f"{self.name} has no block {name!r}; its blocks are {[block.name for block in self.blocks]}"
         )
-
-    def with_rows(self, block_name: str, kept: np.ndarray) -> LinearProgram:
-        """Return the relaxation of the program that keeps only the rows ``kept`` of one block."""
-        selected = self.block(block_name).select(kept)
-        blocks = tuple(selected if block.name == block_name else block for block in self.blocks)
-        return replace(self, blocks=blocks)
 
     def dual_signs(self) -> np.ndarray:
         """Return the sign that each multiplier must have, [m]: 1, -1, or 0 if it is free.

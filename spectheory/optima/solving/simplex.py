@@ -36,9 +36,11 @@ class Simplex:
         for name, value in options.items():
             self.solver.setOptionValue(name, value)
 
-    def point(self, program: LinearProgram) -> np.ndarray:
+    def solve(self, program: LinearProgram) -> tuple[np.ndarray, np.ndarray]:
+        """Return the optimal point [n] and the multipliers [m], rates of the optimum with the right side."""
         self._run(program)
-        return np.array(self.solver.getSolution().col_value)
+        solution = self.solver.getSolution()
+        return np.array(solution.col_value), np.array(solution.row_dual)
 
     def basis(self, program: LinearProgram) -> list[int]:
         """Solve, and return the basic variables: structural ones 0..n-1 and slacks n..n+m-1."""
@@ -51,7 +53,11 @@ class Simplex:
         return [variable for variable, status in enumerate(statuses) if status == basic]
 
     def _run(self, program: LinearProgram) -> None:
-        """Solve with presolve.  If the status is not optimal, solve again without (see ``float_solver``)."""
+        """Solve with presolve.  If the status is not optimal, solve again without presolve.
+
+        At tight tolerances HiGHS's presolve reports feasible transport programs with tiny marginals as
+        infeasible, because it compares sums of its own rounded reductions.  The simplex method does not.
+        """
         import highspy
 
         model = _model(program)

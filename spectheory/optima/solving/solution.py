@@ -1,7 +1,8 @@
 """Solutions of linear programs, and a check of a solution that uses no solver."""
 
-from collections.abc import Hashable, Mapping
+from collections.abc import Callable, Hashable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, ClassVar
 
 import numpy as np
@@ -107,6 +108,26 @@ class Solution(Optimum):
     primal: Mapping[Hashable, Any]
     dual: Mapping[str, np.ndarray]
     arithmetic: str
+
+
+class Deferred(Mapping[Any, Any]):
+    """A mapping that is computed when it is first read."""
+
+    def __init__(self, compute: Callable[[], Mapping[Any, Any]]) -> None:
+        self._compute = compute
+
+    @cached_property
+    def _computed(self) -> Mapping[Any, Any]:
+        return self._compute()
+
+    def __getitem__(self, key: Any) -> Any:
+        return self._computed[key]
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self._computed)
+
+    def __len__(self) -> int:
+        return len(self._computed)
 
 
 @dataclass(frozen=True)

@@ -1,11 +1,14 @@
+from .defect import draft_defect as draft_defect
 from .deterministic import ConfidenceTree as ConfidenceTree
 from .deterministic import Deterministic as Deterministic
 from .deterministic import ShapedTree as ShapedTree
 from .deterministic import TopTree as TopTree
 from .hub_tree import HubTree as HubTree
 from .iid import Iid as Iid
+from .kept import KeptDrafts as KeptDrafts
 from .per_path import PerPath as PerPath
 from .prefix_tree import PrefixTree as PrefixTree
 from .process import DraftProcess as DraftProcess
 from .process import DraftTuples as DraftTuples
+from .shortened import Shortened as Shortened
 from .without_replacement import WithoutReplacement as WithoutReplacement

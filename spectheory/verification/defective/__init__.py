@@ -1,7 +1,7 @@
 """Plausible but wrong verifiers: each is one mistake away from a lossless one.
 
 They are the negative controls of every check in the package.  Each returns conditional laws and samples
-plausible text, and is not lossless.  At least one of ``suite.standard_pairs`` exposes each.
+plausible text, and is not lossless.  At least one of ``suite_cases.standard_pairs`` exposes each.
 
 >>> from spectheory import certify, instances
 >>> certificate = certify(defects["target_correction"], instances.two_token(1), with_optimum=False)

@@ -20,7 +20,8 @@ from deep import first_is_quick
 from rounds_with_state import certain_drafts, of_a_reduced_vocabulary
 from spectheory import audit, certify, instances
 from spectheory.auditing.rounds.battery import random_dyadic
-from spectheory.auditing.subjects.drafting_rounds import DraftingRound, LookUpModel, as_shipped
+from spectheory.auditing.subjects.drafting_rounds import DraftingRound, LookUpModel
+from spectheory.auditing.subjects.model_loops import as_shipped
 from spectheory.auditing.subjects.shipped import Shipped
 from spectheory.auditing.subjects.signatures import SIGNATURES
 from spectheory.foundation.errors import InvalidInputError

@@ -9,7 +9,7 @@ import pytest
 from deep import first_is_quick
 from law_checks import assert_same_law
 from spectheory import certify, from_loop, from_sampler, instances, output_law
-from spectheory.exact.suite import standard_suite
+from spectheory.exact.suite_cases import standard_suite
 from spectheory.foundation.errors import InvalidOutcomeError
 from spectheory.testing import assert_lossless
 from user_samplers import forgets_the_residual, token_sampler

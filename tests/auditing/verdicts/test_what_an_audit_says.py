@@ -81,7 +81,7 @@ def test_the_screen(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     named = "audits.specimens.samplers:{} --as sampler --drafts 1 --vocab 2 --draft-length 1".format
     assert main(["audit", *named("greedy_acceptance").split(), "--badge", str(tmp_path / "a.svg")]) == 1
     first, second, *rest = capsys.readouterr().out.splitlines()
-    assert first.startswith("not lossless (followed): greedy_acceptance on ")
+    assert first.startswith("✗ not lossless (followed): greedy_acceptance on ")
     assert second.startswith("counterexample: the completed output starts with '0' with probability ")
     text = "\n".join(rest)
     assert "│ rows there " in text
@@ -91,7 +91,7 @@ def test_the_screen(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     assert (tmp_path / "a.svg").read_text(encoding="utf-8").startswith("<svg ")
     assert main(["audit", *named("token_verification").split(), "--verbose"]) == 0
     first, second, *rest = capsys.readouterr().out.splitlines()
-    assert first.startswith("lossless (followed): token_verification on ")
+    assert first.startswith("✓ lossless (followed): token_verification on ")
     assert second.startswith("tokens per call: ")
     assert any(line.startswith("│ arithmetic ") for line in rest)
 

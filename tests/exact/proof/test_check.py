@@ -27,7 +27,8 @@ from spectheory.exact.proof.check import (
 )
 from spectheory.exact.proof.check_numbers import ANY, NEGATIVE, POSITIVE, ZERO, RejectedProofError
 from spectheory.exact.proof.verifier_code import code_digest
-from spectheory.exact.suite import SuiteCase, certify_suite
+from spectheory.exact.suite import certify_suite
+from spectheory.exact.suite_cases import SuiteCase
 from spectheory.foundation.arrays import normalise, zeros_like
 from spectheory.foundation.errors import InvalidInputError
 from spectheory.pairs.drafts import Iid, PrefixTree

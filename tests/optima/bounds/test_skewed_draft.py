@@ -52,7 +52,7 @@ def test_lemma_4_7_bounds_the_objective_of_rankings() -> None:
     """(L+1) min r/p ≤ Eq. 16 ≤ the multi-path optimum, for random rankings; with the largest r/p it fails."""
     rng = np.random.default_rng(23)
     positive = wrong = 0
-    for number, pair in enumerate(ALL_PAIRS):
+    for number, pair in enumerate(ALL_PAIRS[::3]):
         num_drafts = 1 + number % 3
         best = multi_path_optimum(pair, num_drafts).value
         leaves = pair.vocab_size**pair.draft_length
@@ -69,8 +69,8 @@ def test_lemma_4_7_bounds_the_objective_of_rankings() -> None:
             wrong += (pair.draft_length + 1) * largest > objective
             floats = SkewedDraft.from_leaf_law(pair.to_float(), skewed.astype(float))
             assert floats.block_efficiency(pair.to_float()) == pytest.approx(float(objective))
-    assert positive > 40
-    assert wrong > 40
+    assert positive > 13
+    assert wrong > 13
 
 
 def test_lemma_4_7_is_attained_by_the_target_itself() -> None:

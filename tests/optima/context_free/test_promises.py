@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from deep import first_is_quick
 from loops_in_python import run_in_python
 from spectheory import ModelPair, instances, optimum
 from spectheory.foundation.errors import InvalidInputError
@@ -13,7 +14,6 @@ from spectheory.optima.interval.interval import multi_path_interval
 
 FOUR = ModelPair.context_free_pair(["1/2", "3/10", "3/20", "1/20"], ["3/10", "2/5", "1/10", "1/5"], 4)
 CASES = [
-    (instances.two_token(6), 2),
     (instances.two_token(3), 5),
     (instances.partial_overlap(3), 2),
     (instances.disjoint_supports(2), 3),
@@ -21,10 +21,11 @@ CASES = [
     (instances.uniform(4, 2, 3), 4),
     (instances.bernoulli("1/4", "1", 4), 2),
     (FOUR, 3),
+    (instances.two_token(6), 2),
 ]
 
 
-@pytest.mark.parametrize(("pair", "num_drafts"), CASES)
+@first_is_quick(("pair", "num_drafts"), CASES, quick=5)
 def test_the_interval_holds_the_optimum_of_the_tree(pair: ModelPair, num_drafts: int) -> None:
     tree = multi_path_interval(pair, num_drafts)
     found = context_free_interval(pair, num_drafts, relative_gap=6e-3)

@@ -253,6 +253,7 @@ def test_tiny_probabilities_and_many_drafts(num_drafts: int) -> None:
     proofs_hold(pair, num_drafts, more)
 
 
+@pytest.mark.deep
 def test_one_path_has_its_optimum_beyond_the_leaves_of_the_interior_point(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

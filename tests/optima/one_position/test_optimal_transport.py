@@ -80,7 +80,7 @@ def cuts_by_hand(target: list[Fraction], law: Law) -> list[Fraction]:
     return values
 
 
-@first_is_quick("first", range(4), quick=2)
+@first_is_quick("first", range(4))
 def test_min_cut_is_the_transport_optimum_for_any_law(first: int) -> None:
     """max P(Y ∈ S(X)) = min_H [target(H) + 1 - P(S(X) ⊆ H)], exactly."""
     for name, target, law in LAWS[first::4]:
@@ -96,7 +96,7 @@ def test_min_cut_is_the_transport_optimum_for_any_law(first: int) -> None:
         assert_solved(programs[0], exact, programs[1], otm_optimum(row, draft_law=floats))
 
 
-@first_is_quick("first", range(0, 210, 30), quick=2)
+@first_is_quick("first", range(0, 210, 30))
 def test_iid_law_is_the_product_program(first: int) -> None:
     """The law of Iid(K), spelled out, gives what the program of K i.i.d. drafts and the sorted cut give, and
     that program's exact and float points are optimal: 210 pairs, 30 per test."""

@@ -18,9 +18,9 @@ from spectheory.pairs.instances import random_rational
 
 
 def test_level_sets_attain_the_cut_over_all_sets() -> None:
-    """theory.md Statement 3.13 on 120 rational pairs, V up to 6 and K up to 4, exactly; float64 agrees."""
+    """theory.md Statement 3.13 on 48 rational pairs, V up to 6 and K up to 4, exactly; float64 agrees."""
     tried = 0
-    for seed in range(120):
+    for seed in range(48):
         size, drafts = 3 + seed % 4, 1 + seed // 4 % 4
         pair = random_rational([446, seed], size, 1, zero_probability=seed % 3 / 10)
         target, draft = pair.target[0][0], pair.draft[0][0]
@@ -34,7 +34,7 @@ def test_level_sets_attain_the_cut_over_all_sets() -> None:
         floats = optimal_acceptance_without_replacement(target.astype(float), draft.astype(float), drafts)
         assert floats.value == pytest.approx(float(found.value), abs=1e-12)
         tried += 1
-    assert tried > 90
+    assert tried > 36
 
 
 def drafted_inside(draft: list[Fraction], tokens: set[int], num_drafts: int) -> Fraction:

@@ -3,7 +3,6 @@
 import math
 from dataclasses import replace
 from fractions import Fraction
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -11,10 +10,24 @@ import pytest
 
 from later import Later
 from program_support import PAIRS, toy
-from spectheory.foundation.errors import SolverError
-from spectheory.optima import check_solution, multi_path_optimum, multi_path_program, solve, solve_exact
-from spectheory.optima.solving.float_solver import UNKNOWN_STATUS, _run, certified_bounds
-from spectheory.optima.solving.linear_program import CvxpyProgram
+from spectheory import instances
+from spectheory.foundation.errors import CertificationError, InvalidInputError, SolverError
+from spectheory.optima import (
+    block_transport_program,
+    check_solution,
+    lossy_program,
+    multi_path_optimum,
+    multi_path_program,
+    on_path_program,
+    optimum,
+    otm_program,
+    path_selection_program,
+    single_path_program,
+    solve,
+    solve_exact,
+)
+from spectheory.optima.solving.float_solver import UNKNOWN_STATUS, certified_bounds
+from spectheory.pairs.drafts import DraftProcess, PrefixTree, TopTree, WithoutReplacement
 from spectheory.pairs.pair import ModelPair
 
 cvxpy = Later("cvxpy")
@@ -41,28 +54,65 @@ OTHER = "Problem data contains NaN or Inf."
 
 
 @pytest.mark.parametrize("words", ["gave up", f"{UNKNOWN_STATUS}: Solution()", OTHER])
-@pytest.mark.parametrize("without_presolve_too", [False, True])
-def test_a_solver_that_fails(words: str, without_presolve_too: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    """It is asked again without presolve, then named; an error that is not of the solver stays what it is."""
-    as_it_is = cvxpy.Problem.solve
+def test_a_solver_that_fails(words: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is named; an error that is not of the solver stays what it is."""
 
-    def solve_or_fail(problem: cvxpy.Problem, **options: Any) -> Any:
-        if options["presolve"] == "on" or without_presolve_too:
-            raise cvxpy.error.SolverError(words) if words == "gave up" else ValueError(words)
-        return as_it_is(problem, **options)
+    def fail(problem: cvxpy.Problem, **options: Any) -> None:
+        raise cvxpy.error.SolverError(words) if words == "gave up" else ValueError(words)
 
-    monkeypatch.setattr(cvxpy.Problem, "solve", solve_or_fail)
+    monkeypatch.setattr(cvxpy.Problem, "solve", fail)
     program = toy("max", 1.0, [(1.0, "<=", 1.0)], exact=False)
     if words == OTHER:
         with pytest.raises(ValueError, match="contains NaN"):
-            solve(program)
-    elif without_presolve_too:
-        with pytest.raises(
-            SolverError, match=rf"toy \(1 variables, 1 constraints\): HiGHS failed: {words[:6]}"
-        ):
-            solve(program)
+            solve(program, solver="cvxpy")
     else:
-        assert solve(program).value == pytest.approx(1)
+        message = rf"toy \(1 variables, 1 constraints\): HiGHS failed: {words[:6]}"
+        with pytest.raises(SolverError, match=message):
+            solve(program, solver="cvxpy")
+
+
+def test_cvxpy_reports_another_status() -> None:
+    with pytest.raises(SolverError, match="expected status optimal, got infeasible"):
+        solve(toy("max", 1.0, [(1.0, "<=", 1.0), (1.0, ">=", 2.0)], exact=False), solver="cvxpy")
+    with pytest.raises(InvalidInputError, match="solver must be one of highspy, cvxpy, got 'glpk'"):
+        solve(toy("max", 1.0, [(1.0, "<=", 1.0)], exact=False), solver="glpk")  # type: ignore[arg-type]
+
+
+STATED = {
+    "one path": single_path_program,
+    "several paths": lambda pair: multi_path_program(pair, 2),
+    "a tree": lambda pair: multi_path_program(pair, PrefixTree((2,) * pair.draft_length)),
+    "path selection": lambda pair: path_selection_program(pair, 2),
+    "lossy": lambda pair: lossy_program(pair, "1/10" if pair.is_exact else 0.1, 2),
+    "block transport": block_transport_program,
+    "optimal transport": lambda pair: otm_program(pair.target[0][0], pair.draft[0][0], 2),
+    "on the path": lambda pair: on_path_program([pair], 2),
+}
+
+
+@pytest.mark.parametrize("name", STATED)
+def test_cvxpy_and_highspy_agree_on_every_program(name: str) -> None:
+    """The value, and multipliers that prove it; partner: another right-hand side has another value."""
+    for seed in range(3):
+        pair = instances.random_float([51, seed], 2, 1 + seed % 2)
+        program = STATED[name](pair)
+        own, other = solve(program), solve(program, solver="cvxpy")
+        assert own.value == pytest.approx(other.value, abs=1e-8)
+        for solution in (own, other):
+            check_solution(program, solution, 1e-7)
+    with pytest.raises(CertificationError):
+        check_solution(program, replace(own, value=own.value + 1e-3), 1e-7)
+
+
+@pytest.mark.parametrize("drafts", [1, 2, PrefixTree((2, 1)), WithoutReplacement((2, 1)), TopTree((2, 1))])
+def test_the_optimum_of_cvxpy_is_the_optimum(drafts: int | DraftProcess) -> None:
+    """The program with all antichains, in floats, against closed forms and added antichains; of another
+    number of drafts it is another number."""
+    pair = instances.random_rational(5, 2, 2)
+    stated, best = optimum(pair, drafts, solver="cvxpy"), optimum(pair, drafts)
+    assert stated.lower <= best.value <= stated.upper
+    assert stated.upper - stated.lower < 1e-7
+    assert abs(optimum(pair, 5, solver="cvxpy").value - stated.value) > 1e-3
 
 
 @pytest.mark.parametrize("exact", [True, False])
@@ -88,24 +138,13 @@ def next_to_one() -> list[ModelPair]:
 def test_bounds_of_the_exact_solution_hold_to_the_last_bit(pairs: list[ModelPair]) -> None:
     """The exact point and multipliers as floats: the bounds lie around the exact value, and close to it."""
     for pair in pairs:
-        exact, program = multi_path_optimum(pair, 2), multi_path_program(pair.to_float(), 2)
+        exact = multi_path_optimum(pair, 2)
+        program = multi_path_program(pair.to_float(), 2, exact.members)
         point = program.repair(program, np.array(list(exact.primal.values()), dtype=float))
         multipliers = np.concatenate(list(exact.dual.values())).astype(float)
         lower, upper = certified_bounds(program, point, multipliers)
         assert Fraction(lower) <= exact.value <= Fraction(upper)
         assert upper - lower < 1e-10
-
-
-def test_presolve_is_not_taken_at_its_word() -> None:
-    tried = []
-
-    def solve_stub(*, presolve: str, **settings: object) -> None:
-        tried.append(presolve)
-        problem.status = "infeasible" if presolve == "on" else "optimal"
-
-    problem = SimpleNamespace(solve=solve_stub, status="")
-    _run(toy("max", 1.0, [(1.0, "<=", 1.0)], exact=False), CvxpyProgram(problem, None, {}))
-    assert tried == ["on", "off"]
 
 
 def test_what_a_variable_would_lose_pays_for_nothing() -> None:

@@ -39,7 +39,7 @@ def test_rows_added_to_a_warm_model_are_the_larger_program(seed: int) -> None:
     warm, values = Simplex(), []
     for count in (0, 3, 8, 9, 13):
         program = replace(path_selection_program(pair, 2, everything[:count]), repair=None)
-        point = warm.point(program)
+        point, _ = warm.solve(program)
         values.append(float(program.objective.astype(float) @ point))
         assert values[-1] == pytest.approx(solve(program).value, abs=1e-9)
         A, senses, b, _ = program.matrices

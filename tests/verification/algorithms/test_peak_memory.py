@@ -5,11 +5,8 @@ V = 32 000.  Here V = 4 000, on numpy arrays under tracemalloc; the meters are h
 whose allocations are known.
 """
 
-import json
-import sys
 from collections.abc import Callable
 from functools import cache
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -38,10 +35,6 @@ def multiple_of_input(verifier: Any, dtype: str) -> float:
     """Peak memory of outcome() and one sample per batch element, over the bytes of the rows."""
     given = rows(dtype)
     return benchmark.numpy_peak_bytes(lambda: benchmark.one_round(verifier, given, seed=7)) / given.row_bytes
-
-
-measured = cache(benchmark.measure)
-"""What the script measures, once for all limits."""
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
@@ -86,41 +79,6 @@ def test_copies_are_counted_exactly() -> None:
     """Three copies of the rows add 3 to the multiple of ``token``: no more, no less."""
     copies = multiple_of_input(CopiesRowsThrice(), "float64") - multiple_of_input(Token(), "float64")
     assert copies == pytest.approx(3, abs=0.01)
-
-
-def test_over_limit_names_the_verifiers_that_fail() -> None:
-    """Either meter can fail the claim; verifiers without the claim are not named."""
-    entries = [
-        {"verifier": "low", "peak_over_input": 1.9, "peak_over_input_numpy": 1.99, "one_pass": True},
-        {"verifier": "gpu", "peak_over_input": 1.9, "peak_over_input_numpy": None, "one_pass": True},
-        {"verifier": "at", "peak_over_input": 2.0, "peak_over_input_numpy": None, "one_pass": True},
-        {"verifier": "numpy", "peak_over_input": 1.0, "peak_over_input_numpy": 2.5, "one_pass": True},
-        {"verifier": "free", "peak_over_input": 9.0, "peak_over_input_numpy": 9.0, "one_pass": False},
-    ]
-    assert benchmark.over_limit(entries) == {"at": 2.0, "numpy": 2.5}
-
-
-@pytest.mark.deep
-@pytest.mark.parametrize(("limit", "status"), [(benchmark.LIMIT, 0), (0.5, 1)])
-def test_the_script_reports_the_claim_in_its_exit_status(
-    limit: float, status: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture
-) -> None:
-    """0 where the claim holds; 1 and a line per verifier above a limit that is too low for some."""
-    out = tmp_path / "results.json"
-    shape = ["--vocab-size", "4000", "--batch", "2", "--draft-length", "4", "--device", "cpu"]
-    monkeypatch.setattr(sys, "argv", ["verifiers.py", *shape, "--out", str(out)])
-    monkeypatch.setattr(benchmark, "LIMIT", limit)
-    monkeypatch.setattr(benchmark, "measure", measured)
-    assert benchmark.main() == status
-    printed = capfd.readouterr()
-    assert ("claim fails: mixed_multipath holds 1." in printed.err) == (status == 1)
-    assert "claim fails: block" not in printed.err
-    assert ("FAILS" in printed.out) == (status == 1)
-    document = json.loads(out.read_text(encoding="utf-8"))
-    assert [entry["verifier"] for entry in document["results"]] == list(VERIFIERS)
-    assert set(benchmark.ONE_PASS) < set(VERIFIERS)
-    assert document["machine"]["torch"]
-    assert document["machine"]["device"] == "cpu"
 
 
 def test_every_published_verifier_is_measured_or_says_why_not() -> None:
@@ -171,46 +129,3 @@ def test_meters(meter: Any, allocate: Any) -> None:
         (lambda: (older.pop(), allocate(3 * MEGABYTE))[1], 3),
     ):
         assert meter(run) == pytest.approx(megabytes * MEGABYTE, rel=0.01)
-
-
-def test_meters_agree_on_a_verifier() -> None:
-    """Numpy under tracemalloc and torch under its profiler see the same round, to 5%."""
-    given = rows("float64").on("cpu")
-    verifier = VERIFIERS["multi_round_without_replacement"]
-    on_torch = torch_cpu_peak_bytes(lambda: benchmark.one_round(verifier, given, seed=7)) / given.row_bytes
-    assert on_torch == pytest.approx(multiple_of_input(verifier, "float64"), rel=0.05)
-
-
-def test_check_meter_refuses_a_wrong_meter() -> None:
-    benchmark.check_meter(1.001)
-    for wrong in (0.0, 0.5, 1.05, 2.0, float("nan")):
-        with pytest.raises(ValueError, match="the meter sees a copy"):
-            benchmark.check_meter(wrong)
-
-
-@pytest.mark.parametrize("distinct", [False, True])
-def test_rows_are_laws_and_shared_prefixes_share_them(distinct: bool) -> None:
-    """Rows sum to 1, drafted tokens have mass, some prefixes are shared, and then their rows are equal."""
-    shape = benchmark.Shape(vocab_size=50, draft_length=3, num_drafts=4, batch=6)
-    paths, target_rows, draft_rows = benchmark.drafted(shape, "float64", seed=1, distinct=distinct)
-    assert target_rows.shape == (6, 4, 4, 50)
-    assert draft_rows.shape == (6, 4, 3, 50)
-    for rows_of_model in (target_rows, draft_rows):
-        np.testing.assert_allclose(rows_of_model.sum(axis=-1), 1, rtol=0, atol=1e-12)
-    assert (np.take_along_axis(draft_rows, paths[..., None], axis=-1) > 0).all()
-    shared = 0
-    for element in range(6):
-        for one, other in np.argwhere(np.tri(4, k=-1)):
-            for depth in range(4):
-                same = (paths[element, one, :depth] == paths[element, other, :depth]).all()
-                equal = np.array_equal(target_rows[element, one, depth], target_rows[element, other, depth])
-                assert equal == same
-                shared += bool(same and depth > 0)
-    assert (shared == 0) == distinct
-
-
-def test_law_check_refuses_what_is_no_law() -> None:
-    proper = Token().outcome(*rows("float64"))
-    benchmark.check_law("token", proper, "float64")
-    with pytest.raises(ValueError, match="half: the stop probabilities sum to 1 only up to 5"):
-        benchmark.check_law("half", Outcome(proper.stop_probs / 2, proper.correction), "float64")

@@ -29,7 +29,7 @@ def generator(device: str, seed: int) -> Any:
 
 
 @first_is_quick("device", DEVICES)
-@first_is_quick("name", [*GENERAL, *NOT_LOSSLESS], quick=10)
+@first_is_quick("name", [*GENERAL, *NOT_LOSSLESS], quick=6)
 @first_is_quick(
     "group", ["partial_overlap", "equal_models", "disjoint_supports", "random-V3-L2-K3", "random-V4-L3-K2"]
 )
@@ -111,7 +111,7 @@ def test_samples_follow_the_exact_law(name: str, device: str) -> None:
 
 
 @first_is_quick("device", ["numpy", *DEVICES])
-@first_is_quick("name", GENERAL, quick=7)
+@first_is_quick("name", GENERAL, quick=4)
 def test_impossible_outputs_are_never_sampled(name: str, device: str) -> None:
     """Tokens without target mass never come out, and stops without probability are never made."""
     pair = instances.partial_overlap(2)

@@ -26,6 +26,10 @@ class GreedyMultipath(PathSelection):
     Lossless for every ranking.  With K = 1 it is ``block``.  It can be less efficient than ``block`` on one
     path, because every ranking skews q^Γ away from p if the models agree (theory.md Statement 5.7).
 
+    The law q^Γ assumes that the common length of the drafts does not depend on them.  If it does, the output
+    is lossy, also under rules that are safe for other verifiers: 2/189 on the two-token pair (theory.md
+    Statement 8.13).  Shorten each path by itself, or use ``multi_round`` or ``traversal``.
+
     Args:
         ranking: any tree-based ranking (Def. 5.2): a function of a target and a draft row that
             returns one key per token.  Larger keys rank higher, ties by token id.  Default: Eq. 21.

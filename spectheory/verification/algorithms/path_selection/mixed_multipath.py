@@ -51,6 +51,8 @@ class MixedMultipath(PathSelection):
     at the first position (``root_mixture``).  With L = 1 this λ is optimal.  For longer drafts it is a
     heuristic: it can be less efficient than ``greedy_multipath`` or ``block``.
 
+    The law r assumes that the common length of the drafts does not depend on them (theory.md Statement 8.13).
+
     Args:
         first_draft_prob: λ, a Fraction, an int or a float in [0, 1]; a float is converted exactly.
             If it is None, λ is chosen from the rows at the root.

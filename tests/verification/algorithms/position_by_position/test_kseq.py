@@ -145,14 +145,14 @@ def test_one_draft_leaves_the_residual_of_token_verification() -> None:
 def test_a_residual_below_the_last_bits_is_not_lost(dtype: type) -> None:
     """(1 - β)^n < eps: where a draft can be rejected there is a row to draw from, of tokens with p > q."""
     tiny = 0
-    for num_drafts, target, draft in hard_rows(5, 700):
+    for num_drafts, target, draft in hard_rows(5, 250):
         target, draft = target.astype(dtype), draft.astype(dtype)
         rule = kseq_rule(target, draft, np.array(num_drafts, dtype=dtype))
         if (target < rule.division_factor * draft).any():
             assert rule.residual.any()
             assert (target >= draft)[rule.residual > 0].all()
             tiny += np.maximum(target - rule.division_factor * draft, 0).sum() == 0
-    assert tiny > 50  # rows on which the formula alone leaves nothing
+    assert tiny > 15  # rows on which the formula alone leaves nothing
 
 
 def test_a_given_factor_in_float64_is_the_exact_rule() -> None:

@@ -1,0 +1,389 @@
+"""Whole decoding loops: functions that take models, and return a text or the tokens of one step.
+
+We find the form in which a loop calls its models by trying.  The first tokens of the text then have a law,
+which must be the target's.
+
+A form may be wrong, and a loop right.  So we play a control: with the draft equal to the target, a loop that
+verifies at all keeps or redraws the first token from the target, and the first token of its text has the law
+of its row.  If it has not, we withdraw the form and try the next.
+"""
+
+import inspect
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import redirect_stdout
+from fractions import Fraction
+from io import StringIO
+from itertools import product
+from typing import Any, NamedTuple
+
+import numpy as np
+import torch
+
+from spectheory.auditing.drawing.draw import draw_and_judge
+from spectheory.auditing.subjects.drafting_rounds import DraftingRound, LookUpModel, Played
+from spectheory.auditing.subjects.roles import StandInSelf, UnknownRoleError, arguments, bound, roles_of
+from spectheory.auditing.subjects.shipped import Shipped
+from spectheory.auditing.subjects.signatures import GENERATE, LOOPS, ROUND, ROUND_BATCH, new_generator
+from spectheory.auditing.subjects.table_models import ANSWERS, PROMPT, TableModel, note_strange_texts
+from spectheory.auditing.tape.decisions import NotEnumerableError, Tape
+from spectheory.auditing.tape.ordinary import OrdinaryRun
+from spectheory.foundation.errors import InvalidOutcomeError
+from spectheory.pairs.contexts import Context
+from spectheory.pairs.pair import ModelPair
+from spectheory.verification.user import users_code
+
+TRIES = 12
+"""We call the loop so often in each form.  A wrong form fails at once; a right one may fail now and then."""
+GIVEN_UP = 3
+"""A form in which the first 3 calls fail is wrong."""
+ALL, SOME, NONE, STRANGE = "all", "some", "none", "strange"
+"""Which calls of a loop in a form make a text."""
+DRAWS, RISK = 400, 1e-6
+"""Draws of a control, which sees a wrong first token at a total variation of about 0.2."""
+CONTROL = ModelPair.from_contexts(
+    {
+        (): ("1/8", "5/8", "1/4"),
+        (0,): ("1/2", "1/8", "3/8"),
+        (1,): ("1/4", "1/4", "1/2"),
+        (2,): ("3/8", "3/8", "1/4"),
+    },
+    {(): ("1/2", "1/4", "1/4")},
+    1,
+)
+"""The pair on which we search the form; no two of its rows are alike."""
+
+
+class LoopForm(NamedTuple):
+    """How we call a loop.
+
+    Attributes:
+        prompt: the form of the prompt: "[1, T]", "[T]", "list", "lists" (a list of one) or "numpy".
+        answer: what a model returns, one of ``ANSWERS``.
+        takes_whole_text: whether a call with a cache has the whole text.
+        cache: "tuple" or "dynamic".
+        top_p: the value that switches nucleus sampling off.
+        draft_length: the number of drafted tokens per step.
+        extra: the number of tokens that the text has beyond the judged ones.
+        shift: 1 if the vocabulary has a token 0 without probability, for loops that fail on it.
+        has_prompt: whether the returned text begins with the prompt.
+    """
+
+    prompt: str
+    answer: str
+    takes_whole_text: bool
+    cache: str
+    top_p: float
+    draft_length: int
+    extra: int
+    shift: int
+    has_prompt: bool = True
+
+    @property
+    def words(self) -> str:
+        parts = [
+            f"prompt {self.prompt}",
+            f"models return {self.answer}",
+            *(["a cache beside the whole text"] if self.takes_whole_text else []),
+            *([f"{self.cache} cache"] if self.answer == "answer" else []),
+            f"draft length {self.draft_length}",
+            *([f"{self.extra} tokens more than judged"] if self.extra else []),
+            *(["token ids from 1"] if self.shift else []),
+        ]
+        return ", ".join(parts)
+
+
+def _forms(draft_length: int) -> Iterator[list[LoopForm]]:
+    """The forms that we try, grouped by what the models return."""
+    for answer, cache, whole in (
+        ("answer", "tuple", False),
+        ("answer", "dynamic", False),
+        *((answer, "tuple", whole) for answer in ANSWERS[1:] for whole in (False, True)),
+    ):
+        yield [
+            LoopForm(prompt, answer, whole, cache, top_p, draft_length, extra, shift)
+            for prompt, top_p, extra, shift in product(
+                ("[1, T]", "list", "lists", "numpy", "[T]"), (1.0, 0.0), (0, 1, 3), (0, 1)
+            )
+        ]
+
+
+_PROMPTS: dict[str, Callable[[list[int]], Any]] = {
+    "[1, T]": lambda tokens: torch.tensor([tokens]),
+    "[T]": torch.tensor,
+    "list": list,
+    "lists": lambda tokens: [tokens],
+    "numpy": np.array,
+}
+
+
+class ModelLoop(DraftingRound):
+    """A function that takes a target and a draft model, and returns a text, or the tokens of one step.
+
+    Args:
+        function: the loop, or a method of a class.  We know the roles of its parameters by their names.
+        signature: "generate" for a function that returns a text; "step" for the tokens of one step.
+        name: by default the function's.
+        options: further arguments of ``Shipped``.
+
+    Attributes:
+        form: the form in which we call the loop.
+    """
+
+    reports_drafts = False
+    prompt = PROMPT
+
+    def __init__(
+        self, function: Callable[..., Any], name: str | None = None, signature: str = GENERATE, **options: Any
+    ) -> None:
+        super().__init__(function, name, signature, **options)
+        self.is_text = signature == GENERATE
+        self._form: LoopForm | None = None
+        self.why_not: dict[str, None] = {}
+        """The reasons why forms fail, in words, in the order in which they were found."""
+
+    @property
+    def form(self) -> LoopForm:
+        """The form, found at first use.
+
+        Raises:
+            NotEnumerableError: the loop fails in every form.
+        """
+        if self._form is None:
+            self._form = self._found_form()
+            called = f"called with {roles_of(self.sampler)}; {self._form.words}"
+            self.note = "; ".join(filter(None, (called, self.note)))
+            self.stand_ins = (*self.stand_ins, "tables of rows for its models")
+        return self._form
+
+    def prepared(self, pair: ModelPair) -> tuple[Shipped, ModelPair]:
+        """As for a round.  The form is found before runs are followed."""
+        _ = self.form
+        return super().prepared(pair)
+
+    def plays(self, pair: ModelPair) -> Callable[[int], tuple[Played, ...]]:
+        """As for a round.  The form is found before numbers are handed."""
+        _ = self.form
+        return super().plays(pair)
+
+    def rounds(
+        self, tape: Tape | OrdinaryRun, pair: ModelPair, times: int, *_: Any, **__: Any
+    ) -> list[list[Played]]:
+        """Play the loop once, and present the judged tokens as one round."""
+        form, length = self.form._replace(draft_length=pair.draft_length), pair.draft_length + 1
+        target, draft = _tables(pair)
+        generator = new_generator(tape)
+        with (
+            self.numbers(tape),
+            users_code(self.words, self.sampler, may_refuse=True),
+        ):
+            tokens, models = self._play(form, target, draft, pair.vocab_size, length, generator)
+        note_strange_texts(self.journal, *models)
+        text = self._judged_tokens(form, tokens, length, pair.vocab_size)
+        drafted = (*text[:-1], *[0] * pair.draft_length)[: pair.draft_length]
+        self.credited_path(np.array([drafted]), text, pair.vocab_size)
+        return [[Played(drafted, _no_rows(pair), text)]]
+
+    def _play(
+        self,
+        form: LoopForm,
+        target: Callable[[Sequence[int]], torch.Tensor],
+        draft: Callable[[Sequence[int]], torch.Tensor],
+        vocab_size: int,
+        length: int,
+        generator: torch.Generator,
+    ) -> tuple[list[int], tuple[TableModel, TableModel]]:
+        """Call the loop once.  Return the tokens as they are, and the models."""
+        rows = [_shifted(row, form.shift) for row in (target, draft)]
+        models = tuple(
+            TableModel(
+                row,
+                rows[1],
+                vocab_size + form.shift,
+                form.answer,
+                form.takes_whole_text,
+                form.cache,
+                form.shift,
+            )
+            for row in rows
+        )
+        new = length + form.extra
+        prompt = [token + form.shift for token in PROMPT]
+        values = {
+            "prompt": _PROMPTS[form.prompt](prompt),
+            "target": models[0],
+            "draft": models[1],
+            "new tokens": new,
+            "total tokens": new + len(PROMPT),
+            "draft length": form.draft_length,
+            "generator": generator,
+            "vocabulary": vocab_size + form.shift,
+            "top-p": form.top_p,
+            **({} if self.declared is None else {"declared": self.declared.settings}),
+        }
+        function = bound(self.sampler, values)
+        with redirect_stdout(StringIO()):
+            returned = function(**arguments(function, values))
+            return _tokens_returned(returned), models  # type: ignore[return-value]
+
+    def _judged_tokens(self, form: LoopForm, tokens: list[int], length: int, size: int) -> Context:
+        start = len(PROMPT) if form.has_prompt else 0
+        text = [token - form.shift for token in tokens[start : start + length]]
+        is_short = len(text) < (length if self.is_text else 1)
+        if is_short or not all(0 <= token < size for token in text):
+            raise InvalidOutcomeError(
+                f"{self.words} returned the tokens {tokens[start:]} after the prompt; we asked for {length}, "
+                f"in {form.shift}..{size - 1 + form.shift}"
+            )
+        return tuple(text)
+
+    # ------------------------------------------------------------------ the form
+
+    def _found_form(self) -> LoopForm:
+        """The first form in which all calls make a text, else one of its group in which some do.
+
+        Raises:
+            NotEnumerableError: there is none, or the controls of all forms fail.
+        """
+        for forms in _forms(2):
+            others: dict[str, list[LoopForm]] = {SOME: [], STRANGE: [], NONE: []}
+            for form in forms:
+                found, made = self._tried(form)
+                if made == ALL:
+                    if self._control_holds(found):
+                        return found
+                else:
+                    others[made].append(found)
+            for found in (*filter(self._control_holds, others[SOME]), *others[STRANGE]):
+                return found
+        reasons = "; ".join(list(self.why_not)[:3])
+        raise NotEnumerableError(f"we found no form in which {self.words} makes a text: {reasons}")
+
+    def _tried(self, form: LoopForm) -> tuple[LoopForm, str]:
+        """Call the loop in a form.
+
+        Return the form with ``has_prompt``, and which calls make a text: ``ALL``, ``SOME``, ``NONE``, or
+        ``STRANGE`` if a model is asked about a text that does not begin with the prompt.
+        """
+        target, draft = _tables(CONTROL)
+        texts: list[list[int]] = []
+        is_drafting = strange = 0
+        for number in range(TRIES):
+            torch.manual_seed(number)
+            np.random.seed(number)  # noqa: NPY002
+            try:
+                tokens, models = self._play(form, target, draft, 3, 2, new_generator(OrdinaryRun(number)))
+            except UnknownRoleError as error:
+                raise NotEnumerableError(f"we cannot call {self.words}: {error}") from error
+            except Exception as error:
+                if isinstance(getattr(error, "obj", None), (TableModel, StandInSelf)):
+                    raise NotEnumerableError(f"we cannot call {self.words}: {error}") from error
+                self._note_why(error)
+                if number + 1 >= GIVEN_UP and not texts:
+                    return form, NONE
+                continue
+            texts.append(tokens)
+            strange += any(model.strange for model in models)
+            is_drafting += bool(models[0].texts and (models[1].texts or models[0].has_drafted))
+        prompt = [token + form.shift for token in PROMPT]
+        found = form._replace(has_prompt=all(text[: len(prompt)] == prompt for text in texts))
+        valid = 0
+        for text in texts:
+            try:
+                self._judged_tokens(found, text, 2, 3)
+                valid += 1
+            except InvalidOutcomeError as error:
+                self._note_why(error)
+        if not valid or 2 * is_drafting < len(texts):
+            return found, NONE
+        return found, STRANGE if strange else ALL if valid == TRIES else SOME
+
+    def _note_why(self, error: Exception) -> None:
+        if len(self.why_not) < 20:
+            self.why_not.setdefault(f"{type(error).__name__}: {error}"[:200])
+
+    def _control_holds(self, form: LoopForm) -> bool:
+        """Whether the first token has the law of its row if the draft is the target.
+
+        A call without a text counts for nothing here.
+        """
+        target, _ = _tables(CONTROL)
+        number = iter(range(10**9))
+
+        def answer() -> Sequence[int]:
+            for _ in range(100):
+                generator = torch.Generator().manual_seed(next(number))
+                try:
+                    tokens, _models = self._play(form, target, target, 3, 2, generator)
+                    return self._judged_tokens(form, tokens, 2, 3)[:1]
+                except Exception:
+                    continue
+            return ()
+
+        torch.manual_seed(0)
+        np.random.seed(0)  # noqa: NPY002
+        wanted = CONTROL.target[0][0].astype(float)
+        drawn = draw_and_judge(answer, wanted, 3, 1, most=DRAWS, risk=RISK)
+        if drawn.rejected:
+            self.why_not.setdefault(
+                f"with draft = target its first token has not the target's law ({form.words})"
+            )
+        return not drawn.rejected
+
+
+def _tables(pair: ModelPair) -> list[Callable[[Sequence[int]], torch.Tensor]]:
+    """The rows of both models as functions of a text, each computed once."""
+
+    def table(levels: Sequence[np.ndarray]) -> Callable[[Sequence[int]], torch.Tensor]:
+        model, known = LookUpModel(levels, pair.vocab_size), {}
+
+        def row(text: Sequence[int]) -> torch.Tensor:
+            key = tuple(text)
+            if key not in known:
+                known[key] = model.row(key).astype(np.float32)
+            return torch.tensor(known[key])
+
+        return row
+
+    return [table(pair.target), table(pair.draft)]
+
+
+def _shifted(
+    row: Callable[[Sequence[int]], torch.Tensor], shift: int
+) -> Callable[[Sequence[int]], torch.Tensor]:
+    if not shift:
+        return row
+    return lambda text: torch.cat([torch.zeros(shift), row([token - shift for token in text])])
+
+
+def _no_rows(pair: ModelPair) -> tuple[tuple[Fraction, ...], ...]:
+    """Rows that are not compared with anything."""
+    return ((Fraction(1, pair.vocab_size),) * pair.vocab_size,) * pair.draft_length
+
+
+def _tokens_returned(returned: Any) -> list[int]:
+    """The tokens in what a loop returns: a tensor, a list, a generator, or a part of a tuple or mapping."""
+    if inspect.isgenerator(returned):
+        returned = [each[0] if isinstance(each, tuple) else each for each in returned]
+    if hasattr(returned, "keys"):
+        returned = next(value for key, value in returned.items() if "id" in key or "token" in key)
+    if isinstance(returned, tuple):
+        returned = returned[0]
+    if hasattr(returned, "sequences"):
+        returned = returned.sequences
+    if isinstance(returned, list) and returned and not isinstance(returned[0], int):
+        inner = returned[0]
+        is_text = isinstance(inner, list) or getattr(inner, "ndim", 0) > 0
+        returned = inner if is_text and len(inner) > 1 else returned
+    tokens = returned.flatten().tolist() if hasattr(returned, "flatten") else returned
+    return [int(token) for token in tokens]
+
+
+def as_shipped(
+    function: Callable[..., Any], signature: str, name: str | None = None, **options: Any
+) -> Shipped:
+    """Build a ``ModelLoop``, a ``DraftingRound`` or a ``Shipped`` from a function, by its signature."""
+    if signature in LOOPS:
+        return ModelLoop(function, name, signature, **options)
+    if signature in (ROUND, ROUND_BATCH):
+        return DraftingRound(function, name, signature, **options)
+    return Shipped(function, signature, name, **options)

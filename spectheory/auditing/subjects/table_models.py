@@ -1,0 +1,185 @@
+"""Stand-ins for language models: a table of rows in the forms in which decoding loops call models.
+
+A model looks a row up by the whole text.  Its cache holds the tokens of the text, so a loop that cuts its
+cache at a wrong place asks about another text, and gets another row.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from types import SimpleNamespace
+from typing import Any
+
+import torch
+
+from spectheory.auditing.following.intercept import Journal
+
+PROMPT = (1, 0, 1, 1)
+"""The text before the judged tokens.  It is longer than a round, so that no drawn text is taken for it."""
+ANSWERS = ("answer", "logits", "probs", "last probs")
+"""The forms of what a model returns: an object with ``logits`` and ``past_key_values``; logits [B, T, V];
+probabilities [T, V] in numpy; probabilities of the last position, [B, V]."""
+
+
+class Answer(tuple[Any, ...]):
+    """Logits and a cache, for loops that read ``.logits``, ``["logits"]``, ``[0]`` or unpack the two."""
+
+    @property
+    def logits(self) -> torch.Tensor:
+        return self[0]
+
+    @property
+    def past_key_values(self) -> Any:
+        return self[1]
+
+    def __getitem__(self, key: Any) -> Any:
+        return getattr(self, key) if isinstance(key, str) else super().__getitem__(key)
+
+
+class TokenCache(tuple[Any, ...]):
+    """One layer (keys, values) of shape [B, 1, T, 1], whose numbers are the tokens of the text."""
+
+    def get_seq_length(self, layer: int = 0) -> int:
+        return int(self[layer][0].shape[2])
+
+
+class TableModel(torch.nn.Module):
+    """A causal language model with given rows.
+
+    Args:
+        row: a text after the prompt -> the probabilities of its next token, [V], float32.
+        draft_row: the same of the draft, for models that draft themselves (``self_draft``).
+        vocab_size: V.
+        answer: the form of what it returns, one of ``ANSWERS``.
+        takes_whole_text: whether a call with a cache has the whole text, or its new tokens only.
+        cache: "tuple", or "dynamic" for ``DynamicCache`` of transformers.
+        journal: receives a finding if a text does not begin with the prompt.
+        shift: the prompt's tokens are that much larger.
+
+    Attributes:
+        texts: the number of texts that the model was asked about.
+        has_drafted: whether the loop has asked the model for drafts, by ``self_draft``.
+        strange: the first text that does not begin with the prompt, if there was one.
+    """
+
+    def __init__(
+        self,
+        row: Callable[[Sequence[int]], torch.Tensor],
+        draft_row: Callable[[Sequence[int]], torch.Tensor],
+        vocab_size: int,
+        answer: str,
+        takes_whole_text: bool,
+        cache: str,
+        shift: int = 0,
+    ) -> None:
+        super().__init__()
+        self.row, self.draft_row, self.vocab_size = row, draft_row, vocab_size
+        self.answer, self.takes_whole_text, self.kind_of_cache = answer, takes_whole_text, cache
+        self.prompt = [token + shift for token in PROMPT]
+        self.texts = 0
+        self.strange: tuple[int, ...] = ()
+        self.drafts_itself = self.has_drafted = False
+        self.device, self.dtype = torch.device("cpu"), torch.float32
+        self.config = SimpleNamespace(
+            vocab_size=vocab_size,
+            is_encoder_decoder=False,
+            max_position_embeddings=1000,
+            num_hidden_layers=1,
+            n_layer=1,
+            eos_token_id=None,
+            pad_token_id=None,
+            model_type="table",
+        )
+        self.generation_config = SimpleNamespace(eos_token_id=None, pad_token_id=None)
+        self.weight = torch.nn.Parameter(torch.zeros(1), requires_grad=False)
+
+    def __getattr__(self, name: str) -> Any:
+        try:
+            return super().__getattr__(name)
+        except AttributeError as error:
+            raise AttributeError(
+                f"the stand-in for a model has no attribute {name!r}", name=name, obj=self
+            ) from error
+
+    @contextmanager
+    def self_draft(self) -> Iterator[None]:
+        """Inside this context the model answers as the draft."""
+        self.drafts_itself = self.has_drafted = True
+        try:
+            yield
+        finally:
+            self.drafts_itself = False
+
+    def forward(
+        self, input_ids: Any = None, past_key_values: Any = None, cache: Any = None, **others: Any
+    ) -> Any:
+        is_list = not isinstance(input_ids, torch.Tensor)
+        rows = [[int(token) for token in input_ids]] if is_list else input_ids.tolist()
+        is_single = bool(rows) and not isinstance(rows[0], list)
+        batch: Any = [rows] if is_single else rows
+        known = past_key_values if past_key_values is not None else cache
+        past = _tokens_of(known) or [[] for _ in batch]
+        texts, logits = [], []
+        for old, new in zip(past, batch, strict=True):
+            text = old + (new[len(old) :] if self.takes_whole_text else new)
+            texts.append(text)
+            logits.append(
+                torch.stack([self._after(text[:end]) for end in range(len(old) + 1, len(text) + 1)])
+            )
+        probs = torch.stack(logits)
+        if self.answer == "last probs":
+            return probs[:, -1]
+        if self.answer == "probs":
+            return probs[0].double().numpy() if is_list else probs[0]
+        found = probs[0].log() if is_single else probs.log()
+        if self.answer == "logits":
+            return found
+        return Answer((found, self._cache_of(texts, known)))
+
+    def _after(self, text: list[int]) -> torch.Tensor:
+        self.texts += 1
+        start = len(self.prompt)
+        if text[:start] != self.prompt[: len(text)]:
+            self.strange = self.strange or tuple(text)
+        if len(text) < start or self.strange:
+            return torch.full((self.vocab_size,), 1 / self.vocab_size)
+        return (self.draft_row if self.drafts_itself else self.row)(text[start:])
+
+    def _cache_of(self, texts: list[list[int]], known: Any) -> Any:
+        keys = torch.tensor(texts, dtype=torch.float32)[:, None, :, None]
+        if self.takes_whole_text:
+            return keys, None
+        if self.kind_of_cache == "tuple":
+            return TokenCache([(keys, keys.clone())])
+        if not hasattr(known, "update"):
+            from transformers import DynamicCache
+
+            known = DynamicCache()
+        new = keys[:, :, known.get_seq_length() :]
+        known.update(new, new.clone(), 0)
+        return known
+
+
+def _tokens_of(cache: Any) -> list[list[int]]:
+    """The tokens of every text that a cache holds."""
+    if cache is None:
+        return []
+    if hasattr(cache, "update"):
+        if not cache.get_seq_length():
+            return []
+        keys = cache.layers[0].keys
+    else:
+        keys = cache[0][0] if isinstance(cache[0], (tuple, list)) else cache[0]
+    found: list[list[int]] = keys[:, 0, :, 0].long().tolist()
+    return found
+
+
+def note_strange_texts(journal: Journal, *models: TableModel) -> None:
+    """Add a finding if a model was asked about a text that does not begin with the prompt."""
+    for model in models:
+        if model.strange:
+            journal.findings.add(
+                (
+                    "contract",
+                    f"it asks a model about the text {list(model.strange)}, and the prompt is {model.prompt}",
+                )
+            )

@@ -1,0 +1,82 @@
+"""Batches: the joint law of the outputs of several requests that share a length rule (theory.md §8.7)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+from spectheory.exact.coherence import completed_law
+from spectheory.foundation.exact_numbers import Number, plain_number
+from spectheory.foundation.results import no_verdict
+from spectheory.pairs.contexts import Context
+from spectheory.pairs.drafts.per_path import PerPath
+from spectheory.pairs.drafts.shortened import Shortened
+from spectheory.pairs.pair import ModelPair
+
+
+@dataclass(frozen=True)
+class BatchLaw:
+    """Total variations of the outputs of a batch.
+
+    Attributes:
+        total_variation: between the joint law of all completed outputs and independent targets.
+        of_requests: of each request by itself.  All can be 0 although the batch is wrong.
+    """
+
+    total_variation: Number
+    of_requests: tuple[Number, ...]
+
+    def __bool__(self) -> bool:
+        raise no_verdict(self, ".total_variation")
+
+
+def batch_law(verifier: str | Any, pair: ModelPair, process: Shortened) -> BatchLaw:
+    """Compute the joint law of the outputs of B requests whose lengths are decided together.
+
+    Every path of the process is the draft of one request.  Each request is verified by itself.
+
+    Args:
+        verifier: a name or an object; it verifies one path.
+        pair: the models of every request.  With ``PerPath`` request r has the r-th model.
+        process: independent paths, and a rule that returns one length per path.
+
+    Example:
+        >>> from spectheory import ModelPair
+        >>> fair = ModelPair.context_free_pair(["1/2", "1/2"], ["1/2", "1/2"], 1)
+        >>> both_if_equal = Shortened(2, lambda tokens, rows: (int(tokens[0] == tokens[1]),) * 2)
+        >>> found = batch_law("token", fair, both_if_equal)
+        >>> print(found.total_variation, *found.of_requests)
+        1/4 0 0
+    """
+    base = process.base()
+    pairs = list(base.models) if isinstance(base, PerPath) else [pair] * process.num_drafts
+
+    @cache
+    def kernel(request: int, path: Context) -> np.ndarray:
+        return completed_law(verifier, pairs[request], (path,))
+
+    process.check(pair)
+    joint: Any = 0
+    for paths, prob in process.kept_law(pair).items():
+        laws = [kernel(request, path) for request, path in enumerate(paths)]
+        joint = joint + plain_number(prob) * _outer(laws)
+    targets = [each.target_path_probs(each.draft_length + 1) for each in pairs]
+    alone = []
+    for request, target in enumerate(targets):
+        others = tuple(axis for axis in range(len(pairs)) if axis != request)
+        alone.append(_distance(joint.sum(axis=others), target))
+    return BatchLaw(_distance(joint, _outer(targets)), tuple(alone))
+
+
+def _outer(laws: list[np.ndarray]) -> Any:
+    found: Any = laws[0]
+    for law in laws[1:]:
+        found = np.multiply.outer(found, law)
+    return found
+
+
+def _distance(law: Any, target: Any) -> Number:
+    return plain_number(abs(law - target).sum() / 2)

@@ -1,0 +1,231 @@
+"""Drafts that a length rule shortens: how many of the drafted tokens are verified."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from itertools import product
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+
+from spectheory.foundation.errors import InvalidInputError
+from spectheory.foundation.exact_numbers import float_tolerance, to_flint
+from spectheory.foundation.validation import is_whole
+from spectheory.pairs.contexts import Context, context_number, path_to
+from spectheory.pairs.drafts.iid import Iid, draft_process
+from spectheory.pairs.drafts.kept import AdaptiveDrafts, HandedRowsOf, Paths
+from spectheory.pairs.drafts.per_path import PerPath
+from spectheory.pairs.drafts.process import COUNTED_AT_ONCE, DraftProcess
+from spectheory.pairs.pair import ModelPair
+from spectheory.pairs.rows import parse_rows
+
+LengthRule = Callable[[Any, Any], Any]
+"""rule(tokens, rows) -> a length from 0 to L, K lengths, or a law of them: length(s) -> probability."""
+
+
+@dataclass(frozen=True, eq=False)
+class Shortened(AdaptiveDrafts):
+    """Whole paths are drafted, and a length rule decides how many tokens of each are verified.
+
+    The rule is called with all drafted tokens and with the draft rows along them.  It may ignore what it
+    should not read.  ``length_flags`` says which tokens it reads, and ``draft_defect`` whether this matters.
+
+    Attributes:
+        drafts: K, for independent paths, or ``PerPath``.  With K paths the verifier is called once on all of
+            them, or they are K requests of a batch (``exact.batches``).
+        rule: ``rule(tokens, rows)``.  With K = 1 or ``each``, ``tokens`` is one path and ``rows`` its draft
+            rows [L, V]; otherwise both are tuples of K.  It returns a length, with several paths the common
+            length or K lengths, or a law of them: a mapping to probabilities.
+        each: True to apply the rule to every path by itself.
+        rows: context -> the row handed over there; by default the row that the token was drawn from.
+
+    Raises:
+        InvalidInputError: the rule returns no length from 0 to L, or the paths are not independent.
+
+    Example:
+        >>> from spectheory import ModelPair, certify
+        >>> pair = ModelPair.context_free_pair(["1/2", "1/2"], ["9/10", "1/10"], 1)
+        >>> drop_unlikely = Shortened(1, lambda tokens, rows: int(rows[0][tokens[0]] > 1 / 2))
+        >>> print(certify("token", pair, drop_unlikely).total_variation)
+        1/20
+    """
+
+    drafts: int | DraftProcess
+    rule: LengthRule
+    each: bool = False
+    rows: HandedRowsOf | None = None
+    name: ClassVar[str] = "shortened"
+
+    def __post_init__(self) -> None:
+        process = draft_process(self.drafts)
+        if type(process) not in (Iid, PerPath):
+            raise InvalidInputError(
+                f"a length rule shortens independent paths, not {process.name}; use a number of drafts, "
+                "PerPath, or KeptDrafts with the law of the kept tokens"
+            )
+        object.__setattr__(self, "drafts", process)
+
+    @property
+    def num_drafts(self) -> int:  # type: ignore[override]
+        return self.base().num_drafts
+
+    def base(self) -> DraftProcess:
+        return draft_process(self.drafts)
+
+    def drafter(self, pair: ModelPair, path_index: int) -> ModelPair:
+        own = self.base().drafter(pair, path_index)
+        return own if self.rows is None else super().drafter(pair, path_index)
+
+    def one_path(self) -> Shortened:
+        """Return the process that drafts the first path only.
+
+        Raises:
+            InvalidInputError: there are several paths, and the rule reads all of them.
+        """
+        if self.num_drafts > 1 and not self.each:
+            raise InvalidInputError("the rule reads several paths at once; use one that is for each path")
+        return Shortened(self.base().first_path(), self.rule, False, self.rows)
+
+    def lengths(self, pair: ModelPair) -> Iterator[tuple[Paths, Any, dict[tuple[int, ...], Any]]]:
+        """Yield (K whole paths, their probability, the law of their K lengths)."""
+        length, process = pair.draft_length, self.base()
+        drafters = [process.drafter(pair, number) for number in range(self.num_drafts)]
+        for leaves, probs in process.enumerate(pair, COUNTED_AT_ONCE):
+            for numbers, prob in zip(leaves, probs, strict=True):
+                paths = tuple(path_to(int(number), length, pair.vocab_size) for number in numbers)
+                rows = tuple(
+                    np.stack([level[number] for level, number in zip(model.draft, prefixes, strict=True)])
+                    for model, prefixes in zip(drafters, _prefixes(paths, pair.vocab_size), strict=True)
+                )
+                yield paths, prob, self._law(paths, rows, pair)
+
+    def kept_law(self, pair: ModelPair) -> dict[Paths, Any]:
+        law: dict[Paths, Any] = {}
+        for paths, prob, lengths in self.lengths(pair):
+            for kept, share in lengths.items():
+                key = tuple(path[:number] for path, number in zip(paths, kept, strict=True))
+                law[key] = law.get(key, 0) + prob * share
+        return {paths: prob for paths, prob in law.items() if prob > 0}
+
+    def _law(self, paths: Paths, rows: tuple[np.ndarray, ...], pair: ModelPair) -> dict[tuple[int, ...], Any]:
+        if not self.each:
+            one = self.num_drafts == 1
+            return self._answer(self.rule(paths[0], rows[0]) if one else self.rule(paths, rows), pair)
+        single = Shortened(1, self.rule)
+        answers = [single._answer(self.rule(*given), pair) for given in zip(paths, rows, strict=True)]
+        law: dict[tuple[int, ...], Any] = {}
+        for combined in product(*(answer.items() for answer in answers)):
+            share: Any = 1
+            for _, prob in combined:
+                share = share * prob
+            law[tuple(lengths[0] for lengths, _ in combined)] = share
+        return law
+
+    def _answer(self, answer: Any, pair: ModelPair) -> dict[tuple[int, ...], Any]:
+        given = answer if isinstance(answer, Mapping) else {answer: 1}
+        shares = parse_rows({"lengths": list(given.values())})["lengths"]
+        shares = to_flint(shares) if pair.is_exact else shares.astype(float)
+        law: dict[tuple[int, ...], Any] = {}
+        for length, share in zip(given, shares, strict=True):
+            lengths = (length,) * self.num_drafts if is_whole(length) else tuple(length)
+            if len(lengths) != self.num_drafts or any(
+                not is_whole(each) or not 0 <= each <= pair.draft_length for each in lengths
+            ):
+                raise InvalidInputError(
+                    f"a length rule returned {length!r}; expected a number of tokens from 0 to "
+                    f"{pair.draft_length}, or {self.num_drafts} of them"
+                )
+            law[lengths] = law.get(lengths, 0) + share
+        if abs(shares.sum() - 1) > float_tolerance(pair, 1e-9):
+            raise InvalidInputError(f"the law of a length sums to {shares.sum()}, not 1")
+        return {lengths: share for lengths, share in law.items() if share > 0}
+
+
+def _prefixes(paths: Paths, vocab_size: int) -> list[list[int]]:
+    return [[context_number(path[:depth], vocab_size) for depth in range(len(path))] for path in paths]
+
+
+class LengthFlags(NamedTuple):
+    """Which tokens a length rule reads, found by enumeration (theory.md §8).
+
+    Attributes:
+        predictable: for every path by itself, whether token i is verified depends on its tokens before i.
+            The other paths count as coins.
+        pseudo_stopping: the draft defect is 0 for the rows that the tokens were drawn from.
+        stopping_point: the lengths are decided by the kept tokens of all paths together.
+    """
+
+    predictable: bool
+    pseudo_stopping: bool
+    stopping_point: bool
+
+
+def length_flags(process: Shortened, pair: ModelPair) -> LengthFlags:
+    """Find by enumeration which tokens a length rule reads.
+
+    Example:
+        >>> from spectheory import instances
+        >>> length_flags(Shortened(1, lambda tokens, rows: 1 + (tokens[0] == 0)), instances.two_token(2))
+        LengthFlags(predictable=True, pseudo_stopping=True, stopping_point=True)
+    """
+    slack = float_tolerance(pair, 1e-9)
+    drawn = [(paths, prob, law) for paths, prob, law in process.lengths(pair) if prob > 0]
+
+    def varies(of: Callable[[Any, Any], Iterator[tuple[Any, Any, Any]]]) -> bool:
+        """Whether a probability of the length differs between drafts that share a key."""
+        ends: dict[Any, tuple[Any, Any]] = {}
+        for paths, _, law in drawn:
+            for key, value, _ in of(paths, law):
+                low, high = ends.get(key, (value, value))
+                ends[key] = min(low, value), max(high, value)
+        return any(high - low > slack for low, high in ends.values())
+
+    every = {lengths for _, _, law in drawn for lengths in law}
+
+    def points(paths: Paths, law: Any) -> Iterator[tuple[Any, Any, Any]]:
+        for lengths in every:
+            kept = tuple(path[:number] for path, number in zip(paths, lengths, strict=True))
+            yield (lengths, kept), law.get(lengths, 0), None
+
+    density_is_one = all(abs(value - 1) <= slack for value in _densities(drawn, every).values())
+    return LengthFlags(_is_predictable(drawn, pair, slack), density_is_one, not varies(points))
+
+
+def _densities(drawn: list[Any], every: set[tuple[int, ...]]) -> dict[Paths, Any]:
+    """Compute sum_n P(N = n | the first n tokens) for every draft (Statement 8.7)."""
+    mass: dict[Any, Any] = {}
+    met: dict[Any, Any] = {}
+    for paths, prob, law in drawn:
+        for lengths in every:
+            key = lengths, tuple(path[:number] for path, number in zip(paths, lengths, strict=True))
+            mass[key] = mass.get(key, 0) + prob
+            met[key] = met.get(key, 0) + prob * law.get(lengths, 0)
+    return {
+        paths: sum(
+            met[key] / mass[key]
+            for lengths in every
+            for key in [(lengths, tuple(p[:n] for p, n in zip(paths, lengths, strict=True)))]
+        )
+        for paths, _, _ in drawn
+    }
+
+
+def _is_predictable(drawn: list[Any], pair: ModelPair, slack: float) -> bool:
+    """Whether P(N >= i | own path) depends on the first i - 1 tokens of the path, for every path."""
+    for number in range(len(drawn[0][0])):
+        mass: dict[Context, Any] = {}
+        reached: dict[tuple[Context, int], Any] = {}
+        for paths, prob, law in drawn:
+            own = paths[number]
+            mass[own] = mass.get(own, 0) + prob
+            for lengths, share in law.items():
+                for i in range(1, lengths[number] + 1):
+                    reached[own, i] = reached.get((own, i), 0) + prob * share
+        ends: dict[tuple[Context, int], list[Any]] = {}
+        for own, total in mass.items():
+            for i in range(1, pair.draft_length + 1):
+                ends.setdefault((own[: i - 1], i), []).append(reached.get((own, i), total * 0) / total)
+        if any(max(values) - min(values) > slack for values in ends.values()):
+            return False
+    return True

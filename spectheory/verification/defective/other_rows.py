@@ -1,0 +1,79 @@
+"""Mistakes of engines: token verification with wrong rows, and verifiers that change with the length."""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, ClassVar
+
+import numpy as np
+
+from spectheory.foundation.arrays import Array
+from spectheory.foundation.exact_numbers import flint_if_exact
+from spectheory.pairs.contexts import Context
+from spectheory.pairs.drafts.process import SAMPLED_PROCESSES
+from spectheory.pairs.rows import parse_rows
+from spectheory.verification.algorithms import verifiers
+from spectheory.verification.outcome import Outcome
+from spectheory.verification.verifier import Verifier
+
+RowsOf = Callable[[Context, int], Sequence[Any]]
+"""(drafted path, depth) -> the target row [V] that the engine uses at this depth."""
+
+
+class OtherTargetRows(Verifier):
+    """Token verification that uses other target rows than the request's, in all places or in one.
+
+    Plausible: processors of the target are applied with a wrong text, to some rows only, or not at all.
+
+    Args:
+        accepting: the rows of the acceptance tests.
+        correcting: the rows of the residual; by default the same.
+        bonus: the rows after a whole path; by default the rows of the acceptance tests.
+    """
+
+    name: ClassVar[str] = "other_target_rows"
+    source: ClassVar[str] = "known-wrong"
+    single_path: ClassVar[bool] = True
+    lossless: ClassVar[bool] = False
+
+    def __init__(self, accepting: RowsOf, correcting: RowsOf | None = None, bonus: RowsOf | None = None):
+        self.accepting = accepting
+        self.correcting, self.bonus = correcting or accepting, bonus or accepting
+
+    def outcome(self, paths: Array, target_rows: Array, draft_rows: Array) -> Outcome:
+        accepted = self._rows(paths, self.accepting)
+        corrected = self._rows(paths, self.correcting)
+        corrected[..., -1, :] = self._rows(paths, self.bonus)[..., -1, :]
+        token = verifiers["token"]
+        stops = token.outcome(paths, accepted, draft_rows).stop_probs
+        return Outcome(stops, token.outcome(paths, corrected, draft_rows).correction)
+
+    def _rows(self, paths: Array, rows_of: RowsOf) -> np.ndarray:
+        texts = [tuple(map(int, path)) for path in paths[:, 0]]
+        rows = {
+            (number, depth): rows_of(text, depth)
+            for number, text in enumerate(texts)
+            for depth in range(len(text) + 1)
+        }
+        parsed = list(parse_rows(rows).values())
+        shape = len(texts), 1, paths.shape[-1] + 1, -1
+        return flint_if_exact(np.stack(parsed)).reshape(shape)
+
+
+class ChangesWithLength(Verifier):
+    """Another verifier for longer drafts.  Plausible, because each is lossless at its lengths.
+
+    Args:
+        from_length: number of tokens -> name of the verifier from this length on.
+    """
+
+    name: ClassVar[str] = "changes_with_length"
+    source: ClassVar[str] = "known-wrong"
+    single_path: ClassVar[bool] = True
+    lossless: ClassVar[bool] = False
+    draft_processes = SAMPLED_PROCESSES
+
+    def __init__(self, from_length: Mapping[int, str]):
+        self.from_length = dict(from_length)
+
+    def outcome(self, paths: Array, target_rows: Array, draft_rows: Array) -> Outcome:
+        known = max(length for length in self.from_length if length <= paths.shape[-1])
+        return verifiers[self.from_length[known]].outcome(paths, target_rows, draft_rows)

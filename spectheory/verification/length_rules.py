@@ -1,0 +1,207 @@
+"""Verifiers that verify only some of the drafted tokens, for pairs and for decoding with language models."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from copy import copy
+from typing import Any, ClassVar
+
+from spectheory.foundation.arrays import Array, namespace, take_token, zero_where
+from spectheory.foundation.errors import InvalidInputError
+from spectheory.foundation.exact_numbers import flint_if_exact, fractions_if_exact
+from spectheory.pairs.drafts import DraftProcess, PerPath, Shortened
+from spectheory.pairs.drafts.shortened import LengthRule, length_flags
+from spectheory.pairs.instances import random_rational
+from spectheory.pairs.pair import ModelPair
+from spectheory.verification.adaptive_lengths import COHERENCE
+from spectheory.verification.kept_lengths import AtKeptLengths
+from spectheory.verification.outcome import Outcome
+from spectheory.verification.resolve import find_verifier
+from spectheory.verification.verifier import Verifier
+
+PROBES = ((3, 2), (2, 4), (2, 2))
+"""(V, L) of the random pairs on which a rule is tried.
+
+Three tokens tell drops from merges, and four depths look-ahead from lags.  Several paths use smaller shapes.
+"""
+MOST_PROBED = 1_000
+"""The most tuples of whole paths of a pair on which a rule is tried: some hundredths of a second."""
+PROBED_PAIRS = 4
+"""Number of random pairs of each shape: rules with thresholds need rows on both sides of them."""
+
+
+class WithLengthRule(Verifier):
+    """Verify as many drafted tokens as a length rule says, and no more.
+
+    The paths of a text are drafted whole, and then cut to a common length.  ``certify`` of it on a pair is
+    ``certify`` of the verifier with ``Shortened`` drafts.  ``decode`` and ``simulate`` take it too.
+
+    Args:
+        verifier: a name or an object.
+        rule: ``rule(tokens, rows)`` as in ``Shortened``, and the result one length.  With language models
+            ``rows`` are tensors [L, V], or [K, L, V] for K paths.
+        allow_lossy: False to refuse, when the verifier is set up for the drafts, a rule that reads a token
+            before it decides whether to verify it, and a verifier that is not coherent in the length.  We try
+            the rule on small random pairs.
+
+    Attributes:
+        rows: total number of verified tokens of one path in all calls so far.
+        calls: number of calls so far, one per text.
+
+    Raises:
+        InvalidInputError: the output would not follow the target (theory.md Statements 8.5 and 8.13).
+
+    Example:
+        >>> from spectheory import certify, instances
+        >>> def stop_after_zero(tokens, rows):
+        ...     return next((i + 1 for i, token in enumerate(tokens) if token == 0), len(tokens))
+        >>> certify(WithLengthRule("block", stop_after_zero), instances.two_token(2)).verdict
+        'lossless'
+    """
+
+    def __init__(self, verifier: str | Any, rule: LengthRule, *, allow_lossy: bool = False) -> None:
+        self.base, self.rule, self.allow_lossy = find_verifier(verifier), rule, allow_lossy
+        self.name = f"{self.base.name} (adaptive length)"  # type: ignore[misc]
+        self.source = self.base.source  # type: ignore[misc]
+        self.exact, self.single_path = self.base.exact, self.base.single_path  # type: ignore[misc]
+        self.draft_processes = frozenset({"iid", "per_path"})  # type: ignore[misc]
+        self.counted = [0, 0]
+        self._inner: Verifier = AtKeptLengths(self.base, lambda length: self.base)
+
+    @property
+    def rows(self) -> int:
+        return self.counted[0]
+
+    @property
+    def calls(self) -> int:
+        return self.counted[1]
+
+    def bind(self, process: DraftProcess, pair: ModelPair | None = None) -> Verifier:
+        super().bind(process, pair)
+        reason = _why_lossy(self.base, self.rule, process.num_drafts)
+        if reason is not None and not self.allow_lossy:
+            raise InvalidInputError(reason)
+
+        def of_length(length: int) -> Verifier:
+            if pair is None or isinstance(process, PerPath):
+                return self.base.bind(process, pair)
+            return self.base.bind(process, pair.truncate(length))
+
+        configured = copy(self)
+        configured.lossless = self.base.lossless and reason is None  # type: ignore[misc]
+        configured._inner = AtKeptLengths(self.base, of_length)
+        return configured
+
+    def outcome(self, paths: Array, target_rows: Array, draft_rows: Array) -> Outcome:
+        xp = namespace(paths)
+        kept = paths + 0
+        for number in range(paths.shape[0]):
+            length = self._length(paths[number], fractions_if_exact(draft_rows[number]))
+            kept[number, :, length:] = -1
+            self.counted[0] += length
+        self.counted[1] += len(paths)
+        return self._inner.outcome(xp.asarray(kept), target_rows, draft_rows)
+
+    def _length(self, paths: Array, rows: Array) -> int:
+        tokens = [tuple(map(int, path)) for path in paths]
+        given = (tokens[0], rows[0]) if len(tokens) == 1 else (tuple(tokens), rows)
+        length = self.rule(*given)
+        if not 0 <= int(length) <= paths.shape[-1]:
+            raise InvalidInputError(
+                f"a length rule returned {length!r}; expected one length from 0 to {paths.shape[-1]}"
+            )
+        return int(length)
+
+
+def _why_lossy(verifier: Verifier, rule: LengthRule, num_drafts: int) -> str | None:
+    """Say why a verifier with a length rule does not follow the target, or return ``None``."""
+    coherence = COHERENCE.get(verifier.name)
+    if num_drafts > 1 and coherence is not None and coherence.in_length is False:
+        return (
+            f"{verifier.name} is lossy if the common length of {num_drafts} drafts depends on them "
+            "(theory.md Statement 8.13); use multi_round or traversal, or one draft"
+        )
+    if num_drafts == 1 and coherence is not None and not coherence.in_length and verifier.single_path:
+        return f"{verifier.name} is lossy if its length depends on the draft (theory.md Statement 8.3)"
+    for vocab_size, draft_length in PROBES:
+        if vocab_size ** (draft_length * num_drafts) > MOST_PROBED:
+            continue
+        for seed in range(PROBED_PAIRS):
+            pair = random_rational([seed, 8], vocab_size, draft_length)
+            if not length_flags(Shortened(num_drafts, rule), pair).stopping_point:
+                return (
+                    "the length rule reads a token before it decides whether to verify it (theory.md "
+                    "Statement 8.5): decide from earlier tokens, keep the token and stop after it, or count "
+                    "a dropped draft as rejected (DroppedAsRejected)"
+                )
+    return None
+
+
+class DroppedAsRejected(Verifier):
+    """Drop drafted tokens by their own row, and count a dropped draft as rejected: repair B (Statement 8.10).
+
+    A path is cut at its first dropped token.  The verifier then sees one more token, to which the target
+    gives probability 0.  The output is lossless for every verifier that is lossless on whole drafts.
+
+    Args:
+        verifier: a name or an object.
+        keep: a function row [..., V] -> probabilities to keep each token, [..., V].
+
+    Attributes:
+        rows, calls: as in ``WithLengthRule``.
+
+    Example:
+        >>> from spectheory import ModelPair, certify
+        >>> pair = ModelPair.context_free_pair(["1/2", "1/2"], ["9/10", "1/10"], 1)
+        >>> certificate = certify(DroppedAsRejected("block", lambda row: row * 0 + (row > 1 / 2)), pair)
+        >>> print(certificate.verdict, certificate.block_efficiency)
+        lossless 3/2
+    """
+
+    draft_processes: ClassVar[Any] = frozenset({"iid", "per_path"})
+
+    def __init__(self, verifier: str | Any, keep: Callable[[Array], Array]) -> None:
+        self.base, self.keep = find_verifier(verifier), keep
+        self.name = f"{self.base.name} (dropped as rejected)"  # type: ignore[misc]
+        self.source, self.exact = self.base.source, self.base.exact  # type: ignore[misc]
+        self.single_path, self.lossless = self.base.single_path, self.base.lossless  # type: ignore[misc]
+        self.counted = [0, 0]
+        self._inner = self.base
+
+    @property
+    def rows(self) -> int:
+        return self.counted[0]
+
+    @property
+    def calls(self) -> int:
+        return self.counted[1]
+
+    def bind(self, process: DraftProcess, pair: ModelPair | None = None) -> Verifier:
+        super().bind(process, pair)
+        configured = copy(self)
+        configured._inner = self.base.bind(process)
+        return configured
+
+    def outcome(self, paths: Array, target_rows: Array, draft_rows: Array) -> Outcome:
+        xp = namespace(target_rows)
+        vocab_size = target_rows.shape[-1]
+        kept = draft_rows * flint_if_exact(self.keep(fractions_if_exact(draft_rows)))
+        lost = 1 - xp.sum(kept, axis=-1)
+        is_dropped = take_token(kept, paths) == 0
+        ended = xp.cumulative_sum(xp.astype(is_dropped, xp.int64), axis=-1) > 0
+        self.counted[0] += int((~ended[:, 0]).sum())
+        self.counted[1] += len(paths)
+        nothing = target_rows[..., :1] * 0
+        targets = xp.concat([target_rows, nothing], axis=-1)
+        # After the end the path is the extra token, and the row has all its mass there.
+        rows = xp.concat([kept, lost[..., None]], axis=-1)
+        is_extra = xp.arange(vocab_size + 1, device=paths.device) == vocab_size
+        after = xp.concat([ended[..., :1] & False, ended[..., :-1]], axis=-1)[..., None]
+        rows = xp.where(after, zero_where(~is_extra, rows * 0 + 1), rows)
+        padded = xp.where(ended, xp.zeros_like(paths) + vocab_size, paths)
+        found = self._inner.outcome(padded, targets, rows)
+
+        def correction(path_index: Array, length: Array) -> Array:
+            return found.correction(path_index, length)[..., :vocab_size]
+
+        return Outcome(found.stop_probs, correction)

@@ -1,0 +1,79 @@
+"""Sampling parameters inside a sampler: declared, or as the engine's plain step has them."""
+
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+from audits.specimens.parameters import PARAMETER_SPECIMENS, penalised, plain, tempered
+from spectheory import audit, instances
+from spectheory.auditing.rounds.battery import audit_pairs, random_dyadic
+from spectheory.auditing.subjects.plain_steps import plain_step
+from spectheory.foundation.errors import InvalidInputError
+from spectheory.foundation.results import LOSSLESS, NOT_LOSSLESS, UNDECIDED
+from spectheory.pairs.processors import min_p, parse_processors, presence_penalty
+
+FEW = {"dyadic, 3 tokens": random_dyadic(6, 3, 1)}
+
+
+@pytest.mark.parametrize("name", PARAMETER_SPECIMENS)
+def test_a_right_sampler_with_a_parameter_is_lossless_and_a_wrong_one_is_not(name: str) -> None:
+    text, _, wrong, right = PARAMETER_SPECIMENS[name]
+    declared = parse_processors(text)
+    found = audit(right, FEW, num_drafts=1, processor=declared)
+    assert found.verdict == LOSSLESS
+    assert declared.name in found.note
+    assert audit(wrong, FEW, num_drafts=1, processor=declared).verdict == NOT_LOSSLESS
+    assert audit(right, FEW, num_drafts=1).verdict == NOT_LOSSLESS  # without the parameter, of a raw target
+
+
+@pytest.mark.parametrize("name", ["filter_on_bonus_only", "penalty_one_late"])
+def test_the_plain_step_of_the_engine_states_the_same(name: str) -> None:
+    _, rule, wrong, right = PARAMETER_SPECIMENS[name]
+    assert audit(right, FEW, num_drafts=1, plain=plain(rule)).verdict == LOSSLESS
+    assert audit(wrong, FEW, num_drafts=1, plain=plain(rule)).verdict == NOT_LOSSLESS
+
+
+def _in_numpy(row: Any, text: Any, generator: Any) -> int:
+    """A plain step that cannot be followed."""
+    weights = row.numpy().astype(float) ** 2
+    return int(np.random.choice(len(row), p=weights / weights.sum()))  # noqa: NPY002
+
+
+def test_a_plain_step_is_followed_or_learned() -> None:
+    row = np.array([Fraction(1, 4), Fraction(3, 4)])
+    assert plain_step(plain(tempered))((), row).tolist() == [Fraction(1, 10), Fraction(9, 10)]
+    learned = plain_step(_in_numpy)((), row)
+    assert abs(learned[0] - Fraction(1, 10)) < Fraction(1, 10**9)
+    penalty = plain_step(plain(penalised))((0,), row)
+    assert penalty.tolist() == presence_penalty("1/2")((0,), row).tolist()
+
+
+def test_a_plain_step_without_tokens_is_refused_and_so_are_two_statements() -> None:
+    def none(row: Any, text: Any, generator: Any) -> int:
+        return int(torch.multinomial(row * 0, 1, generator=generator))
+
+    right = PARAMETER_SPECIMENS["temperature_dropped"][3]
+    with pytest.raises(InvalidInputError, match="makes no token"):
+        audit(right, FEW, plain=none)
+    with pytest.raises(InvalidInputError, match="not both"):
+        audit(right, FEW, plain=none, processor=min_p("1/2"))
+
+
+def test_pairs_at_a_cut_are_left_out_and_named() -> None:
+    """On the row (1/3, 2/3) a min-p of 1/2 keeps both tokens or one, by rounding."""
+    right = PARAMETER_SPECIMENS["filter_on_bonus_only"][3]
+    found = audit(right, {"thirds": instances.two_token(1)}, num_drafts=1, processor=min_p("1/2"))
+    assert found.verdict == UNDECIDED
+    assert "rounding changes which tokens" in str(found.scope.refused)
+
+
+@pytest.mark.deep
+@pytest.mark.parametrize("name", PARAMETER_SPECIMENS)
+def test_parameters_are_judged_on_the_whole_battery(name: str) -> None:
+    text, _, wrong, right = PARAMETER_SPECIMENS[name]
+    declared = parse_processors(text)
+    assert audit(right, audit_pairs(), num_drafts=1, processor=declared).verdict == LOSSLESS
+    assert audit(wrong, audit_pairs(), num_drafts=1, processor=declared).verdict == NOT_LOSSLESS

@@ -1,0 +1,147 @@
+"""Pairs and drafters for the values of docs/theory.md §8."""
+
+from fractions import Fraction
+from typing import Any
+
+from spectheory import ModelPair, certify, output_law
+from spectheory.exact.batches import batch_law
+from spectheory.pairs.contexts import Context
+from spectheory.pairs.drafts import KeptDrafts, Shortened
+from spectheory.pairs.drafts.kept import DisclosedDrafts
+from spectheory.pairs.drafts.mapped import MappedDrafts
+from spectheory.pairs.drafts.repairs import with_cemetery, with_conditioned_rows
+from spectheory.verification.algorithms.first_then_match import FirstThenMatch
+from spectheory.verification.defective.drafters import drafters
+
+F = Fraction
+FAIR, SKEW, OTHER, NINE = ["1/2", "1/2"], ["2/3", "1/3"], ["1/3", "2/3"], ["9/10", "1/10"]
+first_then_match = FirstThenMatch()
+
+
+def rows_pair(target: list[str], draft: list[str], length: int) -> ModelPair:
+    return ModelPair.context_free_pair(target, draft, length)
+
+
+def wrong_variation(name: str) -> Any:
+    """The total variation of a known-wrong drafter, recomputed."""
+    drafter = drafters()[name]
+    if drafter.is_batch:
+        return batch_law(drafter.verifier, drafter.pair, drafter.process).total_variation
+    return certify(drafter.verifier, drafter.pair, drafter.process, with_optimum=False).total_variation
+
+
+def before_unlikely(tokens: Context, rows: Any) -> int:
+    """Drop the first token with a probability below 1/2, and all after it."""
+    unlikely = [bool(row[token] < 0.5) for token, row in zip(tokens, rows, strict=True)]
+    return [*unlikely, True].index(True)
+
+
+def after_unlikely(tokens: Context, rows: Any) -> int:
+    return min(len(tokens), 1 + before_unlikely(tokens, rows))
+
+
+def accepted(verifier: Any, pair: ModelPair, process: Any = 1) -> Any:
+    """E[τ], without the correction token."""
+    law = output_law(verifier, pair, process)
+    assert law.total_variation == 0
+    return law.block_efficiency - 1
+
+
+def dropped_by(target: list[str], draft: list[str], length: int = 3) -> list[Any]:
+    """E[τ] of block: no rule, the token kept, a coin of the same cost, repairs A and B (Statement 8.11)."""
+    pair, kept = rows_pair(target, draft, length), F(draft[0])
+    coin = {n: kept**n * (1 - kept) if n < length else kept**n for n in range(length + 1)}
+    drop = Shortened(1, before_unlikely)
+    return [
+        accepted("block", pair),
+        accepted("block", pair, Shortened(1, after_unlikely)),
+        accepted("block", pair, Shortened(1, lambda tokens, rows: coin)),
+        accepted("block", pair, with_conditioned_rows(drop, pair)),
+        accepted("block", with_cemetery(drop, pair)),
+    ]
+
+
+def history_pair(then: list[str]) -> ModelPair:
+    """The target of the map that merges two draft tokens: A first, then a row after A."""
+    target: dict[Context, list[str]] = {(): ["1", "0"], (0,): then, (1,): FAIR}
+    target |= {(a, b): FAIR for a in (0, 1) for b in (0, 1)}
+    return ModelPair.from_contexts(target, {(): ["1", "0"], (0,): FAIR, (1,): FAIR}, 2)
+
+
+def merging(pair: ModelPair) -> MappedDrafts:
+    """Tokens 0 and 1 mean A, token 2 means B.  After 0 comes A, after 1 comes B."""
+    zero, two = ["1", "0", "0"], ["0", "0", "1"]
+    rows = {(): ["1/2", "1/2", "0"], (0,): zero, (1,): two, (2,): zero}
+    target = rows | {(a, b): zero for a in range(3) for b in range(3)}
+    return MappedDrafts(ModelPair.from_contexts(target, rows, 2), {0: 0, 1: 0, 2: 1})
+
+
+def with_history(pair: ModelPair, canonical: bool = False) -> DisclosedDrafts:
+    """Rows that read the draft's own tokens, or the tokens of the re-encoded text."""
+    after = {0: [1, 0], 1: [0, 1], 2: [1, 0]}
+
+    def rows_of(drafted: Context) -> list[Any]:
+        if not drafted:
+            return [F(1), F(0)]
+        return [F(x) for x in after[0 if canonical and drafted[0] == 1 else drafted[0]]]
+
+    return merging(pair).with_own_history(rows_of, pair)
+
+
+def retokenised() -> tuple[ModelPair, MappedDrafts]:
+    """Characters a, b to the tokens a, b, ab: fair characters, and a uniform target."""
+    third = ["1/3"] * 3
+    characters = ModelPair.context_free_pair(FAIR, FAIR, 2)
+    return rows_pair(third, third, 2), MappedDrafts(characters, lambda x: [2] if x == (0, 1) else list(x))
+
+
+def late_latent(early: bool) -> tuple[ModelPair, DisclosedDrafts]:
+    """A fair latent Z that is disclosed at once, or after the first token (Statement 8.15)."""
+    target: dict[Context, list[str]] = {(): FAIR, (0,): ["1/10", "9/10"], (1,): ["1/10", "9/10"]}
+    target |= {(a, b): FAIR for a in (0, 1) for b in (0, 1)}
+    pair = ModelPair.from_contexts(target, {(): FAIR, (0,): FAIR, (1,): FAIR}, 2)
+    zero, one = ["1", "0"], ["0", "1"]
+    first = {0: zero, 1: FAIR} if early else {0: ["3/4", "1/4"], 1: ["3/4", "1/4"]}
+    events = [
+        ("1/2", (0, 0), [first[0], zero]),
+        ("1/4", (0, 1), [first[1], one]),
+        ("1/4", (1, 1), [first[1], one]),
+    ]
+    return pair, DisclosedDrafts(events)
+
+
+def token_latent(disclosed: bool) -> tuple[ModelPair, Any]:
+    """A latent whose disclosure helps token verification (Statement 8.15)."""
+    target: dict[Context, list[str]] = {(): FAIR, (0,): ["0", "1"], (1,): ["0", "1"]}
+    target |= {(a, b): FAIR for a in (0, 1) for b in (0, 1)}
+    pair = ModelPair.from_contexts(target, {(): FAIR, (0,): FAIR, (1,): FAIR}, 2)
+    zero, one = ["1", "0"], ["0", "1"]
+    if disclosed:
+        events = [("1/4", (0, 1), [FAIR, one]), ("1/4", (1, 1), [FAIR, one]), ("1/2", (0, 0), [zero, zero])]
+        return pair, DisclosedDrafts(events)
+    law = {(0, 1): "1/4", (1, 1): "1/4", (0, 0): "1/2"}
+    return pair, KeptDrafts(law, {(): ["3/4", "1/4"], (0,): ["2/3", "1/3"], (1,): one})
+
+
+def ordered(rows: str, target: str = "fair") -> tuple[ModelPair, Any]:
+    """Tokens drawn in the order 2, 1 with P(equal) = 3/4 (Statement 8.22)."""
+    near = {0: ["3/4", "1/4"], 1: ["1/4", "3/4"]}
+    inner = (
+        {(): FAIR, (0,): near[0], (1,): near[1]} if target == "joint" else {(): FAIR, (0,): FAIR, (1,): FAIR}
+    )
+    levels = inner | {(a, b): FAIR for a in (0, 1) for b in (0, 1)}
+    pair = ModelPair.from_contexts(levels, {(): FAIR, (0,): FAIR, (1,): FAIR}, 2)
+    joint = {(a, b): "3/8" if a == b else "1/8" for a in (0, 1) for b in (0, 1)}
+    point = {0: ["1", "0"], 1: ["0", "1"]}
+    if rows == "marginals":
+        return pair, KeptDrafts(joint)
+    if rows == "conditionals":
+        return pair, KeptDrafts(joint, {(t,): near[t] for t in (0, 1)})
+    second: dict[str, Any] = {"as drawn": lambda b: FAIR, "disclosed": lambda b: point[b]}
+    return pair, DisclosedDrafts(
+        [(prob, path, [near[path[1]], second[rows](path[1])]) for path, prob in joint.items()]
+    )
+
+
+def variation(verifier: Any, problem: tuple[ModelPair, Any]) -> Any:
+    return output_law(verifier, *problem).total_variation

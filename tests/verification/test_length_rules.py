@@ -1,0 +1,120 @@
+"""Verifiers with a length rule: the same laws as shortened drafts, and lossy rules refused."""
+
+from fractions import Fraction
+from typing import Any
+
+import pytest
+import torch
+
+from draft_values import after_unlikely, before_unlikely
+from spectheory import certify, decode, instances, output_law, simulate
+from spectheory.foundation.errors import InvalidInputError
+from spectheory.models import LanguageModelPair
+from spectheory.pairs.drafts import Shortened
+from spectheory.pairs.drafts.repairs import with_cemetery
+from spectheory.pairs.instances import random_rational
+from spectheory.verification.algorithms.first_then_match import FirstThenMatch
+from spectheory.verification.length_rules import DroppedAsRejected, WithLengthRule
+
+HALF = Fraction(1, 2)
+
+
+def keep_likely(row: Any) -> Any:
+    return row * 0 + (row >= HALF)
+
+
+@pytest.mark.parametrize("verifier", ["token", "block", "naive_sampling"])
+def test_rule_has_the_law_of_shortened_drafts(verifier: str) -> None:
+    for seed in range(3):
+        pair = random_rational([84, seed], 3, 2)
+        with_rule = output_law(WithLengthRule(verifier, after_unlikely), pair)
+        expected = output_law(verifier, pair, Shortened(1, after_unlikely))
+        assert all(
+            (mass == other).all() for mass, other in zip(with_rule.masses, expected.masses, strict=True)
+        )
+        lossy = WithLengthRule(verifier, before_unlikely, allow_lossy=True)
+        found = certify(lossy, pair, with_optimum=False)
+        assert (
+            found.total_variation == output_law(verifier, pair, Shortened(1, before_unlikely)).total_variation
+        )
+
+
+@pytest.mark.parametrize(
+    ("rule", "statement"),
+    [
+        (before_unlikely, "8.5"),  # reads the token that it drops
+        (
+            lambda tokens, rows: len(tokens) * int(all(token == 0 for token in tokens)),
+            "8.5",
+        ),  # all or nothing
+        (lambda tokens, rows: max(0, before_unlikely(tokens, rows) - 1), "8.5"),  # looks ahead
+    ],
+)
+def test_lossy_rules_are_refused_with_the_statement(rule: Any, statement: str) -> None:
+    with pytest.raises(InvalidInputError, match=f"Statement {statement}"):
+        certify(WithLengthRule("block", rule), instances.two_token(2))
+    assert not certify(WithLengthRule("block", rule, allow_lossy=True), instances.two_token(2))
+
+
+def test_verifiers_that_select_a_path_are_refused() -> None:
+    pair, rule = instances.two_token(2), lambda tokens, rows: 1 + (tokens[0][0] == tokens[1][0])
+    with pytest.raises(InvalidInputError, match=r"Statement 8\.13"):
+        certify(WithLengthRule("greedy_multipath", rule), pair, 2)
+    lossy = certify(WithLengthRule("greedy_multipath", rule, allow_lossy=True), pair, 2, with_optimum=False)
+    assert lossy.total_variation == Fraction(2, 189)
+    assert certify(WithLengthRule("multi_round", rule), pair, 2)
+    with pytest.raises(InvalidInputError, match=r"Statement 8\.3"):
+        certify(WithLengthRule("greedy_block", lambda tokens, rows: 1 + tokens[0]), pair)
+    with pytest.raises(InvalidInputError, match="from 0 to 2"):
+        certify(WithLengthRule("block", lambda tokens, rows: 3, allow_lossy=True), pair)
+
+
+@pytest.mark.parametrize("verifier", ["token", "block", "multi_round", "naive_sampling"])
+def test_dropped_as_rejected_is_repair_b(verifier: str) -> None:
+    for seed in range(3):
+        pair = random_rational([85, seed], 3, 2)
+        drop = Shortened(1, before_unlikely)
+        found = output_law(DroppedAsRejected(verifier, keep_likely), pair)
+        expected = output_law(verifier, with_cemetery(drop, pair))
+        assert found.total_variation == 0
+        assert found.block_efficiency == expected.block_efficiency
+    two = output_law(DroppedAsRejected("multi_round", keep_likely), instances.two_token(2), 2)
+    assert two.total_variation == 0
+
+
+def test_first_then_match() -> None:
+    """Lossless, at least exact match, and right for marginals where token verification is wrong."""
+    verifier = FirstThenMatch()
+    for seed in range(4):
+        pair = random_rational([86, seed], 3, 2)
+        law = output_law(verifier, pair)
+        assert law.total_variation == 0
+        assert law.block_efficiency >= output_law("naive_sampling", pair).block_efficiency
+        rounded = output_law(verifier, pair.to_float())
+        assert rounded.block_efficiency == pytest.approx(float(law.block_efficiency))
+    paths = torch.tensor([[[0, 1]], [[1, 1]]])
+    rows = torch.tensor([0.25, 0.75], dtype=torch.float64).expand(2, 1, 3, 2)
+    outcome = verifier.outcome(paths, rows, rows[:, :, :2])
+    assert outcome.stop_probs.sum().item() == pytest.approx(2)
+    assert outcome.correction(torch.tensor([0, 0]), torch.tensor([1, 2])).shape == (2, 2)
+
+
+@pytest.mark.deep
+def test_rules_on_the_bundled_models() -> None:
+    """Texts, rows and calls; a lossy rule is refused before a text is decoded, and simulate marks it."""
+    pair = LanguageModelPair.load("bundled", "bundled", device="cpu")
+    prompts = ["import os", "def f("]
+    settings = {"max_new_tokens": 12, "draft_length": 3}
+    stops = WithLengthRule("block", after_unlikely)
+    texts = decode(pair, prompts, stops, **settings)
+    assert stops.calls == sum(len(text.calls) for text in texts)
+    assert stops.calls <= stops.rows <= 3 * stops.calls
+    dropped = DroppedAsRejected("block", lambda row: (row >= 0.5).to(row.dtype))
+    texts = decode(pair, prompts, dropped, **settings)
+    assert all(sum(text.calls) == 12 for text in texts)
+    assert dropped.rows < 3 * dropped.calls
+    with pytest.raises(InvalidInputError, match=r"Statement 8\.5"):
+        decode(pair, prompts, WithLengthRule("block", before_unlikely), **settings)
+    lossy = WithLengthRule("block", before_unlikely, allow_lossy=True)
+    found = simulate(pair, prompts, [lossy, stops], samples=2, draft_length=3)
+    assert [entry.lossless for entry in found.estimates] == [False, True]
