@@ -62,8 +62,8 @@ MISSED = 1.001
 """A bound more than this factor above the requested bound has missed it.  A smaller excess is rounding."""
 OF_BATCHES, MOST_REQUESTS = 0.02, 5
 """Laws of batches are learned to within 0.02, as there are dozens; 4 requests have 5, with the joint one."""
-PRODUCTS = "batches: the sampler multiplies random numbers, and is wrong on one request"
-"""The boxes of two requests together are so many as their product: minutes for what is wrong alone."""
+WRONG_ALONE = "batches: the sampler is wrong on one request, and its batches take long"
+"""Two requests whose random numbers are multiplied have too many boxes; calls are thousands."""
 
 
 def audit(
@@ -233,7 +233,8 @@ class _Audit:
                 self.show_progress(len(self.cases))
                 _log.info("%s: %s, case %d", self.sampler.name, question.name, len(self.cases) + 1)
                 case = self._case(question)
-                if case is not None and case.undefined == 1 and may_refuse and question is group[0]:
+                is_first = may_refuse and question is group[0]
+                if case is not None and is_first and case.basis == PROBED and case.undefined == 1:
                     error = case.without_output
                     break
                 if case is not None:
@@ -348,8 +349,8 @@ class _Audit:
         number = len(batches_of(sampler))
         if not number or (is_defect and self.stop_at_first):
             return
-        if is_defect and any(case.undecided for case in self.cases):
-            self.not_asked.append(PRODUCTS)
+        if is_defect and (self.ways or any(case.undecided for case in self.cases)):
+            self.not_asked.append(WRONG_ALONE)
             return
         if any(case.basis == DRAWN for case in self.cases):
             self.not_asked.append("batches: the random numbers cannot be handed to the sampler")
