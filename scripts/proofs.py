@@ -1,7 +1,7 @@
 """Prove published verifiers on small shapes, store the proofs, and write their table into docs/proofs.md.
 
 Shapes whose stored proof is one of the code of today keep it with its row, and so do searches that ended
-without a certified proof, of which nothing is stored; ``--anew`` searches all of them.
+without a proof, of which nothing is stored; ``--anew`` searches all of them.
 ``--stale`` searches nothing: it checks the stored proofs of other code against the code of today, and stores
 its digest.
 """
@@ -13,9 +13,8 @@ from typing import Any
 
 from spectheory import verifiers
 from spectheory.exact.proof import Proof, RejectedProofError, check_proof, prove
-from spectheory.exact.proof.check import check_document, is_of_this_code, read
-from spectheory.exact.proof.check_statements import ClaimedStatement
-from spectheory.exact.proof.proof_file import write
+from spectheory.exact.proof.check import check_document, digest_of_document, is_of_this_code
+from spectheory.exact.proof.proof_file import read, write
 from spectheory.pairs.drafts import DraftProcess, PrefixTree, WithoutReplacement
 
 ROOT = Path(__file__).parents[1]
@@ -155,8 +154,7 @@ def row_of(row: Row, kept: list[str]) -> str:
         check_proof(path)
         seconds = f"{process_time() - begun:.1f}"
     regions = str(found.num_regions) + (f", {found.num_open} open" if found.num_open else "")
-    lemmas = str(found.num_lemmas) + (f", {found.num_trusted} trusted" if found.num_trusted else "")
-    cells = found.verdict, regions, lemmas, f"{found.cpu_seconds:.1f}", size, seconds
+    cells = found.verdict, regions, str(found.num_lemmas), f"{found.seconds:.1f}", size, seconds
     return start + " | ".join(cells) + " |\n"
 
 
@@ -182,7 +180,7 @@ def renew() -> int:
             print(f"{path.name}: {error}", flush=True)
             status = 1
             continue
-        new_size = write(path, document | {"verifier_code": ClaimedStatement.of(document, verifier).digest})
+        new_size = write(path, document | {"verifier_code": digest_of_document(document, verifier)})
         print(f"{path.name}: renewed", flush=True)
         start = f"| `{document['verifier']}` | {document['statement']} | "
         lines = PAGE.read_text(encoding="utf-8").splitlines(keepends=True)

@@ -98,7 +98,7 @@ def test_stored_outputs_on_fetched_models_are_current(monkeypatch: pytest.Monkey
 
 
 INSTALLED = re.compile(r'To run this notebook: `pip install "\.\[([a-z,]+)\]"`')
-LIGHT = [path for path in OUTPUTS.NOTEBOOKS if path.stem[:2] not in ("07", "08", "11")]
+LIGHT = [path for path in OUTPUTS.NOTEBOOKS if path.stem[:2] not in ("07", "08", "11", "14")]
 """These need no torch."""
 RUN = """
 import os, runpy

@@ -123,7 +123,7 @@ CASES = (
     *of_laws(reports.temperature_dropped),
     *of_rounds(reports.certain_drafts, WRONG_DRAFTS),
     *of_rounds(reports.rejected_drafts_stay, "the next round does not have the target's law", ONE_DRAFT),
-    *(one_of(batches.flat_engine, says, pairs, "batch", fault != "offset of equal lengths", fault=fault)
+    *(one_of(batches.flat_engine, says, pairs, "batch", True, fault=fault)
       for fault, (says, pairs) in ENGINE.items()),
     one_of(reports.arrays_of_temporaries, ""),
     one_of(reports.doubles_of_temporaries, ""),

@@ -102,7 +102,6 @@ VERDICTS: dict[str, tuple[Callable[[], Any], bool]] = {
     "proof: optimal": (lambda: prove("token", 2, 1, statement="optimal"), True),
     "proof: refuted": (lambda: prove(WRONG, 2, 1), False),
     "proof: undecided": (lambda: proof("undecided"), False),
-    "proof: a solver says so": (lambda: proof("solver-trusted"), False),
     **{
         f"release: {verdict}": (lambda verdict=verdict: AuditedRelease("1", verdict, ""), is_lossless)
         for verdict, is_lossless in {

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gzip
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -97,17 +96,15 @@ def prove(
     positive: Any,
     time_limit: Any,
     out: Path | None = None,
-    jobs: Any,
     check: Path | None = None,
 ) -> int:
     """Prove that a verifier is lossless on every pair with V tokens and draft length L, or refute it.
 
     VERIFIER is a published verifier, or your own as package.module:attribute.  The exit status is 0 if it is
-    proved, 1 if a pair refutes it, and 4 if it is undecided or depends on an unchecked answer of a solver.
-    --verbose adds the block efficiency as formulas.
+    proved, 1 if a pair refutes it, and 4 if it is undecided.  --verbose adds formulas of the block
+    efficiency.
 
-    --out writes the proof, or the pair that refutes it.  If the proof is not finished, --out writes the
-    search once a minute, and the same command resumes it.
+    --out writes the proof, or the pair that refutes it.
 
     --check takes no shape.  VERIFIER is then the verifier of the proof, and is needed only for your own.  The
     exit status is 0 if the proof holds, and 4 if it does not hold for the current code.
@@ -115,7 +112,7 @@ def prove(
     Args:
         vocab_size: V, at least 2.
         draft_length: L.
-        out: File for the proof, pair or search.  A search that is already there is resumed.
+        out: File for the proof, or for the pair that refutes it.
         check: Do not search; check the proof that --out wrote to FILE.
     """
     if check is not None:
@@ -125,55 +122,38 @@ def prove(
     if vocab_size is None or draft_length is None:
         flag = "--vocab-size" if vocab_size is None else "--draft-length"
         raise click.MissingParameter(param_hint=f"'{flag}'", param_type="option")
-    from spectheory.command_line.progress import progress_bar
     from spectheory.exact.proof.search import prove as search
     from spectheory.exact.proof.verdict import PROVED, REFUTED
 
-    stopped = out if out is not None and _holds_search(out) else None
-    with progress_bar(verifier) as progress:
-        found = search(
-            verifier, vocab_size, draft_length, drafts,
-            statement=statement, positive=positive, time_limit=time_limit, jobs=jobs,
-            show=is_verbose() and jobs == 1 and stopped is None,
-            resume=stopped, keep=out, progress=progress,
-        )  # fmt: skip
+    found = search(
+        verifier, vocab_size, draft_length, drafts,
+        statement=statement, positive=positive, time_limit=time_limit, show=is_verbose(),
+    )  # fmt: skip
     print_results([found])
     said = ""
     if out is not None and found.pair is not None:
         found.pair.save(out)
         judged = _judged(verifier, statement)
         said = f"the pair is in {out}; spectheory certify {out} --verifier {judged} confirms it"
-    elif out is not None and found.tree is not None:
+    elif out is not None and found.verdict == PROVED:
         own = f" {verifier}" if ":" in str(verifier) else ""  # users' code must be named again
         own += f" --statement {statement}" if statement.count(":") > 1 else ""
         said = (
             f"the proof is in {out}, {found.save(out)} bytes; spectheory prove --check {out}{own} checks it"
         )
-    elif out is not None:
-        said = f"the search is in {out}, {found.save(out)} bytes; the same command goes on"
     if said and form() != "json":
         note(said)
     return {PROVED: 0, REFUTED: EXIT_NOT_LOSSLESS}.get(found.verdict, EXIT_NOT_DECIDED)
 
 
-def _holds_search(file: Path) -> bool:
-    """Whether a file holds an unfinished search.  Finished proofs are overwritten."""
-    from spectheory.exact.proof.proof_file import SEARCH_FORMAT
-
-    try:
-        return SEARCH_FORMAT.encode() in gzip.decompress(file.read_bytes())[:100]
-    except (OSError, EOFError):
-        return False
-
-
 def _check(file: Path, verifier: str | None, statement: str) -> int:
     """Check a stored proof.  Code outside the package runs only if the command line names it."""
     from spectheory.exact.proof.check import check_proof, read
-    from spectheory.exact.proof.check_numbers import RejectedProofError
-    from spectheory.exact.proof.verdict import SAY_LOSSLESS
+    from spectheory.exact.proof.recorded import RejectedProofError
+    from spectheory.exact.proof.statements import SAY_LOSSLESS
     from spectheory.foundation.errors import UnknownNameError
 
-    others = ("vocab_size", "draft_length", "drafts", "positive", "time_limit", "out", "jobs")
+    others = ("vocab_size", "draft_length", "drafts", "positive", "time_limit", "out")
     for name in others:
         if was_given(name):
             flag = f"--{name.replace('_', '-')}"

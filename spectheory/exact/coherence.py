@@ -62,8 +62,8 @@ def is_coherent_in_drafts(verifier: str | Any, pair: ModelPair, num_drafts: int 
     Only then may the number of drafts be decided while they are drawn.
 
     Example:
-        >>> from spectheory import instances
-        >>> pair = instances.two_token(1)
+        >>> rows = ["1/2", "1/3", "1/6"], ["1/6", "1/3", "1/2"]
+        >>> pair = ModelPair.context_free_pair(*rows, 1).to_float()
         >>> [is_coherent_in_drafts(name, pair) for name in ("multi_round", "otm")]
         [True, False]
     """

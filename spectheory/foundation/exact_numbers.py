@@ -139,5 +139,5 @@ def holds_numbers(array: Any) -> bool:
     if is_exact(array):
         kinds = set(map(type, array.flat))
         return all(kind in _NUMBERS or issubclass(kind, FormalNumber) for kind in kinds)
-    xp = array_namespace(array)
+    xp = np if type(array) is np.ndarray else array_namespace(array)
     return bool(xp.isdtype(array.dtype, ("real floating", "integral")))

@@ -18,7 +18,7 @@ from spectheory.optima.bounds.tolerances import ROW_TOLERANCE, rounding_allowanc
 from spectheory.optima.solving.builder import ProgramBuilder
 from spectheory.optima.solving.exact_basis import as_objects
 from spectheory.optima.solving.exact_solver import exact_solution, solve_exact_after
-from spectheory.optima.solving.float_solver import solve
+from spectheory.optima.solving.float_solver import float_solution
 from spectheory.optima.solving.linear_program import LinearProgram, Repair
 from spectheory.optima.solving.simplex import Simplex
 from spectheory.optima.solving.solution import Solution
@@ -169,9 +169,7 @@ def path_selection_optimum(
         point = np.concatenate([*draft.accepted_masses(pair), draft.leaf_law])
         solution = exact_solution(program, point, exactly.multipliers)
     else:
-        # A solve without a warm start may return another optimal point, which violates other sets.
-        program, point, sets = _generate(pair, num_drafts, sets, _unrepaired, max_rounds, ROW_TOLERANCE)
-        solution = solve(program)
+        solution = float_solution(program, *simplex.solve(program))
         draft = SkewedDraft.summed(pair, _leaf_law(pair, np.array(list(solution.primal.values()))))
     return SelectionOptimum(solution, draft, tuple(tuple(sorted(members)) for members in sets))
 
@@ -212,11 +210,6 @@ def _generate(
     raise CertificationError(
         f"{program.describe()}: leaf sets were still violated after {max_rounds} rounds; raise max_rounds"
     )
-
-
-def _unrepaired(program: LinearProgram) -> np.ndarray:
-    """Solve the program without the repair step and return the primal point."""
-    return np.array(list(solve(replace(program, repair=None)).primal.values()))
 
 
 class _Exactly:

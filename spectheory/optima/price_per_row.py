@@ -47,7 +47,7 @@ class StoppingRule:
 def block_weights(pair: ModelPair) -> dict[Context, Any]:
     """Compute the weights w(a) of block verification at every context with q(a) > 0."""
     one = pair.target[0][0, 0] * 0 + 1
-    weights = {(): one}
+    weights: dict[Context, Any] = {(): one}
     for context in all_contexts(pair.vocab_size, pair.draft_length - 1):
         if context not in weights:
             continue
@@ -104,7 +104,7 @@ def dropping_program(pair: ModelPair, price: Any) -> LinearProgram:
     Example:
         >>> from spectheory import instances
         >>> dropping_program(instances.two_token(1), "1/2").size
-        (6, 10)
+        (6, 8)
     """
     cost, size = _price(pair, price), pair.vocab_size
     contexts = all_contexts(size, pair.draft_length)

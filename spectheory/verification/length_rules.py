@@ -66,7 +66,13 @@ class WithLengthRule(Verifier):
         self.exact, self.single_path = self.base.exact, self.base.single_path  # type: ignore[misc]
         self.draft_processes = frozenset({"iid", "per_path"})  # type: ignore[misc]
         self.counted = [0, 0]
+        self._reasons: list[str] = []
         self._inner: Verifier = AtKeptLengths(self.base, lambda length: self.base)
+
+    @property
+    def lossless(self) -> bool:  # type: ignore[override]
+        """False once the verifier was set up for drafts on which it is lossy."""
+        return self.base.lossless and not self._reasons
 
     @property
     def rows(self) -> int:
@@ -79,8 +85,10 @@ class WithLengthRule(Verifier):
     def bind(self, process: DraftProcess, pair: ModelPair | None = None) -> Verifier:
         super().bind(process, pair)
         reason = _why_lossy(self.base, self.rule, process.num_drafts)
-        if reason is not None and not self.allow_lossy:
-            raise InvalidInputError(reason)
+        if reason is not None:
+            self._reasons.append(reason)
+            if not self.allow_lossy:
+                raise InvalidInputError(reason)
 
         def of_length(length: int) -> Verifier:
             if pair is None or isinstance(process, PerPath):
@@ -88,7 +96,6 @@ class WithLengthRule(Verifier):
             return self.base.bind(process, pair.truncate(length))
 
         configured = copy(self)
-        configured.lossless = self.base.lossless and reason is None  # type: ignore[misc]
         configured._inner = AtKeptLengths(self.base, of_length)
         return configured
 

@@ -11,11 +11,13 @@ import pytest
 
 from deep import first_is_quick
 from figure_support import NAMES, Changed, Lie, after, assert_seen, instead, small, told, told_of
-from figures.frontier import _expect_at_most_optimal
 from figures.results import Checks, Findings, ResultTable
+from later import Later
 from spectheory.pairs.drafts import ConfidenceTree
 from spectheory.pairs.instances import lost_lead, two_token
 from spectheory.verification.algorithms.spectr_gbv import conditionally_independent_bound
+
+frontier = Later("figures.frontier")
 
 
 def plus(amount: float) -> Callable[[Any], Any]:
@@ -131,6 +133,16 @@ LIES: list[tuple[str, str, Lie, list[str]]] = [
      after(lambda law, name, *given: Changed(
          law, block_efficiency=lambda _: 1 + conditionally_independent_bound(*given))),
      ["SpecTr-GBV does not always"]),
+    ("spectr_gbv_law", "output_law", told(total_variation=plus(1)), ["the bars differ"]),
+    ("spectr_gbv_law", "output_law", lambda original: lambda *_: original("token", two_token(1)),
+     ["the output is not"]),
+    ("one_path_weights", "accepted", after(lambda found, _: dict.fromkeys(found, found["token"])),
+     ["block accepts", "greedy_block accepts"]),
+    ("one_path_weights", "accepted",
+     after(lambda found, _: dict(zip(found, reversed(found.values()), strict=True))),
+     ["token ≤ block", "token accepts"]),
+    ("kill_matrix", "output_law", told(total_variation=lambda _: 0), ["every mistake"]),
+    ("kill_matrix", "output_law", told(total_variation=lambda _: Fraction(1)), ["no pair shows"]),
     ("spectr_gbv_bound", "conditionally_independent_maximum", instead(Fraction(2)),
      ["Bound(2) bounds", "its class does not"]),
     # language models
@@ -244,5 +256,5 @@ def test_an_optimum_is_exceeded_by_more_than_rounding() -> None:
     optima: Any = [SimpleNamespace(upper=2.0)]
     for value, failures in ((2.0, 0), (2 + 5e-10, 0), (2 + 2e-9, 1)):
         checks = Checks()
-        _expect_at_most_optimal(checks, "here", optima, {"block": [value]})
+        frontier._expect_at_most_optimal(checks, "here", optima, {"block": [value]})
         assert len(Findings("", [], checks).failures) == failures

@@ -150,13 +150,6 @@ def matched(number: Any) -> bool:
             return False
 
 
-def alone_at_one_pair(p: Any, q: Any) -> Any:
-    """A single tuple, at one pair: a replay of single tuples elsewhere sees nothing."""
-    if len(p) != 1:
-        return False
-    return (at_root(p) == ONE_NUMBER) & (2 * q[:, 0, 0, 0] == 1)
-
-
 WRONG_SOMEWHERE: dict[str, tuple[Any, int]] = {
     "at a tie": (Bent(lambda p, q: p[:, 0, 0, 0] == q[:, 0, 0, 0]), 1),
     "at a zero of the target": (Bent(lambda p, q: p[:, 0, 0, 1] == 0), 1),
@@ -201,6 +194,5 @@ ESCAPES: dict[str, Any] = {
     "a pattern at one number": each(matched),
     "a caught Fraction at one number": caught(lambda x: 1 / (Fraction(x) == ONE_NUMBER)),
     "a function of the package that asks for the type": caught(lambda x: 1 / (to_fraction(x) == ONE_NUMBER)),
-    "a single tuple at one pair": Bent(alone_at_one_pair),
 }
 """Verifiers that a proof cannot follow: none is proved, and an error or an open region says so."""

@@ -3,6 +3,7 @@
 from fractions import Fraction
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
 
@@ -14,13 +15,13 @@ from spectheory.pairs.drafts import Shortened
 from spectheory.pairs.drafts.repairs import with_cemetery
 from spectheory.pairs.instances import random_rational
 from spectheory.verification.algorithms.first_then_match import FirstThenMatch
+from spectheory.verification.evaluator import Evaluator
 from spectheory.verification.length_rules import DroppedAsRejected, WithLengthRule
-
-HALF = Fraction(1, 2)
+from spectheory.verification.resolve import resolve
 
 
 def keep_likely(row: Any) -> Any:
-    return row * 0 + (row >= HALF)
+    return row * 0 + (row >= 0.5)
 
 
 @pytest.mark.parametrize("verifier", ["token", "block", "naive_sampling"])
@@ -115,6 +116,26 @@ def test_rules_on_the_bundled_models() -> None:
     assert dropped.rows < 3 * dropped.calls
     with pytest.raises(InvalidInputError, match=r"Statement 8\.5"):
         decode(pair, prompts, WithLengthRule("block", before_unlikely), **settings)
-    lossy = WithLengthRule("block", before_unlikely, allow_lossy=True)
+    lossy = WithLengthRule("token", before_unlikely, allow_lossy=True)
     found = simulate(pair, prompts, [lossy, stops], samples=2, draft_length=3)
     assert [entry.lossless for entry in found.estimates] == [False, True]
+
+
+def test_torch_and_numpy_agree() -> None:
+    """On all drafts of a pair, as decoding hands them over."""
+    pair = random_rational([5, 2], 3, 2).to_float()
+    for verifier in (
+        WithLengthRule("block", after_unlikely),
+        WithLengthRule("token", before_unlikely, allow_lossy=True),
+        DroppedAsRejected("block", keep_likely),
+    ):
+        problem = resolve(verifier, pair, 1)
+        leaves = np.flatnonzero(pair.draft_path_probs(2) > 0)[:, None]
+        given = Evaluator.of(problem, problem.process).tuples(leaves)[1:]
+        expected = problem.verifier.outcome(*given)
+        found = problem.verifier.outcome(*(torch.tensor(array) for array in given))
+        assert np.allclose(expected.stop_probs, found.stop_probs.numpy())
+        stops = np.argmax(expected.stop_probs[:, 0], axis=-1)
+        zeros = np.zeros_like(stops)
+        rows = found.correction(torch.tensor(zeros), torch.tensor(stops)).numpy()
+        assert np.allclose(expected.correction(zeros, stops), rows)

@@ -239,7 +239,7 @@ def _step(
     together = (tokens[:, :, None] == tokens[:, None, :]) & is_draft[:, :, None] & is_draft[:, None, :]
     first = is_draft & (together.argmax(axis=2) == np.arange(len(draft)))
     total = leave + np.where(first, follow, zero).sum(axis=1)
-    if not (abs(total - 1) <= (0 if is_exact(total) else ALLOWED)).all():
+    if not (total == 1 if is_exact(total) else abs(total - 1) <= ALLOWED).all():
         raise InvalidOutcomeError("the probabilities of the next token do not sum to 1 at a context")
 
     case, place = np.nonzero(first & (follow != 0))

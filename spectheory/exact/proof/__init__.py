@@ -1,6 +1,6 @@
 """Proofs about every pair of a shape: a verifier is run on numbers that remember where they come from.
 
-``prove`` searches.  ``check_proof`` checks a stored proof without anything of the search.
+``prove`` searches.  ``check_proof`` checks a stored proof without points, programs and solvers.
 """
 
 import lazy_loader

@@ -1,249 +1,330 @@
-"""Certificates that a set of sign conditions has no solution: an identity in exact rationals.
+"""Lemmas: sign conditions without a solution, each with an identity in rationals.
 
-A certificate is a list of terms whose sum is the polynomial 0.  A term is a positive number times a product
-of polynomials that are at least 0 under the conditions, or any polynomial times one that is 0.  One term of
-the first kind is above 0.  Such terms cannot sum to 0 at a point, so no point satisfies the conditions.
+An identity is a list of terms whose sum is the polynomial 0.  A term is a positive number times a product
+of polynomials that are at least 0 under the conditions, or a monomial times a polynomial that is 0.  One term
+of the first kind is above 0.  Such terms cannot sum to 0 at a point, so no point satisfies the conditions.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from math import lcm
 from typing import Any
 
+import highspy
 import numpy as np
 from flint import fmpq, fmpq_mat
-from scipy.optimize import linprog
-from scipy.sparse import csc_array
 
-from spectheory.exact.proof.rational_functions import NEGATIVE, POSITIVE, ZERO, Factor
+from spectheory.exact.proof.numbers import ANY, NEGATIVE, POSITIVE, ZERO, Factor, Field
 
 Constraint = tuple[Factor, int]
 """A factor and the signs that it may have."""
-Terms = dict[int, int]
-"""Packed monomial (``Factor.packed_terms``) -> coefficient."""
+Signs = Mapping[int, int]
+"""The number of a factor -> the signs that it may have; all for the others."""
+Packed = dict[int, int]
+"""``Factor.packed_terms`` of a polynomial."""
+MOST_COLUMNS, MOST_ROW_PRODUCTS, MOST_OF_A_DEGREE = 1500, 300, 4000
+"""Larger programs cost more than the regions that they close."""
+LARGEST = 10**300
+"""Of the coefficients, for a program in floats."""
 
 
 @dataclass(frozen=True)
 class Term:
-    """A term of a certificate.
+    """A term of an identity.
 
     Attributes:
-        coefficient: a rational; positive where ``multiplier`` is empty.
+        coefficient: a rational; positive where ``multiplier`` is ``None``.
         indices: of the conditions whose polynomials, turned to be at least 0, are multiplied.  A condition
             ≠ 0 occurs an even number of times.
-        multiplier: exponents -> coefficient of a polynomial, for a term with a polynomial that is 0.
+        multiplier: the exponents of a monomial, for a term with a polynomial that is 0.
     """
 
     coefficient: fmpq
     indices: tuple[int, ...]
-    multiplier: Any = None
-
-
-@dataclass
-class Part:
-    """A part of a node: the signs, and the node, ``LEAF``, or what closes it; ``None`` while it is open."""
-
-    mask: int
-    target: Node | str | None = None
-    lemma: int | None = None
-
-
-@dataclass
-class Node:
-    """A split of a region by the sign of a factor."""
-
-    factor: Factor
-    parts: list[Part]
+    multiplier: tuple[int, ...] | None = None
 
 
 @dataclass(frozen=True)
 class Lemma:
-    """Conditions without a solution.
-
-    Attributes:
-        terms: the certificate; ``None`` where there is none.
-        tree: in place of a certificate, splits of which other lemmas close all parts.
-    """
+    """Conditions without a solution, and the identity that says so."""
 
     constraints: tuple[Constraint, ...]
-    terms: tuple[Term, ...] | None
-    tree: Node | None = None
+    terms: tuple[Term, ...]
 
-    @property
-    def is_trusted(self) -> bool:
-        """Whether nothing but the word of a solver says so."""
-        return self.terms is None and self.tree is None
-
-    def covers(self, known: Any) -> bool:
-        """Whether the conditions hold wherever the known signs do."""
-        return all(not known.get(factor, 7) & ~mask for factor, mask in self.constraints)
+    def covers(self, signs: Signs) -> bool:
+        """Whether the conditions hold wherever the signs do."""
+        return all(not signs.get(factor.number, ANY) & ~mask for factor, mask in self.constraints)
 
 
-def _turned(constraint: Constraint) -> Terms:
+class Lemmas:
+    """The lemmas of a proof."""
+
+    def __init__(self, field: Field) -> None:
+        self._field = field
+        self.lemmas: list[Lemma] = []
+        self._with: dict[int, list[int]] = {}
+
+    def covering(self, signs: Signs, factor: Factor | None = None) -> int | None:
+        """The number of a lemma that says that no point has these signs, and speaks of a factor if given."""
+        some = range(len(self.lemmas)) if factor is None else self._with.get(factor.number, ())
+        return next((number for number in some if self.lemmas[number].covers(signs)), None)
+
+    def add(self, lemma: Lemma) -> int | None:
+        """Check a lemma's identity and keep it; ``None`` if it is wrong."""
+        if not self._holds(lemma):
+            return None
+        for factor, _ in lemma.constraints:
+            self._with.setdefault(factor.number, []).append(len(self.lemmas))
+        self.lemmas.append(lemma)
+        return len(self.lemmas) - 1
+
+    def _holds(self, lemma: Lemma) -> bool:
+        """Whether every term has its sign, one is above 0, and the sum is the polynomial 0."""
+        context, strict = self._field.context, False
+        scale = lcm(*(int(term.coefficient.q) for term in lemma.terms))
+        total = context.constant(0)
+        for term in lemma.terms:
+            product = context.constant(int(term.coefficient * scale))
+            conditions = [lemma.constraints[index] for index in term.indices]
+            if term.multiplier is not None:
+                if len(conditions) != 1 or conditions[0][1] != ZERO:
+                    return False
+                product = product * context.from_dict({term.multiplier: 1}) * conditions[0][0].polynomial
+            else:
+                if term.coefficient <= 0:
+                    return False
+                for index in sorted(set(term.indices)):
+                    factor, mask = lemma.constraints[index]
+                    power = term.indices.count(index)
+                    if power % 2 and mask not in SIGNED:
+                        return False
+                    turned = -factor.polynomial if mask in TURNED else factor.polynomial
+                    product = product * turned**power
+                strict = strict or all(not mask & ZERO for _, mask in conditions)
+            total = total + product
+        return strict and bool(total.is_zero())
+
+
+TURNED = (NEGATIVE, NEGATIVE | ZERO)
+"""The signs of a polynomial f for which -f is at least 0."""
+SIGNED = (*TURNED, ZERO, POSITIVE, ZERO | POSITIVE)
+
+
+def lemma_of(constraints: Sequence[Constraint], terms: Sequence[Term]) -> Lemma:
+    """The lemma of an identity, with the conditions that occur in it only."""
+    used = sorted({index for term in terms for index in term.indices})
+    place = {index: number for number, index in enumerate(used)}
+    moved = [
+        Term(term.coefficient, tuple(place[index] for index in term.indices), term.multiplier)
+        for term in terms
+    ]
+    return Lemma(tuple(constraints[index] for index in used), tuple(moved))
+
+
+@dataclass(frozen=True)
+class _Column:
+    """A candidate for a term: the conditions, the packed monomial of a multiplier, and the product."""
+
+    indices: tuple[int, ...]
+    multiplier: int | None
+    terms: Packed
+
+
+def _turned(constraint: Constraint) -> Packed:
     """The polynomial of a condition, its sign changed where it is at most 0."""
     factor, mask = constraint
-    if mask & NEGATIVE and not mask & POSITIVE:
+    if mask in TURNED:
         return {monomial: -coefficient for monomial, coefficient in factor.packed_terms.items()}
     return factor.packed_terms
 
 
-def _multiplied(one: Terms, other: Terms) -> Terms:
-    """The product of two polynomials."""
-    product: Terms = {}
+def _multiplied(one: Packed, other: Packed) -> Packed:
+    product: Packed = {}
     for a, c in one.items():
         for b, d in other.items():
             product[a + b] = product.get(a + b, 0) + c * d
     return product
 
 
-def _column_products(
-    constraints: Sequence[Constraint], degree: int | None, most: int
-) -> list[tuple[tuple[int, ...], Terms]]:
-    """Products of conditions that are at least 0, the empty one first; [] if there are too many."""
-    usable: list[tuple[tuple[int, ...], Terms, int]] = []
+def _at_least_zero(constraints: Sequence[Constraint]) -> list[tuple[tuple[int, ...], Packed]]:
+    """What is at least 0 by each condition that is no equality: f, -f, or f² where f is not 0."""
+    found: list[tuple[tuple[int, ...], Packed]] = []
     for index, (factor, mask) in enumerate(constraints):
         if mask == NEGATIVE | POSITIVE:
-            square = _multiplied(factor.packed_terms, factor.packed_terms)
-            usable.append(((index, index), square, 2 * factor.degree))
-        elif mask not in (ZERO, 7):
-            usable.append(((index,), _turned((factor, mask)), factor.degree))
-    products: list[tuple[tuple[int, ...], Terms]] = [((), {0: 1})]
-    if degree is None:
-        return products + [(indices, terms) for indices, terms, _ in usable]
-    last: list[tuple[tuple[int, ...], Terms, int, int]] = [((), {0: 1}, 0, 0)]
+            found.append(((index, index), _multiplied(factor.packed_terms, factor.packed_terms)))
+        elif mask in SIGNED and mask != ZERO:
+            found.append(((index,), _turned((factor, mask))))
+    return found
+
+
+def linear_lemma(constraints: Sequence[Constraint], field: Field) -> Lemma | None:
+    """A lemma that adds multiples of the conditions."""
+    columns = [_Column((), None, {0: 1})]
+    columns += [_Column(indices, None, terms) for indices, terms in _at_least_zero(constraints)]
+    equalities = [(i, factor) for i, (factor, mask) in enumerate(constraints) if mask == ZERO]
+    columns += [_Column((index,), 0, factor.packed_terms) for index, factor in equalities]
+    return _solved(columns, constraints, field)
+
+
+def row_lemma(constraints: Sequence[Constraint], field: Field) -> Lemma | None:
+    """A lemma with few products: of a condition and an entry of a row, of the entries in a monomial of a
+    condition, and of one entry of every row; and with the equalities times one variable.
+    """
+    usable = [(place[0], terms) for place, terms in _at_least_zero(constraints) if len(place) == 1]
+    entries = [(i, terms) for i, terms in usable if constraints[i][0].degree == 1]
+    found: dict[tuple[int, ...], _Column] = {(): _Column((), None, {0: 1})}
+
+    def keep(indices: tuple[int, ...], terms: Packed) -> None:
+        ordered = tuple(sorted(indices))
+        found.setdefault(ordered, _Column(ordered, None, terms))
+
+    for i, terms in usable:
+        keep((i,), terms)
+    for i, terms in usable:
+        for j, entry in entries:
+            if constraints[i][0].degree > 1 or j >= i:
+                keep((i, j), _multiplied(terms, entry))
+    variable_of = {next(iter(constraints[i][0].variables)): i for i, terms in entries if len(terms) == 1}
+    for _, terms in usable:
+        for monomial in terms:
+            powers = enumerate(monomial.to_bytes(len(field.names), "little"))
+            known = [variable_of.get(v, -1) for v, exponent in powers for _ in range(exponent)]
+            if known and -1 not in known:
+                keep(tuple(known), {monomial: 1})
+    for letter in ("p", "q"):
+        products: list[tuple[tuple[int, ...], Packed]] = [((), {0: 1})]
+        by_row: dict[Any, list[tuple[int, Packed]]] = {}
+        for i, terms in entries:
+            factor = constraints[i][0]
+            if len(factor.rows) == 1 and field.names[min(factor.variables)].startswith(letter):
+                by_row.setdefault(next(iter(factor.rows)), []).append((i, terms))
+        for row in sorted(by_row, key=lambda context: (len(context), context)):
+            products += [
+                ((*indices, i), _multiplied(terms, entry))
+                for indices, terms in products
+                for i, entry in by_row[row]
+            ]
+            if len(products) > MOST_ROW_PRODUCTS:
+                break
+        for indices, terms in products:
+            keep(indices, terms)
+    columns = list(found.values())
+    variables = sorted(set().union(*(factor.variables for factor, _ in constraints)))
+    monomials = [0, *(1 << (8 * variable) for variable in variables)]
+    for i, (factor, mask) in enumerate(constraints):
+        if mask == ZERO:
+            columns += [_Column((i,), m, _multiplied(factor.packed_terms, {m: 1})) for m in monomials]
+    return _solved(columns, constraints, field) if len(columns) <= MOST_COLUMNS else None
+
+
+def product_lemma(constraints: Sequence[Constraint], degree: int, field: Field) -> Lemma | None:
+    """A lemma with all products of conditions up to a total degree, and with multiples of the equalities."""
+    usable = [
+        (indices, terms, len(indices) * constraints[indices[0]][0].degree)
+        for indices, terms in _at_least_zero(constraints)
+    ]
+    columns, last = [_Column((), None, {0: 1})], [((), {0: 1}, 0, 0)]
     while last:
-        longer = []
+        longer: list[Any] = []
         for indices, terms, size, first in last:
             for place, (more, factor_terms, more_size) in enumerate(usable[first:], first):
                 if size + more_size <= degree:
-                    made = indices + more, _multiplied(terms, factor_terms)
-                    products.append(made)
+                    made = (*indices, *more), _multiplied(terms, factor_terms)
+                    columns.append(_Column(made[0], None, made[1]))
                     longer.append((*made, size + more_size, place))
-                    if len(products) > most:
-                        return []
+                    if len(columns) > MOST_OF_A_DEGREE:
+                        return None
         last = longer
-    return products
+    monomials = sorted({monomial for column in columns for monomial in column.terms})
+    guard = int.from_bytes([128] * len(field.names), "little")
+    for index, (factor, mask) in enumerate(constraints):
+        made_of: set[int] = set()
+        for term in factor.packed_terms if mask == ZERO else ():
+            for monomial in monomials:
+                quotient = (monomial | guard) - term  # a guard bit is lost where a term does not divide
+                if quotient & guard == guard and (quotient := quotient ^ guard) not in made_of:
+                    made_of.add(quotient)
+                    columns.append(
+                        _Column((index,), quotient, _multiplied(factor.packed_terms, {quotient: 1}))
+                    )
+    return _solved(columns, constraints, field) if len(columns) <= MOST_OF_A_DEGREE else None
 
 
-def _is_strict(constraints: Sequence[Constraint], indices: Iterable[int]) -> bool:
-    return all(not constraints[index][1] & ZERO for index in indices)
-
-
-def certificate(
-    constraints: Sequence[Constraint], degree: int | None, size_limit: int = 4000
-) -> tuple[Term, ...] | None:
-    """Search for a certificate by linear programming.
-
-    The program is solved in floats, and its support is solved again in rationals.
-
-    Args:
-        constraints: conditions without a solution.
-        degree: of the products of conditions; ``None`` for the conditions alone.
-        size_limit: the most products, with the multiples of equalities.
-
-    Returns:
-        The terms, or ``None`` if none was found.
-    """
-    longest = max(len(factor.packed_terms) for factor, _ in constraints)
-    products = [] if longest > MOST_TERMS else _column_products(constraints, degree, size_limit)
-    if not products:
+def _solved(columns: Sequence[_Column], constraints: Sequence[Constraint], field: Field) -> Lemma | None:
+    """Weights of the columns, by a linear program in floats, whose support is solved again in rationals."""
+    if any(abs(c) > LARGEST for column in columns for c in column.terms.values()):
         return None
-    columns: list[tuple[tuple[int, ...], Any, Terms]] = [
-        (indices, None, terms) for indices, terms in products
-    ]
-    columns += _multiples(constraints, products, FEW_MONOMIALS if degree is None else MOST_MONOMIALS)
-    if len(columns) > size_limit:
-        return None
-    if any(abs(coefficient) > LARGEST for _, _, terms in columns for coefficient in terms.values()):
-        return None
-    rows: dict[int, int] = {}
-    places: tuple[list[int], list[int]] = ([], [])
-    values: list[float] = []
-    for number, (_, _, terms) in enumerate(columns):
-        for exponents, coefficient in terms.items():
-            places[0].append(rows.setdefault(exponents, len(rows)))
-            places[1].append(number)
-            values.append(float(coefficient))
     strict = [
-        number
-        for number, (indices, multiplier, _) in enumerate(columns)
-        if multiplier is None and _is_strict(constraints, indices)
+        column.multiplier is None and all(not constraints[i][1] & ZERO for i in column.indices)
+        for column in columns
     ]
-    places[0].extend([len(rows)] * len(strict))
-    places[1].extend(strict)
-    values.extend([1.0] * len(strict))
-    matrix = csc_array((values, places), shape=(len(rows) + 1, len(columns)))
-    wanted = np.zeros(len(rows) + 1)
-    wanted[-1] = 1
-    bounds = [(0, None) if multiplier is None else (None, None) for _, multiplier, _ in columns]
-    cost = [float(len(indices)) + 0.01 if multiplier is None else 0.0 for indices, multiplier, _ in columns]
-    found = linprog(cost, A_eq=matrix, b_eq=wanted, bounds=bounds, method="highs-ds")
-    if found.status != 0:
+    weights = _program(columns, strict)
+    if weights is None:
         return None
-    support = [number for number, value in enumerate(found.x) if abs(value) > 1e-9]
-    exact = _solved([columns[number] for number in support], constraints)
-    return exact
+    support = [number for number, weight in enumerate(weights) if abs(weight) > 1e-9]
+    solution = _exact([columns[number] for number in support], [strict[number] for number in support])
+    if solution is None:
+        return None
+    terms = []
+    for value, number in zip(solution, support, strict=True):
+        indices, multiplier = columns[number].indices, columns[number].multiplier
+        if value < 0 and multiplier is None:
+            return None
+        if value:
+            unpacked = None if multiplier is None else tuple(multiplier.to_bytes(len(field.names), "little"))
+            terms.append(Term(value, indices, unpacked))
+    return lemma_of(constraints, terms)
 
 
-LARGEST = 10**300
-"""Of the coefficients, for a program in floats."""
-MOST_TERMS = 600
-"""Of the longest condition."""
-ROUNDS = 3
-FEW_MONOMIALS, MOST_MONOMIALS = 600, 3000
-"""Multiples are formed of multiples this often, as long as there are few monomials: more for products, which
-are asked for rarely."""
+def _program(columns: Sequence[_Column], strict: Sequence[bool]) -> np.ndarray | None:
+    """Weights, of multiples of equalities of any sign, with which the columns sum to the polynomial 0 and
+    the strict ones weigh 1 together; short products are cheap.
+    """
+    rows: dict[int, int] = {}  # the first row says that the strict columns weigh 1
+    starts, places, values = [0], list[int](), list[float]()
+    for column, is_strict in zip(columns, strict, strict=True):
+        if is_strict:
+            places.append(0)
+            values.append(1.0)
+        for monomial, coefficient in column.terms.items():
+            places.append(rows.setdefault(monomial, len(rows) + 1))
+            values.append(float(coefficient))
+        starts.append(len(places))
+    program, infinity = highspy.HighsLp(), highspy.kHighsInf
+    program.num_col_, program.num_row_ = len(columns), len(rows) + 1
+    free = np.array([column.multiplier is not None for column in columns])
+    program.col_cost_ = np.where(free, 0.0, [len(column.indices) + 0.01 for column in columns])
+    program.col_lower_ = np.where(free, -infinity, 0.0)
+    program.col_upper_ = np.full(len(columns), infinity)
+    program.row_lower_ = program.row_upper_ = np.array([1.0] + [0.0] * len(rows))
+    program.a_matrix_.format_ = highspy.MatrixFormat.kColwise
+    program.a_matrix_.start_ = np.array(starts, dtype=np.int32)
+    program.a_matrix_.index_ = np.array(places, dtype=np.int32)
+    program.a_matrix_.value_ = np.array(values)
+    solver = highspy.Highs()
+    solver.silent()
+    solver.setOptionValue("solver", "simplex")
+    solver.passModel(program)
+    solver.run()
+    if solver.getModelStatus() != highspy.HighsModelStatus.kOptimal:
+        return None
+    return np.array(solver.getSolution().col_value)
 
 
-def _multiples(
-    constraints: Sequence[Constraint],
-    products: Sequence[tuple[tuple[int, ...], Terms]],
-    most_monomials: int,
-) -> list[tuple[tuple[int, ...], Any, Terms]]:
-    """Monomials times the polynomials that are 0, as far as they can cancel terms of the products."""
-    zeros = [(index, factor) for index, (factor, mask) in enumerate(constraints) if mask == ZERO]
-    if not zeros:
-        return []
-    new = {monomial for _, terms in products for monomial in terms}
-    guard, degree = zeros[0][1].guard, zeros[0][1].degree_of
-    highest = max(map(degree, {*new, *(monomial for _, factor in zeros for monomial in factor.packed_terms)}))
-    seen, made = set(new), dict[tuple[int, int], Terms]()
-    for _ in range(ROUNDS):
-        found: set[int] = set()
-        for index, factor in zeros:
-            room = highest - max(map(degree, factor.packed_terms))
-            for term in factor.packed_terms:
-                for monomial in new:
-                    quotient = (monomial | guard) - term  # a guard bit is lost where not divisible
-                    if quotient & guard != guard:
-                        continue
-                    quotient ^= guard
-                    if (index, quotient) not in made and degree(quotient) <= room:
-                        made[index, quotient] = _multiplied(factor.packed_terms, {quotient: 1})
-                        found |= made[index, quotient].keys()
-        new = found - seen
-        seen |= new
-        if len(seen) > most_monomials:
-            break
-    return [((index,), quotient, terms) for (index, quotient), terms in made.items()]
-
-
-def _solved(
-    columns: Sequence[tuple[tuple[int, ...], Any, Terms]], constraints: Sequence[Constraint]
-) -> tuple[Term, ...] | None:
-    """The exact solution on a support, if it has the right signs."""
+def _exact(columns: Sequence[_Column], strict: Sequence[bool]) -> list[fmpq] | None:
+    """The weights in rationals."""
     rows: dict[int, int] = {}
-    for _, _, terms in columns:
-        for exponents in terms:
-            rows.setdefault(exponents, len(rows))
+    for column in columns:
+        for monomial in column.terms:
+            rows.setdefault(monomial, len(rows))
     count = len(columns)
     matrix = [[fmpq(0)] * (count + 1) for _ in range(len(rows) + 1)]
-    for number, (indices, multiplier, terms) in enumerate(columns):
-        for exponents, coefficient in terms.items():
-            matrix[rows[exponents]][number] = fmpq(coefficient)
-        if multiplier is None and _is_strict(constraints, indices):
-            matrix[-1][number] = fmpq(1)
+    for number, column in enumerate(columns):
+        for monomial, coefficient in column.terms.items():
+            matrix[rows[monomial]][number] = fmpq(coefficient)
+        matrix[-1][number] = fmpq(int(strict[number]))
     matrix[-1][count] = fmpq(1)
     reduced, rank = fmpq_mat(matrix).rref()
     solution = [fmpq(0)] * count
@@ -252,10 +333,4 @@ def _solved(
         if pivot == count:
             return None
         solution[pivot] = reduced[row, count]
-    if any(x < 0 and column[1] is None for x, column in zip(solution, columns, strict=True)):
-        return None
-    return tuple(
-        Term(x, indices, None if multiplier is None else constraints[0][0].unpacked(multiplier))
-        for x, (indices, multiplier, _) in zip(solution, columns, strict=True)
-        if x != 0
-    )
+    return solution

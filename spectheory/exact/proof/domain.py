@@ -1,39 +1,37 @@
-"""All pairs of a shape as formal rows, one face of the simplices of the draft at a time.
+"""All pairs of a shape: the variables, the supports of the draft rows, and points.
 
-A face says which entries of every draft row are positive; the others are 0.  Rows that no drafted path
-reaches occur only where a statement speaks of them.  On a face the last positive entry of a draft row is 1
-minus the others.  So is the last entry of a target row.
+The last entry of a target row is 1 minus the others.  So is the last positive entry of a draft row.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from itertools import combinations, product
-from typing import Any
+from itertools import combinations
+from random import Random
 
 import numpy as np
 from flint import fmpq
 
-from spectheory.exact.proof.formal_numbers import FormalRun
-from spectheory.exact.proof.rational_functions import (
+from spectheory.exact.proof.numbers import (
+    AT_LEAST_ZERO,
+    NEGATIVE,
     POSITIVE,
     ZERO,
     Factor,
-    RationalFunction,
-    RationalFunctions,
-    opposite,
+    Field,
+    Function,
+    Point,
+    sign_of,
 )
 from spectheory.foundation.errors import InvalidInputError
-from spectheory.pairs.contexts import Context, all_contexts, context_number
-from spectheory.pairs.pair import ModelPair, PairNumbers
+from spectheory.pairs.contexts import Context, all_contexts
+from spectheory.pairs.pair import ModelPair
 
-MAX_FACES, MAX_NUMBERS = 100_000, 128
+MAX_NUMBERS = 128
 Support = tuple[int, ...]
-Face = Mapping[Context, Support]
-"""The tokens that the draft may draw at every context that drafted paths reach."""
 
 
 @dataclass(frozen=True)
@@ -43,210 +41,188 @@ class Shape:
     Attributes:
         vocab_size, draft_length: V and L.
         positive: only pairs whose rows have no zero.
-        beyond: the rows at contexts that cannot be drafted occur, too, at depths below L.
     """
 
     vocab_size: int
     draft_length: int
-    positive: bool
-    beyond: bool = False
+    positive: bool = False
 
     @property
     def domain(self) -> str:
         """Which rows occur."""
         return "positive rows" if self.positive else "all rows"
 
-    def faces(self) -> Iterator[Face]:
-        """Every face, the one without zeros first."""
-        yield from self._below(())
-
-    def _below(self, context: Context) -> Iterator[dict[Context, Support]]:
-        if len(context) == self.draft_length:
-            yield {}
-            return
-        size = self.vocab_size
-        for count in range(size, size - 1 if self.positive else 0, -1):
-            for support in combinations(range(size), count):
-                children = [list(self._below((*context, token))) for token in support]
-                for parts in product(*children):
-                    face = {context: support}
-                    for part in parts:
-                        face.update(part)
-                    yield face
-
     def check_size(self) -> None:
-        """Refuse a shape of more faces, or of more variables, than any search gets through.
-
-        With F faces below every child, a context has (1 + F)^V - 1.
-        """
-        faces, numbers = 1, 0
-        for _ in range(min(self.draft_length, MAX_NUMBERS)):  # every depth has two numbers and more
-            below = 1 if self.positive else (1 + faces) ** min(self.vocab_size, 64) - 1
-            faces = min(below, MAX_FACES + 1)
-            numbers = min(self.vocab_size * (numbers + 2), MAX_NUMBERS + 1)
-        if faces > MAX_FACES or numbers > MAX_NUMBERS:
-            what = (
-                f"{MAX_FACES} faces of pairs with zeros"
-                if faces > MAX_FACES
-                else f"{MAX_NUMBERS} formal numbers"
-            )
+        """Refuse a shape of more variables than any search gets through."""
+        size, contexts = self.vocab_size, 0
+        for depth in range(min(self.draft_length, MAX_NUMBERS)):
+            contexts = min(contexts + min(size, MAX_NUMBERS) ** depth, MAX_NUMBERS)
+        numbers = size * size * contexts + size - 1  # (V-1)(C + V^L) + V C, with (V-1) C = V^L - 1
+        if numbers > MAX_NUMBERS:
             raise InvalidInputError(
-                f"a proof for {self.vocab_size} tokens and draft length {self.draft_length} has more than "
-                f"{what}; take fewer tokens or a shorter draft"
-                + ("" if self.positive or numbers > MAX_NUMBERS else ", or positive rows only")
+                f"a proof for {size} tokens and draft length {self.draft_length} has more than "
+                f"{MAX_NUMBERS} formal numbers; take fewer tokens or a shorter draft"
             )
 
-    def names(self) -> list[str]:
-        """The variables: p and q with the context and the token."""
-        tokens, contexts = range(self.vocab_size - 1), all_contexts(self.vocab_size, self.draft_length)
-        target = [variable("p", context, x) for context in contexts for x in tokens]
-        inner = (context for context in contexts if len(context) < self.draft_length)
-        return target + [variable("q", context, x) for context in inner for x in range(self.vocab_size)]
 
+class Domain:
+    """The pairs of a shape.
 
-def variable(letter: str, context: Context, token: int) -> str:
-    """The name of the probability of a token behind a context, p of the target and q of the draft."""
-    return "_".join(map(str, (letter, *context, token)))
-
-
-class FormalPair:
-    """The formal rows of a face.
+    Args:
+        shape: the pairs.
+        least: at every depth, the fewest tokens that a draft row has; 1 by default.
 
     Attributes:
-        face: the supports of the draft rows.
-        draft_sign: of the draft entries on the face.
-        reached: the contexts that drafted paths reach.
-        supports: of the draft row at every context that has one.
-        contexts: those with rows.
-        value_of: at a point, of the variables that are not entries of rows, if there are any.
-        signs: what is known of the signs of the functions that are probabilities.
-        target, draft: by depth [V^depth, V], functions; ``None`` at the other contexts.
+        contexts: those with rows, up to depth L.
+        field: the rational functions of the entries.
+        p, q: (context, token) -> number of the variable.
     """
 
-    value_of: Callable[[Any, int], fmpq] | None = None
-
-    def __init__(
-        self, shape: Shape, field: RationalFunctions, face: Face, draft_sign: int = POSITIVE
-    ) -> None:
-        self.shape, self.field, self.face, self.draft_sign = shape, field, face, draft_sign
-        size, length = shape.vocab_size, shape.draft_length
-        self.vocab_size, self.draft_length = size, length
-        variables = dict(zip(field.names, field.variables, strict=True))
-        self.signs: list[tuple[RationalFunction, int]] = []
-        self.target = [np.full((size**depth, size), None, dtype=object) for depth in range(length + 1)]
-        self.draft = [np.full((size**depth, size), None, dtype=object) for depth in range(length)]
-        behind = [(*context, token) for context, support in face.items() for token in support]
-        self.reached: list[Context] = [(), *behind]
-        others = all_contexts(size, length - 1) if shape.beyond else ()
-        beyond = [context for context in others if context not in face]
-        self.contexts = self.reached + beyond
-        self.supports = {**face, **dict.fromkeys(beyond, tuple(range(size)))}
-        sign = POSITIVE if shape.positive else ZERO | POSITIVE
+    def __init__(self, shape: Shape, least: Sequence[int] = ()) -> None:
+        shape.check_size()
+        self.shape, self._least = shape, least
+        self.vocab_size, self.draft_length = shape.vocab_size, shape.draft_length
+        self.contexts = all_contexts(self.vocab_size, self.draft_length)
+        names: list[str] = []
+        row_of: list[Context] = []
+        self.p: dict[tuple[Context, int], int] = {}
+        self.q: dict[tuple[Context, int], int] = {}
         for context in self.contexts:
-            rows = [(self.target, "p", tuple(range(size)), sign)]
-            if context in self.supports:
-                sign_of_draft = draft_sign if context in face else ZERO | POSITIVE
-                rows.append((self.draft, "q", self.supports[context], sign_of_draft))
-            for levels, letter, support, sign_of_entry in rows:
-                row = [field.constant(0)] * size
-                for token in support[:-1]:
-                    row[token] = variables[variable(letter, context, token)]
-                row[support[-1]] = field.constant(1)
-                for token in support[:-1]:
-                    row[support[-1]] = row[support[-1]] - row[token]
-                levels[len(context)][context_number(context, size)] = row
-                self.signs += [(row[token], sign_of_entry) for token in support]
+            for letter, place, count in (
+                ("p", self.p, self.vocab_size - 1),
+                ("q", self.q, self.vocab_size if self.has_draft(context) else 0),
+            ):
+                for token in range(count):
+                    place[context, token] = len(names)
+                    names.append("_".join(map(str, (letter, *context, token))))
+                    row_of.append(context)
+        self.field = Field(names, row_of)
 
-    @cached_property
-    def known(self) -> dict[Factor, int]:
-        """The signs that the factors of probabilities have on the whole face."""
-        found = {}
-        for function, mask in self.signs:
-            constant, odd, _ = function.signs
-            if odd:
-                [factor] = odd
-                found[factor] = mask if constant > 0 else opposite(mask)
-        return found
+    def has_draft(self, context: Context) -> bool:
+        """Whether the draft has a row there."""
+        return len(context) < self.draft_length
 
-    def draft_entry(self, prefix: Context) -> RationalFunction:
-        """The draft's probability of the last token of a prefix behind the others."""
-        return self.draft[len(prefix) - 1][context_number(prefix[:-1], self.vocab_size)][prefix[-1]]
+    def supports(self, context: Context) -> list[Support]:
+        """The tokens that the draft may draw, in every way; the empty one where it has no row."""
+        size, depth = self.vocab_size, len(context)
+        if not self.has_draft(context):
+            return [()]
+        least = self._least[depth] if self._least else 1
+        sizes = range(size, size - 1 if self.shape.positive else least - 1, -1)
+        return [support for count in sizes for support in combinations(range(size), count)]
 
-    def variables_of(self, contexts: Iterable[Context]) -> set[int]:
-        """The numbers of the variables of the rows at these contexts."""
-        wanted = {*contexts}
-        return {i for i, some in self.contexts_of.items() if some & wanted}
-
-    @cached_property
-    def contexts_of(self) -> dict[int, frozenset[Context]]:
-        """The contexts of the rows that a variable belongs to."""
-        number = {name: i for i, name in enumerate(self.field.names)}
-        return {
-            number[name]: frozenset([context])
-            for context in self.contexts
-            for token in range(self.vocab_size)
-            for name in (variable("p", context, token), variable("q", context, token))
-            if name in number
-        }
-
-    def rows_in(self, run: FormalRun) -> FormalPair:
-        """The rows as numbers of a run, for a draft process and a verifier; the other rows are zeros."""
-        view = object.__new__(FormalPair)
-        view.__dict__.update(self.__dict__)
-        zero = self.field.constant(0)
-        for side in ("target", "draft"):
-            levels = []
-            for level in getattr(self, side):
-                numbers = np.empty_like(level)
-                numbers.ravel()[:] = [run.number(zero if f is None else f) for f in level.ravel()]
-                levels.append(numbers)
-            setattr(view, side, levels)
-        return view
+    def row(self, letter: str, context: Context, support: Support) -> list[Function]:
+        """The entries of a row with the others 0."""
+        field, places = self.field, self.p if letter == "p" else self.q
+        row = [field.zero] * self.vocab_size
+        row[support[-1]] = field.one
+        for token in support[:-1]:
+            row[token] = field.variables[places[context, token]]
+            row[support[-1]] = field.subtract(row[support[-1]], row[token])
+        return row
 
     @property
-    def numbers(self) -> PairNumbers:
-        """What a draft process reads of the rows of ``rows_in``."""
-        return PairNumbers(tuple(self.target), tuple(self.draft))
+    def target_signs(self) -> int:
+        """Of the entries of target rows."""
+        return POSITIVE if self.shape.positive else AT_LEAST_ZERO
 
-    def draft_path_probs(self, depth: int) -> np.ndarray:
-        """q(a) of every path of a depth, as ``ModelPair``'s, of the rows of ``rows_in``."""
-        return _path_probs(self.draft, depth)
+    @cached_property
+    def generic_rows(self) -> dict[Context, tuple[list[fmpq], list[fmpq]]]:
+        """Rows for contexts of which nothing is asked."""
+        found = {}
+        for place, context in enumerate(self.contexts):
+            p = [fmpq(10 + (place * 5 + 7 * x + 2 * x * x) % 13) for x in range(self.vocab_size)]
+            q = [fmpq(10 + (place * 7 + 3 * x * x + x) % 11) for x in range(self.vocab_size)]
+            found[context] = [entry / sum(p) for entry in p], [entry / sum(q) for entry in q]
+        return found
 
-    def target_path_probs(self, depth: int) -> np.ndarray:
-        """p(a), in the same way."""
-        return _path_probs(self.target, depth)
+    def rows_at(self, point: Point, context: Context) -> tuple[list[fmpq], list[fmpq]]:
+        """The target and the draft row at a point; where there is no draft row, an empty one."""
+        p = [point[self.p[context, x]] for x in range(self.vocab_size - 1)]
+        q = [point[self.q[context, x]] for x in range(self.vocab_size if self.has_draft(context) else 0)]
+        return [*p, 1 - sum(p, fmpq(0))], q
 
-    def point_of(
-        self, target: Mapping[Context, Sequence[Any]], draft: Mapping[Context, Sequence[Any]]
-    ) -> list[fmpq]:
-        """The values of all variables at given rows of the reached contexts."""
-        names = {name: number for number, name in enumerate(self.shape.names())}
-        point = [fmpq(0)] * len(names)
-        for letter, rows in (("p", target), ("q", draft)):
-            for context, row in rows.items():
-                for token, value in enumerate(row):
-                    number = names.get(variable(letter, context, token))
-                    if number is not None:
-                        point[number] = value
+    def pair_at(self, point: Point, known: Collection[Context]) -> ModelPair:
+        """The pair at a point; generic rows at contexts that are not known."""
+        levels: dict[str, list[np.ndarray]] = {"p": [], "q": []}
+        for depth in range(self.draft_length + 1):
+            some = [context for context in self.contexts if len(context) == depth]
+            rows = [self.rows_at(point, c) if c in known else self.generic_rows[c] for c in some]
+            for letter, place in (("p", 0), ("q", 1)):
+                values = [[Fraction(int(v.p), int(v.q)) for v in row[place]] for row in rows]
+                levels[letter].append(np.array(values, dtype=object))
+        vocab = tuple("ABCDEFGHIJKLMNOPQRSTUVWXYZ"[: self.vocab_size])
+        return ModelPair(tuple(levels["p"]), tuple(levels["q"][:-1]), vocab)
+
+    def drawn_points(self, count: int) -> list[list[fmpq]]:
+        """Points with simple rows, zeros and p = q now and then, the same in every process."""
+        random = Random(0)
+        return [self._random_point(random) for _ in range(count)]
+
+    def _random_point(self, random: Random) -> list[fmpq]:
+        point, everything = [fmpq(0)] * len(self.field.names), tuple(range(self.vocab_size))
+        for context in self.contexts:
+            supports, q = self.supports(context), None
+            if self.has_draft(context):
+                support = supports[0] if random.random() < 0.5 else random.choice(supports)
+                q = self._random_row(random, support, True)
+            positive = self.shape.positive or random.random() < 0.7
+            same = q is not None and random.random() < 0.15
+            p = q if same else self._random_row(random, everything, positive)
+            for token in range(self.vocab_size):
+                if token < self.vocab_size - 1:
+                    point[self.p[context, token]] = p[token]  # type: ignore[index]
+                if q is not None:
+                    point[self.q[context, token]] = q[token]
         return point
 
-    def pair_at(self, point: Sequence[fmpq]) -> ModelPair:
-        """The pair at a point; rows that do not occur are uniform."""
-        size = self.vocab_size
-
-        def numbers(level: np.ndarray) -> np.ndarray:
-            rows = np.empty(level.shape, dtype=object)
-            for place, function in np.ndenumerate(level):
-                value = fmpq(1, size) if function is None else function.at(point)
-                rows[place] = Fraction(int(value.p), int(value.q))
-            return rows
-
-        vocab = tuple("ABCDEFGHIJKLMNOPQRSTUVWXYZ"[:size])
-        return ModelPair(tuple(map(numbers, self.target)), tuple(map(numbers, self.draft)), vocab)
+    def _random_row(self, random: Random, support: Support, positive: bool) -> list[fmpq]:
+        denominator = random.choice((2, 3, 4, 5, 6, 7, 12, 30, 60))
+        denominator = max(denominator, len(support)) if positive else denominator
+        counts = {token: int(positive) for token in support}
+        favourites = [random.choice(support) for _ in range(2)]
+        for _ in range(denominator - sum(counts.values())):
+            counts[random.choice(favourites if random.random() < 0.4 else support)] += 1
+        return [fmpq(counts.get(token, 0), denominator) for token in range(self.vocab_size)]
 
 
-def _path_probs(levels: Sequence[np.ndarray], depth: int) -> np.ndarray:
-    probs = levels[0][:1, 0] * 0 + 1
-    for level in levels[:depth]:
-        probs = (probs[:, None] * level).ravel()
-    return probs
+class Points:
+    """Points that show that regions are not empty, and their signs in bulk.
+
+    The first ones are drawn from a seed, so that a stored proof names them by number.
+    """
+
+    COUNT = 1500
+    _ROUNDING = 1e-12
+    """A sum of floats this much smaller than its terms is taken as 0, which is right for drawn points."""
+
+    def __init__(self, domain: Domain, count: int = COUNT) -> None:
+        self.points = domain.drawn_points(count)
+        self.num_drawn = count
+        self.matrix = np.array([list(map(float, point)) for point in self.points])
+        self._signs: dict[int, np.ndarray] = {}
+
+    def add(self, point: list[fmpq]) -> int:
+        """Add a point; returns its number."""
+        self.points.append(point)
+        self.matrix = np.vstack([self.matrix, [list(map(float, point))]])
+        return len(self.points) - 1
+
+    def signs(self, factor: Factor) -> np.ndarray:
+        """The sign of a factor at every point, as masks."""
+        known = self._signs.get(factor.number, np.zeros(0, dtype=np.int8))
+        if len(known) < len(self.points):
+            new = self.matrix[len(known) :]
+            total, size = np.zeros(len(new)), np.zeros(len(new))
+            for coefficient, powers in factor.sparse_terms:
+                term = np.full(len(new), float(coefficient))
+                for variable, exponent in powers:
+                    term = term * new[:, variable] ** exponent
+                total, size = total + term, size + np.abs(term)
+            signs = np.where(total > 0, POSITIVE, NEGATIVE)
+            signs = np.where(np.abs(total) <= self._ROUNDING * size, ZERO, signs).astype(np.int8)
+            for place in np.flatnonzero(signs == ZERO):  # points of a solver lie close to each other
+                if len(known) + place >= self.num_drawn:
+                    signs[place] = sign_of(factor.at(self.points[len(known) + place]))
+            known = self._signs[factor.number] = np.concatenate([known, signs])
+        return known

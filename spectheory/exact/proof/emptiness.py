@@ -1,404 +1,344 @@
-"""Whether sign conditions have a solution: known lemmas, points, certificates, and a solver."""
+"""Whether regions are empty, for a search: points show that they are not, lemmas that they are.
+
+In this order: the points that the parts inherit, known lemmas, a linear lemma, a new point near the old ones,
+a lemma with products of entries.  A part of which none says anything is walked on.  More is asked only
+where a condition fails.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from random import Random
-from time import monotonic
-from typing import NamedTuple
+from collections.abc import Iterator, Sequence
+from itertools import product
+from typing import Any
 
+import numpy as np
 from flint import fmpq
 
-from spectheory.exact.proof.certificates import Constraint, Lemma, Node, Part, Term, certificate
-from spectheory.exact.proof.domain import FormalPair
-from spectheory.exact.proof.points import Point, random_point
-from spectheory.exact.proof.rational_functions import ANY_SIGN, NEGATIVE, POSITIVE, ZERO, Factor
-from spectheory.exact.proof.solver import RealSolver
-from spectheory.exact.proof.substitution import Consequence, divisions
+from spectheory.exact.proof.certificates import (
+    Constraint,
+    Lemma,
+    Lemmas,
+    linear_lemma,
+    product_lemma,
+    row_lemma,
+)
+from spectheory.exact.proof.domain import Domain, Points
+from spectheory.exact.proof.numbers import ANY, NEGATIVE, POSITIVE, ZERO, Factor, Function, sign_of
+from spectheory.exact.proof.region import Oracle, Region, SplitError
+from spectheory.exact.proof.solver import point_or_core
+from spectheory.pairs.contexts import Context
 
-MOVES = 24
-"""How many random changes of a point are tried before a solver is asked."""
-LOW_DEGREES, HIGH_DEGREES = (0, 1), (2, 3, 4)
-"""Of the products in a certificate, above the highest degree of a condition; the second where equalities do
-not help."""
-MOST_STEPS, MOST_SPLITS = 5, 3
-"""How often a core is replaced by one behind its equalities, and by how many factors it is split there."""
-MOST_CORES = 30
-"""That are tried in place of one that has no certificate."""
-NEAREST = 80
-"""Of how many conditions a certificate of degree 1 is looked for."""
-EXTRA = 12
-"""How many simple conditions a core is extended by where it has no certificate."""
-MOST_POINTS = 60
-"""The points that are carried along with a region."""
+SPLIT, DERIVED, EMPTY, GUIDE, REFERENCE, CHOICE = range(6)
+"""The kinds of entries of a log."""
+DOUBTFUL = -1
+"""In place of the number of a lemma after a split, for a part that waits."""
+MOST_NEAR, MOST_WHOLE = 60, 80
+"""Conditions of a linear program."""
+MOST_TRIES, BASES = 40, 5
+"""New points that are tried, from how many old ones."""
+BRIEFLY, SECONDS, LONGER = 0.05, 2.0, (20.0,)
+"""For a question to the solver: about a doubtful region, where a condition fails, and at the end."""
 
 
-class Finding(NamedTuple):
-    """What is known of the part of a region where a factor has certain signs.
+class Search(Oracle):
+    """The answers that a search finds, and their log.
 
     Attributes:
-        mask: these signs.
-        lemma: the number of the lemma by which it is empty; ``None`` if it is not known to be.
-        points: of it; empty if none is known.
+        points, lemmas: that were found.
+        log: the answers as lists of integers, for ``recorded.Recorded``.
+        polynomials: the factors in the log, with their numbers there.
+        aside: regions on which a condition fails, asked about last, with their entries of the log.
     """
 
-    mask: int
-    lemma: int | None
-    points: list[Point]
+    def __init__(self, domain: Domain) -> None:
+        self.domain, self.points, self.lemmas = domain, Points(domain), Lemmas(domain.field)
+        self.log: list[list[int]] = []
+        self.polynomials: dict[Factor, int] = {}
+        self.aside: list[tuple[Region, list[int]]] = []
+        self._examined: dict[Any, tuple[int | None, np.ndarray]] = {}
+        self._failed: set[tuple[bool, frozenset[tuple[int, int]]]] = set()
+        self._cores: dict[Any, tuple[int | None, np.ndarray]] = {}
 
+    def start(self, domain: Domain) -> Region:
+        return Region(domain, np.arange(len(self.points.points)))
 
-class Emptiness:
-    """The lemmas of one proof, and the search for more.
+    def entered(self, region: Region, context: Context) -> list[Region]:
+        parts, domain = [], self.domain
+        for support in domain.supports(context):
+            part = region.entered(context, support)
+            if domain.has_draft(context):
+                columns = [domain.q[context, token] for token in range(domain.vocab_size)]
+                wanted = np.array([token in support for token in range(domain.vocab_size)])
+                values = self.points.matrix[part.points][:, columns]
+                part.points = part.points[((values > 0) == wanted).all(axis=1)]
+            parts.append(part)
+        return parts
 
-    Args:
-        deadline: of ``time.monotonic``; after it nothing is searched.
-    """
+    def number_of(self, factor: Factor) -> int:
+        """The number of a factor in the log."""
+        return self.polynomials.setdefault(factor, len(self.polynomials))
 
-    def __init__(self, deadline: float, seconds: float = 1) -> None:
-        self.lemmas: list[Lemma] = []
-        self.deadline = deadline
-        self._by_factor: dict[Factor, list[int]] = {}
-        self._numbers: dict[frozenset[Constraint], int] = {}
-        self._solver = RealSolver(seconds) if RealSolver.is_there() else None
-        self._random = Random(0)
-        self._cores_left = MOST_CORES
+    def parts(self, region: Region, split: SplitError) -> list[Region]:
+        entry, open_parts = [SPLIT, self.number_of(split.factor)], []
+        for mask in split.masks:
+            part = region.child(split.factor, mask)
+            if part is None:
+                continue
+            lemma = self._examine(region, part, split.factor, mask)
+            part.is_doubtful = lemma is None and not len(part.points)
+            entry.append(DOUBTFUL if part.is_doubtful else 0 if lemma is None else lemma + 1)
+            if lemma is None:
+                open_parts.append(part)
+        self.log.append(entry)
+        return open_parts
 
-    def examine(
-        self,
-        pair: FormalPair,
-        known: Mapping[Factor, int],
-        factor: Factor,
-        mask: int,
-        points: Sequence[Point],
-    ) -> list[Finding]:
-        """The part of a region where a factor has signs in ``mask``; one finding for each, if closed so."""
-        alive = [point for point in points if point.sign(factor) & mask]
-        if alive:
-            return [Finding(mask, None, alive)]
-        lemma = self.quick_lemma(known, factor, mask, points)
-        if lemma is not None:
-            return [Finding(mask, lemma, [])]
-        found = self._moved(pair, known, factor, mask, points)
-        if found is not None:
-            return [Finding(mask, None, [found])]
-        if mask == NEGATIVE | POSITIVE:
-            parts = [self.examine(pair, known, factor, one, points)[0] for one in (NEGATIVE, POSITIVE)]
-            if all(part.lemma is not None for part in parts):
-                return parts
-            return [Finding(mask, None, [point for part in parts for point in part.points])]
-        constraints = component(known, factor, mask)
-        return [self._solved(pair, known, constraints, factor, mask, points)]
-
-    def add(
-        self,
-        constraints: Sequence[Constraint],
-        terms: tuple[Term, ...] | None,
-        tree: Node | None = None,
-    ) -> int:
-        """Keep a lemma, with the conditions that its certificate uses."""
-        if terms is not None:
-            used = sorted({index for term in terms for index in term.indices})
-            place = {index: number for number, index in enumerate(used)}
-            constraints = [constraints[index] for index in used]
-            terms = tuple(
-                type(term)(term.coefficient, tuple(place[i] for i in term.indices), term.multiplier)
-                for term in terms
-            )
-        number = self._numbers.setdefault(frozenset(constraints), len(self.lemmas))
-        if number == len(self.lemmas):
-            self.lemmas.append(Lemma(tuple(constraints), terms, tree))
-            for factor, _ in constraints:
-                self._by_factor.setdefault(factor, []).append(number)
-        return number
-
-    def quick_lemma(
-        self, known: Mapping[Factor, int], factor: Factor, mask: int, points: Sequence[Point]
-    ) -> int | None:
-        """The lemma by which a factor has no sign in ``mask``, if one is known or is of degree 1."""
-        if any(point.sign(factor) & mask for point in points):
+    def _examine(self, region: Region, part: Region, factor: Factor, mask: int) -> int | None:
+        """The number of a lemma that says that a part is empty; or a point of the part is looked for."""
+        part.points = region.points[(self.points.signs(factor)[region.points] & mask) != 0]
+        if len(part.points):
             return None
-        lemma = self._lemma_that_covers(known, factor, mask)
-        if lemma is None:
-            lemma = self._divided(known, factor, mask)
-        if lemma is None and mask != NEGATIVE | POSITIVE:
-            near = [*component(known, factor, mask)[:NEAREST], (factor, mask)]
-            terms = certificate(near, None)
-            lemma = None if terms is None else self.add(near, terms)
+        key = frozenset(part.signs.items()), frozenset(part.supports.items())
+        if key not in self._examined:
+            lemma = self._lemma(part, factor, mask, False)
+            if lemma is None:
+                new = self._near_point(region, part, factor, mask)
+                if new is None:
+                    lemma = self._lemma(part, factor, mask, True)
+                else:
+                    part.points = np.array([self.points.add(new)])
+            self._examined[key] = lemma, part.points
+        lemma, part.points = self._examined[key]
         return lemma
 
-    def _lemma_that_covers(self, known: Mapping[Factor, int], factor: Factor, mask: int) -> int | None:
-        signs = {**known, factor: known.get(factor, ANY_SIGN) & mask}
-        for number in self._by_factor.get(factor, ()):
-            if self.lemmas[number].covers(signs):
-                return number
-        return None
-
-    def _moved(
-        self,
-        pair: FormalPair,
-        known: Mapping[Factor, int],
-        factor: Factor,
-        mask: int,
-        points: Sequence[Point],
-    ) -> Point | None:
-        if not points:
+    def _lemma(self, region: Region, factor: Factor, mask: int, with_products: bool) -> int | None:
+        known = self.lemmas.covering(region.signs, factor)
+        if known is not None or mask == NEGATIVE | POSITIVE:
+            return known
+        constraints = self._near_constraints(region, factor, mask)
+        key = with_products, frozenset((near.number, signs) for near, signs in constraints)
+        if key in self._failed:
             return None
-        contexts = sorted(frozenset().union(*(pair.contexts_of[variable] for variable in factor.variables)))
-        variables = pair.variables_of(contexts)
-        touched = [(factor, mask)] + [item for item in known.items() if item[0].variables & variables]
-        for number in range(MOVES):
-            some = contexts if number % 2 else [self._random.choice(contexts)]
-            base = points[self._random.randrange(len(points))]
-            point = random_point(pair, self._random, base, some)
-            if point.is_in(touched):
-                return point
-        return None
+        found = (row_lemma if with_products else linear_lemma)(constraints, self.domain.field)
+        number = None if found is None else self.lemmas.add(found)
+        if number is None:
+            self._failed.add(key)
+        return number
 
-    def _solved(
-        self,
-        pair: FormalPair,
-        known: Mapping[Factor, int],
-        constraints: Sequence[Constraint],
-        factor: Factor,
-        mask: int,
-        points: Sequence[Point],
-    ) -> Finding:
-        unknown = Finding(mask, None, [])
-        every = [*constraints, (factor, mask)]
-        if self._solver is None or monotonic() > self.deadline:
-            degree = max(2, factor.degree)
-            if len(every) <= 24 and (terms := certificate(every, degree)) is not None:
-                return Finding(mask, self.add(every, terms), [])
-            return unknown
-        answer, values = self._solver.decide(every)
-        if answer == "sat" and values:
-            base = points[0].values if points else random_point(pair, self._random).values
-            # Without a known point the solver's says nothing about conditions on other variables.
-            point = self._point(pair, values, base, {**known, factor: mask})
-            return Finding(mask, None, [] if point is None else [point])
-        return Finding(mask, self._lemma_of(every), []) if answer == "unsat" else unknown
+    def _near_constraints(self, region: Region, factor: Factor, mask: int) -> list[Constraint]:
+        """A condition after those that share variables with it, directly or through others."""
+        factors = self.domain.field.factors
+        left = [(factors[n], m) for n, m in region.signs.items() if m != ANY and n != factor.number]
+        near, variables = list[Constraint](), set(factor.variables)
+        for _ in range(3):
+            more = [constraint for constraint in left if constraint[0].variables & variables]
+            left = [constraint for constraint in left if not constraint[0].variables & variables]
+            near += more
+            variables.update(*(constraint[0].variables for constraint in more))
+            if not more or len(near) > MOST_NEAR:
+                break
+        near.sort(key=lambda constraint: (constraint[0].degree, len(constraint[0].terms)))
+        return [*near[:MOST_NEAR], (factor, mask)]
 
-    def _lemma_of(self, every: Sequence[Constraint]) -> int:
-        """The lemma that conditions have no solution, which the solver says."""
-        assert self._solver is not None
-        core, known = self._solver.core(every) or every, dict(every)
-        lemma = self._certified(core, {}, LOW_DEGREES)
-        if lemma is not None:
-            return lemma
-        core = self._solver.smallest_core(core)
-        self._cores_left = MOST_CORES
-        target = self._closed(core, known, MOST_STEPS)
-        if target is None:
-            target = self._certified(core, known, HIGH_DEGREES)
-        if target is None:
-            return self.add(core, None)
-        return self._kept(target, known)
-
-    def settle(self, pair: FormalPair, known: Mapping[Factor, int], seconds: float) -> int | Point | None:
-        """The lemma by which a whole region is empty, or a point of it; ``None`` if the solver finds neither.
-
-        Args:
-            pair: the face.
-            known: the region.
-            seconds: for every question to the solver.
+    def _near_point(self, region: Region, part: Region, factor: Factor, mask: int) -> list[fmpq] | None:
+        """A point of the part, from points of the region: one variable is changed so that a factor, which is
+        linear in it, changes its sign.
         """
-        if self._solver is None:
-            return None
-        values, usual = dict[int, fmpq](), self._solver.seconds
-        self._solver.seconds = seconds
-        try:
-            left = {factor: mask for factor, mask in known.items() if mask != ANY_SIGN}
-            while left and monotonic() < self.deadline:
-                factor, mask = next(iter(left.items()))
-                every = [*component(left, factor, mask), (factor, mask)]
-                answer, found = self._solver.decide(every)
-                if answer == "unsat":
-                    return self._lemma_of(every)
-                if not found:
+        tries = 0
+        bases = region.points[:: max(1, len(region.points) // BASES)][:BASES]
+        bound = {variable for equality in part.equalities for variable in equality.variables}
+        variables = sorted(factor.variables, key=lambda v: (v in bound, v))
+        for number, variable in product(bases.tolist(), variables):
+            if factor.degrees[variable] != 1:
+                continue
+            for new in self._changed(part, self.points.points[number], factor, variable, mask):
+                tries += 1
+                if self._is_inside(part, new, variable):
+                    return new
+                if tries > MOST_TRIES:
                     return None
-                values |= found
-                left = {one: sign for one, sign in left.items() if one not in dict(every)}
-        finally:
-            self._solver.seconds = usual
-        return self._point(pair, values, random_point(pair, self._random).values, known)
+        return None
 
-    def _point(
-        self,
-        pair: FormalPair,
-        values: Mapping[int, fmpq],
-        base: Sequence[fmpq],
-        known: Mapping[Factor, int],
-    ) -> Point | None:
-        """The point with some values, and else those of another point, if it lies in a region."""
-        rows = [values.get(number, value) for number, value in enumerate(base)]
-        free = {number: value for number, value in values.items() if number >= len(rows)}
-        point = Point(rows, pair.value_of, free)
-        return point if point.is_in(known.items()) else None
+    def _changed(
+        self, region: Region, point: list[fmpq], factor: Factor, variable: int, mask: int
+    ) -> Iterator[list[fmpq]]:
+        """Points with another value of one variable, whose row stays a distribution."""
+        domain = self.domain
+        context, is_draft = domain.field.row_of[variable], domain.field.names[variable].startswith("q")
+        support = region.supports[context] if is_draft else tuple(range(domain.vocab_size))
+        places = domain.q if is_draft else domain.p
+        free = [places[context, token] for token in support[:-1]]
+        at_0, at_1 = list(point), list(point)
+        at_0[variable], at_1[variable] = fmpq(0), fmpq(1)
+        intercept = factor.at(at_0)
+        slope = factor.at(at_1) - intercept
+        if slope == 0 or variable not in free:
+            return
+        zero, most = -intercept / slope, 1 - sum((point[v] for v in free if v != variable), fmpq(0))
+        values = [zero] if mask & ZERO else []
+        if mask & (NEGATIVE | POSITIVE):
+            values += [zero + (end - zero) / part for part in (2, 8, 100) for end in (most, fmpq(0))]
+        for value in values:
+            new = list(point)
+            new[variable] = value
+            if is_draft:
+                new[places[context, support[-1]]] = most - value
+            if 0 <= value <= most and sign_of(factor.at(new)) & mask:
+                yield new
 
-    def _kept(self, target: int | Node, known: Mapping[Factor, int]) -> int:
-        """The number of a lemma that closes a part."""
-        if isinstance(target, int):
-            return target
-        used = [factor for factor in _factors_in(target, self.lemmas) if factor in known]
-        return self.add([(factor, known[factor]) for factor in used], None, target)
+    def _is_inside(self, region: Region, point: list[fmpq], changed: int | None = None) -> bool:
+        """Whether a point lies in a region, or goes on to after a variable has changed."""
+        for number, mask in region.signs.items():
+            factor = self.domain.field.factors[number]
+            if (changed is None or changed in factor.variables) and not sign_of(factor.at(point)) & mask:
+                return False
+        return True
 
-    def _divided(self, known: Mapping[Factor, int], factor: Factor, mask: int) -> int | None:
-        """The lemma that a factor has none of some signs, by repeated division with remainder."""
-        asked, derived = {**known, factor: known.get(factor, ANY_SIGN) & mask}, list[Consequence]()
-        signs, zeros = (
-            {**asked},
-            [zero for zero, sign in asked.items() if sign == ZERO and zero is not factor],
-        )
-        for zero in sorted(zeros, key=lambda one: len(one.terms)):
-            if not zero.variables & factor.variables:
+    def derive(self, region: Region, effort: int) -> int:
+        entry, found = [DERIVED], 0
+        self.log.append(entry)
+        while (derived := self._derived(region, effort)) is not None:
+            factor, lemma = derived
+            entry += [self.number_of(factor), lemma + 1]
+            found += 1
+            if not set_equal(region, factor):
+                return -1
+        return found
+
+    def _derived(self, region: Region, effort: int) -> tuple[Factor, int] | None:
+        """A factor whose sign is ≥ 0 or ≤ 0, and the number of a lemma that excludes all but 0."""
+        factors = self.domain.field.factors
+        for number in sorted(region.signs, key=lambda number: factors[number].key):
+            mask, factor = region.signs[number], factors[number]
+            strict = mask & ~ZERO
+            if mask not in (NEGATIVE | ZERO, ZERO | POSITIVE):
                 continue
-            for division in divisions((factor, signs[factor]), zero, signs):
-                found = division.consequence(signs)
-                before = ANY_SIGN if found is None else signs.get(found.factor, ANY_SIGN)
-                if found is not None and before & ~found.mask:
-                    derived.append(found)
-                    factor, signs[found.factor] = found.factor, before & found.mask
-                    if not signs[factor]:
-                        return self._kept(self._chain(derived, None), asked)
-                    break
+            if (self.points.signs(factor)[region.points] & strict).any():
+                continue
+            part = region.child(factor, strict)
+            if part is None:
+                continue
+            part.points = region.points[:0]
+            lemma = (
+                self._core_lemma(part, SECONDS)
+                if effort == 2
+                else self._lemma(part, factor, strict, effort == 1)
+            )
+            if lemma is not None:
+                return factor, lemma
+            region.points = np.append(region.points, part.points)
         return None
 
-    def _certified(
-        self, core: Sequence[Constraint], known: Mapping[Factor, int], degrees: Sequence[int]
-    ) -> int | None:
-        """The lemma with a certificate that a core has no solution."""
-        near = [*core, *_simple(known, core)[:EXTRA]]
-        # 1 - q₀ > 0 follows from 1 - q₀ - q₁ > 0 and q₁ > 0.
-        wide = [*near, *_simple(known, near)[:EXTRA]]
-        highest = max(factor.degree for factor, _ in core)
-        for degree in degrees:
-            for some in (core, near, wide):
-                terms = certificate(some, highest + degree)
-                if terms is not None:
-                    return self.add(some, terms)
-        return None
+    def is_empty(self, region: Region, *, last: bool = False) -> bool:
+        if len(region.points):
+            self.log.append([EMPTY, 0])
+            return False
+        lemma = self.lemmas.covering(region.signs)
+        if lemma is None:
+            lemma = self._core_lemma(region, BRIEFLY if region.is_doubtful else SECONDS)
+        entry = [EMPTY, 0 if lemma is None else lemma + 1]
+        self.log.append(entry)
+        if lemma is None and last and not len(region.points):
+            self.aside.append((region, entry))
+            return True
+        return lemma is not None
 
-    def _closed(self, core: Sequence[Constraint], known: dict[Factor, int], steps: int) -> int | Node | None:
-        """What closes conditions without a solution: a lemma, or splits of which lemmas close all parts.
+    def settle_aside(self) -> Region | None:
+        """Ask longer about the regions that were set aside.
 
-        A condition is divided by an equality, and what is left has a sign.  Where two of its factors may have
-        any, the signs of one of them are gone through.
+        Returns:
+            A region with a point, if there is one.
         """
-        lemma = self._certified(core, known, LOW_DEGREES)
-        self._cores_left -= 1
-        if lemma is not None or not steps or self._cores_left <= 0:
-            return lemma
-        zeros = [factor for factor, mask in core if mask == ZERO]
-        if not zeros:
-            return self._certified(core, known, HIGH_DEGREES)
-        known, derived, splits = {**known}, list[Consequence](), dict[Factor, None]()
-        for zero in zeros:
-            for factor, mask in core:
-                for division in divisions((factor, mask), zero, known) if factor is not zero else ():
-                    found = division.consequence(known)
-                    if found is None:
-                        splits.update(dict.fromkeys(division.open_factors(known)))
-                        continue
-                    before = known.get(found.factor, ANY_SIGN)
-                    if before & ~found.mask:
-                        derived.append(found)
-                        known[found.factor] = before & found.mask
-                        if not known[found.factor]:
-                            return self._chain(derived, None)
-        if derived:
-            inner = self._core_behind(known, core, zeros)
-            target = self._closed(inner, known, steps - 1) if inner else None
-            if target is not None:
-                return self._chain(derived, target)
-        for factor in sorted(splits, key=lambda one: len(one.terms))[:MOST_SPLITS]:
-            parts = []
-            for sign in (NEGATIVE, ZERO, POSITIVE):
-                if not sign & known.get(factor, ANY_SIGN):
-                    continue
-                signs = {**known, factor: sign}
-                inner = self._core_behind(signs, core, ())
-                target = self._closed(inner, signs, steps - 1) if inner else None
-                if target is None:
-                    break
-                parts.append(_part(sign, target))
-            else:
-                return self._chain(derived, Node(factor, parts))
+        for seconds, (region, entry) in product(LONGER, list(self.aside)):
+            lemma = self._core_lemma(region, seconds)
+            if len(region.points):
+                return region
+            if lemma is not None:
+                entry[1] = lemma + 1
+                self.aside = [one for one in self.aside if one[1] is not entry]
         return None
 
-    def _core_behind(
-        self, known: Mapping[Factor, int], core: Sequence[Constraint], zeros: Sequence[Factor]
-    ) -> list[Constraint]:
-        """A core without some of the equalities, if there is one, and with few conditions of the old core."""
-        if self._solver is None or monotonic() > self.deadline:
-            return []
-        old = {factor for factor, _ in core}
-        conditions = sorted(known.items(), key=lambda item: item[0] not in old)
-        for zero in zeros:
-            fewer = [item for item in conditions if item[0] is not zero]
-            if self._solver.decide(fewer)[0] == "unsat":
-                conditions = fewer
-        return self._solver.smallest_core(self._solver.core(conditions))
+    def _core_lemma(self, region: Region, seconds: float) -> int | None:
+        """A lemma about all signs of a region, or a point of the region."""
+        key = frozenset(region.signs.items()), frozenset(region.supports.items()), seconds
+        if key not in self._cores:
+            number, field = None, self.domain.field
+            whole = [(field.factors[n], mask) for n, mask in region.signs.items() if mask != ANY]
+            found = point_or_core(whole, seconds)
+            if isinstance(found, dict):
+                self._take_point(region, found)
+            elif found:
+                candidates = map(self.lemmas.add, self._core_candidates(found, whole))
+                number = next((lemma for lemma in candidates if lemma is not None), None)
+            self._cores[key] = number, region.points
+        number, region.points = self._cores[key]
+        return number
 
-    def _chain(self, derived: Sequence[Consequence], target: int | Node | None) -> int | Node:
-        """A node for every consequence that what is behind it needs."""
-        needed = set() if target is None else {*_factors_in(target, self.lemmas)}
-        last = target
-        for found in reversed(derived):
-            if last is not None and found.factor not in needed:
-                continue
-            lemmas = {sign: self.add(*how) for sign, how in found.excluded.items()}
-            parts = [Part(sign, lemma=lemma) for sign, lemma in lemmas.items()]
-            if last is not None:
-                parts.append(_part(found.mask, last))
-            last = Node(found.factor, parts)
-            needed |= {*_factors_in(last, self.lemmas)}
-        if last is None:
-            raise AssertionError("a chain without an end")
-        return last
+    def _core_candidates(self, core: Sequence[Constraint], whole: Sequence[Constraint]) -> Iterator[Lemma]:
+        """Lemmas for a core, and for a core with the entries of its rows, of growing degree."""
+        field = self.domain.field
+        variables = {variable for factor, _ in core for variable in factor.variables}
+        entries = [one for one in whole if one[0].degree == 1 and one[0].variables <= variables]
+        wide = [*core, *(one for one in entries if one not in core)]
+        top = max(factor.degree for factor, _ in core)
+        for few, more in (
+            (True, 0),
+            (False, None),
+            (True, 1),
+            (False, 0),
+            (False, 1),
+            (True, 2),
+            (True, 3),
+            (False, 2),
+        ):
+            some = core if few else wide
+            found = row_lemma(some, field) if more is None else product_lemma(some, top + more, field)
+            if found is not None:
+                yield found
+
+    def _take_point(self, region: Region, values: dict[int, fmpq]) -> None:
+        """Keep a solver's point if it lies in the region; the other rows are generic."""
+        domain = self.domain
+        point = [values.get(variable, fmpq(0)) for variable in range(len(domain.field.names))]
+        for context, support in region.supports.items():
+            if domain.has_draft(context):
+                rest = (point[domain.q[context, token]] for token in support[:-1])
+                point[domain.q[context, support[-1]]] = 1 - sum(rest, fmpq(0))
+        if self._is_inside(region, point):
+            region.points = np.array([self.points.add(point)])
+
+    def guide(self, region: Region) -> Sequence[fmpq] | None:
+        number = int(region.points[0]) if len(region.points) else -1
+        self.log.append([GUIDE, number + 1])
+        return None if number < 0 else self.points.points[number]
+
+    def may_be_reference(self, region: Region) -> bool:
+        good = bool(len(region.points))
+        self.log.append([REFERENCE, int(good)])
+        return good
+
+    def choose(self, region: Region, functions: Sequence[Function]) -> int:
+        best = 0
+        if len(region.points):
+            point = self.points.points[region.points[0]]
+            values = [self.domain.field.at(function, point) for function in functions]
+            best = values.index(max(values))
+        self.log.append([CHOICE, best])
+        return best
+
+    def points_where(self, region: Region, factors: Sequence[Factor]) -> list[list[fmpq]]:
+        """Points of a region, also some where factors are not 0."""
+        found = [self.points.points[number] for number in region.points[:20]]
+        for factor, mask in product(factors, (POSITIVE, NEGATIVE)):
+            if region.signs.get(factor.number, ANY) & mask:
+                part = region.copy()
+                part.signs[factor.number] = mask
+                new = self._near_point(region, part, factor, mask)
+                found += [] if new is None else [new]
+        return found
 
 
-def _part(mask: int, target: int | Node) -> Part:
-    return Part(mask, lemma=target) if isinstance(target, int) else Part(mask, target)
-
-
-def _factors_in(target: int | Node, lemmas: Sequence[Lemma]) -> list[Factor]:
-    """The factors in a tree and in its lemmas."""
-    found: dict[Factor, None] = {}
-    waiting: list[int | Node] = [target]
-    while waiting:
-        one = waiting.pop()
-        if isinstance(one, int):
-            found |= dict.fromkeys(factor for factor, _ in lemmas[one].constraints)
-            if tree := lemmas[one].tree:
-                waiting.append(tree)
-        else:
-            found[one.factor] = None
-            waiting += [part.target if part.lemma is None else part.lemma for part in one.parts]  # type: ignore[misc]
-    return list(found)
-
-
-def _simple(known: Mapping[Factor, int], core: Sequence[Constraint]) -> list[Constraint]:
-    """Other linear conditions with variables of a core, as 0 ≤ p is one."""
-    variables = frozenset().union(*(factor.variables for factor, _ in core))
-    return [
-        (factor, mask)
-        for factor, mask in known.items()
-        if (factor, mask) not in core and factor.variables & variables and max(map(sum, factor.terms)) == 1
-    ]
-
-
-def component(known: Mapping[Factor, int], factor: Factor, mask: int) -> list[Constraint]:
-    """The known conditions that share variables with a factor, or with another of them, the nearest first."""
-    reached = set(factor.variables)
-    left = [item for item in known.items() if item[1] != ANY_SIGN and item[0] is not factor]
-    found: list[Constraint] = []
-    if factor in known and known[factor] & ~mask:
-        mask = known[factor] & mask
-    while True:
-        near = [item for item in left if item[0].variables & reached]
-        if not near:
-            return found
-        found += near
-        left = [item for item in left if not item[0].variables & reached]
-        for item, _ in near:
-            reached |= item.variables
+def set_equal(region: Region, factor: Factor) -> bool:
+    """Note on a region that a factor is 0 there; False if the region turned out to be empty."""
+    region.signs[factor.number] = ZERO
+    region.equalities.append(factor)
+    return region.use_equalities()

@@ -2,26 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from spectheory.exact.proof.domain import Face, FormalPair, variable
-from spectheory.exact.proof.rational_functions import (
-    ANY_SIGN,
-    NEGATIVE,
-    POSITIVE,
-    ZERO,
-    Factor,
-    RationalFunction,
-)
-from spectheory.exact.proof.stops import Stops
+from spectheory.exact.proof.domain import Support
+from spectheory.exact.proof.graph import Graph, Node
+from spectheory.exact.proof.numbers import ANY, NEGATIVE, POSITIVE, ZERO, Factor, Field, Function
+from spectheory.exact.proof.region import Region
+from spectheory.exact.proof.runs import Leaf, Runs
+from spectheory.exact.proof.walk import Condition, Sum, Totals, Walk
+from spectheory.pairs.contexts import Context
 
 if TYPE_CHECKING:
     import sympy
 
-Region = dict[Factor, int]
-"""Factor -> the signs that it has there."""
+Signs = dict[Factor, int]
+"""Factor -> the signs that it has."""
 RELATIONS = {
     NEGATIVE: "Lt",
     ZERO: "Eq",
@@ -36,34 +33,37 @@ RELATIONS = {
 class Formula:
     """The block efficiency on some regions.
 
-    The variables are named as in ``p_1_0``, the target's probability of token 0 behind token 1, and ``q_0``,
+    The variables are named as in ``p_1_0``, the target's probability of token 0 after token 1, and ``q_0``,
     the draft's of token 0 at the root.  The last token of a row has what the others leave.
 
     Attributes:
+        field: of the functions.
         face: at every context, the tokens that the draft may draw.
         regions: the formula holds on each of them.
         block_efficiency: E[τ+1].
         acceptance: P(τ ≥ i) for i = 1..L.
     """
 
-    face: Face
-    regions: tuple[Region, ...]
-    block_efficiency: RationalFunction
-    acceptance: tuple[RationalFunction, ...]
+    field: Field
+    face: Mapping[Context, Support]
+    regions: tuple[Signs, ...]
+    block_efficiency: Function
+    acceptance: tuple[Function, ...]
 
     @property
     def expression(self) -> sympy.Expr:
         """The block efficiency in sympy."""
-        return _expression(self.block_efficiency)
+        return _expression(self.block_efficiency, self.field)
 
     @property
     def where(self) -> Any:
         """Where the formula holds, as a condition of sympy; rows are taken to be laws."""
         import sympy
 
-        size, zeros = self._vocab_size, []
+        size, zeros = 1 + sum(name.count("_") == 1 for name in self.field.names if name[0] == "p"), []
         for context, tokens in self.face.items():
-            row = [sympy.Symbol(variable("q", context, token)) for token in range(size - 1)]
+            names = ("_".join(map(str, ("q", *context, token))) for token in range(size - 1))
+            row = [*map(sympy.Symbol, names)]
             row.append(1 - sum(row))
             zeros += [sympy.Eq(row[token], 0) for token in range(size) if token not in tokens]
         regions = (sympy.And(*map(_condition, region.items())) for region in self.regions)
@@ -74,11 +74,6 @@ class Formula:
         """Of its widest region; 0 where that has as many dimensions as its face."""
         return min(sum(mask == ZERO for mask in region.values()) for region in self.regions)
 
-    @property
-    def _vocab_size(self) -> int:
-        names = self.block_efficiency.field.names
-        return 1 + sum(name.startswith("p_") and name.count("_") == 1 for name in names)
-
     def to_document(self) -> dict[str, Any]:
         """The JSON object; ``latex`` is the block efficiency."""
         import sympy
@@ -86,55 +81,68 @@ class Formula:
         return {
             "where": str(self.where),
             "block_efficiency": str(self.expression),
-            "acceptance": [str(_expression(prob)) for prob in self.acceptance],
+            "acceptance": [str(_expression(prob, self.field)) for prob in self.acceptance],
             "latex": sympy.latex(self.expression),
         }
 
 
-class Leaves:
-    """The leaves of a walk, grouped by their formula."""
+def formulas_of(walk: Walk, runs: Runs) -> tuple[Formula, ...]:
+    """One formula for all regions of a face on which the acceptance is the same function.
 
-    def __init__(self) -> None:
-        self._groups: dict[Any, tuple[FormalPair, list[Region]]] = {}
+    Regions of all rows are walked, so that those of rows that do not interact multiply.
+    """
+    domain, graph, field = walk.domain, walk.graph, walk.domain.field
+    groups: dict[Any, tuple[dict[Context, Support], Signs, list[Signs]]] = {}
+    depths = range(1, domain.draft_length + 1)
 
-    def add(self, pair: FormalPair, known: Mapping[Factor, int], law: Stops) -> None:
-        """Note what a verifier returned at a leaf with these signs."""
-        zero = pair.field.constant(0)
-        reach = [zero] * (pair.draft_length + 1)
-        for weight, paths in zip(law.weights, law.probs, strict=True):
-            for probs in paths:
-                for depth, prob in enumerate(probs):
-                    for least in range(depth + 1):
-                        reach[least] = reach[least] + weight * prob
-        given = pair.known
-        region = {factor: mask for factor, mask in known.items() if mask != given.get(factor, ANY_SIGN)}
-        key = tuple(pair.face.items()), tuple(reach)
-        self._groups.setdefault(key, (pair, []))[1].append(region)
+    def note(region: Region, totals: Totals) -> Iterator[Condition]:
+        acceptance = tuple(totals.get(depth, field.zero) for depth in depths)
+        face = {context: support for context, support in region.supports.items() if support}
+        given = _given(walk, face)
+        signs = {field.factors[number]: mask for number, mask in region.signs.items()}
+        known = {factor: mask for factor, mask in signs.items() if mask != given.get(factor, ANY)}
+        groups.setdefault((tuple(face.items()), acceptance), (face, given, []))[2].append(known)
+        return iter(())
 
-    def formulas(self) -> tuple[Formula, ...]:
-        """One formula for all leaves of a face that have it."""
-        found = []
-        for (_, reach), (pair, regions) in self._groups.items():
-            total = pair.field.constant(0)
-            for prob in reach:
-                total = total + prob
-            found.append(Formula(pair.face, tuple(_merged(regions, pair.known)), total, reach[1:]))
-        return tuple(sorted(found, key=lambda formula: formula.num_equalities))
+    walk.on_region = lambda region: None
+    walk.jointly(Sum.of((runs, _acceptance(graph))), note)
+    found = [
+        Formula(field, face, tuple(_merged(regions, given)), field.sum([field.one, *acceptance]), acceptance)
+        for (_, acceptance), (face, given, regions) in groups.items()
+    ]
+    return tuple(sorted(found, key=lambda formula: formula.num_equalities))
 
 
-def _merged(regions: Sequence[Region], given: Mapping[Factor, int]) -> list[Region]:
+def _given(walk: Walk, face: Mapping[Context, Support]) -> Signs:
+    """The signs of all entries on a face."""
+    region = Region(walk.domain, walk.oracle.start(walk.domain).points)
+    for context in walk.domain.contexts:
+        region = region.entered(context, face.get(context, ()) or tuple(range(walk.domain.vocab_size)))
+    return {walk.domain.field.factors[number]: mask for number, mask in region.signs.items()}
+
+
+def _acceptance(graph: Graph) -> Any:
+    """P(τ ≥ i) given a tuple."""
+
+    def vector(leaf: Leaf) -> dict[Any, Node]:
+        depths = range(1, len(leaf.stops[0]))
+        return {depth: graph.sum(stop for row in leaf.stops for stop in row[depth:]) for depth in depths}
+
+    return vector
+
+
+def _merged(regions: Sequence[Signs], given: Mapping[Factor, int]) -> list[Signs]:
     """Regions that differ in the signs of one factor become one, until no two do."""
     left = list(regions)
     for number, region in enumerate(left):
         for other in left[:number]:
-            factors = region.keys() | other.keys()
-            whole = {factor: given.get(factor, ANY_SIGN) for factor in factors}
-            signs = {f: (region.get(f, whole[f]), other.get(f, whole[f])) for f in factors}
+            whole = {factor: given.get(factor, ANY) for factor in region.keys() | other.keys()}
+            signs = {f: (region.get(f, whole[f]), other.get(f, whole[f])) for f in whole}
             different = [factor for factor, (one, two) in signs.items() if one != two]
             if len(different) <= 1:
                 union = {factor: one | two for factor, (one, two) in signs.items()}
                 rest = [one for one in left if one is not region and one is not other]
-                kept = {f: mask for f, mask in union.items() if mask != whole[f]}
+                kept = {factor: mask for factor, mask in union.items() if mask != whole[factor]}
                 return _merged([*rest, kept], given)
     return left
 
@@ -143,19 +151,21 @@ def _condition(item: tuple[Factor, int]) -> Any:
     import sympy
 
     factor, mask = item
-    return getattr(sympy, RELATIONS[mask])(_sum(factor.terms, factor.field.names), 0)
+    return getattr(sympy, RELATIONS[mask])(_sum(factor.terms, factor.field), 0)
 
 
-def _expression(function: RationalFunction) -> sympy.Expr:
-    names = function.field.names
-    return _sum(function.numerator.to_dict(), names) / _sum(function.denominator.to_dict(), names)
+def _expression(function: Function, field: Field) -> sympy.Expr:
+    below = function.divisor
+    for number, exponent in function.denominator:
+        below *= _sum(field.factors[number].terms, field) ** exponent
+    return _sum(function.numerator.to_dict(), field) / below
 
 
-def _sum(terms: Mapping[Any, Any], names: Sequence[str]) -> sympy.Expr:
+def _sum(terms: Mapping[Any, Any], field: Field) -> sympy.Expr:
     """A polynomial, exponents -> coefficient, in sympy."""
     import sympy
 
-    symbols = [sympy.Symbol(name) for name in names]
+    symbols = [sympy.Symbol(name) for name in field.names]
     products = (
         int(coefficient) * sympy.prod(x ** int(n) for x, n in zip(symbols, exponents, strict=True))
         for exponents, coefficient in terms.items()

@@ -10,23 +10,21 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import flint
 
 import spectheory
-from spectheory.exact.proof import proof_file
 from spectheory.exact.proof.domain import Shape
 from spectheory.exact.proof.formulas import Formula
-from spectheory.exact.proof.statements import Statement
+from spectheory.exact.proof.proof_file import FORMAT, write
+from spectheory.exact.proof.statements import SAY_LOSSLESS, Statement, drafts_document
 from spectheory.foundation.documents import count_text
 from spectheory.foundation.errors import InvalidInputError, NoVerdictError
-from spectheory.foundation.results import LOSSLESS, NOT_LOSSLESS, UNDECIDED, Result, Table, Templates
+from spectheory.foundation.results import LOSSLESS, NOT_LOSSLESS, Result, Table, Templates
 from spectheory.foundation.scope import Scope
-from spectheory.pairs.drafts import DraftProcess, Iid, PrefixTree, WithoutReplacement
+from spectheory.pairs.drafts import DraftProcess, Iid
 from spectheory.pairs.pair import ModelPair
 
 if TYPE_CHECKING:
     import sympy
 
-PROVED, TRUSTED, REFUTED = "proved", "solver-trusted", "refuted"
-SAY_LOSSLESS = ("lossless", "optimal")
-"""The statements of which a proof says that the verifier is lossless."""
+PROVED, REFUTED = "proved", "refuted"
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -34,50 +32,36 @@ class Proof(Result):
     """What is known of a verifier on every pair of a shape.
 
     Attributes:
-        verdict: ``"proved"``, ``"solver-trusted"``, ``"refuted"`` or ``"undecided"``; the second where
-            a solver says without a certificate that some regions are empty.
-        verifier: its name.
-        statement: what is said of it.
+        verdict: ``"proved"``, ``"refuted"`` or ``"undecided"``.
+        statement: what is said, and of which verifier.
         shape: the pairs.
-        process: of the drafts.
         num_regions: on which the statement holds by an identity.
-        num_open: regions that were not decided.
-        num_lemmas, num_trusted: lemmas that close regions, and those of them without a certificate.
+        num_open: regions on which a condition fails and of which it is not known whether they are empty.
+        num_lemmas: that close regions.
         wrong: what is wrong on ``pair``; empty where nothing was found.
         pair: on which it does not hold.
-        outside: with 99 % confidence, at most this share of the pairs whose rows are drawn uniformly lies in
-            regions that are not decided; 0 where there are none.
-        seconds, cpu_seconds: of the search.
+        seconds: of the processor.
         verifier_code: the digest of the code.
-        tree: the proof, for ``save``; ``None`` where there is none.
-        formulas: the block efficiency on all regions, where it was asked for; of an undecided proof, on those
-            that are done.
-        unfinished: where it is undecided, the search, for ``save`` and for ``resume`` of ``prove``.
+        log: the proof, for ``save``; ``None`` where there is none.
+        formulas: the block efficiency on all regions, where it was asked for.
     """
 
     verdict: str
-    verifier: str
     statement: Statement
     shape: Shape
-    process: DraftProcess
     num_regions: int
     num_open: int
     num_lemmas: int
-    num_trusted: int
     wrong: str
     pair: ModelPair | None
-    outside: float
     seconds: float
-    cpu_seconds: float
     verifier_code: str
-    tree: dict[str, Any] | None
+    log: dict[str, Any] | None
     formulas: tuple[Formula, ...] = ()
-    unfinished: dict[str, Any] | None = None
 
     facts: ClassVar[Templates] = {
         "statement": "{claim}, for every pair with {scope}",
-        "regions": "{regions} decided, {open_regions} open; {lemmas} lemmas, {trusted_lemmas} uncertified",
-        "not decided": "at most {open_share:.3g} of the pairs with uniform rows, with 99 % confidence",
+        "regions": "{regions} decided, {open_regions} open; {lemmas} lemmas",
         "wrong": "{wrong}",
         "pair": "{rows}",
         "assumed": "{assumed}",
@@ -85,8 +69,18 @@ class Proof(Result):
         "seconds": "{seconds:.1f}",
     }
 
-    answers: ClassVar[tuple[str, ...]] = ("wrong", "not decided", "regions")
+    answers: ClassVar[tuple[str, ...]] = ("wrong", "regions")
     fine_print: ClassVar[tuple[str, ...]] = ("assumed", "code", "seconds")
+
+    @property
+    def verifier(self) -> str:
+        """The name of the verifier."""
+        return self.statement.subjects[0].verifier.name
+
+    @property
+    def process(self) -> DraftProcess:
+        """The law of the drafts."""
+        return self.statement.subjects[0].process
 
     @property
     def lossless(self) -> bool | None:
@@ -110,10 +104,9 @@ class Proof(Result):
     @property
     def scope(self) -> Scope:
         """What the search was about: all pairs of one shape."""
-        process, shape = self.process, self.shape
-        left_out = ("pairs with zeros in their rows",) if shape.positive else ()
-        shapes = ((shape.vocab_size, shape.draft_length, process.num_drafts),)
-        return Scope("rational formulas", "none", shapes, (process.text,), left_out)
+        left_out = ("pairs with zeros in their rows",) if self.shape.positive else ()
+        shapes = ((self.shape.vocab_size, self.shape.draft_length, self.process.num_drafts),)
+        return Scope("rational formulas", "none", shapes, (self.process.text,), left_out)
 
     @property
     def _pairs(self) -> str:
@@ -145,6 +138,17 @@ class Proof(Result):
             "basis": self.basis,
             "lossless": self.lossless,
             "scope": self.scope.to_document(),
+            **self._stated(),
+            "open_regions": self.num_open,
+            "wrong": self.wrong,
+            "pair": None if self.pair is None else self.pair.to_document(),
+            "formulas": [formula.to_document() for formula in self.formulas],
+            "seconds": self.seconds,
+        }
+
+    def _stated(self) -> dict[str, Any]:
+        """The fields that a stored proof has, too."""
+        return {
             "verifier": self.verifier,
             "statement": self.statement.name,
             "vocab_size": self.shape.vocab_size,
@@ -152,19 +156,24 @@ class Proof(Result):
             "drafts": drafts_document(self.process),
             "domain": self.shape.domain,
             "regions": self.num_regions,
-            "open_regions": self.num_open,
             "lemmas": self.num_lemmas,
-            "trusted_lemmas": self.num_trusted,
-            "open_share": self.outside,
-            "wrong": self.wrong,
-            "pair": None if self.pair is None else self.pair.to_document(),
-            "formulas": [formula.to_document() for formula in self.formulas],
-            "seconds": self.seconds,
             "spectheory": spectheory.__version__,
             "python": python_version(),
             "python_flint": flint.__version__,
             "verifier_code": self.verifier_code,
         }
+
+    def document(self) -> dict[str, Any]:
+        """The proof as it is stored.
+
+        Raises:
+            InvalidInputError: there is none.
+        """
+        if self.log is None:
+            raise InvalidInputError(f"there is no proof to write: the verdict is {self.verdict!r}")
+        stated = {**self._stated(), "num_lemmas": self.num_lemmas}
+        del stated["lemmas"]  # the name of the list of lemmas
+        return {"format": FORMAT, **stated, **self.log}
 
     def shown(self) -> dict[str, Any]:
         pair = {} if self.pair is None else self.pair.to_document()
@@ -173,9 +182,7 @@ class Proof(Result):
             "claim": self.statement.claim,
             "scope": self._pairs,
             "rows": "\n".join(sides),
-            "open_share": self.outside if self.verdict == UNDECIDED else None,
-            "assumed": "a new object has seen no call, the code does not look at the types of numbers, and "
-            "modified_target_rows, if there is one, is of later calls",
+            "assumed": "the same answers for one tuple of drafts as for all, and for numbers of any type",
         }
 
     def tables(self) -> list[Table]:
@@ -201,35 +208,22 @@ class Proof(Result):
         """
         import sympy
 
-        if not self.formulas or self.num_open:
+        if not self.formulas:
             raise InvalidInputError("there are no formulas for all regions; call prove with show=True")
         *some, last = ((formula.expression, formula.where) for formula in self.formulas)
         return sympy.Piecewise(*some, (last[0], True))
 
     def save(self, path: str | Path) -> int:
-        """Write the proof for ``check_proof``, or the search to be resumed; returns the size in bytes.
+        """Write the proof for ``check_proof``; returns the size in bytes.
 
         Raises:
-            InvalidInputError: the verdict is ``"refuted"``.
+            InvalidInputError: the verdict is not ``"proved"``.
         """
-        tree = self.tree or self.unfinished
-        if tree is None:
-            raise InvalidInputError(f"there is no proof to write: the verdict is {self.verdict!r}")
-        left_out = {"pair", "wrong", "open_share", "open_regions", "formulas", "seconds"}
-        left_out |= {"verdict", "basis", "lossless", "scope"}
-        header = {key: value for key, value in self.to_document().items() if key not in left_out}
-        name = proof_file.FORMAT if self.tree else proof_file.SEARCH_FORMAT
-        return proof_file.write(path, {"format": name, **header, **tree})
+        return write(path, self.document())
 
 
 def _rows_text(rows: Any) -> str:
-    """The rows of one model in a pair file, each behind its context."""
+    """The rows of one model in a pair file, each after its context."""
     if not isinstance(rows, dict):
         return " ".join(rows)
     return ", ".join(f"{context or 'root'}: {' '.join(row)}" for context, row in rows.items())
-
-
-def drafts_document(process: DraftProcess) -> dict[str, Any]:
-    """A draft process in JSON."""
-    widths = {"widths": list(process.widths)} if isinstance(process, (PrefixTree, WithoutReplacement)) else {}
-    return {"process": process.name, "num_drafts": process.num_drafts, **widths}

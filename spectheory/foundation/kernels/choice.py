@@ -190,7 +190,8 @@ def on_device_of(like: Array, table: np.ndarray, dtype: Any = None) -> Array:
     """
     if is_torch_array(like) and like.device.type == "cuda" and table.size <= SMALL_TABLE and not compiling():
         return _kept_on_device(table.tobytes(), table.dtype.str, table.shape, dtype, like.device).clone()
-    return array_namespace(like).asarray(table, dtype=dtype, device=like.device)
+    xp = np if type(like) is np.ndarray else array_namespace(like)
+    return xp.asarray(table, dtype=dtype, device=like.device)
 
 
 @lru_cache(maxsize=256)

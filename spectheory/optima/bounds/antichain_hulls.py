@@ -162,12 +162,11 @@ def _hulls(pair: ModelPair, masses: Levels) -> list[_Hulls]:
 def _merged(below: _Hulls, vocab_size: int) -> _Hulls:
     """Compute the Minkowski sums of the children's hulls: all their steps by descending slope."""
     steps = below.dq.shape[1]
-    parts = [part.reshape(-1, vocab_size * steps) for part in below[:3]]
-    _, dx, width = parts
+    dq, dx, width = (part.reshape(-1, vocab_size * steps) for part in (below.dq, below.dx, below.width))
     width[dx == 0] = width.max() + 1 if width.dtype == object else np.nan  # numpy sorts NaN to the end
     order = np.argsort(width, axis=1, kind="stable")
     places = order + np.arange(len(order))[:, None] * (vocab_size * steps)
-    return _Hulls(*(part.take(places) for part in parts), order // steps)
+    return _Hulls(dq.take(places), dx.take(places), width.take(places), order // steps)
 
 
 def _with_nodes(merged: _Hulls, draft_probs: np.ndarray, masses: np.ndarray) -> _Hulls:

@@ -225,6 +225,11 @@ class LinearProgram:
         parts = np.split(stacked, ends)
         return {block.name: part for block, part in zip(self.blocks, parts, strict=True)}
 
+    @property
+    def senses(self) -> np.ndarray:
+        """The sense of every row, [m]."""
+        return np.repeat([block.sense for block in self.blocks], [block.size for block in self.blocks])
+
     @cached_property
     def matrices(self) -> SparseMatrices:
         """The program as scipy matrices in float64, blocks stacked in order."""
@@ -240,7 +245,7 @@ class LinearProgram:
         matrix = csr_array((entries, (np.concatenate([none, *rows]), columns)), shape=self.size[::-1])
         return SparseMatrices(
             A=matrix,
-            senses=np.concatenate([np.full(block.size, block.sense) for block in self.blocks] or [none]),
+            senses=self.senses,
             b=np.concatenate([none.astype(float), *(block.rhs.astype(float) for block in self.blocks)]),
             c=self.objective.astype(float),
         )

@@ -178,7 +178,7 @@ def optimality_residuals(program: LinearProgram, solution: Solution) -> Optimali
     slack = rhs - activity
     reduced = up * (cost - weighted)
     signs = program.dual_signs()
-    senses = program.matrices.senses
+    senses = program.senses
     broken = np.where(senses == "<=", -slack, np.where(senses == ">=", slack, abs(slack)))
     objective = (cost * point).sum() + zero
     stated = _numbers(program, np.array([solution.value], dtype=object))[0]

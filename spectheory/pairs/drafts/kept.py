@@ -142,7 +142,6 @@ class DisclosedDrafts(AdaptiveDrafts):
         >>> from spectheory import ModelPair, certify
         >>> fair = ["1/2", "1/2"]
         >>> pair = ModelPair.context_free_pair(fair, fair, 2)
-        >>> equal = [("1/2", (token, token), [["1", "0"], ["1", "0"]][:: 1 - 2 * token]) for token in (0, 1)]
         >>> rows = {0: ["1", "0"], 1: ["0", "1"]}
         >>> latent = DisclosedDrafts([("1/2", (t, t), [rows[t], rows[t]]) for t in (0, 1)])
         >>> print(certify("block", pair, latent).verdict)

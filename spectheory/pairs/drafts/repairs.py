@@ -93,6 +93,7 @@ def with_cemetery(process: AdaptiveDrafts, pair: ModelPair) -> ModelPair:
             draft[context] = [*[no_mass] * size, no_mass + 1]
             continue
         below = np.array([masses[(*known, token)] for token in range(size)])
-        row = fractions_if_exact(np.append(below, mass - below.sum()) / mass)
+        lost = max(mass - below.sum(), mass * 0)  # in floats the difference may be below 0
+        row = fractions_if_exact(np.append(below, lost) / mass)
         draft[context] = list(row)
     return ModelPair.from_contexts(target, draft, pair.draft_length, (*pair.vocab, CEMETERY))

@@ -150,13 +150,13 @@ def _lengths() -> Iterator[WrongDrafter]:
         "draw a new tail", _pair(FAIR, FAIR, 2), KeptDrafts(kept),
         Shortened(1, lambda tokens, rows: tokens[1]),
     )  # fmt: skip
-    for name, wrong, rows, law in (
+    for name, wrong, row, law in (
         ("likelier_of_two", "of two sampled drafts keep the likelier", SKEW, ["8/9", "1/9"]),
         ("redraw_unlikely", "draw again once if the token is below 1/2", NINE, ["99/100", "1/100"]),
     ):
         kept_law = {(token,): prob for token, prob in enumerate(law)}
         yield WrongDrafter(
-            name, "length", wrong, "hand over the law of the kept token", _pair(rows, rows, 1),
+            name, "length", wrong, "hand over the law of the kept token", _pair(row, row, 1),
             KeptDrafts(kept_law), KeptDrafts(kept_law, {(): law}),
         )  # fmt: skip
 

@@ -1,6 +1,7 @@
 """Couplings: every plan splits the law of the score, and the tilted cuts meet the levels."""
 
 from collections.abc import Callable
+from importlib import import_module
 from types import SimpleNamespace
 from typing import Any
 
@@ -18,11 +19,7 @@ from spectheory.auditing.subjects.own_rounds import interpreted_kernels
 from spectheory.foundation.errors import NoKernelsNotice
 from spectheory.foundation.kernels import choice
 from spectheory.verification.algorithms import path_selection
-from spectheory.verification.algorithms.path_selection import (
-    coupling_kernel,
-    coupling_loops,
-    score_couplings,
-)
+from spectheory.verification.algorithms.path_selection import coupling_loops, score_couplings
 from spectheory.verification.algorithms.path_selection.score_couplings import (
     RESOLUTION,
     Coupling,
@@ -124,6 +121,7 @@ def test_the_kernel_compiles_for_a_device() -> None:
     """The interpreter takes what the compiler refuses."""
     node = node_of([3, 1], [2, 2], [1, 1, 1], 3, 1)
     given = [torch.from_numpy(array.astype(float)) for array in (*node, lazy_levels(node))]
+    coupling_kernel = import_module(KERNEL)
     with compiled_for(coupling_kernel, capability=90) as compiled:
         coupling_kernel.cut_and_tilt(ScoreNode(*given[:-1]), given[-1], RESOLUTION)
     assert compiled == ["_plan_kernel"]
@@ -132,12 +130,13 @@ def test_the_kernel_compiles_for_a_device() -> None:
 def test_a_plan_too_large_for_a_program_is_left_to_the_arrays() -> None:
     node = random_node(1, 0.5)
     large = ScoreNode(*(torch.from_numpy(np.repeat(array, 9, axis=-1)) for array in node))
-    assert not coupling_kernel.fits(large)
+    assert not import_module(KERNEL).fits(large)
 
 
 @pytest.mark.deep
 def test_a_verifier_computes_with_the_kernel_as_without(monkeypatch: pytest.MonkeyPatch) -> None:
     """On a CUDA device; here in the interpreter, which is first held against what is known."""
+    import_module(KERNEL)
     launched, kernel = [], interpreted_kernels(KERNEL)
     rows = torch.rand(2, 2, 2, 30, generator=torch.Generator().manual_seed(1), dtype=torch.float64)
     target_rows, draft_rows = rows[:, :1] / rows[:, :1].sum(-1, keepdim=True), rows[:, 1:, :1]

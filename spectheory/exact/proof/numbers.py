@@ -1,0 +1,385 @@
+"""Rational functions with factored denominators; equal functions are one object.
+
+python-flint's polynomials have no hash, and writing them out costs more than computing with them.  So every
+polynomial carries its value at one integer point, which is its hash.  Equality is confirmed exactly.  The
+value is a filter for divisibility, too: f divides g only if f's value divides g's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from functools import cached_property
+from math import gcd
+from random import Random
+from typing import Any
+
+from flint import Ordering, fmpq, fmpz_mpoly_ctx
+
+from spectheory.pairs.contexts import Context
+
+NEGATIVE, ZERO, POSITIVE = 1, 2, 4
+ANY = NEGATIVE | ZERO | POSITIVE
+AT_LEAST_ZERO = ZERO | POSITIVE
+Point = Sequence[fmpq]
+"""A value of every variable."""
+
+
+def sign_of(value: Any) -> int:
+    """The sign of a number, as a mask."""
+    return POSITIVE if value > 0 else NEGATIVE if value < 0 else ZERO
+
+
+def opposite(mask: int) -> int:
+    """The signs of -f, with those of f."""
+    return (mask & ZERO) | (POSITIVE if mask & NEGATIVE else 0) | (NEGATIVE if mask & POSITIVE else 0)
+
+
+def _product(one: int, other: int) -> int:
+    zero = ZERO if (one | other) & ZERO else 0
+    same = POSITIVE if (one & other) & POSITIVE or (one & other) & NEGATIVE else 0
+    turned = opposite(other)
+    return zero | same | (NEGATIVE if (one & turned) & (POSITIVE | NEGATIVE) else 0)
+
+
+PRODUCTS = [
+    [_product(one, other) if one and other else 0 for other in range(ANY + 1)] for one in range(ANY + 1)
+]
+"""The signs of f g, with those of f and of g."""
+
+
+def power_signs(mask: int, exponent: int) -> int:
+    """The signs of a power, with those of its base."""
+    return mask if exponent % 2 else (mask & ZERO) | (POSITIVE if mask & (NEGATIVE | POSITIVE) else 0)
+
+
+class Factor:
+    """An irreducible polynomial with integer coefficients, the leading one positive.
+
+    Attributes:
+        number: in the order of appearance.
+        polynomial, value: the polynomial, and its value at the field's integer point.
+        variables: the numbers of the variables that occur.
+        rows: the contexts whose rows occur.
+    """
+
+    def __init__(self, field: Field, number: int, polynomial: Any, value: int) -> None:
+        self.field, self.number, self.polynomial, self.value = field, number, polynomial, value
+        self.degrees = polynomial.degrees()
+        self.variables = frozenset(i for i, degree in enumerate(self.degrees) if degree)
+        self.rows = frozenset(field.row_of[i] for i in self.variables)
+
+    def __repr__(self) -> str:
+        return str(self.polynomial)
+
+    @cached_property
+    def terms(self) -> dict[tuple[int, ...], int]:
+        """Exponents -> coefficient."""
+        return {tuple(map(int, e)): int(c) for e, c in self.polynomial.to_dict().items()}
+
+    @cached_property
+    def packed_terms(self) -> dict[int, int]:
+        """Exponents, one byte each -> coefficient: the sum of two keys is the product of their monomials."""
+        return {int.from_bytes(e, "little"): c for e, c in self.terms.items()}
+
+    @cached_property
+    def sparse_terms(self) -> list[tuple[int, list[tuple[int, int]]]]:
+        """(coefficient, [(variable, exponent)]) of every term."""
+        return [(c, [(i, n) for i, n in enumerate(e) if n]) for e, c in self.terms.items()]
+
+    @cached_property
+    def degree(self) -> int:
+        """The total degree."""
+        return max(map(sum, self.terms))
+
+    @cached_property
+    def key(self) -> tuple[int, int, str]:
+        """Simple polynomials first; the same order in every process."""
+        return self.degree, len(self.terms), str(self.polynomial)
+
+    @cached_property
+    def linear_parts(self) -> list[tuple[int, Any, Any]]:
+        """(variable v, a, b) of every way to write the polynomial as a v + b without v in a and b."""
+        generators, parts = self.field.context.gens(), []
+        for variable in sorted(self.variables):
+            if self.degrees[variable] == 1:
+                slope = self.polynomial.derivative(variable)
+                parts.append((variable, slope, self.polynomial - slope * generators[variable]))
+        return parts
+
+    def at(self, point: Point) -> fmpq:
+        """The value at a point."""
+        total = fmpq(0)
+        for coefficient, powers in self.sparse_terms:
+            term = fmpq(coefficient)
+            for variable, exponent in powers:
+                term *= point[variable] ** exponent
+            total += term
+        return total
+
+
+class Function:
+    """A rational function: numerator / (divisor · Π factor^exponent), without common factors.
+
+    Attributes:
+        numerator, value: a polynomial, and its value at the field's integer point.
+        denominator: pairs (number of a factor, exponent).
+        divisor: a positive integer.
+        number: in the order of appearance.
+    """
+
+    __slots__ = ("_rows", "_signs", "denominator", "divisor", "number", "numerator", "value")
+
+    def __init__(
+        self, numerator: Any, value: int, denominator: tuple[tuple[int, int], ...], divisor: int, number: int
+    ) -> None:
+        self.numerator, self.value, self.denominator = numerator, value, denominator
+        self.divisor, self.number = divisor, number
+        self._signs: Any = None
+        self._rows: Any = None
+
+
+Factored = tuple[int, tuple[tuple[Factor, int], ...]]
+"""A constant, and pairs (factor, exponent)."""
+
+
+class Field:
+    """The rational functions of some variables.
+
+    Args:
+        names: of the variables.
+        row_of: the context to whose row each of them belongs.
+    """
+
+    def __init__(self, names: Sequence[str], row_of: Sequence[Context]) -> None:
+        self.names, self.row_of = tuple(names), row_of
+        self.context = fmpz_mpoly_ctx.get(self.names, Ordering.degrevlex)
+        random = Random(1)
+        self._place = [random.randrange(1 << 20, 1 << 21) for _ in names]
+        self.factors: list[Factor] = []
+        self._factor_table: dict[int, list[Factor]] = {}
+        self._factored: dict[int, list[tuple[Any, Factored]]] = {}
+        self._table: dict[Any, list[Function]] = {}
+        self._count, self._results = 0, dict[tuple[str, int, int], Function]()
+        self._substituted: dict[tuple[int, int, int], tuple[Factored, int]] = {}
+        one = self.context.constant(1)
+        self.zero, self.one = self._function(one * 0, 0, (), 1), self._function(one, 1, (), 1)
+        pairs = zip(self.context.gens(), self._place, strict=True)
+        self.variables = [self._function(generator, value, (), 1) for generator, value in pairs]
+
+    def constant(self, numerator: int, denominator: int = 1) -> Function:
+        common = gcd(numerator, denominator)
+        value = numerator // common
+        return self._function(self.context.constant(value), value, (), denominator // common)
+
+    def _function(
+        self, numerator: Any, value: int, denominator: tuple[tuple[int, int], ...], divisor: int
+    ) -> Function:
+        """The one object for a function that is in lowest terms but for integers."""
+        if divisor != 1:
+            common = gcd(int(numerator.content()), divisor) if value else divisor
+            if common != 1:
+                numerator = numerator // self.context.constant(common)
+                value, divisor = value // common, divisor // common
+        if value == 0 and numerator.is_zero():
+            denominator, divisor = (), 1
+        bucket = self._table.setdefault((value, denominator, divisor), [])
+        for known in bucket:
+            if known.numerator == numerator:
+                return known
+        made = Function(numerator, value, denominator, divisor, self._count)
+        self._count += 1
+        bucket.append(made)
+        return made
+
+    def value_of(self, polynomial: Any) -> int:
+        """The value at the integer point."""
+        return int(polynomial(*self._place))
+
+    def factored(self, polynomial: Any, value: int | None = None) -> Factored:
+        """The factors of a polynomial; the constant is 0 for the polynomial 0."""
+        value = self.value_of(polynomial) if value is None else value
+        bucket = self._factored.setdefault(value, [])
+        for known, result in bucket:
+            if known == polynomial:
+                return result
+        found: Factored
+        if polynomial.is_constant():
+            found = (0 if polynomial.is_zero() else int(polynomial.leading_coefficient())), ()
+        else:
+            constant, parts = polynomial.factor()
+            constant, made = int(constant), []
+            for part, exponent in parts:
+                turned = part.leading_coefficient() < 0
+                constant *= (-1) ** int(exponent) if turned else 1
+                made.append((self.factor(-part if turned else part), int(exponent)))
+            found = constant, tuple(sorted(made, key=lambda pair: pair[0].number))
+        bucket.append((polynomial, found))
+        return found
+
+    def factor(self, polynomial: Any) -> Factor:
+        """The one object for an irreducible polynomial."""
+        value = self.value_of(polynomial)
+        bucket = self._factor_table.setdefault(value, [])
+        for known in bucket:
+            if known.polynomial == polynomial:
+                return known
+        made = Factor(self, len(self.factors), polynomial, value)
+        self.factors.append(made)
+        bucket.append(made)
+        return made
+
+    def add(self, one: Function, other: Function) -> Function:
+        if one is self.zero:
+            return other
+        return one if other is self.zero else self._result("+", one, other)
+
+    def subtract(self, one: Function, other: Function) -> Function:
+        if one is other:
+            return self.zero
+        return one if other is self.zero else self._result("-", one, other)
+
+    def multiply(self, one: Function, other: Function) -> Function:
+        if one is self.zero or other is self.zero:
+            return self.zero
+        if one is self.one or other is self.one:
+            return other if one is self.one else one
+        return self._result("*", one, other)
+
+    def divide(self, one: Function, other: Function) -> Function:
+        """The quotient; ``other`` is not 0."""
+        if one is self.zero or other is self.one:
+            return one
+        return self.one if one is other else self._result("/", one, other)
+
+    def sum(self, functions: Iterable[Function]) -> Function:
+        total = self.zero
+        for function in functions:
+            total = self.add(total, function)
+        return total
+
+    def product(self, functions: Iterable[Function]) -> Function:
+        total = self.one
+        for function in functions:
+            total = self.multiply(total, function)
+        return total
+
+    def _result(self, operation: str, one: Function, other: Function) -> Function:
+        key = operation, one.number, other.number
+        found = self._results.get(key)
+        if found is None:
+            if operation == "/":
+                found = self.multiply(one, self._inverse(other))
+            elif operation == "*":
+                found = self._product(one, other)
+            else:
+                found = self._sum(one, other, -1 if operation == "-" else 1)
+            self._results[key] = found
+        return found
+
+    def _product(self, one: Function, other: Function) -> Function:
+        exponents: dict[int, int] = {}
+        numerators = []
+        for mine, theirs in ((one, other), (other, one)):
+            numerator, value = mine.numerator, mine.value
+            for number, exponent in theirs.denominator:
+                numerator, value, left = self._cancelled(numerator, value, number, exponent)
+                if left:
+                    exponents[number] = exponents.get(number, 0) + left
+            numerators.append((numerator, value))
+        (a, a_value), (b, b_value) = numerators
+        denominator = tuple(sorted(exponents.items()))
+        return self._function(a * b, a_value * b_value, denominator, one.divisor * other.divisor)
+
+    def _sum(self, one: Function, other: Function, sign: int) -> Function:
+        a, a_value, b, b_value = one.numerator, one.value, other.numerator * sign, other.value * sign
+        mine, theirs = dict(one.denominator), dict(other.denominator)
+        exponents, shared = dict(one.denominator), list(mine)
+        if one.denominator != other.denominator:
+            exponents, shared = {}, []
+            for number in mine.keys() | theirs.keys():
+                x, y, factor = mine.get(number, 0), theirs.get(number, 0), self.factors[number]
+                exponents[number] = max(x, y)
+                if x < y:
+                    a, a_value = a * factor.polynomial ** (y - x), a_value * factor.value ** (y - x)
+                elif y < x:
+                    b, b_value = b * factor.polynomial ** (x - y), b_value * factor.value ** (x - y)
+                else:
+                    shared.append(number)
+        common = gcd(one.divisor, other.divisor)
+        to_one, to_other = other.divisor // common, one.divisor // common
+        numerator, value = a * to_one + b * to_other, a_value * to_one + b_value * to_other
+        if value == 0 and numerator.is_zero():
+            return self.zero
+        for number in shared:  # only a factor with the same exponent in both can cancel
+            numerator, value, exponents[number] = self._cancelled(numerator, value, number, exponents[number])
+        left = tuple(sorted((number, exponent) for number, exponent in exponents.items() if exponent))
+        return self._function(numerator, value, left, one.divisor * to_one)
+
+    def _cancelled(self, numerator: Any, value: int, number: int, exponent: int) -> tuple[Any, int, int]:
+        """A numerator divided by a factor as often as possible, and the exponent that is left."""
+        factor = self.factors[number]
+        while exponent and (not factor.value or value % factor.value == 0):
+            quotient, rest = divmod(numerator, factor.polynomial)
+            if not rest.is_zero():
+                break
+            numerator, exponent = quotient, exponent - 1
+            value = value // factor.value if factor.value else self.value_of(quotient)
+        return numerator, value, exponent
+
+    def _inverse(self, function: Function) -> Function:
+        constant, parts = self.factored(function.numerator, function.value)
+        if constant == 0:
+            raise ZeroDivisionError("division by the function 0")
+        value = function.divisor if constant > 0 else -function.divisor
+        numerator = self.context.constant(value)
+        for number, exponent in function.denominator:
+            factor = self.factors[number]
+            numerator, value = numerator * factor.polynomial**exponent, value * factor.value**exponent
+        denominator = tuple((factor.number, exponent) for factor, exponent in parts)
+        return self._function(numerator, value, denominator, abs(constant))
+
+    def signs(self, function: Function) -> tuple[int, tuple[Factor, ...], tuple[Factor, ...]]:
+        """The sign of the constant, and the factors with odd and with even exponents, simple ones first."""
+        if function._signs is None:
+            constant, parts = self.factored(function.numerator, function.value)
+            below = [(self.factors[number], exponent) for number, exponent in function.denominator]
+            odd = [factor for factor, exponent in (*parts, *below) if exponent % 2]
+            even = [factor for factor, exponent in (*parts, *below) if exponent % 2 == 0]
+            ordered = (tuple(sorted(some, key=lambda factor: factor.key)) for some in (odd, even))
+            function._signs = ((constant > 0) - (constant < 0), *ordered)
+        return function._signs
+
+    def rows(self, function: Function) -> frozenset[Context]:
+        """The contexts whose rows occur in a function."""
+        if function._rows is None:
+            degrees = function.numerator.degrees() if function.value else ()
+            found = {self.row_of[i] for i, degree in enumerate(degrees) if degree}
+            for number, _ in function.denominator:
+                found |= self.factors[number].rows
+            function._rows = frozenset(found)
+        return function._rows
+
+    def at(self, function: Function, point: Point) -> fmpq:
+        """The value at a point where the denominator is not 0."""
+        constant, parts = self.factored(function.numerator, function.value)
+        value = fmpq(constant, function.divisor)
+        for factor, exponent in parts:
+            value *= factor.at(point) ** exponent
+        for number, exponent in function.denominator:
+            value /= self.factors[number].at(point) ** exponent
+        return value
+
+    def substituted(self, factor: Factor, other: Factor, place: int) -> tuple[Factored, int]:
+        """a^n f at v = -b/a, factored, and n, with other = a v + b its linear part at ``place``."""
+        key = factor.number, other.number, place
+        if key not in self._substituted:
+            variable, slope, rest = other.linear_parts[place]
+            generator, coefficients, left = self.context.gens()[variable], [], factor.polynomial
+            while not left.is_zero():
+                coefficients.append(left.subs({self.names[variable]: 0}))
+                left = (left - coefficients[-1]) // generator
+            degree, total = len(coefficients) - 1, self.context.constant(0)
+            for power, coefficient in enumerate(coefficients):
+                total = total + coefficient * (-rest) ** power * slope ** (degree - power)
+            self._substituted[key] = self.factored(total), degree
+        return self._substituted[key]

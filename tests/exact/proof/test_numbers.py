@@ -1,0 +1,171 @@
+"""Rational functions, signs, graphs and lemmas: each against numbers at points, and against wrong ones."""
+
+import operator
+from itertools import product
+from random import Random
+from typing import Any
+
+import pytest
+from flint import fmpq
+
+from spectheory.exact.proof.certificates import Lemma, Lemmas, Term, linear_lemma, product_lemma, row_lemma
+from spectheory.exact.proof.domain import Domain, Points, Shape
+from spectheory.exact.proof.graph import Graph
+from spectheory.exact.proof.numbers import (
+    ANY,
+    NEGATIVE,
+    POSITIVE,
+    PRODUCTS,
+    ZERO,
+    Field,
+    opposite,
+    power_signs,
+    sign_of,
+)
+
+POINT = [fmpq(2, 3), fmpq(-5, 7), fmpq(11, 13)]
+
+
+@pytest.fixture
+def field() -> Field:
+    return Field(["p_0", "p_1", "q_0"], [(), (), ()])
+
+
+def test_functions_compute_as_their_values_do(field: Field) -> None:
+    """A chain of random operations; a function is 0 where its value at a general point is."""
+    random, functions = Random(0), [*field.variables, field.one, field.constant(2, 3)]
+    operations = {
+        "+": (field.add, operator.add),
+        "-": (field.subtract, operator.sub),
+        "*": (field.multiply, operator.mul),
+        "/": (field.divide, operator.truediv),
+    }
+    for _ in range(400):
+        one, other, operation = random.choice(functions), random.choice(functions), random.choice("+-*/")
+        a, b = field.at(one, POINT), field.at(other, POINT)
+        if operation == "/" and other is field.zero:
+            continue
+        assert b != 0 or other is field.zero
+        of_functions, of_numbers = operations[operation]
+        made = of_functions(one, other)
+        assert field.at(made, POINT) == of_numbers(a, b)
+        if len(functions) < 60 and len(made.numerator) < 30:
+            functions.append(made)
+    assert len(functions) > 30
+
+
+def test_equal_functions_are_one_object(field: Field) -> None:
+    p, q, _ = field.variables
+    square = field.multiply(field.add(p, q), field.subtract(p, q))
+    assert square is field.subtract(field.multiply(p, p), field.multiply(q, q))
+    assert field.divide(square, field.add(p, q)) is field.subtract(p, q)
+    assert field.divide(field.constant(2), field.constant(4)) is field.constant(1, 2)
+    with pytest.raises(ZeroDivisionError):
+        field.divide(p, field.zero)
+
+
+def test_the_signs_of_a_function_are_those_of_its_value(field: Field) -> None:
+    p, q, r = field.variables
+    function = field.divide(field.multiply(field.subtract(q, p), field.multiply(r, r)), field.subtract(q, r))
+    constant, odd, even = field.signs(function)
+    sign = sign_of(fmpq(constant))
+    for factor in odd:
+        sign = PRODUCTS[sign][sign_of(factor.at(POINT))]
+    assert (sign, [str(factor) for factor in even]) == (sign_of(field.at(function, POINT)), ["q_0"])
+
+
+def test_the_signs_of_products_are_those_of_numbers() -> None:
+    """Of all sets of signs: a set stands for its numbers among -1, 0 and 1."""
+    masks = {-1: NEGATIVE, 0: ZERO, 1: POSITIVE}
+    for one, other in product(range(ANY + 1), repeat=2):
+        found = {a * b for a, b in product(masks, masks) if masks[a] & one and masks[b] & other}
+        assert PRODUCTS[one][other] == sum(masks[sign] for sign in found)
+    for mask in range(ANY + 1):
+        inside = [sign for sign in masks if masks[sign] & mask]
+        assert opposite(mask) == sum(masks[-sign] for sign in inside)
+        assert power_signs(mask, 2) == sum({masks[sign**2] for sign in inside})
+
+
+def test_signs_at_points_of_a_solver_are_exact() -> None:
+    """Such points lie closer to the zeros of a polynomial than floats tell."""
+    domain = Domain(Shape(2, 1))
+    points, (p, q) = Points(domain, 3), (domain.p[(), 0], domain.q[(), 0])
+    variables = domain.field.context.gens()
+    factor = domain.field.factor(variables[p] - variables[q])
+    for shift, sign in ((fmpq(1, 2**80), POSITIVE), (fmpq(0), ZERO), (fmpq(-1, 2**80), NEGATIVE)):
+        point = list(points.points[0])
+        point[p], point[q], point[domain.q[(), 1]] = fmpq(1, 2) + shift, fmpq(1, 2), fmpq(1, 2)
+        number = points.add(point)
+        assert points.signs(factor)[number] == sign
+
+
+def test_forms_that_are_at_least_zero() -> None:
+    graph = Graph()
+    p, q = graph.entry("p", (), 0), graph.entry("q", (), 0)
+    kept = graph.subtract(
+        graph.one, graph.positive_part(graph.subtract(graph.one, graph.node("quotient", p, q)))
+    )
+    share = graph.node("quotient", p, graph.add(p, q))
+    right = [graph.add(p, q), kept, graph.subtract(graph.one, p), graph.subtract(graph.one, share)]
+    wrong = [graph.subtract(p, q), graph.subtract(graph.one, graph.add(p, q)), graph.constant(-1)]
+    wrong += [
+        graph.subtract(graph.one, graph.node("quotient", p, q)),
+        graph.multiply(p, graph.subtract(p, q)),
+    ]
+    assert [graph.is_at_least_zero(node) for node in right] == [True] * len(right)
+    assert not any(graph.is_at_least_zero(node) for node in wrong)
+
+
+def test_forms_that_are_zero() -> None:
+    """As polynomials in what is no polynomial; the partner is 0 for all laws, and not by its form."""
+    graph = Graph()
+    p, half = graph.positive_part(graph.entry("p", (), 0)), graph.constant(1, 2)
+    twice = graph.add(graph.multiply(half, p), graph.multiply(half, p))
+    assert graph.is_zero_by_form(graph.subtract(twice, p))
+    assert not graph.is_zero_by_form(graph.subtract(p, graph.entry("p", (), 0)))
+
+
+def test_lemmas_are_found_and_wrong_ones_are_not_kept(field: Field) -> None:
+    """p ≥ 0, q ≥ 0, p + q < 0; then every change of its identity."""
+    p, q, _ = field.variables
+    factors = [field.signs(f)[1][0] for f in (p, q, field.add(p, q))]
+    constraints = list(zip(factors, (ZERO | POSITIVE, ZERO | POSITIVE, NEGATIVE), strict=True))
+    lemma = linear_lemma(constraints, field)
+    assert lemma is not None
+    assert Lemmas(field).add(lemma) == 0
+    assert lemma.covers({factor.number: mask for factor, mask in constraints})
+    assert not lemma.covers({factors[0].number: ZERO | POSITIVE})
+    first, *others = lemma.terms
+    changes: list[Any] = [
+        (),
+        others,
+        (Term(first.coefficient * 2, first.indices), *others),
+        (Term(-first.coefficient, first.indices), *others),
+        (Term(first.coefficient, first.indices, (0, 0, 0)), *others),
+        (Term(first.coefficient, (*first.indices, *first.indices)), *others),
+    ]
+    assert [Lemmas(field).add(Lemma(lemma.constraints, tuple(terms))) for terms in changes] == [None] * 6
+    weak = [(factor, ZERO | mask) for factor, mask in lemma.constraints]
+    assert Lemmas(field).add(Lemma(tuple(weak), lemma.terms)) is None
+
+
+def test_conditions_with_a_solution_have_no_lemma(field: Field) -> None:
+    p, q, _ = field.variables
+    factors = [field.signs(f)[1][0] for f in (p, q, field.subtract(p, q))]
+    for mask in (NEGATIVE, ZERO, POSITIVE):
+        constraints = list(zip(factors, (POSITIVE, POSITIVE, mask), strict=True))
+        assert linear_lemma(constraints, field) is None
+        assert row_lemma(constraints, field) is None
+        assert product_lemma(constraints, 2, field) is None
+
+
+def test_products_and_equalities_are_used(field: Field) -> None:
+    """p > 0, q > 0 and p q ≤ 0 needs a product; p > 0 and p q = 0 and q > 0 an equality."""
+    p, q, r = field.variables
+    factors = [field.signs(f)[1][0] for f in (p, q, field.subtract(field.multiply(p, q), r), r)]
+    for masks in ((POSITIVE, POSITIVE, NEGATIVE, ZERO), (POSITIVE, POSITIVE, ZERO, NEGATIVE)):
+        constraints = list(zip(factors, masks, strict=True))
+        assert linear_lemma(constraints, field) is None
+        lemma = product_lemma(constraints, 2, field)
+        assert lemma is not None
+        assert Lemmas(field).add(lemma) == 0
