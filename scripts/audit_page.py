@@ -51,9 +51,6 @@ _COLUMNS = """
 - **first bad**, **first good**: among the releases of [Audits by release](audits_by_release.md), the oldest
   with a defect, and the first one after the last defect.
 
-The details name the samples that a χ² test at 99 % needs to find the difference with a power of 99 %, on the
-pair where it needs the fewest. Where random numbers are multiplied it is an estimate.
-
 ## Details
 """
 
@@ -170,7 +167,6 @@ def _details(found: AuditCertificate) -> list[str]:
         *([f"batches: {found.batches_text()}"] if found.batches else []),
         *[f"random numbers: {text}" for text in found.primitives],
         *[f"stand-in: {text}" for text in found.stand_ins],
-        *([] if found.samples is None else [f"seen by a χ² test with {found.samples:.2g} samples"]),
         *[f"probed: {text}" for text in found.probes],
     ]
 

@@ -9,7 +9,7 @@ The folders, in reading order; each imports only from those before it.
 - ``drawing``: bets against the answers of code to which no numbers can be handed.
 - ``subjects``: samplers as verifiers, and the samplers of libraries by name.
 - ``rounds``: the pairs, batches and consecutive calls on which we judge a sampler.
-- ``verdicts``: ``spectheory.audit``, its certificate, and the χ² test.
+- ``verdicts``: ``spectheory.audit``, its cases and its certificate.
 
 The public names are those of ``__init__.pyi``; each is imported from its file on first use.
 """

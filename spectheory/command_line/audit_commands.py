@@ -51,6 +51,7 @@ def audit(
     adapters: Path | None = None,
     quick: bool = False,
     time: float | None = None,
+    trace: bool = False,
     jobs: int = 1,
     badge: Path | None = None,
     report: tuple[Path, ...] = (),
@@ -98,6 +99,7 @@ def audit(
         adapters: Folder of adapters for libraries; default: audits/ of the working tree.
         quick: Test only a few pairs and batches; the scope says so.
         time: Seconds for each sampler. After this time we report the findings so far; the rest is undecided.
+        trace: Also print one run: every decision with its line, bound, case and probability.
         jobs: Number of processes for several samplers.
         badge: Also write the verdict to this file, as an SVG image of one line.
         report: Also write the findings to FILE.sarif, FILE.xml (JUnit) or FILE.md; may be repeated.
@@ -121,7 +123,8 @@ def audit(
     before = None if against is None else _base(against, samplers, pairs, cache, adapters, quick=quick)
     found: list[AuditCertificate] = []
     failure: BaseException | None = None
-    options = {"quick": quick, "time_limit": time, "within": within, **_stated(processor, plain)}
+    options = {"quick": quick, "time_limit": time, "within": within, "trace": trace}
+    options |= _stated(processor, plain)
     try:
         if jobs == 1 or len(samplers) == 1 or programs:
             _audited(samplers, pairs, found, **options)

@@ -14,8 +14,9 @@ from spectheory.foundation.documents import count_text, replace_file, to_json
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from spectheory.auditing.verdicts.audit_certificate import AuditCase, AuditCertificate
+    from spectheory.auditing.verdicts.audit_certificate import AuditCertificate
     from spectheory.auditing.verdicts.audit_changes import AuditChanges
+    from spectheory.auditing.verdicts.cases import AuditCase
 
 _SARIF_VERSION = "2.1.0"
 LABEL = "draft verification"

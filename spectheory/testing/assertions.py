@@ -72,8 +72,8 @@ def assert_sampler_lossless(
         sampler: the function as users call it; it draws its random numbers itself.
         signature, pairs: as in ``spectheory.audit``.
         accept: "undecided" to pass if the audit reaches no verdict.  The judgement is then printed.
-        options: ``num_drafts``, ``trees``, ``within``, ``quick``, ``time_limit`` and ``progress`` of
-            ``spectheory.audit``.
+        options: ``num_drafts``, ``trees``, ``within``, ``quick``, ``time_limit``, ``trace`` and ``progress``
+            of ``spectheory.audit``.
 
     Returns:
         The certificate of the audit.  Its findings include forbidden tokens whose probability is below

@@ -315,12 +315,13 @@ def users_line(error: BaseException) -> str:
     """Format `` (FILE, line N)``, the innermost line of a traceback outside this package and libraries."""
     if isinstance(error, SyntaxError) and error.filename:
         return f" ({error.filename}, line {error.lineno})"
-    frames = [
-        frame
-        for frame in extract_tb(error.__traceback__)
-        if not frame.filename.startswith((PACKAGE, sys.prefix, sys.base_prefix, "<frozen"))
-    ]
+    frames = [frame for frame in extract_tb(error.__traceback__) if is_users_file(frame.filename)]
     return f" ({frames[-1].filename}, line {frames[-1].lineno})" if frames else ""
+
+
+def is_users_file(name: str) -> bool:
+    """Whether a file of code is outside this package and libraries."""
+    return not name.startswith((PACKAGE, sys.prefix, sys.base_prefix, "<frozen"))
 
 
 def defined_at(function: Any) -> str:

@@ -11,7 +11,6 @@ upper half of a seed, count as equal.  Two draws in one state get the same numbe
 
 import dis
 import inspect
-import math
 import operator
 import random
 import re
@@ -108,9 +107,12 @@ def intercepted(tape: Tape, journal: Journal) -> Iterator[None]:
                 stack.enter_context(replaced(_replacements(tape, journal)))
                 stack.enter_context(followed(Draws(tape, journal.primitives, journal.findings)))
                 stack.enter_context(float_followed(journal.names))
-                stack.enter_context(sentinel)
-                stack.enter_context(_Answers(tape, journal, sentinel))
+                stack.enter_context(_unfilled_memory_is_nan())
+                if tape.is_watched:
+                    stack.enter_context(sentinel)
+                answers = stack.enter_context(_Answers(tape, journal, sentinel))
                 yield
+            answers.check_state()
             if torch.default_generator.initial_seed() != seed:
                 journal.findings.add(("contract", "it gives torch's global generator a seed"))
         except NotEnumerableError as error:
@@ -124,6 +126,19 @@ def intercepted(tape: Tape, journal: Journal) -> Iterator[None]:
                 "the sampler draws from Python's or numpy's global generator by a name that was imported on "
                 "its own (`from random import ..`)"
             )
+
+
+@contextmanager
+def _unfilled_memory_is_nan() -> Iterator[None]:
+    """Inside this context torch fills new memory, so that code that reads it is wrong in every run."""
+    set_mode: Any = torch._C._set_deterministic_algorithms  # the public function imports torch's compiler
+    before = torch.are_deterministic_algorithms_enabled()
+    warns_only = torch.is_deterministic_algorithms_warn_only_enabled()
+    set_mode(True, warn_only=True)
+    try:
+        yield
+    finally:
+        set_mode(before, warn_only=warns_only)
 
 
 def _states() -> list[Any]:
@@ -141,7 +156,10 @@ def _next_numbers(generator: torch.Generator) -> tuple[int, ...]:
 
 
 class _Sentinel(TorchDispatchMode):
-    """Refuses every torch operator that reads a random generator, except those that ``_Answers`` runs."""
+    """Refuses every torch operator that reads a random generator, except those that ``_Answers`` runs.
+
+    It takes as long as the sampler, so only some runs have it.
+    """
 
     is_open = False
 
@@ -153,24 +171,7 @@ class _Sentinel(TorchDispatchMode):
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         if _draws(func) and not self.is_open:
             raise NotEnumerableError(f"the sampler draws from {func}, whose law is not known here")
-        result = func(*args, **(kwargs or {}))
-        if func.overloadpacket in _UNFILLED:
-            _fill(result)
-        return result
-
-
-_UNFILLED = {
-    getattr(torch.ops.aten, name)
-    for name in ("empty", "empty_like", "empty_strided", "new_empty", "new_empty_strided")
-}
-
-
-def _fill(tensor: torch.Tensor) -> None:
-    """Fill new memory as in torch's deterministic mode, so that code that reads it is wrong in every run."""
-    if tensor.dtype.is_floating_point or tensor.dtype.is_complex:
-        tensor.fill_(math.nan)
-    else:
-        tensor.fill_(True if tensor.dtype == torch.bool else torch.iinfo(tensor.dtype).max)
+        return func(*args, **(kwargs or {}))
 
 
 @cache
@@ -183,6 +184,7 @@ class _Answers(TorchFunctionMode):
     def __init__(self, tape: Tape, journal: Journal, sentinel: _Sentinel) -> None:
         super().__init__()
         self.tape, self.journal, self.sentinel = tape, journal, sentinel
+        self._state = torch.get_rng_state()
         self.read: dict[tuple[int, ...], tuple[int, Any, Any]] = {}
 
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
@@ -203,8 +205,11 @@ class _Answers(TorchFunctionMode):
         if kwargs.get("out") is not None:
             raise NotEnumerableError(f"{name} writes random numbers to a tensor by out; take its result")
         generator = kwargs.get("generator") or torch.default_generator
+        if generator is torch.default_generator:
+            self.check_state()
         state = _next_numbers(generator)
         drawn = self._really_drawn(func, args, kwargs)
+        self._state = torch.get_rng_state()
         if not drawn.numel():  # of no numbers: the generator is where it was
             return drawn
         kind = func.__name__, tuple(drawn.shape), drawn.dtype
@@ -221,6 +226,15 @@ class _Answers(TorchFunctionMode):
         if self.tape.again is None:
             self.journal.primitives.add(_described(kind[0], result))
         return result
+
+    def check_state(self) -> None:
+        """Refuse a run that has drawn from the global generator by another operator, or in a thread."""
+        with torch._C.DisableTorchFunction(), _disable_current_modes():
+            is_same = torch.equal(torch.get_rng_state(), self._state)
+        if not is_same and torch.default_generator.initial_seed() == GLOBAL_SEED + self.tape.seed:
+            raise HiddenRandomnessError(
+                "the sampler draws from torch's global generator where we do not see it"
+            )
 
     def _really_drawn(self, func: Any, args: Any, kwargs: Any) -> torch.Tensor:
         """Run torch's own draw, for its shape, dtype and errors, and to advance the generator."""

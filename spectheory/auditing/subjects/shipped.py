@@ -109,7 +109,8 @@ class Provenance:
             return Provenance("", "", getattr(function, "__qualname__", repr(function)), "")
         top = str(function.__module__).partition(".")[0]
         try:
-            package = _distributions(tuple(sys.path)).get(top, [top])[0]
+            is_installed = any(part in path.parts for part in ("site-packages", "dist-packages"))
+            package = _distributions(tuple(sys.path)).get(top, [top])[0] if is_installed else top
             installed = Path(str(distribution(package).locate_file(top))).resolve()
             number = version(package)
         except PackageNotFoundError:
@@ -274,9 +275,9 @@ class Shipped(SamplerVerifier, Verifier):
     ) -> tuple[dict[tuple[int, ...], Any], Fraction]:
         """The probability of every output, and the share of undecided runs.  () stands for no output."""
 
-        return self._law_of_runs(lambda tape: self._once(tape, paths, target_rows, draft_rows), ())
+        return self._law_of_runs(lambda tape: self.once(tape, paths, target_rows, draft_rows), ())
 
-    def _once(
+    def once(
         self, tape: Tape | OrdinaryRun, paths: np.ndarray, target_rows: np.ndarray, draft_rows: np.ndarray
     ) -> Tokens:
         """Return the tokens of one call, after checking that they are valid."""
@@ -290,7 +291,7 @@ class Shipped(SamplerVerifier, Verifier):
     ) -> Callable[[int], Tokens]:
         """A function (seed) -> the tokens of a call with ordinary random numbers; () if they are invalid."""
         rows = [rows.astype(float) for rows in self.told(paths, target_rows, draft_rows)]
-        return lambda seed: self.valid(lambda tape: self._once(tape, paths, *rows), OrdinaryRun(seed), ())
+        return lambda seed: self.valid(lambda tape: self.once(tape, paths, *rows), OrdinaryRun(seed), ())
 
     def learn(
         self,
@@ -314,9 +315,10 @@ class Shipped(SamplerVerifier, Verifier):
 
         def run(tape: Tape) -> tuple[T, bool]:
             tape.box_bits, tape.seed = self.box_bits, self.seed
+            tape.is_watched = next(number) % REPEATED == 0
             result, error = self._outcome(once, tape, nothing)
             self.journal.runs += 1
-            if next(number) % REPEATED == 0 or error is not None:
+            if tape.is_watched or error is not None:
                 self._must_repeat(once, tape, (nothing, result), error)
             return result, tape.is_approximate
 
@@ -379,7 +381,7 @@ class Shipped(SamplerVerifier, Verifier):
         seed = self.seed + self.journal.repeated * OTHER_SEED
         fails = isinstance(error, InvalidOutcomeError)
         try:
-            again = Tape((), again=ordinary_numbers(tape, seed), seed=seed)
+            again = Tape((), again=ordinary_numbers(tape, seed), seed=seed, is_watched=False)
             other, failure = self._outcome(once, again, nothing)
             causes = [None if each is None else type(each.__cause__) for each in (error, failure)]
             is_alike = (other, type(failure)) == (result, type(error)) and causes[0] == causes[1]
@@ -403,17 +405,23 @@ class Shipped(SamplerVerifier, Verifier):
         return intercepted(tape, self.journal)
 
     def calls(self, call: Call, times: int = 1) -> tuple[Tokens, ...]:
+        """Return the tokens of consecutive calls."""
+        found = self._returned(call, times, lambda: self.signature.call(self.sampler, call))
+        return tuple(map(self.tokens, found))
+
+    def _returned(self, call: Call, times: int, play: Callable[[], T]) -> list[T]:
+        """Call the sampler ``times`` times, and check what it leaves behind."""
         returned, seeds = [], []
         with (
             self.numbers(call.tape),
             users_code(self.words, self.sampler, may_refuse=True),
         ):
             for call.tape.call in range(times):
-                returned.append(self.signature.call(self.sampler, call))
+                returned.append(play())
                 seeds.append(call.generator.initial_seed())
             call.check_inputs()
         check_seeds(self.journal, call.tape, seeds)
-        return tuple(map(self.tokens, returned))
+        return returned
 
     def _law(self, paths: np.ndarray, target_rows: np.ndarray, draft_rows: np.ndarray) -> tuple[Any, Any]:
         """As for a user's sampler.  A run without output is a stop whose correction row has no mass."""
@@ -498,16 +506,8 @@ class Shipped(SamplerVerifier, Verifier):
     ) -> tuple[Tokens, ...]:
         """Call the sampler ``times`` times with a batch, and return the tokens of the last call."""
         nothing, size = np.empty((0, 0)), rows[0][1].shape[-1]
-        call, seeds = Call(nothing, nothing, nothing, tape, self.journal), []
-        with (
-            self.numbers(tape),
-            users_code(self.words, self.sampler, may_refuse=True),
-        ):
-            for tape.call in range(times):
-                found = verified_batch(self.sampler, call, rows)
-                seeds.append(call.generator.initial_seed())
-            call.check_inputs()
-        check_seeds(self.journal, tape, seeds)
+        call = Call(nothing, nothing, nothing, tape, self.journal)
+        found = self._returned(call, times, lambda: verified_batch(self.sampler, call, rows))[-1]
         return tuple(self._valid(row, tokens, size) for row, tokens in zip(rows, found, strict=True))
 
     def _valid(self, row: Any, returned: Any, size: int) -> Tokens:

@@ -135,6 +135,9 @@ class Source(Interval):
             self.logarithm.is_used = True
         return below
 
+    def value_at(self, cut: int) -> float:
+        return float(self.grid.value(cut))
+
     def minus_logarithm(self, of_complement: bool = False) -> Exponential:
         """The exponential random number -log u of a uniform number u, or -log(1 - u), but not both."""
         if self.logarithm is None:

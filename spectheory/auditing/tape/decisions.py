@@ -93,6 +93,8 @@ class Tape:
         seed: a number added to the seeds of generators, which must not change the law.
         numbers, cases: the random numbers that the run got, and the cases that it drew, in order.
         again: the same as ordinary numbers, for a run that we repeat without stand-ins.
+        is_watched: whether unknown random functions of torch are refused by their names.  This is slow.
+        told: called with every decision and with the bound of its comparison, if it is one.
     """
 
     given: Sequence[Branch]
@@ -106,13 +108,18 @@ class Tape:
     numbers: list[Any] = field(default_factory=list)
     cases: list[int] = field(default_factory=list)
     again: OrdinaryNumbers | None = None
+    is_watched: bool = True
+    told: Callable[[Branch, float | None], None] | None = None
 
     @property
     def next_given(self) -> Branch | None:
         return self.given[len(self.made)] if len(self.made) < len(self.given) else None
 
-    def decide(self, shares: Sequence[Fraction]) -> int:
-        """Take a decision with these probabilities, and return the index of the case."""
+    def decide(self, shares: Sequence[Fraction], bound: float | None = None) -> int:
+        """Take a decision with these probabilities, and return the index of the case.
+
+        If it is a comparison, ``bound`` is the number that a random number is compared with.
+        """
         if self.is_over:
             raise HiddenRandomnessError(
                 "the function keeps random numbers, or a generator, from one run to the next; draw them anew"
@@ -132,6 +139,8 @@ class Tape:
         else:
             branch = Branch(-1, tuple(shares)).following()
         self.made.append(branch)
+        if self.told is not None:
+            self.told(branch, bound)
         return branch.taken
 
     def draw(self, shares: Sequence[Fraction]) -> int:
@@ -180,11 +189,15 @@ class Interval:
     def is_below(self, cut: Any) -> bool:
         """Decide whether the number is below ``cut``, a point inside the interval.  Narrows the interval."""
         share = Fraction(cut - self.low, self.high - self.low)
-        if self.tape.decide((share, 1 - share)) == 0:
+        if self.tape.decide((share, 1 - share), self.value_at(cut)) == 0:
             self.high = cut
             return True
         self.low = cut
         return False
+
+    def value_at(self, cut: Any) -> float:
+        """The value of the random number at a cut."""
+        return float(cut)
 
 
 def all_runs(

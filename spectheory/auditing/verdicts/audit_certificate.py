@@ -10,16 +10,13 @@ from typing import Any, ClassVar
 
 from spectheory.auditing.rounds.batch_battery import shapes_of_batches
 from spectheory.auditing.subjects.shipped import Provenance
+from spectheory.auditing.verdicts.cases import DRAWN, FOLLOWED, PROBED, RISK, AuditCase
 from spectheory.exact.certificate import Certificate
 from spectheory.foundation.documents import count_text, to_json
-from spectheory.foundation.results import LOSSLESS, NOT_LOSSLESS, UNDECIDED, Result, Templates, no_verdict
+from spectheory.foundation.results import LOSSLESS, NOT_LOSSLESS, UNDECIDED, Result, Templates
 from spectheory.foundation.scope import SCOPE_FACTS, Scope
 from spectheory.pairs.contexts import context_number
 
-FOLLOWED, PROBED, DRAWN = "followed", "probed", "drawn"
-"""The three ways.  Each takes over where the one before it cannot go on."""
-RISK = 1e-6
-"""The probability that a verdict on the basis *probed* or *drawn* is wrong by more than it says."""
 RELAXATION = "equals its stated relaxation"
 """The verdict on a sampler that is lossy by design: it is not lossless, and has no defect."""
 BOUNDARY = "boundary"
@@ -43,92 +40,6 @@ ASSUMPTIONS = (
     "when or in which mode of torch it runs",
     "rows are given as they are: a filter, a penalty or another processor inside the sampler is not known",
 )
-
-
-@dataclass(frozen=True)
-class AuditCase:
-    """The findings on one pair.
-
-    Attributes:
-        pair, vocab_size, draft_length, num_drafts: its name, V, L and K.
-        process: how the paths are drafted, in words.
-        total_variation: of the completed output from the target (or from the stated law of a relaxation).
-        undecided: a bound on the error of the total variation, if random numbers are multiplied or the law
-            was learned from calls.  For draws, the total variation that they would have detected.
-        bound: the largest total variation that rounding to float32 can cause.
-        forbidden: the probability of outputs that have probability 0 under the target (or the stated law).
-        undefined: the probability of ending without output.
-        block_efficiency: tokens per target call.
-        optimum: the largest block efficiency of a lossless verifier.  ``None`` if several paths are drafted,
-            if the pair is large, or for a relaxation.
-        samples: the number of samples that a χ² test needs to find the difference; ``None`` if there is none.
-        basis: followed, probed or drawn.
-        calls: the number of calls of the sampler, if it was probed or drawn.
-        is_rejected: True if draws have shown that the law is wrong.
-        because: what the draws have shown.
-    """
-
-    pair: str
-    vocab_size: int
-    draft_length: int
-    num_drafts: int
-    process: str
-    total_variation: Fraction
-    undecided: Fraction
-    bound: Fraction
-    forbidden: Fraction
-    undefined: Fraction
-    block_efficiency: Fraction
-    optimum: Fraction | None
-    samples: int | None
-    basis: str = FOLLOWED
-    calls: int = 0
-    is_rejected: bool = False
-    because: str = ""
-
-    def __bool__(self) -> bool:
-        raise no_verdict(self, ".is_wrong and .is_open, or the certificate")
-
-    @property
-    def gap(self) -> Fraction | None:
-        """Optimum minus block efficiency, in tokens per target call.  ``None`` without an optimum."""
-        return None if self.optimum is None else self.optimum - self.block_efficiency
-
-    @property
-    def where(self) -> str:
-        """The name of the pair.  With several paths, also how they are drafted."""
-        return self.pair if self.num_drafts == 1 else f"{self.pair} with {self.process}"
-
-    @property
-    def is_wrong(self) -> bool:
-        """Whether the law differs from the wanted law by more than rounding can cause."""
-        if self.basis == DRAWN:
-            return self.is_rejected
-        return self.total_variation - self.undecided > self.bound
-
-    @property
-    def is_open(self) -> bool:
-        """Whether we do not know the law well enough to decide.  Draws never show that a law is right."""
-        if self.is_wrong or self.basis == DRAWN:
-            return not self.is_wrong
-        # A law that was learned is right, or wrong by more than rounding, which fewer mistakes could explain.
-        error = 0 if self.basis == PROBED else self.undecided
-        return self.total_variation + error > self.bound
-
-    @property
-    def makes_forbidden_tokens(self) -> bool:
-        """Whether an output of probability 0 under the target has a positive probability."""
-        return self.forbidden > self.undecided
-
-    @property
-    def is_above_the_optimum(self) -> bool:
-        """Whether the block efficiency exceeds the optimum.  This proves a defect without comparing laws.
-
-        A call has 1 to L+1 tokens, so a misplaced probability d changes the mean by at most L d.  The block
-        efficiency must exceed the optimum by more than this margin.
-        """
-        margin = self.draft_length * (self.bound + self.undecided)
-        return self.optimum is not None and self.block_efficiency - margin > self.optimum
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -240,11 +151,6 @@ class AuditCertificate(Result):
         return None if self.least_efficient is None else self.least_efficient.gap
 
     @property
-    def samples(self) -> int | None:
-        """The fewest samples, over all pairs, with which a χ² test at 99 % finds the difference."""
-        return min((case.samples for case in self.cases if case.samples is not None), default=None)
-
-    @property
     def boundary(self) -> tuple[str, ...]:
         """Findings on forbidden tokens, which are reported beside the verdict."""
         return tuple(text for kind, text in self.findings if kind == BOUNDARY)
@@ -259,7 +165,6 @@ class AuditCertificate(Result):
         "batches of": "{batches}",
         "stated law": "{relaxation}",
         "largest total variation": "{total_variation}",
-        "seen by a χ² test with": "{samples:,} samples",
         "because": "{reasons}",
         BOUNDARY: "{boundary}",
         "counterexample": "{in_words}",
@@ -379,7 +284,7 @@ class AuditCertificate(Result):
         """
         found = self.counterexample
         names = [field.name for field in fields(self) if field.name != "counterexample"]
-        names += ["total_variation", "forbidden", "samples", "basis", "within", "would_have_been_seen"]
+        names += ["total_variation", "forbidden", "basis", "within", "would_have_been_seen"]
         names += ["block_efficiency", "optimum", "gap"]
         document = {name: to_json(getattr(self, name)) for name in names}
         return document | {

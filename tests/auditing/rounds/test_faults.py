@@ -102,7 +102,7 @@ def test_batches_of_products_are_not_asked_about_if_one_request_is_wrong(
     """Their cells are too many; the partner draws one number, and is asked about."""
     found = audit(function, {"dyadic": audit_pairs()["dyadic"]}, signature="batch")
     assert found.verdict == NOT_LOSSLESS
-    left_out = [text for text in found.scope.refused if text.startswith("batches: the sampler multiplies")]
+    left_out = [text for text in found.scope.refused if text.startswith("batches: the sampler is wrong")]
     assert bool(left_out) is is_left_out
     assert bool(found.batches) is not is_left_out
 
