@@ -32,20 +32,21 @@ def trace_run(sampler: Shipped, question: Question) -> list[str]:
     asked, pair = (
         (sampler, question.pair) if isinstance(sampler, DraftingRound) else sampler.prepared(question.pair)
     )
+    none: tuple[int, ...] = ()
     try:
         if isinstance(asked, DraftingRound):
             where = f"a round on {question.name}"
-            found: object = asked.valid(lambda tape: asked.rounds(tape, pair, 1)[0][0].tokens, tape, ())
+            found = asked.valid(lambda tape: asked.rounds(tape, pair, 1)[0][0].tokens, tape, none)
         else:
             drafts = drafts_and_rows(question._replace(pair=pair))
             paths, target, draft, _ = max(drafts, key=lambda drafted: drafted[3])
             where = f"the drafts {paths.tolist()} on {question.name}"
             found = asked.valid(
-                lambda tape: asked.once(tape, paths, *asked.told(paths, target, draft)), tape, ()
+                lambda tape: asked.once(tape, paths, *asked.told(paths, target, draft)), tape, none
             )
     except NotEnumerableError as error:
         return [*lines, f"  it is not followed further: {error}"]
-    return [f"one run of {sampler.name} with {where}:", *lines, f"  tokens {list(found)}"]  # type: ignore[call-overload]
+    return [f"one run of {sampler.name} with {where}:", *lines, f"  tokens {list(found)}"]
 
 
 def _place() -> str:
