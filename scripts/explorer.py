@@ -63,7 +63,11 @@ def _judged(name: str, pair: ModelPair, drafts: int) -> list[str]:
     found = certify(name, pair, drafts, with_optimum=False)
     wrong = found.counterexample
     told = [_text(found.block_efficiency)]
-    return told if wrong is None else [*told, " ".join(wrong.path), _text(wrong.law), _text(wrong.target)]
+    return (
+        told
+        if wrong is None
+        else [*told, " ".join(wrong.path), _text(wrong.probability), _text(wrong.target)]
+    )
 
 
 def _text(value: Any) -> str:

@@ -137,7 +137,7 @@ def judged(case: Case, pairs: Pairs | None) -> Any:
     """The certificate, up to the first defect where one is wanted; all look at one path only."""
     num_drafts = 1 if case.signature == "sampler" else ()
     return audit(
-        case.sampler, pairs, signature=case.signature, num_drafts=num_drafts, stop_at_first=bool(case.says)
+        case.sampler, pairs, signature=case.signature, drafts=num_drafts, stop_at_first=bool(case.says)
     )
 
 
@@ -214,7 +214,7 @@ def test_stated_rates(right: bool) -> None:
 
 def test_a_fault_at_the_fourth_draft_is_outside_the_scope() -> None:
     """With four drafts it is found, above."""
-    found = audit(partial(reports.deep_rows, right_until=3), THREE_DRAFTS, num_drafts=1)
+    found = audit(partial(reports.deep_rows, right_until=3), THREE_DRAFTS, drafts=1)
     assert found.verdict in LOSSLESS
     assert found.scope.shapes == ((2, 3, 1),)
     assert max(pair.draft_length for pair in audit_pairs().values()) == 3
@@ -222,7 +222,7 @@ def test_a_fault_at_the_fourth_draft_is_outside_the_scope() -> None:
 
 def test_offsets_of_a_large_vocabulary_are_outside_the_scope() -> None:
     """Eight bits wrap at the third of 64 tokens; a smaller offset is found, above."""
-    found = audit(partial(reports.small_offsets, wraps_at=128), THREE_TOKENS, num_drafts=1)
+    found = audit(partial(reports.small_offsets, wraps_at=128), THREE_TOKENS, drafts=1)
     assert found.verdict in LOSSLESS
     assert found.scope.shapes == ((3, 2, 1),)
     assert max(pair.vocab_size for pair in audit_pairs().values()) == 4
@@ -251,7 +251,7 @@ def test_ties_of_greedy_requests_are_not_compared(right: bool) -> None:
 
 def test_a_sampler_that_is_never_greedy_has_no_ties() -> None:
     """The partner: of a sampler of one path the scope does not speak of them."""
-    found = audit(partial(reports.next_row, right=True), ONE, num_drafts=1)
+    found = audit(partial(reports.next_row, right=True), ONE, drafts=1)
     assert not any("ties" in words for words in found.probes)
 
 
@@ -266,6 +266,6 @@ def test_a_sampler_that_is_never_greedy_has_no_ties() -> None:
     ids=["compile", "script", "numpy"],
 )
 def test_a_refusal_names_the_operation(sampler: Callable[..., Any], named: str) -> None:
-    found = audit(sampler, ONE, num_drafts=1, within=0.02)
+    found = audit(sampler, ONE, drafts=1, within=0.02)
     assert (found.verdict, found.basis) == ("lossless", "probed")
     assert named in found.ways[0]

@@ -152,7 +152,7 @@ def test_an_honest_sampler_is_lossless_and_a_wrong_one_a_defect(
     monkeypatch.delattr(std.TqdmDefaultWriteLock, "mp_lock", raising=False)
     monkeypatch.delattr(tqdm, "_lock", raising=False)
     monkeypatch.setattr(tqdm, "monitor", None)
-    right, wrong = (audit(one, PAIRS, num_drafts=1) for one in RIGHT_AND_WRONG[name])
+    right, wrong = (audit(one, PAIRS, drafts=1) for one in RIGHT_AND_WRONG[name])
     assert (right.is_lossless, right.reasons) == (True, ())
     assert wrong.is_defective
 
@@ -229,9 +229,9 @@ def from_a_seed(salt: str, uses_the_seed: bool = True) -> Any:
 def test_a_key_made_of_the_seed_is_not_decided() -> None:
     """With these keys two seeds agree; many do not.  The partner has the same coins in every call."""
     thirds = {"thirds": instances.two_token(1)}
-    found = [audit(from_a_seed(str(salt)), thirds, num_drafts=1, within=0.02) for salt in range(7, 12)]
+    found = [audit(from_a_seed(str(salt)), thirds, drafts=1, within=0.02) for salt in range(7, 12)]
     assert {(each.verdict, each.basis) for each in found} == {("undecided", "drawn")}
-    assert audit(from_a_seed("constant", uses_the_seed=False), thirds, num_drafts=1).is_defective
+    assert audit(from_a_seed("constant", uses_the_seed=False), thirds, drafts=1).is_defective
 
 
 @first_is_quick(
@@ -250,14 +250,14 @@ def test_a_race_of_another_form_is_probed_and_says_what_was_expected(
     drawn: Callable[[Any], Any], verdict: str
 ) -> None:
     """A race of other numbers has other regions than a tree: it is drawn, and few draws say little."""
-    found = audit(sampler(coin, drawn), PAIRS, num_drafts=1, within=0.02)
+    found = audit(sampler(coin, drawn), PAIRS, drafts=1, within=0.02)
     assert found.verdict == verdict
     assert "the winner of a race was expected" in found.ways[0]
     assert f"({__file__}, line " in found.ways[0]
 
 
 def test_the_right_race_is_lossless() -> None:
-    assert audit(sampler(coin, raced), PAIRS, num_drafts=1).is_lossless
+    assert audit(sampler(coin, raced), PAIRS, drafts=1).is_lossless
 
 
 @first_is_quick(
@@ -268,11 +268,11 @@ def test_the_right_race_is_lossless() -> None:
     ], quick=6)  # fmt: skip
 def test_a_refusal_names_the_operation_and_the_line(module: Any, name: str) -> None:
     """The partners are ``random.random`` and ``numpy.random.default_rng``, which are followed."""
-    found = audit(sampler(lambda ratio: getattr(module, name)(2) < ratio), PAIRS, num_drafts=1, within=0.05)
+    found = audit(sampler(lambda ratio: getattr(module, name)(2) < ratio), PAIRS, drafts=1, within=0.05)
     assert (found.verdict, found.basis) == ("not lossless", "probed")  # these calls fail
     says = f"draws from {module.__name__}.{name}, which cannot be followed ({__file__}, line "
     assert says in found.ways[0]
-    assert audit(sampler(lambda ratio: random.random() < ratio), PAIRS, num_drafts=1).is_lossless
+    assert audit(sampler(lambda ratio: random.random() < ratio), PAIRS, drafts=1).is_lossless
 
 
 @torch.jit.script
@@ -290,13 +290,13 @@ def scripted(ratio):  # type: ignore[no-untyped-def]
 )
 def test_what_is_compiled_is_probed(compiled: Callable[[], Any], says: str) -> None:
     """The partner runs the function itself."""
-    found = audit(sampler(compiled()), PAIRS, num_drafts=1, within=0.02)
+    found = audit(sampler(compiled()), PAIRS, drafts=1, within=0.02)
     assert (found.verdict, found.basis) == ("lossless", "probed")
     assert says in found.ways[0]
     assert f"({__file__}, line " in found.ways[0]
-    wrong = audit(sampler(lambda ratio: compiled()(ratio / 2)), PAIRS, num_drafts=1, within=0.02)
+    wrong = audit(sampler(lambda ratio: compiled()(ratio / 2)), PAIRS, drafts=1, within=0.02)
     assert (wrong.verdict, wrong.basis) == ("not lossless", "probed")
-    assert audit(sampler(coin), PAIRS, num_drafts=1).is_lossless
+    assert audit(sampler(coin), PAIRS, drafts=1).is_lossless
 
 
 def of_numpy(paths: Any, target: Any, draft: Any, generator: Any) -> list[int]:
@@ -321,7 +321,7 @@ def test_a_sampler_of_numpy_can_be_probed() -> None:
 
     with pytest.raises(InvalidInputError, match=r"by `spectheory\.audit\(sampler, signature='numpy'\)`"):
         certify(from_sampler(divides), instances.two_token(1))
-    found = audit(divides, {"thirds": instances.two_token(1)}, signature="numpy", num_drafts=1, within=0.02)
+    found = audit(divides, {"thirds": instances.two_token(1)}, signature="numpy", drafts=1, within=0.02)
     assert (found.verdict, found.basis) == ("not lossless", "probed")
 
 

@@ -14,7 +14,7 @@ NUM_DRAFTS = (1,)  # the numbers of drafted paths of a call, as (1, 2, 3) where 
 
 
 def test_verification_is_lossless():
-    print(assert_sampler_lossless(verify, SIGNATURE, num_drafts=NUM_DRAFTS).headline())
+    print(assert_sampler_lossless(verify, SIGNATURE, drafts=NUM_DRAFTS).headline())
 
 
 def forgets_the_residual(paths, target_rows, draft_rows, generator):
@@ -28,4 +28,4 @@ def forgets_the_residual(paths, target_rows, draft_rows, generator):
 
 def test_a_wrong_partner_is_found():
     with pytest.raises(AssertionError, match="its law is not the target's"):
-        assert_sampler_lossless(forgets_the_residual, num_drafts=(1,))
+        assert_sampler_lossless(forgets_the_residual, drafts=(1,))

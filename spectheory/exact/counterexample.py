@@ -17,7 +17,8 @@ class Counterexample:
 
     Attributes:
         path: token names of the prefix.
-        law, target: probability that the completed output starts with the prefix, and its target probability.
+        probability, target: probability that the completed output starts with the prefix, and that its target
+            gives it.
         drafts: token names of the K drafted paths that contribute most to the error (``OutputLaw.cause``).
             Empty if there are too many tuples of drafts to find them.
         given_drafts: probability that the completed output starts with the prefix, given these drafts.
@@ -25,7 +26,7 @@ class Counterexample:
     """
 
     path: tuple[str, ...]
-    law: Any
+    probability: Any
     target: Any
     drafts: tuple[tuple[str, ...], ...]
     given_drafts: Any
@@ -33,14 +34,14 @@ class Counterexample:
 
     def in_words(self) -> str:
         """Describe the prefix, both probabilities, and the drafts that contribute most."""
-        numbers = (self.law, self.target, self.given_drafts)
-        law, target, given = ("" if number is None else _short(number) for number in numbers)
+        numbers = (self.probability, self.target, self.given_drafts)
+        found, target, given = ("" if number is None else _short(number) for number in numbers)
         blamed = (
             f". Most to blame are the drafts {_drafts_in_words(self.drafts)}: given them the probability is "
             f"{given}"
         )
         return (
-            f"the completed output starts with {_words(self.path)} with probability {law}; the target "
+            f"the completed output starts with {_words(self.path)} with probability {found}; the target "
             f"gives {target}{blamed if self.drafts else ''}"
         )
 

@@ -72,7 +72,7 @@ def assert_sampler_lossless(
         sampler: the function as users call it; it draws its random numbers itself.
         signature, pairs: as in ``spectheory.audit``.
         accept: "undecided" to pass if the audit reaches no verdict.  The judgement is then printed.
-        options: ``num_drafts``, ``trees``, ``within``, ``quick``, ``time_limit``, ``trace`` and ``progress``
+        options: ``drafts``, ``within``, ``quick``, ``time_limit``, ``trace`` and ``progress``
             of ``spectheory.audit``.
 
     Returns:

@@ -75,7 +75,7 @@ def test_sarif_names_rule_level_and_place() -> None:
 def three_audits() -> list[AuditCertificate]:
     """Lossless, a defect, and not decided."""
     right, wrong = (
-        audit(sampler, PAIRS, num_drafts=[1])
+        audit(sampler, PAIRS, drafts=[1])
         for sampler in (token_verification, SPECIMENS["greedy_acceptance"][0])
     )
     scope = replace(right.scope, refused=("2 independent paths: it takes one",))
@@ -137,7 +137,7 @@ def test_samplers_of_one_name_have_their_own_changes() -> None:
 def test_the_scope_is_in_every_form() -> None:
     """Shapes, arithmetic and tolerance, of a lossless sampler and of a wrong one."""
     for sampler in (token_verification, SPECIMENS["greedy_acceptance"][0]):
-        found = audit(sampler, {"thirds": instances.two_token(1)}, num_drafts=[1])
+        found = audit(sampler, {"thirds": instances.two_token(1)}, drafts=[1])
         scope = found.to_document()["scope"]
         assert (scope["shapes"], scope["processes"]) == ([[2, 1, 1]], ["1 independent path"])
         assert "float32" in scope["arithmetic"]
@@ -156,7 +156,7 @@ def test_the_scope_is_in_every_form() -> None:
 
 def with_everything() -> AuditCertificate:
     """A defect on one pair, products of random numbers there, and three paths on another one."""
-    wrong = audit(SPECIMENS["greedy_acceptance"][0], {"thirds": instances.two_token(1)}, num_drafts=[1])
+    wrong = audit(SPECIMENS["greedy_acceptance"][0], {"thirds": instances.two_token(1)}, drafts=[1])
     texts = {"arithmetic": "rationals", "tolerance": "none", "refused": ("trees: no", "more: no")}
     scope = replace(wrong.scope, processes=("one path", "two"), **texts)
     (case,) = wrong.cases
@@ -173,7 +173,7 @@ def with_everything() -> AuditCertificate:
 
 def test_what_is_said_of_a_certificate_without_entries() -> None:
     """No line without a text; characters that XML does not have are replaced everywhere."""
-    right = audit(token_verification, {"thirds": instances.two_token(1)}, num_drafts=[1])
+    right = audit(token_verification, {"thirds": instances.two_token(1)}, drafts=[1])
     nothing = {"arithmetic": "", "tolerance": "", "shapes": (), "processes": (), "refused": ()}
     found = replace(
         right, sampler="own\x00", cases=(), scope=replace(right.scope, **nothing), primitives=(), probes=(),

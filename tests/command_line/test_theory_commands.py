@@ -41,7 +41,7 @@ def test_certify_own_verifier_and_its_wrong_partner(
     assert document["target_matching"] is False
     assert [stop.pop("length") for stop in document["counterexample"].pop("stops")] == [0, 1]
     assert document["counterexample"] == {
-        "path": ["A"], "law": "4/9", "target": "1/3", "drafts": [["A", "A"]], "given_drafts": "2/3",
+        "path": ["A"], "probability": "4/9", "target": "1/3", "drafts": [["A", "A"]], "given_drafts": "2/3",
     }  # fmt: skip
 
     assert main(list(wrong)) == 1

@@ -72,9 +72,9 @@ def test_wrong_verifiers_are_caught(name: str, pair: ModelPair) -> None:
     assert deviation is not None
     path = tuple(pair.vocab.index(token) for token in deviation.path)
     reached = sum(mass for leaf, mass in completed.items() if leaf[: len(path)] == path)
-    assert deviation.law == reached
+    assert deviation.probability == reached
     assert deviation.target == reference.target_prob(pair, path)
-    assert deviation.law != deviation.target
+    assert deviation.probability != deviation.target
     deviations = [abs(mass - reference.target_prob(pair, leaf)) for leaf, mass in completed.items()]
     assert certificate.total_variation == sum(deviations) / 2
 

@@ -31,4 +31,4 @@ def assert_total_variation(name: str, label: str, expected: Fraction) -> None:
     assert not certificate.target_matching
     assert not certificate.is_valid
     assert certificate.counterexample is not None
-    assert certificate.counterexample.law != certificate.counterexample.target
+    assert certificate.counterexample.probability != certificate.counterexample.target

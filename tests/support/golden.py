@@ -37,6 +37,7 @@ GONE = (
 FIELDS: dict[str, str | None] = dict.fromkeys(
     ("made_from", "worst_path", "assumed", "ceilings", "ceiling", "ceiling_interval", *GONE)
 )
+FIELDS["law"] = "probability"
 """The name that a field has in the golden files -> the name that it has now; None: the field went."""
 
 MOST_TUPLES = 3_000
@@ -100,7 +101,7 @@ def law_row(verifier: Any, case: Case, process: DraftProcess) -> list[Any]:
     row = [bool(found), text_of(found.block_efficiency), text_of(found.total_variation), law]
     if found.counterexample is not None:
         at = found.counterexample
-        row += [list(at.path), text_of(at.law), text_of(at.given_drafts), list(map(list, at.drafts))]
+        row += [list(at.path), text_of(at.probability), text_of(at.given_drafts), list(map(list, at.drafts))]
     return row
 
 

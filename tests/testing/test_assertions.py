@@ -28,8 +28,8 @@ def test_a_sampler(capsys: pytest.CaptureFixture[str]) -> None:
         return [int(kept.random() >= float(target_probs[0, 0, 0]))]
 
     with pytest.raises(AssertionError, match=r"own_numbers: undecided: .*randomness that is not replaced"):
-        assert_sampler_lossless(own_numbers, pairs=pairs, num_drafts=(1,), within=0.5)
-    found = assert_sampler_lossless(own_numbers, pairs=pairs, num_drafts=(1,), within=0.5, accept="undecided")
+        assert_sampler_lossless(own_numbers, pairs=pairs, drafts=(1,), within=0.5)
+    found = assert_sampler_lossless(own_numbers, pairs=pairs, drafts=(1,), within=0.5, accept="undecided")
     assert (found.verdict, bool(found)) == ("undecided", False)
     assert "would have been seen" in capsys.readouterr().out
     with pytest.raises(AssertionError, match="greedy_acceptance: not lossless"):
@@ -60,10 +60,10 @@ def test_options_reach_the_audit() -> None:
     """Two paths only, and one only: the same function is wrong and right."""
     pairs = {"thirds": instances.two_token(1)}
     with pytest.raises(AssertionError, match="on thirds with 2 independent paths"):
-        assert_lossless(first_of_two_is_taken, pairs=pairs, num_drafts=(2,))
-    found = assert_lossless(first_of_two_is_taken, pairs=pairs, num_drafts=(1,))
+        assert_lossless(first_of_two_is_taken, pairs=pairs, drafts=(2,))
+    found = assert_lossless(first_of_two_is_taken, pairs=pairs, drafts=(1,))
     assert [case.num_drafts for case in found.cases] == [1]
-    found = assert_lossless(token_verification, pairs=pairs, num_drafts=(2,))
+    found = assert_lossless(token_verification, pairs=pairs, drafts=(2,))
     assert [case.num_drafts for case in found.cases] == [2]
 
 

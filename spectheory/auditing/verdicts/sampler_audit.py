@@ -4,7 +4,7 @@ import logging
 import math
 import sys
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from itertools import islice
@@ -71,8 +71,7 @@ def audit(
     pairs: Mapping[str, ModelPair] | None = None,
     *,
     signature: str = "sampler",
-    num_drafts: int | Sequence[int] = (),
-    trees: Sequence[DraftProcess] = (),
+    drafts: int | DraftProcess | Sequence[int | DraftProcess] = (),
     processor: Processor | None = None,
     plain: Callable[..., Any] | None = None,
     within: float = WITHIN,
@@ -95,9 +94,9 @@ def audit(
         pairs: name -> exact pair; by default ``audit_pairs()``, and for several paths
             ``pairs_of_several_paths()``.
         signature: how we call a function: a name in ``SIGNATURES``.
-        num_drafts: the number K of independent paths, or several such numbers.  The default is 1, and also 2
-            and 3 if the signature has several paths.
-        trees: the draft processes for which a function is meant, if its paths are not independent.
+        drafts: the number K of independent paths, a draft process for which a function is meant if its paths
+            are not independent, or several of them.  The default is 1, and also 2 and 3 if the signature has
+            several paths.
         processor: the sampling parameters of the request, declared (``spectheory.pairs.processors``).  The
             sampler gets raw rows, and must have the law of the processed target.
         plain: the engine's own plain step, in place of a processor: (row, text, generator) -> a token, given
@@ -112,8 +111,8 @@ def audit(
         progress: called with (pairs done, number of pairs).
 
     Raises:
-        InvalidInputError: a pair is not exact; or the signature has one path but ``num_drafts`` is larger; or
-            a sampler that is not a function is given with a signature, num_drafts or trees.
+        InvalidInputError: a pair is not exact; or the signature has one path and ``drafts`` several; or a
+            sampler that is not a function is given with a signature or drafts.
         UnknownNameError: no library's sampler, or no signature, has this name.
 
     Example:
@@ -125,7 +124,7 @@ def audit(
         >>> print(audit(first_draft, {"thirds": instances.two_token(1)}))
         <first_draft: not lossless: its law is not the target's on thirds, total variation 1/3 = 0.333333>
     """
-    sampler = _subject(sampler, signature, num_drafts, trees)
+    sampler = _subject(sampler, signature, drafts)
     if processor is not None and plain is not None:
         raise InvalidInputError("give a processor or a plain step, not both")
     used = processor if plain is None else plain_step(plain)
@@ -157,18 +156,19 @@ def audit(
 def _subject(
     sampler: str | Callable[..., Any] | Shipped,
     signature: str,
-    num_drafts: int | Sequence[int],
-    trees: Sequence[DraftProcess],
+    drafts: int | DraftProcess | Sequence[int | DraftProcess],
 ) -> Shipped:
     """Resolve the sampler that a user gives."""
     if isinstance(sampler, (str, Shipped)):
-        if signature != "sampler" or num_drafts or trees:
+        if signature != "sampler" or drafts:
             raise InvalidInputError(
-                "signature, num_drafts and trees say how a function is called, and "
+                "signature and drafts say how a function is called, and "
                 f"{getattr(sampler, 'name', sampler)!r} knows; leave them out"
             )
         return load_subject(sampler) if isinstance(sampler, str) else sampler
-    numbers = num_drafts if isinstance(num_drafts, Iterable) else (num_drafts,)
+    given = drafts if isinstance(drafts, (list, tuple, range)) else (drafts,)
+    numbers = [one for one in given if not isinstance(one, DraftProcess)]
+    trees = [one for one in given if isinstance(one, DraftProcess)]
     return as_shipped(sampler, signature, num_drafts=numbers, trees=trees)
 
 

@@ -119,10 +119,10 @@ def test_hidden_randomness_is_not_followed(number: Callable[[], float]) -> None:
     def verify(number: Any) -> Callable[..., list[int]]:
         return lambda paths, target, draft, generator: [int(number() >= target[0, 0, 0])]
 
-    found = audit(verify(number), PAIRS, num_drafts=1, within=0.05)
+    found = audit(verify(number), PAIRS, drafts=1, within=0.05)
     assert (found.verdict, found.basis) == ("undecided", "drawn")
     assert "uses randomness that is not replaced, or keeps state" in found.ways[0]
-    assert audit(verify(lambda: random.random()), PAIRS, num_drafts=1).basis == "followed"
+    assert audit(verify(lambda: random.random()), PAIRS, drafts=1).basis == "followed"
 
 
 def swallows() -> int:

@@ -83,9 +83,9 @@ def coin_of(number: Callable[[], Any], factor: float = 1) -> Callable[..., list[
 )  # fmt: skip
 def test_what_following_does_not_see_is_probed(number: Callable[[], Any]) -> None:
     """Followed, each coin would be a constant."""
-    right = audit(coin_of(number), PAIRS, num_drafts=1, within=0.02)
+    right = audit(coin_of(number), PAIRS, drafts=1, within=0.02)
     assert (right.verdict, right.basis) == ("lossless", "probed")
-    assert audit(coin_of(number, 2), PAIRS, num_drafts=1, within=0.02).is_defective
+    assert audit(coin_of(number, 2), PAIRS, drafts=1, within=0.02).is_defective
 
 
 def kept_buffer() -> Any:
@@ -102,7 +102,7 @@ def kept_view() -> Any:
 def test_buffers_that_a_sampler_keeps_are_followed(number: Callable[[], Any]) -> None:
     """After every run they are ordinary tensors of their own memory."""
     for factor, verdict in ((1, "lossless"), (2, "not lossless")):
-        found = audit(coin_of(number, factor), PAIRS, num_drafts=1)
+        found = audit(coin_of(number, factor), PAIRS, drafts=1)
         assert (found.verdict, found.basis) == (verdict, "followed")
     KEPT.fill_(0.5)
     assert (type(KEPT), type(KEPT_VIEW), KEPT_VIEW.tolist()) == (torch.Tensor, torch.Tensor, [0.5])

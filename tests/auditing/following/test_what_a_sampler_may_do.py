@@ -100,8 +100,8 @@ MAY: dict[str, tuple[Any, Any]] = {
 @first_is_quick("name", MAY, quick=2)
 def test_a_right_sampler_is_lossless_and_a_wrong_one_a_defect(name: str) -> None:
     right, wrong = MAY[name]
-    assert audit(right, PAIRS, num_drafts=[1]).is_lossless
-    assert audit(wrong, PAIRS, num_drafts=[1]).verdict == NOT_LOSSLESS
+    assert audit(right, PAIRS, drafts=[1]).is_lossless
+    assert audit(wrong, PAIRS, drafts=[1]).verdict == NOT_LOSSLESS
 
 
 def test_the_table_of_the_documentation() -> None:
@@ -144,7 +144,7 @@ def test_a_long_range_is_a_verdict_at_once() -> None:
         torch.Generator().manual_seed(torch.randint(0, 2**31 - 1, ()).item())
         return [int(torch.multinomial(target[0, 0], 1))]
 
-    found = audit(seeds, PAIRS, num_drafts=1, within=0.05)
+    found = audit(seeds, PAIRS, drafts=1, within=0.05)
     assert (found.verdict, found.basis, len(found.ways)) == (LOSSLESS, "probed", 1)
 
 
@@ -183,8 +183,8 @@ def test_a_module_is_imported_as_before_the_run(tmp_path: Path, monkeypatch: pyt
         return [int(makes_generators_too.rng.random() < 0.5)]
 
     pairs = {"pair": ModelPair.context_free_pair(["1/2", "1/2"], ["1/4", "3/4"], 1)}
-    assert audit(imports, pairs, num_drafts=[1]).is_lossless
-    found = audit(draws, pairs, num_drafts=[1], within=0.02)
+    assert audit(imports, pairs, drafts=[1]).is_lossless
+    found = audit(draws, pairs, drafts=[1], within=0.02)
     assert (found.verdict, found.basis) == (UNDECIDED, "drawn")
     assert "randomness that is not replaced" in found.reasons[0]
     for name in ("makes_generators", "makes_generators_too"):

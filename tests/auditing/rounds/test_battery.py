@@ -117,6 +117,6 @@ def test_trees_leave_two_tokens_to_the_correction(widths: tuple[int, ...]) -> No
     pairs = {name: pair for name, pair in pairs_of_trees().items() if name.startswith("two tokens left")}
     tree = WithoutReplacement(widths)
     fitting = {name: pair for name, pair in pairs.items() if tree.fits(pair)}
-    assert audit(recursive_rejection, fitting, trees=[tree]).verdict == NOT_LOSSLESS
+    assert audit(recursive_rejection, fitting, drafts=[tree]).verdict == NOT_LOSSLESS
     if widths[0] > 1:  # of drafts that differ at every context
-        assert audit(rejection_without_replacement, fitting, trees=[tree]).verdict == LOSSLESS
+        assert audit(rejection_without_replacement, fitting, drafts=[tree]).verdict == LOSSLESS

@@ -83,7 +83,7 @@ def test_coins_of_later_drafts(wrong: str) -> None:
 
     numbers = [3] if "3" in wrong else [2]
     pairs = pairs_of_several_paths(numbers[0])
-    assert audit(sampler, num_drafts=numbers, pairs=pairs).verdict == (NOT_LOSSLESS if wrong else LOSSLESS)
+    assert audit(sampler, drafts=numbers, pairs=pairs).verdict == (NOT_LOSSLESS if wrong else LOSSLESS)
 
 
 def batch_with(wrong: str, rows: Sequence[Row], generator: Any) -> list[list[int]]:
@@ -192,7 +192,7 @@ def test_rows_of_several_paths_are_not_all_sixteenths(name: str) -> None:
         name: pairs[name]
         for name in ("tiny probabilities", "a zero among sevenths", "hundredths", "two coins of 2/5")
     }
-    assert audit(sampler, few, num_drafts=[2], stop_at_first=True).verdict == NOT_LOSSLESS
+    assert audit(sampler, few, drafts=[2], stop_at_first=True).verdict == NOT_LOSSLESS
 
 
 def greedily(row: Row, wrong: str) -> list[int]:

@@ -56,18 +56,18 @@ def test_four_tokens_have_mass_under_both_models() -> None:
 def test_a_cut_off_after_three_tokens_shows_on_four() -> None:
     """And on none of the pairs of fewer tokens; a specimen of the battery."""
     pairs = {name: pair for name, pair in audit_pairs().items() if "4 tokens" not in name}
-    assert audit(top_three, dict(list(pairs.items())[-3:]), num_drafts=[1]).is_lossless
-    assert "4 tokens" in audit(top_three, num_drafts=[1], stop_at_first=True).reasons[0]
+    assert audit(top_three, dict(list(pairs.items())[-3:]), drafts=[1]).is_lossless
+    assert "4 tokens" in audit(top_three, drafts=[1], stop_at_first=True).reasons[0]
 
 
 @first_is_quick("name", SPECIMENS_OF_SEVERAL_PATHS)
 def test_wrong_from_two_or_three_drafts_on(name: str) -> None:
     """Lossless for one path; the partner ``recursive_rejection`` is among the lossless samplers."""
     sampler = SPECIMENS_OF_SEVERAL_PATHS[name]
-    assert audit(sampler, {"residual": instances.two_residual_tokens(1)}, num_drafts=[1]).is_lossless
+    assert audit(sampler, {"residual": instances.two_residual_tokens(1)}, drafts=[1]).is_lossless
     number = 3 if name == "three_way_split" else 2
     shows = dict(list(pairs_of_several_paths(number).items())[-1 if number == 3 else 0 :])
-    found = audit(sampler, shows, num_drafts=[number], stop_at_first=True)
+    found = audit(sampler, shows, drafts=[number], stop_at_first=True)
     assert found.verdict == NOT_LOSSLESS
     assert "independent paths, total variation" in found.headline()
 
@@ -106,7 +106,7 @@ def test_a_sampler_that_refuses_several_paths_says_so() -> None:
     )
     assert "too many values to unpack" in found.scope.refused[0]
     for sampler, numbers in ((takes_one, [2]), (fails_where_paths_coincide, [])):
-        wrong = audit(sampler, pairs, num_drafts=numbers)
+        wrong = audit(sampler, pairs, drafts=numbers)
         assert not wrong
         assert "no valid output" in wrong.reasons[0]
         assert "failed: ValueError" in wrong.reasons[0]
@@ -119,7 +119,7 @@ def test_more_tuples_than_are_asked_about_are_said() -> None:
         "3 independent paths on large: 729 tuples of drafts, more than 64",
     )
     assert found.scope.shapes == ((3, 2, 1),)
-    nothing = audit(token_verification, {"large": random_dyadic(1, 3, 2)}, num_drafts=[5])
+    nothing = audit(token_verification, {"large": random_dyadic(1, 3, 2)}, drafts=[5])
     assert nothing.verdict == UNDECIDED
     assert nothing.headline() == (
         "token_verification: undecided: no pair was asked about; 5 independent paths on large: 59049 "
@@ -150,15 +150,15 @@ def test_trees_are_asked_where_the_sampler_takes_them() -> None:
     target, draft = ["1/8", "1/2", "1/4", "1/8"], ["5/8", "1/16", "1/8", "3/16"]
     pairs = {"four": ModelPair.context_free_pair(target, draft, 1)}
     tree = WithoutReplacement((2,))
-    right = audit(without_replacement, pairs, trees=[tree])
+    right = audit(without_replacement, pairs, drafts=[tree])
     assert (right.verdict, right.cases[0].process) == (LOSSLESS, "without_replacement:2")
     assert right.scope.shapes == ((4, 1, 2),)
 
     def wrong(*arguments: Any) -> list[int]:
         return without_replacement(*arguments, renews=False)
 
-    assert audit(wrong, pairs, trees=[tree]).verdict == NOT_LOSSLESS
-    assert audit(recursive_rejection, pairs, trees=[PrefixTree((2,))]).verdict == LOSSLESS
+    assert audit(wrong, pairs, drafts=[tree]).verdict == NOT_LOSSLESS
+    assert audit(recursive_rejection, pairs, drafts=[PrefixTree((2,))]).verdict == LOSSLESS
 
 
 def tree_posterior(logits: Any, candidates: Any, processor: Any, forgets: bool = False) -> Any:
@@ -259,7 +259,7 @@ def beyond_the_vocabulary(paths: Any, target: Any, draft: Any, generator: Any) -
 
 
 def test_a_token_beyond_the_vocabulary_is_a_defect_with_its_probability() -> None:
-    found = audit(beyond_the_vocabulary, {"thirds": instances.two_token(1)}, num_drafts=[1])
+    found = audit(beyond_the_vocabulary, {"thirds": instances.two_token(1)}, drafts=[1])
     assert found.verdict == NOT_LOSSLESS
     assert found.cases[0].undefined == Fraction(1, 12)
     assert found.reasons[0] == (

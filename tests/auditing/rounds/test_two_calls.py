@@ -137,7 +137,7 @@ def draws_everything(paths: Any, target: Any, draft: Any, generator: Any) -> lis
 def test_the_scope_says_where_the_law_of_two_calls_is_not_known() -> None:
     """The partner has few branches."""
     for sampler, is_open in ((draws_everything, True), (token_verification, False)):
-        found = audit(sampler, {"three": random_dyadic(3, 3, 2)}, num_drafts=[1])
+        found = audit(sampler, {"three": random_dyadic(3, 3, 2)}, drafts=[1])
         words = "the law of two calls in a row: 100 branches or more, 1 independent path on three"
         assert (words in found.scope.refused) is is_open
         assert ("left out: the law of two calls in a row" in found.headline()) is is_open

@@ -22,18 +22,18 @@ FEW = {"dyadic, 3 tokens": random_dyadic(6, 3, 1)}
 def test_a_right_sampler_with_a_parameter_is_lossless_and_a_wrong_one_is_not(name: str) -> None:
     text, _, wrong, right = PARAMETER_SPECIMENS[name]
     declared = parse_processors(text)
-    found = audit(right, FEW, num_drafts=1, processor=declared)
+    found = audit(right, FEW, drafts=1, processor=declared)
     assert found.verdict == LOSSLESS
     assert declared.name in found.note
-    assert audit(wrong, FEW, num_drafts=1, processor=declared).verdict == NOT_LOSSLESS
-    assert audit(right, FEW, num_drafts=1).verdict == NOT_LOSSLESS  # without the parameter, of a raw target
+    assert audit(wrong, FEW, drafts=1, processor=declared).verdict == NOT_LOSSLESS
+    assert audit(right, FEW, drafts=1).verdict == NOT_LOSSLESS  # without the parameter, of a raw target
 
 
 @pytest.mark.parametrize("name", ["filter_on_bonus_only", "penalty_one_late"])
 def test_the_plain_step_of_the_engine_states_the_same(name: str) -> None:
     _, rule, wrong, right = PARAMETER_SPECIMENS[name]
-    assert audit(right, FEW, num_drafts=1, plain=plain(rule)).verdict == LOSSLESS
-    assert audit(wrong, FEW, num_drafts=1, plain=plain(rule)).verdict == NOT_LOSSLESS
+    assert audit(right, FEW, drafts=1, plain=plain(rule)).verdict == LOSSLESS
+    assert audit(wrong, FEW, drafts=1, plain=plain(rule)).verdict == NOT_LOSSLESS
 
 
 def _in_numpy(row: Any, text: Any, generator: Any) -> int:
@@ -65,7 +65,7 @@ def test_a_plain_step_without_tokens_is_refused_and_so_are_two_statements() -> N
 def test_pairs_at_a_cut_are_left_out_and_named() -> None:
     """On the row (1/3, 2/3) a min-p of 1/2 keeps both tokens or one, by rounding."""
     right = PARAMETER_SPECIMENS["filter_on_bonus_only"][3]
-    found = audit(right, {"thirds": instances.two_token(1)}, num_drafts=1, processor=min_p("1/2"))
+    found = audit(right, {"thirds": instances.two_token(1)}, drafts=1, processor=min_p("1/2"))
     assert found.verdict == UNDECIDED
     assert "rounding changes which tokens" in str(found.scope.refused)
 
@@ -75,5 +75,5 @@ def test_pairs_at_a_cut_are_left_out_and_named() -> None:
 def test_parameters_are_judged_on_the_whole_battery(name: str) -> None:
     text, _, wrong, right = PARAMETER_SPECIMENS[name]
     declared = parse_processors(text)
-    assert audit(right, audit_pairs(), num_drafts=1, processor=declared).verdict == LOSSLESS
-    assert audit(wrong, audit_pairs(), num_drafts=1, processor=declared).verdict == NOT_LOSSLESS
+    assert audit(right, audit_pairs(), drafts=1, processor=declared).verdict == LOSSLESS
+    assert audit(wrong, audit_pairs(), drafts=1, processor=declared).verdict == NOT_LOSSLESS

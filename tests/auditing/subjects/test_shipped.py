@@ -23,7 +23,7 @@ def test_transformers_has_the_law_of_token_verification() -> None:
     for ours, theirs in zip(known.masses, found.masses, strict=True):
         assert max(abs(ours - theirs)) < 1e-6
     assert 0 < found.total_variation < 1e-6
-    found = audit(drawn, {"residual": pair}, signature="numpy", num_drafts=1, within=0.02)
+    found = audit(drawn, {"residual": pair}, signature="numpy", drafts=1, within=0.02)
     assert (found.verdict, found.basis) == ("lossless", "probed")
 
 
@@ -77,6 +77,6 @@ def test_other_errors_are_one_line() -> None:
     def fails(*arguments: Any) -> Any:
         raise KeyError("row")
 
-    found = audit(fails, {"two": instances.two_token(1)}, num_drafts=1)
+    found = audit(fails, {"two": instances.two_token(1)}, drafts=1)
     assert not found
     assert re.search(r"'fails' failed: KeyError: 'row' \(.*test_shipped.py, line \d+\)$", found.reasons[0])

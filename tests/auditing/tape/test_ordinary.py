@@ -73,12 +73,12 @@ def token_verification(draw: Callable[..., int], refused: int | None) -> Callabl
 @first_is_quick("draw", DRAWS, quick=6)
 def test_a_token_on_which_the_sampler_raises(draw: Callable[..., int]) -> None:
     """The bonus token is 1 with probability 3/4 · 1/4; the partner refuses a token that is never drawn."""
-    found = audit(token_verification(draw, 1), {"pair": PAIR}, num_drafts=1)
+    found = audit(token_verification(draw, 1), {"pair": PAIR}, drafts=1)
     assert found.verdict == NOT_LOSSLESS
     assert abs(found.cases[0].undefined - Fraction(3, 16)) < Fraction(1, 10**6)
     assert "no valid output with probability" in found.reasons[0]
     assert "RuntimeError: no embedding of 1 (" in found.reasons[0]
-    assert audit(token_verification(draw, 7), {"pair": PAIR}, num_drafts=1).is_lossless
+    assert audit(token_verification(draw, 7), {"pair": PAIR}, drafts=1).is_lossless
 
 
 @first_is_quick(
@@ -99,7 +99,7 @@ def test_a_token_on_which_the_sampler_raises(draw: Callable[..., int]) -> None:
 )
 def test_answers_that_are_no_output(answer: Callable[[list[int]], Any], says: str) -> None:
     verify = token_verification(by_multinomial, None)
-    found = audit(lambda *given: answer(verify(*given)), {"pair": PAIR}, num_drafts=1)
+    found = audit(lambda *given: answer(verify(*given)), {"pair": PAIR}, drafts=1)
     assert found.verdict == NOT_LOSSLESS
     assert found.cases[0].undefined == 1
     assert re.search(says, found.reasons[0])
@@ -147,6 +147,6 @@ def test_what_a_stand_in_lacks_decides_nothing(what: Callable[[Any], Any], says:
 
 
 def test_a_failure_on_stand_ins_alone_decides_nothing() -> None:
-    found = audit(only_tensors, {"pair": PAIR}, num_drafts=1)
+    found = audit(only_tensors, {"pair": PAIR}, drafts=1)
     assert (found.verdict, found.basis) == (LOSSLESS, "probed")
     assert "the same run with ordinary numbers does not fail like this" in found.ways[0]

@@ -19,7 +19,7 @@ from spectheory.auditing.verdicts.audit_changes import (
 from spectheory.foundation.errors import InvalidInputError
 from spectheory.foundation.results import LOSSLESS, NOT_LOSSLESS, UNDECIDED
 
-FOUND = audit(token_verification, {"thirds": instances.two_token(1)}, num_drafts=[1])
+FOUND = audit(token_verification, {"thirds": instances.two_token(1)}, drafts=[1])
 
 
 def document(verdict: str, *reasons: str, sha256: str = "1", **fields: Any) -> Mapping[str, Any]:

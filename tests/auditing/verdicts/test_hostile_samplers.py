@@ -67,22 +67,22 @@ def half_precision_noise(paths: Any, target_rows: Any, draft_rows: Any, generato
     quick=3,
 )
 def test_what_outlasts_a_call_is_a_defect(sampler: Callable[..., Any], said: str) -> None:
-    found = audit(sampler, PAIRS, num_drafts=1)
+    found = audit(sampler, PAIRS, drafts=1)
     assert found.verdict == NOT_LOSSLESS
     assert said in " ".join(found.reasons)
-    assert audit(token_verification, PAIRS, num_drafts=1).is_lossless
-    assert audit(counts, PAIRS, num_drafts=1).is_lossless
+    assert audit(token_verification, PAIRS, drafts=1).is_lossless
+    assert audit(counts, PAIRS, drafts=1).is_lossless
 
 
 def test_an_iterator_without_end_is_a_defect() -> None:
-    found = audit(without_end, PAIRS, num_drafts=1)
+    found = audit(without_end, PAIRS, drafts=1)
     assert found.verdict == NOT_LOSSLESS
     assert "10000 tokens or more, or does not end" in found.reasons[0]
 
 
 def test_another_precision_of_noise_is_not_followed() -> None:
     """The grid of half precision changes the law by a few thousandths, within what is asked here."""
-    found = audit(half_precision_noise, PAIRS, num_drafts=1, within=0.05)
+    found = audit(half_precision_noise, PAIRS, drafts=1, within=0.05)
     assert found.verdict == UNDECIDED
     assert "applies to in torch.bfloat16 to exponential" in found.headline()
 
@@ -166,12 +166,10 @@ def posterior(best: Any, accepted: Any, row: Callable[[Any], Any] = lambda row: 
     quick=2,
 )
 def test_counts_and_rows_must_fit(sampler: Callable[..., Any], said: str) -> None:
-    found = audit(sampler, PAIRS, signature="evaluate_posterior", num_drafts=1)
+    found = audit(sampler, PAIRS, signature="evaluate_posterior", drafts=1)
     assert found.verdict == NOT_LOSSLESS
     assert said in " ".join(found.reasons)
-    assert audit(
-        posterior(0, torch.tensor([0])), PAIRS, signature="evaluate_posterior", num_drafts=1
-    ).is_lossless
+    assert audit(posterior(0, torch.tensor([0])), PAIRS, signature="evaluate_posterior", drafts=1).is_lossless
 
 
 def test_children_are_whole_numbers() -> None:
@@ -252,7 +250,7 @@ def test_a_long_error_is_read_to_its_end() -> None:
     def sampler(*given: Any) -> Any:
         raise TypeError(600 * "x" + " got RandomTensor")
 
-    found = audit(sampler, PAIRS, num_drafts=1, within=0.05)
+    found = audit(sampler, PAIRS, drafts=1, within=0.05)
     assert (found.verdict, found.basis) == (NOT_LOSSLESS, "probed")
     assert "to a function that is not followed" in found.ways[0]
     assert "it makes no valid output with probability 1" in found.reasons[0]

@@ -104,11 +104,11 @@ def test_what_is_not_decided_says_why(sampler: Any, says: str) -> None:
 
 def test_normal_numbers_are_probed() -> None:
     """Half of them are negative; the target's coin is one third."""
-    found = audit(normal_coins, {"thirds": instances.two_token(1)}, num_drafts=1, within=0.05)
+    found = audit(normal_coins, {"thirds": instances.two_token(1)}, drafts=1, within=0.05)
     assert (found.verdict, found.basis) == (NOT_LOSSLESS, "probed")
     assert "aten.randn" in found.ways[0]
     half = {"half": ModelPair.context_free_pair(["1/2", "1/2"], ["1/4", "3/4"], 1)}
-    assert audit(normal_coins, half, num_drafts=1, within=0.05).is_lossless
+    assert audit(normal_coins, half, drafts=1, within=0.05).is_lossless
 
 
 def noise_of_all_tokens(paths: Any, target_rows: Any, draft_rows: Any, generator: Any) -> list[int]:
@@ -118,7 +118,7 @@ def noise_of_all_tokens(paths: Any, target_rows: Any, draft_rows: Any, generator
 
 
 def test_noise_that_all_tokens_share_decides_nothing() -> None:
-    found = audit(noise_of_all_tokens, {"quarters": instances.bernoulli("1/2", "1/4")}, num_drafts=(1,))
+    found = audit(noise_of_all_tokens, {"quarters": instances.bernoulli("1/2", "1/4")}, drafts=(1,))
     assert (found.is_defective, found.total_variation) == (True, Fraction(1, 4))
 
 
@@ -179,7 +179,7 @@ def with_a_generator_of_torch() -> Any:
 )
 def test_a_law_that_other_numbers_decide_is_drawn(make: Any, says: str, verdict: str) -> None:
     """A law that was found with hidden numbers counts for nothing; two calls in a row may show a state."""
-    found = audit(make(), {"thirds": instances.two_token(1)}, num_drafts=1, within=0.002)
+    found = audit(make(), {"thirds": instances.two_token(1)}, drafts=1, within=0.002)
     assert (found.verdict, found.counterexample) == (verdict, None)
     assert says in "".join(found.ways)
     assert all(case.basis == "drawn" for case in found.cases if says)
@@ -317,7 +317,7 @@ def test_the_bound_grows_with_what_is_rounded() -> None:
 
 def test_results_print_and_refuse_floats() -> None:
     pairs = {"thirds": instances.two_token(2)}
-    found = audit(token_verification, pairs, num_drafts=[1])
+    found = audit(token_verification, pairs, drafts=[1])
     document = found.to_document()
     assert document["verdict"] == LOSSLESS
     assert document["cases"][0]["pair"] == "thirds"
@@ -338,7 +338,7 @@ def test_results_print_and_refuse_floats() -> None:
 
 def test_a_sampler_without_tokens_has_a_defect() -> None:
     """It ends without a result, and raises nothing."""
-    found = audit(lambda *call: [], {"thirds": instances.two_token(1)}, signature="sampler", num_drafts=1)
+    found = audit(lambda *call: [], {"thirds": instances.two_token(1)}, signature="sampler", drafts=1)
     assert found.is_defective
     assert "it makes no valid output with probability 1 on thirds: " in found.reasons[0]
     assert "returned the tokens []; expected 1 to 2 of them" in found.reasons[0]
@@ -396,7 +396,7 @@ def test_what_a_run_does_not_follow_is_called(
     sampler: Callable[..., list[int]], says: str, basis: str, length: int
 ) -> None:
     """Seeds, draws in other threads and in TorchScript; the partner forks a generator and draws nothing."""
-    found = audit(sampler, {"thirds": instances.two_token(length)}, num_drafts=[1], within=0.02)
+    found = audit(sampler, {"thirds": instances.two_token(length)}, drafts=[1], within=0.02)
     assert (found.verdict, found.basis) == ((NOT_LOSSLESS, basis) if says else (LOSSLESS, "followed"))
     assert says in "".join(found.ways)
 
@@ -409,9 +409,9 @@ def test_a_trace_shows_every_decision_of_a_run(capsys: pytest.CaptureFixture[str
             return [0]
         return [int(torch.multinomial(target_rows[0, 0], 1, generator=generator))]
 
-    audit(accepts, THIRDS, num_drafts=1)
+    audit(accepts, THIRDS, drafts=1)
     assert capsys.readouterr().err == ""
-    audit(accepts, THIRDS, num_drafts=1, trace=True)
+    audit(accepts, THIRDS, drafts=1, trace=True)
     first, decision, end = capsys.readouterr().err.splitlines()
     line = accepts.__code__.co_firstlineno + 1
     assert first.startswith("one run of accepts with the drafts [[")

@@ -32,7 +32,7 @@ LATE = "the time is up; the cases that were finished are in the scope"
 def test_tokens_per_call_and_the_gap() -> None:
     """Of the pair with the largest gap; a wrong sampler has none, since its tokens are no gain."""
     pairs = {**PAIR, "equal models": instances.equal_models(2)}
-    found = audit(sample_and_compare, pairs, num_drafts=1)
+    found = audit(sample_and_compare, pairs, drafts=1)
     best = optimum(pairs["equal models"]).value
     assert (found.optimum, found.gap) == (best, best - found.block_efficiency)
     assert found.gap == max(case.gap for case in found.cases if case.gap is not None)
@@ -46,7 +46,7 @@ def test_tokens_per_call_and_the_gap() -> None:
     (verdict,) = sarif([found])["runs"][0]["properties"]["verdicts"]
     assert verdict["tokens per call"] == found.tokens_text()
     assert "tokens per call" in found.to_latex()
-    wrong = audit(greedy_acceptance, pairs, num_drafts=1)
+    wrong = audit(greedy_acceptance, pairs, drafts=1)
     assert (wrong.optimum, wrong.gap, wrong.block_efficiency, wrong.tokens_text()) == (None, None, None, "")
 
 
@@ -59,7 +59,7 @@ def takes_the_draft(paths: Any, target_rows: Any, draft_rows: Any, generator: An
 
 def test_a_counterexample_has_the_basis_of_the_audit() -> None:
     """A law that was learned is never called one of rationals."""
-    found = audit(takes_the_draft, {"thirds": instances.two_token(1)}, num_drafts=1, within=0.02)
+    found = audit(takes_the_draft, {"thirds": instances.two_token(1)}, drafts=1, within=0.02)
     document = found.to_document()
     assert (document["verdict"], document["basis"]) == ("not lossless", "probed")
     assert document["counterexample"]["basis"] == "probed"
@@ -69,7 +69,7 @@ def test_a_counterexample_has_the_basis_of_the_audit() -> None:
 
 def test_a_gap_that_is_rounding() -> None:
     """One drafted token: token verification is optimal, up to the floats of its coins."""
-    found = audit(token_verification, {"two residual tokens": instances.two_residual_tokens(1)}, num_drafts=1)
+    found = audit(token_verification, {"two residual tokens": instances.two_residual_tokens(1)}, drafts=1)
     assert (
         found.tokens_text()
         == "1.75 on two residual tokens, at most 1.75 without loss: no gap beyond rounding"
@@ -97,7 +97,7 @@ def test_the_screen(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
 
 
 def test_the_badge_has_the_worst_verdict() -> None:
-    right, wrong = (audit(each, PAIR, num_drafts=1) for each in (sample_and_compare, greedy_acceptance))
+    right, wrong = (audit(each, PAIR, drafts=1) for each in (sample_and_compare, greedy_acceptance))
     for audits, said in (
         ([right], "lossless"), ([wrong], "not lossless"), ([right, wrong], "not lossless, 2 samplers"),
     ):  # fmt: skip
@@ -132,9 +132,9 @@ def test_an_audit_stops_with_what_was_seen(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Nothing was seen: undecided; a defect that was seen stays one.  The partner has the time."""
-    late = audit(sample_and_compare, PAIR, num_drafts=1, time_limit=0.0)
+    late = audit(sample_and_compare, PAIR, drafts=1, time_limit=0.0)
     assert (late.verdict, late.reasons[0]) == ("undecided", LATE)
-    assert audit(sample_and_compare, PAIR, num_drafts=1, time_limit=600.0).is_lossless
+    assert audit(sample_and_compare, PAIR, drafts=1, time_limit=600.0).is_lossless
     words = "audit audits.specimens.samplers:token_verification --as sampler --time 0 --json"
     assert main(words.split()) == 4
     assert json.loads(capsys.readouterr().out)["reasons"] == [LATE]
@@ -145,7 +145,7 @@ def test_an_audit_stops_with_what_was_seen(
         return greedy_acceptance(*given)
 
     monkeypatch.setattr(time, "monotonic", lambda: clock() + 1e6 * (len(calls) > 200))
-    found = audit(counted, {**PAIR, "again": instances.two_token(3)}, num_drafts=1, time_limit=1e5)
+    found = audit(counted, {**PAIR, "again": instances.two_token(3)}, drafts=1, time_limit=1e5)
     assert found.is_defective
     assert LATE in found.scope.refused
 

@@ -58,10 +58,10 @@ def test_drafts_that_differ_need_a_residual_of_their_own(
     """Each sampler is lossless for its own drafts and wrong for the others; one path is right for both."""
     pairs = {"three tokens": instances.two_residual_tokens(1)}
     trees = [WithoutReplacement(widths)] if widths else []
-    found = audit(sampler, pairs, num_drafts=() if widths else (2,), trees=trees)
+    found = audit(sampler, pairs, drafts=trees if widths else (2,))
     assert (found.verdict == LOSSLESS, found.is_defective) == (is_lossless, not is_lossless)
     assert found.scope.shapes == ((3, 1, 2),)
-    assert audit(sampler, pairs, num_drafts=(1,)).is_lossless
+    assert audit(sampler, pairs, drafts=(1,)).is_lossless
 
 
 def test_requests_are_filled_up_with_their_last_path(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -88,7 +88,7 @@ def takes_positions_for_tokens(target: Any, proposals: ChildProposals, *coins: A
 def test_what_a_call_with_children_shows(wrong: Any, says: str) -> None:
     """The candidates of a call are not in the order of the tokens."""
     pairs = {"three tokens": PAIRS["three tokens"]}
-    found = audit(wrong, pairs, signature="reject_children", trees=[WithoutReplacement((2,))])
+    found = audit(wrong, pairs, signature="reject_children", drafts=[WithoutReplacement((2,))])
     assert any(reason.startswith(says) for reason in found.reasons), found.reasons
 
 

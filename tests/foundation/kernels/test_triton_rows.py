@@ -159,7 +159,7 @@ def test_a_wrong_kernel_is_found(kernels: ModuleType) -> None:
         residual_mass=kernels.residual_mass, residual_at_stops=wrong, draw=kernels.draw
     )
     with pytest.raises(AssertionError, match="its law is not the target's"):
-        assert_sampler_lossless(round_with(bent, "block"), pairs=SMALL, num_drafts=(1,))
+        assert_sampler_lossless(round_with(bent, "block"), pairs=SMALL, drafts=(1,))
 
 
 def test_places() -> None:
