@@ -75,7 +75,7 @@ def accepted(ratios: Sequence[Any]) -> dict[str, Any]:
 
     Example:
         >>> accepted([0.5, 2.0])
-        {'greedy_block': 1.0, 'block': 1.0, 'token': 0.5}
+        {'greedy_block': 1, 'block': 1, 'token': 0.5}
     """
     weight, capped, ratio = 1, 1, 1
     for step in ratios:

@@ -307,10 +307,15 @@ def of_numpy(paths: Any, target: Any, draft: Any, generator: Any) -> list[int]:
     return [token, generator.choice(len(p), p=target[0][1])]
 
 
-def test_a_sampler_is_certified_and_not_proved() -> None:
-    with pytest.raises(InvalidInputError, match=r"'of_numpy' is a sampler, .* certify it on pairs"):
-        prove(from_sampler(of_numpy), 2, 1)
-    assert certify(from_sampler(of_numpy), instances.two_token(1)).is_valid
+def without_residual(paths: Any, target: Any, draft: Any, generator: Any) -> list[int]:
+    tokens = of_numpy(paths, target, draft, generator)
+    return tokens if len(tokens) == 2 else [generator.choice(len(target[0][0]), p=target[0][0])]
+
+
+def test_a_sampler_is_certified_and_proved() -> None:
+    assert prove(from_sampler(of_numpy), 2, 1).verdict == "proved"
+    assert prove(from_sampler(without_residual), 2, 1).verdict == "refuted"
+    assert certify(from_sampler(of_numpy), instances.two_token(1))
 
 
 def test_a_sampler_of_numpy_can_be_probed() -> None:

@@ -190,6 +190,7 @@ def optimal_scores(pair: ModelPair, solution: Solution) -> Levels:
         y by depth 0..L, arrays [V^depth]: Fractions for an exact solution.
 
     Example:
+        >>> from spectheory.optima import multi_path_optimum
         >>> from spectheory.optima.bounds import upper_bound
         >>> pair = ModelPair.context_free_pair(["1/3", "2/3"], ["2/3", "1/3"], draft_length=1)
         >>> print(upper_bound(pair, 2, optimal_scores(pair, multi_path_optimum(pair, 2))))

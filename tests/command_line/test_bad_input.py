@@ -96,7 +96,6 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "optimum memory alone": ("optimum pair.json --memory 2", "goes with --calls or --tokens"),
     "optimum calls 0": ("optimum pair.json --calls 0", "whole number of at least 1"),
     "two forms": ("optimum pair.json --csv --json", "--json and --csv were both given; ask for one"),
-    "gap 0": ("optimum pair.json --relative-gap 0", "relative_gap must be a positive number"),
     "gap negative": ("optimum pair.json -k 2 --relative-gap -1", "relative_gap must be a positive number"),
     "gap nan": ("optimum pair.json --relative-gap nan", "relative_gap must be a positive number"),
     "gap infinite": ("optimum pair.json -k 2 --relative-gap inf", "relative_gap must be a positive number"),

@@ -11,7 +11,7 @@ from cli_support import write_pair
 from spectheory.command_line.main import group, main
 from spectheory.command_line.signatures import REQUIRED, Parameter, command, described, parameters_of
 
-MOST_OPTIONS = 92
+MOST_OPTIONS = 94
 QUICK = ("certify", "prove", "optimum", "acceptance", "verifiers", "plan", "models")
 """Commands whose example takes a second; the others are parsed."""
 

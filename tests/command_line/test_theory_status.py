@@ -103,5 +103,5 @@ def test_what_is_finished_is_printed(
 def test_the_signal_s_handler_is_given_back(capsys: pytest.CaptureFixture[str], large_pair: str) -> None:
     """Whoever calls ``main`` keeps the handler of SIGTERM that was there."""
     before = signal.getsignal(signal.SIGTERM)
-    run_error(capsys, "optimum", large_pair, "--relative-gap", "0")
+    run_error(capsys, "optimum", large_pair, "--relative-gap", "-1")
     assert signal.getsignal(signal.SIGTERM) is before

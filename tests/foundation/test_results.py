@@ -19,7 +19,7 @@ from spectheory.auditing.verdicts.audit_changes import AuditChange, AuditChanges
 from spectheory.exact.suite import certify_suite
 from spectheory.exact.suite_cases import SuiteCase
 from spectheory.foundation.results import Result, Table, compared
-from spectheory.optima import most_decoded_tokens
+from spectheory.optima import most_decoded_tokens, otm_optimum
 from spectheory.optima.context_free.promises import context_free_interval
 from spectheory.pairs.drafts import Iid, PrefixTree
 from spectheory.simulation import plan, simulate
@@ -45,7 +45,8 @@ RESULTS: dict[str, Callable[[], Result]] = {
     "AuditChanges": lambda: AuditChanges(
         (AuditChange("mine", None, "not lossless", "not in the base", "changed", "its law_is not"),)
     ),
-    "Solution": lambda: optimum(PAIR, 2),
+    "AntichainSolution": lambda: optimum(PAIR, 2),
+    "Solution": lambda: otm_optimum(["1/3", "2/3"], ["2/3", "1/3"], 2),
     "CertifiedInterval": lambda: optimum(instances.random_float(1, 10, 3, agreement=0.3), 2),
     "Optimum": lambda: context_free_interval(PAIR, 2, 4, relative_gap=0.05),
     "SeveralCalls": lambda: most_decoded_tokens(instances.early_stop(3), 2, draft_length=3),

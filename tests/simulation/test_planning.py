@@ -396,12 +396,13 @@ def test_an_estimate_says_what_it_does_not_know() -> None:
 
 
 def test_the_limit_of_a_plan_is_an_upper_end() -> None:
-    """On this pair only an interval is known, and greedy multi-path lies inside of it."""
-    pair = ModelPair.context_free_pair(["1/10", "9/10"], ["2/5", "3/5"], 4)
-    found = plan(pair, verifiers=["greedy_multipath"], target_rows=8, draft_cost=0.0, row_cost=0.0)
+    """On this pair only an interval is known, and no verifier is above its upper end."""
+    pair = ModelPair.context_free_pair(["1/10", "9/10"], ["2/5", "3/5"], 7)
+    found = plan(pair, verifiers=["greedy_multipath"], target_rows=14, draft_cost=0.0, row_cost=0.0)
     assert found.optimum is not None
     assert found.optimum >= found.best.block_efficiency
     certificate = certify("greedy_multipath", pair, 2)
     shown = certificate.shown()["optimum"]
     lower, upper = (float(end) for end in shown.split(" to "))
-    assert lower <= certificate.block_efficiency <= upper
+    assert lower < upper
+    assert certificate.block_efficiency <= upper == float(certificate.best.upper)

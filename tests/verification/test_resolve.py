@@ -55,7 +55,7 @@ def test_modules_that_cannot_be_used(
     assert "\n" not in str(caught.value)
 
 
-@pytest.mark.parametrize("name", [":X", "../x:Y", "x:", "a b:c", "module:a.b", "1:x", "a..b:c", "::"])
+@pytest.mark.parametrize("name", [":X", "../x:Y", "x:", "a b:c", "module:a..b", "1:x", "a..b:c", "::"])
 def test_names_that_name_nothing(name: str) -> None:
     with pytest.raises(UnknownNameError, match="names no verifier; expected package"):
         find_verifier(name)

@@ -30,13 +30,14 @@ class UserProcess(OwnProcess):
 
     Args:
         process: the user's object.
+        in_floats: whether its probabilities are converted to float64, for a pair in float64.
 
     Raises:
         InvalidInputError: ``num_drafts`` is invalid, or the name belongs to a process of the package.
     """
 
-    def __init__(self, process: DraftProcess) -> None:
-        self.user_object = process
+    def __init__(self, process: DraftProcess, in_floats: bool = False) -> None:
+        self.user_object, self.in_floats = process, in_floats
         self.name = getattr(process, "name", type(process).__name__)  # type: ignore[misc]
         if self.name in ALL_PROCESSES:
             raise InvalidInputError(
@@ -57,6 +58,9 @@ class UserProcess(OwnProcess):
         for start in range(0, len(probs), size):
             yield DraftTuples(leaves[start : start + size], probs[start : start + size])
 
+    def to_float(self) -> UserProcess:
+        return UserProcess(self.user_object, in_floats=True)
+
     def __eq__(self, other: object) -> bool:
         return isinstance(other, UserProcess) and other.user_object is self.user_object
 
@@ -71,6 +75,8 @@ class UserProcess(OwnProcess):
         self.user_object.check(pair)
         chunks = [tuple(map(np.array, chunk)) for chunk in self.user_object.tuples(pair, COUNTED_AT_ONCE)]
         leaves, probs = map(np.concatenate, zip(*chunks, strict=True))
+        if self.in_floats:
+            return leaves, probs.astype(float)
         return leaves, to_flint(probs) if is_exact(probs) else probs
 
     def _checked(self, pair: ModelPair, leaves: np.ndarray, probs: np.ndarray) -> DraftTuples:
