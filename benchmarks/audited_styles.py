@@ -235,15 +235,15 @@ def subjects_of(
     verified = Verified(verifier, pair, num_drafts)
     loop = ModelLoop(loop_style(verified, num_drafts), "loop")
     loop._form = KNOWN_FORM._replace(draft_length=pair.draft_length)
-    drafts = {"num_drafts": [num_drafts]}
+    called = {"signature": "sampler", "drafts": num_drafts}
     subjects: dict[str, tuple[Any, dict[str, Any]]] = {
-        "torch": (torch_style(verified), {"signature": "sampler", **drafts}),
-        "numpy": (numpy_style(verified), {"signature": "sampler", **drafts}),
+        "torch": (torch_style(verified), called),
+        "numpy": (numpy_style(verified), called),
         "loop": (loop, {}),
     }
     if shutil.which("cc") is not None:
         program = c_style(verified, pair, num_drafts, folder)
-        subjects["C"] = Shipped(program, "program", "C", **drafts), {}
+        subjects["C"] = Shipped(program, "program", "C", num_drafts=[num_drafts]), {}
     if num_drafts == 1:
         subjects["flattened"] = flattened_style(verified), {"signature": "flattened_batch"}
     return subjects

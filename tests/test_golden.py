@@ -39,7 +39,7 @@ def test_partner_a_number_that_changed_is_named() -> None:
     row = {"value": "5/3", "float": 0.5, "verdict": True, "law": "78cee404cd321dce", "words": "as it was"}
     for field, value in (("value", "5/4"), ("float", 0.5 + 1e-11), ("verdict", False), ("law", "0" * 16)):
         assert golden.differences([row], [row | {field: value}]) == [
-            f"0.{field}: {row[field]!r} was golden, {value!r} is now"
+            f"0.{golden.FIELDS.get(field, field)}: {row[field]!r} was golden, {value!r} is now"
         ]
         assert len(golden.differences([row], [{key: row[key] for key in row if key != field}])) == 1
     assert golden.differences([row], [row | {"float": 0.5 + 1e-13, "words": "another"}]) == []

@@ -71,12 +71,12 @@ def test_an_option_of_the_other_kind_is_refused() -> None:
     for options in ({"nonsense": 3}, {"cases": 2}):
         with pytest.raises(TypeError, match="unexpected keyword argument"):
             assert_lossless(token_verification, **options)
-    for options in ({"nonsense": 3}, {"num_drafts": (2,)}):
+    for options in ({"nonsense": 3}, {"drafts": (2,)}):
         with pytest.raises(TypeError, match="unexpected keyword argument"):
             assert_lossless("block", **options)
 
 
-@pytest.mark.parametrize("options", [{"num_drafts": (2,)}, {"signature": "coins"}], ids=str)
+@pytest.mark.parametrize("options", [{"drafts": (2,)}, {"signature": "coins"}], ids=str)
 def test_a_sampler_that_knows_how_it_is_called(options: dict[str, Any]) -> None:
     """A library's and a Shipped one: what would not be used is refused, and without it nothing is."""
     shipped = Shipped(token_verification, "sampler", num_drafts=(1,))

@@ -280,7 +280,7 @@ def verify(paths, target_rows, draft_rows, generator):
     return [int(out[0]), int(torch.multinomial(target_rows[0, 1], 1))]
 
 try:
-    print(audit(verify, {"pair": instances.two_token(1)}, num_drafts=1).verdict)
+    print(audit(verify, {"pair": instances.two_token(1)}, drafts=1).verdict)
 except Exception as error:
     print(error)
 """

@@ -48,7 +48,7 @@ def judged(sampler: Any, within: float = 0.02, **options: Any) -> AuditCertifica
 
 
 def test_a_right_sampler_is_lossless_within_what_was_asked() -> None:
-    found = judged(sampler(coin), num_drafts=1)
+    found = judged(sampler(coin), drafts=1)
     assert (found.verdict, found.basis, bool(found), found.reasons) == ("lossless", "probed", True, ())
     assert found.judgement()[0] == "lossless (probed, within 0.02 at confidence 1-1e-06)"
     assert "faults on less than 0.02 of the random numbers" in found.scope.refused
@@ -57,7 +57,7 @@ def test_a_right_sampler_is_lossless_within_what_was_asked() -> None:
 
 
 def test_a_wrong_one_has_a_counterexample() -> None:
-    found = judged(sampler(coin, wrong=True), num_drafts=1)
+    found = judged(sampler(coin, wrong=True), drafts=1)
     assert (found.verdict, found.basis) == ("not lossless", "probed")
     assert "learned to within 0.02" in found.reasons[0]
     assert found.counterexample is not None
@@ -65,12 +65,12 @@ def test_a_wrong_one_has_a_counterexample() -> None:
 
 def test_a_kept_generator_is_drawn() -> None:
     """It was made before the call; draws find the wrong form, and never call the right one lossless."""
-    right = judged(sampler(KEPT.random), num_drafts=1)
+    right = judged(sampler(KEPT.random), drafts=1)
     assert (right.verdict, right.basis, bool(right)) == ("undecided", "drawn", False)
     assert "called twice with the same random numbers" in right.ways[1]
     assert "a total variation of 0." in right.judgement()[0]
     pairs = {"skewed": ModelPair.context_free_pair(["1/2", "1/4", "1/4"], ["1/8", "1/4", "5/8"], 1)}
-    wrong = judged(sampler(KEPT.random, wrong=True), num_drafts=1, pairs=pairs, within=0.005)
+    wrong = judged(sampler(KEPT.random, wrong=True), drafts=1, pairs=pairs, within=0.005)
     assert (wrong.verdict, wrong.basis, wrong.counterexample) == ("not lossless", "drawn", None)
     assert "a bet grew beyond 10^" in wrong.reasons[0]
 
@@ -85,10 +85,10 @@ def test_a_fault_within_the_bound_is_undecided_and_found_with_a_smaller_one() ->
         token, p, q = int(paths[0, 0]), *(rows[0].double().numpy() for rows in (target, draft))
         return verified([token], p, q, iter([coarse(), np.random.random()]).__next__, False)
 
-    found = judged(verify, num_drafts=1)
+    found = judged(verify, drafts=1)
     assert (found.verdict, found.basis) == ("undecided", "probed")
     assert "a smaller within decides" in found.reasons[-1]
-    assert judged(verify, num_drafts=1, within=0.002).verdict == "not lossless"
+    assert judged(verify, drafts=1, within=0.002).verdict == "not lossless"
 
 
 def test_a_branch_that_raises_has_its_probability() -> None:
@@ -98,7 +98,7 @@ def test_a_branch_that_raises_has_its_probability() -> None:
             raise ValueError("token 0")
         return [token]
 
-    found = judged(raises_on_zero, num_drafts=1)
+    found = judged(raises_on_zero, drafts=1)
     assert found.verdict == "not lossless"
     assert "no valid output with probability 1/4 = 0.25 on dyadic" in found.reasons[0]
 
