@@ -278,12 +278,12 @@ def acceptance(target: str, draft: str, *, drafts: int = 1) -> int:
 
 @command(example="spectheory verifiers --csv")
 def verifiers() -> int:
-    """List the published verifiers: source, losslessness, arithmetic, and the drafts that they accept.
+    """List the published verifiers: whether they are lossless, and which drafts they accept.
 
     *Adaptive lengths* says whether the number of verified tokens may depend on the drafts: for all paths
     together (yes), or only for each path by itself (docs/adaptive_drafts.md).
 
-    A line below the table names the machine proof of each verifier that has one.
+    --verbose adds sources and arithmetic, and a line for each verifier with a machine proof.
     """
     from spectheory.foundation.results import Table
     from spectheory.pairs.drafts.process import ANY_PROCESS, SAMPLED_PROCESSES
@@ -307,22 +307,30 @@ def verifiers() -> int:
         }
         for verifier in known.values()
     ]
-    columns = {name: f"{{{name}}}" for name in ("name", "source", "drafts", "lossless", "arithmetic")}
     shown = []
     for row, verifier in zip(rows, known.values(), strict=True):
         length = f", L = {verifier.max_draft_length}" if verifier.max_draft_length else ""
         processes = verifier.draft_processes
         every = {ANY_PROCESS: "any", SAMPLED_PROCESSES: "sampled"}
         named = every.get(frozenset(processes), ", ".join(sorted(processes)))
+        named = ("the first path" if verifier.single_path else named) + length.replace(",", ";")
         adaptive = COHERENCE[verifier.name].adaptive_lengths
         drafts = f"{row['num_drafts']}{length}"
         shown.append({**row, "drafts": drafts, "processes": named, "adaptive": adaptive})
-    more = {"draft processes": "{processes}", "adaptive lengths": "{adaptive}"}
+    columns = {
+        "name": "{name}",
+        "lossless": "{lossless}",
+        "drafts": "{processes}",
+        "adaptive lengths": "{adaptive}",
+    }
+    if is_verbose():
+        columns |= {"K": "{drafts}", "arithmetic": "{arithmetic}", "source": "{source}"}
     lines = [
         f"{name}: {proof.in_words()} ({', '.join(process for process in found if found[process] == proof)})"
         for name, found in proofs.items()
         for proof in dict.fromkeys(found.values())
     ]
-    table = Table("verifiers", shown, columns | more, "\n".join(lines))
+    note = "\n".join(lines) if is_verbose() else "--verbose adds sources, arithmetic and machine proofs"
+    table = Table("verifiers", shown, columns, note)
     print_found({"verifiers": rows}, [table], rows)
     return 0

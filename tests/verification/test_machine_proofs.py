@@ -80,7 +80,7 @@ def test_partner_a_changed_class_loses_its_theorem(
 
 
 def test_the_list_of_verifiers_names_the_theorems(capsys: pytest.CaptureFixture[str]) -> None:
-    main(["verifiers"])
+    main(["verifiers", "--verbose"])
     found = " ".join(capsys.readouterr().out.split())
     assert "block: in exact arithmetic, for every V and L: machine proof block_lossless" in found
     assert "spectr_gbv: in exact" not in found
