@@ -2,6 +2,8 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from importlib.util import find_spec, module_from_spec
+from types import ModuleType
 from typing import Any
 
 import torch
@@ -39,6 +41,16 @@ class _Compiles:
             self.compiled.append(self.kernel.__name__)
 
         return launch
+
+
+def compiled_module(name: str) -> ModuleType:
+    """A new copy of a module with kernels: another test may have imported it for Triton's interpreter."""
+    spec = find_spec(name)
+    assert spec is not None
+    assert spec.loader is not None
+    module = module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
 
 
 @contextmanager

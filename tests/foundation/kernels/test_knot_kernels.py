@@ -1,13 +1,12 @@
 """The loops over ratios between knots, against the same in torch's operators, and what they refuse."""
 
 from collections.abc import Callable
-from importlib import import_module
 
 import numpy as np
 import pytest
 import torch
 
-from compiled_kernels import compiled_for
+from compiled_kernels import compiled_for, compiled_module
 from deep import first_is_quick
 from spectheory.auditing.following.triton_kernels import interpreting
 from spectheory.auditing.subjects.own_rounds import interpreted_kernels
@@ -94,7 +93,7 @@ def test_rows_scaled_between_knots(dtype: torch.dtype) -> None:
 def test_the_kernel_compiles_for_a_device(dtype: torch.dtype) -> None:
     """The interpreter takes what the compiler refuses."""
     rows, knots = rows_of(1, 3, 600, dtype=dtype), torch.tensor(KNOTS, dtype=dtype)
-    triton_knots = import_module("spectheory.foundation.kernels.triton_knots")
+    triton_knots = compiled_module("spectheory.foundation.kernels.triton_knots")
     with compiled_for(triton_knots, capability=90) as compiled:
         triton_knots.between_knots(rows, rows, knots[:3], knots)
     assert compiled == ["_between_kernel"]

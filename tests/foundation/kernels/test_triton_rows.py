@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import torch
 
-from compiled_kernels import compiled_for
+from compiled_kernels import compiled_for, compiled_module
 from deep import first_is_quick
 from spectheory import audit, instances
 from spectheory.auditing.following.triton_kernels import interpreting
@@ -62,7 +62,7 @@ def test_they_compile_for_a_device(dtype: torch.dtype) -> None:
     """The interpreter takes what the compiler refuses."""
     rows, scale = rows_of(1, 3, 2, 3, 700, dtype=dtype), rows_of(2, 3, dtype=dtype)
     stops = torch.tensor([0, 1, 1]), torch.tensor([0, 2, 1])
-    triton_rows = import_module("spectheory.foundation.kernels.triton_rows")
+    triton_rows = compiled_module("spectheory.foundation.kernels.triton_rows")
     with compiled_for(triton_rows, capability=90) as compiled:
         for scales in ((None, None), (scale, scale)):
             triton_rows.residual_mass(rows[:, 0, 0], rows[:, 0, 1], *scales)

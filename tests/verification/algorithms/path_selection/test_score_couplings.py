@@ -10,7 +10,7 @@ import pytest
 import torch
 from hypothesis import given
 
-from compiled_kernels import compiled_for
+from compiled_kernels import compiled_for, compiled_module
 from deep import first_is_quick
 from random_nodes import random_node
 from score_rules import node_of, nodes
@@ -121,7 +121,7 @@ def test_the_kernel_compiles_for_a_device() -> None:
     """The interpreter takes what the compiler refuses."""
     node = node_of([3, 1], [2, 2], [1, 1, 1], 3, 1)
     given = [torch.from_numpy(array.astype(float)) for array in (*node, lazy_levels(node))]
-    coupling_kernel = import_module(KERNEL)
+    coupling_kernel = compiled_module(KERNEL)
     with compiled_for(coupling_kernel, capability=90) as compiled:
         coupling_kernel.cut_and_tilt(ScoreNode(*given[:-1]), given[-1], RESOLUTION)
     assert compiled == ["_plan_kernel"]
