@@ -113,3 +113,16 @@ def test_the_numbers_of_the_readme() -> None:
 
 def test_the_readme_is_short() -> None:
     assert len(lint.text_of(lint.README).splitlines()) <= 150
+
+
+def unsaid(page: str) -> list[str]:
+    """Quotations in the first column of a table that no source of the audits says."""
+    quoted = re.findall(r"^\| `([^`]+)` \|", page, re.MULTILINE)
+    sources = [lint.text_of(path) for path in (lint.ROOT / "spectheory" / "auditing").rglob("*.py")]
+    return [words for words in quoted if not any(words in source for source in sources)]
+
+
+def test_the_page_of_undecided_audits_quotes_the_program() -> None:
+    page = lint.text_of(lint.ROOT / "docs" / "undecided.md")
+    assert unsaid(page) == []
+    assert unsaid(page.replace("`the time is up`", "`the time is over`")) == ["the time is over"]

@@ -66,7 +66,7 @@ class Certificate(Result):
         law: the output law.
         failure: why a user's verifier has no law: it raised on drafts, or its answer is not a law.
         machine_proof: the theorem about a published algorithm; it is no basis of the verdict.
-        drafts_defect: the draft defect of a process that may shorten or change drafts, otherwise ``None``
+        draft_defect: the draft defect of a process that may shorten or change drafts, otherwise ``None``
             (theory.md Statement 8.1).  The verdict is about this pair only; δ is about all targets.
     """
 
@@ -91,13 +91,13 @@ class Certificate(Result):
     law: OutputLaw | None = None
     failure: Failure | None = None
     machine_proof: MachineProof | None = None
-    drafts_defect: DraftDefect | None = None
+    draft_defect: DraftDefect | None = None
 
     facts: ClassVar[Templates] = {
         "algorithm": "{algorithm}",
         "beyond this pair": "{proved_for_every_pair}",
         "pair": "{vocab_size} tokens, draft length {draft_length}, {drafts}, {arithmetic} arithmetic",
-        "drafts": "{drafts_defect}",
+        "drafts": "{draft_defect}",
         "block efficiency": "{block_efficiency} tokens per target call",
         "optimum": "{optimum} ({optimum_note})\nnot computed: {not_computed}",
         "gap to the optimum": "{gap_in_words}",
@@ -196,13 +196,13 @@ class Certificate(Result):
     def shown(self) -> dict[str, Any]:
         best: Any = self.best
         is_interval = best is not None and best.is_interval
-        wrong = self.drafts_defect
+        wrong = self.draft_defect
         return {
             "algorithm": self.source,
             "proved_for_every_pair": self.machine_proof and self.machine_proof.in_words(),
             "drafts": count_text(self.num_drafts, "draft"),
             "lossless": self.is_valid,
-            "drafts_defect": None if wrong is None or wrong else wrong.in_words(),
+            "draft_defect": None if wrong is None or wrong else wrong.in_words(),
             "block_efficiency": self.block_efficiency,
             "total_variation": self.total_variation,
             "optimum": f"{best.lower} to {best.upper}" if is_interval else self.optimum,
@@ -281,7 +281,7 @@ class Certificate(Result):
             "failure": to_json(self.failure),
             "machine_proof": self.machine_proof and self.machine_proof.theorem,
             "scope": self.scope.to_document(),
-            **({} if self.drafts_defect is None else {"draft_defect": to_json(self.drafts_defect)}),
+            **({} if self.draft_defect is None else {"draft_defect": to_json(self.draft_defect)}),
         }
 
 
@@ -482,11 +482,11 @@ def certificate_of(
         optimum_note=note,
         row_defect=row_defect,
         law=law,
-        drafts_defect=_drafts_defect(law),
+        draft_defect=_draft_defect(law),
     )
 
 
-def _drafts_defect(law: OutputLaw) -> DraftDefect | None:
+def _draft_defect(law: OutputLaw) -> DraftDefect | None:
     """Compute the draft defect of a process that may change drafts; ``None`` if there is none to compute."""
     if not isinstance(law.process, AdaptiveDrafts):
         return None

@@ -191,13 +191,13 @@ def test_verdict_is_of_the_pair_and_the_next_line_of_other_targets() -> None:
     for verifier in ("token", "block"):
         found = certify(verifier, pair, KeptDrafts({(0,): "1/2", (1,): "1/2"}))
         assert found.verdict == "lossless"
-        assert found.shown()["drafts_defect"].startswith(
+        assert found.shown()["draft_defect"].startswith(
             "rows handed over are not the law of the drafts (δ = 1/3): other targets are lossy"
         )
         assert found.answers[0] == "drafts"
         assert found.to_document()["draft_defect"]["total_variation"] == "1/3"
     right = certify("token", pair, KeptDrafts({(0,): "1/2", (1,): "1/2"}, {(): ["1/2", "1/2", "0"]}))
-    assert right.shown()["drafts_defect"] is None
+    assert right.shown()["draft_defect"] is None
     assert "draft_defect" not in certify("token", pair).to_document()
 
 

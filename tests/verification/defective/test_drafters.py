@@ -99,9 +99,9 @@ def test_wrong_drafter_is_found_and_its_partner_accepted(name: str) -> None:
     assert found.verdict == "not lossless"
     right = certify(verifier, pair, process, with_optimum=False)
     assert right.verdict == "lossless"
-    if drafter.topic in ("length", "vocabulary", "marginals") and right.drafts_defect is not None:
-        assert right.drafts_defect.total_variation == 0
-        assert found.drafts_defect is None or found.drafts_defect or found.drafts_defect.total_variation > 0
+    if drafter.topic in ("length", "vocabulary", "marginals") and right.draft_defect is not None:
+        assert right.draft_defect.total_variation == 0
+        assert found.draft_defect is None or found.draft_defect or found.draft_defect.total_variation > 0
 
 
 def test_requests_of_wrong_batches_are_right_by_themselves() -> None:
