@@ -65,6 +65,7 @@ class Lemmas:
         self._field = field
         self.lemmas: list[Lemma] = []
         self._with: dict[int, list[int]] = {}
+        self._numbers: dict[frozenset[Constraint], int] = {}
 
     def covering(self, signs: Signs, factor: Factor | None = None) -> int | None:
         """The number of a lemma that says that no point has these signs, and speaks of a factor if given."""
@@ -73,8 +74,12 @@ class Lemmas:
 
     def add(self, lemma: Lemma) -> int | None:
         """Check a lemma's identity and keep it; ``None`` if it is wrong."""
+        key = frozenset(lemma.constraints)
+        if key in self._numbers:
+            return self._numbers[key]
         if not self._holds(lemma):
             return None
+        self._numbers[key] = len(self.lemmas)
         for factor, _ in lemma.constraints:
             self._with.setdefault(factor.number, []).append(len(self.lemmas))
         self.lemmas.append(lemma)

@@ -202,11 +202,11 @@ class Points:
         self.matrix = np.array([list(map(float, point)) for point in self.points])
         self._signs: dict[int, np.ndarray] = {}
 
-    def add(self, point: list[fmpq]) -> int:
-        """Add a point; returns its number."""
-        self.points.append(point)
-        self.matrix = np.vstack([self.matrix, [list(map(float, point))]])
-        return len(self.points) - 1
+    def add(self, points: Sequence[list[fmpq]]) -> int:
+        """Add points; returns the number of the first."""
+        self.points += points
+        self.matrix = np.vstack([self.matrix, [list(map(float, point)) for point in points]])
+        return len(self.points) - len(points)
 
     def signs(self, factor: Factor) -> np.ndarray:
         """The sign of a factor at every point, as masks."""

@@ -22,9 +22,10 @@ from spectheory.exact.proof.certificates import (
     product_lemma,
     row_lemma,
 )
-from spectheory.exact.proof.domain import Domain, Points
+from spectheory.exact.proof.domain import Domain, Points, Support
 from spectheory.exact.proof.numbers import ANY, NEGATIVE, POSITIVE, ZERO, Factor, Function, sign_of
 from spectheory.exact.proof.region import Oracle, Region, SplitError
+from spectheory.exact.proof.renaming import Renamings
 from spectheory.exact.proof.solver import point_or_core
 from spectheory.pairs.contexts import Context
 
@@ -52,6 +53,7 @@ class Search(Oracle):
 
     def __init__(self, domain: Domain) -> None:
         self.domain, self.points, self.lemmas = domain, Points(domain), Lemmas(domain.field)
+        self._renamings = Renamings(domain)
         self.log: list[list[int]] = []
         self.polynomials: dict[Factor, int] = {}
         self.aside: list[tuple[Region, list[int]]] = []
@@ -66,11 +68,7 @@ class Search(Oracle):
         parts, domain = [], self.domain
         for support in domain.supports(context):
             part = region.entered(context, support)
-            if domain.has_draft(context):
-                columns = [domain.q[context, token] for token in range(domain.vocab_size)]
-                wanted = np.array([token in support for token in range(domain.vocab_size)])
-                values = self.points.matrix[part.points][:, columns]
-                part.points = part.points[((values > 0) == wanted).all(axis=1)]
+            part.points = self._with_support(part.points, context, support)
             parts.append(part)
         return parts
 
@@ -95,7 +93,7 @@ class Search(Oracle):
     def _examine(self, region: Region, part: Region, factor: Factor, mask: int) -> int | None:
         """The number of a lemma that says that a part is empty; or a point of the part is looked for."""
         part.points = region.points[(self.points.signs(factor)[region.points] & mask) != 0]
-        if len(part.points):
+        if len(part.points) or self._find_point(part):
             return None
         key = frozenset(part.signs.items()), frozenset(part.supports.items())
         if key not in self._examined:
@@ -105,10 +103,44 @@ class Search(Oracle):
                 if new is None:
                     lemma = self._lemma(part, factor, mask, True)
                 else:
-                    part.points = np.array([self.points.add(new)])
+                    self._keep_point(part, new)
             self._examined[key] = lemma, part.points
         lemma, part.points = self._examined[key]
         return lemma
+
+    def _find_point(self, region: Region) -> bool:
+        """Look for points of a region among all points that were added."""
+        points, domain = self.points, self.domain
+        found = np.arange(points.num_drawn, len(points.points))
+        for number, mask in region.signs.items():
+            if not len(found):
+                return False
+            found = found[(points.signs(domain.field.factors[number])[found] & mask) != 0]
+        for context, support in region.supports.items():
+            found = self._with_support(found, context, support)
+        region.points = found
+        return bool(len(found))
+
+    def _with_support(self, points: np.ndarray, context: Context, support: Support) -> np.ndarray:
+        """The points at which the draft row has a support."""
+        if not self.domain.has_draft(context):
+            return points
+        columns = [self.domain.q[context, token] for token in range(self.domain.vocab_size)]
+        wanted = np.array([token in support for token in range(self.domain.vocab_size)])
+        values = self.points.matrix[points][:, columns]
+        return points[((values > 0) == wanted).all(axis=1)]
+
+    def _keep_point(self, region: Region, point: list[fmpq]) -> None:
+        """Keep a point of a region, and its renamings for others."""
+        region.points = np.array([self.points.add([point, *self._renamings.points(point)])])
+
+    def _keep_lemma(self, lemma: Lemma, region: Region) -> int | None:
+        """Keep a lemma about a region, and its renamings for others; ``None`` if it is wrong."""
+        number = self.lemmas.add(lemma)
+        if number is not None:
+            for renamed in self._renamings.lemmas(lemma, region.supports):
+                self.lemmas.add(renamed)
+        return number
 
     def _lemma(self, region: Region, factor: Factor, mask: int, with_products: bool) -> int | None:
         known = self.lemmas.covering(region.signs, factor)
@@ -119,7 +151,7 @@ class Search(Oracle):
         if key in self._failed:
             return None
         found = (row_lemma if with_products else linear_lemma)(constraints, self.domain.field)
-        number = None if found is None else self.lemmas.add(found)
+        number = None if found is None else self._keep_lemma(found, region)
         if number is None:
             self._failed.add(key)
         return number
@@ -267,8 +299,8 @@ class Search(Oracle):
             if isinstance(found, dict):
                 self._take_point(region, found)
             elif found:
-                candidates = map(self.lemmas.add, self._core_candidates(found, whole))
-                number = next((lemma for lemma in candidates if lemma is not None), None)
+                kept = (self._keep_lemma(one, region) for one in self._core_candidates(found, whole))
+                number = next((lemma for lemma in kept if lemma is not None), None)
             self._cores[key] = number, region.points
         number, region.points = self._cores[key]
         return number
@@ -304,7 +336,7 @@ class Search(Oracle):
                 rest = (point[domain.q[context, token]] for token in support[:-1])
                 point[domain.q[context, support[-1]]] = 1 - sum(rest, fmpq(0))
         if self._is_inside(region, point):
-            region.points = np.array([self.points.add(point)])
+            self._keep_point(region, point)
 
     def guide(self, region: Region) -> Sequence[fmpq] | None:
         number = int(region.points[0]) if len(region.points) else -1

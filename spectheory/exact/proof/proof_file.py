@@ -129,7 +129,7 @@ def recorded(document: Mapping[str, Any], domain: Domain) -> Recorded:
             point = [_rational(value) for value in values]
             if len(point) != len(field.names):
                 raise RejectedProofError("a point has another number of values")
-            points.add(point)
+            points.add([point])
         log = document["log"]
         if not isinstance(log, list) or not all(map(is_list_of_whole_numbers, log)):
             raise RejectedProofError("its log is not one of integers")

@@ -95,7 +95,7 @@ def test_signs_at_points_of_a_solver_are_exact() -> None:
     for shift, sign in ((fmpq(1, 2**80), POSITIVE), (fmpq(0), ZERO), (fmpq(-1, 2**80), NEGATIVE)):
         point = list(points.points[0])
         point[p], point[q], point[domain.q[(), 1]] = fmpq(1, 2) + shift, fmpq(1, 2), fmpq(1, 2)
-        number = points.add(point)
+        number = points.add([point])
         assert points.signs(factor)[number] == sign
 
 
