@@ -142,7 +142,8 @@ def one_uniform_scaled(paths: Any, target_rows: Any, draft_rows: Any, generator:
 def no_bonus_row(paths: Any, target_rows: Any, draft_rows: Any, generator: Any) -> list[Any]:
     """A sampler that draws the bonus token from the root row."""
     output = one_uniform_scaled(paths, target_rows, draft_rows, generator)
-    return output[:1] + [generator.choice(len(output), p=target_rows[0, 0])] * (len(output) - 1)
+    bonus = generator.choice(len(target_rows[0, 0]), p=target_rows[0, 0])
+    return [*output[:1], bonus] if len(output) > 1 else output
 
 
 def shared_choice(paths: Any, target_rows: Any, draft_rows: Any, generator: Any) -> list[Any]:

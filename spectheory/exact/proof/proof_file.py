@@ -89,7 +89,7 @@ def _lemma_document(lemma: Lemma, polynomials: dict[Factor, int]) -> list[Any]:
     conditions = [
         [polynomials.setdefault(factor, len(polynomials)), mask] for factor, mask in lemma.constraints
     ]
-    return [conditions, [[str(term.coefficient), term.indices, _powers(term)] for term in lemma.terms]]
+    return [conditions, [[str(term.coefficient), list(term.indices), _powers(term)] for term in lemma.terms]]
 
 
 def _powers(term: Term) -> list[int] | None:

@@ -100,7 +100,7 @@ def test_wrong_verifiers_of_readers_are_refuted_or_refused(
     assert is_refuted_or_refused(verifier, *shape)
 
 
-@first_is_quick("name", RIGHT, quick=3)
+@first_is_quick("name", RIGHT)
 def test_right_verifiers_of_readers_are_proved(name: str) -> None:
     verifier, shape = RIGHT[name]
     assert prove(verifier, *shape).verdict == "proved"
