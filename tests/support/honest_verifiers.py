@@ -63,7 +63,7 @@ def block_loop(
     accept: Any = lambda total, weight: total / (total + 1 - weight),
     last: Any = lambda weight: weight,
 ) -> Any:
-    """Block verification (sun2024) of one path, from the longest block down."""
+    """Block verification (block2024) of one path, from the longest block down."""
     length = paths.shape[1]
     stops, rows, weights = 0 * target_rows[..., 0], 0 * target_rows, [1]
     for depth, token in enumerate(paths[0]):

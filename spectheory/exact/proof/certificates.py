@@ -173,7 +173,8 @@ def row_lemma(constraints: Sequence[Constraint], field: Field) -> Lemma | None:
     """
     usable = {place: terms for place, terms in _at_least_zero(constraints).items() if len(place) == 1}
     entries = {place[0]: terms for place, terms in usable.items() if constraints[place[0]][0].degree == 1}
-    found: Products = {(): {0: 1}} | usable
+    found: Products = {(): {0: 1}}
+    found.update(usable)
 
     def keep(indices: tuple[int, ...], terms: Packed) -> None:
         found.setdefault(tuple(sorted(indices)), terms)
