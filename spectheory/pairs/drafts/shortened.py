@@ -123,6 +123,7 @@ class Shortened(AdaptiveDrafts):
         return law
 
     def _answer(self, answer: Any, pair: ModelPair) -> dict[tuple[int, ...], Any]:
+        answer = tuple(answer) if isinstance(answer, list) else answer
         given = answer if isinstance(answer, Mapping) else {answer: 1}
         shares = parse_rows({"lengths": list(given.values())})["lengths"]
         shares = to_flint(shares) if pair.is_exact else shares.astype(float)
