@@ -39,9 +39,9 @@ def _draw(findings: Findings) -> Figure:
     title="Tokens per call against verified rows per call, with fixed and adaptive draft lengths",
     source="this package (no counterpart in the papers)",
     draw=_draw,
-    small={"prompts": (0,), "num_points": 3},
+    small={"prompts": (0,), "draft_length": 2, "num_points": 3},
 )
-def adaptive_lengths(
+def rows_per_call(
     prompts: Sequence[int] = (0, 1, 2, 3), num_tokens: int = 3, draft_length: int = 4, num_points: int = 16
 ) -> Findings:
     """Block verification with length rules on real conditionals, exact up to rounding (theory.md §8).
@@ -58,7 +58,7 @@ def adaptive_lengths(
     with cpu_threads(1):
         pairs = [restrict(models, bundled_prompts()[n], num_tokens, draft_length) for n in prompts]
     bound = float(np.mean([price_bound(pair, 0) for pair in pairs]))
-    table = ResultTable("adaptive_lengths", "Means over the prompts: verified rows and tokens per call.")
+    table = ResultTable("rows_per_call", "Means over the prompts: verified rows and tokens per call.")
 
     def add(kind: str, setting: float, rule: Any) -> None:
         found = [_with_rule(pair, rule, kind == REPAIRED) for pair in pairs]
@@ -104,4 +104,4 @@ def _with_rule(pair: Any, rule: Any, repaired: bool) -> tuple[Any, Any, Any]:
 
 
 if __name__ == "__main__":
-    adaptive_lengths.main()
+    rows_per_call.main()
