@@ -14,7 +14,14 @@ from spectheory import certify, instances, optimum, plan
 from spectheory.exact.law import output_law
 from spectheory.foundation.errors import InvalidInputError
 from spectheory.models import LanguageModelPair
-from spectheory.pairs.drafts import ConfidenceTree, Iid, PrefixTree, ShapedTree, WithoutReplacement
+from spectheory.pairs.drafts import (
+    ConfidenceTree,
+    DraftProcess,
+    Iid,
+    PrefixTree,
+    ShapedTree,
+    WithoutReplacement,
+)
 from spectheory.pairs.pair import ModelPair
 from spectheory.simulation import Plan, measuring, planning, simulate
 from spectheory.simulation.candidates import (
@@ -24,6 +31,7 @@ from spectheory.simulation.candidates import (
     _widths,
     candidates_of_models,
 )
+from spectheory.simulation.drawn_tree import drawn_tree
 from spectheory.simulation.estimates import Tally
 from spectheory.simulation.measuring import halves
 from spectheory.simulation.parallel import Task
@@ -114,6 +122,20 @@ def test_rows_are_the_drafted_tokens() -> None:
         assert Candidate(block, process, length).target_rows == rows
     assert set(_widths(4, 2)) == {(1, 1), (1, 2), (1, 3), (2, 1)}
     assert _spread(6, (1, 2, 3)) == [1, 2, 3, 4, 6]
+
+
+@pytest.mark.parametrize(
+    ("process", "tokens"),
+    [
+        (Iid(3), 6), (WithoutReplacement((2, 1)), 4), (PrefixTree((2, 2)), 6), (ShapedTree((2, 1)), 3),
+        (ConfidenceTree(4), 0), (None, 0),
+    ],
+)  # fmt: skip
+def test_the_drawing_has_the_tokens_of_the_drafts(process: DraftProcess | None, tokens: int) -> None:
+    """As many as the target scores, and a line per path; a tree that depends on the text has no drawing."""
+    lines = drawn_tree(process, 2)
+    assert "".join(lines).count("○") == tokens
+    assert len(lines) == (process.num_drafts if process and tokens else 0)
 
 
 def test_every_candidate_is_within_the_budget() -> None:
