@@ -42,7 +42,15 @@ STATEMENT = re.compile(r"^> (\*\*Statement (\d+)\.(\d+)\*\*)", re.MULTILINE)
 API_NAME = re.compile(r"^\| `(\w+)` \| (.*) \|$", re.MULTILINE)
 UNSEARCHED = "---\nsearch:\n  exclude: true\n---\n\n"
 """Head of a page that the search leaves out: tests, which would hide the guides."""
-BOOSTS = {"api/": 0.3, "notebooks/": 0.7, "claims/": 0.2, "theory": 0.3, "audits": 0.5, "benchmarks/": 0.3}
+BOOSTS = {
+    "api/": 0.3,
+    "notebooks/": 0.7,
+    "claims/": 0.2,
+    "theory": 0.3,
+    "audits": 0.5,
+    "benchmarks/": 0.3,
+    "screens": 0.2,
+}
 """Beginning of an address -> weight of the page in the search.  Guides have 2."""
 CITATION = re.compile(r"\btheory\.md Statement (\d+)\.(\d+)")
 CITATION_OF_THE_PAGE = re.compile(r"(?<!\*)\bStatement (\d+)\.(\d+)")
