@@ -33,6 +33,8 @@ MOUNTED = {
     "figures": "*.[pj][dns]*",  # pdf, png, json
     "benchmarks": "**/*.[mpj][dns]*",  # md, png, json
 }
+FIRST_FIGURES = ("paired_gains", "greedy_falls", "token_tree", "full_information")
+"""The first row of the gallery: what a visitor should see if no other picture is looked at."""
 LINK = re.compile(r"(?P<image>!?)\[(?P<text>(?:[^\[\]]|\[[^\]]*\])*)\]\((?P<link>[^()\s]+)\)")
 ENTRY = re.compile(r"^@(?P<kind>[a-z]+)\{(?P<key>[^,]+),\n(?P<fields>.*?)^\}", re.MULTILINE | re.DOTALL)
 FIELD = re.compile(r"^  (?P<name>\w+)\s*= \{(?P<value>.*)\},$", re.MULTILINE)
@@ -40,7 +42,15 @@ STATEMENT = re.compile(r"^> (\*\*Statement (\d+)\.(\d+)\*\*)", re.MULTILINE)
 API_NAME = re.compile(r"^\| `(\w+)` \| (.*) \|$", re.MULTILINE)
 UNSEARCHED = "---\nsearch:\n  exclude: true\n---\n\n"
 """Head of a page that the search leaves out: tests, which would hide the guides."""
-BOOSTS = {"api/": 0.3, "notebooks/": 0.7, "claims/": 0.2, "theory": 0.3, "audits": 0.5, "benchmarks/": 0.3}
+BOOSTS = {
+    "api/": 0.3,
+    "notebooks/": 0.7,
+    "claims/": 0.2,
+    "theory": 0.3,
+    "audits": 0.5,
+    "benchmarks/": 0.3,
+    "screens": 0.2,
+}
 """Beginning of an address -> weight of the page in the search.  Guides have 2."""
 CITATION = re.compile(r"\btheory\.md Statement (\d+)\.(\d+)")
 CITATION_OF_THE_PAGE = re.compile(r"(?<!\*)\bStatement (\d+)\.(\d+)")
@@ -276,7 +286,7 @@ def gallery_page(folder: Path) -> str:
         "",
         '<div class="gallery">',
     ]
-    for path in sorted(folder.glob("*.json")):
+    for path in sorted(folder.glob("*.json"), key=lambda path: (path.stem not in FIRST_FIGURES, path.stem)):
         document = json.loads(path.read_text(encoding="utf-8"))
         title, source = (html.escape(document[key], quote=False) for key in ("title", "source"))
         picture = path.with_suffix(".png")

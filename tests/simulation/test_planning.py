@@ -12,12 +12,20 @@ from spectheory import certify, instances, optimum, plan
 from spectheory.exact.law import output_law
 from spectheory.foundation.errors import InvalidInputError
 from spectheory.models import LanguageModelPair
-from spectheory.pairs.drafts import ConfidenceTree, Iid, ShapedTree
+from spectheory.pairs.drafts import (
+    ConfidenceTree,
+    DraftProcess,
+    Iid,
+    PrefixTree,
+    ShapedTree,
+    WithoutReplacement,
+)
 from spectheory.pairs.pair import ModelPair
 from spectheory.simulation import Plan, measuring, planning, simulate
 from spectheory.simulation.candidates import (
     PLAIN,
 )
+from spectheory.simulation.drawn_tree import drawn_tree
 from spectheory.simulation.estimates import Tally
 from spectheory.simulation.measuring import halves
 from spectheory.verification.outcome import Outcome
@@ -93,6 +101,20 @@ def test_candidates_that_are_too_large_are_counted(monkeypatch: pytest.MonkeyPat
     assert "too large" not in whole.tables()[-1].note
     assert part.skipped == part.to_document()["skipped"] == whole.tried - part.tried > 0
     assert f"{part.skipped} too large to enumerate" in part.tables()[-1].note
+
+
+@pytest.mark.parametrize(
+    ("process", "tokens"),
+    [
+        (Iid(3), 6), (WithoutReplacement((2, 1)), 4), (PrefixTree((2, 2)), 6), (ShapedTree((2, 1)), 3),
+        (ConfidenceTree(4), 0), (None, 0),
+    ],
+)  # fmt: skip
+def test_the_drawing_has_the_tokens_of_the_drafts(process: DraftProcess | None, tokens: int) -> None:
+    """As many as the target scores, and a line per path; a tree that depends on the text has no drawing."""
+    lines = drawn_tree(process, 2)
+    assert "".join(lines).count("○") == tokens
+    assert len(lines) == (process.num_drafts if process and tokens else 0)
 
 
 def reads_nothing(row: list[str]) -> Any:
