@@ -33,7 +33,7 @@ MOUNTED = {
     "figures": "*.[pj][dns]*",  # pdf, png, json
     "benchmarks": "**/*.[mpj][dns]*",  # md, png, json
 }
-FIRST_FIGURES = ("paired_gains", "greedy_falls", "token_tree", "full_information")
+FIRST_FIGURES = ("paired_gains", "greedy_falls", "token_tree", "full_information", "release_grid")
 """The first row of the gallery: what a visitor should see if no other picture is looked at."""
 LINK = re.compile(r"(?P<image>!?)\[(?P<text>(?:[^\[\]]|\[[^\]]*\])*)\]\((?P<link>[^()\s]+)\)")
 ENTRY = re.compile(r"^@(?P<kind>[a-z]+)\{(?P<key>[^,]+),\n(?P<fields>.*?)^\}", re.MULTILINE | re.DOTALL)
