@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from copy import copy
+from itertools import product
 from typing import Any, ClassVar
 
 from spectheory.foundation.arrays import Array, namespace, take_token, zero_where
@@ -12,7 +13,7 @@ from spectheory.foundation.exact_numbers import fractions_if_exact
 from spectheory.pairs.drafts import DraftProcess, PerPath, Shortened, draft_defect
 from spectheory.pairs.drafts.defect import DraftDefect
 from spectheory.pairs.drafts.shortened import LengthRule, length_flags
-from spectheory.pairs.instances import random_rational
+from spectheory.pairs.instances import random_rational, random_steep
 from spectheory.pairs.pair import ModelPair
 from spectheory.verification.adaptive_lengths import COHERENCE
 from spectheory.verification.kept_lengths import AtKeptLengths
@@ -28,7 +29,7 @@ Three tokens tell drops from merges, and four depths look-ahead from lags.  Seve
 MOST_PROBED = 1_000
 """The most tuples of whole paths of a pair on which a rule is tried: some hundredths of a second."""
 PROBED_PAIRS = 4
-"""Number of random pairs of each shape: rules with thresholds need rows on both sides of them."""
+"""Number of random pairs of each shape and kind: thresholds from 2^-11 on need rows on both sides of them."""
 
 
 class _VerifiesFewer(Verifier):
@@ -169,8 +170,8 @@ def _why_lossy(verifier: Verifier, rule: LengthRule, num_drafts: int, across: bo
     for vocab_size, draft_length in PROBES:
         if vocab_size ** (draft_length * paths) > MOST_PROBED:
             continue
-        for seed in range(PROBED_PAIRS):
-            pair = random_rational([seed, 8], vocab_size, draft_length)
+        for seed, drawn in product(range(PROBED_PAIRS), (random_rational, random_steep)):
+            pair = drawn([seed, 8], vocab_size, draft_length)
             if not length_flags(Shortened(paths, rule), pair).stopping_point:
                 statement = "8.7" if across else "8.5"
                 return (

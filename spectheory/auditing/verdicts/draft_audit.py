@@ -19,17 +19,20 @@ from spectheory.auditing.verdicts.cases import AuditCase
 from spectheory.foundation.documents import count_text
 from spectheory.foundation.results import LOSSLESS, NOT_LOSSLESS, UNDECIDED
 from spectheory.foundation.scope import Scope
+from spectheory.pairs.instances import random_steep
 from spectheory.pairs.pair import ModelPair
 from spectheory.pairs.processors import Processor
 
 BATTERY: Mapping[str, tuple[tuple[int, int, int], ...]] = {
-    # Thresholds need steep and flat rows, and four depths tell look-ahead from lags.
+    # Thresholds need flat rows and the steep ones below, and four depths tell look-ahead from lags.
     SCHEDULE: ((3, 3, 2), (1, 2, 2), (2, 2, 3), (9, 2, 4)),
     # Four draft tokens leave room for tokens without an image and for two tokens with one image.
     DRAFT_MAP: ((4, 4, 1), (6, 4, 2)),
     PROCESSORS: ((3, 3, 2), (2, 2, 3), (4, 4, 1)),
 }
 """Signature -> (seed, V, L) of the random dyadic pairs on which we judge it."""
+STEEP = ((8, 2, 3), (9, 3, 2))
+"""(seed, V, L) of the pairs for schedules whose rows go down to 2^-11 (``random_steep``)."""
 REQUESTS, MOST_DRAFTS = (1, 2, 3), 256
 """A schedule is asked of up to three requests, if they have at most so many drafts."""
 
@@ -58,6 +61,8 @@ def audit_draft_function(
     cases: list[AuditCase] = []
     kind, verdict, reasons, counterexample = subject.signature_name, LOSSLESS, list[str](), None
     own = {f"random dyadic, V={key[1]}, L={key[2]}": random_dyadic(*key) for key in BATTERY[kind]}
+    if kind == SCHEDULE:
+        own |= {f"random steep, V={key[1]}, L={key[2]}": random_steep(*key) for key in STEEP}
     for number, (name, pair) in product(REQUESTS if kind == SCHEDULE else (1,), (pairs or own).items()):
         is_large = pair.vocab_size ** (pair.draft_length * number) > MOST_DRAFTS
         if number > 1 and (is_large or any(case.is_wrong for case in cases if case.num_drafts < number)):

@@ -77,16 +77,6 @@ class Shortened(AdaptiveDrafts):
         own = self.base().drafter(pair, path_index)
         return own if self.rows is None else super().drafter(pair, path_index)
 
-    def one_path(self) -> Shortened:
-        """Return the process that drafts the first path only.
-
-        Raises:
-            InvalidInputError: there are several paths, and the rule reads all of them.
-        """
-        if self.num_drafts > 1 and not self.each:
-            raise InvalidInputError("the rule reads several paths at once; use one that is for each path")
-        return Shortened(self.base().first_path(), self.rule, False, self.rows)
-
     def lengths(self, pair: ModelPair) -> Iterator[tuple[Paths, Any, dict[tuple[int, ...], Any]]]:
         """Yield (K whole paths, their probability, the law of their K lengths)."""
         length, process = pair.draft_length, self.base()
