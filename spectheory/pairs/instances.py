@@ -271,8 +271,8 @@ def random_steep(seed: int | Sequence[int], vocab_size: int, draft_length: int) 
         entries = [1 - sum(small), *small]
         return [entries[place] for place in rng.permutation(vocab_size)]
 
-    levels = [{text: row() for text in all_contexts(vocab_size, draft_length - less)} for less in (0, 1)]
-    return ModelPair.from_contexts(*levels, draft_length)
+    target, draft = ({text: row() for text in all_contexts(vocab_size, draft_length - n)} for n in (0, 1))
+    return ModelPair.from_contexts(target, draft, draft_length)
 
 
 def random_rational(

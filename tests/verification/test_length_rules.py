@@ -124,6 +124,8 @@ def test_rules_on_the_bundled_models() -> None:
     lossy = WithLengthRule("token", before_unlikely, allow_lossy=True)
     found = simulate(pair, prompts, [lossy, stops], samples=2, draft_length=3)
     assert [entry.lossless for entry in found.estimates] == [False, True]
+    defects = found.settings["draft_defects"]  # on three tokens after the first prompt
+    assert defects[lossy.name] > 0.01 > 1e-9 > defects[stops.name]
 
 
 def test_plan_refuses_and_simulate_says_the_draft_defect_first() -> None:
