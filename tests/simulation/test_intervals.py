@@ -19,7 +19,7 @@ from spectheory.simulation.estimates import (
     stratified,
     third_moment,
 )
-from spectheory.simulation.intervals import _LARGE_SHAPE, _reach, bounded_mean_interval
+from spectheory.simulation.intervals import bounded_mean_interval
 
 special = Later("scipy.special")
 stats = Later("scipy.stats")
@@ -159,19 +159,6 @@ def test_the_width_tends_to_that_of_the_normal_interval() -> None:
         assert 1 < max(ratios(spread)) < most
     assert max(ratios(1.3, known=False)) < 1.5
     assert min(ratios(0.11)) > 2
-
-
-def test_large_shapes_are_expanded() -> None:
-    """On either side of the switch the reach is the same function; without an event it is the normal one."""
-    errors = [math.sqrt(_LARGE_SHAPE * (1 + sign * 1e-6)) for sign in (-1, 1)]
-    below, above = (_reach(error, None, 1.0, 0.025) for error in errors)
-    assert below == pytest.approx(above, abs=3e-3)
-    below, above = (_reach(error, -(error**2), 1e-9, 0.025) for error in errors)
-    assert below == pytest.approx(above, abs=3e-3)
-    assert _reach(1.0, 0.0, 0.0, 0.025) == pytest.approx(Z)
-    for third in (None, 0.0):
-        assert _reach(0.0, third, 1.0, 0.025) == pytest.approx(-math.log(0.025))
-        assert _reach(0.0, third, 0.0, 0.025) == 0
 
 
 def test_rare_events_have_the_exact_poisson_limits() -> None:
