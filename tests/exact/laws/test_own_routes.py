@@ -136,7 +136,7 @@ def test_an_authors_verifier_has_the_law_of_the_list(
 def test_a_user_who_is_mistaken_has_the_law_of_the_list(
     verifier: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    pair = instances.random_rational(8, 3, 2, zero_probability=0)
+    pair = instances.random_rational(8, 3, 3, zero_probability=0)
     expected = listed(verifier, pair, 2, monkeypatch)
     monkeypatch.setattr(route, "LISTED_OF_USERS", 1)
     monkeypatch.setattr(route, "_worth", {True: 0, False: 0})
