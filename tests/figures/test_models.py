@@ -74,7 +74,7 @@ def test_partner_two_routes_that_differ_and_a_defect_are_seen(wrong: Any) -> Non
     ("name", "caller"),
     [
         ("full_vocabulary", "common.bundled"),
-        *((name, name) for name in ("real_pair", "temperature", "whole_texts")),
+        *((name, name) for name in ("real_pair", "temperature_gains", "whole_texts")),
     ],
 )
 def test_an_interrupted_simulation_is_no_figure(

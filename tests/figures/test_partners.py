@@ -175,8 +175,11 @@ LIES: list[tuple[str, str, Lie, list[str]]] = [
          found, rows=[(name, name != "scored_multipath", 2.0, 0.5, 0.6, 0.7) for name, *_ in found.rows]
      )),
      ["every gain lies", "scored selection gains"]),
-    ("temperature", "simulate", estimating(lambda name: name == "block", interval=lambda _: (0.0, 0.0)),
+    ("temperature_gains", "simulate", estimating(lambda name: name == "block", interval=lambda _: (0.0, 0.0)),
      ["block is nowhere seen"]),
+    ("release_grid", "verdicts",
+     after(lambda rows, page: [(*row[:2], "undecided") for row in rows] if page == "audits.md" else rows),
+     ["on few pairs an audit"]),
     ("verification_cost", "fastest",
      after(lambda best, rows, cost: (max if cost > 0.01 else min)(rows, key=lambda row: row["nodes"])),
      ["dearer rows never"]),

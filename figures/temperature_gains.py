@@ -30,7 +30,7 @@ PRINTED = {
 
 
 def _draw(findings: Findings) -> Figure:
-    table, settings = findings.table("temperature"), findings.settings
+    table, settings = findings.table("temperature_gains"), findings.settings
     titles = {"One draft": ONE_PATH, f"{settings['num_drafts']} drafts": SEVERAL}
     with panels(1, 2, height=4.2, sharey=True) as (figure, all_axes):
         for axes, (title, names) in zip(all_axes, titles.items(), strict=True):
@@ -62,7 +62,7 @@ def _draw(findings: Findings) -> Figure:
     draw=_draw,
     small={"temperatures": (0.5, 1.0), "num_drafts": 2, "draft_length": 3, "num_prompts": 4, "samples": 2},
 )
-def temperature(
+def temperature_gains(
     temperatures: Sequence[float] = (0.2, 0.4, 0.6, 0.8, 1.0),
     num_drafts: int = 3,
     draft_length: int = 8,
@@ -80,12 +80,13 @@ def temperature(
 
     checks, prompts = Checks(), bundled_prompts()[:num_prompts]
     table = ResultTable(
-        "temperature",
+        "temperature_gains",
         f"Block efficiency in tokens per target call, {100 * confidence:g}% intervals over drafts. "
         "gain: over block verification on the same drafts. printed: block2024 Table 2, other models.",
     )
     gains = ResultTable(
-        "temperature_gain", "Gain of block over token verification, here and as printed in block2024 Table 2."
+        "temperature_block",
+        "Gain of block over token verification, here and as printed in block2024 Table 2.",
     )
     for value in temperatures:
         simulation = whole(
@@ -126,4 +127,4 @@ def temperature(
 
 
 if __name__ == "__main__":
-    temperature.main()
+    temperature_gains.main()
