@@ -77,7 +77,7 @@ CASES: dict[str, tuple[Callable[[], Any], str]] = {
         lambda: fewest_calls(instances.random_rational(1, 2, 2), 4),
         "need a pair of draft length",
     ),
-    "lossy: a text": (lambda: lossy_optimum(PAIR, "1e999999999"), "total_variation"),  # type: ignore[arg-type]
+    "lossy: a text": (lambda: lossy_optimum(PAIR, "1e999999999"), "total_variation"),
     "family: none": (lambda: on_path_optimum([], 2), "one vocabulary size"),
     "family: size": (lambda: on_path_optimum([instances.two_token(5)], 4), "more than 20000 variables"),
     "context-free: not so": (
