@@ -33,6 +33,24 @@ def test_committed_powers_are_those_that_are_claimed():
     assert RESULT["right"]["engines"] >= 30
 
 
+def test_every_law_that_is_changed_by_1_64_fails_the_right_sampler():
+    """After the stated numbers of answers; without a change it does not fail."""
+    changed = power.changed_laws(RUNS)
+    assert min(row["least_power"] for row in changed.values()) == 1
+    assert {name.split(",")[0] for name in changed} >= {"fixed", "drafted", "calls", "logprobs", "pooled"}
+    stored = RESULT["changed_laws"]
+    assert {name: row["most_answers"] for name, row in changed.items()} == {
+        name: row["most_answers"] for name, row in stored.items()
+    }
+    laws = [law for own in power.all_cases() for _, law, _ in power.laws_in(own)]
+    rng = np.random.default_rng(2)
+    for law in laws:
+        right = np.array([*map(float, law.masses), 0.0])
+        counts = rng.multinomial(max(row["most_answers"] for row in changed.values()), right, size=3)
+        values = power.log_mixture(counts) - (counts * np.log(law.null)).sum(1)
+        assert values.max() < judge.LIMIT
+
+
 def test_right_engines_raise_no_alarm():
     """One run of each of the right engines, on core cases."""
     for number, engine in enumerate(power.right_engines().values()):
