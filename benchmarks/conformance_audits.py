@@ -16,7 +16,7 @@ from typing import Any
 
 os.environ.setdefault("TRITON_INTERPRET", "1")  # before Triton is imported
 
-from conformance_held_out import GREEDY, Held, of_batch, of_batches_of_one, of_one_path, verdict_on
+from conformance_samplers import GREEDY, Held, of_batch, of_batches_of_one, of_one_path, verdict_on
 
 from audits.registry import SUBJECTS, load_subject
 

@@ -1,19 +1,15 @@
-"""Mistakes that the author of the cases did not write: are they found?
+"""Samplers of other rooms: public reports, faulty batches, specimens of the audits, and their right partners.
 
-    PYTHONPATH=.:scripts:tests/support python benchmarks/conformance_held_out.py [--out FILE]
+    PYTHONPATH=.:tests/support python benchmarks/conformance_samplers.py [--out FILE]
 
-Samplers that the repository has for other purposes: faults of public reports, faulty batches, specimens of
-the audits, each with its right partners; and every edit that a program makes of the verification in the
-numpy harness (``scripts/syntax_edits.py``).  An edit that is not found is simulated on other batches: the
-largest total variation from the right law of a request is reported with it.
+The suite's cases were not chosen by them.  The right forms must conform; a wrong form that a fixed draft can
+show must not.
 """
 
 import argparse
-import ast
 import json
 import time
 import warnings
-from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
@@ -21,7 +17,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import torch
-from syntax_edits import edits, function_of, mutate
 
 import batch_faults
 import public_batches
@@ -29,17 +24,10 @@ import public_reports
 from audits.specimens.samplers import BATCH_SPECIMENS, LOSSLESS_SPECIMENS, SPECIMENS
 from conformance import judge
 from conformance.case_forms import Case, batch_of
-from conformance.pool import ragged_pool
 from conformance.suite import suite
 from spectheory.auditing.subjects.signatures import Row
 
-RESULT = Path("benchmarks/results/conformance_held_out-epyc-2core.json")
-HARNESS = Path("conformance/harness/harness_numpy.py")
-OTHER_BATCHES = (3, 5)
-"""Numbers of ragged batches of the pool that are not cases."""
-CALLS = 6000
-"""Calls that show an edit's law on these; total variations below NOISE may be none."""
-NOISE = 0.03
+RESULT = Path("benchmarks/results/conformance_samplers-epyc-2core.json")
 
 
 class Held(NamedTuple):
@@ -237,69 +225,21 @@ def verdict_on(own: Held) -> dict[str, Any]:
     return {"verdict": report["verdict"], "log10_e": round(report["log10_e"], 1), "by": worst["case"]}
 
 
-def edited() -> Iterator[tuple[str, Mapping[str, Any]]]:
-    """Name -> the numpy harness's namespace with one edit of ``pick`` or ``verify``."""
-    source = HARNESS.read_text(encoding="utf-8").replace("len(sys.argv) > 2", "False")
-    source = source.replace("int(sys.argv[3]) if len(sys.argv) > 3 else None", "7")
-    for function in ("pick", "verify"):
-        for edit in edits(function_of(ast.parse(source), function)):
-            namespace: dict[str, Any] = {"__name__": "edited"}
-            exec(compile(mutate(source, function, edit.name), str(HARNESS), "exec"), namespace)
-            yield f"{function}: {edit.name}", namespace
-
-
-def total_variation(namespace: Mapping[str, Any]) -> float:
-    """The largest distance of a request's law, seen in CALLS calls of batches that are not cases."""
-    pool = dict(enumerate(ragged_pool(1 + max(OTHER_BATCHES))))
-    largest = 0.0
-    for number in OTHER_BATCHES:
-        case = {**pool[number], "draws": CALLS}
-        answers = list(namespace["play"](case))
-        for r, request in enumerate(case["requests"]):
-            law = judge.Law(request["law"]["token"])
-            seen = Counter(tuple(call[r]) for call in answers)
-            blocks = {*seen, *law.blocks}
-            masses = dict(zip(law.blocks, law.masses, strict=True))
-            gaps = (abs(seen[block] / CALLS - float(masses.get(block, 0))) for block in blocks)
-            largest = max(largest, sum(gaps) / 2)
-    return largest
-
-
-def verdict_on_edit(namespace: Mapping[str, Any]) -> dict[str, Any]:
-    own = Held("edits", True, lambda case: list(namespace["play"](case)), ("core", "placeholders"))
-    found = verdict_on(own)
-    if found["verdict"] == "conforms":
-        for grid in (case for case in suite() if case["kind"] == "grid"):
-            try:
-                report = judge.judge([grid], {grid["id"]: list(namespace["play"](grid))}, profiles=["coins"])
-                found = {**found, "verdict": report["verdict"], "by": grid["id"]}
-            except Exception as error:
-                found = {**found, "verdict": "does not conform", "by": type(error).__name__}
-            if found["verdict"] != "conforms":
-                return found
-        found["total_variation"] = round(total_variation(namespace), 4)
-    return found
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--out", type=Path, default=RESULT)
-    parser.add_argument("--only", choices=["samplers", "edits"], help="leave the others as the file has them")
     options = parser.parse_args()
-    warnings.simplefilter("ignore")  # an edit divides by zero
+    warnings.simplefilter("ignore")  # a fault divides by zero
     start = time.process_time()
-    report: dict[str, Any] = (
-        json.loads(options.out.read_text()) if options.only else {"samplers": {}, "edits": {}}
-    )
-    for name, own in held() if options.only != "edits" else ():
-        found = verdict_on(own)
-        report["samplers"][name] = {"of": own.group, "is_wrong": own.is_wrong, "claims": own.claims, **found}
-        print(name, "WRONG" if own.is_wrong else "right", found, flush=True)
-    for name, namespace in edited() if options.only != "samplers" else ():
-        report["edits"][name] = verdict_on_edit(namespace)
-        print(name, report["edits"][name], flush=True)
-    report["machine"] = "2 cores of an AMD EPYC, one thread"
-    report["cpu_seconds"] = round(time.process_time() - start)
+    rows = {}
+    for name, own in held():
+        rows[name] = {"of": own.group, "is_wrong": own.is_wrong, "claims": own.claims, **verdict_on(own)}
+        print(name, "WRONG" if own.is_wrong else "right", rows[name], flush=True)
+    report = {
+        "machine": "2 cores of an AMD EPYC, one thread",
+        "cpu_seconds": round(time.process_time() - start),
+        "samplers": rows,
+    }
     options.out.write_text(json.dumps(report, indent=1) + "\n", encoding="utf-8")
 
 
