@@ -245,6 +245,23 @@ def changed_laws(runs: int) -> dict[str, dict[str, float]]:
     }
 
 
+def changed_table(stored: Mapping[str, Mapping[str, float]]) -> str:
+    """The table of ``changed_laws`` on the page of the format, a row for each kind and claim."""
+    rows: dict[str, list[Mapping[str, float]]] = {}
+    for name, row in stored.items():
+        kind, _, claims = name.split(", ")
+        rows.setdefault(f"`{kind}`, `{claims}`", []).append(row)
+    lines = ["| kind, claim | laws | answers of the request | times a run |", "|---|---|---|---|"]
+    for name, own in rows.items():
+        laws = sum(int(row["laws"]) for row in own)
+        spans = [
+            f"{min(row[least] for row in own):,} to {max(row[most] for row in own):,}".replace(",", " ")
+            for least, most in (("fewest_answers", "most_answers"), ("least_times", "most_times"))
+        ]
+        lines.append(f"| {name} | {laws} | {spans[0]} | {spans[1]} |")
+    return "\n".join(lines)
+
+
 def laws_in(own: Case) -> Iterator[tuple[str, judge.Law, int]]:
     """(claim, law, number of parts of its case) for every law of a case, equal ones once."""
     if own["kind"] == "pooled":
