@@ -33,6 +33,17 @@ def test_an_anchor_leads_to_the_page_that_has_it() -> None:
     assert "no-such-heading" not in found
 
 
+def test_the_scoreboard_has_a_column_of_the_suite() -> None:
+    """The letter of a verdict, with its claim; every sampler that was run has one."""
+    audits, by_release = ((DOCS / name).read_text("utf-8") for name in ("audits.md", "audits_by_release.md"))
+    row = {"version": "1.0", "verdict": "does not conform", "claims": "token", "by": "laws"}
+    for verdict, letter in {"conforms": "C", "does not conform": "N", "undecided": "?"}.items():
+        page = site.scoreboard(audits, by_release, {"vllm": {**row, "verdict": verdict}})
+        cell = f'title="1.0: {verdict} to token, by laws">{letter}</span>'
+        assert [cell in line for line in page.splitlines() if line.startswith('<tr id="vllm">')] == [True]
+        assert page.count(cell) == 1
+
+
 def test_the_explorer_shows_what_the_package_computes() -> None:
     stored = explorer.stored()
     settings = list(explorer.settings())
