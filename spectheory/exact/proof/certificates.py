@@ -171,15 +171,15 @@ def row_lemma(constraints: Sequence[Constraint], field: Field) -> Lemma | None:
     """A lemma with few products: of a condition and an entry of a row, of the entries in a monomial of a
     condition, and of one entry of every row; and with the equalities times one variable.
     """
-    usable = {place: terms for place, terms in _at_least_zero(constraints).items() if len(place) == 1}
-    entries = {place[0]: terms for place, terms in usable.items() if constraints[place[0]][0].degree == 1}
+    usable = {place[0]: terms for place, terms in _at_least_zero(constraints).items() if len(place) == 1}
+    entries = {i: terms for i, terms in usable.items() if constraints[i][0].degree == 1}
     found: Products = {(): {0: 1}}
-    found.update(usable)
+    found.update({(i,): terms for i, terms in usable.items()})
 
     def keep(indices: tuple[int, ...], terms: Packed) -> None:
         found.setdefault(tuple(sorted(indices)), terms)
 
-    for (i,), terms in usable.items():
+    for i, terms in usable.items():
         for j, entry in entries.items():
             if constraints[i][0].degree > 1 or j >= i:
                 keep((i, j), _multiplied(terms, entry))
