@@ -1,4 +1,4 @@
-"""Long pages as several pages of the site: theory by section, the command line by command, claims as cards.
+"""Long pages as several pages of the site: theory by section, commands one by one, claims as cards.
 
 The files in ``docs/`` stay one file each.  ``site_pages.py`` calls this module when the site is built.
 """
@@ -16,6 +16,9 @@ HEADING = re.compile(r"^#{1,6} (.*)$", re.MULTILINE)
 CUTS = {
     "theory.md": re.compile(r"^(?=## §|### )", re.MULTILINE),
     "command_line.md": re.compile(r"^(?=## `)", re.MULTILINE),
+    "auditing.md": re.compile(r"^(?=## (?:Audit every pull request|Verdicts)$)", re.MULTILINE),
+    "scored_selection.md": re.compile(r"^(?=## (?:On random|On language|Above the))", re.MULTILINE),
+    "benchmarks/README.md": re.compile(r"^(?=## )", re.MULTILINE),
 }
 """Page -> where a new page of the site begins."""
 
@@ -40,11 +43,12 @@ def slug(heading: str) -> str:
 
 @cache
 def sections(name: str) -> list[Section]:
-    """The parts of a page of ``docs/``; the first keeps the page's address.
+    """The parts of a page of ``docs/`` or another folder; the first keeps the page's address.
 
     A part of the third level has the second-level heading above it in its title: *Several paths: Recoupling*.
     """
-    first, *rest = CUTS[name].split((ROOT / "docs" / name).read_text(encoding="utf-8"))
+    path = ROOT / name if "/" in name else ROOT / "docs" / name
+    first, *rest = CUTS[name].split(path.read_text(encoding="utf-8"))
     found = [Section(name, "", first)]
     above = ""
     for text in rest:

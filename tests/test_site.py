@@ -16,13 +16,13 @@ claims = load("scripts", "claims")
 DOCS = site.ROOT / "docs"
 
 
-@pytest.mark.parametrize("name", ["theory.md", "command_line.md"])
+@pytest.mark.parametrize("name", [*site.CUTS])
 def test_cut_pages_have_every_line_once(name: str) -> None:
     parts = site.sections(name)
-    assert len(parts) > 8
+    assert len(parts) > (8 if name in ("theory.md", "command_line.md", "benchmarks/README.md") else 2)
     assert len({part.uri for part in parts}) == len(parts)
     headings = re.compile(r"^#{1,3} .*\n|^<a id=.*\n", re.MULTILINE)
-    whole = headings.sub("", (DOCS / name).read_text(encoding="utf-8"))
+    whole = headings.sub("", ((site.ROOT if "/" in name else DOCS) / name).read_text(encoding="utf-8"))
     cut = "".join(headings.sub("", part.text) for part in parts)
     assert Counter(filter(None, whole.splitlines())) == Counter(filter(None, cut.splitlines()))
 
@@ -33,28 +33,6 @@ def test_an_anchor_leads_to_the_page_that_has_it() -> None:
     assert found["recoupling"] == "theory/recoupling.md"
     assert site.addresses("command_line.md")["plan"] == "command_line/plan.md"
     assert "no-such-heading" not in found
-
-
-def test_every_claim_has_a_card() -> None:
-    page = site.claim_cards(claims.claims_page())
-    assert page.count('<div class="claim"') == len(claims.all_claims())
-    for claim in claims.all_claims()[::20]:
-        assert f"**{claim.id}**" in page
-        assert claim.claim in page
-    with pytest.raises(ValueError, match="7 cells"):
-        site.claim_cards(claims.claims_page().replace(" | **proved** | ", " | ", 1))
-
-
-def test_the_scoreboard_has_the_stored_verdicts() -> None:
-    audits, by_release = ((DOCS / name).read_text("utf-8") for name in ("audits.md", "audits_by_release.md"))
-    page = site.scoreboard(audits, by_release)
-    assert page.count('<tr id="') == len(site.newest_releases(audits)) > 30
-    row = re.search(r'<tr id="hsd">.*', page)[0]
-    assert 'class="score not-lossless"' in row
-    changed = audits.replace("| hierarchical (HSD) | not lossless |", "| hierarchical (HSD) | lossless |")
-    row = re.search(r'<tr id="hsd">.*', site.scoreboard(changed, by_release))[0]
-    assert 'class="score not-lossless"' not in row
-    assert "0.23.0: not lossless" in re.search(r'<tr id="vllm">.*', page)[0]
 
 
 def test_the_explorer_shows_what_the_package_computes() -> None:

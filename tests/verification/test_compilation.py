@@ -4,7 +4,6 @@ import shutil
 from collections.abc import Iterator
 from typing import Any
 from unittest.mock import patch
-from warnings import filterwarnings
 
 import numpy as np
 import pytest
@@ -14,7 +13,6 @@ from deep import first_is_quick
 from spectheory import instances
 from spectheory.exact.law import output_law
 from spectheory.foundation.errors import InvalidOutcomeError
-from spectheory.verification import compilation
 from spectheory.verification.algorithms import verifiers
 from spectheory.verification.algorithms.one_path.token import Token
 from spectheory.verification.compilation import Compiled
@@ -80,19 +78,6 @@ def test_any_number_of_verifiers_are_compiled() -> None:
     with patch.object(torch._dynamo.config, "recompile_limit", 1):
         for _ in range(3):
             verifiers["token"].compiled(backend="eager").outcome(*given).length_probs()
-
-
-def test_warnings_are_looked_after_once_per_kind_of_rows() -> None:
-    """A round that was traced already does not change the filters; rows of another kind are traced anew."""
-    given, verifier, generator = (
-        on_device(GIVEN, "cpu"),
-        verifiers["token"].compiled(backend="eager"),
-        torch.Generator(),
-    )
-    with patch.object(compilation, "filterwarnings", wraps=filterwarnings) as filters:
-        for rows, expected in ((given, 1), (given, 1), (tuple(one[:1] for one in given), 2)):
-            verifier.outcome(*rows).sample(generator)
-            assert filters.call_count == expected
 
 
 def assert_same(name: str, backend: str, tolerance: float) -> None:

@@ -8,7 +8,6 @@ from draft_values import wrong_variation
 from spectheory import certify
 from spectheory.exact.batches import batch_law
 from spectheory.verification.defective.drafters import drafters
-from spectheory.verification.defective.other_rows import OtherTargetRows
 
 VARIATIONS = {
     "drop_unlikely_L1": "9/100",
@@ -102,22 +101,3 @@ def test_wrong_drafter_is_found_and_its_partner_accepted(name: str) -> None:
     if drafter.topic in ("length", "vocabulary", "marginals") and right.draft_defect is not None:
         assert right.draft_defect.total_variation == 0
         assert found.draft_defect is None or found.draft_defect or found.draft_defect.total_variation > 0
-
-
-def test_requests_of_wrong_batches_are_right_by_themselves() -> None:
-    for name in ("both_if_equal", "each_by_the_other"):
-        drafter = drafters()[name]
-        for verifier in ("token", "block"):
-            assert batch_law(verifier, drafter.pair, drafter.process).of_requests == (0, 0)
-    slot = drafters()["slot_to_the_likelier"]
-    assert batch_law("token", slot.pair, slot.process).of_requests == (Fraction(4, 27), Fraction(2, 27))
-
-
-def test_fair_and_equal_pairs_hide_some() -> None:
-    """Why the pairs are asymmetric: the judged token included is right on the fair draft, L = 1."""
-    hidden = drafters()["penalty_judged_token_included_L1"]
-    assert isinstance(hidden.verifier, OtherTargetRows)
-    fair = type(hidden.pair)(
-        hidden.pair.target, (hidden.pair.draft[0] * 0 + Fraction(1, 2),), hidden.pair.vocab
-    )
-    assert certify(hidden.verifier, fair, with_optimum=False).total_variation == 0

@@ -70,20 +70,6 @@ def test_a_bound_verifier_is_refused_on_another_pair() -> None:
             verifier.outcome(paths, np.full((1, 2, 4, 2), 0.5), np.full((1, 2, 3, 2), 0.5))
 
 
-def test_a_bound_verifier_takes_its_pair_however_it_is_written() -> None:
-    """Another object with the same rows, and their float64 version; a float pair's verifier its own."""
-    for pair, again in (
-        (instances.sticky_chain(2), instances.sticky_chain(3).truncate(2)),
-        (instances.random_rational(5, 3, 2), instances.random_rational(5, 3, 2)),
-    ):
-        for build in (lambda p: ExplicitRanking(p, range(p.vocab_size**2)), lambda p: OptimalMultipath(p, 2)):
-            expected = output_law(build(pair), pair, 2)
-            assert expected.total_variation == 0
-            assert_same_law(output_law(build(pair), again, 2), expected)
-            assert output_law(build(pair), again.to_float(), 2).total_variation < 1e-12
-            assert output_law(build(pair.to_float()), again.to_float(), 2).total_variation < 1e-12
-
-
 def test_why_partner_bound_to_the_wrong_pair() -> None:
     """Without the check: verified against the law of another pair's drafts it is not lossless."""
     certificate = certify(Unchecked(instances.sticky_chain(2), range(4)), instances.two_token(2), 2)
