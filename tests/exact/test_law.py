@@ -282,20 +282,3 @@ def test_every_correction_row_is_checked() -> None:
     pair = instances.random_rational(3, 2, 5, zero_probability=0.0)
     with pytest.raises(InvalidOutcomeError, match="correction rows that are not laws"):
         output_law(RightButOnce((0, 1, 0, 1, 1), (1, 1, 0, 0, 1)), pair, 2)
-
-
-class DeclaresOnePath(UserToken):
-    """It says that it looks at the first path."""
-
-    single_path = True
-
-
-def test_so_many_drafts_that_no_tuple_can_be_written_down() -> None:
-    """A verifier of one path looks at the first; what a user's declares is checked on whole tuples."""
-    pair, many = instances.two_token(1), 10**9
-    one = output_law("token", pair)
-    assert all(
-        (a == b).all() for a, b in zip(output_law("token", pair, many).numbers, one.numbers, strict=True)
-    )
-    with pytest.raises(EnumerationTooLargeError, match="1000000000 drafted paths"):
-        output_law(DeclaresOnePath(), pair, many)

@@ -194,6 +194,9 @@ LIES: list[tuple[str, str, Lie, list[str]]] = [
      after(lambda found, name: found if name == "walltimes" else replace(
          found, rows=[(*row[:-3], 2.0, 0.5, 0.6) for row in found.rows])),
      ["on a real model every mean", "on a real model all intervals"]),
+    ("rows_per_call", "price_bound", instead(1.0), ["no rule exceeds"]),
+    ("rows_per_call", "draft_defect", told(total_variation=plus(1)), ["every way is lossless"]),
+    ("rows_per_call", "best_stopping_rule", instead(lambda tokens, rows: 0), ["no predictable rule"]),
 ]  # fmt: skip
 """Figure, what it calls, the lie it is told, and the claims that then must fail."""
 

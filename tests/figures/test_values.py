@@ -1,16 +1,13 @@
 """Numbers of the figures on enumerated pairs, against theory.md, the papers and independent routes."""
 
-from contextlib import suppress
 from fractions import Fraction
 
 import pytest
 
 from figure_support import small
-from figures.common.lossless import OPTIMAL, efficiencies, lossless_verifiers
+from figures.common.lossless import efficiencies, lossless_verifiers
 from spectheory.exact.law import output_law
-from spectheory.foundation.errors import InvalidInputError
-from spectheory.pairs.instances import random_float, two_token
-from spectheory.verification.algorithms import verifiers
+from spectheory.pairs.instances import random_float
 
 F = Fraction
 
@@ -72,21 +69,3 @@ def test_recursions_of_the_frontier_are_the_laws(num_drafts: int) -> None:
         assert [*found] == [name for name in known if num_drafts == 2 or name != "conditional_transport"]
         for name, value in found.items():
             assert value == pytest.approx(output_law(name, pair, num_drafts).block_efficiency, abs=1e-9), name
-
-
-def lossless_of_the_registry(draft_length: int) -> set[str]:
-    """Who says that it is lossless and is certified on drafts of this length; the optimum stands beside."""
-    pair, found = two_token(draft_length).to_float(), set()
-    for name, verifier in verifiers.items():
-        with suppress(InvalidInputError):
-            law = output_law(name, pair, 2)
-            if law.total_variation < 1e-9 and verifier.lossless:
-                found.add(name)
-    return found - {OPTIMAL}
-
-
-@pytest.mark.parametrize("draft_length", [1, 2])
-def test_no_lossless_verifier_is_left_out(draft_length: int) -> None:
-    """Each of the registry is compared; a row without one of them has no number on what others miss."""
-    assert "otm" in lossless_of_the_registry(draft_length)
-    assert set(lossless_verifiers(draft_length)) == lossless_of_the_registry(draft_length)

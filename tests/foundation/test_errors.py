@@ -56,14 +56,3 @@ def test_partner_another_exception_is_a_fault_of_the_package(monkeypatch: pytest
 
     monkeypatch.setitem(group.commands, "fails", fails)
     assert main(["fails"]) == 70
-
-
-def test_every_warning_has_a_category_of_the_package() -> None:
-    for path in Path(spectheory.__file__).parent.rglob("*.py"):
-        for said in re.findall(
-            r"warnings\.warn\((.*?)stacklevel", path.read_text(encoding="utf-8"), re.DOTALL
-        ):
-            [category] = re.findall(r"^\s*(\w+),$", said, re.MULTILINE)
-            kind = getattr(errors, category)
-            assert kind is not errors.Notice
-            assert issubclass(kind, errors.Notice)

@@ -7,17 +7,19 @@ import numpy as np
 import pytest
 
 from spectheory import instances
-from spectheory.foundation.errors import InvalidInputError, SolverError
+from spectheory.foundation.errors import EnumerationTooLargeError, InvalidInputError, SolverError
 from spectheory.optima import (
     ConstraintBlock,
     LinearProgram,
+    multi_path_optimum,
     multi_path_program,
     otm_program,
+    single_path_optimum,
     single_path_program,
     solve,
     solve_exact,
 )
-from spectheory.optima.block_transport import block_transport_program
+from spectheory.optima.block_transport import block_transport_optimum, block_transport_program
 from spectheory.optima.lossy import lossy_program
 from spectheory.optima.solving.exact_solver import solve_in_its_arithmetic
 from spectheory.pairs.pair import ModelPair
@@ -66,3 +68,21 @@ def test_errors_name_the_program_and_its_size(name: str, exact: bool) -> None:
     else:
         with pytest.raises(SolverError, match=rf"{name} \({n} variables, {m} constraints\).*differ by"):
             solve(program, gap_tolerance=-1.0)
+
+
+def test_too_large_programs_are_refused_with_advice() -> None:
+    large = instances.two_token(4)
+    for statement in (multi_path_program, lambda pair, drafts: lossy_program(pair, 0, drafts)):
+        with pytest.raises(EnumerationTooLargeError, match=r"458329 non-empty antichains, the limit is \d+;"):
+            statement(large, 2)
+    with pytest.raises(EnumerationTooLargeError, match=r"65536 variables, .* block_transport_value"):
+        block_transport_optimum(instances.two_token(8))
+    with pytest.raises(EnumerationTooLargeError, match=r"6 variables, the limit is 5; use min_cut_of_law"):
+        otm_program(["1/2", "1/4", "1/4"], draft_law={(0, 1): "1/2", (1, 2): "1/2"}, max_variables=5)
+    with pytest.raises(EnumerationTooLargeError, match="use optimal_acceptance"):
+        otm_program(["1/2", "1/2"], ["1/2", "1/2"], num_drafts=20)
+    with pytest.raises(EnumerationTooLargeError, match=r"tree of 2047 nodes; .* at most 2046"):
+        single_path_optimum(instances.two_token(10), max_nodes=2046)
+    for optimum in (multi_path_optimum, lambda pair, drafts: lossy_program(pair, 0, drafts)):
+        with pytest.raises(InvalidInputError, match="drafts must"):
+            optimum(instances.two_token(1), 0)

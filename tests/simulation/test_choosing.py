@@ -8,7 +8,7 @@ import pytest
 from deep import first_is_quick
 from spectheory.simulation.choosing import Trial, by_speed, choose, is_faster, report
 from spectheory.simulation.cost import median_interval, rounds_for
-from spectheory.simulation.estimates import Tally, paired_gain
+from spectheory.simulation.estimates import Tally
 
 CALLS = 40
 REPEATED = 300
@@ -120,15 +120,3 @@ def test_the_interval_of_a_median_covers_for_every_law(law: str) -> None:
     k = int(np.flatnonzero(ordered[0] == ends[0][0])[0])
     assert k == 2  # two slow rounds do not move it
     assert np.mean((ordered[:, k + 1] > 0) | (ordered[:, -k - 2] < 0)) > level + 0.02
-
-
-def test_a_gain_with_a_factor_is_that_of_scaled_tokens() -> None:
-    draw = np.random.default_rng(9)
-    one, other = trial(2.0, 1.0, draw).tally, trial(2.0, 1.0, draw).tally
-    gain, scaled = (paired_gain([one], [other], 0.95, factor) for factor in (1.0, 1.5))
-    mean, base = one.expected.sum() / one.draws.sum(), other.expected.sum() / other.draws.sum()
-    assert gain.value == pytest.approx(mean - base)
-    assert scaled.value == pytest.approx(1.5 * mean - base)
-    assert scaled.error == pytest.approx(
-        np.std(1.5 * one.expected - other.expected, ddof=1) / (CALLS * 24**0.5)
-    )

@@ -161,19 +161,6 @@ def test_the_width_tends_to_that_of_the_normal_interval() -> None:
     assert min(ratios(0.11)) > 2
 
 
-def test_large_shapes_are_expanded() -> None:
-    """On either side of the switch the reach is the same function; without an event it is the normal one."""
-    errors = [math.sqrt(_LARGE_SHAPE * (1 + sign * 1e-6)) for sign in (-1, 1)]
-    below, above = (_reach(error, None, 1.0, 0.025) for error in errors)
-    assert below == pytest.approx(above, abs=3e-3)
-    below, above = (_reach(error, -(error**2), 1e-9, 0.025) for error in errors)
-    assert below == pytest.approx(above, abs=3e-3)
-    assert _reach(1.0, 0.0, 0.0, 0.025) == pytest.approx(Z)
-    for third in (None, 0.0):
-        assert _reach(0.0, third, 1.0, 0.025) == pytest.approx(-math.log(0.025))
-        assert _reach(0.0, third, 0.0, 0.025) == 0
-
-
 def test_rare_events_have_the_exact_poisson_limits() -> None:
     """c of 10^7 draws lie at the lower end: both limits by P(Poisson <= c) and P(Poisson >= c) (Garwood)."""
     count = 10**7
@@ -224,3 +211,25 @@ def test_one_prompt_says_nothing_over_texts() -> None:
     assert over_texts([30.0], [10], 4).interval == (1, 5)
     low, high = over_texts([30.0, 30.1], [10, 10], 4).interval
     assert 1 < low < 3 < high < 5
+
+
+def test_third_moment_of_few_draws() -> None:
+    """Two draws of a prompt have none.  Three, by hand: 9 / 2 of the cubed deviations over 3^3."""
+    draws, one = np.array([2, 2]), np.ones(2)
+    assert third_moment(3 * one, 5 * one, 9 * one, draws, 0.25 * one) is None
+    sums, squares, cubes = np.array([6.0]), np.array([18.0]), np.array([66.0])  # 1, 1 and 4
+    third = third_moment(sums, squares, cubes, np.array([3]), np.array([1 / 3]))
+    assert third == pytest.approx(9 / 2 * (2 * (-1) ** 3 + 2**3) / 27)
+
+
+def test_large_shapes_are_expanded() -> None:
+    """On either side of the switch the reach is the same function; without an event it is the normal one."""
+    errors = [math.sqrt(_LARGE_SHAPE * (1 + sign * 1e-6)) for sign in (-1, 1)]
+    below, above = (_reach(error, None, 1.0, 0.025) for error in errors)
+    assert below == pytest.approx(above, abs=3e-3)
+    below, above = (_reach(error, -(error**2), 1e-9, 0.025) for error in errors)
+    assert below == pytest.approx(above, abs=3e-3)
+    assert _reach(1.0, 0.0, 0.0, 0.025) == pytest.approx(Z)
+    for third in (None, 0.0):
+        assert _reach(0.0, third, 1.0, 0.025) == pytest.approx(-math.log(0.025))
+        assert _reach(0.0, third, 0.0, 0.025) == 0

@@ -135,7 +135,7 @@ def reads_nothing(row: list[str]) -> Any:
     [
         (["1/10", "1/5", "7/10"], 0.01, 0.0, (4, 2)),
         pytest.param(["1/5", "1/2", "3/10"], 0.01, 0.15, (2, 2), marks=pytest.mark.deep),
-        (["1/5", "1/2", "3/10"], 2.0, 0.1, (0, 0)),
+        pytest.param(["1/5", "1/2", "3/10"], 2.0, 0.1, (0, 0), marks=pytest.mark.deep),
     ],
 )
 def test_models_of_a_known_pair_get_its_exact_plan(
@@ -184,6 +184,7 @@ def noisy(self: measuring.Texts, task: Any, step: Any) -> dict[str, Tally]:
     return {"": drawn(2.0, 0.3, len(self.prompts), *words, *np.array(self.prompts).ravel().tolist())}
 
 
+@pytest.mark.deep
 @pytest.mark.parametrize("same_half", [False, True])
 def test_what_is_reported_did_not_choose(monkeypatch: pytest.MonkeyPatch, same_half: bool) -> None:
     """The leader does not seem to earn more than 2.  The partner: it does where the same half reports it."""
@@ -201,6 +202,7 @@ def test_what_is_reported_did_not_choose(monkeypatch: pytest.MonkeyPatch, same_h
     assert (np.mean(errors) > 4 * 0.3 / (13 * 40) ** 0.5) == same_half
 
 
+@pytest.mark.deep
 @pytest.mark.parametrize("together", [True, False])
 def test_the_intervals_of_a_plan_hold_together(monkeypatch: pytest.MonkeyPatch, together: bool) -> None:
     """In at least 80 % of plans.  The partner: with the level of each candidate alone they do not."""

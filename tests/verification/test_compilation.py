@@ -110,17 +110,6 @@ def test_inductor_gives_the_same() -> None:
     assert_same("token", "inductor", 1e-12)
 
 
-@pytest.mark.deep
-def test_rows_behind_drafts_of_several_lengths() -> None:
-    """After a second length the compiler takes lengths for unknown numbers."""
-    verifier = verifiers["token"].compiled(backend="eager")
-    for length in (1, 2, 3):
-        given = on_device(drafted(instances.random_float(7, 3, length), 1, batch=5, seed=1), "cpu")
-        stop = torch.zeros(5, dtype=torch.int64), torch.arange(5) % (length + 1)
-        found, expected = (each.outcome(*given).correction(*stop) for each in (verifier, verifiers["token"]))
-        torch.testing.assert_close(found, expected)
-
-
 def test_what_is_declared_and_what_is_not_torch_goes_through() -> None:
     """Attributes and bind; on numpy and rationals it is the verifier itself, law and all."""
     wrapped = verifiers["greedy_block"].compiled()

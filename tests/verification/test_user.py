@@ -1,7 +1,6 @@
 """Users' objects as verifiers: what is judged, and what is said of their faults."""
 
 from collections.abc import Callable
-from threading import Lock
 from typing import Any
 
 import numpy as np
@@ -135,19 +134,3 @@ def test_functions_of_one_tuple_run_in_floats(arithmetic: str) -> None:
 
 
 # -------------------------------------------------------------------------------- habits and texts
-
-
-class Locks(UserToken):
-    """Holds a lock, and locks its input against writing."""
-
-    def __init__(self) -> None:
-        self.lock = Lock()
-
-    def outcome(self, *given: Any) -> Outcome:
-        for array in given:
-            array.setflags(write=False)
-        return RIGHT(*given)
-
-
-def test_arrays_may_be_locked() -> None:
-    assert certify(Locks(), instances.two_token(1)).is_valid

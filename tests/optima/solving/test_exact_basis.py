@@ -8,15 +8,30 @@ import pytest
 from flint import fmpq
 
 from program_support import PAIRS, toy
-from spectheory.foundation.errors import SolverError
+from spectheory.foundation.errors import CertificationError, SolverError
 from spectheory.optima import (
     ConstraintBlock,
     LinearProgram,
     otm_program,
+    single_path_program,
     solve_exact,
 )
 from spectheory.optima.solving import exact_basis
 from spectheory.optima.solving.exact_basis import ExactBasis, StandardForm, optimise, standard_form
+
+
+def test_exact_simplex_from_the_slack_basis() -> None:
+    """The pivots alone, without HiGHS, reach the same optimum; too few of them are refused."""
+    for pair in PAIRS[:12]:
+        for program in (single_path_program(pair), otm_program(pair.target[0][0], pair.draft[0][0], 2)):
+            form = standard_form(program)
+            slacks = ExactBasis(form, range(program.num_variables, sum(program.size)))
+            basis, pivots = optimise(slacks, max_pivots=10_000)
+            value = sum(form.cost[v] * x for v, x in basis.solve(form.rhs).items())
+            assert Fraction(str(form.direction * value)) == solve_exact(program).value
+            assert pivots > 0
+            with pytest.raises(CertificationError, match="raise max_pivots"):
+                optimise(slacks, max_pivots=0)
 
 
 @pytest.mark.parametrize(

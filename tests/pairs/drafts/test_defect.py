@@ -1,7 +1,7 @@
 """The draft defect, against its definition by brute force and against the output of verifiers."""
 
 from fractions import Fraction
-from itertools import product
+from itertools import permutations, product
 from typing import Any
 
 import numpy as np
@@ -216,3 +216,20 @@ def test_verdict_is_of_the_pair_and_the_next_line_of_other_targets() -> None:
 def test_wrong_input_is_refused(make: Any, said: str) -> None:
     with pytest.raises(InvalidInputError, match=said):
         draft_defect(make(), instances.two_token(2))
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_a_permuted_row_is_seldom_rejected(seed: int) -> None:
+    """Over all permutations P(rejection) <= E min(1, 1/(V p(X))); the output is as far from p as q (8.16)."""
+    rng = np.random.default_rng([816, seed])
+    target, draft = random_law(rng, 3), random_law(rng, 3)
+    pair = ModelPair.context_free_pair(target, draft, 1)
+    drawn = {(token,): prob for token, prob in enumerate(draft)}
+    rejections = []
+    for order in permutations(range(3)):
+        law = output_law("token", pair, KeptDrafts(drawn, {(): [draft[token] for token in order]}))
+        rejections.append(2 - law.block_efficiency)
+        distance = sum(abs(p - q) for p, q in zip(target, draft, strict=True)) / 2
+        assert abs(law.total_variation - distance) <= rejections[-1]
+    bound = sum(q * min(F(1), 1 / (3 * p)) for p, q in zip(target, draft, strict=True))
+    assert 0 < sum(rejections) / 6 <= bound

@@ -189,30 +189,6 @@ def test_a_process_of_ones_own() -> None:
         certify("block", pair, same)
 
 
-def test_a_process_that_is_no_process_is_refused() -> None:
-    """In one line, whatever it raises: an exit would pass for a verdict."""
-
-    class Leaving(Listed):
-        def tuples(self, pair: ModelPair, size: int, as_multisets: bool = False) -> Any:
-            raise SystemExit(0)
-
-    class Table(Listed):
-        def tuples(self, pair: ModelPair, size: int, as_multisets: bool = False) -> Any:
-            print("not in a document")
-            yield DraftTuples(np.array([[0, 1]]), np.array([[Fraction(1)]]))
-
-    class Disguised(Listed):
-        name = "iid"
-
-    for process, said in (
-        (Leaving, "failed: SystemExit: 0"),
-        (Table, r"lists probabilities \[1, 1\]; expected one per tuple"),
-        (Disguised, "has the name of the process 'iid'"),
-    ):
-        with pytest.raises(InvalidInputError, match=said):
-            certify("naive_sampling", instances.two_token(1), process({(0, 1): Fraction(1)}))
-
-
 def test_rows_behind_the_end_of_a_path_say_nothing() -> None:
     """They are those of no prefix, so that a verifier that reads them is not lossless."""
     pair = instances.sticky_chain(2)

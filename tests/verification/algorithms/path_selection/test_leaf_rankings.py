@@ -11,7 +11,6 @@ from deep import first_is_quick
 from explicit_ranking import ExplicitRanking
 from law_checks import assert_same_law
 from spectheory import certify, instances
-from spectheory.exact.iteration import decoded_tokens_law, first_tokens_law
 from spectheory.exact.law import output_law
 from spectheory.foundation.errors import InvalidInputError
 from spectheory.pairs.drafts import DraftProcess
@@ -77,27 +76,6 @@ def test_why_partner_bound_to_the_wrong_pair() -> None:
     assert certificate.total_variation > 0
     certificate = certify(Unchecked(instances.two_token(2), range(4)), instances.two_token(2), 2)
     assert certificate.is_valid
-
-
-def test_bound_verifiers_over_iterations() -> None:
-    """Refused where the rows change with the context; by name the verifier is made anew and lossless.
-
-    Bound to the chain from its start and let go on without the check, the law is wrong.
-    """
-    pair, options = instances.sticky_chain(2), {"drafts": 2, "memory": 1}
-    for bound in (OptimalMultipath(pair, 2), ExplicitRanking(pair, range(4))):
-        assert first_tokens_law(bound, pair, 3, 1, **options).total_variation == 0
-        with pytest.raises(InvalidInputError, match=r"bound to another pair: .* over several iterations"):
-            first_tokens_law(bound, pair, 4, **options)
-        with pytest.raises(InvalidInputError, match="bound to another pair"):
-            decoded_tokens_law(bound, pair, 2, **options)
-        with pytest.raises(InvalidInputError, match="bound to another pair"):
-            decoded_tokens_law(bound, instances.random_rational(1, 2, 5), 2, drafts=2, draft_length=2)
-    assert first_tokens_law("optimal_multipath", pair, 4, **options).total_variation == 0
-    assert first_tokens_law(Unchecked(pair, range(4)), pair, 4, **options).total_variation > 0
-    same_everywhere = instances.two_token(2)
-    for bound in (OptimalMultipath(same_everywhere, 2), ExplicitRanking(same_everywhere, range(4))):
-        assert first_tokens_law(bound, same_everywhere, 4, drafts=2).total_variation == 0
 
 
 def test_orders_partner_weights_and_arithmetic_are_checked() -> None:
