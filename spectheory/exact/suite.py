@@ -46,6 +46,7 @@ from spectheory.foundation.results import (
 )
 from spectheory.foundation.scope import SCOPE_FACTS, Scope
 from spectheory.pairs.drafts import DraftProcess
+from spectheory.verification.machine_proofs import MachineProof, machine_proofs
 from spectheory.verification.resolve import find_verifier
 from spectheory.verification.user import UserVerifier
 from spectheory.verification.verifier import Verifier
@@ -106,6 +107,8 @@ class SuiteCertificate(Result):
             ``largest_share``: with 99 % confidence, the verifier fails on at most this share of that law.
             None if there are no random pairs, or if a random pair failed.
         proved_for: shapes for which a stored proof says that this code is lossless on every pair.
+        machine_proofs: the theorems about a published algorithm, for the draft processes of the cases; they
+            are no basis of the verdict.
     """
 
     verifier: str
@@ -117,6 +120,7 @@ class SuiteCertificate(Result):
     scope: Scope
     random: Mapping[str, Any] | None = None
     proved_for: tuple[str, ...] = ()
+    machine_proofs: tuple[MachineProof, ...] = ()
 
     @property
     def verdict(self) -> str:
@@ -150,6 +154,7 @@ class SuiteCertificate(Result):
         "random pairs": "{random_cases} pairs with seed {random_seed}, drawn from {random_law}: with 99 % "
         "confidence it fails on at most {random_largest_share:.2g} of it",
         "every pair of": "{proved}",
+        "beyond these pairs": "{machine_proved}",
         "smallest failure": "{smallest_failure}",
         "counterexample": "{in_words}",
     }
@@ -191,6 +196,7 @@ class SuiteCertificate(Result):
             "again": count_text(len(self.reruns), "rerun"),
             **self.scope.shown(),
             "proved": ", ".join(self.proved_for) or None,
+            "machine_proved": "; ".join(proof.in_words() for proof in self.machine_proofs) or None,
             **{f"random_{name}": value for name, value in (self.random or {}).items()},
             "smallest_failure": None if found is None else self.failures[0].case,
             "in_words": None if found is None else found.in_words(),
@@ -209,6 +215,7 @@ class SuiteCertificate(Result):
             "scope": self.scope.to_document(),
             "random": self.random,
             "proved_for": list(self.proved_for),
+            "machine_proofs": [proof.theorem for proof in self.machine_proofs],
             "counterexample": None if found is None else found.to_document(),
             "verdicts": [to_json(verdict) for verdict in self.verdicts],
             "reruns": [to_json(verdict) for verdict in self.reruns],
@@ -373,7 +380,13 @@ class _Run:
             self._scope(),
             about if random and all(random) and not failed else None,
             tuple(proved_shapes(self.verifier)),
+            self._machine_proofs(),
         )
+
+    def _machine_proofs(self) -> tuple[MachineProof, ...]:
+        processes = {case.process.name for case in self.judged}
+        proofs = machine_proofs(self.verifier).items()
+        return tuple(dict.fromkeys(proof for process, proof in proofs if process in processes))
 
     def _scope(self) -> Scope:
         first = dict.fromkeys(verdict.arithmetic for verdict in self.verdicts)
