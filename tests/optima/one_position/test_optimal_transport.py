@@ -182,7 +182,7 @@ def test_drafts_are_given_in_one_way() -> None:
         ((row, row, 1), {"draft_law": law}, "give one of the two"),
         ((row, None, 1), {"draft_law": law}, "give one of the two"),
         ((row,), {}, "drafts are missing"),
-        ((row, row), {}, "num_drafts must be a whole number"),
+        ((row, row), {}, "drafts must be a whole number"),
     ):
         with pytest.raises(InvalidInputError, match=text):
             otm_program(*arguments, **keywords)
