@@ -87,10 +87,10 @@ def test_a_bound_verifier_takes_its_pair_however_it_is_written() -> None:
 def test_why_partner_bound_to_the_wrong_pair() -> None:
     """Without the check: verified against the law of another pair's drafts it is not lossless."""
     certificate = certify(Unchecked(instances.sticky_chain(2), range(4)), instances.two_token(2), 2)
-    assert not certificate.is_valid
+    assert not certificate
     assert certificate.total_variation > 0
     certificate = certify(Unchecked(instances.two_token(2), range(4)), instances.two_token(2), 2)
-    assert certificate.is_valid
+    assert certificate
 
 
 def test_bound_verifiers_over_iterations() -> None:
