@@ -134,7 +134,7 @@ def test_trees_that_cannot_be_held_are_refused(context_free: bool) -> None:
 
 
 def test_the_limit_is_that_of_a_level(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("spectheory.pairs.pair.MAX_ENTRIES", 2**4)
+    monkeypatch.setattr("spectheory.pairs.levels.MAX_ENTRIES", 2**4)
     assert instances.random_float(0, 2, 3).draft_length == 3
     with pytest.raises(EnumerationTooLargeError, match=r"draft length 4 .*256 bytes"):
         instances.random_float(0, 2, 4)

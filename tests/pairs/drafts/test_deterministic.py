@@ -107,7 +107,8 @@ def test_a_shaped_tree_has_the_shape_that_was_asked_for() -> None:
     for wrong in ((), (0,), (1, 1, 1, 1, 0, 1), (2, -1), (1.5,)):
         with pytest.raises(InvalidInputError):
             ShapedTree(wrong)  # type: ignore[arg-type]
-    for refused, message in ((pair, "3 tokens deep"), (instances.two_token(3).restrict([0]), "out of 1")):
+    one_token = ModelPair.context_free_pair(["1"], ["1"], 3)
+    for refused, message in ((pair, "3 tokens deep"), (one_token, "out of 1")):
         with pytest.raises(InvalidInputError, match=message):
             tree.check(refused)
 
@@ -243,7 +244,7 @@ def test_a_users_process_cannot_pass_for_one_of_the_package() -> None:
 
     with pytest.raises(InvalidInputError, match="has the name of the process 'iid'"):
         certify("multi_round", instances.two_token(1), Correlated(2))
-    assert certify("multi_round", instances.two_token(1), Iid(2)).is_valid
+    assert certify("multi_round", instances.two_token(1), Iid(2))
 
 
 def test_a_process_that_is_no_process_is_refused() -> None:
