@@ -28,7 +28,7 @@ FLOATS = PAIR.to_float()
 
 @cache
 def models() -> LanguageModelPair:
-    return LanguageModelPair.find("bundled", "bundled", device="cpu")
+    return LanguageModelPair.load("bundled", "bundled", device="cpu", weights_now=False)
 
 
 def simulated(prompts: Any = ("x",), **settings: Any) -> Any:

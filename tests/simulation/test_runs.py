@@ -304,7 +304,7 @@ def test_settings_and_prompts_that_an_enumerated_pair_does_not_have() -> None:
     pair = instances.two_token(1)
     for changes in ({"draft_length": 2}, {"max_new_tokens": 4}, {"jobs": 2}, {"checkpoint": "a"}):
         with pytest.raises(InvalidInputError, match=f"{next(iter(changes))} is a setting of language models"):
-            simulate(pair, verifiers=["token"], **changes)  # type: ignore[arg-type]
+            simulate(pair, verifiers=["token"], **changes)
     with pytest.raises(InvalidInputError, match=r"has no prompts, got \['token'\]"):
         simulate(pair, ["token"])
     assert simulate(pair, verifiers=["token"]).estimates[0].samples == 10_000

@@ -1,14 +1,14 @@
 """Settings: one declaration gives the keyword, the option, the check and the record."""
 
 import inspect
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, fields
 
 import pytest
 
-from montecarlo_support import PROMPTS
+from spectheory import instances
 from spectheory.foundation.errors import InvalidInputError
 from spectheory.foundation.settings import setting
-from spectheory.models import LanguageModelPair, Restriction, SamplingOptions
+from spectheory.models import Restriction, SamplingOptions
 from spectheory.pairs.drafts import Iid, PrefixTree
 from spectheory.simulation import SimulationSettings, simulate
 
@@ -35,17 +35,7 @@ def test_simulate_shows_all_settings() -> None:
         n: p.default for n, p in shown.items()
     }.items()
     with pytest.raises(TypeError, match="num_draft"):
-        simulate(*[None] * (list(shown).index("settings")), num_draft=2)  # type: ignore[call-arg,arg-type]
-
-
-def test_settings_to_start_from(models: LanguageModelPair) -> None:
-    settings = SimulationSettings(drafts=2, draft_length=2, samples=2, seed=3)
-    found = simulate(models, PROMPTS, ["spectr"], settings)
-    assert found == simulate(models, PROMPTS, ["spectr"], drafts=2, draft_length=2, samples=2, seed=3)
-    assert simulate(models, PROMPTS, ["spectr"], settings, seed=4) == simulate(
-        models, PROMPTS, ["spectr"], replace(settings, seed=4)
-    ) != found  # fmt: skip
-    assert settings.record().items() <= found.settings.items()
+        simulate(instances.two_token(1), num_draft=2)
 
 
 def test_the_record_is_what_determines_the_numbers() -> None:
