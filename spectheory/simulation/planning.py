@@ -25,6 +25,7 @@ from spectheory.pairs.pair import ModelPair
 from spectheory.simulation.candidates import PLAIN, Candidate, candidates_of_models, candidates_of_pair
 from spectheory.simulation.choosing import by_speed, choose, report
 from spectheory.simulation.cost import check_cost
+from spectheory.simulation.drawn_tree import drawn_tree
 from spectheory.simulation.finished_lines import open_lines
 from spectheory.simulation.first_line import first_line
 from spectheory.simulation.measuring import Measured, Units, call_seconds, halves
@@ -195,6 +196,7 @@ def _plan_exactly(
     order = sorted(
         range(len(found)), key=lambda n: (not tied[n], found[n][0].target_rows if tied[n] else -speeds[n])
     )
+    best, _ = found[order[0]]
     choices = [
         _planned(candidate, value, candidate.cost(*costs), speeds[number], tied[number])
         for number in order
@@ -202,7 +204,7 @@ def _plan_exactly(
     ]
     return Plan(
         choices, rows, length, "given" if given else "assumed", len(found), sum(tied), skipped,
-        _ceiling(pair, found[order[0]][0]), left_out=tuple(left_out),
+        _ceiling(pair, best), left_out=tuple(left_out), tree=drawn_tree(best.process, best.draft_length),
     )  # fmt: skip
 
 
@@ -267,9 +269,11 @@ def _plan_measured(
         _planned(candidates[n], trial.tokens, trial.cost, trial.speed_up, n in choice.tied, *intervals)
         for n, trial, intervals in found
     ]
+    chosen = candidates[choice.chosen]
     return Plan(
         choices, rows, settings.draft_length, "measured" if costs is None else "given", len(candidates),
         len(choice.tied), confidence=settings.confidence,
         unknown=[entry.name for entry in verifiers if not said_to_be_lossless(entry)],
         calls=call_seconds([*seconds, *more]), device=str(pair.device) if costs is None else None,
+        tree=drawn_tree(chosen.process, chosen.draft_length),
     )  # fmt: skip

@@ -67,6 +67,7 @@ class Plan(Result):
             cannot compute whether they are lossless.
         calls: measured seconds of calls by number of target rows; empty if costs were not measured.
         device: device on which costs were measured, or None.
+        tree: a drawing of the recommended drafts, a line per path; empty if they depend on the text.
     """
 
     choices: Sequence[Planned]
@@ -82,6 +83,7 @@ class Plan(Result):
     unknown: Sequence[str] = ()
     calls: Sequence[CallSeconds] = ()
     device: str | None = None
+    tree: Sequence[str] = ()
 
     columns: ClassVar[Templates] = {
         "verifier": "{verifier}",
@@ -138,6 +140,7 @@ class Plan(Result):
             "costs": self.costs,
             "device": self.device,
             "calls": [entry._asdict() for entry in self.calls],
+            "tree": list(self.tree),
             **(limit if self.optimum is None else both("optimum", self.optimum)),
         }
 
@@ -158,7 +161,8 @@ class Plan(Result):
             for entry in self.choices[:SHOWN]
         ]
         title = f"at most {count_text(self.target_rows, 'drafted token')} per call, costs {self.costs}"
-        found = [Table(title, shown, self.columns, "; ".join(self._notes()))]
+        drawn = ["the drafts of the first line:", *self.tree] if self.tree else []
+        found = [Table(title, shown, self.columns, "\n".join([*drawn, "; ".join(self._notes())]))]
         if self.calls:
             columns = {
                 "rows": "{target_rows}",

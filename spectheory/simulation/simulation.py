@@ -88,6 +88,8 @@ class Simulation(Result):
         if any(row["lossless"] is False for row in rows):
             note += "\n* not lossless on its own: its output differs from the target's"
         title = f"block efficiency in tokens per target call\n{self._drafted()}, {size}"
+        for name, defect in settings.get("draft_defects", {}).items():
+            title = f"draft defect δ = {defect:.4g}: {name}\n{title}"
         return [Table(title, rows, columns, note)]
 
     def _drafted(self) -> str:

@@ -1,41 +1,11 @@
 """Settings: one declaration gives the keyword, the option, the check and the record."""
 
-import inspect
-from dataclasses import dataclass, fields
-
 import pytest
 
-from spectheory import instances
 from spectheory.foundation.errors import InvalidInputError
-from spectheory.foundation.settings import setting
 from spectheory.models import Restriction, SamplingOptions
 from spectheory.pairs.drafts import Iid, PrefixTree
-from spectheory.simulation import SimulationSettings, simulate
-
-
-@dataclass(frozen=True, kw_only=True)
-class More(SimulationSettings):
-    """A setting more.
-
-    Attributes:
-        patience: How long to wait, in
-            ``seconds``.
-    """
-
-    patience: int = setting(3)
-
-
-def test_a_new_setting_is_one_declaration() -> None:
-    assert More(patience=5).record() == SimulationSettings().record() | {"patience": 5}
-
-
-def test_simulate_shows_all_settings() -> None:
-    shown = inspect.signature(simulate).parameters
-    assert {e.name: e.default for e in fields(SimulationSettings)}.items() <= {
-        n: p.default for n, p in shown.items()
-    }.items()
-    with pytest.raises(TypeError, match="num_draft"):
-        simulate(instances.two_token(1), num_draft=2)
+from spectheory.simulation import SimulationSettings
 
 
 def test_the_record_is_what_determines_the_numbers() -> None:
