@@ -151,7 +151,7 @@ def _check_asked(names: Sequence[str], reports: Sequence[Path]) -> None:
             )
 
 
-def _names(given: Sequence[str], samplers: Sequence[Shipped]) -> list[str]:
+def _names(given: Sequence[str], samplers: Sequence[Shipped | DraftFunction]) -> list[str]:
     """List the names to audit in processes: "all" stands for every sampler that was loaded."""
     loaded = [each.name for each in samplers if each.is_of_a_library]
     return [name for each in given for name in (loaded if each == ALL else [each])]
@@ -338,7 +338,7 @@ def _audited(
 
 
 def _in_processes(
-    find: Callable[[list[str]], list[Shipped]],
+    find: Callable[[list[str]], list[Shipped | DraftFunction]],
     names: Sequence[str],
     jobs: int,
     pairs: dict[str, ModelPair] | None,
