@@ -15,7 +15,8 @@ from spectheory.auditing.rounds.rounding import rounding_bound
 from spectheory.auditing.subjects.model_loops import ModelLoop
 from spectheory.auditing.subjects.shipped import HIDDEN, OTHER_SEED, Shipped
 from spectheory.auditing.tape.decisions import HiddenRandomnessError
-from spectheory.exact.certificate import Certificate, certify
+from spectheory.exact.certificate import Certificate
+from spectheory.exact.certifying import certify
 from spectheory.exact.law import OutputLaw, output_law
 from spectheory.foundation.errors import InvalidOutcomeError
 from spectheory.foundation.results import no_verdict
