@@ -42,11 +42,15 @@ _LISTENING: list[list[NotEnumerableError]] = []
 
 @contextmanager
 def unswallowed() -> Iterator[None]:
-    """Raise a ``NotEnumerableError`` again at the end of this context, if the code inside catches it."""
+    """Raise a ``NotEnumerableError`` again at the end of this context, if the code inside hides it."""
     refusals: list[NotEnumerableError] = []
     _LISTENING.append(refusals)
     try:
         yield
+    except Exception as error:
+        if refusals and not isinstance(error, NotEnumerableError):
+            raise refusals[0] from None
+        raise
     finally:
         _LISTENING.remove(refusals)
     if refusals:
