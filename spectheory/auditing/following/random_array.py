@@ -7,6 +7,7 @@ does the same for torch.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -186,7 +187,8 @@ def _lanewise(ufunc: np.ufunc, inputs: Sequence[Any]) -> Any:
     if ufunc.__name__ in COMPARISONS:
         _compare_all(ufunc.__name__, result, [*found, *spread], entries)
         return result
-    return random_array(result, sum(found).reshape(result.shape) > 0, combined)  # type: ignore[attr-defined]
+    is_random = np.any(np.stack(found), axis=0).reshape(result.shape)
+    return random_array(result, is_random, combined)
 
 
 def _compare_all(
@@ -195,7 +197,8 @@ def _compare_all(
     """Decide a comparison in every random lane.  Decide lanes with the same question only once."""
 
     def functions(name: str) -> Callable[..., Any]:
-        return getattr(np, name)  # type: ignore[no-any-return]
+        found: Callable[..., Any] = getattr(np, name)
+        return found
 
     lanes = np.flatnonzero(sum(columns[: len(columns) // 2]))
     bits = [
@@ -231,33 +234,27 @@ def _race(array: RandomArray, largest: bool, keepdims: bool) -> tuple[Race, Sequ
     return Race(clocks_of_row(entries, largest), largest), lanes
 
 
-def _winning_lane(largest: bool) -> Callable[..., Any]:
-    def winning_lane(array: RandomArray, axis: Any = None, keepdims: bool = False) -> Any:
-        if array.size == 1:
-            return np.zeros((), np.int32)
-        race, lanes = _race(array, largest, keepdims)
-        return random_array(np.zeros((), np.int32), True, lambda _: ArgmaxWinner(race, lanes.__getitem__))
-
-    return winning_lane
+def _winning_lane(array: RandomArray, axis: Any = None, keepdims: bool = False, *, largest: bool) -> Any:
+    if array.size == 1:
+        return np.zeros((), np.int32)
+    race, lanes = _race(array, largest, keepdims)
+    return random_array(np.zeros((), np.int32), True, lambda _: ArgmaxWinner(race, lanes.__getitem__))
 
 
-def _winning_value(largest: bool) -> Callable[..., Any]:
-    def winning_value(array: RandomArray, axis: Any = None, keepdims: bool = False) -> Any:
-        if array.size == 1:
-            return array.reshape(())
-        race, _ = _race(array, largest, keepdims)
-        low = lower_end(race.clocks)
-        if not any(clock.rate for clock in race.clocks):
-            return np.full((), low, array.dtype)
-        return random_array(np.ones((), array.dtype), True, lambda _: WinningValue(race, low))
-
-    return winning_value
+def _winning_value(array: RandomArray, axis: Any = None, keepdims: bool = False, *, largest: bool) -> Any:
+    if array.size == 1:
+        return array.reshape(())
+    race, _ = _race(array, largest, keepdims)
+    low = lower_end(race.clocks)
+    if not any(clock.rate for clock in race.clocks):
+        return np.full((), low, array.dtype)
+    return random_array(np.ones((), array.dtype), True, lambda _: WinningValue(race, low))
 
 
 _REDUCTIONS: Mapping[Any, Callable[..., Any]] = {
-    np.nanargmax: _winning_lane(True),
-    np.nanargmin: _winning_lane(False),
-    np.nanmax: _winning_value(True),
-    np.nanmin: _winning_value(False),
+    np.nanargmax: partial(_winning_lane, largest=True),
+    np.nanargmin: partial(_winning_lane, largest=False),
+    np.nanmax: partial(_winning_value, largest=True),
+    np.nanmin: partial(_winning_value, largest=False),
 }
 _MOVES = (np.broadcast_to, np.expand_dims, np.transpose, np.squeeze, np.copy)

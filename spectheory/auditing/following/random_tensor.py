@@ -234,7 +234,7 @@ def _branch_on_those(parts: Sequence[Any], which: Callable[[RandomTensor], bool]
     return bool(found)
 
 
-def _moved(name: str, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+def _moved(name: str, func: Any, args: Any, kwargs: dict[str, Any]) -> Any:
     """Move names, as the function moves the entries of any tensor."""
     if name in JOINS:
         dtype = func([torch.ones(1, dtype=dtype_of(part)) for part in args[0]]).dtype
@@ -298,7 +298,7 @@ def _cast(func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         number = applied(f"{name} in {dtype}", [entry], function, [kind])
         if holds(entry, dtype):
             return replace(entry, function=number.function)
-        if not dtype.is_floating_point:
+        if isinstance(entry, Number) and not dtype.is_floating_point:
             limits = torch.iinfo(dtype) if dtype != torch.bool else None
             if limits is None or not all(limits.min - 1 < end < limits.max + 1 for end in entry.ends()):
                 raise NotEnumerableError(

@@ -42,7 +42,7 @@ class TorchDraws(TorchDispatchMode):
 
     def draw(self, func: Any, args: Any, kwargs: Any) -> torch.Tensor:
         """Run the operator."""
-        return func(*args, **kwargs)  # type: ignore[no-any-return]
+        return func(*args, **kwargs)
 
     def answer(self, func: Any, state: Hashable, drawn: torch.Tensor, given: dict[str, Any]) -> None:
         """Overwrite the numbers that an operator has drawn.
@@ -77,4 +77,4 @@ def probs_of(drawn: torch.Tensor, given: dict[str, Any]) -> list[float]:
     ``bernoulli_`` ignores its tensor's entries, and gets no ``p`` if p is one half.
     """
     prob = given.get("p", 0.5 if given["self"] is drawn else given["self"])
-    return torch.as_tensor(prob).expand(drawn.shape).reshape(-1).double().tolist()  # type: ignore[no-any-return]
+    return torch.as_tensor(prob).expand(drawn.shape).reshape(-1).double().tolist()

@@ -352,15 +352,6 @@ def test_what_is_monotone_is_followed(function: Callable[[], Any], expected: Fra
     assert abs(found - expected) < Fraction(1, 2**20)
 
 
-@pytest.mark.parametrize("whole", [int, np.int64, np.int32, torch.tensor])
-def test_the_ends_of_whole_numbers_may_be_of_any_kind(whole: Callable[[int], Any]) -> None:
-    assert law(lambda: int(torch.randint(whole(1), whole(4), ()))) == dict.fromkeys((1, 2, 3), Fraction(1, 3))
-    assert law(lambda: int(torch.randint(whole(2), ()))) == dict.fromkeys((0, 1), HALF)
-    assert law(lambda: int(torch.randint(whole(1), size=(), high=whole(3)))) == dict.fromkeys((1, 2), HALF)
-    long = law(lambda: bool(torch.randint(whole(2**23), 2**24, ()) < 3 * 2**22))
-    assert long == dict.fromkeys((True, False), HALF)
-
-
 def exponential_scores(weights: torch.Tensor = P) -> torch.Tensor:
     return weights / torch.empty_like(weights).exponential_()
 
