@@ -197,6 +197,12 @@ def drawn_case(question: Question, drawn: Drawn, tokens: float) -> AuditCase:
     )
 
 
+def prepared(sampler: Shipped, question: Question) -> tuple[Shipped, Question]:
+    """Return the sampler, and the question with the pair on which we judge the sampler."""
+    asked, pair = sampler.prepared(question.pair)
+    return asked, question._replace(pair=pair)
+
+
 def _shape(question: Question) -> Mapping[str, Any]:
     """What every case says of its question."""
     return {
