@@ -1,17 +1,20 @@
-"""What the suite finds: power on every designed mistake, alarms on right engines, known-wrong verifiers.
+"""What the suite finds: power on every designed mistake, alarms on right engines, known-wrong verifiers, and
+laws of the file that are changed by 1/64.
 
     PYTHONPATH=. python benchmarks/conformance_power.py [--runs 3000] [--right-runs 15000] [--out FILE]
 
-The result is benchmarks/results/conformance_power-epyc-2core.json; the tests repeat 20 runs of each.
+The result is benchmarks/results/conformance_power-epyc-2core.json; the tests repeat 20 runs of each.  It is
+written after every row: the same command continues a file of the same numbers of runs that is not complete.
 """
 
 import argparse
+import hashlib
 import json
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from fractions import Fraction
 from functools import cache
-from math import log
+from math import ceil, log
 from pathlib import Path
 from typing import Any
 
@@ -24,8 +27,9 @@ from audits.specimens.batch_mistakes import HARMLESS, MISTAKES, PROFILES
 from audits.specimens.drafting_mistakes import DRAFTING_MISTAKES, TWO_CALL_MISTAKES
 from conformance import judge
 from conformance.case_forms import Case, row_of
+from conformance.choosing import answers_needed
 from conformance.laws import conditional_law, product_law
-from conformance.simulation import Array, Play, exact_play, plays, simulated
+from conformance.simulation import Array, Play, exact_play, log_mixture, plays, simulated
 from conformance.suite import suite
 from spectheory import defects
 
@@ -95,10 +99,18 @@ def _size(own: Case) -> int:
 
 
 def power_of_mistakes(
-    runs: int, known: Mapping[str, str] | None = None
+    runs: int, known: Mapping[str, str] | None = None, done: Container[str] = ()
 ) -> Iterator[tuple[str, str, float, str]]:
-    """(mistake, profile, share found, case) for every designed mistake; ``known`` is {mistake: case}."""
+    """(mistake, profile, share found, case) for every designed mistake that is not done.
+
+    Args:
+        runs: of each.
+        known: {mistake: the case that found it before}.
+        done: mistakes to leave out.
+    """
     for name, (engine, profile) in mistakes().items():
+        if name in done:
+            continue
         share, by = found_in(plays(engine), cases_with_laws([profile]), runs, (known or {}).get(name, ""))
         yield name, profile, share, by
 
@@ -116,26 +128,28 @@ def largest_e_values(engine: type[BatchEngine], runs: int, profiles: Iterable[st
     return (np.logaddexp.reduce(logs, axis=0) - log(len(logs))) / log(10)
 
 
-def alarms(runs: int) -> dict[str, Any]:
-    """Alarms of right engines in so many runs, shared out among them; and the largest e-value."""
+def alarms(runs: int, done: Container[str] = ()) -> Iterator[tuple[str, dict[str, float]]]:
+    """(right engine, its runs, alarms, largest and mean e-value); the runs are shared out among engines."""
     engines = right_engines()
     each = -(-runs // len(engines))
-    values = []
     for number, (name, engine) in enumerate(engines.items()):
-        # Half precision changes the laws of the profile "precision": there it is a mistake.
-        profiles = {"core", "many", "placeholders"} | (set() if "float16" in name else {"precision"})
-        profiles = (
-            {"core", "placeholders", "settings", "masks", "many"} if name in HARMLESS else {"core", "many"}
+        if name in done:
+            continue
+        profiles = {"core", "many", "placeholders"}
+        if name in HARMLESS:
+            profiles |= {"settings", "masks"}
+        if "float16" not in name:  # half precision is a mistake for "precision" and "wide"
+            profiles |= {"precision", "wide"}
+        values = largest_e_values(engine, each, profiles, number)
+        yield (
+            name,
+            {
+                "runs": each,
+                "alarms": int((values >= 6).sum()),
+                "largest_log10_e": round(float(values.max()), 2),
+                "mean_e": round(float((10**values).mean()), 3),
+            },
         )
-        values.append(largest_e_values(engine, each, profiles, number))
-    found = np.concatenate(values)
-    return {
-        "engines": len(engines),
-        "runs": len(found),
-        "alarms": int((found >= 6).sum()),
-        "largest_log10_e": round(float(found.max()), 2),
-        "mean_e": round(float((10**found).mean()), 3),
-    }
 
 
 def conditional_laws(verifier: Any, own: Case, claims: str) -> list[dict[tuple[int, ...], Fraction]]:
@@ -153,9 +167,11 @@ def conditional_laws(verifier: Any, own: Case, claims: str) -> list[dict[tuple[i
     return found
 
 
-def power_of_verifiers(runs: int) -> Iterator[tuple[str, str, float, str]]:
+def power_of_verifiers(runs: int, done: Container[str] = ()) -> Iterator[tuple[str, str, float, str]]:
     """(known-wrong verifier, claim, share found, case), by exact conditional laws."""
     for number, (name, verifier) in enumerate(defects.items()):
+        if name in done:
+            continue
         several = number >= SINGLE_PATH
         claims = (
             PARTNERS.get(name, "multi_round") if several else "block" if name.startswith("block") else "token"
@@ -185,25 +201,120 @@ def completed_law(verifier: Any, own: Case) -> dict[tuple[int, ...], Fraction]:
     return law
 
 
+CHANGE = Fraction(1, 64)
+"""How much of a law of the file is moved from its likeliest block to the next."""
+MARGIN = 1.2
+"""The number of answers is an approximation, which is short where a law has one block only."""
+
+
+def changed_laws(runs: int) -> dict[str, dict[str, float]]:
+    """For every kind of law: the answers after which a right sampler fails a law changed by CHANGE.
+
+    Every law of the file is changed by itself, in the cells that are largest: there a change is seen worst.
+    The judge's e-value of the request is computed on answers of the right law, and divided by the numbers of
+    parts and of cases.  Completed blocks of a pooled case vary less than the answers that are drawn here.
+    """
+    found: dict[str, list[tuple[int, float, float]]] = {}
+    rng = np.random.default_rng(23)
+    for own in all_cases():
+        for claims, law, parts in laws_in(own):
+            right, changed = np.array([*map(float, law.masses), 0.0]), list(law.masses)
+            order = sorted(range(len(changed)), key=lambda k: -changed[k])
+            changed[order[0]] -= CHANGE
+            if len(order) > 1:
+                changed[order[1]] += CHANGE
+            null = np.array([judge.loosened(mass) for mass in changed] + [judge.ABSOLUTE])
+            null[-1] += 0 if len(order) > 1 else float(CHANGE)
+            extra = log(len(all_cases()) * parts)
+            needed = ceil(MARGIN * answers_needed(right * 1e12, null, extra))
+            counts = rng.multinomial(needed, right, size=runs)
+            values = log_mixture(counts) - (counts * np.log(null)).sum(1) - extra
+            share = float((values >= judge.LIMIT).mean())
+            name = f"{own['kind']}, {own['profile']}, {claims}"
+            found.setdefault(name, []).append((needed, needed / judge.expected_calls(own, 1), share))
+    return {
+        name: {
+            "laws": len(rows),
+            "fewest_answers": min(row[0] for row in rows),
+            "most_answers": max(row[0] for row in rows),
+            "least_times": ceil(min(row[1] for row in rows)),
+            "most_times": ceil(max(row[1] for row in rows)),
+            "least_power": min(row[2] for row in rows),
+        }
+        for name, rows in found.items()
+    }
+
+
+def changed_table(stored: Mapping[str, Mapping[str, float]]) -> str:
+    """The table of ``changed_laws`` on the page of the format, a row for each kind and claim."""
+    rows: dict[str, list[Mapping[str, float]]] = {}
+    for name, row in stored.items():
+        kind, _, claims = name.split(", ")
+        rows.setdefault(f"`{kind}`, `{claims}`", []).append(row)
+    lines = ["| kind, claim | laws | answers of the request | times a run |", "|---|---|---|---|"]
+    for name, own in rows.items():
+        laws = sum(int(row["laws"]) for row in own)
+        spans = [
+            f"{min(row[least] for row in own):,} to {max(row[most] for row in own):,}".replace(",", " ")
+            for least, most in (("fewest_answers", "most_answers"), ("least_times", "most_times"))
+        ]
+        lines.append(f"| {name} | {laws} | {spans[0]} | {spans[1]} |")
+    return "\n".join(lines)
+
+
+def laws_in(own: Case) -> Iterator[tuple[str, judge.Law, int]]:
+    """(claim, law, number of parts of its case) for every law of a case, equal ones once."""
+    if own["kind"] == "pooled":
+        yield "lossless", judge.Law(own["law"]), len(own["target"])
+    if own["kind"] in judge.JUDGES:
+        return
+    for claims in judge.CLAIMS:
+        laws = [judge.Law(r["law"][claims]) if claims in r["law"] else None for r in own["requests"]]
+        if any(laws):
+            parts = len(judge.parts_of(own, laws)) + 1
+            distinct = {tuple(sorted(law.masses)): law for law in laws if law}
+            yield from ((claims, law, parts) for law in distinct.values())
+
+
+def so_far(path: Path, head: Mapping[str, Any]) -> dict[str, Any]:
+    """The rows of a file with this head that is not complete, or none."""
+    report: dict[str, Any] = json.loads(path.read_text()) if path.exists() else {}
+    is_same = all(report.get(name) == value for name, value in head.items())
+    return report if is_same and "cpu_seconds" not in report else {**head, "parts_cpu_seconds": 0}
+
+
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = argparse.ArgumentParser(description="What the conformance suite finds.")
     parser.add_argument("--runs", type=int, default=3000)
     parser.add_argument("--right-runs", type=int, default=15000)
     parser.add_argument("--out", type=Path, default=RESULT)
     options = parser.parse_args()
-    start = time.process_time()
-    report: dict[str, Any] = {"machine": "2 cores of an AMD EPYC, one thread", "runs": options.runs}
-    report["right"] = alarms(options.right_runs)
-    print(report["right"], flush=True)
-    for name, pairs in {
-        "mistakes": power_of_mistakes(options.runs),
-        "verifiers": power_of_verifiers(options.runs),
-    }.items():
-        report[name] = {}
-        for own, kind, share, by in pairs:
-            report[name][own] = {"of": kind, "found": round(share, 4), "by": by}
-            print(f"{own:40s} {kind:14s} {share:.4f} by {by}", flush=True)
-    report["cpu_seconds"] = round(time.process_time() - start)
+    digest = hashlib.sha256(Path("conformance/cases.jsonl").read_bytes()).hexdigest()[:16]
+    head = {"machine": "2 cores of an AMD EPYC, one thread", "runs": options.runs, "cases_sha256": digest}
+    report = so_far(options.out, {**head, "right_runs": options.right_runs})
+    start = time.process_time() - report["parts_cpu_seconds"]
+
+    def stored(section: str, name: str, row: Mapping[str, Any]) -> None:
+        report.setdefault(section, {})[name] = row
+        report["parts_cpu_seconds"] = round(time.process_time() - start)
+        options.out.write_text(json.dumps(report, indent=1) + "\n", encoding="utf-8")
+        print(f"{section:10s} {name:40s}", *row.values(), flush=True)
+
+    for name, row in alarms(options.right_runs, report.get("engines", {})):
+        stored("engines", name, row)
+    for section, power in (("mistakes", power_of_mistakes), ("verifiers", power_of_verifiers)):
+        for name, kind, share, by in power(options.runs, done=report.get(section, {})):
+            stored(section, name, {"of": kind, "found": round(share, 4), "by": by})
+    for name, changed in changed_laws(options.runs).items():
+        stored("changed_laws", name, changed)
+    engines = report["engines"].values()
+    report["right"] = {
+        "engines": len(engines),
+        "runs": sum(row["runs"] for row in engines),
+        "alarms": sum(row["alarms"] for row in engines),
+        "largest_log10_e": max(row["largest_log10_e"] for row in engines),
+    }
+    report["cpu_seconds"] = report.pop("parts_cpu_seconds")
     options.out.write_text(json.dumps(report, indent=1) + "\n", encoding="utf-8")
 
 

@@ -1,6 +1,6 @@
 """Which mistakes do the tests find that engines have for their verification?
 
-    PYTHONPATH=. python benchmarks/engine_tests.py [--out FILE] [--repeats 2]
+    PYTHONPATH=. python benchmarks/engine_tests.py [--out FILE] [--repeats 2] [--table]
 
 The protocols are written after the engines' test files as they were read in November 2026: rows, numbers of
 draws, statistic and threshold, in our words.  They are favourable to the tests: draws and rows are exact, and
@@ -11,7 +11,7 @@ test fails in every repetition.  Settings, masks and wide vocabularies are left 
 import argparse
 import json
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Container, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +24,7 @@ from audits.specimens.batch_engine import NOTHING, Array, BatchEngine, BatchRequ
 from audits.specimens.batch_mistakes import BELOW_RESOLUTION, MISTAKES, PROFILES
 
 RESULT = Path("benchmarks/results/engine_tests-epyc-2core.json")
+POWERS = Path("benchmarks/results/conformance_power-epyc-2core.json")
 SHARED = {
     "one_coin_per_batch": ("first", None, None),
     "one_coin_per_position": ("positions", None, None),
@@ -32,6 +33,17 @@ SHARED = {
 }
 """Mistakes that share numbers within a batch -> what trials share: accepting, correcting, bonus."""
 OF_CALLS = ("seed_replayed", "seed_every_second", "seed_cycle_of_8", "seeds_by_request")
+GROUPS = {
+    "corrections": "correction_from_target",
+    "acceptance": "accepts_q_over_p",
+    "bonus": "bonus_squared",
+    "rows read": "stale_correction",
+    "random numbers": "coin_rejects_and_corrects",
+    "tokens emitted": "bonus_always",
+    "rows stored": "draft_truncated",
+    "placeholders": "placeholder_is_last_token",
+}
+"""Group -> its first mistake, in the order of the list of mistakes."""
 Passes = Callable[[type[BatchEngine], np.random.Generator], bool]
 
 
@@ -236,11 +248,41 @@ def table(repeats: int) -> dict[str, Any]:
     return found
 
 
+def group_sizes(names: Sequence[str], chosen: Container[str]) -> list[int]:
+    """How many of the chosen mistakes are in each group; ``names`` are all, in their order."""
+    starts = [names.index(first) for first in GROUPS.values()]
+    ends = [*starts[1:], len(names)]
+    return [sum(name in chosen for name in names[start:end]) for start, end in zip(starts, ends, strict=True)]
+
+
+def page_table(stored: Mapping[str, Any], powers: Mapping[str, Any]) -> str:
+    """The table of the page *What your test cannot see*.
+
+    Args:
+        stored: what ``table`` returned.
+        powers: mistake -> its row of ``conformance_power.py``.
+    """
+    names = stored["mistakes"]
+    rows = {title: set(own["found"]) for title, own in stored.items() if title != "mistakes"}
+    rows["all of them together"] = set().union(*rows.values())
+    rows["**the conformance suite**"] = {name for name in names if powers[name]["found"] >= 0.999}
+    sizes = group_sizes(names, names)
+    head = [f"{group} ({size})" for group, size in zip(GROUPS, sizes, strict=True)]
+    lines = [["what is tested", *head, f"of {len(names)}"], ["---"] * (len(head) + 2)]
+    lines += [[title, *group_sizes(names, own), f"**{len(own)}**"] for title, own in rows.items()]
+    return "\n".join(f"| {' | '.join(map(str, line))} |" for line in lines)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--out", type=Path, default=RESULT)
     parser.add_argument("--repeats", type=int, default=2)
+    parser.add_argument("--table", action="store_true", help="print the page's table from stored results")
     options = parser.parse_args()
+    if options.table:
+        powers = json.loads(POWERS.read_text(encoding="utf-8"))["mistakes"]
+        print(page_table(json.loads(options.out.read_text(encoding="utf-8")), powers))
+        return
     np.seterr(all="ignore")
     options.out.write_text(json.dumps(table(options.repeats), indent=1) + "\n", encoding="utf-8")
 

@@ -33,6 +33,8 @@ def single_laws() -> list[Request]:
     spread = {0: HALF, **{token: Fraction(1, 64) for token in range(1, 33)}}
     quarter = row(t1="1/4", t2="3/4")
     return [
+        # accepted half of the time, then a bonus of two halves: the first number of both, in flat arrays
+        request([0], [even(0, 1), even(2, 3)], [only(0)]),
         # two acceptances of one request: one coin for both
         request([0, 0], [even(0, 1), even(0, 1), only(2)], [only(0)] * 2),
         # the number that rejected must not choose the correction
@@ -57,6 +59,8 @@ def single_laws() -> list[Request]:
         # a bonus row with tokens of the last draft row, in a request that is not the longest
         request([0], [only(0), even(0, 1)], [only(0)]),
         request([3], [row(t0="1/4", t3="3/4"), only(1)], [row(t0="1/4", t3="3/4")]),
+        # five likely tokens, each of which is rejected now and then
+        request([0] * 5, [masses(16, 15, 1)] * 5 + [only(2)], [only(0)] * 5),
         # draft and target agree: everything is accepted, no residual has mass
         request([0, 1, 2], [even(0, 1), even(1, 2), only(2), even(0, 3)], [even(0, 1), even(1, 2), only(2)]),
     ]
@@ -142,8 +146,11 @@ def wide_cases() -> list[Case]:
             [only(high), even(9000, 1030)],
         ),
         request([high], [even(100, 32769), only(7)], [even(high, 100)]),
+        # a residual in the last tile, which is not whole, and bonus tokens beyond every tile
+        request([7], [{20: Fraction(1, 16), 39990: Fraction(15, 16)}, only(7)], [only(7)]),
+        request([7], [only(7), even(4100, 9000, 33000, 39990)], [only(7)]),
     ]
-    about = "40 000 tokens, mass beyond every tile; three requests, so that offsets exceed 65 536"
+    about = "40 000 tokens, mass beyond every tile; five requests, so that offsets exceed 65 536"
     return [case("wide", size, requests, 24, about, "wide")]
 
 
@@ -154,9 +161,20 @@ def _one_of_many(b: int) -> Request:
     return request([0], [only(0), only(y)], [only(0)]) if b % 2 else request([], [only(z)], [])
 
 
+def _long_one_of_many(b: int) -> Request:
+    """Five drafts that are kept, and one that is rejected for sure."""
+    path = [(b + 7 * i) % 48 for i in range(6)]
+    rejected = even(48 + b % 40, 90)
+    return request(path, [*map(only, path[:5]), rejected, only(99)], [*map(only, path)])
+
+
 def many_cases() -> list[Case]:
     about = "140 requests, each with tokens of its own"
-    return [case("many", 100, [_one_of_many(b) for b in range(140)], 4, about, "many")]
+    more = "288 drafts, so that offsets exceed 256"
+    return [
+        case("many", 100, [_one_of_many(b) for b in range(140)], 4, about, "many"),
+        case("many-drafts", 100, [_long_one_of_many(b) for b in range(48)], 4, more, "many"),
+    ]
 
 
 def precision_cases() -> list[Case]:
@@ -166,9 +184,13 @@ def precision_cases() -> list[Case]:
         [{1: Fraction(5, 16) + few, 2: Fraction(11, 16) - few}, only(3)],
         [{0: few, 1: Fraction(5, 16), 2: Fraction(11, 16) - few}],
     )
-    return [
-        case("rare-rejection-half", 4, [one], 16, "a residual of 2^-13: half precision loses it", "precision")
-    ]
+    of_the_draft = request(
+        [0],
+        [{1: Fraction(5, 16), 2: Fraction(11, 16)}, only(3)],
+        [{0: few, 1: Fraction(5, 16) - few, 2: Fraction(11, 16)}],
+    )
+    about = "a residual of 2^-13: half precision of either row loses it"
+    return [case("rare-rejection-half", 4, [one, of_the_draft], 16, about, "precision")]
 
 
 def placeholder_cases() -> list[Case]:

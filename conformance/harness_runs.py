@@ -2,16 +2,17 @@
 
     python -m conformance.harness_runs [NAME ...] [--json FILE]
 
-It prints what was skipped and why.  The exit code is 0 if every harness that ran conforms.
+It prints what was skipped and why, and runs the one file to copy with its own right sampler.  Seconds are
+CPU seconds of a process, its start included.  The exit code is 0 if all that ran conforms.
 """
 
 import argparse
 import json
+import resource
 import shutil
 import subprocess
 import sys
 import tempfile
-import time
 from collections.abc import Sequence
 from importlib.util import find_spec
 from pathlib import Path
@@ -82,7 +83,7 @@ def missing_tools(harness: Harness) -> list[str]:
 
 
 class Ran(NamedTuple):
-    """Answers of a harness and of its control, and the seconds of wall time of the first."""
+    """Answers of a harness and of its control, and the CPU seconds of the first."""
 
     answers: Path
     control: Path
@@ -103,13 +104,33 @@ def run_harness(harness: Harness, folder: Path) -> Ran:
         subprocess.run(filled(harness.build), check=True, capture_output=True)
     command = [*filled(harness.command), str(HERE / harness.cases)]
     answers, control = folder / "answers.jsonl", folder / "wrong.jsonl"
-    start = time.perf_counter()
+    start = child_seconds()
     with answers.open("w", encoding="utf-8") as out:
         subprocess.run(command, check=True, stdout=out)
-    seconds = time.perf_counter() - start
+    seconds = child_seconds() - start
     with control.open("w", encoding="utf-8") as out:
         subprocess.run([*command, "wrong"], check=True, stdout=out)
     return Ran(answers, control, seconds)
+
+
+def child_seconds() -> float:
+    """CPU seconds of the processes that have ended."""
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
+
+
+def run_one_file(folder: Path) -> tuple[bool, float]:
+    """Whether the file to copy passes with its own right sampler as the adapter, and its CPU seconds."""
+    text = (HERE / "test_draft_verification.py").read_text(encoding="utf-8")
+    text = text.replace(
+        "    from my_engine import rejection_sample\n", "    rejection_sample = reference()\n"
+    )
+    own = folder / "test_draft_verification.py"
+    own.write_text(text, encoding="utf-8")
+    start = child_seconds()
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", str(own)]
+    done = subprocess.run(command, check=False, capture_output=True)
+    return done.returncode == 0, child_seconds() - start
 
 
 def verdicts(harness: Harness, ran: Ran) -> list[dict[str, Any]]:
@@ -142,12 +163,18 @@ def main() -> int:
             reports = verdicts(harness, ran)
         for report in reports:
             print(f"{name}: {report['verdict']} to {report['claims']}, control {report.get('control')}")
-        print(f"{name}: {ran.seconds:.2f} s for all cases of {harness.cases}")
+        print(f"{name}: {ran.seconds:.2f} CPU s for all cases of {harness.cases}")
         all_conform &= all(report["exit"] == 0 for report in reports)
         rows[name] = {
             "seconds": round(ran.seconds, 3),
             "verdicts": {r["claims"]: r["verdict"] for r in reports},
         }
+    if options.names == list(HARNESSES):
+        with tempfile.TemporaryDirectory() as folder:
+            passes, seconds = run_one_file(Path(folder))
+        print(f"the one file: {'passes' if passes else 'FAILS'} in {seconds:.2f} s")
+        all_conform &= passes
+        rows["one file"] = {"seconds": round(seconds, 3), "passes": passes}
     if options.json:
         options.json.write_text(json.dumps(rows, indent=1) + "\n", encoding="utf-8")
     return 0 if all_conform else 1

@@ -486,7 +486,7 @@ def main(arguments=None):
     try:
         text, code = run(parsed(arguments))
     except (OSError, ValueError, KeyError, TypeError, IndexError, AttributeError) as error:
-        print(f"bad input: {error!r}", file=sys.stderr)
+        print(f"bad input: {error!r} {getattr(error, 'doc', '')[:60]}", file=sys.stderr)
         return 2
     try:
         print(text, flush=True)

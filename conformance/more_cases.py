@@ -46,7 +46,7 @@ def cuts() -> list[Request]:
 
 
 def penalties() -> list[Request]:
-    """Penalties count the past and the drafts before, each once, on every row."""
+    """Penalties count the past and the drafts before, on every row, before the temperature."""
     strong = 256
     penalty = plain(frequency_penalty=8 * LOG_2)
     drop = {2: Fraction(16), 4: Fraction(1)}
@@ -65,6 +65,14 @@ def penalties() -> list[Request]:
             [{2: Fraction(16), 5: Fraction(1)}, only(3), even(4, 6)],
             [only(2), only(3)],
             {**penalty, "past": []},
+        ),
+        # twice in the past, and a penalty under a temperature: token 3 has probability 1/257
+        with_settings([], [{3: Fraction(strong**2), 5: Fraction(strong)}], [], {**penalty, "past": [3, 3]}),
+        with_settings(
+            [],
+            [{3: Fraction(strong), 5: Fraction(16)}],
+            [],
+            {**penalty, "temperature": 0.5, "past": [3]},
         ),
     ]
 
@@ -102,7 +110,7 @@ def settings_cases() -> list[Case]:
             8,
             penalties(),
             24,
-            "penalties count the past and the drafts before, once",
+            "penalties count the past and the drafts before, each as often as it occurs, on raw logits",
             "settings",
         ),
         case("temperatures", 8, temperatures(), 48, "each request has its own temperature", "settings"),
@@ -152,11 +160,18 @@ def drafted_cases() -> list[Case]:
         [masses(16, 2, 5, 1, 8), masses(8, 3, 5), only(1)], [masses(16, 8, 1, 5, 2), masses(4, 3, 1)]
     )
     temperature = [drafting([likely, only(0)], [spread])] * 3
+    other = drafting([only(3), only(0)], [only(3)])  # the rows of another request have other tokens
     more = {"profile": "drafted", "kind": "drafted"}
     groups = [list(range(10)), list(range(10, 14))]
     return [
         case(
-            "drafted", 4, [*[noise] * 10, *[two] * 4], 480, "the engine draws the draft", alike=groups, **more
+            "drafted",
+            4,
+            [*[noise] * 10, *[two] * 4, other],
+            480,
+            "the engine draws the draft",
+            alike=groups,
+            **more,
         ),
         case(
             "drafted-spread", 33, temperature, 400, "drafts of a row with a tail", alike=[[0, 1, 2]], **more

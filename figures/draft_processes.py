@@ -4,24 +4,22 @@ from matplotlib.figure import Figure
 
 from figures.common.bundled import bundled_pair, counted, interval, whole
 from figures.results import Checks, Findings, ResultTable, result
-from figures.style import estimates, legend_below, note, panels
+from figures.style import Look, estimates, legend_below, note, panels, verifier_band
 from spectheory.pairs.drafts import ConfidenceTree, DraftProcess, Iid, TopTree, WithoutReplacement
 from spectheory.simulation import simulate
 from spectheory.verification.curves import BLACK, GREY, VERIFIER_STYLES
 
 MULTI, NAIVE = (VERIFIER_STYLES[name].label for name in ("multi_round", "naive_sampling"))
+SAMPLED_PROCESSES = ("iid", "without_replacement")
 SAMPLED = ("scored_multipath", "greedy_multipath", "multi_round")
 
 
 def _draw(findings: Findings) -> Figure:
     table = findings.table("draft_processes")
     kinds = list(dict.fromkeys(zip(table["drafts"], table["verifier"], strict=True)))
-    with panels(width=8.6, height=4.2) as (figure, (axes,)):
-        for number, (drafts, name) in enumerate(kinds):
+    with panels(1, 2, width=4.3, height=3.8, sharey=True) as (figure, all_axes):
+        for drafts, name in kinds:
             rows, style = table.where(drafts=drafts, verifier=name), VERIFIER_STYLES[name]
-            values, lows, highs = estimates(rows)
-            below = [value - low for value, low in zip(values, lows, strict=True)]
-            above = [high - value for value, high in zip(values, highs, strict=True)]
             process, _, shape = drafts.partition(":")
             first = shape.partition(",")[0]
             fewer = ", half as many tokens" if rows["nodes"][0] < max(table["nodes"]) else ""
@@ -35,15 +33,14 @@ def _draw(findings: Findings) -> Figure:
                 ),
                 "top_tree": (f"{first} likeliest first tokens, then the likeliest: {NAIVE}", GREY, "--"),
             }[process]
-            places = [value + 0.008 * (number - len(kinds) / 2) for value in rows["temperature"]]
-            axes.errorbar(
-                places, values, yerr=[below, above], color=colour, linestyle=line, marker=style.marker,
-                markersize=4, linewidth=1.2, capsize=2, label=label,
-            )  # fmt: skip
-        axes.set(xlabel="temperature", ylabel="block efficiency [tokens per target call]")
-        axes.set_xticks(sorted(set(table["temperature"])))
+            look: Look = {"color": colour, "markerfacecolor": colour, "linestyle": line, "label": label}
+            axes = all_axes[process not in SAMPLED_PROCESSES]
+            verifier_band(axes, name, rows["temperature"], *estimates(rows), **look)
+        for axes, title in zip(all_axes, ("Sampled drafts", "Drafts chosen by the draft model"), strict=True):
+            axes.set(xlabel="temperature", title=title, xticks=sorted(set(table["temperature"])))
+        all_axes[0].set_ylabel("block efficiency\n[tokens per target call]")
         level = 100 * findings.settings["confidence"]
-        note(axes, f"{level:g} % intervals of the means", (0.02, 0.03), ha="left")
+        note(all_axes[0], f"bands: {level:g} % intervals of the means", (0.02, 0.03), ha="left")
         legend_below(figure, 2)
     return figure
 

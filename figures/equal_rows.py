@@ -12,8 +12,8 @@ from scipy.optimize import isotonic_regression
 from figures.common.lossless import labels, lossless_verifiers
 from figures.common.measured import measurement
 from figures.results import Checks, Findings, ResultTable, result
-from figures.style import BROKEN, label_point, panels
-from spectheory.verification.curves import BLACK, VERIFIER_STYLES
+from figures.style import label_point, panels
+from spectheory.verification.curves import BLACK, GREY, VERIFIER_STYLES
 
 SOURCE, EVERYWHERE, DRAFT_LENGTH = "study", "all", 4
 INDEPENDENT, LIKELIEST = "independent", "likeliest"
@@ -55,8 +55,9 @@ def most_on_independent(row: Mapping[str, Any]) -> Any:
 def _draw(findings: Findings) -> Figure:
     """A panel per temperature and draft model: of ``PROCESSES`` the best verifiers (``best_verifiers``).
 
-    The best process of a panel is thick, with its interval.  The broken lines are the upper ends of the
-    ceilings of independent paths (``most_on_independent``).
+    The best process of a panel is thick, with its interval.  No lossless verifier exceeds the
+    ceilings of independent paths, which are hatched from the estimate to its upper end
+    (``most_on_independent``).
     """
     rows = findings.tables[0].select()
     heats, drafts = (list(dict.fromkeys(row[name] for row in rows)) for name in ("temperature", "draft"))
@@ -86,7 +87,7 @@ def _draw(findings: Findings) -> Figure:
                 axes.set_ylabel(f"temperature {heat:g}\ntokens per call of the target")
         figure.supxlabel(
             f"thick: most tokens per call with {budgets[-1]} drafted tokens; shaded: its interval; "
-            "broken: upper end of the estimate of what no lossless verifier of independent paths exceeds",
+            "hatched: what no lossless verifier of independent paths exceeds, its estimate to its upper end",
             fontsize=8,
         )
         figure.draw_without_rendering()  # so that the limits that all panels share are known
@@ -114,18 +115,14 @@ def _draw_panel(axes: Axes, curves: Mapping[str, Sequence[Mapping[str, Any]]]) -
             fontsize=7.5, color=style.colour, fontweight="bold" if leads else "normal",
         )  # fmt: skip
     if ceiling and None not in ceiling:
-        places = [row["nodes"] for row in curves[INDEPENDENT]]
-        axes.plot(places, ceiling, **BROKEN)
-        end = places[-1], ceiling[-1]
-        label_point(
-            axes,
-            "ceiling of independent paths,\nupper end of its interval",
-            end,
-            (8, 0),
-            va="center",
-            fontsize=7.5,
-            color=BLACK,
+        places, estimate = ([row[name] for row in curves[INDEPENDENT]] for name in ("nodes", "ceiling"))
+        axes.fill_between(
+            places, estimate, ceiling, facecolor="none", edgecolor=GREY, hatch="///", linewidth=0
         )
+        label_point(
+            axes, "ceiling of independent paths,\nestimate to upper end", (places[-1], ceiling[-1]), (8, 0),
+            va="center", fontsize=7.5, color=BLACK,
+        )  # fmt: skip
 
 
 def _spread(axes: Axes) -> None:
@@ -181,8 +178,9 @@ def equal_rows() -> Findings:
         "Of each draft model and process the verifier that earns the most is drawn; the process that earns "
         "the most with all tokens is thick, and its 95 % interval is shaded. Delayed and hub trees, which "
         "earn less, are in the table alone. No lossless verifier exceeds the ceiling of independent paths. "
-        "It is estimated, so that a verifier may stand above `ceiling`. The broken line is the upper end: "
-        "what the verifier that is drawn earns, and the upper end of what it misses (`missed_high`). Of "
+        "It is estimated, so that a verifier may stand above `ceiling`; the hatched band goes from the "
+        "estimate to its upper end: what the verifier that is drawn earns, and the upper end of what it "
+        "misses (`missed_high`). Of "
         f"independent paths {labels(missing)} are not judged. "
         "With the likeliest nodes nobody exceeds naive sampling. Measured by "
         f"`{found.command}`.",

@@ -14,7 +14,7 @@ from figures.common.bundled import (
     on_common_drafts,
 )
 from figures.results import Checks, Findings, ResultTable, result
-from figures.style import legend_below, note, panels, verifier_points, zero_line
+from figures.style import legend_below, note, panels, verifier_band, zero_line
 from spectheory.verification.resolve import find_verifier
 
 SEVERAL = (
@@ -34,17 +34,14 @@ def _draw(findings: Findings) -> Figure:
     table = findings.tables[0]
     most, longest = max(table["num_drafts"]), max(table["draft_length"])
     with panels(1, 2, height=3.9, width=3.7, sharey=True) as (figure, (left, right)):
-        for number, name in enumerate(DRAWN):
+        for name in DRAWN:
             rows = table.where(verifier=name)
             if name in SEVERAL:  # with one draft they are verifiers of one path
                 rows = ResultTable("", "", rows.columns, [row for row in rows.rows if row[1] > 1])
             at_longest = rows.where(draft_length=longest)
-            shift = number - (0.5 if name in ONE_PATH else 5)
-            places = [place * 1.035**shift for place in at_longest["num_drafts"]]
-            _points(left, name, places, at_longest)
+            _gains(left, name, "num_drafts", at_longest)
             at_most = rows.where(num_drafts=1 if name in ONE_PATH else most)
-            places = [place + 0.13 * (number - 4) for place in at_most["draft_length"]]
-            _points(right, name, places, at_most)
+            _gains(right, name, "draft_length", at_most)
         left.set_xscale("log", base=2)
         drafts = table.distinct("num_drafts")
         left.set_xticks(drafts, [str(number) for number in drafts])
@@ -55,15 +52,15 @@ def _draw(findings: Findings) -> Figure:
         right.set_title(f"{most} drafts, or 1 of a verifier of one path")
         zero_line(left)
         zero_line(right)
-        note(left, f"{100 * findings.settings['confidence']:g} % intervals", (0.98, 0.03))
+        note(left, f"bands: {100 * findings.settings['confidence']:g} % intervals", (0.98, 0.03))
         legend_below(figure, 3)
     return figure
 
 
-def _points(axes: Axes, name: str, places: Sequence[float], rows: ResultTable) -> None:
-    """Gains with their intervals, moved aside a little so that they do not hide each other."""
+def _gains(axes: Axes, name: str, column: str, rows: ResultTable) -> None:
+    """Gains with their intervals against a column."""
     gains = rows["gain"], rows["gain_low"], rows["gain_high"]
-    verifier_points(axes, name, places, *gains, lossless=rows["lossless"][0])
+    verifier_band(axes, name, rows[column], *gains, lossless=rows["lossless"][0])
 
 
 @result(

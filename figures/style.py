@@ -67,7 +67,7 @@ def panels_by(
         legend_below(figure, legend_columns)
 
 
-def verifier_points(
+def verifier_band(
     axes: Axes,
     name: str,
     places: Sequence[Any],
@@ -75,21 +75,28 @@ def verifier_points(
     lows: Sequence[float],
     highs: Sequence[float],
     lossless: bool = True,
+    **look: Any,
 ) -> None:
-    """Estimates of one verifier: points with their intervals, grey and hollow if it is not lossless."""
+    """Estimates of one verifier with their intervals, grey and hollow if it is not lossless.
+
+    The intervals of several places are a band, so that no place has to be moved for them to be seen.
+    """
     style = VERIFIER_STYLES[name]
     colour = style.colour if lossless else GREY
-    below = np.subtract(values, lows)
-    above = np.subtract(highs, values)
-    axes.errorbar(
-        places, values, yerr=[below, above], fmt=style.marker, color=colour, markersize=5,
-        markerfacecolor=colour if lossless else "white", capsize=2.5, elinewidth=1.2,
-        label=named(name, lossless),
-    )  # fmt: skip
+    curve: Look = {
+        "color": colour, "marker": style.marker, "markersize": 5, "linewidth": 1.2, "clip_on": False,
+        "markerfacecolor": colour if lossless else "white", "label": named(name, lossless),
+    }  # fmt: skip
+    curve |= look
+    if len(places) > 1:
+        axes.fill_between(places, lows, highs, color=curve["color"], alpha=0.1, linewidth=0)
+    else:
+        axes.vlines(places, lows, highs, color=curve["color"], alpha=0.5, linewidth=1.2)
+    axes.plot(places, values, **curve)
 
 
 def estimates(table: ResultTable) -> tuple[list[Any], list[Any], list[Any]]:
-    """The values, lower and upper ends of a table of estimates, as ``verifier_points`` takes them."""
+    """The values, lower and upper ends of a table of estimates, as ``verifier_band`` takes them."""
     return table["block_efficiency"], table["low"], table["high"]
 
 

@@ -8,7 +8,7 @@ from figures.common.bundled import GREEDY_BLOCK, ONE_PATH, bundled_pair, counted
 from figures.common.measured import Measurement, measurement
 from figures.common.printed import PrintedTime, printed_times
 from figures.results import Checks, Findings, ResultTable, result
-from figures.style import Look, estimates, label_point, legend_below, note, panels, verifier_points
+from figures.style import Look, estimates, label_point, legend_below, note, panels, verifier_band
 from spectheory.simulation import simulate
 from spectheory.verification.curves import GREY, VERIFIER_STYLES
 from spectheory.verification.resolve import find_verifier
@@ -21,16 +21,14 @@ PRINTED: Look = {"color": GREY, "linewidth": 0.9, "alpha": 0.7}
 
 def _draw(findings: Findings) -> Figure:
     table, printed, times, real = findings.tables
-    with panels(2, 2, height=3.2) as (figure, (top, unused, left, right)):
-        unused.remove()
-        top.set_subplotspec(left.get_gridspec()[0, :])  # type: ignore[index]
+    with panels(3, width=6.4, height=3.1) as (figure, (top, middle, bottom)):
         _in_order(top, real)
-        _by_drafts(left, table, printed)
-        _seconds(right, printed, times)
-        left.set_title(f"Small bundled models, L = {findings.settings['draft_length']}")
-        note(left, f"{100 * findings.settings['confidence']:g} % intervals of the means")
+        _by_drafts(middle, table, printed)
+        _seconds(bottom, printed, times)
+        middle.set_title(f"Small bundled models, L = {findings.settings['draft_length']}")
+        note(middle, f"{100 * findings.settings['confidence']:g} % intervals of the means")
         ticks = sorted({1, *table["num_drafts"], *printed["num_drafts"]})
-        for axes in (left, right):
+        for axes in (middle, bottom):
             axes.set(xlabel="number of drafts K", xticks=ticks)
         legend_below(figure, 2)
     return figure
@@ -65,12 +63,9 @@ def _by_drafts(axes: Axes, table: ResultTable, printed: ResultTable) -> None:
     for number, rows in enumerate(_printed_curves(printed)):
         label = None if number else "greedy multi-path as printed, OPT 6.7B"
         axes.plot(rows["num_drafts"], rows["block_efficiency"], label=label, **PRINTED)
-    for number, name in enumerate((*ONE_PATH, *SEVERAL)):
+    for name in (*ONE_PATH, *SEVERAL):
         rows = table.where(verifier=name)
-        shift = 0.09 * (number - (1 if name in ONE_PATH else 3.5))
-        places = [drafts + shift for drafts in rows["num_drafts"]]
-        axes.plot(places, rows["block_efficiency"], color=VERIFIER_STYLES[name].colour, linewidth=1)
-        verifier_points(axes, name, places, *estimates(rows))
+        verifier_band(axes, name, rows["num_drafts"], *estimates(rows))
     axes.set(ylabel="block efficiency\n[tokens per target call]")
 
 
@@ -160,7 +155,7 @@ def whole_texts(
     over_texts = _on_a_real_model(checks, real)
     return Findings(
         f"Above: {real.machine}, by '{real.command}'. Differences on common drafts are in paired_gains. "
-        "Below, left: the same on the bundled models; grey lines are printed, of large models. Right: time "
+        "In the middle: the same on the bundled models; grey lines are printed, of large models. Below: time "
         f"per token over that of block verification, as printed, and by '{times.command}' on "
         f"{times.machine}. {GREEDY_BLOCK}, and here it is modified.",
         tables=[table, printed, seconds, over_texts],

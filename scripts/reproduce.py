@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import IO, NamedTuple
 
 ROOT = Path(__file__).parent.parent
-FIRST = ("printed_gains", "whole_texts", "full_vocabulary", "frontier", "temperature")
+FIRST = ("printed_gains", "whole_texts", "full_vocabulary", "frontier", "temperature_gains")
 """The scripts that take longest, which begin."""
 GRACE = 3.0
 """Seconds that a script has to end by itself; none needs longer, because it writes a file in one step."""

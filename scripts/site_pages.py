@@ -28,11 +28,14 @@ from site_sections import CUTS, addresses, badges, claim_cards, scoreboard, sect
 from spectheory.command_line.audit_reports import badge
 
 ROOT = Path(__file__).parent.parent
+SUITE = ROOT / "benchmarks" / "results" / "conformance_audits-epyc-2core.json"
 MOUNTED = {
     "notebooks": "*.ipynb",  # to download
     "figures": "*.[pj][dns]*",  # pdf, png, json
     "benchmarks": "**/*.[mpj][dns]*",  # md, png, json
 }
+FIRST_FIGURES = ("paired_gains", "greedy_falls", "token_tree", "full_information", "release_grid")
+"""The first row of the gallery: what a visitor should see if no other picture is looked at."""
 LINK = re.compile(r"(?P<image>!?)\[(?P<text>(?:[^\[\]]|\[[^\]]*\])*)\]\((?P<link>[^()\s]+)\)")
 ENTRY = re.compile(r"^@(?P<kind>[a-z]+)\{(?P<key>[^,]+),\n(?P<fields>.*?)^\}", re.MULTILINE | re.DOTALL)
 FIELD = re.compile(r"^  (?P<name>\w+)\s*= \{(?P<value>.*)\},$", re.MULTILINE)
@@ -40,7 +43,19 @@ STATEMENT = re.compile(r"^> (\*\*Statement (\d+)\.(\d+)\*\*)", re.MULTILINE)
 API_NAME = re.compile(r"^\| `(\w+)` \| (.*) \|$", re.MULTILINE)
 UNSEARCHED = "---\nsearch:\n  exclude: true\n---\n\n"
 """Head of a page that the search leaves out: tests, which would hide the guides."""
-BOOSTS = {"api/": 0.3, "notebooks/": 0.7, "claims/": 0.2, "theory": 0.3, "audits": 0.5, "benchmarks/": 0.3}
+BOOSTS = {
+    "api/": 0.05,
+    "notebooks/": 0.5,
+    "claims/": 0.2,
+    "theory": 0.3,
+    "audits": 0.5,
+    "findings/": 0.5,
+    "benchmarks/": 0.3,
+    "screens": 0.2,
+    "concepts": 8,
+    "read_a_certificate": 4,
+    "is_it_lossless": 4,
+}
 """Beginning of an address -> weight of the page in the search.  Guides have 2."""
 CITATION = re.compile(r"\btheory\.md Statement (\d+)\.(\d+)")
 CITATION_OF_THE_PAGE = re.compile(r"(?<!\*)\bStatement (\d+)\.(\d+)")
@@ -69,7 +84,7 @@ def on_files(files: Files, config: Any) -> Files:
         "index.md": (ROOT / "README.md").read_text(encoding="utf-8"),
         "references.md": references_page((docs / "references.bib").read_text(encoding="utf-8")),
         "figures/gallery.md": gallery_page(ROOT / "figures"),
-        "is_it_lossless.md": scoreboard(*audits),
+        "is_it_lossless.md": scoreboard(*audits, json.loads(SUITE.read_text(encoding="utf-8"))),
         **{f"badges/{name}.svg": badge(*told) for name, told in badges(audits[0]).items()},
         **{part.uri: part.text for name in CUTS for part in sections(name)[1:]},
         **{uri: UNSEARCHED + content for uri, content in evidence_pages(all_claims())},
@@ -97,18 +112,16 @@ def on_page_markdown(markdown: str, page: Any, config: Any, files: Files) -> str
     is_theory = uri.startswith("theory")
     if is_theory:
         markdown = STATEMENT.sub(r'> <a id="statement-\2-\3"></a>\1', markdown)
-    elif uri in CUTS:
-        markdown = sections(uri)[0].text
     elif uri == "claims/index.md":
         markdown = claim_cards(markdown)
     elif uri == "names.md":
         markdown = linked_names(markdown)
-    if uri == "theory.md":
-        markdown = (
-            sections(uri)[0].text
-            + "\n"
-            + "\n".join(f"- [{part.title}]({part.uri})" for part in sections(uri)[1:])
-        )
+    if uri in CUTS:
+        first, *others = sections(uri)
+        links = [f"- [{part.title}]({relpath(part.uri, Path(uri).parent)})" for part in others]
+        markdown = first.text
+        if uri != "command_line.md":  # which has a table of its commands
+            markdown += "\n" + "\n".join(links) + "\n"
 
     def cite(match: re.Match[str]) -> str:
         anchor = f"statement-{match[1]}-{match[2]}"
@@ -276,7 +289,7 @@ def gallery_page(folder: Path) -> str:
         "",
         '<div class="gallery">',
     ]
-    for path in sorted(folder.glob("*.json")):
+    for path in sorted(folder.glob("*.json"), key=lambda path: (path.stem not in FIRST_FIGURES, path.stem)):
         document = json.loads(path.read_text(encoding="utf-8"))
         title, source = (html.escape(document[key], quote=False) for key in ("title", "source"))
         picture = path.with_suffix(".png")

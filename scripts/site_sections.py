@@ -1,4 +1,4 @@
-"""Long pages as several pages of the site: theory by section, the command line by command, claims as cards.
+"""Long pages as several pages of the site: theory by section, commands one by one, claims as cards.
 
 The files in ``docs/`` stay one file each.  ``site_pages.py`` calls this module when the site is built.
 """
@@ -8,7 +8,7 @@ import re
 from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 ROOT = Path(__file__).parent.parent
 STATEMENT = re.compile(r"^> \*\*Statement (\d+)\.(\d+)\*\*", re.MULTILINE)
@@ -16,6 +16,9 @@ HEADING = re.compile(r"^#{1,6} (.*)$", re.MULTILINE)
 CUTS = {
     "theory.md": re.compile(r"^(?=## §|### )", re.MULTILINE),
     "command_line.md": re.compile(r"^(?=## `)", re.MULTILINE),
+    "auditing.md": re.compile(r"^(?=## (?:Audit every pull request|Verdicts)$)", re.MULTILINE),
+    "scored_selection.md": re.compile(r"^(?=## (?:On random|On language|Above the))", re.MULTILINE),
+    "benchmarks/README.md": re.compile(r"^(?=## )", re.MULTILINE),
 }
 """Page -> where a new page of the site begins."""
 
@@ -40,11 +43,12 @@ def slug(heading: str) -> str:
 
 @cache
 def sections(name: str) -> list[Section]:
-    """The parts of a page of ``docs/``; the first keeps the page's address.
+    """The parts of a page of ``docs/`` or another folder; the first keeps the page's address.
 
     A part of the third level has the second-level heading above it in its title: *Several paths: Recoupling*.
     """
-    first, *rest = CUTS[name].split((ROOT / "docs" / name).read_text(encoding="utf-8"))
+    path = ROOT / name if "/" in name else ROOT / "docs" / name
+    first, *rest = CUTS[name].split(path.read_text(encoding="utf-8"))
     found = [Section(name, "", first)]
     above = ""
     for text in rest:
@@ -166,12 +170,21 @@ def badges(audits: str) -> Mapping[str, tuple[str, str]]:
     return {name: (verdict, release) for name, (release, verdict) in newest_releases(audits).items()}
 
 
-def scoreboard(audits: str, by_release: str) -> str:
-    """The page *Is it lossless?*: a grid of samplers and releases, from the two pages of stored results.
+SUITE_LETTERS = {
+    "conforms": ("C", "lossless"),
+    "does not conform": ("N", "not-lossless"),
+    "undecided": ("?", "undecided"),
+}
+"""Verdict of the conformance suite -> its letter and its colour on the scoreboard."""
+
+
+def scoreboard(audits: str, by_release: str, suite: Mapping[str, Mapping[str, Any]]) -> str:
+    """The page *Is it lossless?*: a grid of samplers and releases, from stored results.
 
     Args:
         audits: docs/audits.md, every sampler's newest release on all pairs.
         by_release: docs/audits_by_release.md, older releases on two pairs.
+        suite: sampler -> the conformance suite's verdict, as ``benchmarks/conformance_audits.py`` stores it.
     """
     date = re.search(r"\d{4}-\d\d-\d\d", audits)[0]  # type: ignore[index]
     newest = newest_releases(audits)
@@ -183,7 +196,7 @@ def scoreboard(audits: str, by_release: str) -> str:
     legend = [
         f'<span class="score {colour}">{letter}</span> {verdict}' for letter, colour, verdict in letters
     ]
-    head = '<th>sampler</th><th>newest</th><th colspan="6">earlier</th><th>badge</th>'
+    head = '<th>sampler</th><th>newest</th><th colspan="6">earlier</th><th>suite</th><th>badge</th>'
     rows = []
     for name, (release, verdict) in newest.items():
         version = release.split()[-1]
@@ -191,12 +204,16 @@ def scoreboard(audits: str, by_release: str) -> str:
         cells = [_cell(version, verdict, "on all pairs"), *(_cell(*told) for told in others)]
         cells += ["<td></td>"] * (7 - len(cells))
         badge = f'<td><a href="#{name}"><img src="badges/{name}.svg" alt="{name}: {verdict}"></a></td>'
+        cells.append(_suite_cell(suite.get(name, {"skipped": "it was not run"})))
         rows.append(f'<tr id="{name}"><th scope="row"><code>{name}</code></th>{"".join(cells)}{badge}</tr>')
     return f"""# Is it lossless?
 
 Released samplers by release, run on {date}. The first cell is the newest release on all pairs, from
 [Audits](audits.md). The others are earlier releases on two pairs, from
-[Audits by release](audits_by_release.md).
+[Audits by release](audits_by_release.md). The column *suite* has the verdicts of the
+[conformance suite](conformance.md) on the newest release: C conforms, N does not conform to the
+law that is named when you point at it, ? undecided. Samplers that take no rows of given drafts are
+left out. A sampler can be lossless and not conform: the suite judges one algorithm.
 
 <p class="score-legend">{" ".join(legend)}</p>
 
@@ -214,3 +231,9 @@ def _cell(release: str, verdict: str, reason: str) -> str:
     told = html.escape(f"{release}: {verdict}{f', {reason}' if reason else ''}", quote=True)
     shown = f'<span class="score {colour}" title="{told}">{letter}</span>'
     return f"<td>{shown}<small>{html.escape(release)}</small></td>"
+
+
+def _suite_cell(row: Mapping[str, Any]) -> str:
+    letter, colour = SUITE_LETTERS.get(row.get("verdict", ""), ("·", "never"))
+    told = row.get("skipped") or f"{row['version']}: {row['verdict']} to {row['claims']}, by {row['by']}"
+    return f'<td><span class="score {colour}" title="{html.escape(told, quote=True)}">{letter}</span></td>'

@@ -15,15 +15,28 @@ from spectheory.exact.suite import certify_suite
 from spectheory.exact.suite_cases import standard_suite
 from spectheory.foundation.errors import InvalidInputError
 from spectheory.models import LanguageModelPair
+from spectheory.optima import (
+    fewest_calls,
+    lossy_optimum,
+    multi_path_optimum,
+    on_path_optimum,
+    optimal_acceptance_without_replacement,
+    optimal_rankings,
+    path_selection_optimum,
+)
 from spectheory.optima.bounds.dual_scores import upper_bound
 from spectheory.optima.bounds.lower_bounds import certified_lower_bound
+from spectheory.optima.context_free.merged_weights import context_free_path_optimum
 from spectheory.optima.interval.interval import multi_path_interval
+from spectheory.pairs.drafts import PerPath, PrefixTree
 from spectheory.pairs.pair import ModelPair
 from spectheory.simulation import simulate
 from spectheory.testing import assert_lossless
 
 PAIR = instances.two_token(2)
 FLOATS = PAIR.to_float()
+LONG = instances.two_token(4)
+HALVES = np.full((3, 2), 0.5)
 
 
 @cache
@@ -56,6 +69,26 @@ CASES: dict[str, tuple[Callable[[], Any], str]] = {
     "optimum: no pair": (lambda: optimum(None, 2), "pair"),  # type: ignore[arg-type]
     "interval: gap": (lambda: multi_path_interval(PAIR, 2, relative_gap=0), "relative_gap"),
     "interval: time": (lambda: multi_path_interval(PAIR, 2, time_limit=-1), "time_limit"),
+    "optimum: antichains": (lambda: multi_path_optimum(LONG, PerPath((LONG, LONG))), "458329 non-empty"),
+    "optimum: contexts": (lambda: optimum(instances.two_token(11), 2, relative_gap=0), "more than 2500"),
+    "optimum: widths": (lambda: multi_path_optimum(LONG, PrefixTree((2, 1))), "the tree has 2 widths"),
+    "selection: leaves": (lambda: path_selection_optimum(instances.two_token(7), 2), "128 leaves"),
+    "several calls: length": (
+        lambda: fewest_calls(instances.random_rational(1, 2, 2), 4),
+        "need a pair of draft length",
+    ),
+    "lossy: a text": (lambda: lossy_optimum(PAIR, "1e999999999"), "total_variation"),
+    "family: none": (lambda: on_path_optimum([], 2), "one vocabulary size"),
+    "family: size": (lambda: on_path_optimum([instances.two_token(5)], 4), "more than 20000 variables"),
+    "context-free: not so": (
+        lambda: context_free_path_optimum(instances.sticky_chain(2)),
+        "not context-free",
+    ),
+    "rankings: several rows": (lambda: optimal_rankings(HALVES, HALVES, 2), "one numpy row"),
+    "distinct drafts: too many": (
+        lambda: optimal_acceptance_without_replacement(ROW, ROW, 3),
+        "at most the 2 tokens",
+    ),
     "acceptance: lengths": (lambda: acceptance(ROW, [1], 2), ""),
     "acceptance: K": (lambda: acceptance(ROW, ROW, -2), "drafts"),
     "acceptance: negative": (lambda: acceptance([Fraction(4, 3), Fraction(-1, 3)], ROW, 2), "negative"),

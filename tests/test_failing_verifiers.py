@@ -145,17 +145,6 @@ def test_the_command_says_so(form: str | None, tmp_path: Path, capsys: pytest.Ca
     assert main(["certify", path, "-v", "user_verifiers:UserToken", *forms]) == 0
 
 
-def test_it_is_one_of_several(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """The others keep their lines."""
-    path = str(tmp_path / "pair.json")
-    instances.two_token(1).save(path)
-    assert main(["certify", path, "-v", "wrong_verifiers:RaisesOnLast,token"]) == 1
-    captured = capsys.readouterr()
-    assert "5/3" in captured.out
-    assert "raises_on_last" in captured.out
-    assert "on the drafts ('B')" in captured.err
-
-
 def test_a_sampler_counts_with_random_numbers_of_numpy() -> None:
     """One that raises with these is wrong.  The partner asks a stand-in for what numbers of numpy have."""
 

@@ -118,14 +118,6 @@ def test_lossless_partner_distinct_drafts_taken_for_independent_ones() -> None:
         modified_pair(SpecTrGbv(), instances.two_token(2), drafts=PrefixTree((2, 1)))
 
 
-def test_trees_belong_to_one_draft_length() -> None:
-    deep = instances.random_rational(6, 2, 5, zero_probability=0)
-    with pytest.raises(InvalidInputError, match=r"2 widths, \[2, 2\]; expected one per drafted token, 5"):
-        decoded_tokens_law("multi_round", deep, 2, drafts=PrefixTree((2, 2)))
-    laws = decoded_tokens_law("multi_round", deep, 2, drafts=PrefixTree((2, 2)), draft_length=2)
-    assert [law.sum() for law in laws] == [1, 1]
-
-
 def test_modification_follows_the_model_of_the_path() -> None:
     """greedy_block under every process is lossless with its modification, which is that of its own path."""
     pair, other = instances.two_token(2), instances.bernoulli("1/5", "1/2", 2)

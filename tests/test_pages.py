@@ -111,10 +111,6 @@ def test_the_numbers_of_the_readme() -> None:
         assert stated_numbers(readme.replace(number, "9")) != counted_numbers()
 
 
-def test_the_readme_is_short() -> None:
-    assert len(lint.text_of(lint.README).splitlines()) <= 150
-
-
 def unsaid(page: str) -> list[str]:
     """Quotations in the first column of a table that no source of the audits says."""
     quoted = re.findall(r"^\| `([^`]+)` \|", page, re.MULTILINE)

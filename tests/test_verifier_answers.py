@@ -1,7 +1,6 @@
 """A crash in a user's verifier is one line that says where, never a verdict and never a traceback."""
 
 import re
-import sys
 from fractions import Fraction
 from typing import Any
 
@@ -34,43 +33,13 @@ class Changed(UserToken):
         return Outcome(stops, right.correction if self.replaced is None else self.replaced)
 
 
-def leaves(path_index: Any, length: Any) -> Any:
-    sys.exit(3)
-
-
 def raises(path_index: Any, length: Any) -> Any:
     return {}["missing"]
-
-
-class SilentError(Exception):
-    """Its text is an error, too."""
-
-    def __str__(self) -> str:
-        raise ValueError("no text")
-
-
-def raise_silently() -> Any:
-    raise SilentError
 
 
 BAD: dict[str, tuple[Any, str]] = {
     "stops as a list": (Changed(lambda s: s.tolist()), "stop_probs as list; expected ndarray"),
     "stops as a tensor": (Changed(lambda s: torch.ones(s.shape)), "stop_probs as Tensor; expected ndarray"),
-    "complex stops": (Changed(lambda s: s.astype(complex)), "entries of type complex128; expected prob"),
-    "stops as text": (Changed(lambda s: s.astype(str).astype(object)), "stop_probs with entries of type str"),
-    "stops as truth values": (Changed(lambda s: s > 0), "stop_probs with entries of type bool"),
-    "masked stops": (
-        Changed(lambda s: np.ma.masked_array(s, mask=s == 0)),
-        "stop_probs as MaskedArray; expected ndarray",
-    ),
-    "integers that wrap around": (
-        Changed(lambda s: np.full(s.shape, 2**63, dtype=np.uint64) * (s > 0)),
-        "stop probabilities that are not a law",
-    ),
-    "an error without a text": (
-        Changed(lambda s: raise_silently()),
-        r"outcome .* failed: SilentError \(.*line \d+\)",
-    ),
     "an error of this package": (
         Changed(lambda s: certify("token", None)),  # type: ignore[arg-type]
         r"outcome of .* failed: pair must be a ModelPair, got NoneType; .*line \d+\)",
@@ -91,7 +60,6 @@ BAD: dict[str, tuple[Any, str]] = {
         Changed(correction=raises),
         r"correction .* failed: KeyError: 'missing' \(.*line \d+\)",
     ),
-    "correction exits": (Changed(correction=leaves), r"correction .* failed: SystemExit: 3 \(.*line \d+\)"),
     "correction returns None": (
         Changed(correction=lambda k, i: None),
         "correction rows as NoneType; expected",
@@ -123,7 +91,7 @@ def test_bad_answers_are_one_line(verifier: Any, says: str) -> None:
         assert re.search(r"\(\S*test_verifier_answers\.py, line \d+\)$", str(caught.value))
 
 
-@pytest.mark.parametrize("name", ["stops as a list", "complex stops", "halves", "correction raises"])
+@pytest.mark.parametrize("name", ["stops as a list", "halves", "correction raises"])
 def test_bad_answers_on_floats(name: str) -> None:
     verifier, says = BAD[name]
     with pytest.raises(InvalidOutcomeError, match=says.replace("1/2, the smallest is 0", "0.5")):
@@ -137,11 +105,6 @@ def test_the_partner_an_unchanged_one_passes() -> None:
     certain = ModelPair.context_free_pair(["1", "0"], ["1", "0"], 1)
     ones = Changed(lambda s: np.array([[[0, 1]]] * len(s), dtype=object))
     assert certify(ones, certain).is_valid
-
-
-def test_floats_on_an_exact_pair() -> None:
-    with pytest.raises(InvalidOutcomeError, match="left exact arithmetic on an exact pair"):
-        output_law(Changed(lambda s: s.astype(float).astype(object)), EXACT, 2)
 
 
 class Recursive:
@@ -251,16 +214,6 @@ def test_rare_drafts_may_round_by_more() -> None:
         output_law(Doubled(2.8e-8, 1), rare)
     found = certify_suite(Doubled(2.8e-8, 1), [SuiteCase("rare", rare, Iid(1))])
     assert "it fails on rare, 1 draft (float64)" in found.headline()
-
-
-@pytest.mark.parametrize("kind", [np.float32, np.float16])
-def test_answers_of_less_precision_are_no_verdict(kind: Any) -> None:
-    """Rounding to fewer digits would read as a defect of the algorithm."""
-    with pytest.raises(InvalidOutcomeError, match=f"stop_probs of type {kind.__name__}; expected float64"):
-        output_law(Changed(lambda s: s.astype(kind)), FLOAT, 2)
-    assert certify(
-        Changed(lambda s: (s > 0).astype(np.int8)), ModelPair.context_free_pair([1.0, 0.0], [1.0, 0.0], 1)
-    )
 
 
 class WritesIntoThePair(UserToken):

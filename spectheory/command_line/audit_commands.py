@@ -21,6 +21,7 @@ from spectheory.command_line.signatures import command
 from spectheory.foundation.errors import InvalidInputError
 
 if TYPE_CHECKING:
+    from spectheory.auditing.subjects.draft_functions import DraftFunction
     from spectheory.auditing.subjects.shipped import Shipped
     from spectheory.auditing.verdicts.audit_certificate import AuditCertificate
     from spectheory.pairs.drafts import DraftProcess
@@ -81,7 +82,8 @@ def audit(
         command: A program that verifies, such as 'node sampler.js'; may be repeated.
         as_: The way to call package.module:function: speculative_sampling, evaluate_posterior, coins, batch,
             flattened_batch, path_batch, sampler, or round. A round drafts too. For functions and
-            methods that take models: generate, which returns a text, or step.
+            methods that take models: generate, which returns a text, or step. For functions around the
+            drafts: schedule, draft_map or processors.
         pair: Audit on this pair file instead.
         drafts: Numbers of independent paths of a call, such as 2 or 1-3, or a draft tree; may be repeated.
         vocab: Vocabulary sizes of the pairs, such as 4 or 2-5.
@@ -295,7 +297,7 @@ def asked_drafts(drafts: Sequence[Any]) -> dict[str, Any]:
 
 
 def _audited(
-    samplers: list[Shipped],
+    samplers: Sequence[Shipped | DraftFunction],
     pairs: dict[str, ModelPair] | None,
     found: list[AuditCertificate] | None = None,
     **options: Any,
@@ -335,7 +337,7 @@ def _in_this_process(
 
 def _base(
     base: str,
-    samplers: list[Shipped],
+    samplers: Sequence[Shipped | DraftFunction],
     pairs: dict[str, ModelPair] | None,
     cache: Path | None,
     adapters: Path | None,
@@ -390,7 +392,7 @@ def samplers_of(
     checkout: Path | None = None,
     forks: Mapping[str, Path] | None = None,
     adapters: Path | None = None,
-) -> list[Shipped]:
+) -> list[Shipped | DraftFunction]:
     """Find the samplers of all names, before the first audit starts."""
     from spectheory.auditing.subjects.adapters import load_adapters
 
@@ -399,7 +401,7 @@ def samplers_of(
         raise InvalidInputError(
             "--as and --drafts say how package.module:function is called; a library's sampler knows"
         )
-    found = []
+    found: list[Shipped | DraftFunction] = []
     for name in names:
         if ":" in name:
             if checkout is not None:
@@ -418,8 +420,9 @@ def samplers_of(
     return found
 
 
-def _own(name: str, signature: str | None, drafts: dict[str, Any]) -> Shipped:
+def _own(name: str, signature: str | None, drafts: dict[str, Any]) -> Shipped | DraftFunction:
     """Wrap a function that a user names."""
+    from spectheory.auditing.subjects.draft_functions import FORMS, DraftFunction
     from spectheory.auditing.subjects.model_loops import as_shipped
     from spectheory.auditing.subjects.signatures import SIGNATURES, signatures_of
     from spectheory.verification.resolve import imported
@@ -431,4 +434,6 @@ def _own(name: str, signature: str | None, drafts: dict[str, Any]) -> Shipped:
         fitting = signatures_of(function) or [*SIGNATURES]
         forms = "; ".join(f"--as {known}: {SIGNATURES[known].form}" for known in fitting)
         raise InvalidInputError(f"say how {name} is called, with --as SIGNATURE; {forms}")
+    if signature in FORMS:
+        return DraftFunction(function, signature)
     return as_shipped(function, signature, name.partition(":")[2], **drafts)

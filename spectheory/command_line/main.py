@@ -9,6 +9,7 @@ This file imports only click, so that ``--help`` answers at once.  Commands impo
 
 import signal
 import sys
+import textwrap
 import threading
 import traceback
 import warnings
@@ -32,6 +33,25 @@ from spectheory.command_line.streams import pipes_that_may_close
 from spectheory.foundation.errors import ComputationError, InvalidInputError, Notice
 from spectheory.foundation.extras import installed
 
+TASKS = {
+    "Judge a verification algorithm": (
+        theory_commands.certify,
+        theory_commands.prove,
+        theory_commands.optimum,
+        theory_commands.acceptance,
+        theory_commands.verifiers,
+    ),
+    "Judge a sampler as it is shipped": (audit_commands.audit,),
+    "Run language models": (
+        model_commands.simulate,
+        model_commands.decode,
+        model_commands.plan,
+        model_commands.restrict,
+        model_commands.models,
+    ),
+}
+"""The commands by what they are for, in the order in which ``--help`` lists them."""
+
 
 class _Group(click.Group):
     """A group whose options may be given anywhere on the command line, as in ``certify pair.json --json``."""
@@ -39,6 +59,19 @@ class _Group(click.Group):
     def list_commands(self, ctx: click.Context) -> list[str]:
         """List the commands in the order in which they were added."""
         return list(self.commands)
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the commands by task, each with an example."""
+        widest = max(len(name) for name in self.commands) + 2
+        for task, commands in TASKS.items():
+            with formatter.section(task):
+                for command in commands:
+                    texts = command.get_short_help_str(200), f"$ {command.example}"
+                    starts = str(command.name), ""
+                    for start, text in zip(starts, texts, strict=True):
+                        first, later = f"  {start:{widest}}", " " * (widest + 2)
+                        wrapper = textwrap.TextWrapper(formatter.width, first, later, break_on_hyphens=False)
+                        formatter.write(wrapper.fill(text) + "\n")
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
@@ -81,19 +114,7 @@ def group(context: click.Context, **asked: bool) -> None:
         click.echo(context.get_help())
 
 
-for command in (
-    theory_commands.certify,
-    theory_commands.prove,
-    theory_commands.optimum,
-    theory_commands.acceptance,
-    theory_commands.verifiers,
-    audit_commands.audit,
-    model_commands.simulate,
-    model_commands.decode,
-    model_commands.plan,
-    model_commands.restrict,
-    model_commands.models,
-):
+for command in (command for commands in TASKS.values() for command in commands):
     group.add_command(command)
 
 

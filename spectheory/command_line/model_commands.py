@@ -89,7 +89,7 @@ def simulate(
         **settings,
     )
     # We refuse wrong arguments before tokenizers are read.
-    texts, given = read_texts(prompts), looked_up(verifier)
+    texts, given = read_texts(prompts), looked_up(verifier, allow_lossy=True)
     base_of(given, checked)
     streams_of(given, checked, partial(draft_process_of_models, models=draft or (BUNDLED,)))
     pair, named = find_models(target, draft)

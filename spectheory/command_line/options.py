@@ -112,17 +112,21 @@ def drafts_of(text: str) -> int | list[int] | DraftProcess:
         listed = ", ".join(f"{known}:K1,K2,.." for known in trees)
         raise InvalidInputError(
             f"--drafts {text!r} is not a number of paths, {listed} or "
-            "confidence_tree:NODES with whole numbers, or a draft process of your own, module:name"
+            "confidence_tree:NODES with whole numbers, or module:name, your own draft process or length rule"
         ) from error
 
 
 def _own_process(text: str) -> DraftProcess:
-    from spectheory.pairs.drafts import DraftProcess
+    from inspect import isfunction
+
+    from spectheory.pairs.drafts import DraftProcess, Shortened
     from spectheory.pairs.drafts.iid import draft_process
     from spectheory.verification.resolve import imported
     from spectheory.verification.user import users_code
 
     found = imported(text, "draft process", "tuples")
+    if isfunction(found):
+        return Shortened(1, found)
     with users_code(f"making {text}", may_refuse=True):
         made = found() if isinstance(found, type) else found
     if not isinstance(made, DraftProcess):

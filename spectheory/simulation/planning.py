@@ -28,6 +28,7 @@ from spectheory.pairs.pair import ModelPair
 from spectheory.simulation.candidates import PLAIN, Candidate, candidates_of_models, candidates_of_pair
 from spectheory.simulation.choosing import Interval, by_speed, choose, report
 from spectheory.simulation.cost import check_cost
+from spectheory.simulation.drawn_tree import drawn_tree
 from spectheory.simulation.finished_lines import open_lines
 from spectheory.simulation.first_line import first_line
 from spectheory.simulation.measuring import CallSeconds, Measured, Units, call_seconds, halves
@@ -110,6 +111,7 @@ class Plan(Result):
             cannot compute whether they are lossless.
         calls: measured seconds of calls by number of target rows; empty if costs were not measured.
         device: device on which costs were measured, or None.
+        tree: a drawing of the recommended drafts, a line per path; empty if they depend on the text.
     """
 
     choices: Sequence[Planned]
@@ -125,6 +127,7 @@ class Plan(Result):
     unknown: Sequence[str] = ()
     calls: Sequence[CallSeconds] = ()
     device: str | None = None
+    tree: Sequence[str] = ()
 
     columns: ClassVar[Templates] = {
         "verifier": "{verifier}",
@@ -181,6 +184,7 @@ class Plan(Result):
             "costs": self.costs,
             "device": self.device,
             "calls": [entry._asdict() for entry in self.calls],
+            "tree": list(self.tree),
             **(limit if self.optimum is None else both("optimum", self.optimum)),
         }
 
@@ -201,7 +205,8 @@ class Plan(Result):
             for entry in self.choices[:SHOWN]
         ]
         title = f"at most {count_text(self.target_rows, 'drafted token')} per call, costs {self.costs}"
-        found = [Table(title, shown, self.columns, "; ".join(self._notes()))]
+        drawn = ["the drafts of the first line:", *self.tree] if self.tree else []
+        found = [Table(title, shown, self.columns, "\n".join([*drawn, "; ".join(self._notes())]))]
         if self.calls:
             columns = {
                 "rows": "{target_rows}",
@@ -378,6 +383,7 @@ def _plan_exactly(
     order = sorted(
         range(len(found)), key=lambda n: (not tied[n], found[n][0].target_rows if tied[n] else -speeds[n])
     )
+    best, _ = found[order[0]]
     choices = [
         _planned(candidate, value, candidate.cost(*costs), speeds[number], tied[number])
         for number in order
@@ -385,7 +391,7 @@ def _plan_exactly(
     ]
     return Plan(
         choices, rows, length, "given" if given else "assumed", len(found), sum(tied), skipped,
-        _ceiling(pair, found[order[0]][0]), left_out=tuple(left_out),
+        _ceiling(pair, best), left_out=tuple(left_out), tree=drawn_tree(best.process, best.draft_length),
     )  # fmt: skip
 
 
@@ -450,11 +456,13 @@ def _plan_measured(
         _planned(candidates[n], trial.tokens, trial.cost, trial.speed_up, n in choice.tied, *intervals)
         for n, trial, intervals in found
     ]
+    chosen = candidates[choice.chosen]
     return Plan(
         choices, rows, settings.draft_length, "measured" if costs is None else "given", len(candidates),
         len(choice.tied), confidence=settings.confidence,
         unknown=[entry.name for entry in verifiers if not said_to_be_lossless(entry)],
         calls=call_seconds([*seconds, *more]), device=str(pair.device) if costs is None else None,
+        tree=drawn_tree(chosen.process, chosen.draft_length),
     )  # fmt: skip
 
 

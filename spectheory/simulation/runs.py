@@ -51,6 +51,7 @@ from spectheory.simulation.judging import Stream
 from spectheory.simulation.parallel import Work, on_cluster, results
 from spectheory.simulation.settings import DrawSettings, SimulationSettings
 from spectheory.simulation.sources import EnumeratedSource, LanguageModelSource
+from spectheory.verification.length_rules import WithLengthRule
 from spectheory.verification.resolve import find_verifier
 from spectheory.verification.user import UserVerifier
 from spectheory.verification.verifier import Verifier
@@ -65,6 +66,8 @@ VERIFIERS = ("token", "block")
 """Verifiers compared by default: the first published one, and the best single-path one."""
 SMALL_MODELS = 100_000_000
 """Number of parameters of all models below which one CPU thread is faster than several."""
+RESTRICTED = 3, 3
+"""Numbers of likeliest tokens and of drafts after the first prompt, on which draft defects are computed."""
 FEWEST_PROMPTS = 16
 """Smallest number of prompts after which a run may stop at the requested width.
 
@@ -142,6 +145,8 @@ class Simulation(Result):
         else:
             size = count_text(settings["samples"], "draw")
         title = f"block efficiency in tokens per target call\n{self._drafted()}, {size}"
+        for name, defect in settings.get("draft_defects", {}).items():
+            title = f"draft defect δ = {defect:.4g}: {name}\n{title}"
         note = "* not lossless on its own: its output differs from the target's"
         note = note if any(row["lossless"] is False for row in rows) else ""
         gained = [row for row in rows if row.get("gain") is not None]
@@ -255,7 +260,9 @@ def simulate(
 ) -> Simulation:
     """Estimate the block efficiency of verifiers on language models, or on an enumerated pair.
 
-    ``verification.length_rules`` has verifiers that verify fewer tokens by a rule.
+    ``verification.length_rules`` has verifiers that verify fewer tokens by a rule.  A rule that changes the
+    law of the output is run, and its draft defect is printed first.  On language models this is the defect on
+    the likeliest tokens after the first prompt, or on the tokens of a restriction.
 
     Args:
         pair: the models.  Drafts of a ``ModelPair`` are sampled from its tables, in float64.
@@ -280,7 +287,7 @@ def simulate(
         ``simulate(pair, prompts, ["token", "block"], drafts=2, draft_length=6, max_new_tokens=64)``
     """
     settings = replace(settings or SimulationSettings(), **changes)
-    given = looked_up(verifiers)
+    given = looked_up(verifiers, allow_lossy=True)
     if not isinstance(pair, ModelPair):
         return _of_language_models(pair, prompts, given, settings)
     if prompts is not None:
@@ -297,7 +304,8 @@ def _of_enumerated_pair(pair: ModelPair, given: Sequence[Verifier], settings: Dr
     run = _Run(Work(source, Stream.of(given, asked, asked[0], pair)), FinishedLines())
     run.draw(progress=settings.progress)
     document = {"verifiers": [verifier.name for verifier in given], "draft_length": pair.draft_length}
-    return run.simulation(document | settings.record() | {"device": "cpu"})
+    document |= settings.record() | {"device": "cpu"}
+    return run.simulation(document | _draft_defects(given, asked, lambda: pair))
 
 
 def _of_language_models(
@@ -308,6 +316,7 @@ def _of_language_models(
 ) -> Simulation:
     with installed():
         from spectheory.models.language_model import check_models
+        from spectheory.models.restricting import restrict
         from spectheory.simulation.texts import CommonTextSource, TextSource
 
     check_models(pair)
@@ -339,7 +348,27 @@ def _of_language_models(
             document["against"] = against
         if settings.whole_texts:
             document["prompts_used"] = sum(source.strata_per_batch[: run.used])
-        return run.simulation(document)
+
+        def after_first_prompt() -> ModelPair:
+            tokens = settings.restriction or RESTRICTED[0]
+            return restrict(pair, prompts[0], tokens, min(settings.draft_length, RESTRICTED[1]))
+
+        return run.simulation(document | _draft_defects(given, asked, after_first_prompt))
+
+
+def _draft_defects(
+    verifiers: Sequence[Verifier], asked: Sequence[DraftProcess], enumerated: Callable[[], ModelPair]
+) -> dict[str, Any]:
+    """Compute the draft defect of every length rule, on one path or two.  {} without length rules."""
+    rules = [verifier for verifier in verifiers if isinstance(verifier, WithLengthRule)]
+    if not rules:
+        return {}
+    pair, paths = enumerated(), min(2, asked[0].num_drafts)
+    found = {
+        rule.name: float(rule.draft_defect(1 if rule.single_path else paths, pair).total_variation)
+        for rule in rules
+    }
+    return {"draft_defects": found}
 
 
 def streams_of(
@@ -490,10 +519,13 @@ class _Run:
         return [Tally.join(sums).summed_by(self._prompts())]
 
 
-def looked_up(verifiers: Sequence[str | Any]) -> list[Verifier]:
+def looked_up(verifiers: Sequence[str | Any], *, allow_lossy: bool = False) -> list[Verifier]:
+    """Find verifiers of different names.  ``allow_lossy`` runs length rules that change the output's law."""
     if isinstance(verifiers, str) or not verifiers:
         raise InvalidInputError(f"verifiers must be a list of at least one verifier, got {verifiers!r}")
     found = [find_verifier(entry) for entry in verifiers]
+    if allow_lossy:
+        found = [each.allowing_lossy() if isinstance(each, WithLengthRule) else each for each in found]
     names = [verifier.name for verifier in found]
     for name in names:
         if names.count(name) > 1:

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from copy import copy
+from itertools import product
 from typing import Any, ClassVar
 
 from spectheory.foundation.arrays import Array, namespace, take_token, zero_where
 from spectheory.foundation.errors import InvalidInputError
-from spectheory.foundation.exact_numbers import flint_if_exact, fractions_if_exact
-from spectheory.pairs.drafts import DraftProcess, PerPath, Shortened
+from spectheory.foundation.exact_numbers import fractions_if_exact
+from spectheory.pairs.drafts import DraftProcess, PerPath, Shortened, draft_defect
+from spectheory.pairs.drafts.defect import DraftDefect
 from spectheory.pairs.drafts.shortened import LengthRule, length_flags
-from spectheory.pairs.instances import random_rational
+from spectheory.pairs.instances import random_rational, random_steep
 from spectheory.pairs.pair import ModelPair
 from spectheory.verification.adaptive_lengths import COHERENCE
 from spectheory.verification.kept_lengths import AtKeptLengths
@@ -27,52 +29,21 @@ Three tokens tell drops from merges, and four depths look-ahead from lags.  Seve
 MOST_PROBED = 1_000
 """The most tuples of whole paths of a pair on which a rule is tried: some hundredths of a second."""
 PROBED_PAIRS = 4
-"""Number of random pairs of each shape: rules with thresholds need rows on both sides of them."""
+"""Number of random pairs of each shape and kind: thresholds from 2^-11 on need rows on both sides of them."""
 
 
-class WithLengthRule(Verifier):
-    """Verify as many drafted tokens as a length rule says, and no more.
+class _VerifiesFewer(Verifier):
+    """A verifier that is handed some of the drafted tokens, and counts them."""
 
-    The paths of a text are drafted whole, and then cut to a common length.  ``certify`` of it on a pair is
-    ``certify`` of the verifier with ``Shortened`` drafts.  ``decode`` and ``simulate`` take it too.
+    draft_processes: ClassVar[Any] = frozenset({"iid", "per_path"})
 
-    Args:
-        verifier: a name or an object.
-        rule: ``rule(tokens, rows)`` as in ``Shortened``, and the result one length.  With language models
-            ``rows`` are tensors [L, V], or [K, L, V] for K paths.
-        allow_lossy: False to refuse, when the verifier is set up for the drafts, a rule that reads a token
-            before it decides whether to verify it, and a verifier that is not coherent in the length.  We try
-            the rule on small random pairs.
-
-    Attributes:
-        rows: total number of verified tokens of one path in all calls so far.
-        calls: number of calls so far, one per text.
-
-    Raises:
-        InvalidInputError: the output would not follow the target (theory.md Statements 8.5 and 8.13).
-
-    Example:
-        >>> from spectheory import certify, instances
-        >>> def stop_after_zero(tokens, rows):
-        ...     return next((i + 1 for i, token in enumerate(tokens) if token == 0), len(tokens))
-        >>> certify(WithLengthRule("block", stop_after_zero), instances.two_token(2)).verdict
-        'lossless'
-    """
-
-    def __init__(self, verifier: str | Any, rule: LengthRule, *, allow_lossy: bool = False) -> None:
-        self.base, self.rule, self.allow_lossy = find_verifier(verifier), rule, allow_lossy
-        self.name = f"{self.base.name} (adaptive length)"  # type: ignore[misc]
+    def __init__(self, verifier: str | Any, words: str) -> None:
+        self.base = find_verifier(verifier)
+        self.name = f"{self.base.name} ({words})"  # type: ignore[misc]
         self.source = self.base.source  # type: ignore[misc]
         self.exact, self.single_path = self.base.exact, self.base.single_path  # type: ignore[misc]
-        self.draft_processes = frozenset({"iid", "per_path"})  # type: ignore[misc]
         self.counted = [0, 0]
-        self._reasons: list[str] = []
-        self._inner: Verifier = AtKeptLengths(self.base, lambda length: self.base)
-
-    @property
-    def lossless(self) -> bool:  # type: ignore[override]
-        """False once the verifier was set up for drafts on which it is lossy."""
-        return self.base.lossless and not self._reasons
+        self._inner: Verifier = self.base
 
     @property
     def rows(self) -> int:
@@ -82,13 +53,73 @@ class WithLengthRule(Verifier):
     def calls(self) -> int:
         return self.counted[1]
 
+
+class WithLengthRule(_VerifiesFewer):
+    """Verify as many drafted tokens as a length rule says, and no more.
+
+    The paths of a text are drafted whole, and then cut to a common length.  ``certify`` of it on a pair is
+    ``certify`` of the verifier with ``Shortened`` drafts.  ``decode`` and ``simulate`` take it too.
+
+    Args:
+        verifier: a name or an object.
+        rule: ``rule(tokens, rows)`` as in ``Shortened``, and the result one length.  With language models
+            ``rows`` are tensors [L, V], or [K, L, V] for K paths.
+        across: True for one rule of all texts that are decoded together, such as survival ranking.  It is
+            called with the paths of the texts and their rows [B, L, V], and returns B lengths.
+        allow_lossy: False to refuse, when the verifier is set up for the drafts, a rule that reads a token
+            before it decides whether to verify it, and a verifier that is not coherent in the length.  We try
+            the rule on small random pairs.
+
+    Attributes:
+        rows: total number of verified tokens of one path in all calls so far.
+        calls: number of calls so far, one per text.
+
+    Raises:
+        InvalidInputError: the output would not follow the target (theory.md Statements 8.5, 8.7 and 8.13).
+
+    Example:
+        >>> from spectheory import certify, instances
+        >>> def stop_after_zero(tokens, rows):
+        ...     return next((i + 1 for i, token in enumerate(tokens) if token == 0), len(tokens))
+        >>> certify(WithLengthRule("block", stop_after_zero), instances.two_token(2)).verdict
+        'lossless'
+    """
+
+    def __init__(
+        self, verifier: str | Any, rule: LengthRule, *, across: bool = False, allow_lossy: bool = False
+    ) -> None:
+        super().__init__(verifier, "adaptive length")
+        self.rule, self.across, self.allow_lossy = rule, across, allow_lossy
+        self._reasons: dict[int, str | None] = {}  # K -> why it is lossy on K paths; probing takes time
+        self._inner = AtKeptLengths(self.base, lambda length: self.base)
+
+    @property
+    def lossless(self) -> bool:  # type: ignore[override]
+        """False once the verifier was set up for drafts on which it is lossy."""
+        return self.base.lossless and not any(self._reasons.values())
+
+    def allowing_lossy(self) -> WithLengthRule:
+        """Return the verifier with ``allow_lossy``; it counts rows and calls together with this one."""
+        allowing = copy(self)
+        allowing.allow_lossy = True
+        return allowing
+
+    def draft_defect(self, num_drafts: int, pair: ModelPair) -> DraftDefect:
+        """Compute the draft defect of the rule on independent paths, ``across`` of two requests."""
+        return draft_defect(Shortened(2 if self.across else num_drafts, self.rule), pair)
+
     def bind(self, process: DraftProcess, pair: ModelPair | None = None) -> Verifier:
         super().bind(process, pair)
-        reason = _why_lossy(self.base, self.rule, process.num_drafts)
-        if reason is not None:
-            self._reasons.append(reason)
-            if not self.allow_lossy:
-                raise InvalidInputError(reason)
+        if self.across and (pair is not None or process.num_drafts > 1):
+            raise InvalidInputError(
+                "a rule across texts needs language models and one path per text; exact.batches.batch_law "
+                "has the joint law of requests"
+            )
+        paths = process.num_drafts
+        if paths not in self._reasons:
+            self._reasons[paths] = _why_lossy(self.base, self.rule, paths, self.across)
+        if self._reasons[paths] is not None and not self.allow_lossy:
+            raise InvalidInputError(self._reasons[paths])
 
         def of_length(length: int) -> Verifier:
             if pair is None or isinstance(process, PerPath):
@@ -102,25 +133,30 @@ class WithLengthRule(Verifier):
     def outcome(self, paths: Array, target_rows: Array, draft_rows: Array) -> Outcome:
         xp = namespace(paths)
         kept = paths + 0
-        for number in range(paths.shape[0]):
-            length = self._length(paths[number], fractions_if_exact(draft_rows[number]))
+        if self.across:
+            lengths = self.rule(_as_tuples(paths[:, 0]), draft_rows[:, 0])
+        else:
+            lengths = map(self._length, paths, map(fractions_if_exact, draft_rows))
+        for number, length in enumerate(map(int, lengths)):
+            if not 0 <= length <= paths.shape[-1]:
+                raise InvalidInputError(
+                    f"a length rule returned {length}; expected one length from 0 to {paths.shape[-1]}"
+                )
             kept[number, :, length:] = -1
             self.counted[0] += length
         self.counted[1] += len(paths)
         return self._inner.outcome(xp.asarray(kept), target_rows, draft_rows)
 
-    def _length(self, paths: Array, rows: Array) -> int:
-        tokens = [tuple(map(int, path)) for path in paths]
-        given = (tokens[0], rows[0]) if len(tokens) == 1 else (tuple(tokens), rows)
-        length = self.rule(*given)
-        if not 0 <= int(length) <= paths.shape[-1]:
-            raise InvalidInputError(
-                f"a length rule returned {length!r}; expected one length from 0 to {paths.shape[-1]}"
-            )
-        return int(length)
+    def _length(self, paths: Array, rows: Array) -> Any:
+        tokens = _as_tuples(paths)
+        return self.rule(tokens[0], rows[0]) if len(tokens) == 1 else self.rule(tokens, rows)
 
 
-def _why_lossy(verifier: Verifier, rule: LengthRule, num_drafts: int) -> str | None:
+def _as_tuples(paths: Array) -> tuple[tuple[int, ...], ...]:
+    return tuple(tuple(map(int, path)) for path in paths)
+
+
+def _why_lossy(verifier: Verifier, rule: LengthRule, num_drafts: int, across: bool) -> str | None:
     """Say why a verifier with a length rule does not follow the target, or return ``None``."""
     coherence = COHERENCE.get(verifier.name)
     if num_drafts > 1 and coherence is not None and coherence.in_length is False:
@@ -130,21 +166,23 @@ def _why_lossy(verifier: Verifier, rule: LengthRule, num_drafts: int) -> str | N
         )
     if num_drafts == 1 and coherence is not None and not coherence.in_length and verifier.single_path:
         return f"{verifier.name} is lossy if its length depends on the draft (theory.md Statement 8.3)"
+    paths = 2 if across else num_drafts
     for vocab_size, draft_length in PROBES:
-        if vocab_size ** (draft_length * num_drafts) > MOST_PROBED:
+        if vocab_size ** (draft_length * paths) > MOST_PROBED:
             continue
-        for seed in range(PROBED_PAIRS):
-            pair = random_rational([seed, 8], vocab_size, draft_length)
-            if not length_flags(Shortened(num_drafts, rule), pair).stopping_point:
+        for seed, drawn in product(range(PROBED_PAIRS), (random_rational, random_steep)):
+            pair = drawn([seed, 8], vocab_size, draft_length)
+            if not length_flags(Shortened(paths, rule), pair).stopping_point:
+                statement = "8.7" if across else "8.5"
                 return (
                     "the length rule reads a token before it decides whether to verify it (theory.md "
-                    "Statement 8.5): decide from earlier tokens, keep the token and stop after it, or count "
-                    "a dropped draft as rejected (DroppedAsRejected)"
+                    f"Statement {statement}): decide from earlier tokens, keep the token and stop after it, "
+                    "or count a dropped draft as rejected (DroppedAsRejected)"
                 )
     return None
 
 
-class DroppedAsRejected(Verifier):
+class DroppedAsRejected(_VerifiesFewer):
     """Drop drafted tokens by their own row, and count a dropped draft as rejected: repair B (Statement 8.10).
 
     A path is cut at its first dropped token.  The verifier then sees one more token, to which the target
@@ -152,7 +190,7 @@ class DroppedAsRejected(Verifier):
 
     Args:
         verifier: a name or an object.
-        keep: a function row [..., V] -> probabilities to keep each token, [..., V].
+        keep: a function row [..., V] -> which tokens are kept, truth values [..., V].
 
     Attributes:
         rows, calls: as in ``WithLengthRule``.
@@ -165,23 +203,9 @@ class DroppedAsRejected(Verifier):
         lossless 3/2
     """
 
-    draft_processes: ClassVar[Any] = frozenset({"iid", "per_path"})
-
     def __init__(self, verifier: str | Any, keep: Callable[[Array], Array]) -> None:
-        self.base, self.keep = find_verifier(verifier), keep
-        self.name = f"{self.base.name} (dropped as rejected)"  # type: ignore[misc]
-        self.source, self.exact = self.base.source, self.base.exact  # type: ignore[misc]
-        self.single_path, self.lossless = self.base.single_path, self.base.lossless  # type: ignore[misc]
-        self.counted = [0, 0]
-        self._inner = self.base
-
-    @property
-    def rows(self) -> int:
-        return self.counted[0]
-
-    @property
-    def calls(self) -> int:
-        return self.counted[1]
+        super().__init__(verifier, "dropped as rejected")
+        self.keep, self.lossless = keep, self.base.lossless  # type: ignore[misc]
 
     def bind(self, process: DraftProcess, pair: ModelPair | None = None) -> Verifier:
         super().bind(process, pair)
@@ -192,7 +216,7 @@ class DroppedAsRejected(Verifier):
     def outcome(self, paths: Array, target_rows: Array, draft_rows: Array) -> Outcome:
         xp = namespace(target_rows)
         vocab_size = target_rows.shape[-1]
-        kept = draft_rows * flint_if_exact(self.keep(fractions_if_exact(draft_rows)))
+        kept = zero_where(self.keep(fractions_if_exact(draft_rows)) == 0, draft_rows)
         lost = 1 - xp.sum(kept, axis=-1)
         is_dropped = take_token(kept, paths) == 0
         ended = xp.cumulative_sum(xp.astype(is_dropped, xp.int64), axis=-1) > 0

@@ -32,6 +32,7 @@ RUNS: dict[str, list[list[str]]] = {
         [*ONE_TOKEN, "spectheory.verification.defective.acceptance_rules:SwappedModels"],
         [*ONE_TOKEN, "token,block"],
         [*ONE_TOKEN, "wrong_verifiers:RaisesOnLast"],
+        ["ONE_TOKEN", "--drafts", "draft_values:before_unlikely", "--verifier", "block"],
         ["--suite", "standard", "--verifier", "spectr_gbv"],
         ["--suite", "quick", "--cases", "1", "--verifier", "kseq"],
     ],
@@ -137,7 +138,7 @@ def test_everything_printed_is_defined(
     found, shown = set(), set()
     for run in RUNS[command]:
         arguments = [word for name in run for word in places.get(name, [name])]
-        is_wrong = re.search("SwappedModels|RaisesOnLast", " ".join(run))
+        is_wrong = re.search("SwappedModels|RaisesOnLast|before_unlikely", " ".join(run))
         code = 4 if run[1:] == ["STORED", "block"] else 1 if is_wrong or "spectr_gbv" in run else 0
         found |= set(fields(run_json(capsys, command, *arguments, code=code, whole=True)))
         assert main([command, *arguments, "--verbose"]) == code

@@ -13,6 +13,7 @@ from conformance.harness_runs import HARNESSES, HERE
 from scripts import ROOT, load
 
 engine_tests = load("benchmarks", "engine_tests")
+power = load("benchmarks", "conformance_power")
 CASES = judge.read_cases(HERE / "cases.jsonl")
 
 
@@ -56,3 +57,59 @@ def test_protocols_pass_the_right_engine_and_find_some_mistakes(title):
     assert verdict(BatchEngine)
     assert not verdict(MISTAKES["bonus_always"] if "greedy" in title else MISTAKES["correction_from_target"])
     assert verdict(MISTAKES["one_coin_per_batch"])
+
+
+def stored(name):
+    return json.loads((ROOT / "benchmarks" / "results" / f"{name}-epyc-2core.json").read_text())
+
+
+def test_tables_of_the_pages_are_the_stored_results():
+    powers, protocols = stored("conformance_power"), stored("engine_tests")
+    assert power.changed_table(powers["changed_laws"]) in page("conformance_format.md")
+    table = engine_tests.page_table(protocols, powers["mistakes"])
+    assert table in page("what_tests_miss.md")
+    assert all(own["right_passes"] for title, own in protocols.items() if title != "mistakes")
+    del protocols["mistakes"][0]
+    assert engine_tests.page_table(protocols, powers["mistakes"]) != table
+
+
+def test_powers_of_the_page_are_the_stored_ones():
+    powers, text = stored("conformance_power"), " ".join(page("conformance_format.md").split())
+    missed = {name: row["found"] for name, row in powers["mistakes"].items() if row["found"] < 1}
+    said = ", ".join(f"`{name}`, found in {100 * share:.1f} %" for name, share in missed.items())
+    assert f"8 bits ({said} of 3 000 runs)" in text
+    sure = len(powers["mistakes"]) - len(missed)
+    assert f"other {sure} designed mistakes, and each of the {len(powers['verifiers'])} known-wrong" in text
+    assert all(row["found"] == 1 for row in powers["verifiers"].values())
+    right = powers["right"]
+    assert (
+        f"{right['engines']} right engines raised no alarm in {right['runs']:,} runs".replace(",", " ")
+        in text
+    )
+    assert f"$10^{{{right['largest_log10_e']:.1f}}}$" in text
+
+
+def test_mistakes_that_were_not_seen_are_found_as_the_page_says():
+    text = page("conformance_format.md")
+    first, now = stored("conformance_held_out_first"), stored("conformance_held_out")
+    assert now["mistakes"] == len(now["rows"]) >= 60
+    assert now["found"] / now["mistakes"] >= 0.95
+    assert f"The first run of the suite found {first['found']} of them" in text
+    assert f"The suite of today finds {now['found']} of the {now['mistakes']}" in " ".join(text.split())
+    assert len(now["missed"]) == now["mistakes"] - now["found"]
+    assert "Missed are two:" in text
+    assert all("0 of" in row["found"] for row in now["keep_the_law"].values())
+
+
+def test_seconds_of_the_page_are_the_stored_ones():
+    """The suite within 0.1 s in C and 5 s in numpy, the one file within 10 s."""
+    rows = stored("conformance_harnesses")
+    for name, row in rows.items():
+        assert f"| {name} | {row['seconds']:.2f} |" in page("conformance.md"), name
+    assert {"c", "javascript", "numpy", "one file"} <= set(rows)
+    assert rows["c"]["seconds"] <= 0.1
+    assert rows["numpy"]["seconds"] <= 5
+    assert rows["one file"]["seconds"] <= 10
+    assert rows["one file"]["passes"]
+    verdicts = [verdict for row in rows.values() for verdict in row.get("verdicts", {}).values()]
+    assert set(verdicts) == {"conforms"}

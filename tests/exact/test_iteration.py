@@ -267,20 +267,6 @@ def test_several_drafts_are_lossless_over_iterations() -> None:
     assert defects == [Fraction(477, 7616), Fraction(381, 3808), Fraction(381, 3808)]
 
 
-@pytest.mark.parametrize("verifier", ["block", GreedyBlock()], ids=str)
-def test_float_pairs(verifier: Any) -> None:
-    for pair, options in (
-        (instances.two_token(3), {}),
-        (instances.random_rational(3, 2, 8), {"draft_length": 2}),
-    ):
-        exact = decoded_tokens_law(verifier, pair, 3, **options)
-        for law, expected in zip(
-            decoded_tokens_law(verifier, pair.to_float(), 3, **options), exact, strict=True
-        ):
-            assert law.dtype == np.float64
-            np.testing.assert_allclose(law, expected.astype(float), rtol=0, atol=1e-12)
-
-
 def test_a_pair_that_ends_too_early_is_refused() -> None:
     deep = instances.random_rational(1, 2, 8)
     with pytest.raises(InvalidInputError, match="need a pair of draft length 8, and this one has 7"):
@@ -291,24 +277,6 @@ def test_a_pair_that_ends_too_early_is_refused() -> None:
     first_tokens_law("block", deep.truncate(4), 3, draft_length=2)
     with pytest.raises(InvalidInputError, match="need a pair of draft length 5, and this one has 4"):
         first_tokens_law("block", deep.truncate(4), 6, 1, draft_length=2)
-
-
-@pytest.mark.parametrize(
-    ("arguments", "options", "message"),
-    [
-        ((0,), {}, "num_iterations must be a whole number"),
-        ((1.5,), {}, "num_iterations must be a whole number"),
-        ((1,), {"drafts": 0}, "drafts must be a whole number"),
-        ((1,), {"draft_length": 0}, "draft_length must be a whole number"),
-        ((1,), {"memory": -1}, "memory must be a whole number of at least 0"),
-        ((1,), {"memory": True}, "memory must be a whole number of at least 0"),
-    ],
-)
-def test_bad_numbers_are_refused(arguments: Any, options: Any, message: str) -> None:
-    with pytest.raises(InvalidInputError, match=message):
-        decoded_tokens_law("block", instances.two_token(2), *arguments, **options)
-    with pytest.raises(InvalidInputError, match="num_tokens must be a whole number"):
-        first_tokens_law("block", instances.two_token(2), 0)
 
 
 class Silent:

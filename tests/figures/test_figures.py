@@ -8,17 +8,11 @@ from pathlib import Path
 import pytest
 
 from deep import first_is_quick
-from figure_support import NAMES, figure, small, small_once
+from figure_support import NAMES, figure, small_once
 from figures.results import Checks, Findings, Result, ResultTable, result
 from spectheory.foundation.errors import InvalidInputError
 
 FIGURES = Path(__file__).parents[2] / "figures"
-
-
-@pytest.mark.deep
-@pytest.mark.parametrize("name", NAMES)
-def test_a_rerun_has_the_same_numbers(name: str) -> None:
-    assert small(name).to_document() == small_once(name).to_document()
 
 
 @first_is_quick("name", NAMES, 3)

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from deep import first_is_quick
-from figure_support import NAMES, Changed, Lie, after, assert_seen, instead, small, told, told_of
+from figure_support import NAMES, Changed, Lie, after, assert_seen, instead, told, told_of
 from figures.results import Checks, Findings, ResultTable
 from later import Later
 from spectheory.pairs.drafts import ConfidenceTree
@@ -155,6 +155,10 @@ LIES: list[tuple[str, str, Lie, list[str]]] = [
          estimates=lambda found: [Changed(one, block_efficiency=lambda _: 0.0) for one in found],
      ),
      ["a confidence tree holds"]),
+    ("greedy_falls_on_models", "common.bundled.simulate",
+     estimating(lambda name: name.startswith("scored"), interval=lambda _: (0.1, 0.2),
+                gain_interval=lambda _: (9.0, 9.5)),
+     ["with most drafts scored", "every gain lies"]),
     ("full_vocabulary", "common.bundled.simulate",
      estimating(lambda name: name.startswith("spectr on 1 drafts"), block_efficiency=lambda _: 0.0),
      ["with one draft"]),
@@ -171,8 +175,14 @@ LIES: list[tuple[str, str, Lie, list[str]]] = [
          found, rows=[(name, name != "scored_multipath", 2.0, 0.5, 0.6, 0.7) for name, *_ in found.rows]
      )),
      ["every gain lies", "scored selection gains"]),
-    ("temperature", "simulate", estimating(lambda name: name == "block", interval=lambda _: (0.0, 0.0)),
+    ("temperature_gains", "simulate", estimating(lambda name: name == "block", interval=lambda _: (0.0, 0.0)),
      ["block is nowhere seen"]),
+    ("release_grid", "verdicts",
+     after(lambda rows, page: [(*row[:2], "undecided") for row in rows] if page == "audits.md" else rows),
+     ["on few pairs an audit"]),
+    ("verification_cost", "fastest",
+     after(lambda best, rows, cost: (max if cost > 0.01 else min)(rows, key=lambda row: row["nodes"])),
+     ["dearer rows never"]),
     ("whole_texts", "simulate",
      estimating(lambda name: name in ("spectr", "greedy_multipath"), interval=lambda _: (0.1, 0.2),
                 counted_interval=lambda _: (0.3, 0.4)),
@@ -184,6 +194,9 @@ LIES: list[tuple[str, str, Lie, list[str]]] = [
      after(lambda found, name: found if name == "walltimes" else replace(
          found, rows=[(*row[:-3], 2.0, 0.5, 0.6) for row in found.rows])),
      ["on a real model every mean", "on a real model all intervals"]),
+    ("rows_per_call", "price_bound", instead(1.0), ["no rule exceeds"]),
+    ("rows_per_call", "draft_defect", told(total_variation=plus(1)), ["every way is lossless"]),
+    ("rows_per_call", "best_stopping_rule", instead(lambda tokens, rows: 0), ["no predictable rule"]),
 ]  # fmt: skip
 """Figure, what it calls, the lie it is told, and the claims that then must fail."""
 
@@ -202,18 +215,6 @@ def test_checks_can_fail(
 def test_every_figure_has_a_partner() -> None:
     """That of ``real_pair`` is in test_models."""
     assert {name for name, *_ in LIES} | {"printed_gains", "real_pair"} == {*NAMES}
-
-
-def test_trees_with_more_leaves_are_compared(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Four leaves are needed for a tree that scores as many tokens as another with fewer leaves."""
-    lie = told_of(late, block_efficiency=plus(9))
-    assert_seen(monkeypatch, "prefix_trees", "output_law", lie, ["nor does a tree"], num_leaves=(2, 4))
-
-
-def test_a_pair_on_which_greedy_multipath_grows() -> None:
-    """Two drafts of the two-token pair earn more than one: then nothing falls, and the check says so."""
-    failures = small("greedy_falls", names=("two_token",), num_drafts=(1, 2)).failures
-    assert any(text.startswith("it does not always grow") for text in failures)
 
 
 @first_is_quick(

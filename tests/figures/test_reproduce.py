@@ -56,12 +56,6 @@ def test_a_line_for_each_script(tree: Path) -> None:
     assert (tree / "out.made").read_text() == ".--resume."
 
 
-def test_an_unknown_name_is_refused(tree: Path) -> None:
-    process = start(tree, "god")
-    assert "there is no figure god; there are bad, deaf, good, slow" in process.communicate(timeout=60)[1]
-    assert process.returncode == 2
-
-
 @pytest.mark.parametrize(
     ("name", "sent", "code"),
     [("slow", signal.SIGTERM, 143), ("slow", signal.SIGINT, 130), ("deaf", signal.SIGTERM, 143)],

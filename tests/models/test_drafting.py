@@ -7,10 +7,10 @@ import pytest
 import torch
 
 from later import Later
-from models_support import PROMPTS, full_row, largest_difference
+from models_support import PROMPTS, largest_difference
 from spectheory.foundation.errors import InvalidInputError
 from spectheory.models import LanguageModelPair, SamplingOptions
-from spectheory.models.drafting import _share, draft_and_score, prefill
+from spectheory.models.drafting import draft_and_score, prefill
 from spectheory.models.reading import run_model
 from spectheory.pairs.drafts import HubTree, Iid, PrefixTree, WithoutReplacement
 
@@ -44,14 +44,6 @@ def test_wrong_padding_would_be_noticed(gpt2_pair: LanguageModelPair) -> None:
     assert largest_difference(gpt2_pair, batch) > 1e-3
 
 
-def test_prompts_of_one_token_only(pair: LanguageModelPair) -> None:
-    batch = draft_and_score(prefill(pair, ["x", "", [7]]), 1, 1, pair.generator(0))
-    texts = [pair.encode("x"), [pair.tokenizer.bos_token_id], [7]]
-    for b, text in enumerate(texts):
-        expected = full_row(pair.target_model, text, SamplingOptions())
-        torch.testing.assert_close(batch.target_rows[b, 0, 0], expected, atol=1e-5, rtol=0)
-
-
 @pytest.mark.parametrize("noise", [0.0, 1e-6])
 def test_shared_prefixes_carry_bitwise_equal_rows(
     pair: LanguageModelPair, monkeypatch: pytest.MonkeyPatch, noise: float
@@ -82,16 +74,6 @@ def test_shared_prefixes_carry_bitwise_equal_rows(
     assert shared > 20
     # Partner: without a shared prefix rows do differ.
     assert batch.target_rows[:, :, 3].reshape(24, -1).unique(dim=0).shape[0] > 5
-
-
-def test_rows_are_taken_from_the_first_path_with_the_prefix() -> None:
-    paths = torch.tensor([[[1, 2], [3, 2], [1, 2], [1, 4], [3, 2]]])
-    values = torch.arange(5.0).reshape(1, 5, 1)
-    found = [[0, 0, 0, 0, 0], [0, 1, 0, 0, 1], [0, 1, 0, 3, 1]]
-    for depth, first in enumerate(found):
-        assert _share(values, paths[:, :, :depth]).flatten().tolist() == first
-    at_all_prefixes = _share(values[:, :, None].expand(1, 5, 3, 1), paths)
-    assert at_all_prefixes[0, :, :, 0].T.tolist() == found
 
 
 def test_a_draft_model_per_path(pair: LanguageModelPair) -> None:
@@ -175,16 +157,6 @@ def test_paths_of_a_tree_share_the_draws_of_their_nodes(pair: LanguageModelPair)
         differ[0] += int((first[:, 0] != first[:, 2]).sum())
         differ[1] += int((second[:, 0] != second[:, 1]).sum())
     assert min(differ) > 0
-
-
-def test_one_seed_one_result_and_draws_leave_the_prefill_alone(pair: LanguageModelPair) -> None:
-    prefilled = prefill(pair, PROMPTS)
-    first = draft_and_score(prefilled, 3, 4, pair.generator(11))
-    other = draft_and_score(prefilled, 3, 4, pair.generator(12))
-    again = draft_and_score(prefilled, 3, 4, pair.generator(11))
-    assert not torch.equal(first.paths, other.paths)
-    for name in ("paths", "target_rows", "draft_rows"):
-        assert torch.equal(getattr(first, name), getattr(again, name))
 
 
 def test_first_drafted_tokens_follow_the_row(pair: LanguageModelPair) -> None:

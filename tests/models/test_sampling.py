@@ -85,15 +85,6 @@ def test_tokens_without_mass_are_never_sampled(monkeypatch: pytest.MonkeyPatch) 
         sample_rows(torch.zeros(3), generator)
 
 
-def test_top_p_that_is_reached_exactly_needs_no_further_token() -> None:
-    """Two of four equal tokens have one half; a third is kept for the least bit more."""
-    logits = torch.zeros(4, dtype=torch.float64)
-    for top_p, kept in ((0.5, 2), (0.5 + 1e-9, 3), (0.25, 1), (0.75, 3)):
-        probs = scaled_logits(logits, SamplingOptions(top_p=top_p)).softmax(-1)
-        assert int((probs > 0).sum()) == kept
-        assert float(probs.sum()) == 1.0
-
-
 def test_temperature_zero_is_a_point_mass() -> None:
     """On the most likely token, by lower id among equals, whatever top-k and top-p would leave."""
     logits = torch.tensor([[1.0, 3.0, 3.0], [5.0, -torch.inf, 2.0]])

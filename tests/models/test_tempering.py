@@ -40,13 +40,6 @@ def test_rows_are_the_softmax_at_the_temperature(temperature: float) -> None:
     assert gap_from_softmax(pair, 1.3 * temperature) > 1e-3
 
 
-def test_temperatures_multiply() -> None:
-    pair = tiny_pair()
-    assert pair.tempered(2).tempered(1.5).temperature == 3
-    assert gap_from_softmax(pair.tempered(0.25).tempered(4), 1) < 1e-12
-    assert pair.temperature == 1  # the pair itself is left as it was
-
-
 def test_tempering_goes_before_a_restriction_or_after_it() -> None:
     """p^(1/T), normalised on two tokens, is the restriction of the tempered pair and of the option."""
     pair, options = tiny_pair(), SamplingOptions(temperature=0.6)

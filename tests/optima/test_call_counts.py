@@ -9,17 +9,12 @@ import pytest
 
 from later import Later
 from spectheory import ModelPair, output_law
-from spectheory.exact.iteration import decoded_tokens_law, expected_decoded_tokens
-from spectheory.foundation.errors import InvalidInputError
 from spectheory.optima import fewest_calls, most_decoded_tokens
 from spectheory.pairs.extension import ExtendedPair
 from spectheory.pairs.instances import (
-    disjoint_supports,
     early_stop,
     forced_start,
     random_rational,
-    sticky_chain,
-    two_token,
 )
 
 optimize = Later("scipy.optimize")
@@ -143,41 +138,6 @@ def test_the_recursion_is_one_linear_program(number: int) -> None:
     assert abs(floats.value - most.value) < 1e-12
 
 
-def test_where_stopping_early_pays_the_two_routes_agree() -> None:
-    pair = early_stop(3)
-    assert abs(Unrolled(pair, 3, 2).value() - 6.25) < 1e-7
-    for seed in range(3):
-        pair = chain(seed, 7)
-        most = most_decoded_tokens(pair, 2, draft_length=3)
-        assert abs(Unrolled(pair, 3, 2).value() - float(most.value)) < 1e-7
-
-
-def test_block_is_what_the_iterations_decode() -> None:
-    """The other field of the result, against the exact law of N(i)."""
-    for number in range(4):
-        pair = random_rational([415, number], 2, 5, zero_probability=0.2)
-        laws = decoded_tokens_law("block", pair, 2, draft_length=2)
-        most = most_decoded_tokens(pair, 2, draft_length=2)
-        assert most.block == (laws[1] * np.arange(len(laws[1]))).sum()
-    for pair, memory in ((two_token(2), None), (sticky_chain(2), 1), (disjoint_supports(1), None)):
-        calls = 1 + sum(law[:4].sum() for law in decoded_tokens_law("block", pair, 4, memory=memory))
-        assert fewest_calls(pair, 4, memory=memory).block == calls  # Σ_i P(N(i) < 4)
-        assert (
-            most_decoded_tokens(pair, 3, memory=memory).block
-            == expected_decoded_tokens("block", pair, 3, memory=memory)[2]
-        )
-
-
-def test_one_call_is_the_optimum_of_one_path() -> None:
-    for number in range(10):
-        pair = random_rational([416, number], 3, 2, zero_probability=0.2)
-        most = most_decoded_tokens(pair, 1)
-        law = output_law("block", pair)
-        assert most.value == most.block == law.block_efficiency
-        for mine, blocks in zip(most.first_call, law.accepted_masses, strict=True):
-            assert (mine == blocks).all()
-
-
 def test_the_first_call_is_a_lossless_verifier_that_earns_the_optimum() -> None:
     """R(a,t) = p(t|a) x(a) - x(a,t) ≥ 0 and x ≤ q; with block verification in the second call it earns it."""
     for pair, length in ((early_stop(3), 3), (forced_start(), 4), *((chain(s, 7), 3) for s in range(4))):
@@ -245,52 +205,3 @@ def test_the_largest_loss_of_two_calls() -> None:
         losses.append((length, most.value - most.block))
     assert {loss for length, loss in losses if length < 3} == {0}
     assert 0 < max(loss for _, loss in losses) <= Fraction(1, 8)
-
-
-def test_local_search_finds_no_larger_ratio() -> None:
-    """Statement 4.10: single rows of early_stop(3) are changed, kept where the ratio does not fall."""
-    rng, rows = np.random.default_rng(418), [[ONE, ONE]] * 3 + [[Fraction(3, 4), ONE], [ONE, Fraction(3, 4)]]
-    rows, best = [*rows, [ONE, ONE], *[[ONE, ONE - ONE]] * 2], Fraction(50, 49)
-    equal = 0
-    for _ in range(30):
-        changed = list(rows)
-        changed[rng.integers(8)] = [Fraction(int(n), 16) for n in rng.integers(17, size=2)]
-        most = most_decoded_tokens(on_zeros(changed), 2, draft_length=3)
-        assert most.value <= best * most.block
-        if most.value == best * most.block:
-            rows, equal = changed, equal + 1
-    assert equal > 0
-
-
-def test_what_a_result_says() -> None:
-    found = most_decoded_tokens(early_stop(3), 2, draft_length=3)
-    assert found.to_document() == {
-        "question": "tokens in 2 calls",
-        "value": "25/4",
-        "value_float": 6.25,
-        "block": "49/8",
-        "block_float": 6.125,
-    }
-    assert found.tables()[0].texts() == [["optimum", "25/4 = 6.25"], ["block verification", "49/8 = 6.125"]]
-
-
-@pytest.mark.parametrize("question", [most_decoded_tokens, fewest_calls])
-def test_bad_questions_are_refused(question: Any) -> None:
-    pair = random_rational(1, 2, 2)
-    with pytest.raises(InvalidInputError, match="need a pair of draft length"):
-        question(pair, 4)
-    with pytest.raises(InvalidInputError, match="num_"):
-        question(pair, 0)
-    with pytest.raises(InvalidInputError, match="differs from the row after its last 0"):
-        question(pair, 4, memory=0)
-    with pytest.raises(InvalidInputError, match="at least 3"):
-        early_stop(2)
-    with pytest.raises(InvalidInputError, match="ratio must lie"):
-        early_stop(3, Fraction(5, 4))
-
-
-def test_many_calls_need_no_deep_recursion() -> None:
-    """400 calls, and the number of tokens that they make on two equal models."""
-    same = ModelPair.context_free_pair(["1/2", "1/2"], ["1/2", "1/2"], 1)
-    assert most_decoded_tokens(same, 400).value == 800
-    assert fewest_calls(same, 800).value == 400

@@ -3,7 +3,7 @@
 import pytest
 
 from spectheory import ModelPair, certify, instances, optimum, output_law
-from spectheory.foundation.errors import EnumerationTooLargeError, InvalidInputError, SolverError
+from spectheory.foundation.errors import SolverError
 from spectheory.optima import (
     check_solution,
     cutting_planes,
@@ -48,14 +48,6 @@ def test_starts_at_the_point_of_the_interval(size: int, length: int, num_drafts:
     assert size**length < len(best.members) < 2_000
 
 
-def test_paths_that_branch_at_the_root_are_iid() -> None:
-    """V = L = 3, 389 017 000 antichains: within the certified interval of i.i.d. drafts."""
-    pair = pair_of(0, 3, 3)
-    value = float(multi_path_optimum(pair, PrefixTree((2, 1, 1))).value)
-    interval = multi_path_interval(pair, 2)
-    assert interval.lower - 1e-12 <= value <= interval.upper + 1e-12
-
-
 @pytest.mark.parametrize("widths", [(1, 1, 2), (1, 1, 3)])
 def test_late_branching_has_the_optimum_of_conditional_transport(widths: tuple[int, ...]) -> None:
     """theory.md Statement 5.30 (v), where the list is too long; ``certify`` finds no violation."""
@@ -64,13 +56,6 @@ def test_late_branching_has_the_optimum_of_conditional_transport(widths: tuple[i
         certificate = certify("conditional_transport", pair_of(seed, 3, 3), drafts=process)
         assert certificate.is_valid
         assert certificate.block_efficiency == certificate.optimum
-
-
-def test_all_tokens_drafted_earn_everything() -> None:
-    """Without replacement, as many tokens as there are."""
-    pair = pair_of(1, 3, 3, zeros=0)
-    assert multi_path_optimum(pair, WithoutReplacement((3, 3, 3))).value == 4
-    assert multi_path_optimum(pair, WithoutReplacement((2, 1, 1))).value < 4
 
 
 def test_no_verifier_is_above() -> None:
@@ -110,15 +95,3 @@ def test_floats_pay_for_antichains_that_are_not_listed(monkeypatch: pytest.Monke
     monkeypatch.setattr(cutting_planes, "GAP_TOLERANCE", 1.0)
     early = multi_path_optimum(pair, 2)
     assert early.lower <= best.lower <= best.upper <= early.upper
-
-
-def test_refusals() -> None:
-    with pytest.raises(EnumerationTooLargeError, match=r"more than 600 contexts, .* of prefix_tree drafts"):
-        multi_path_optimum(instances.two_token(9), PrefixTree((2, *[1] * 8)))
-    with pytest.raises(EnumerationTooLargeError, match="more than 2500 contexts, the limit"):
-        optimum(instances.two_token(11), 2, relative_gap=0)
-    pair = instances.two_token(4)
-    with pytest.raises(EnumerationTooLargeError, match="458329 non-empty antichains"):
-        multi_path_optimum(pair, PerPath((pair, pair)))
-    with pytest.raises(InvalidInputError, match="the tree has 2 widths"):
-        multi_path_optimum(pair, PrefixTree((2, 1)))

@@ -13,7 +13,7 @@ from spectheory import ModelPair, defects, output_law, verifiers
 from spectheory.foundation.errors import InvalidInputError
 from spectheory.optima import check_solution, lossy_optimum, lossy_program, multi_path_optimum, optimum
 from spectheory.optima.solving.exact_solver import solve_in_its_arithmetic
-from spectheory.pairs.drafts import PerPath, PrefixTree, WithoutReplacement
+from spectheory.pairs.drafts import WithoutReplacement
 from spectheory.pairs.instances import disjoint_supports, random_rational, three_token_reversed, two_token
 
 BUDGETS = tuple(Fraction(n, 12) for n in (0, 1, 2, 3, 6, 12))
@@ -126,19 +126,3 @@ def test_unsimplified_program_is_the_antichain_program(first: int) -> None:
                     prefixes = [path[:i] for i in range(1, depth + 1)]
                     probs = [pair.target_path_probs(len(a))[number_of(pair, a)] for a in prefixes]
                     assert sum(exact.primal[a] / p for a, p in zip(prefixes, probs, strict=True)) == 1
-
-
-def test_unsimplified_program_for_other_processes() -> None:
-    """Trees of drafts and drafts without replacement change the right-hand sides only."""
-    for number in range(24):
-        pair = random_rational(100 + number, 2, 2, zero_probability=0)
-        for process in (PrefixTree((2, 2)), WithoutReplacement((2, 1)), PerPath((pair, pair))):
-            best = multi_path_optimum(pair, drafts=process).value
-            assert lossy_optimum(pair, 0, drafts=process).value == best
-
-
-@pytest.mark.parametrize("wrong", ["1e-999999999", "-1/2", "2", 0.5, "much", 10**400])
-def test_a_total_variation_that_is_none_is_refused(wrong: Any) -> None:
-    """At once: no power of ten is made of a text."""
-    with pytest.raises(InvalidInputError, match="total_variation"):
-        lossy_optimum(two_token(1), wrong)

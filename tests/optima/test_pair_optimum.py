@@ -1,42 +1,28 @@
 """The optimum: which program answers, what it refuses, and what it depends on."""
 
-import ast
-import subprocess
-import sys
-
 import pytest
 
 from program_support import TWO_TOKENS
-from spectheory import certify, instances
+from spectheory import certify
 from spectheory.exact.iteration import decoded_tokens_law
 from spectheory.exact.law import output_law
-from spectheory.foundation.errors import EnumerationTooLargeError, InvalidInputError, SolverError
+from spectheory.foundation.errors import EnumerationTooLargeError
 from spectheory.optima import (
-    Solution,
     antichains,
-    cutting_planes,
     fewest_calls,
     lossy_optimum,
     most_decoded_tokens,
     multi_path_interval,
     multi_path_optimum,
-    optimal_acceptance,
     optimum,
     single_path_optimum,
 )
 from spectheory.optima.context_free.merged_weights import context_free_path_optimum
 from spectheory.optima.interval.interval import CertifiedInterval
 from spectheory.optima.solving.solution import Optimum
-from spectheory.pairs.drafts import Iid, PerPath, PrefixTree
+from spectheory.pairs.drafts import PerPath, PrefixTree
 from spectheory.pairs.pair import ModelPair
 from spectheory.simulation import simulate
-
-
-@pytest.mark.parametrize("num_drafts", [0, -1, 1.5, True, "2"])
-def test_num_drafts_is_a_whole_number(num_drafts: object) -> None:
-    message = f"^num_drafts must be a whole number of at least 1, got {num_drafts!r}$"
-    with pytest.raises(InvalidInputError, match=message):
-        optimal_acceptance(*TWO_TOKENS, num_drafts)
 
 
 def test_too_large_programs_are_refused() -> None:
@@ -59,64 +45,6 @@ def test_beyond_the_exact_programs_the_optimum_is_an_interval() -> None:
     block = output_law("block", pair).block_efficiency
     assert one.lower <= block <= one.upper
     assert block < best.lower
-
-
-def test_where_the_float_program_fails_the_interval_answers(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Rows that HiGHS solves to 3e-7 through cvxpy; one position, so the min cut knows the value."""
-    rows = (
-        [0.047619047619047616, 0.47619047619047616, 0.47619047619047616],
-        [9.9999890000121e-07, 0.9999989000012101, 9.9999890000121e-08],
-    )
-    pair = ModelPair.context_free_pair(*rows, 1)
-    value = 1 + optimal_acceptance(*rows, 8).value
-    found = [optimum(pair, 8)]
-    with monkeypatch.context() as patch:
-        patch.setattr(cutting_planes, "GAP_TOLERANCE", 0.0)
-        with pytest.raises(SolverError, match="differ by"):
-            multi_path_optimum(pair, 8)
-        found.append(optimum(pair, 8))
-    assert [best.is_interval for best in found] == [False, True]
-    for best in found:
-        assert best.lower <= value <= best.upper
-        assert best.upper - best.lower < 1e-5
-
-
-def test_one_path_on_a_large_tree() -> None:
-    """V = 10, L = 5: 111 111 nodes; the interval on one path holds block verification's efficiency."""
-    pair = instances.random_float(1, 10, 5, 0.3, 0.5)
-    with pytest.raises(EnumerationTooLargeError, match=r"111111 nodes; .* at most 100000;"):
-        single_path_optimum(pair)
-    best = optimum(pair, 1)
-    assert best.lower <= output_law("block", pair).block_efficiency <= best.upper
-
-
-def facts(best: Optimum) -> tuple[object, ...]:
-    return best.value, best.lower, best.upper, best.method, best.status
-
-
-@pytest.mark.deep
-def test_the_optimum_of_a_float_pair_depends_on_the_pair_and_the_process_alone() -> None:
-    """Not on how K is said, on the names of the tokens, on another pair solved before, or on the process it
-    is asked in: every bit is the same.  Another K and another pair give another number."""
-    sizes = [(*shape, num_drafts) for shape in ((3, 2), (2, 3), (4, 3)) for num_drafts in (1, 2, 3)]
-    alone = []
-    for vocab_size, draft_length, num_drafts in sizes:
-        pair = instances.random_float(5, vocab_size, draft_length, 1.0, 0.3)
-        found = facts(optimum(pair, num_drafts))
-        renamed = ModelPair(pair.target, pair.draft, tuple(f"token {i}" for i in range(vocab_size)))
-        other = facts(optimum(instances.random_float(6, vocab_size, draft_length, 1.0, 0.3), num_drafts))
-        assert facts(optimum(pair, drafts=Iid(num_drafts))) == found
-        assert facts(optimum(renamed, num_drafts)) == found
-        assert found[0] not in (other[0], optimum(pair, num_drafts + 1).value)
-        alone.append(found)
-    code = (
-        "from spectheory import instances, optimum\n"
-        f"for V, L, K in {sizes[::-1]}:\n"
-        "    best = optimum(instances.random_float(5, V, L, 1.0, 0.3), K)\n"
-        "    print((best.value, best.lower, best.upper, best.method, best.status))"
-    )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert [ast.literal_eval(line) for line in done.stdout.splitlines()] == alone[::-1]
 
 
 @pytest.mark.parametrize("num_drafts", [1, 2, 64])
@@ -158,14 +86,6 @@ def test_one_class_answers() -> None:
         assert isinstance(found, Optimum)
         assert found.is_interval == (found is interval)
         assert found.lower <= found.value <= found.upper
-
-
-def test_limits_are_handed_on() -> None:
-    pair = ModelPair.context_free_pair(*TWO_TOKENS, 2)
-    large = instances.random_float(1, 10, 3, 1.0, 0.5)
-    assert optimum(large, 4, time_limit=1e-9).status == "time limit"
-    assert isinstance(optimum(pair, 1_001), CertifiedInterval)
-    assert isinstance(optimum(pair, 1_000), Solution)
 
 
 LOOSE = {

@@ -11,14 +11,13 @@ from deep import first_is_quick
 from leaf_laws import largest_excess
 from program_support import TREE_PAIRS, assert_certified
 from spectheory import instances
-from spectheory.foundation.errors import CertificationError, EnumerationTooLargeError, InvalidInputError
+from spectheory.foundation.errors import CertificationError
 from spectheory.foundation.exact_numbers import exact_values
-from spectheory.optima import check_solution, multi_path_optimum, path_selection, solve, solve_exact
+from spectheory.optima import check_solution, multi_path_optimum, solve, solve_exact
 from spectheory.optima.bounds.antichain_hulls import most_violated_antichain
 from spectheory.optima.bounds.skewed_draft import is_skewed_draft
 from spectheory.optima.greedy_polymatroid import decompose_into_rankings
 from spectheory.optima.path_selection import path_selection_optimum, path_selection_program
-from spectheory.pairs.pair import ModelPair
 from table import groups
 
 OPTIMUM_GROUPS = [
@@ -32,15 +31,6 @@ OPTIMUM_GROUPS = [
     "random-V3-L2-K2",
     "random-V4-L1-K2",
 ]
-
-
-def test_a_limit_that_is_met_is_not_violated() -> None:
-    """All leaves have probability 1, and a selected path can have no more."""
-    pair = instances.two_token(2)
-    drafted = pair.draft_path_probs(pair.draft_length)
-    assert path_selection._violated_sets(drafted, pair, 2, 0) == []
-    first = np.array([Fraction(int(leaf == 0)) for leaf in range(4)])
-    assert path_selection._violated_sets(first, pair, 2, 0) == [frozenset({0})]
 
 
 @pytest.mark.parametrize("group", OPTIMUM_GROUPS)
@@ -110,28 +100,6 @@ def test_one_draft_selects_the_draft_itself() -> None:
         assert len(decompose_into_rankings(pair, 1, pair.draft_path_probs(2)).weights) == 1
 
 
-def test_size_limits_and_bad_input() -> None:
-    pair = instances.two_token(2)
-    with pytest.raises(EnumerationTooLargeError, match="128 leaves"):
-        path_selection_optimum(instances.two_token(7), 2)
-    with pytest.raises(EnumerationTooLargeError, match="2\\^16"):
-        path_selection_program(instances.two_token(4), 2)
-    with pytest.raises(InvalidInputError, match="max_rounds"):
-        path_selection_optimum(pair, 2, max_rounds=0)
-    with pytest.raises(CertificationError, match="after 1 rounds"):
-        path_selection_optimum(instances.random_rational(4, 3, 2), 2, max_rounds=1)
-
-
-def test_a_law_beyond_the_stated_sets_is_not_certified(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Were no violated set found, the optimum of too few sets would be no skewed draft.  It is refused."""
-    pair = instances.random_rational(4, 3, 2)
-    monkeypatch.setattr(path_selection, "_violated_sets", lambda *arguments: [])
-    for name in ("_trimmed", "_extended"):  # both would take or give mass, so that its sum would be off
-        monkeypatch.setattr(path_selection, name, lambda pair, law, *others: law)
-    with pytest.raises(CertificationError, match="violates a leaf set exactly"):
-        path_selection_optimum(pair, 2)
-
-
 @pytest.mark.parametrize("seed", range(12))
 def test_any_point_is_repaired_to_a_feasible_one(seed: int) -> None:
     """Random points, and optima of too few sets and of a wrong total: read as rationals, the repaired masses
@@ -156,29 +124,3 @@ def test_any_point_is_repaired_to_a_feasible_one(seed: int) -> None:
             limits = (pair.target[depth] * masses[depth][:, None]).ravel()
             assert (masses[depth + 1] <= limits * (1 + Fraction(1, 2**50))).all()
         assert most_violated_antichain(pair, masses, num_drafts)[0] == 0
-
-
-def test_the_program_is_the_stated_one() -> None:
-    """A total that is 1, not at most 1; all 2^M - 1 leaf sets; a limit on leaves that includes itself."""
-    pair = instances.two_token(2)
-    program = path_selection_program(pair, 2)
-    assert program.block("total").sense == "=="
-    assert program.block(path_selection.LEAF_SETS).size == 15
-    assert path_selection_optimum(pair, 2, max_leaves=4).value == Fraction(212, 81)
-
-
-def test_trimmed_laws_lose_what_earns_nothing_and_extended_ones_lose_nothing() -> None:
-    """All on the leaf AA: the target takes 1/3 through A, so no more is kept.  The law is beyond its
-    leaf set, where nothing is added, and nothing taken."""
-    pair = instances.two_token(2)
-    law = np.array([Fraction(1), Fraction(0), Fraction(0), Fraction(0)], dtype=object)
-    assert path_selection._trimmed(pair, law).tolist() == [Fraction(1, 3), 0, 0, 0]
-    assert (path_selection._extended(pair, law, 2) >= law).all()
-
-
-def test_a_trace_of_mass_on_an_undrafted_leaf_costs_nothing() -> None:
-    """It is dropped; a repair that mixed it away with q would fall from the optimum 5/3 to block's 19/12."""
-    pair = ModelPair.context_free_pair([1 / 3, 1 / 3, 1 / 3], [0.75, 0.25, 0.0], 1)
-    program = path_selection_program(pair, 2)
-    point = np.array([1, 1 / 3, 1 / 3, 0, 0.6, 0.4 - 1e-9, 1e-9])
-    assert program.objective @ program.repair(program, point) == pytest.approx(5 / 3, abs=1e-8)

@@ -9,7 +9,6 @@ import pytest
 
 from draft_values import FAIR, NINE, before_unlikely, rows_pair
 from spectheory import ModelPair, instances, optimum, output_law
-from spectheory.foundation.errors import InvalidInputError
 from spectheory.optima.price_per_row import (
     best_dropping_rule,
     best_stopping_rule,
@@ -85,11 +84,6 @@ def test_rules_are_ordered_and_the_bound_is_attained(price: str) -> None:
         assert found.block_efficiency - F(price) * verified == bound
         assert found.block_efficiency - 1 == verified  # every kept token is accepted
     assert True in gaps
-
-
-def test_price_is_checked() -> None:
-    with pytest.raises(InvalidInputError, match="from 0 to 1"):
-        price_bound(PAIRS[0], "3/2")
 
 
 def test_does_dropping_pay() -> None:

@@ -7,7 +7,6 @@ import pytest
 
 from program_support import TWO_TOKENS
 from spectheory import instances
-from spectheory.exact.law import output_law
 from spectheory.foundation.errors import CertificationError
 from spectheory.optima import optimum, single_path_optimum, single_path_program, solve_exact
 from spectheory.optima.solving.solution import check_solution
@@ -48,10 +47,3 @@ def test_closed_form_partner_a_moved_budget_proves_nothing() -> None:
     for wrong in (replace(solution, primal=lowered), replace(solution, dual=moved)):
         with pytest.raises(CertificationError):
             check_solution(program, wrong)
-
-
-def test_a_large_tree_is_no_problem() -> None:
-    """2 047 contexts, more than the solver is given; block verification attains the value."""
-    solution = optimum(instances.two_token(10))
-    assert solution.arithmetic == "exact"
-    assert solution.value == output_law("block", instances.two_token(10)).block_efficiency

@@ -10,9 +10,8 @@ import pytest
 
 from spectheory import instances
 from spectheory.exact.law import output_law
-from spectheory.foundation.errors import EnumerationTooLargeError, InvalidInputError
-from spectheory.optima.tree_shapes import Shape, best_shapes, likeliest_acceptance
-from spectheory.pairs.drafts import DraftProcess, PrefixTree, ShapedTree, TopTree, WithoutReplacement
+from spectheory.optima.tree_shapes import Shape, best_shapes
+from spectheory.pairs.drafts import DraftProcess, PrefixTree, TopTree, WithoutReplacement
 from spectheory.pairs.pair import ModelPair
 from tree_values import prefix_tree_value, profile_levels, ranked_acceptance, shape_value
 
@@ -46,10 +45,6 @@ def uniform(widths: tuple[int, ...]) -> Shape:
 
 def earned(verifier: str, pair: ModelPair, process: DraftProcess) -> Any:
     return output_law(verifier, pair, process).block_efficiency
-
-
-def test_all_shapes_are_counted_by_catalan_numbers() -> None:
-    assert [len(all_shapes(n, 6)) for n in range(1, 7)] == [1, 2, 5, 14, 42, 132]
 
 
 @pytest.mark.parametrize("drafts", ["shaped_tree", "without_replacement", "prefix_tree"])
@@ -98,26 +93,3 @@ def test_values_are_those_of_exact_laws(pair: ModelPair) -> None:
             levels = ranked_acceptance(pair, "without_replacement", 2)
             law = earned("multi_round_without_replacement", pair, WithoutReplacement(widths))
             assert shape_value(levels, shape) == law
-
-
-@pytest.mark.parametrize("pair", PAIRS, ids=repr)
-def test_any_fixed_shape_is_a_draft_process(pair: ModelPair) -> None:
-    levels = ranked_acceptance(pair, "shaped_tree", pair.vocab_size)
-    for best in best_shapes(levels, 6):
-        process = ShapedTree(best.children)
-        assert earned("naive_sampling", pair, process) == best.value
-        assert process.num_nodes <= 6
-
-
-def test_equal_drafts_are_worth_something() -> None:
-    """On the two-token pair two drafts are equal often, so that what follows both is followed."""
-    pair, shape = instances.two_token(2), uniform((2, 1))
-    apart = shape_value(ranked_acceptance(pair, "prefix_tree", 2), shape)
-    assert (prefix_tree_value(pair, shape), apart) == (Fraction(7, 3), Fraction(62, 27))
-
-
-def test_what_is_refused() -> None:
-    with pytest.raises(InvalidInputError, match="num_nodes must be at most 128"):
-        best_shapes(profile_levels([0.5], 2), 129)
-    with pytest.raises(EnumerationTooLargeError, match="use fewer nodes"):
-        best_shapes(likeliest_acceptance(instances.random_rational(1, 2, 6), 2), 60)

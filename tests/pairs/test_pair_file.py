@@ -4,11 +4,8 @@ import json
 from fractions import Fraction
 from itertools import product
 from pathlib import Path
-from typing import Any
 
-import numpy as np
 import pytest
-from hypothesis import given
 
 from pair_support import BAD_DOCUMENTS, CONTEXT_FREE, DOCUMENT, assert_same_pair
 from spectheory import instances
@@ -22,27 +19,6 @@ from spectheory.pairs.pair_file import (
     parse_context,
     parse_document,
 )
-from spectheory.testing.strategies import pairs
-
-
-def test_document_with_contexts() -> None:
-    pair = ModelPair.from_document(DOCUMENT)
-    assert (pair.vocab_size, pair.draft_length, pair.arithmetic) == (2, 1, "exact")
-    assert pair.target[1].tolist() == [[Fraction(1, 2), Fraction(1, 2)], [1, 0]]
-    assert all(isinstance(entry, Fraction) for level in pair.target for entry in level.ravel())
-
-
-def test_document_with_numbers_is_float() -> None:
-    pair = ModelPair.from_document({**CONTEXT_FREE, "target": [1, 0], "draft": [0.25, 0.75]})
-    assert pair.arithmetic == "float64"
-    assert pair.target[0].dtype == np.float64
-    whole = ModelPair.from_document({**CONTEXT_FREE, "target": [1, 0], "draft": [0, 1]})
-    assert whole.arithmetic == "float64"
-
-
-@given(pair=pairs())
-def test_documents_round_trip(pair: ModelPair) -> None:
-    assert_same_pair(ModelPair.from_document(json.loads(json.dumps(pair.to_document()))), pair)
 
 
 @pytest.mark.parametrize("name", instances.NAMED)
@@ -86,12 +62,6 @@ def test_missing_fields_are_named(field: str) -> None:
         ModelPair.from_document(document)
 
 
-@pytest.mark.parametrize("document", [[1], "pair", None, {}, {"format": None}])
-def test_other_json_is_refused(document: Any) -> None:
-    with pytest.raises(InvalidPairError, match=r'not a pair file: expected "format"'):
-        ModelPair.from_document(document)
-
-
 def test_files_that_cannot_be_read(tmp_path: Path) -> None:
     broken = tmp_path / "broken.json"
     contents: dict[bytes, str] = {
@@ -131,13 +101,6 @@ def test_trees_that_cannot_be_held_are_refused(context_free: bool) -> None:
     document = DOCUMENT | {"target": table, "draft": table, "context_free": context_free}
     with pytest.raises(EnumerationTooLargeError, match="2 tokens and draft length 70"):
         ModelPair.from_document(document | {"draft_length": 70})
-
-
-def test_the_limit_is_that_of_a_level(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("spectheory.pairs.pair.MAX_ENTRIES", 2**4)
-    assert instances.random_float(0, 2, 3).draft_length == 3
-    with pytest.raises(EnumerationTooLargeError, match=r"draft length 4 .*256 bytes"):
-        instances.random_float(0, 2, 4)
 
 
 def test_repeated_keys_are_refused(tmp_path: Path) -> None:

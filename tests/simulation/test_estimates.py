@@ -144,22 +144,6 @@ def drawn_gains(prompts: int, repetitions: int) -> dict[str, float]:
     return {name: count / repetitions for name, count in inside.items()} | {"ratio": float(np.mean(ratios))}
 
 
-def stopped_gains(first: int, block: int, repetitions: int = 800) -> float:
-    """How often 90 % intervals cover 0.1 where a run stops at a gain's width of 0.1."""
-    rng, inside = np.random.default_rng(3), 0
-    for _ in range(repetitions):
-        sides = two_verifiers(rng, 96)
-        for prompts in range(first, 97, block):
-            parts = [
-                Tally(*(getattr(side, entry.name)[:prompts] for entry in fields(Tally))) for side in sides
-            ]
-            low, high = paired_gain([parts[0]], [parts[1]], 0.9).interval
-            if high - low <= 0.1:
-                break
-        inside += low < 0.1 < high
-    return inside / repetitions
-
-
 def test_gains_are_paired_and_cover() -> None:
     """Over 5 prompts 90 % and more; the partners: normal intervals miss, unpaired ones are twice as wide."""
     found = drawn_gains(prompts=5, repetitions=500)
@@ -173,12 +157,6 @@ def test_gains_are_paired_and_cover() -> None:
 def test_gains_cover_over_more_prompts(prompts: int) -> None:
     """The standard error of a coverage over 4 000 repetitions is 0.5 %."""
     assert 0.885 < drawn_gains(prompts, repetitions=4_000)["found"] < 0.96
-
-
-@pytest.mark.deep
-def test_gains_of_a_run_that_stops_cover() -> None:
-    """From 16 prompts on, in blocks of 8; the standard error of a coverage over 800 repetitions is 1 %."""
-    assert 0.87 < stopped_gains(FEWEST_PROMPTS, 8) < 0.96
 
 
 def test_a_gain_by_hand() -> None:
@@ -227,29 +205,6 @@ def test_calls_of_one_prompt_are_one_cluster() -> None:
     assert error > 1.2 * (lengths + 1).std(ddof=1) / np.sqrt(len(stratum))
 
 
-def test_results_are_short_to_print_and_equal() -> None:
-    pair = instances.two_token(2)
-    simulation = simulate(pair, verifiers=["token", "greedy_block"], samples=500)
-    token, greedy = simulation.estimates
-    low, high = token.interval
-    assert (
-        repr(token)
-        == f"<token: {token.block_efficiency:.4f} ({low:.4f} to {high:.4f}) tokens per target call>"
-    )
-    assert repr(simulation) == "<block efficiency of token, greedy_block, 1 x 2 drafted tokens>"
-    assert simulation == simulate(pair, verifiers=["token", "greedy_block"], samples=500)
-    assert simulation != simulate(pair, verifiers=["token", "greedy_block"], samples=500, seed=1)
-    assert token != greedy
-
-
-def test_a_data_frame_has_a_row_per_verifier() -> None:
-    simulation = simulate(instances.two_token(2), verifiers=["token", "block"], samples=500)
-    frame = simulation.to_frame()
-    assert frame["verifier"].tolist() == ["token", "block"]
-    assert frame["block_efficiency"].tolist() == [e.block_efficiency for e in simulation.estimates]
-    assert frame["low"].tolist() == [e.interval[0] for e in simulation.estimates]
-
-
 def test_two_draws_of_two_strata_by_hand() -> None:
     """Stratum means 3/2 and 2, variances 1/2 and 0: a mean of 7/4 with the standard error 1/4, both ways."""
     tally = Tally.zeros(2, 1)
@@ -261,18 +216,6 @@ def test_two_draws_of_two_strata_by_hand() -> None:
     assert (found.counted, found.counted_standard_error) == (1.75, 0.25)
     assert found.samples == 4
     assert found.length_probs == found.counted_length_probs == [0.25, 0.75]
-
-
-def test_strata_with_equal_labels_are_one() -> None:
-    tally = Tally.zeros(3, 1)
-    tally.add_calls(
-        np.array([0, 1, 2, 2]), np.array([1.0, 1.5, 2.0, 1.0]), np.array([0, 1, 1, 0]), np.ones((4, 2)) / 2
-    )
-    assert tally.summed_by([4, 5, 6]) is tally
-    joined = tally.summed_by([4, 5, 4])
-    assert joined.expected.tolist() == [4.0, 1.5]
-    assert joined.draws.tolist() == [3, 1]
-    assert joined.counted_lengths.tolist() == [[2, 1], [0, 1]]
 
 
 def test_a_text_without_a_call_is_no_cluster() -> None:

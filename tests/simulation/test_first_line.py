@@ -1,14 +1,12 @@
 """Another model, prompt, verifier or setting is another run, whatever it is called."""
 
 import importlib
-import shutil
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
-import torch
 
 from decoding_support import tiny_pair
 from deep import first_is_quick
@@ -71,16 +69,6 @@ def test_another_model_in_the_same_folder(
     assert run(load(folders)) != first  # the old estimates would have been wrong
 
 
-def test_a_copy_of_the_folder_is_told_by_its_name(folders: tuple[Path, Path], tmp_path: Path) -> None:
-    state = tmp_path / "state.jsonl"
-    run(load(folders), state)
-    copied = tmp_path / "copy"
-    shutil.copytree(folders[1], copied)
-    with pytest.raises(InvalidInputError, match="different in draft name;"):
-        run(load((folders[0], copied)), state)
-    run(load(folders), state)  # the partner
-
-
 @first_is_quick(
     ("changes", "words"),
     [
@@ -106,15 +94,6 @@ def test_other_settings(
     run(models, state)
     with pytest.raises(InvalidInputError, match=f"belongs to another run, different in .*{words}"):
         run(models, state, **changes)
-
-
-def test_other_number_types(folders: tuple[Path, Path], tmp_path: Path) -> None:
-    state = tmp_path / "state.jsonl"
-    run(load(folders), state)
-    with pytest.raises(InvalidInputError, match="probabilities"):
-        run(load(folders, probs_dtype=torch.float32), state)
-    with pytest.raises(InvalidInputError, match=r"weights \(float32 there, float64 here\)"):
-        run(load(folders, dtype="float64"), state)
 
 
 def test_other_prompts_of_equal_count(models: LanguageModelPair, tmp_path: Path) -> None:
@@ -200,16 +179,6 @@ def test_a_pair_is_the_same_before_and_after_loading(folders: tuple[Path, Path],
     assert len(unloaded.models) == 2
     assert line_of(unloaded) == before
     assert line_of(unloaded)["draft"] != line_of(load(folders))["draft"]
-
-
-def test_a_model_of_the_hub_is_told_by_its_revision() -> None:
-    lines = []
-    for revision in ("a", "a", "b"):
-        pair = tiny_pair()
-        for config in pair.configs:
-            config._name_or_path, config._commit_hash = "somebody/model", revision
-        lines.append(line_of(pair))
-    assert lines[0] == lines[1] != lines[2]
 
 
 def test_a_model_in_memory_has_no_versions(tmp_path: Path) -> None:

@@ -161,40 +161,6 @@ def test_the_width_tends_to_that_of_the_normal_interval() -> None:
     assert min(ratios(0.11)) > 2
 
 
-def test_skewness_moves_both_ends_to_its_side() -> None:
-    """As for a gamma law: rare large draws above the mean leave more room above than below."""
-    values = np.repeat([2.0, 3.0], [950, 50])
-    low, high = of_one_stratum(values, (1, 9))
-    symmetric = bounded_mean_interval(
-        values.mean(), values.std(ddof=1) / math.sqrt(1_000), 0.0, values[:1] * 0 + values.mean(),
-        np.array([1_000]), 1e-3, (1, 9), 0.95,
-    )  # fmt: skip
-    assert low > symmetric[0]
-    assert high > symmetric[1]
-
-
-def test_third_moments_are_at_most_the_cube_of_the_error() -> None:
-    """As of a gamma law; between them the reach grows with the third moment."""
-    for error in (0.5, 2.0):
-        for sign in (-1, 1):
-            assert _reach(error, sign * 100.0, 0.3, 0.025) == _reach(error, sign * error**3, 0.3, 0.025)
-        reaches = [_reach(error, share * error**3, 0.3, 0.025) for share in (-1, 0, 1)]
-        assert reaches == sorted(set(reaches))
-
-
-def test_large_shapes_are_expanded() -> None:
-    """On either side of the switch the reach is the same function; without an event it is the normal one."""
-    errors = [math.sqrt(_LARGE_SHAPE * (1 + sign * 1e-6)) for sign in (-1, 1)]
-    below, above = (_reach(error, None, 1.0, 0.025) for error in errors)
-    assert below == pytest.approx(above, abs=3e-3)
-    below, above = (_reach(error, -(error**2), 1e-9, 0.025) for error in errors)
-    assert below == pytest.approx(above, abs=3e-3)
-    assert _reach(1.0, 0.0, 0.0, 0.025) == pytest.approx(Z)
-    for third in (None, 0.0):
-        assert _reach(0.0, third, 1.0, 0.025) == pytest.approx(-math.log(0.025))
-        assert _reach(0.0, third, 0.0, 0.025) == 0
-
-
 def test_rare_events_have_the_exact_poisson_limits() -> None:
     """c of 10^7 draws lie at the lower end: both limits by P(Poisson <= c) and P(Poisson >= c) (Garwood)."""
     count = 10**7
@@ -211,15 +177,6 @@ def test_rare_events_have_the_exact_poisson_limits() -> None:
             assert 1 - special.pdtr(events - 1, fewest) == pytest.approx(0.025, rel=1e-3)
         else:
             assert fewest == 0
-
-
-def test_third_moment_of_few_draws() -> None:
-    """Two draws of a prompt have none.  Three, by hand: 9 / 2 of the cubed deviations over 3^3."""
-    draws, one = np.array([2, 2]), np.ones(2)
-    assert third_moment(3 * one, 5 * one, 9 * one, draws, 0.25 * one) is None
-    sums, squares, cubes = np.array([6.0]), np.array([18.0]), np.array([66.0])  # 1, 1 and 4
-    third = third_moment(sums, squares, cubes, np.array([3]), np.array([1 / 3]))
-    assert third == pytest.approx(9 / 2 * (2 * (-1) ** 3 + 2**3) / 27)
 
 
 def over_texts(sums: list[float], calls: list[int], draft_length: int, confidence: float = 0.95) -> Estimate:
@@ -249,15 +206,30 @@ def test_two_prompts_stay_within_the_possible() -> None:
     assert outside > 100
 
 
-def test_texts_that_accept_everything() -> None:
-    """8 prompts of 5 calls each: 40 calls without an event.  The partner, Student's t, has width zero."""
-    found = over_texts([15.0] * 8, [5] * 8, 2)
-    assert found.standard_error == 0
-    assert found.interval == pytest.approx((3 + 2 * math.log(0.025) / 40, 3))
-
-
 def test_one_prompt_says_nothing_over_texts() -> None:
     """The spread over prompts is unknown: all of [1, L + 1].  The partner: two prompts have a shorter one."""
     assert over_texts([30.0], [10], 4).interval == (1, 5)
     low, high = over_texts([30.0, 30.1], [10, 10], 4).interval
     assert 1 < low < 3 < high < 5
+
+
+def test_third_moment_of_few_draws() -> None:
+    """Two draws of a prompt have none.  Three, by hand: 9 / 2 of the cubed deviations over 3^3."""
+    draws, one = np.array([2, 2]), np.ones(2)
+    assert third_moment(3 * one, 5 * one, 9 * one, draws, 0.25 * one) is None
+    sums, squares, cubes = np.array([6.0]), np.array([18.0]), np.array([66.0])  # 1, 1 and 4
+    third = third_moment(sums, squares, cubes, np.array([3]), np.array([1 / 3]))
+    assert third == pytest.approx(9 / 2 * (2 * (-1) ** 3 + 2**3) / 27)
+
+
+def test_large_shapes_are_expanded() -> None:
+    """On either side of the switch the reach is the same function; without an event it is the normal one."""
+    errors = [math.sqrt(_LARGE_SHAPE * (1 + sign * 1e-6)) for sign in (-1, 1)]
+    below, above = (_reach(error, None, 1.0, 0.025) for error in errors)
+    assert below == pytest.approx(above, abs=3e-3)
+    below, above = (_reach(error, -(error**2), 1e-9, 0.025) for error in errors)
+    assert below == pytest.approx(above, abs=3e-3)
+    assert _reach(1.0, 0.0, 0.0, 0.025) == pytest.approx(Z)
+    for third in (None, 0.0):
+        assert _reach(0.0, third, 1.0, 0.025) == pytest.approx(-math.log(0.025))
+        assert _reach(0.0, third, 0.0, 0.025) == 0

@@ -18,9 +18,9 @@ from joblib.externals import loky
 from fresh_interpreter import forks
 from later import Later
 from models_support import save_pair
-from spectheory.foundation.errors import InvalidInputError, InvalidOutcomeError
+from spectheory.foundation.errors import InvalidOutcomeError
 from spectheory.models import LanguageModelPair
-from spectheory.simulation import Simulation, parallel, simulate
+from spectheory.simulation import Simulation, simulate
 
 dask = Later("dask")
 distributed = Later("distributed")
@@ -138,26 +138,6 @@ class NoLaw:
 def test_what_fails_in_another_process_fails_here(pair: LanguageModelPair) -> None:
     with pytest.raises(InvalidOutcomeError, match="stop probabilities that are not a law"):
         simulate(pair, PROMPTS, [NoLaw()], draft_length=1, max_new_tokens=2, batch_size=2, jobs=2)
-
-
-@pytest.mark.parametrize(
-    ("changes", "words"),
-    [
-        ({"jobs": 0}, "jobs must be a whole number of at least 1"),
-        ({"jobs": "auto"}, "jobs must be a whole number"),
-    ],
-)
-def test_what_is_refused(pair: LanguageModelPair, changes: dict[str, Any], words: str) -> None:
-    with pytest.raises(InvalidInputError, match=words):
-        run(pair, None, **changes)
-
-
-def test_a_cluster_that_does_not_answer_is_named(
-    pair: LanguageModelPair, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(parallel, "SCHEDULER_SECONDS", 0.5)
-    with pytest.raises(InvalidInputError, match=r"no dask scheduler answers at 'tcp://127\.0\.0\.1:9'"):
-        run(pair, None, cluster="tcp://127.0.0.1:9")
 
 
 TWO_THAT_SLEEP = """

@@ -1,10 +1,8 @@
 """Plans: exact values of enumerated pairs, and measurements on language models of known laws."""
 
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import cloudpickle
 import numpy as np
 import pytest
 import torch
@@ -14,22 +12,22 @@ from spectheory import certify, instances, optimum, plan
 from spectheory.exact.law import output_law
 from spectheory.foundation.errors import InvalidInputError
 from spectheory.models import LanguageModelPair
-from spectheory.pairs.drafts import ConfidenceTree, Iid, PrefixTree, ShapedTree, WithoutReplacement
+from spectheory.pairs.drafts import (
+    ConfidenceTree,
+    DraftProcess,
+    Iid,
+    PrefixTree,
+    ShapedTree,
+    WithoutReplacement,
+)
 from spectheory.pairs.pair import ModelPair
 from spectheory.simulation import Plan, measuring, planning, simulate
 from spectheory.simulation.candidates import (
     PLAIN,
-    Candidate,
-    _spread,
-    _widths,
-    candidates_of_models,
 )
+from spectheory.simulation.drawn_tree import drawn_tree
 from spectheory.simulation.estimates import Tally
 from spectheory.simulation.measuring import halves
-from spectheory.simulation.parallel import Task
-from spectheory.simulation.runs import looked_up
-from spectheory.simulation.settings import SimulationSettings
-from spectheory.verification.algorithms import verifiers
 from spectheory.verification.outcome import Outcome
 
 TARGET = ["1/2", "3/10", "1/5"]
@@ -105,26 +103,18 @@ def test_candidates_that_are_too_large_are_counted(monkeypatch: pytest.MonkeyPat
     assert f"{part.skipped} too large to enumerate" in part.tables()[-1].note
 
 
-def test_rows_are_the_drafted_tokens() -> None:
-    block = verifiers["block"]
-    for process, length, rows in (
-        (Iid(3), 4, 12), (PrefixTree((2, 1, 2)), 3, 8), (WithoutReplacement((3, 1)), 2, 6),
-        (ConfidenceTree(7), 4, 7), (ShapedTree((2, 1)), 2, 3),
-    ):  # fmt: skip
-        assert Candidate(block, process, length).target_rows == rows
-    assert set(_widths(4, 2)) == {(1, 1), (1, 2), (1, 3), (2, 1)}
-    assert _spread(6, (1, 2, 3)) == [1, 2, 3, 4, 6]
-
-
-def test_every_candidate_is_within_the_budget() -> None:
-    plain, *found = candidates_of_models(looked_up(planning.VERIFIERS), 8, 4)
-    assert (plain, PLAIN.target_rows, PLAIN.cost(0.1, 0.2)) == (PLAIN, 0, 1)
-    assert max(candidate.target_rows for candidate in found) == 8
-    kinds = {(candidate.name, candidate.process and candidate.process.name) for candidate in found}
-    assert kinds == {
-        ("block", "iid"), ("scored_multipath", "iid"), ("traversal", "iid"),
-        ("multi_round_without_replacement", "without_replacement"), ("naive_sampling", "confidence_tree"),
-    }  # fmt: skip
+@pytest.mark.parametrize(
+    ("process", "tokens"),
+    [
+        (Iid(3), 6), (WithoutReplacement((2, 1)), 4), (PrefixTree((2, 2)), 6), (ShapedTree((2, 1)), 3),
+        (ConfidenceTree(4), 0), (None, 0),
+    ],
+)  # fmt: skip
+def test_the_drawing_has_the_tokens_of_the_drafts(process: DraftProcess | None, tokens: int) -> None:
+    """As many as the target scores, and a line per path; a tree that depends on the text has no drawing."""
+    lines = drawn_tree(process, 2)
+    assert "".join(lines).count("○") == tokens
+    assert len(lines) == (process.num_drafts if process and tokens else 0)
 
 
 def reads_nothing(row: list[str]) -> Any:
@@ -145,7 +135,7 @@ def reads_nothing(row: list[str]) -> Any:
     [
         (["1/10", "1/5", "7/10"], 0.01, 0.0, (4, 2)),
         pytest.param(["1/5", "1/2", "3/10"], 0.01, 0.15, (2, 2), marks=pytest.mark.deep),
-        (["1/5", "1/2", "3/10"], 2.0, 0.1, (0, 0)),
+        pytest.param(["1/5", "1/2", "3/10"], 2.0, 0.1, (0, 0), marks=pytest.mark.deep),
     ],
 )
 def test_models_of_a_known_pair_get_its_exact_plan(
@@ -194,6 +184,7 @@ def noisy(self: measuring.Texts, task: Any, step: Any) -> dict[str, Tally]:
     return {"": drawn(2.0, 0.3, len(self.prompts), *words, *np.array(self.prompts).ravel().tolist())}
 
 
+@pytest.mark.deep
 @pytest.mark.parametrize("same_half", [False, True])
 def test_what_is_reported_did_not_choose(monkeypatch: pytest.MonkeyPatch, same_half: bool) -> None:
     """The leader does not seem to earn more than 2.  The partner: it does where the same half reports it."""
@@ -211,6 +202,7 @@ def test_what_is_reported_did_not_choose(monkeypatch: pytest.MonkeyPatch, same_h
     assert (np.mean(errors) > 4 * 0.3 / (13 * 40) ** 0.5) == same_half
 
 
+@pytest.mark.deep
 @pytest.mark.parametrize("together", [True, False])
 def test_the_intervals_of_a_plan_hold_together(monkeypatch: pytest.MonkeyPatch, together: bool) -> None:
     """In at least 80 % of plans.  The partner: with the level of each candidate alone they do not."""
@@ -248,7 +240,7 @@ class Clock:
 
 
 def test_measured_costs_are_those_of_the_clock(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A plain call takes 101 seconds, a drafted token 5, and a row one more: as in ``test_speed``."""
+    """A plain call takes 101 seconds, a drafted token 5, and a row one more."""
     pair = tiny_pair()
     Clock(pair, monkeypatch)
     monkeypatch.setattr("spectheory.simulation.cost.MOST_ROUNDS", 0)
@@ -290,12 +282,6 @@ def test_estimates_are_found_again_by_simulate() -> None:
     assert "95 % confidence" in found.tables()[0].note
 
 
-def test_equal_prompts_are_in_one_half() -> None:
-    first, second = halves(PROMPTS * 2, 0)
-    assert not {*map(tuple, first)} & {*map(tuple, second)}
-    assert len(first) + len(second) == 2 * len(PROMPTS)
-
-
 @pytest.mark.filterwarnings("ignore::spectheory.foundation.errors.UnfinishedLineNotice")
 def test_a_plan_goes_on_from_its_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """After any line, also an incomplete one, the result and the bytes are those of an unbroken plan."""
@@ -334,41 +320,6 @@ def test_a_plan_goes_on_from_its_file(tmp_path: Path, monkeypatch: pytest.Monkey
             planned(file, **change)
 
 
-def test_another_process_decodes_the_same_texts(tmp_path: Path) -> None:
-    """The work of a task goes there without the weights that are loaded here."""
-    settings = SimulationSettings(max_new_tokens=4)
-    candidates = [Candidate(verifiers["block"], Iid(1), 1)]
-    texts = measuring.Texts(saved_pair(tmp_path), candidates, PROMPTS, settings, 1)
-    found = texts.do(Task(0, ()), lambda draws: None)[""]
-    there = cloudpickle.loads(cloudpickle.dumps(texts))
-    assert "models" in vars(texts.pair)
-    assert "models" not in vars(there.pair)
-    assert there.do(Task(0, ()), lambda draws: None)[""].to_document() == found.to_document()
-
-
-def test_what_is_refused() -> None:
-    pair = instances.two_token(2)
-    for wrong, match in (
-        ({"target_rows": 0}, "target_rows"), ({"draft_length": 0}, "draft_length"),
-        ({"draft_cost": -1, "row_cost": 0}, "draft_cost must be a number of at least 0"),
-        ({"draft_cost": 0, "row_cost": "1"}, "row_cost must be a number of at least 0"),
-        ({"draft_cost": 0.1}, "row_cost was not given, and the other cost was"),
-        ({"seed": 1}, "seed is an argument of language models"),
-        ({"prompts": ["x"]}, "prompts is an argument of language models"),
-    ):  # fmt: skip
-        arguments: dict[str, Any] = {"target_rows": 4, **wrong}
-        with pytest.raises(InvalidInputError, match=match):
-            plan(pair, **arguments)
-    with pytest.raises(InvalidInputError, match="no verifier takes drafts of so few rows"):
-        plan(pair, verifiers=["multi_round_without_replacement"], target_rows=1)
-    with pytest.raises(InvalidInputError, match="no verifier takes drafts of so few rows"):
-        plan(tiny_pair(), PROMPTS, ["multi_round_without_replacement"], target_rows=1)
-    with pytest.raises(InvalidInputError, match="at least 8 different prompts, got 2"):
-        plan(tiny_pair(), PROMPTS[:2] * 4)
-    with pytest.raises(InvalidInputError, match="max_new_tokens must be"):
-        plan(tiny_pair(), PROMPTS, max_new_tokens=0)
-
-
 class AlwaysAccepts:
     name = "always_accepts"
 
@@ -387,12 +338,6 @@ def test_a_verifier_that_is_not_lossless_is_no_choice() -> None:
     assert found.to_document()["left_out"] == ["always_accepts"]
     with pytest.raises(InvalidInputError, match="one call is not lossless on this pair: always_accepts"):
         plan(pair, verifiers=[AlwaysAccepts()], target_rows=2)
-
-
-def test_an_estimate_says_what_it_does_not_know() -> None:
-    found = replace(plan(instances.two_token(1), verifiers=["block"], target_rows=1), unknown=["block"])
-    assert found.headline().endswith("times plain decoding (not known to be lossless)")
-    assert "not known to be lossless: block" in found.tables()[0].note
 
 
 def test_the_limit_of_a_plan_is_an_upper_end() -> None:

@@ -1,51 +1,11 @@
 """Settings: one declaration gives the keyword, the option, the check and the record."""
 
-import inspect
-from dataclasses import dataclass, fields, replace
-
 import pytest
 
-from montecarlo_support import PROMPTS
 from spectheory.foundation.errors import InvalidInputError
-from spectheory.foundation.settings import setting
-from spectheory.models import LanguageModelPair, Restriction, SamplingOptions
+from spectheory.models import Restriction, SamplingOptions
 from spectheory.pairs.drafts import Iid, PrefixTree
-from spectheory.simulation import SimulationSettings, simulate
-
-
-@dataclass(frozen=True, kw_only=True)
-class More(SimulationSettings):
-    """A setting more.
-
-    Attributes:
-        patience: How long to wait, in
-            ``seconds``.
-    """
-
-    patience: int = setting(3)
-
-
-def test_a_new_setting_is_one_declaration() -> None:
-    assert More(patience=5).record() == SimulationSettings().record() | {"patience": 5}
-
-
-def test_simulate_shows_all_settings() -> None:
-    shown = inspect.signature(simulate).parameters
-    assert {e.name: e.default for e in fields(SimulationSettings)}.items() <= {
-        n: p.default for n, p in shown.items()
-    }.items()
-    with pytest.raises(TypeError, match="num_draft"):
-        simulate(*[None] * (list(shown).index("settings")), num_draft=2)  # type: ignore[call-arg,arg-type]
-
-
-def test_settings_to_start_from(models: LanguageModelPair) -> None:
-    settings = SimulationSettings(drafts=2, draft_length=2, samples=2, seed=3)
-    found = simulate(models, PROMPTS, ["spectr"], settings)
-    assert found == simulate(models, PROMPTS, ["spectr"], drafts=2, draft_length=2, samples=2, seed=3)
-    assert simulate(models, PROMPTS, ["spectr"], settings, seed=4) == simulate(
-        models, PROMPTS, ["spectr"], replace(settings, seed=4)
-    ) != found  # fmt: skip
-    assert settings.record().items() <= found.settings.items()
+from spectheory.simulation import SimulationSettings
 
 
 def test_the_record_is_what_determines_the_numbers() -> None:

@@ -1,15 +1,20 @@
 """Pairs and drafters for the values of docs/theory.md §8."""
 
 from fractions import Fraction
+from itertools import pairwise
 from typing import Any
 
-from spectheory import ModelPair, certify, output_law
+import numpy as np
+
+from spectheory import ModelPair, Outcome, Verifier, certify, output_law, verifiers
 from spectheory.exact.batches import batch_law
-from spectheory.pairs.contexts import Context
+from spectheory.foundation.arrays import Array
+from spectheory.pairs.contexts import Context, path_to
 from spectheory.pairs.drafts import KeptDrafts, Shortened
 from spectheory.pairs.drafts.kept import DisclosedDrafts
 from spectheory.pairs.drafts.mapped import MappedDrafts
 from spectheory.pairs.drafts.repairs import with_cemetery, with_conditioned_rows
+from spectheory.pairs.grammars import conditional_pair, projected_pair
 from spectheory.verification.algorithms.first_then_match import FirstThenMatch
 from spectheory.verification.defective.drafters import drafters
 
@@ -141,6 +146,68 @@ def ordered(rows: str, target: str = "fair") -> tuple[ModelPair, Any]:
     return pair, DisclosedDrafts(
         [(prob, path, [near[path[1]], second[rows](path[1])]) for path, prob in joint.items()]
     )
+
+
+class ReadsItsFirstCoin(Verifier):
+    """Block verification of one token if its first coin exceeds h_1, and of two otherwise (Statement 8.9)."""
+
+    name = "reads_its_first_coin"
+    single_path = True
+
+    def outcome(self, paths: Array, target_rows: Array, draft_rows: Array) -> Outcome:
+        block = verifiers["block"]
+        two = block.outcome(paths, target_rows, draft_rows)
+        one = block.outcome(paths[..., :1], target_rows[..., :2, :], draft_rows[..., :1, :])
+        whole, accepted = two.stop_probs[..., 2], one.stop_probs[..., 1]
+        left = accepted[..., None] * target_rows[:, :, 1] - draft_rows[:, :, 1]
+        left = np.where(left > 0, left, left * 0).sum(-1)  # S; h_1 = S / (1 - w_1 + S)
+        first = np.where(left == 0, left, left / np.where(left == 0, 1, 1 - accepted + left))
+        # The coin has exceeded h_1, and the only token is accepted if it does not exceed w_1.
+        alone = np.where(accepted > first, accepted - first, 0)
+        with_second = first * (1 - whole)
+        stops = [1 - first - alone, alone + with_second, first * whole]
+
+        def correction(path_index: Array, length: Array) -> Array:
+            rows = two.correction(path_index, length)
+            share = (alone + with_second)[:, 0]
+            mixed = alone * target_rows[:, 0, 1] + with_second * rows
+            mixed = mixed / np.where(share == 0, 1, share)[:, None]
+            return np.where((length == 1)[:, None] & (share > 0)[:, None], mixed, rows)
+
+        return Outcome(np.stack(stops, axis=-1), correction)
+
+
+def redrawn_window() -> list[Any]:
+    """Blocks of token verification, drawn again while they contain 1, 1; texts of three fair tokens.
+
+    The total variation from the projected and from the conditional law, and of these (after Statement 8.19).
+    """
+    no_two_ones = {"any": {0: "any", 1: "one"}, "one": {0: "any"}}
+    fair = rows_pair(FAIR, SKEW, 2)
+    masses = output_law("token", rows_pair(FAIR, SKEW, 1)).masses
+    blocks = {
+        path_to(number, depth, 2): mass
+        for depth, level in enumerate(masses, 1)
+        for number, mass in enumerate(np.ravel(level))
+    }
+
+    def legal(text: Context) -> bool:
+        return (1, 1) not in list(pairwise(text))
+
+    law: dict[Context, Any] = {}
+    open_texts = {(): F(1)}
+    while open_texts:
+        text, prob = open_texts.popitem()
+        allowed = {block: mass for block, mass in blocks.items() if mass and legal(text + block)}
+        for block, mass in allowed.items():
+            longer, share = (text + block)[:3], prob * mass / sum(allowed.values())
+            into = law if len(longer) == 3 else open_texts
+            into[longer] = into.get(longer, 0) + share
+    found = np.array([law.get(path_to(number, 3, 2), F(0)) for number in range(8)])
+    exact = [
+        make(fair, no_two_ones, "any").target_path_probs(3) for make in (projected_pair, conditional_pair)
+    ]
+    return [abs(one - other).sum() / 2 for one, other in ((found, exact[0]), (found, exact[1]), exact)]
 
 
 def variation(verifier: Any, problem: tuple[ModelPair, Any]) -> Any:

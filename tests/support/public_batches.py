@@ -77,12 +77,6 @@ def padded_rows(path: list[int], p: Tensor, right: bool) -> list[int]:
 
 
 @of_greedy_requests
-def last_of_ties(path: list[int], p: Tensor, right: bool) -> list[int]:
-    """Of equally likely tokens the last is taken; plain decoding takes the first."""
-    last = p.shape[-1] - 1 - p.flip(-1).argmax(-1)
-    return greedy(path, p if right else torch.eye(p.shape[-1])[last])
-
-
 def placeholder_is_last_token(rows: Any, generator: Any, right: bool) -> list[list[int]]:
     """The placeholder -1 is an index: it stands for the last token of the vocabulary, and can be accepted."""
     found = []

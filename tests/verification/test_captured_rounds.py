@@ -118,28 +118,11 @@ def test_what_no_graph_takes_runs_as_it_is() -> None:
     assert not same(rounds.verifier, rounds, 3, 3)
 
 
-def test_large_batches_are_not_captured(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(captured_rounds, "MOST_BYTES", 100)
-    verifier = bound("block")
-    rounds = CapturedRounds(verifier, RecordedMemory())
-    assert not any(same(verifier, rounds, seed, 3) for seed in range(3))
-
-
 def test_on_the_host_nothing_is_captured() -> None:
     given: Any = drafted(1, 3)
     for _ in range(3):
         found = captured_rounds.captured_outcome(bound("block"), *given)
         assert not isinstance(found, CapturedOutcome)
-
-
-def test_a_verifier_bound_again_is_the_same() -> None:
-    memory, device = RecordedMemory(), torch.device("cpu")
-    rounds = {
-        id(captured_rounds.rounds_of(verifiers[name].bind(Iid(number)), memory, device))
-        for name in ("traversal", "block")
-        for number in (2, 3, 2)
-    }
-    assert len(rounds) == 3  # block is the same for every number of paths
 
 
 def test_a_verifier_that_is_changed_is_another_one() -> None:

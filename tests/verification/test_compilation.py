@@ -4,7 +4,6 @@ import shutil
 from collections.abc import Iterator
 from typing import Any
 from unittest.mock import patch
-from warnings import filterwarnings
 
 import numpy as np
 import pytest
@@ -14,7 +13,6 @@ from deep import first_is_quick
 from spectheory import instances
 from spectheory.exact.law import output_law
 from spectheory.foundation.errors import InvalidOutcomeError
-from spectheory.verification import compilation
 from spectheory.verification.algorithms import verifiers
 from spectheory.verification.algorithms.one_path.token import Token
 from spectheory.verification.compilation import Compiled
@@ -82,19 +80,6 @@ def test_any_number_of_verifiers_are_compiled() -> None:
             verifiers["token"].compiled(backend="eager").outcome(*given).length_probs()
 
 
-def test_warnings_are_looked_after_once_per_kind_of_rows() -> None:
-    """A round that was traced already does not change the filters; rows of another kind are traced anew."""
-    given, verifier, generator = (
-        on_device(GIVEN, "cpu"),
-        verifiers["token"].compiled(backend="eager"),
-        torch.Generator(),
-    )
-    with patch.object(compilation, "filterwarnings", wraps=filterwarnings) as filters:
-        for rows, expected in ((given, 1), (given, 1), (tuple(one[:1] for one in given), 2)):
-            verifier.outcome(*rows).sample(generator)
-            assert filters.call_count == expected
-
-
 def assert_same(name: str, backend: str, tolerance: float) -> None:
     given = on_device(GIVEN, "cpu")
     compiled = verifiers[name].compiled(backend=backend)
@@ -123,17 +108,6 @@ def test_compiled_verifiers_are_the_same(name: str) -> None:
 @pytest.mark.deep
 def test_inductor_gives_the_same() -> None:
     assert_same("token", "inductor", 1e-12)
-
-
-@pytest.mark.deep
-def test_rows_behind_drafts_of_several_lengths() -> None:
-    """After a second length the compiler takes lengths for unknown numbers."""
-    verifier = verifiers["token"].compiled(backend="eager")
-    for length in (1, 2, 3):
-        given = on_device(drafted(instances.random_float(7, 3, length), 1, batch=5, seed=1), "cpu")
-        stop = torch.zeros(5, dtype=torch.int64), torch.arange(5) % (length + 1)
-        found, expected = (each.outcome(*given).correction(*stop) for each in (verifier, verifiers["token"]))
-        torch.testing.assert_close(found, expected)
 
 
 def test_what_is_declared_and_what_is_not_torch_goes_through() -> None:

@@ -8,12 +8,12 @@ import pytest
 import torch
 
 from draft_values import after_unlikely, before_unlikely
-from spectheory import certify, decode, instances, output_law, simulate
+from spectheory import ModelPair, certify, decode, instances, output_law, plan, simulate
 from spectheory.foundation.errors import InvalidInputError
 from spectheory.models import LanguageModelPair
-from spectheory.pairs.drafts import Shortened
+from spectheory.pairs.drafts import Iid, Shortened
 from spectheory.pairs.drafts.repairs import with_cemetery
-from spectheory.pairs.instances import random_rational
+from spectheory.pairs.instances import random_rational, random_steep
 from spectheory.verification.algorithms.first_then_match import FirstThenMatch
 from spectheory.verification.evaluator import Evaluator
 from spectheory.verification.length_rules import DroppedAsRejected, WithLengthRule
@@ -49,12 +49,14 @@ def test_rule_has_the_law_of_shortened_drafts(verifier: str) -> None:
             "8.5",
         ),  # all or nothing
         (lambda tokens, rows: max(0, before_unlikely(tokens, rows) - 1), "8.5"),  # looks ahead
+        (lambda tokens, rows: before_unlikely(tokens, 25 * rows), "8.5"),  # a threshold of 1/50
     ],
 )
 def test_lossy_rules_are_refused_with_the_statement(rule: Any, statement: str) -> None:
     with pytest.raises(InvalidInputError, match=f"Statement {statement}"):
         certify(WithLengthRule("block", rule), instances.two_token(2))
-    assert not certify(WithLengthRule("block", rule, allow_lossy=True), instances.two_token(2))
+    steep = random_steep(1, 2, 2)
+    assert not certify(WithLengthRule("block", rule, allow_lossy=True), steep, with_optimum=False)
 
 
 def test_verifiers_that_select_a_path_are_refused() -> None:
@@ -79,6 +81,9 @@ def test_dropped_as_rejected_is_repair_b(verifier: str) -> None:
         expected = output_law(verifier, with_cemetery(drop, pair))
         assert found.total_variation == 0
         assert found.block_efficiency == expected.block_efficiency
+        # Truth values: a token is kept or dropped, and never handed over with half of its probability.
+        halves = DroppedAsRejected(verifier, lambda row: keep_likely(row) / 2)
+        assert output_law(halves, pair).block_efficiency == expected.block_efficiency
     two = output_law(DroppedAsRejected("multi_round", keep_likely), instances.two_token(2), 2)
     assert two.total_variation == 0
 
@@ -119,6 +124,41 @@ def test_rules_on_the_bundled_models() -> None:
     lossy = WithLengthRule("token", before_unlikely, allow_lossy=True)
     found = simulate(pair, prompts, [lossy, stops], samples=2, draft_length=3)
     assert [entry.lossless for entry in found.estimates] == [False, True]
+    defects = found.settings["draft_defects"]  # on three tokens after the first prompt
+    assert defects[lossy.name] > 0.01 > 1e-9 > defects[stops.name]
+
+
+def test_plan_refuses_and_simulate_says_the_draft_defect_first() -> None:
+    """p = q = (9/10, 1/10), L = 2: δ = 81/500, and block verification keeps what it is handed."""
+    pair = ModelPair.context_free_pair(["9/10", "1/10"], ["9/10", "1/10"], 2)
+    dropping, stopping = WithLengthRule("block", before_unlikely), WithLengthRule("token", after_unlikely)
+    with pytest.raises(InvalidInputError, match=r"Statement 8\.5"):
+        plan(pair, verifiers=[dropping], target_rows=2)
+    assert plan(pair, verifiers=[stopping], target_rows=2).best.verifier == stopping.name
+    found = simulate(pair, verifiers=[dropping, stopping], samples=200)
+    assert found.settings["draft_defects"] == {dropping.name: pytest.approx(81 / 500), stopping.name: 0}
+    title = found.tables()[0].title
+    assert title.startswith(f"draft defect δ = 0: {stopping.name}\ndraft defect δ = 0.162: {dropping.name}\n")
+    assert [entry.lossless for entry in found.estimates] == [False, True]
+    assert "draft_defects" not in simulate(pair, verifiers=["block"], samples=2).settings
+
+
+def test_a_rule_across_texts_shares_a_budget() -> None:
+    """A budget by earlier rows is accepted; texts that read each other's tokens are refused (8.7)."""
+    paths = torch.tensor([[[0, 1]], [[1, 1]]])
+    rows = torch.tensor([0.25, 0.75], dtype=torch.float64).expand(2, 1, 3, 2)
+
+    def slots(tokens: Any, rows: Any) -> list[int]:
+        return [2, *[1] * (len(tokens) - 1)]
+
+    shared = WithLengthRule("token", slots, across=True)
+    shared.bind(Iid(1)).outcome(paths, rows, rows[:, :, :2])
+    assert (shared.rows, shared.calls) == (3, 2)
+    agree = WithLengthRule("token", lambda tokens, rows: [int(tokens[0] == tokens[1])] * 2, across=True)
+    with pytest.raises(InvalidInputError, match=r"Statement 8\.7"):
+        agree.bind(Iid(1))
+    with pytest.raises(InvalidInputError, match="batch_law"):
+        certify(shared, instances.two_token(2))
 
 
 def test_torch_and_numpy_agree() -> None:

@@ -10,7 +10,6 @@ import pytest
 
 from scripts import load
 from spectheory import certify, instances, verifiers
-from spectheory.command_line.main import main
 from spectheory.verification.algorithms.one_path import block
 from spectheory.verification.algorithms.one_path.block import Block
 from spectheory.verification.algorithms.path_selection.mixed_multipath import MixedMultipath
@@ -77,10 +76,3 @@ def test_partner_a_changed_class_loses_its_theorem(
     specification.loader.exec_module(module)
     monkeypatch.setitem(verifiers._made, "block", module.Block())
     assert bool(machine_proofs(verifiers["block"])) is is_same
-
-
-def test_the_list_of_verifiers_names_the_theorems(capsys: pytest.CaptureFixture[str]) -> None:
-    main(["verifiers", "--verbose"])
-    found = " ".join(capsys.readouterr().out.split())
-    assert "block: in exact arithmetic, for every V and L: machine proof block_lossless" in found
-    assert "spectr_gbv: in exact" not in found

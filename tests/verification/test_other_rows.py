@@ -10,7 +10,7 @@ from deep import first_is_quick
 from spectheory import Outcome, certify, instances, output_law
 from spectheory.exact.suite import certify_suite
 from spectheory.exact.suite_cases import suite_for
-from spectheory.foundation.errors import InvalidInputError, InvalidOutcomeError
+from spectheory.foundation.errors import InvalidOutcomeError
 from spectheory.verification.user import as_verifier
 from user_verifiers import UserToken
 
@@ -66,19 +66,6 @@ def test_partner_other_rows_change_nothing() -> None:
     assert certify(Changed(lambda *given: given), PAIR, with_optimum=False).is_valid
 
 
-def test_a_verifier_that_knows_the_rows_of_its_pair_only() -> None:
-    """It may refuse others."""
-    rows = {str(row) for level in PAIR.target for row in level.tolist()}
-
-    class Knows(UserToken):
-        def outcome(self, paths: Any, target_rows: Any, draft_rows: Any) -> Outcome:
-            if {str(row) for row in target_rows.reshape(-1, 3).tolist()} - rows:
-                raise InvalidInputError("rows of another pair")
-            return super().outcome(paths, target_rows, draft_rows)
-
-    assert certify(Knows(), PAIR, with_optimum=False).is_valid
-
-
 class Remembers(UserToken):
     """Answers drafts that it has seen with these rows, of all that it is given, as it did then."""
 
@@ -111,19 +98,6 @@ def test_partner_bind_may_keep_what_it_was_given() -> None:
 
     assert certify(Keeps(), PAIR, with_optimum=False).is_valid
     assert certify_suite(Keeps(), suite_for(as_verifier(UserToken()), quick=True)[:4]).is_lossless
-
-
-class Raises(UserToken):
-    def __init__(self, error: Exception) -> None:
-        self.error = error
-
-    def outcome(self, *given: Any) -> Outcome:
-        raise self.error
-
-
-def test_errors_of_the_package_that_user_code_raises() -> None:
-    with pytest.raises(InvalidInputError, match="outcome of verifier 'user_token' failed: too heavy"):
-        certify(Raises(InvalidInputError("too heavy")), PAIR, with_optimum=False)
 
 
 def test_an_output_that_is_never_made_is_a_defect_however_rare() -> None:
@@ -182,11 +156,3 @@ class BindsAndLooksAside(Changed):
 def test_what_bind_returns_is_looked_at(verifier: Any, said: str) -> None:
     with pytest.raises(InvalidOutcomeError, match=said):
         output_law(verifier, PAIR)
-
-
-def test_what_bind_returns_for_language_models_is_looked_at() -> None:
-    """By the suite, which judges again what ``bind`` returns without a pair."""
-    cases = suite_for(as_verifier(UserToken()), quick=True)
-    found = certify_suite(BindsAndLooksAside(True), cases, stop_at_first=True)
-    assert found.counterexample is not None
-    assert "of the other tuples of the batch" in found.counterexample.in_words()

@@ -54,14 +54,6 @@ def test_expected_tokens_and_lengths() -> None:
     np.testing.assert_array_equal(outcome.expected_tokens(), [1.75])
 
 
-def test_expected_tokens_stay_exact() -> None:
-    """Rational stop probabilities give a rational expectation."""
-    third = Fraction(1, 3)
-    outcome = Outcome.from_rows(np.array([[third, third, third]], dtype=object), np.zeros((1, 3, 2)))
-    assert outcome.expected_tokens() == 2
-    assert isinstance(outcome.expected_tokens(), Fraction)
-
-
 @pytest.mark.parametrize("name", GENERAL)
 def test_leading_axes_are_batch_axes(name: str) -> None:
     """[..., K, L] with no, one or two leading axes: the same numbers."""
@@ -185,18 +177,6 @@ def test_sampling_inverts_the_cumulative_sum(row: list[int], block: int, kind: s
     assert [drawn.count(i) for i in range(len(row))] == row
 
 
-def test_rows_and_numbers_may_lie_as_they_like(recwarn: pytest.WarningsRecorder) -> None:
-    """Slices of larger tensors are drawn from without a word of torch."""
-    rows, numbers = torch.rand(5, 2, 3).double(), torch.rand(5, 2).double()
-    torch.set_warn_always(True)
-    try:
-        drawn = sample_rows(rows[..., 1], lambda shape: numbers[:, 1:])
-    finally:
-        torch.set_warn_always(False)
-    assert drawn.tolist() == sample_rows(rows[..., 1].clone(), lambda shape: numbers[:, 1:].clone()).tolist()
-    assert not recwarn.list
-
-
 def test_torch_draws_what_numpy_draws() -> None:
     """The same uniform numbers find the same entries and masses, many rows at once; a row needs mass."""
     rng = np.random.default_rng(8)
@@ -241,6 +221,7 @@ def test_a_stop_is_what_a_sample_begins_with() -> None:
         assert (stop.path_index, stop.length) == (sample.path_index, sample.length)
         assert stop.prob == outcome.stop_probs[0, stop.path_index[0], stop.length[0]]
         assert stop.mass == 1
+        assert outcome.stop_of(sample).prob == stop.prob
 
 
 def test_a_stop_without_mass_says_so_and_a_sample_refuses() -> None:

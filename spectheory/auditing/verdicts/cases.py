@@ -67,12 +67,12 @@ class AuditCase:
     num_drafts: int
     process: str
     total_variation: Fraction
-    undecided: Fraction
-    bound: Fraction
-    forbidden: Fraction
-    undefined: Fraction
-    block_efficiency: Fraction
-    optimum: Fraction | None
+    undecided: Fraction = Fraction(0)
+    bound: Fraction = Fraction(0)
+    forbidden: Fraction = Fraction(0)
+    undefined: Fraction = Fraction(0)
+    block_efficiency: Fraction = Fraction(1)
+    optimum: Fraction | None = None
     basis: str = FOLLOWED
     calls: int = 0
     is_rejected: bool = False

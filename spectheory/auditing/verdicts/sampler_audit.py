@@ -23,6 +23,7 @@ from spectheory.auditing.rounds.two_calls import MAX_RUNS_OF_TWO_CALLS, call_twi
 from spectheory.auditing.rounds.two_rounds import JOINT, OF_REQUESTS, follow_rounds
 from spectheory.auditing.subjects.adapters import load_subject
 from spectheory.auditing.subjects.asked import Question
+from spectheory.auditing.subjects.draft_functions import FORMS, DraftFunction
 from spectheory.auditing.subjects.drafting_rounds import DraftingRound
 from spectheory.auditing.subjects.model_loops import ModelLoop, as_shipped
 from spectheory.auditing.subjects.plain_steps import plain_step
@@ -42,6 +43,7 @@ from spectheory.auditing.verdicts.cases import (
     followed_case,
     probed_case,
 )
+from spectheory.auditing.verdicts.draft_audit import audit_draft_function
 from spectheory.auditing.verdicts.judging import boundary_findings, case_of_the_headline, judge
 from spectheory.foundation.errors import EnumerationTooLargeError, InvalidInputError
 from spectheory.foundation.results import NOT_LOSSLESS, UNDECIDED
@@ -68,7 +70,7 @@ WRONG_ALONE = "batches: the sampler is wrong on one request, and its batches tak
 
 
 def audit(
-    sampler: str | Callable[..., Any] | Shipped,
+    sampler: str | Callable[..., Any] | Shipped | DraftFunction,
     pairs: Mapping[str, ModelPair] | None = None,
     *,
     signature: str = "sampler",
@@ -94,7 +96,8 @@ def audit(
             or a ``Shipped`` sampler with more settings.
         pairs: name -> exact pair; by default ``audit_pairs()``, and for several paths
             ``pairs_of_several_paths()``.
-        signature: how we call a function: a name in ``SIGNATURES``.
+        signature: how we call a function: a name in ``SIGNATURES``; or "schedule", "draft_map" or
+            "processors" for a function around the drafts (``subjects.draft_functions``).
         drafts: the number K of independent paths, a draft process for which a function is meant if its paths
             are not independent, or several of them.  The default is 1, and also 2 and 3 if the signature has
             several paths.
@@ -125,15 +128,6 @@ def audit(
         >>> print(audit(first_draft, {"thirds": instances.two_token(1)}))
         <first_draft: not lossless: its law is not the target's on thirds, total variation 1/3 = 0.333333>
     """
-    sampler = _subject(sampler, signature, drafts)
-    if processor is not None and plain is not None:
-        raise InvalidInputError("give a processor or a plain step, not both")
-    used = processor if plain is None else plain_step(plain)
-    if used is not None:
-        sampler.processor, sampler.declared = used, processor
-        sampler.note = "; ".join(filter(None, (sampler.note, f"judged with {used.name}")))
-    sampler.quick = quick
-    sampler.deadline = None if time_limit is None else time.monotonic() + time_limit
     if pairs is not None and not isinstance(pairs, Mapping):
         raise InvalidInputError(f"pairs must be a mapping of names to pairs, got {type(pairs).__name__}")
     for name, pair in (pairs or {}).items():
@@ -141,6 +135,19 @@ def audit(
             raise InvalidInputError(
                 f'an audit is exact and takes exact pairs; write the rows of {name!r} as texts, such as "1/3"'
             )
+    if processor is not None and plain is not None:
+        raise InvalidInputError("give a processor or a plain step, not both")
+    used = processor if plain is None else plain_step(plain)
+    if signature in FORMS and not isinstance(sampler, (str, Shipped, DraftFunction)):
+        sampler = DraftFunction(sampler, signature)
+    if isinstance(sampler, DraftFunction):
+        return audit_draft_function(sampler, pairs, used)
+    sampler = _subject(sampler, signature, drafts)
+    if used is not None:
+        sampler.processor, sampler.declared = used, processor
+        sampler.note = "; ".join(filter(None, (sampler.note, f"judged with {used.name}")))
+    sampler.quick = quick
+    sampler.deadline = None if time_limit is None else time.monotonic() + time_limit
     batches_of(sampler)  # refuses a kind that is not known before the pairs are asked about
     groups, left_out = questions(sampler, pairs)
     total = sum(map(len, groups.values()))

@@ -25,7 +25,7 @@ def kept_masses(process: AdaptiveDrafts, pair: ModelPair) -> dict[Context, Any]:
     if process.num_drafts != 1:
         raise InvalidInputError(
             f"kept masses are those of one path, and {process.num_drafts} are drafted; repair each path by "
-            "itself (Shortened.one_path)"
+            "itself, as Shortened(1, rule)"
         )
     zero = pair.numbers.draft[0][0, 0] * 0
     masses = dict.fromkeys(all_contexts(pair.vocab_size, pair.draft_length), zero)

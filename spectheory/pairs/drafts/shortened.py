@@ -77,16 +77,6 @@ class Shortened(AdaptiveDrafts):
         own = self.base().drafter(pair, path_index)
         return own if self.rows is None else super().drafter(pair, path_index)
 
-    def one_path(self) -> Shortened:
-        """Return the process that drafts the first path only.
-
-        Raises:
-            InvalidInputError: there are several paths, and the rule reads all of them.
-        """
-        if self.num_drafts > 1 and not self.each:
-            raise InvalidInputError("the rule reads several paths at once; use one that is for each path")
-        return Shortened(self.base().first_path(), self.rule, False, self.rows)
-
     def lengths(self, pair: ModelPair) -> Iterator[tuple[Paths, Any, dict[tuple[int, ...], Any]]]:
         """Yield (K whole paths, their probability, the law of their K lengths)."""
         length, process = pair.draft_length, self.base()
@@ -123,6 +113,7 @@ class Shortened(AdaptiveDrafts):
         return law
 
     def _answer(self, answer: Any, pair: ModelPair) -> dict[tuple[int, ...], Any]:
+        answer = tuple(answer) if isinstance(answer, list) else answer
         given = answer if isinstance(answer, Mapping) else {answer: 1}
         shares = parse_rows({"lengths": list(given.values())})["lengths"]
         shares = to_flint(shares) if pair.is_exact else shares.astype(float)

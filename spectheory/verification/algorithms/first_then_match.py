@@ -21,6 +21,9 @@ class FirstThenMatch(OnePath):
     follows this row, such as block drafters that hand over marginals.  It accepts at least as much as exact
     match (``naive_sampling``).
 
+    It is not in ``verifiers``: nobody has published it, and where the rows are conditionals, token
+    verification accepts at least as much at every node, since min(p, q) >= p q.
+
     Example:
         >>> from spectheory import certify, instances
         >>> certificate = certify(FirstThenMatch(), instances.two_token(2), with_optimum=False)

@@ -1,6 +1,5 @@
 """Upper bounds from path scores: exact, in float64 and rounded outward; infeasible points."""
 
-from dataclasses import replace
 from fractions import Fraction
 from itertools import product
 from math import prod
@@ -9,20 +8,17 @@ from typing import Any
 import numpy as np
 import pytest
 
-from program_support import DUAL_PAIRS, TREE_PAIRS, random_scores
+from program_support import DUAL_PAIRS, random_scores
 from spectheory import instances
 from spectheory.foundation.errors import InfeasiblePointError, InvalidInputError
-from spectheory.foundation.exact_numbers import exact_values, to_flint, to_fraction, to_fractions
+from spectheory.foundation.exact_numbers import exact_values, to_flint, to_fraction
 from spectheory.optima import multi_path_optimum, optimal_scores
 from spectheory.optima.bounds.context_tree import ContextTree, prefix_sums
 from spectheory.optima.bounds.dual_scores import (
-    block_verification_slacks,
     certified_upper_bound,
     feasible_scores,
-    least_scores,
     needed_scores,
     slacks_from_leaves,
-    slacks_of_shares,
     upper_bound,
 )
 from spectheory.optima.bounds.tolerances import MACHINE_EPSILON, outward
@@ -213,39 +209,6 @@ def test_certified_makes_up_for_scores_that_are_too_small() -> None:
     assert short > 5
 
 
-def test_scores_alone_and_with_their_slacks_give_one_bound() -> None:
-    """z = 1 + Σ p z - y as a second argument changes nothing; larger slacks at the root do."""
-    rng = np.random.default_rng(3)
-    for number, pair in enumerate(TREE_PAIRS[:40]):
-        num_drafts, scores = 1 + number % 3, random_scores(rng, pair)
-        tree = ContextTree.of(pair)
-        slacks = [
-            to_fractions(level)
-            for level in slacks_from_leaves(tree, lambda i, needed: needed - to_flint(scores[i]))  # noqa: B023
-        ]
-        alone = upper_bound(pair, num_drafts, scores)
-        assert upper_bound(pair, num_drafts, scores, slacks) == alone
-        assert upper_bound(pair, num_drafts, scores, [slacks[0] + 1, *slacks[1:]]) == alone + 1
-        floats = [[level.astype(float) for level in side] for side in (scores, slacks)]
-        certified = [certified_upper_bound(pair, num_drafts, *point) for point in (floats[:1], floats)]
-        assert certified == pytest.approx([float(min(alone, pair.draft_length + 1))] * 2, rel=1e-13)
-
-
-def test_shares_give_feasible_points() -> None:
-    """Any u in [0, 1] gives a feasible point; u = 1 at every context but the root gives L + 1."""
-    rng = np.random.default_rng(8)
-    for pair in TREE_PAIRS[:40]:
-        tree = ContextTree.of(pair)
-        sizes = [pair.vocab_size**depth for depth in range(pair.draft_length + 1)]
-        shares = [np.array([Fraction(int(u), 4) for u in rng.integers(0, 5, n)], dtype=object) for n in sizes]
-        for u in (shares, [np.arange(n) >= (n == 1) for n in sizes]):
-            slacks = slacks_of_shares(tree, [to_flint(x) if x.dtype == object else x for x in u])
-            scores = least_scores(tree, slacks)
-            bound = upper_bound(pair, 2, scores, slacks)
-            assert bound >= multi_path_optimum(pair, 2).value
-        assert bound == pair.draft_length + 1
-
-
 @pytest.mark.parametrize("depths", [(0,), (2,), (0, 1, 2)])
 def test_scores_that_are_too_small_by_what_is_tolerated_still_bound_the_optimum(
     depths: tuple[int, ...],
@@ -273,30 +236,3 @@ def test_draft_rows_below_one_are_made_up_for() -> None:
     z = [np.zeros(1), np.array([0.0, 2.0]), np.ones(4)]
     assert upper_bound(pair, 1, y, z) == pytest.approx(1.9)
     assert Fraction(certified_upper_bound(pair, 1, y, z)) >= 2
-
-
-def test_least_scores_are_not_negative() -> None:
-    """Slacks above what is needed leave a score of 0, not one that pays for another."""
-    tree = ContextTree.of(instances.two_token(1).to_float())
-    slacks = [np.zeros(1), np.array([3.0, 0.25])]
-    assert [level.tolist() for level in least_scores(tree, slacks)][1] == [0.0, 0.75]
-
-
-@pytest.mark.parametrize("exact", [True, False])
-def test_equal_models_are_limited_by_the_target_at_every_context(exact: bool) -> None:
-    """Both limits agree there, in float64 up to rounding: z(a) counts the tokens from a to the end.
-
-    A draft that is twice as likely somewhere does not agree, and takes slacks away.
-    """
-    for seed in range(5):
-        given = instances.random_rational(seed, 3, 3, zero_probability=0)
-        pair = replace(given, draft=given.target[:-1])
-        tree = ContextTree.of(pair if exact else pair.to_float())
-        slacks = block_verification_slacks(tree, tree.draft_probs[-1])
-        for depth, level in enumerate(slacks):
-            assert np.allclose(level.astype(float), 4 - depth if depth else 0, rtol=1e-12, atol=0)
-        moved = tree.draft_probs[-1].copy()
-        moved[0], moved[-1] = 2 * moved[0], moved[-1] - moved[0]
-        assert sum(level.sum() for level in block_verification_slacks(tree, moved)) < sum(
-            level.sum() for level in slacks
-        )

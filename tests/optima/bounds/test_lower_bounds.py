@@ -7,12 +7,11 @@ import numpy as np
 import pytest
 
 from spectheory import instances
-from spectheory.foundation.errors import InfeasiblePointError, InvalidInputError
+from spectheory.foundation.errors import InfeasiblePointError
 from spectheory.optima.bounds.context_tree import ContextTree
 from spectheory.optima.bounds.lower_bounds import (
     certified_bound_of_draft,
     certified_lower_bound,
-    target_among,
 )
 from spectheory.optima.bounds.skewed_draft import SkewedDraft, ranked_leaf_law
 from spectheory.optima.interval.interval import multi_path_interval
@@ -33,13 +32,6 @@ def test_an_infeasible_skewed_draft_is_rejected_with_its_witness() -> None:
     reachable = 1 - (1 - draft[numbers].sum()) ** 3
     assert wrong[numbers].sum() > reachable
     assert caught.value.violation == pytest.approx(wrong[numbers].sum() / reachable - 1, rel=1e-9)
-
-
-def test_the_draft_is_followed_where_no_child_is_allowed() -> None:
-    tree = ContextTree.of(instances.random_float(1, 2, 2))
-    law = target_among(tree, 2, [np.ones(1), np.ones(2), np.array([0, 1, 0, 0])])
-    first, _ = tree.target_rows[0][0]
-    assert law / law.sum() == pytest.approx([0, first, *(1 - first) * tree.pair.draft[1][1]])
 
 
 def test_mass_on_an_undrafted_leaf_is_rejected() -> None:
@@ -82,11 +74,6 @@ def test_drafts_that_do_not_sum_to_one_are_made_up_for() -> None:
         bounds[total] = certified_lower_bound(pair, 1, np.array([0.45, 0.45]))
     assert bounds[1.0] == pytest.approx(1.9, rel=1e-12)
     assert bounds[0.9] == pytest.approx(1.81, rel=1e-12)
-
-
-def test_negative_masses_are_refused() -> None:
-    with pytest.raises(InvalidInputError, match="at least 0"):
-        certified_lower_bound(instances.two_token(1).to_float(), 2, np.array([-0.25, 0.5]))
 
 
 def test_laws_at_and_below_the_limits_are_scaled_down_alone() -> None:

@@ -10,7 +10,7 @@ import reference
 from rankings import RANDOM_GROUPS, RANKINGS, plain_order, some_cases
 from spectheory import instances
 from spectheory.optima.bounds.rankings import check_leaf_order, leaf_order
-from spectheory.optima.bounds.skewed_draft import SkewedDraft, skewed_draft_rows
+from spectheory.optima.bounds.skewed_draft import SkewedDraft
 
 
 @pytest.mark.parametrize("name", RANKINGS)
@@ -54,26 +54,3 @@ def test_law_of_the_selected_path_by_enumerating_drafts() -> None:
         for drafts in product(range(4), repeat=3):
             counted[max(drafts, key=lambda leaf: rank[leaf])] += np.prod(probs[list(drafts)])
         assert SkewedDraft.from_order(pair, 3, np.argsort(rank)).leaf_law.tolist() == counted
-
-
-@pytest.mark.parametrize("share", [Fraction(0), Fraction(1, 3), Fraction(1)])
-def test_rows_along_a_path_are_those_of_the_tree(share: Fraction) -> None:
-    """Two readings of Eqs. 22-23: along every path of three tokens, and summed up from the nodes' laws."""
-    pair, num_drafts = instances.random_rational(5, 2, 3, zero_probability=0.0), 3
-    own = SkewedDraft(tuple(pair.draft_path_probs(depth) for depth in range(4)), 2)
-    ranked = SkewedDraft.from_ranking(pair, num_drafts)
-    mixed = SkewedDraft.mixture([share, 1 - share], [own, ranked])
-    for law, first, second in zip(mixed.node_laws, own.node_laws, ranked.node_laws, strict=True):
-        assert (law == share * first + (1 - share) * second).all()
-        assert law.sum() == 1
-    for path in product(range(2), repeat=3):
-        numbers = [reference.number_of(pair, path[:depth]) for depth in range(4)]
-        target, draft = (
-            np.stack([level[number] for level, number in zip(levels, numbers, strict=False)])[None]
-            for levels in (pair.target, pair.draft)
-        )
-        shares = np.array([share])
-        rows = skewed_draft_rows(np.array([path]), target, draft, num_drafts, first_draft_prob=shares)
-        for depth in range(3):
-            if mixed.node_laws[depth][numbers[depth]] > 0:
-                assert list(rows[0, depth]) == list(mixed.rows[depth][numbers[depth]])

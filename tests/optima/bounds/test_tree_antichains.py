@@ -6,8 +6,6 @@ import numpy as np
 import pytest
 
 from spectheory import ModelPair, instances
-from spectheory.foundation.errors import EnumerationTooLargeError
-from spectheory.optima.bounds import tree_antichains
 from spectheory.optima.bounds.tree_antichains import Candidates, most_violated_antichains
 from spectheory.optima.multi_path import largest_listed_excess
 from spectheory.pairs.contexts import context_number
@@ -78,12 +76,3 @@ def test_partner_without_the_inner_vertices(monkeypatch: pytest.MonkeyPatch) -> 
 
     monkeypatch.setattr(Candidates, "vertices", ends)
     assert disagreements() > 3
-
-
-def test_dependent_draws_over_many_tokens_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    pair = instances.two_token(2)
-    monkeypatch.setattr(tree_antichains, "MAX_CHOICES", 3)
-    masses = random_masses(pair, 1)
-    assert most_violated_antichains(pair, masses, PrefixTree((2, 1)))
-    with pytest.raises(EnumerationTooLargeError, match="4 choices of antichains below it, the limit is 3"):
-        most_violated_antichains(pair, masses, WithoutReplacement((2, 1)))

@@ -4,10 +4,7 @@ import numpy as np
 import pytest
 
 from deep import first_is_quick
-from loops_in_python import run_in_python
 from spectheory import ModelPair, instances, optimum
-from spectheory.foundation.errors import InvalidInputError
-from spectheory.optima.context_free import promises as module
 from spectheory.optima.context_free.promises import Promises, _Search, context_free_interval
 from spectheory.optima.context_free.ratios import Ratios
 from spectheory.optima.interval.interval import multi_path_interval
@@ -83,16 +80,6 @@ def test_promises_of_a_policy_are_kept(search: _Search) -> None:
     assert even.accepted <= float(optimum(FOUR).value)
 
 
-def test_the_limit_of_promises_is_one_of_f() -> None:
-    for num_drafts in (2, 3, 8):
-        promises = Promises.of(64, num_drafts)
-        assert promises.limit.sum() == pytest.approx(1, abs=1e-12)
-        assert promises.limit @ promises.grid == pytest.approx(1, abs=1e-12)
-        allowed = module._excess_of_limit(promises.grid[promises.first : -1], num_drafts)
-        assert (promises.excess(promises.limit) <= allowed * (1 + 1e-12)).all()
-        assert (promises.excess(promises.limit) >= allowed - 1e-2).all()
-
-
 def test_a_tree_of_a_billion_leaves() -> None:
     """V = 2, L = 30, within 3 %; one path earns less, and a shorter draft too."""
     pair = ModelPair.context_free_pair(["1/3", "2/3"], ["2/3", "1/3"], 30)
@@ -100,25 +87,3 @@ def test_a_tree_of_a_billion_leaves() -> None:
     assert (best.method, best.reached) == ("dynamic programs over promises and scores", True)
     assert best.upper >= float(optimum(pair).value)
     assert best.upper >= multi_path_interval(pair.truncate(6), 2).lower
-
-
-def test_what_ends_a_search() -> None:
-    pair = instances.two_token(5)
-    best = context_free_interval(pair, 2, relative_gap=1e-9, time_limit=1e-6)
-    assert (best.status, best.reached) == ("time limit", False)
-
-    def interrupt(step: int, lower: float, upper: float) -> None:
-        raise KeyboardInterrupt
-
-    assert context_free_interval(pair, 2, progress=interrupt).status == "interrupted"
-    with pytest.raises(InvalidInputError, match="not context-free"):
-        context_free_interval(instances.sticky_chain(2), 2)
-
-
-def test_the_loops_are_the_same_in_python(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Where no index may be out of its array."""
-    pair = instances.two_token(1)
-    compiled = context_free_interval(pair, 2, 3, relative_gap=0.02)
-    assert run_in_python(monkeypatch, "spectheory.optima.context_free.promise_passes") > 3
-    found = context_free_interval(pair, 2, 3, relative_gap=0.02)
-    assert (found.lower, found.upper) == pytest.approx((compiled.lower, compiled.upper), rel=1e-12)

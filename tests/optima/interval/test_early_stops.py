@@ -9,11 +9,9 @@ import pytest
 
 from interval_checks import proofs_hold
 from spectheory import instances
-from spectheory.optima.bounds.context_tree import ContextTree
 from spectheory.optima.interval import interval
 from spectheory.optima.interval.interior_point import ChordProgram
 from spectheory.optima.interval.interval import multi_path_interval
-from spectheory.pairs.pair import ModelPair
 
 
 def test_a_time_limit_returns_a_valid_interval() -> None:
@@ -68,19 +66,6 @@ def ctrl_c() -> Iterator[Callable[[], None]]:
     signal.signal(signal.SIGINT, previous)
 
 
-@pytest.mark.parametrize("last", [1, 6, 11])
-def test_a_signal_within_a_step(
-    monkeypatch: pytest.MonkeyPatch, ctrl_c: Callable[[], None], last: int
-) -> None:
-    """SIGINT inside a step: the steps before it count, and both ends keep their proofs."""
-    steps_that(monkeypatch, lambda number: ctrl_c() if number == last else None)
-    pair = instances.random_float(1, 10, 3, 1.0, 0.5)
-    best = multi_path_interval(pair, 4)
-    assert (best.status, best.rounds) == ("interrupted", last - 1)
-    assert best.lower < 3.90817 < best.upper
-    proofs_hold(pair, 4, best)
-
-
 @pytest.mark.parametrize("name", ["certified_bound_of_draft", "certified_bound_of_slacks"])
 def test_a_signal_within_a_bound(
     monkeypatch: pytest.MonkeyPatch, ctrl_c: Callable[[], None], name: str
@@ -102,21 +87,6 @@ def test_a_signal_within_a_bound(
     proofs_hold(pair, 4, best)
 
 
-def test_a_signal_before_there_is_an_interval(
-    monkeypatch: pytest.MonkeyPatch, ctrl_c: Callable[[], None]
-) -> None:
-    """While the tree is built there is nothing to return, and Ctrl-C is the caller's."""
-    of = ContextTree.of
-
-    def patched(pair: ModelPair) -> ContextTree:
-        ctrl_c()
-        return of(pair)
-
-    monkeypatch.setattr(interval.ContextTree, "of", staticmethod(patched))
-    with pytest.raises(KeyboardInterrupt):
-        multi_path_interval(instances.two_token(), 2)
-
-
 def test_an_error_in_the_callback_is_not_swallowed() -> None:
 
     def broken(number: int, lower: float, upper: float) -> None:
@@ -124,17 +94,3 @@ def test_an_error_in_the_callback_is_not_swallowed() -> None:
 
     with pytest.raises(ZeroDivisionError):
         multi_path_interval(instances.two_token(), 2, progress=broken)
-
-
-def test_the_best_bounds_so_far_are_kept() -> None:
-    """Steps may lower what they offer; the interval that is reported never widens."""
-    for seed in range(4):
-        seen: list[tuple[float, float]] = []
-        multi_path_interval(
-            instances.random_float(seed, 8, 3, concentration=0.3), 3,
-            progress=lambda _, lower, upper, seen=seen: seen.append((lower, upper)),
-        )  # fmt: skip
-        lowers, uppers = zip(*seen, strict=True)
-        assert len(seen) > 3
-        assert list(lowers) == sorted(lowers)
-        assert list(uppers) == sorted(uppers, reverse=True)

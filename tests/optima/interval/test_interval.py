@@ -5,15 +5,13 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from compact_form import compact_form_program
 from deep import first_is_quick
 from interval_checks import proofs_hold
 from loops_in_python import run_in_python
 from spectheory import instances
-from spectheory.foundation.errors import EnumerationTooLargeError, InvalidInputError
-from spectheory.optima import multi_path_optimum, optimal_acceptance, single_path_optimum, solve
+from spectheory.foundation.errors import InvalidInputError
+from spectheory.optima import multi_path_optimum, optimal_acceptance, single_path_optimum
 from spectheory.optima.bounds.antichain_hulls import most_violated_antichain
-from spectheory.optima.interval import interval
 from spectheory.optima.interval.interval import multi_path_interval
 from spectheory.pairs.pair import ModelPair
 
@@ -132,25 +130,6 @@ def test_tiny_probabilities(name: str, draft_length: int, num_drafts: int) -> No
     assert_holds_the_optimum(ModelPair.context_free_pair(*TINY[name], draft_length), num_drafts)
 
 
-def tiny_rows(rng: np.random.Generator, contexts: int, vocab_size: int) -> np.ndarray:
-    exponents = rng.choice([0, 0, 1, 6, 9, 12, 20, 30], size=(contexts, vocab_size))
-    weights = np.array([[Fraction(1, 10 ** int(e)) for e in row] for row in exponents], dtype=object)
-    return np.asarray(weights / weights.sum(axis=1, keepdims=True))
-
-
-@pytest.mark.parametrize("first", range(0, 60, 15))
-def test_random_tiny_probabilities(first: int) -> None:
-    """60 pairs with weights 10^-e, e up to 30, over their sum, a context of its own for every row."""
-    for number in range(first, first + 15):
-        rng = np.random.default_rng([71, number])
-        V, L = ((2, 1), (3, 1), (2, 2), (4, 1))[number % 4]
-
-        target = [tiny_rows(rng, V**depth, V) for depth in range(L + 1)]
-        draft = [tiny_rows(rng, V**depth, V) for depth in range(L)]
-        pair = ModelPair(tuple(target), tuple(draft), tuple("ABCD"[:V]))
-        assert_holds_the_optimum(pair, (2, 8, 64)[number % 3])
-
-
 def assert_holds_the_optimum(pair: ModelPair, num_drafts: int) -> None:
     best = multi_path_interval(pair, num_drafts, relative_gap=1e-8)
     exact = multi_path_optimum(pair, num_drafts).value
@@ -204,16 +183,6 @@ def test_hundreds_of_leaves_close_to_one_in_a_million(
     proofs_hold(pair, num_drafts, best)
 
 
-def test_a_wider_gap_stops_sooner_and_contains_the_narrow_interval() -> None:
-    """Both intervals hold the optimum, so they overlap; the loose one takes fewer rounds."""
-    pair = instances.random_float(8, 4, 4, 0.5, 0.3)
-    loose, tight = (multi_path_interval(pair, 3, relative_gap=gap) for gap in (1e-2, 1e-7))
-    assert loose.rounds < tight.rounds
-    assert loose.relative_gap <= 1e-2
-    assert tight.relative_gap <= 1e-7
-    assert max(loose.lower, tight.lower) <= min(loose.upper, tight.upper)
-
-
 def test_a_gap_below_rounding_stalls_with_a_valid_interval() -> None:
     """1e-15 is less than what rounding is allowed: the search ends by itself and says so."""
     pair, num_drafts = instances.random_rational([31, 2], 2, 3), 3
@@ -242,44 +211,6 @@ def test_as_many_drafts_as_one_likes(name: str, num_drafts: int) -> None:
     assert best.value == pytest.approx(reach, rel=1e-5)
 
 
-@pytest.mark.filterwarnings("error")
-@pytest.mark.parametrize("num_drafts", [10**6, 10**9, 10**18])
-def test_tiny_probabilities_and_many_drafts(num_drafts: int) -> None:
-    """Where float64 does not close the gap the interval still brackets that of fewer and of more drafts."""
-    pair = instances.tiny_probabilities(200, 4, 2)
-    fewer, more = (multi_path_interval(pair, count) for count in (num_drafts // 10, num_drafts))
-    assert fewer.lower <= more.upper
-    assert more.lower <= more.upper <= 3
-    proofs_hold(pair, num_drafts, more)
-
-
-@pytest.mark.deep
-def test_one_path_has_its_optimum_beyond_the_leaves_of_the_interior_point(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    """For one path the first two bounds meet; for two they do not, and the pair is too large for more.
-
-    Block verification there: E[τ] = Σ_l E[w_l] with w_l = min(1, w_{l-1} p/q), so w = 3^-j with j one up on A
-    (drafted with 3/4) and one down on B, not below 0.
-    """
-    accepted, walk = 1.0, {0: 1.0}
-    for _ in range(19):
-        grown: dict[int, float] = {}
-        for level, mass in walk.items():
-            for to, probability in ((level + 1, 0.75), (max(level - 1, 0), 0.25)):
-                grown[to] = grown.get(to, 0.0) + mass * probability
-        walk = grown
-        accepted += sum(mass / 3**level for level, mass in walk.items())
-    pair = ModelPair.context_free_pair([0.25, 0.75], [0.75, 0.25], draft_length=19)
-    monkeypatch.setattr(interval, "MAX_LEAVES", 2**19 - 1)
-    best = multi_path_interval(pair, 1)
-    assert best.status == "optimal"
-    assert best.lower <= accepted <= best.upper
-    assert best.gap < 1e-7
-    with pytest.raises(EnumerationTooLargeError, match="524288 leaves, the limit is 524287"):
-        multi_path_interval(pair, 2)
-
-
 def test_models_at_the_edge_of_float64_have_an_interval() -> None:
     """Rows down to 1e-300, zeros and tame ones, up to 10^13 drafts: bounds, and no failure of a library."""
     rng = np.random.default_rng(0)
@@ -295,32 +226,6 @@ def test_models_at_the_edge_of_float64_have_an_interval() -> None:
         pair = ModelPair(tuple(levels[: L + 1]), tuple(levels[L + 1 :]), tuple("abc"[:V]))
         interval = multi_path_interval(pair, int(10 ** rng.integers(0, 14)))
         assert 1 - 1e-9 <= interval.lower <= interval.upper <= L + 1 + 1e-9
-
-
-def test_a_draft_at_the_edge_of_float64_does_not_stop_the_method() -> None:
-    """A right-hand side of its Newton system is not finite though the matrix is; the bounds so far hold."""
-    target = (
-        np.array([[0.9518354160536246, 0.04816458394637525]]),
-        np.array([[1.7154364821868192e-06, 0.9999982845635177], [6.243686311353554e-11, 0.9999999999375632]]),
-        np.array([[0.06526531287831673, 0.9347346871216833], [0.9019420937400924, 0.09805790625990765],
-                  [0.7768195263187224, 0.22318047368127766], [0.2896107580088615, 0.7103892419911384]]),
-    )  # fmt: skip
-    draft = (
-        np.array([[1.0, 9.871132564332054e-42]]),
-        np.array([[0.999999999500131, 4.998690317143809e-10], [0.9999999999906701, 9.329895500265289e-12]]),
-    )
-    interval = multi_path_interval(ModelPair(target, draft, ("a", "b")), 10**6)
-    assert 1 <= interval.lower <= interval.upper
-    assert interval.relative_gap < 1e-3
-
-
-def test_the_compact_form_encloses_the_interval_beyond_listed_antichains() -> None:
-    """V = 3, L = 4 has more antichains than atoms; a second program bounds the optimum from both sides."""
-    pair = instances.random_float(6, 3, 4, concentration=0.7, agreement=0.3)
-    best, points = multi_path_interval(pair, 3), np.linspace(0, 1, 13)
-    inner, outer = (solve(compact_form_program(pair, 3, points, side)) for side in ("inner", "outer"))
-    assert inner.value < best.lower < best.upper < outer.value <= outer.upper
-    assert outer.value - inner.value < 0.05
 
 
 def test_the_loops_are_the_same_in_python(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -5,10 +5,8 @@ import pytest
 
 from spectheory import instances
 from spectheory.optima.bounds.context_tree import ContextTree
-from spectheory.optima.interval import row_passes, tree_passes
 from spectheory.optima.interval.breakpoints import first_breakpoints
 from spectheory.optima.interval.interior_point import ChordProgram
-from spectheory.optima.interval.interval import multi_path_interval
 from spectheory.optima.interval.live_tree import LiveTree
 from spectheory.optima.interval.newton import NewtonSystem, Point, Step, Targets, Workspace
 from spectheory.optima.interval.row_passes import SlackDirection
@@ -81,17 +79,3 @@ def test_a_step_solves_its_equations(threshold: float, segments: int, nodes: int
             off = step._replace(direction=direction) if of_turn else step._replace(**{part: spoilt})
             errors = residuals(program, point, targets, off)
             assert {name for name, error in errors.items() if error > 1e-9} >= broken, part
-
-
-def test_every_pass_is_compiled_once() -> None:
-    """One kind of arguments: arrays stay contiguous row by row, also when breakpoints are added; others are
-    much slower."""
-    multi_path_interval(instances.random_float(1, 4, 3), 3)
-    for module in (row_passes, tree_passes):
-        for name, loop in vars(module).items():
-            if hasattr(loop, "py_func") and not name.startswith("_"):
-                layouts = {
-                    array.layout for types in loop.signatures for array in types if hasattr(array, "layout")
-                }
-                assert layouts == {"C"}, name
-                assert len(loop.signatures) == 1, name

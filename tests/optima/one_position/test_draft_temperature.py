@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 
 from coupled_drafts import acceptance_at_temperature
-from spectheory.optima import optimal_acceptance
 
 
 def test_the_slope_is_that_of_the_value() -> None:
@@ -17,13 +16,6 @@ def test_the_slope_is_that_of_the_value() -> None:
             assert np.allclose(slope, (at[1] - at[0]) / (2 * step), atol=1e-6)
             # The partner: the slope of another number of drafts is another one.
             assert not np.allclose(slope, acceptance_at_temperature(*rows, drafts + 1, temperature)[1])
-
-
-def test_at_temperature_one_it_is_the_optimal_acceptance() -> None:
-    rows = np.random.default_rng(1).dirichlet(np.ones(4), (2, 10))
-    rows[1, 0] = [0, 0.5, 0.5, 0]  # a token without mass keeps none
-    assert np.allclose(acceptance_at_temperature(*rows, 3, 1.0)[0], optimal_acceptance(*rows, 3).value)
-    assert np.isfinite(acceptance_at_temperature(*rows, 3, 0.01)[1]).all()
 
 
 def test_a_draft_that_is_too_sharp_is_heated() -> None:

@@ -7,7 +7,6 @@ from math import prod
 import numpy as np
 import pytest
 
-from spectheory.foundation.errors import InvalidInputError
 from spectheory.optima import min_cut_of_nodes, optimal_acceptance
 from spectheory.optima.transport import largest_coupling
 
@@ -62,8 +61,3 @@ def test_one_node_is_one_position() -> None:
         assert min_cut_of_nodes([target], [draft], [number]).value == best
         floats = ([[float(Fraction(entry)) for entry in row]] for row in (target, draft))
         assert min_cut_of_nodes(*floats, [number]).value == pytest.approx(float(best), abs=1e-15)
-
-
-def test_wrong_shapes_are_refused() -> None:
-    with pytest.raises(InvalidInputError, match="one shape"):
-        min_cut_of_nodes([["1"]], [["1"]], [1, 1])

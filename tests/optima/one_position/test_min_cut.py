@@ -1,7 +1,5 @@
 """The min cut at one position: golden values, against the transport program, batched."""
 
-from collections.abc import Callable
-from decimal import Decimal
 from fractions import Fraction
 from typing import Any
 
@@ -9,14 +7,11 @@ import numpy as np
 import pytest
 import torch
 
-from later import Later
 from program_support import THREE_TOKENS, TWO_TOKENS
 from spectheory import acceptance, instances
 from spectheory.foundation.errors import InvalidInputError
 from spectheory.optima import optimal_acceptance
 from spectheory.optima.one_position.min_cut import min_cut_of_law, optimal_acceptance_curve
-
-sympy = Later("sympy")
 
 
 @pytest.mark.parametrize(
@@ -90,28 +85,3 @@ def test_floats_keep_their_relative_accuracy(mass: float, num_drafts: int) -> No
     assert found.multi_round <= found.optimal * (1 + 1e-12)
     law = {(0,): mass, (1,): 1.0}
     assert min_cut_of_law(rows[0], law).value == pytest.approx(2 * mass, rel=1e-12)
-
-
-HALVES = ["1/2", "1/2"]
-
-
-@pytest.mark.parametrize("entry", [str, Fraction, Decimal, lambda text: sympy.Rational(text)])
-def test_arrays_of_any_rationals_are_rows(entry: Callable[[str], Any]) -> None:
-    row = np.array([entry("0.5"), entry("0.5")], dtype=object)
-    assert optimal_acceptance(row, row, 2).value == 1
-
-
-@pytest.mark.parametrize(
-    ("rows", "words"),
-    [
-        (np.matrix([[0.5, 0.5]]), "is a matrix of float64; expected an array"),
-        (np.array([0.5 + 1j, 0.5 - 1j]), "of complex128; expected an array"),
-        (torch.tensor([0.5 + 0j, 0.5]), "of torch.complex64; expected an array"),
-        (np.array([True, False]), "of bool; expected an array"),
-        (np.array([HALVES, HALVES], dtype=object), "holds entries other than Fractions"),
-        (np.array([Fraction(1, 2), 0.5], dtype=object), "exact and float entries are mixed"),
-    ],
-)
-def test_arrays_that_are_no_rows(rows: Any, words: str) -> None:
-    with pytest.raises(InvalidInputError, match=words):
-        optimal_acceptance(rows, rows, 2)

@@ -115,30 +115,6 @@ def test_iid_law_is_the_product_program(first: int) -> None:
         assert 1 - cut == pytest.approx(float(exact.value), abs=1e-14)
 
 
-def test_known_laws() -> None:
-    """Two distinct drafts of two tokens are both; K copies of one draft are worth one draft."""
-    pair = instances.two_token(1)
-    everything = position_draft_law(pair, WithoutReplacement((2,)))
-    assert otm_optimum(["1/3", "2/3"], draft_law=everything).value == 0
-    copies = {(x, x, x): draft for x, draft in enumerate(pair.draft[0][0])}
-    assert 1 - otm_optimum(["1/3", "2/3"], draft_law=copies).value == Fraction(2, 3)
-    # P(both drafts in H) is not a function of the sums over H: distinct drafts beat independent ones
-    pair = instances.three_token_reversed(1)
-    distinct = min_cut_of_law(pair.target[0][0], position_draft_law(pair, WithoutReplacement((2,)))).value
-    assert distinct > optimal_acceptance(pair.target[0][0], pair.draft[0][0], 2).value == Fraction(29, 36)
-
-
-@first_is_quick(("vocab_size", "num_drafts"), [(4, 3), (5, 3), (10, 2)])
-def test_tiny_marginals_are_not_called_infeasible(vocab_size: int, num_drafts: int) -> None:
-    """Rows with entries down to 1e-12: the program is feasible, and its value is the min cut."""
-    for seed in range(70):
-        rng = np.random.default_rng(seed)
-        rows = rng.dirichlet(np.full(vocab_size, 0.2)) * np.exp(rng.normal(size=(2, vocab_size)))
-        target, draft = rows / rows.sum(axis=1, keepdims=True)
-        solved = 1 - otm_optimum(target, draft, num_drafts).value
-        assert solved == pytest.approx(optimal_acceptance(target, draft, num_drafts).value, abs=1e-9)
-
-
 def test_network_simplex_agrees() -> None:
     """POT's network simplex on the cost 1{y ∉ S(x)} and HiGHS on spectr2023 Eq. 4."""
     rng = np.random.default_rng(5)
@@ -172,17 +148,3 @@ def test_draft_laws_that_are_none_are_refused() -> None:
             otm_program(row, draft_law=law)
     with pytest.raises(InvalidInputError, match="one numpy row"):
         min_cut_of_law(np.full((2, 2), 0.5), {(0,): 1.0})
-
-
-def test_drafts_are_given_in_one_way() -> None:
-    row = ["1/2", "1/2"]
-    law = {(0,): "1/2", (1,): "1/2"}
-    assert otm_optimum(row, row, 1).value == otm_optimum(row, draft_law=law).value == 0
-    for arguments, keywords, text in (
-        ((row, row, 1), {"draft_law": law}, "give one of the two"),
-        ((row, None, 1), {"draft_law": law}, "give one of the two"),
-        ((row,), {}, "drafts are missing"),
-        ((row, row), {}, "num_drafts must be a whole number"),
-    ):
-        with pytest.raises(InvalidInputError, match=text):
-            otm_program(*arguments, **keywords)

@@ -7,7 +7,6 @@ from math import prod
 import numpy as np
 import pytest
 
-from spectheory.foundation.errors import InvalidInputError
 from spectheory.optima import optimal_acceptance, optimal_rankings, otm_optimum
 from spectheory.optima.one_position.ranking_plan import OptimalRankings
 from spectheory.pairs.instances import random_rational
@@ -78,36 +77,3 @@ def test_partner_one_ranking_is_not_optimal() -> None:
     assert law.tolist() == half.tolist()
     assert own.acceptance == Fraction(5, 8)
     assert accepted < 1
-
-
-@pytest.mark.parametrize("num_drafts", [2, 5])
-def test_rows_of_many_tokens(num_drafts: int) -> None:
-    """300 tokens in float64, down to 1e-30 under the draft: α_K, and given any drafts a law."""
-    rng = np.random.default_rng(num_drafts)
-    target, draft = rng.dirichlet(np.full(300, 0.05), size=2)
-    target = 0.5 * target + 0.5 * draft
-    plan = optimal_rankings(target, draft, num_drafts)
-    assert plan.acceptance == pytest.approx(optimal_acceptance(target, draft, num_drafts).value, abs=1e-13)
-    weights, orders = plan.rankings
-    mixed = np.zeros(300)
-    for weight, order in zip(weights, orders, strict=True):
-        below = np.append(0, draft[order].cumsum())
-        mixed[order] += weight * np.diff(below**num_drafts)
-    np.testing.assert_allclose(mixed, plan.skewed_row, rtol=0, atol=1e-13)
-    for _ in range(20):
-        law = plan.law_given(rng.choice(plan.order, num_drafts).tolist())
-        assert (law >= 0).all()
-        assert law.sum() == pytest.approx(1, abs=1e-13)
-
-
-def test_what_is_refused() -> None:
-    half = ["1/2", "1/2"]
-    with pytest.raises(InvalidInputError, match="one numpy row"):
-        optimal_rankings(np.full((3, 2), 0.5), np.full((3, 2), 0.5), 2)
-    with pytest.raises(InvalidInputError, match="num_drafts"):
-        optimal_rankings(half, half, 0)
-    plan = optimal_rankings([*half, "0"], ["1/2", "0", "1/2"], 2)
-    for drafts in ([], [1], [0, 1], [3]):
-        with pytest.raises(InvalidInputError, match="tokens that the draft row can draw"):
-            plan.law_given(drafts)
-    assert plan.skewed_row.sum() == 1

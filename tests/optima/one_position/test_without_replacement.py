@@ -4,11 +4,9 @@ from fractions import Fraction
 from itertools import permutations
 from math import prod
 
-import numpy as np
 import pytest
 
 from program_support import position_draft_law
-from spectheory.foundation.errors import EnumerationTooLargeError, InvalidInputError
 from spectheory.optima import (
     min_cut_of_law,
     optimal_acceptance_without_replacement,
@@ -71,12 +69,3 @@ def test_partner_not_every_law_of_drafts_has_level_sets() -> None:
     value, tokens = min_cut_of_law(target, law)
     assert value == Fraction(9, 10)
     assert tokens.tolist() == [True, False, False, True]
-
-
-def test_what_cannot_be_asked() -> None:
-    with pytest.raises(InvalidInputError, match="at most the 2 tokens"):
-        optimal_acceptance_without_replacement(["1/2", "1/2", "0"], ["1/2", "1/2", "0"], 3)
-    with pytest.raises(InvalidInputError, match="one numpy row"):
-        optimal_acceptance_without_replacement(np.full((2, 2), 0.5), np.full((2, 2), 0.5), 1)
-    with pytest.raises(EnumerationTooLargeError, match="use fewer drafts"):
-        optimal_acceptance_without_replacement(np.full(200, 0.005), np.full(200, 0.005), 5)

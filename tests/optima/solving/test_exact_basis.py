@@ -99,13 +99,6 @@ def test_the_systems_of_a_basis_are_solved() -> None:
     assert min(seen) >= 5, seen
 
 
-def test_the_systems_partner_a_singular_basis_is_refused() -> None:
-    form = random_form(0, 4)
-    twice = replace(form, columns=(form.columns[0], form.columns[0], *form.columns[2:]))
-    with pytest.raises(ZeroDivisionError):
-        _ = ExactBasis(twice, range(4)).values
-
-
 def numbers(*values: int) -> np.ndarray:
     return np.array([Fraction(value) for value in values], dtype=object)
 

@@ -8,16 +8,9 @@ import pytest
 
 from program_support import toy
 from spectheory import instances
-from spectheory.foundation.errors import SolverError
 from spectheory.optima.path_selection import path_selection_program
 from spectheory.optima.solving.float_solver import solve
 from spectheory.optima.solving.simplex import Simplex
-
-
-def test_the_status_of_highs_is_read() -> None:
-    """It is reported before any exact pivot, which would say (exact)."""
-    with pytest.raises(SolverError, match=r"got infeasible$"):
-        Simplex().basis(toy("max", 1.0, [(1.0, "<=", 1.0), (1.0, ">=", 2.0)], exact=True))
 
 
 def test_presolve_is_not_taken_at_its_word(monkeypatch: pytest.MonkeyPatch) -> None:

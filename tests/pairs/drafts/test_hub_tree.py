@@ -10,8 +10,7 @@ import torch
 
 from coupled_drafts import hub_plan
 from decoding_support import tiny_pair
-from spectheory import certify, instances, optimum, prove
-from spectheory.foundation.errors import InvalidInputError
+from spectheory import certify, instances, optimum
 from spectheory.models.drafting import draft_and_score, prefill
 from spectheory.optima.multi_path import antichains
 from spectheory.pairs.drafts import DraftProcess, HubTree, WithoutReplacement
@@ -75,17 +74,6 @@ def test_a_verifier_of_other_drafts_is_flagged() -> None:
     assert certify("multi_round_without_replacement", pair, WithoutReplacement((2,))).is_valid
     assert certify("naive_sampling", pair, HubTree((2,))).is_valid
     assert not certify(TakesThemForDistinctDraws(), pair, HubTree((2,))).is_valid
-
-
-def test_hub_trees_that_cannot_be_drafted() -> None:
-    with pytest.raises(InvalidInputError, match=r"1 or 2 next tokens, got widths \[3\]"):
-        HubTree((3,))
-    with pytest.raises(InvalidInputError, match="only 1 tokens with mass"):
-        certify("naive_sampling", instances.point_masses(1), HubTree((2,)))
-    with pytest.raises(InvalidInputError, match="a proof speaks of these"):
-        prove("naive_sampling", vocab_size=2, draft_length=1, drafts=HubTree((2,)))
-    with pytest.raises(InvalidInputError, match="not valid for 'hub_tree' drafts"):
-        certify("multi_round", instances.two_token(1), HubTree((2,)))
 
 
 def test_language_models_draft_by_the_law() -> None:

@@ -56,17 +56,6 @@ def test_lossless_and_mostly_above_traversal_and_otm() -> None:
     assert compare(0, 24) == [9, 6, 1]
 
 
-@pytest.mark.deep
-@pytest.mark.parametrize("first", range(24, 1024, 100))
-def test_lossless_on_many_pairs(first: int) -> None:
-    """1 000 pairs; seldom below traversal."""
-    above_traversal, above_otm, below_traversal = compare(first, 100)
-    print("below traversal", below_traversal)
-    assert above_traversal > 20
-    assert above_otm > 10
-    assert below_traversal < 8
-
-
 def test_optimal_on_the_two_token_pair() -> None:
     """With two drafts of two tokens and on trees; with three drafts it is not."""
     for drafts in (Iid(2), PrefixTree((1, 2)), PrefixTree((1, 3)), PrefixTree((2, 1))):

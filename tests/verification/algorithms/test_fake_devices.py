@@ -24,7 +24,7 @@ from spectheory.verification.algorithms.one_path.token import Token
 from spectheory.pairs.drafts import Iid, WithoutReplacement
 
 _setup_privateuseone_for_python_backend("fakegpu")
-V, L, B = 3_000, 3, 3  # long enough to be drawn from by blocks
+V, L, B = 3_000, 2, 3  # long enough to be drawn from by blocks
 
 
 class Reads(Token):
@@ -64,7 +64,7 @@ found = {}
 for name, verifier in verifiers.items():
     if name not in %r:
         for num_drafts in (1, 3):
-            trees = WithoutReplacement((num_drafts, 1, 1))
+            trees = WithoutReplacement((num_drafts, 1))
             process = Iid(num_drafts) if "iid" in verifier.draft_processes else trees
             found[f"{name} {num_drafts}"] = answer(verifier.bind(process), num_drafts)
 for wrong in (Reads(), Mixes(), Shapes()):

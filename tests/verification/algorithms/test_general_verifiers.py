@@ -10,14 +10,12 @@ from deep import first_is_quick
 from law_checks import assert_same_law, budget_masses
 from spectheory import instances
 from spectheory.exact.law import output_law
-from spectheory.optima import optimal_acceptance
 from spectheory.optima.bounds.antichain_hulls import most_violated_antichain
 from spectheory.pairs.drafts import Iid
 from spectheory.verification.algorithms import verifiers
 from table import (
     GENERAL,
     GENERAL_VERIFIERS,
-    ONE_POSITION,
     best_of,
     every_group,
     law_of_case,
@@ -118,15 +116,6 @@ def test_no_verifier_exceeds_the_optimum(group: str) -> None:
             assert Fraction(reached) <= best + slack, (case, name)
 
 
-@first_is_quick("group", ONE_POSITION, quick=5)
-def test_no_verifier_exceeds_the_transport_of_one_position(group: str) -> None:
-    for case in (case for case in GROUPS[group] if case.pair.draft_length == 1):
-        best = optimal_acceptance(case.pair.target[0][0], case.pair.draft[0][0], case.num_drafts).value
-        for name in GENERAL:
-            reached = law_of_case(name, case).length_probs[1]
-            assert Fraction(reached) <= best + Fraction(1, 10**12), (case, name)
-
-
 def test_optimum_partner_the_inequalities_are_sometimes_strict() -> None:
     """token is strictly below block, and every verifier below the optimum, on some pair."""
     cases = [case for case in GROUPS["random-V2-L2-K2"] if case.has_optimum]
@@ -160,9 +149,3 @@ def test_float_law_agrees_with_the_rational_law(name: str) -> None:
         assert not in_float.pair.is_exact
         for mass, expected in zip(in_float.masses, exact.masses, strict=True):
             np.testing.assert_allclose(mass, expected.astype(float), rtol=0, atol=1e-13, err_msg=str(case))
-
-
-@pytest.mark.parametrize("name", GENERAL)
-def test_disjoint_supports_accept_nothing(name: str) -> None:
-    for case in GROUPS["disjoint_supports"]:
-        assert law_of_case(name, case).block_efficiency == pytest.approx(1, abs=1e-12)

@@ -5,13 +5,11 @@ V = 32 000.  Here V = 4 000, on numpy arrays under tracemalloc; the meters are h
 whose allocations are known.
 """
 
-from collections.abc import Callable
 from functools import cache
 from typing import Any
 
 import numpy as np
 import pytest
-import torch
 
 from scripts import load
 from spectheory.verification.algorithms import verifiers
@@ -22,7 +20,6 @@ benchmark = load("benchmarks", "verifiers")
 
 SHAPE = benchmark.Shape(vocab_size=4_000, draft_length=4, num_drafts=4, batch=4)
 VERIFIERS = benchmark.runnable(SHAPE)
-MEGABYTE = 1_000_000
 
 
 @cache
@@ -75,57 +72,8 @@ def test_peak_partner_a_wasteful_verifier_fails(wasteful: Token, dtype: str) -> 
     assert multiple_of_input(wasteful, dtype) >= benchmark.LIMIT
 
 
-def test_copies_are_counted_exactly() -> None:
-    """Three copies of the rows add 3 to the multiple of ``token``: no more, no less."""
-    copies = multiple_of_input(CopiesRowsThrice(), "float64") - multiple_of_input(Token(), "float64")
-    assert copies == pytest.approx(3, abs=0.01)
-
-
 def test_every_published_verifier_is_measured_or_says_why_not() -> None:
     """A verifier that is added to the package gets a line here, or a reason."""
     excused = {name for names in benchmark.NOT_RUN for name in names.split(", ")}
     assert set(verifiers) <= set(VERIFIERS) | excused
     assert not set(VERIFIERS) & excused
-
-
-def numpy_bytes(size: int) -> np.ndarray:
-    return np.ones(size, dtype=np.uint8)
-
-
-def torch_bytes(size: int) -> torch.Tensor:
-    return torch.ones(size, dtype=torch.uint8)
-
-
-def torch_cpu_peak_bytes(run: Callable[[], Any]) -> int:
-    return benchmark.torch_peak_bytes(run, "cpu")
-
-
-def in_turn(allocate: Callable[[int], Any]) -> None:
-    for _ in range(10):
-        allocate(MEGABYTE)
-
-
-def together_and_then_two(allocate: Callable[[int], Any]) -> None:
-    together = [allocate(MEGABYTE) for _ in range(4)]
-    together.clear()
-    together.extend(allocate(MEGABYTE) for _ in range(2))
-
-
-@pytest.mark.parametrize(
-    ("meter", "allocate"),
-    [
-        pytest.param(benchmark.numpy_peak_bytes, numpy_bytes, id="numpy"),
-        pytest.param(torch_cpu_peak_bytes, torch_bytes, id="torch"),
-    ],
-)
-def test_meters(meter: Any, allocate: Any) -> None:
-    """Arrays that are kept count, temporaries at their peak, those of one after the other once; room that an
-    older array leaves is not taken for an allocation less."""
-    older = [allocate(8 * MEGABYTE) for _ in range(2)]  # one for each time a meter runs the function
-    for run, megabytes in (
-        (lambda: [allocate(MEGABYTE) for _ in range(5)], 5),
-        (lambda: together_and_then_two(allocate), 4),
-        (lambda: in_turn(allocate), 1),
-        (lambda: (older.pop(), allocate(3 * MEGABYTE))[1], 3),
-    ):
-        assert meter(run) == pytest.approx(megabytes * MEGABYTE, rel=0.01)

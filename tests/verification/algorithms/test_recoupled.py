@@ -2,17 +2,14 @@
 
 from collections.abc import Iterable
 from itertools import cycle
-from typing import Any
 
 import numpy as np
 import pytest
 
 from deep import first_is_quick
-from law_checks import assert_same_law, trusted_law
+from law_checks import assert_same_law
 from spectheory import ModelPair, certify, instances, output_law, verifiers
-from spectheory.foundation.errors import EnumerationTooLargeError, InvalidInputError
-from spectheory.pairs.drafts import PerPath, PrefixTree
-from spectheory.verification.algorithms import recoupled
+from spectheory.pairs.drafts import PerPath
 from spectheory.verification.algorithms.recoupled import Recoupled
 from table import GENERAL
 from torch_support import DEVICES, assert_agrees_on, drafted
@@ -130,20 +127,6 @@ def test_one_model_per_path(name: str) -> None:
     check_models_per_path(name, 2, 2, 2, range(1, 4))
 
 
-@pytest.mark.deep
-@pytest.mark.parametrize("shape", [(2, 2, 2), (2, 2, 3), (3, 1, 2), (3, 1, 3), (3, 2, 2), (4, 1, 2)])
-@pytest.mark.parametrize("name", PER_PATH)
-def test_one_model_per_path_on_many_pairs(name: str, shape: tuple[int, int, int]) -> None:
-    """120 laws in all."""
-    check_models_per_path(name, *shape, range(9, 19))
-
-
-def test_trees_are_refused() -> None:
-    pair = numbered_pair(1, 2, 2)
-    with pytest.raises(InvalidInputError, match="not valid for 'prefix_tree'"):
-        output_law(Recoupled(verifiers["multi_round"]), pair, PrefixTree((1, 2)))
-
-
 class RowOfAnotherNode(Recoupled):
     """Wrong: e is read from the first path's row at depth L-1, whatever the node."""
 
@@ -181,31 +164,3 @@ def test_float_and_torch_agree_with_rationals(device: str, number: int) -> None:
     exact, law = output_law(verifier, pair, 2), output_law(verifier, pair.to_float(), 2)
     assert law.total_variation < 1e-12
     assert law.block_efficiency == pytest.approx(float(exact.block_efficiency), abs=1e-12)
-
-
-def test_the_order_of_the_paths_does_not_matter() -> None:
-    """With an exchangeable base multisets are enumerated; all tuples give the same law."""
-    for number in (1, 5):
-        pair, verifier = numbered_pair(number, 3, 2), Recoupled(verifiers["greedy_multipath"])
-        law = output_law(verifier, pair, 2)
-        verifier.exchangeable = False  # type: ignore[misc]
-        assert_same_law(trusted_law(verifier, pair, 2), law)
-
-
-def test_refusals(monkeypatch: Any) -> None:
-    with pytest.raises(InvalidInputError, match="not lossless; recouple a lossless one"):
-        Recoupled(verifiers["greedy_block"])
-    paths, target, draft = np.array([[0]]), np.full((1, 2, 2), 0.5), np.array([[[0.0, 1.0]]])
-    with pytest.raises(InvalidInputError, match="the draft rows can draw, got"):
-        Recoupled(verifiers["block"]).outcome(paths, target, draft)
-    monkeypatch.setattr(recoupled, "MAX_LAST_TOKENS", 3)
-    with pytest.raises(EnumerationTooLargeError, match="here 4 and at most 3"):
-        output_law(Recoupled(verifiers["block"]), instances.two_token(1), 2)
-
-
-def test_minimum_cuts_over_a_base_in_floats() -> None:
-    """``spectr`` has an irrational factor, so that an exact pair is computed with in float64."""
-    pair = instances.two_token(2)
-    recoupled = Recoupled(verifiers["spectr"])
-    expected = float(certify(recoupled, pair, 2).block_efficiency)
-    assert recoupled.block_efficiency(pair, 2) == pytest.approx(expected, abs=1e-9)

@@ -48,13 +48,6 @@ def test_the_mean_is_the_difference_of_the_block_efficiencies(
     assert mean_gain(verifier, pair, num_drafts) == pytest.approx(behind - before, abs=1e-12)
 
 
-def test_zeros_of_both_models() -> None:
-    for seed in range(2):
-        pair = instances.random_rational([98, seed], 3, 2, zero_probability=0.4).to_float()
-        values = [float(output_law(it, pair, 2).block_efficiency) for it in (SCORED, Recoupled(SCORED))]
-        assert mean_gain(SCORED, pair, 2) == pytest.approx(values[1] - values[0], abs=1e-12)
-
-
 def test_partner_without_the_stops_it_is_less(monkeypatch: pytest.MonkeyPatch) -> None:
     """Only the leaves in the cut, without the corrections at their nodes: nothing is gained."""
     pair = instances.random_float([98, 2, 3], 2, 2, agreement=0.3)

@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-from array_kinds import KINDS, assert_is
 from reference import (
     Law,
     Path,
@@ -28,10 +27,8 @@ from spectheory.verification.algorithms.one_path.greedy_block import GreedyBlock
 from spectheory.verification.algorithms.spectr_gbv import (
     SpecTrGbv,
     conditionally_independent_bound,
-    missing_share,
 )
-from table import groups, small_cases
-from torch_support import drafted
+from table import small_cases
 
 ZERO, ONE = Fraction(0), Fraction(1)
 
@@ -150,12 +147,6 @@ def test_law_partner_forgetting_rejected_blocks() -> None:
     assert printed_law(pair, 2, remember_rejected=False)[(1,)] < printed_law(pair, 2)[(1,)]
 
 
-def test_three_drafts_of_two_tokens() -> None:
-    """V = 2, L = 2, K = 3: the two-token example and random pairs, against all ordered triples."""
-    for pair in (instances.two_token(2), *(case.pair for case in groups()["random-V2-L2-K3"][:3])):
-        assert law_of(output_law(SpecTrGbv(), pair, 3)) == printed_law(pair, 3)
-
-
 def test_one_draft_is_greedy_block() -> None:
     """At K = 1, Eqs. 2-4 are block_verification's Algorithm 4 and 5, wherever those are defined."""
     for case in small_cases():
@@ -266,15 +257,6 @@ def test_complete_procedure_is_not_lossless() -> None:
     assert (one_draft == pair.target_path_probs(3)).all()
 
 
-def test_agreement_partner_order_of_drafts() -> None:
-    """The drafts in reverse order have another law: ties in length go to the earlier draft."""
-    paths, target, draft = drafted(instances.random_float(2, 3, 3), 3, batch=48, seed=3)
-    forward = SpecTrGbv().outcome(paths, target, draft).stop_probs
-    backward = SpecTrGbv().outcome(paths[:, ::-1], target[:, ::-1], draft[:, ::-1]).stop_probs
-    assert np.abs(forward.sum(axis=1) - backward.sum(axis=1)).max() < 1e-12  # the law of τ is the same
-    assert np.abs(forward - backward[:, ::-1]).max() > 0.01
-
-
 @pytest.mark.parametrize("num_drafts", [2, 3])
 def test_rounding_makes_no_negative_probability(num_drafts: int) -> None:
     """The same path drafted K times, of models that agree: quotients of two small differences."""
@@ -282,18 +264,3 @@ def test_rounding_makes_no_negative_probability(num_drafts: int) -> None:
     target = rng.dirichlet(np.full(3, 0.1), size=(4_000, 1, 4)).repeat(num_drafts, axis=1)
     paths = rng.integers(0, 3, size=(4_000, 1, 3)).repeat(num_drafts, axis=1)
     assert SpecTrGbv().outcome(paths, target, target[:, :, :3]).stop_probs.min() >= 0
-
-
-@pytest.mark.parametrize("kind", KINDS)
-def test_missing_share(kind: str) -> None:
-    """max(1 - part/whole, 0), by the kernels of torch as by the formula; a number where the whole is 0."""
-    part, whole = (
-        [[Fraction(1, 3), Fraction(3), Fraction(0), Fraction(1, 5)]],
-        [[Fraction(1, 2), Fraction(1), Fraction(2), Fraction(1, 5)]],
-    )
-    found = missing_share(KINDS[kind](part), KINDS[kind](whole))
-    assert_is(found, [[Fraction(1, 3), Fraction(0), Fraction(1), Fraction(0)]], kind)
-    empty = missing_share(
-        KINDS[kind]([[Fraction(0), Fraction(1, 2)]]), KINDS[kind]([[Fraction(0), Fraction(0)]])
-    )
-    assert all(0 <= value <= 1 for value in empty.ravel().tolist())

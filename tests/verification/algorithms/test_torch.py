@@ -112,33 +112,6 @@ def test_samples_follow_the_exact_law(name: str, device: str) -> None:
 
 @first_is_quick("device", ["numpy", *DEVICES])
 @first_is_quick("name", GENERAL, quick=4)
-def test_impossible_outputs_are_never_sampled(name: str, device: str) -> None:
-    """Tokens without target mass never come out, and stops without probability are never made."""
-    pair = instances.partial_overlap(2)
-    arrays = drafted(pair.to_float(), 2, 20_000, seed=5)
-    placed = list(arrays) if device == "numpy" else on_device(arrays, device)
-    outcome = verifiers[name].outcome(*placed)
-    law = output_law(name, pair, 2)
-    counts = counts_of(law, arrays[0], outcome, generator(device, 6))
-    impossible = np.concatenate([mass.astype(float) for mass in law.masses]) == 0
-    assert impossible.any()
-    assert counts[impossible].sum() == 0
-
-
-@pytest.mark.parametrize("device", DEVICES)
-def test_same_seed_same_draw(device: str) -> None:
-    """A torch generator with the same seed gives the same bytes; another seed does not."""
-    arrays = on_device(drafted(instances.two_token(3).to_float(), 2, 500, seed=8), device)
-    outcome = verifiers["spectr"].outcome(*arrays)
-    first, again, other = (outcome.sample(generator(device, seed)) for seed in (4, 4, 5))
-    for field in ("path_index", "length", "token"):
-        assert getattr(first, field).device.type == device
-        assert torch.equal(getattr(first, field), getattr(again, field))
-    assert not torch.equal(first.length, other.length)
-
-
-@first_is_quick("device", ["numpy", *DEVICES])
-@first_is_quick("name", GENERAL, quick=4)
 def test_rao_blackwell_mean_estimates_the_block_efficiency(name: str, device: str) -> None:
     """E[τ+1 | drafts] averaged over 40 000 drafts is within 5 standard errors of the exact value, and an
     error of 0.05 is seen."""

@@ -1,12 +1,16 @@
 """The known-wrong drafters: each is found with the exact total variation, and its right partner accepted."""
 
 from fractions import Fraction
+from typing import Any
 
+import numpy as np
 import pytest
 
 from draft_values import wrong_variation
-from spectheory import certify
+from spectheory import ModelPair, certify, output_law
 from spectheory.exact.batches import batch_law
+from spectheory.pairs.contexts import Context, all_contexts, context_number
+from spectheory.pairs.instances import random_rational
 from spectheory.verification.defective.drafters import drafters
 from spectheory.verification.defective.other_rows import OtherTargetRows
 
@@ -104,20 +108,26 @@ def test_wrong_drafter_is_found_and_its_partner_accepted(name: str) -> None:
         assert found.draft_defect is None or found.draft_defect or found.draft_defect.total_variation > 0
 
 
-def test_requests_of_wrong_batches_are_right_by_themselves() -> None:
-    for name in ("both_if_equal", "each_by_the_other"):
-        drafter = drafters()[name]
-        for verifier in ("token", "block"):
-            assert batch_law(verifier, drafter.pair, drafter.process).of_requests == (0, 0)
-    slot = drafters()["slot_to_the_likelier"]
-    assert batch_law("token", slot.pair, slot.process).of_requests == (Fraction(4, 27), Fraction(2, 27))
-
-
-def test_fair_and_equal_pairs_hide_some() -> None:
-    """Why the pairs are asymmetric: the judged token included is right on the fair draft, L = 1."""
-    hidden = drafters()["penalty_judged_token_included_L1"]
-    assert isinstance(hidden.verifier, OtherTargetRows)
-    fair = type(hidden.pair)(
-        hidden.pair.target, (hidden.pair.draft[0] * 0 + Fraction(1, 2),), hidden.pair.vocab
-    )
-    assert certify(hidden.verifier, fair, with_optimum=False).total_variation == 0
+@pytest.mark.parametrize("seed", range(4))
+def test_wrong_target_rows_cost_between_the_first_and_all_contexts(seed: int) -> None:
+    """Σ over the first wrong contexts of x' TV(p', p) <= defect <= Σ over all contexts (Statement 8.17)."""
+    wanted, other = (random_rational([817, seed, n], 2, 2, zero_probability=0) for n in (0, 1))
+    is_wrong = {(): seed % 2 == 1, (0,): True, (0, 1): True, (1, 1): True}
+    levels = [level.copy() for level in wanted.target]
+    for context, changes in is_wrong.items():
+        number = context_number(context, 2)
+        levels[len(context)][number] = (other if changes else wanted).target[len(context)][number]
+    used = ModelPair(tuple(levels), wanted.draft, wanted.vocab)
+    rows = OtherTargetRows(lambda path, depth: list(levels[depth][context_number(path[:depth], 2)]))
+    masses = output_law("token", used).accepted_masses
+    losses: dict[Context, Any] = {}
+    for context in all_contexts(2, 2):
+        depth, number = len(context), context_number(context, 2)
+        distance = abs(levels[depth][number] - wanted.target[depth][number]).sum() / 2
+        losses[context] = np.ravel(masses[depth])[number] * distance
+    first = [
+        context for context, loss in losses.items()
+        if loss and not any(losses[context[:depth]] for depth in range(len(context)))
+    ]  # fmt: skip
+    defect = certify(rows, wanted, with_optimum=False).total_variation
+    assert 0 < sum(losses[context] for context in first) <= defect <= sum(losses.values())

@@ -10,14 +10,12 @@ from law_checks import assert_same_law
 from spectheory import instances
 from spectheory.exact.law import output_law
 from spectheory.foundation.arrays import Array, normalise
-from spectheory.verification.algorithms.one_path.greedy_block import GreedyBlock
 from spectheory.verification.algorithms.position_by_position.positions import (
     Position,
     PositionByPosition,
     Selection,
 )
 from spectheory.verification.correction_rows import CorrectionRows
-from spectheory.verification.defective import defects
 from spectheory.verification.defective.acceptance_rules import ThresholdAcceptance
 from spectheory.verification.defective.skeletons import BlockSkeleton, PositionSkeleton, TokenSkeleton
 from spectheory.verification.outcome import Outcome
@@ -32,11 +30,6 @@ def test_skeletons_are_the_algorithms_they_stand_for(num_drafts: int) -> None:
         for skeleton, name in ((TokenSkeleton(), "token"), (BlockSkeleton(), "block")):
             assert_same_law(output_law(skeleton, pair), output_law(name, pair))
         assert output_law(PositionSkeleton(), pair, num_drafts).total_variation == 0, label
-
-
-def test_uncapped_weight_is_greedy_block_verification() -> None:
-    for pair in PAIRS.values():
-        assert_same_law(output_law(defects["block_uncapped_weight"], pair), output_law(GreedyBlock(), pair))
 
 
 def test_proper_laws_partner_an_empty_residual_is_flagged() -> None:

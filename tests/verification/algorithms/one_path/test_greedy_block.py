@@ -10,15 +10,13 @@ from reference import (
     draft_row,
     law_of,
     leaves,
-    normalised,
-    target_prob,
     target_row,
     without_zeros,
 )
 from spectheory import output_law
 from spectheory.pairs.pair import ModelPair
 from spectheory.verification.algorithms.one_path.greedy_block import GreedyBlock
-from table import groups, small_cases
+from table import small_cases
 
 ZERO, ONE = Fraction(0), Fraction(1)
 
@@ -61,29 +59,3 @@ def test_law_as_printed_whatever_0_over_0_is() -> None:
         assert found == greedy_block_law(case.pair, ONE), case
         undefined_matters += found != law_of(output_law("block", case.pair))
     assert undefined_matters > 10  # partner: block's law is not this one
-
-
-def test_one_drafted_token_is_block() -> None:
-    """At L = 1 there is nothing to modify: the law is block's, and lossless."""
-    for case in groups()["random-V3-L1-K2"]:
-        law = output_law(GreedyBlock(), case.pair)
-        assert law_of(law) == law_of(output_law("block", case.pair))
-        assert law.total_variation == 0
-
-
-def test_modified_rows_weigh_path_probabilities() -> None:
-    """Eq. 31 at every context, path by path; the models' own rows alone would give others."""
-    others = 0
-    for case in groups()["random-V3-L2-K3"]:
-        pair = case.pair
-        for depth in range(pair.draft_length):
-            rows = pair.target[depth], pair.draft[depth]
-            probs = pair.target_path_probs(depth), pair.draft_path_probs(depth)
-            found = GreedyBlock().modified_target_rows(*rows, *probs, 1)
-            for number, row in enumerate(found.tolist()):
-                paths = [(*pair.context(depth, number), token) for token in range(pair.vocab_size)]
-                excess = [max(target_prob(pair, path) - draft_prob(pair, path), ZERO) for path in paths]
-                assert row == (normalised(excess) if any(excess) else excess)
-            ones = 0 * probs[0] + 1
-            others += (found != GreedyBlock().modified_target_rows(*rows, ones, ones, 1)).any()
-    assert others > 3

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from reference import draft_prob, draft_row, leaves, target_row
-from spectheory import instances, output_law
+from spectheory import output_law
 from spectheory.foundation.arrays import at_most_one, prefix_products
 from spectheory.pairs.pair import ModelPair
 from spectheory.verification.algorithms.one_path.block import Block
@@ -16,7 +16,6 @@ from spectheory.verification.algorithms.one_path.greedy_block import GreedyBlock
 from spectheory.verification.algorithms.one_path.token import Token
 from spectheory.verification.verifier import Verifier
 from table import small_cases
-from torch_support import DEVICES, drafted, on_device
 
 
 def all_paths(pair: ModelPair) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -73,19 +72,3 @@ def test_likelihoods_are_ordered() -> None:
         assert (block <= greedy).all()
         strict = [strict[0] + (token < block).sum(), strict[1] + (block < greedy).sum()]
     assert min(strict) > 0
-
-
-@pytest.mark.parametrize("device", DEVICES)
-@pytest.mark.parametrize("name", LIKELIHOODS)
-def test_likelihoods_on_torch(name: str, device: str) -> None:
-    """The same numbers on torch, batched over two axes, to 1e-12; exact ones to rounding."""
-    likelihood = LIKELIHOODS[name][1]
-    pair = instances.random_rational(3, 3, 3)
-    arrays = drafted(pair.to_float(), 2, 24, seed=1)
-    expected = likelihood(*arrays)
-    batched = [array.reshape((4, 6, *array.shape[1:])) for array in arrays]
-    found = likelihood(*on_device(tuple(batched), device)).cpu().numpy()
-    np.testing.assert_allclose(found.reshape(24, 4), expected, rtol=0, atol=1e-12)
-    paths, *rows = all_paths(pair)
-    exact = likelihood(paths, *rows).astype(float)
-    np.testing.assert_allclose(likelihood(paths, *(row.astype(float) for row in rows)), exact, atol=1e-12)

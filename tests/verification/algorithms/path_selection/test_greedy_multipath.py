@@ -1,14 +1,10 @@
 """greedy_multipath with any ranking: lossless, as plain Python has it, and what the ranking is worth."""
 
-from fractions import Fraction
-
 import reference
 from deep import first_is_quick
 from explicit_ranking import ExplicitRanking
 from law_checks import assert_same_law, budget_masses, trusted_law
 from rankings import RANDOM_GROUPS, RANKINGS, plain_order, some_cases
-from spectheory import instances
-from spectheory.exact.law import output_law
 from spectheory.optima.bounds.antichain_hulls import most_violated_antichain
 from spectheory.optima.bounds.rankings import leaf_order
 from spectheory.optima.bounds.skewed_draft import SkewedDraft
@@ -30,14 +26,3 @@ def test_greedy_is_lossless_with_every_tree_ranking(group: str, name: str) -> No
         assert law.block_efficiency == SkewedDraft.from_ranking(pair, K, ranking).block_efficiency(pair)
         bound = ExplicitRanking(pair, leaf_order(pair, ranking))
         assert_same_law(trusted_law(bound, pair, K), law)
-
-
-def test_the_ranking_matters() -> None:
-    pair = instances.two_token(2)
-    values = {
-        name: trusted_law(GreedyMultipath(rank), pair, 2).block_efficiency for name, rank in RANKINGS.items()
-    }
-    assert values["ratio"] == Fraction(212, 81)  # theory.md §5
-    assert values["reversed ratio"] < values["ratio"]
-    for ranking in RANKINGS.values():
-        assert_same_law(trusted_law(GreedyMultipath(ranking), pair, 1), output_law("block", pair, 1))

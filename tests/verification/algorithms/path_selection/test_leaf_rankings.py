@@ -11,7 +11,6 @@ from deep import first_is_quick
 from explicit_ranking import ExplicitRanking
 from law_checks import assert_same_law
 from spectheory import certify, instances
-from spectheory.exact.iteration import decoded_tokens_law, first_tokens_law
 from spectheory.exact.law import output_law
 from spectheory.foundation.errors import InvalidInputError
 from spectheory.pairs.drafts import DraftProcess
@@ -70,20 +69,6 @@ def test_a_bound_verifier_is_refused_on_another_pair() -> None:
             verifier.outcome(paths, np.full((1, 2, 4, 2), 0.5), np.full((1, 2, 3, 2), 0.5))
 
 
-def test_a_bound_verifier_takes_its_pair_however_it_is_written() -> None:
-    """Another object with the same rows, and their float64 version; a float pair's verifier its own."""
-    for pair, again in (
-        (instances.sticky_chain(2), instances.sticky_chain(3).truncate(2)),
-        (instances.random_rational(5, 3, 2), instances.random_rational(5, 3, 2)),
-    ):
-        for build in (lambda p: ExplicitRanking(p, range(p.vocab_size**2)), lambda p: OptimalMultipath(p, 2)):
-            expected = output_law(build(pair), pair, 2)
-            assert expected.total_variation == 0
-            assert_same_law(output_law(build(pair), again, 2), expected)
-            assert output_law(build(pair), again.to_float(), 2).total_variation < 1e-12
-            assert output_law(build(pair.to_float()), again.to_float(), 2).total_variation < 1e-12
-
-
 def test_why_partner_bound_to_the_wrong_pair() -> None:
     """Without the check: verified against the law of another pair's drafts it is not lossless."""
     certificate = certify(Unchecked(instances.sticky_chain(2), range(4)), instances.two_token(2), 2)
@@ -91,27 +76,6 @@ def test_why_partner_bound_to_the_wrong_pair() -> None:
     assert certificate.total_variation > 0
     certificate = certify(Unchecked(instances.two_token(2), range(4)), instances.two_token(2), 2)
     assert certificate.is_valid
-
-
-def test_bound_verifiers_over_iterations() -> None:
-    """Refused where the rows change with the context; by name the verifier is made anew and lossless.
-
-    Bound to the chain from its start and let go on without the check, the law is wrong.
-    """
-    pair, options = instances.sticky_chain(2), {"drafts": 2, "memory": 1}
-    for bound in (OptimalMultipath(pair, 2), ExplicitRanking(pair, range(4))):
-        assert first_tokens_law(bound, pair, 3, 1, **options).total_variation == 0
-        with pytest.raises(InvalidInputError, match=r"bound to another pair: .* over several iterations"):
-            first_tokens_law(bound, pair, 4, **options)
-        with pytest.raises(InvalidInputError, match="bound to another pair"):
-            decoded_tokens_law(bound, pair, 2, **options)
-        with pytest.raises(InvalidInputError, match="bound to another pair"):
-            decoded_tokens_law(bound, instances.random_rational(1, 2, 5), 2, drafts=2, draft_length=2)
-    assert first_tokens_law("optimal_multipath", pair, 4, **options).total_variation == 0
-    assert first_tokens_law(Unchecked(pair, range(4)), pair, 4, **options).total_variation > 0
-    same_everywhere = instances.two_token(2)
-    for bound in (OptimalMultipath(same_everywhere, 2), ExplicitRanking(same_everywhere, range(4))):
-        assert first_tokens_law(bound, same_everywhere, 4, drafts=2).total_variation == 0
 
 
 def test_orders_partner_weights_and_arithmetic_are_checked() -> None:

@@ -1,12 +1,9 @@
 """mixed_multipath: lossless for every share, concave in it, and the best share at the root."""
 
 from fractions import Fraction
-from itertools import product
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 import reference
 from deep import first_is_quick
@@ -19,7 +16,6 @@ from spectheory.foundation.arrays import Array
 from spectheory.foundation.errors import InvalidInputError
 from spectheory.optima.bounds.antichain_hulls import most_violated_antichain
 from spectheory.optima.bounds.rankings import Ranking, ratio_ranking
-from spectheory.optima.bounds.skewed_draft import SkewedDraft
 from spectheory.pairs.drafts import WithoutReplacement
 from spectheory.pairs.pair import ModelPair
 from spectheory.verification.algorithms.path_selection.greedy_multipath import GreedyMultipath
@@ -80,69 +76,6 @@ def test_rule_at_the_root(group: str) -> None:
         assert_same_law(law, fixed)
 
 
-def test_rule_at_the_root_partner_it_is_no_guarantee() -> None:
-    """At the root λ = 1/7 is best here, and over two positions λ = 0 earns more."""
-    root, rest = ["6/7", "1/7"], {(0,): ["1", "0"], (1,): ["0", "1"]}
-    target = {(): root, **rest, **{key: ["1", "0"] for key in product(range(2), repeat=2)}}
-    draft = {(): ["2/3", "1/3"], (0,): ["2/3", "1/3"], (1,): ["1", "0"]}
-    pair = ModelPair.from_contexts(target, draft, 2)
-    assert root_mixture(pair.target[0], pair.draft[0], 2)[0] == Fraction(1, 7)
-    chosen = output_law(MixedMultipath(), pair, 2).block_efficiency
-    assert chosen == Fraction(502, 189)
-    assert output_law("greedy_multipath", pair, 2).block_efficiency == Fraction(1508, 567) > chosen
-
-
-@given(st.lists(st.integers(0, 6), min_size=6, max_size=6), st.integers(1, 4), st.booleans())
-def test_root_mixture_maximises(weights: list[int], num_drafts: int, by_ratio: bool) -> None:
-    """h(λ) is nowhere larger: not at 0, 1, any turn λ_x, or on a grid; λ is the middle of the maximisers."""
-    target, draft = weights[:3], weights[3:]
-    if not sum(target) or not sum(draft):
-        target, draft = [1, 1, 1], [1, 2, 3]
-    p = [Fraction(weight, sum(target)) for weight in target]
-    q = [Fraction(weight, sum(draft)) for weight in draft]
-    order = sorted(range(3), key=lambda x: (p[x] / q[x] if by_ratio and q[x] else 0, x))
-    cumulative, g = Fraction(0), [Fraction(0)] * 3
-    for x in order:
-        g[x] = (cumulative + q[x]) ** num_drafts - cumulative**num_drafts
-        cumulative += q[x]
-
-    def h(share: Fraction) -> Fraction:
-        return sum((min(p[x], share * q[x] + (1 - share) * g[x]) for x in range(3)), Fraction(0))
-
-    turns = [(p[x] - g[x]) / (q[x] - g[x]) for x in range(3) if q[x] != g[x]]
-    places = {Fraction(0), Fraction(1), *(turn for turn in turns if 0 <= turn <= 1)}
-    best = max(h(place) for place in places | {Fraction(i, 7) for i in range(8)})
-    maximisers = [place for place in places if h(place) == best]
-    ranking = RANKINGS["ratio" if by_ratio else "token id"]
-    found = root_mixture(np.array(p, dtype=object), np.array(q, dtype=object), num_drafts, ranking)
-    assert h(found) == best
-    assert found == (min(maximisers) + max(maximisers)) / 2
-    if not by_ratio:  # rounding may break ties of p/q, and with them the ranking
-        rows = np.array(p, dtype=float), np.array(q, dtype=float)
-        assert abs(float(found) - root_mixture(*rows, num_drafts, ranking)) < 1e-9
-
-
-@pytest.mark.parametrize(("agreement", "greedy_wins"), [(0.0, True), (0.3, True), (0.6, None), (0.9, False)])
-def test_shape_of_the_measured_means(agreement: float, greedy_wins: bool | None) -> None:
-    """V=3, L=3, K=3: the more the models agree the more the ranking harms (theory.md Statement 5.7).
-
-    The mixture of the root's rule is above both (theory.md Statement 5.8).
-    """
-    rows = []
-    for seed in range(25):
-        pair = instances.random_float(seed, 3, 3, agreement=agreement)
-        draft = SkewedDraft.from_leaf_law(pair, pair.draft_path_probs(3))
-        ranked = SkewedDraft.from_ranking(pair, 3)
-        share = root_mixture(pair.target[0], pair.draft[0], 3)[0]
-        mixed = SkewedDraft.mixture([share, 1 - share], [draft, ranked])
-        rows.append([skewed.block_efficiency(pair) for skewed in (draft, ranked, mixed)])
-    block, greedy, root = np.mean(rows, axis=0)
-    if greedy_wins is not None:
-        assert (greedy > block + 0.1) == greedy_wins
-        assert (greedy < block - 0.1) == (not greedy_wins)
-    assert root > max(block, greedy) + 0.02
-
-
 def test_mixture_parameters() -> None:
     """Floats are taken exactly, also on exact pairs; what is no number in [0, 1] is refused."""
     pair = instances.two_token(2)
@@ -178,9 +111,3 @@ class ShareOfTheDrafts(MixedMultipath):
 def test_mixture_partner_a_share_that_looks_at_the_drafts() -> None:
     """Then the selected path has another law than λ q + (1-λ) q^Γ, and the output is wrong."""
     assert output_law(ShareOfTheDrafts(), instances.two_token(2), 2).total_variation > 0
-
-
-def test_a_mixture_that_can_only_lose_is_not_made() -> None:
-    """The ranking's law is the target itself, (1/4, 3/4): any share of the first draft takes from token 1."""
-    rows = (np.array([Fraction(x) for x in row], dtype=object) for row in (("1/4", "3/4"), ("1/2", "1/2")))
-    assert root_mixture(*rows, 2) == 0

@@ -19,7 +19,7 @@ from spectheory.auditing.following.triton_kernels import interpreting
 from spectheory.foundation.errors import NoKernelsNotice
 from spectheory.foundation.kernels import choice
 from spectheory.verification.algorithms import path_selection
-from spectheory.verification.algorithms.path_selection import coupling_loops, score_couplings
+from spectheory.verification.algorithms.path_selection import coupling_loops
 from spectheory.verification.algorithms.path_selection.score_couplings import (
     RESOLUTION,
     Coupling,
@@ -127,12 +127,6 @@ def test_the_kernel_compiles_for_a_device() -> None:
     assert compiled == ["_plan_kernel"]
 
 
-def test_a_plan_too_large_for_a_program_is_left_to_the_arrays() -> None:
-    node = random_node(1, 0.5)
-    large = ScoreNode(*(torch.from_numpy(np.repeat(array, 9, axis=-1)) for array in node))
-    assert not import_module(KERNEL).fits(large)
-
-
 @pytest.mark.deep
 def test_a_verifier_computes_with_the_kernel_as_without(monkeypatch: pytest.MonkeyPatch) -> None:
     """On a CUDA device; here in the interpreter, which is first held against what is known."""
@@ -162,26 +156,9 @@ def test_a_verifier_computes_with_the_kernel_as_without(monkeypatch: pytest.Monk
     torch.testing.assert_close(found, expected, rtol=0, atol=1e-14)
 
 
-@given(node=nodes)
-def test_an_accelerator_goes_through_all_rounds_for_the_same_plan(node: ScoreNode) -> None:
-    """Rounds after the last mass is placed add nothing, so that nobody need look when that is."""
-    for levels in (lazy_levels(node), node.demands * 3 + 1):
-        with pytest.MonkeyPatch.context() as patch:
-            expected = tilted_cuts(node, levels)
-            patch.setattr(score_couplings, "on_host", lambda array: False)
-            assert (tilted_cuts(node, levels) == expected).all()
-
-
 def test_partner_levels_that_cannot_be_met() -> None:
     """Above the limits of the scores the means stay behind; the law is split all the same."""
     node = node_of([3, 1], [2, 2], [1, 1, 1], 3, 1)
     levels = lazy_levels(node) * 2
     found = (tilted_cuts(node, levels) * node.win_rates[:, None]).sum(-1)
     assert (found < levels).any()
-
-
-def test_tilted_cuts_keep_the_laws_wider_than_intervals() -> None:
-    """Two tokens of one level keep all scores; intervals part them."""
-    node = node_of([1, 1], [1, 1], [1, 1, 1], 3, 1)
-    assert (tilted_cuts(node, lazy_levels(node)) == node.masses[:, None]).all()
-    assert (intervals(node, lazy_levels(node)) != node.masses[:, None]).any()

@@ -10,15 +10,13 @@ from deep import first_is_quick
 from law_checks import assert_same_law, budget_masses, trusted_law
 from rankings import some_cases
 from score_rules import OneSidedScores, RandomScores, RankedScores, fraction_array
-from spectheory import instances
 from spectheory.exact.law import output_law
-from spectheory.foundation.arrays import Array
 from spectheory.foundation.exact_numbers import to_fraction
 from spectheory.optima.bounds.antichain_hulls import most_violated_antichain
 from spectheory.optima.bounds.skewed_draft import is_skewed_draft
 from spectheory.verification.algorithms.path_selection.mixed_multipath import MixedMultipath
 from spectheory.verification.algorithms.path_selection.score_couplings import independent
-from spectheory.verification.algorithms.path_selection.scored import ScoreSplit, ScoreState, winning_chances
+from spectheory.verification.algorithms.path_selection.scored import winning_chances
 from spectheory.verification.algorithms.path_selection.scored_multipath import ScoredMultipath
 
 SOME = (
@@ -80,37 +78,6 @@ def test_skewed_draft_is_the_law_of_the_selected_path(group: str) -> None:
         assert in_float == pytest.approx(float(exact), abs=1e-12)
 
 
-@pytest.mark.parametrize("depth", [0, 1])
-def test_one_draft_row_beside_two_target_rows(depth: int) -> None:
-    """Elements of a batch share a split only where both rows are alike."""
-    rng = np.random.default_rng(3)
-    target, draft = (rng.dirichlet(np.ones(3), (1, 2, length)).repeat(2, axis=0) for length in (3, 2))
-    target[1, :, depth] = target[1, :, depth, ::-1]
-    for rows in (target, draft):
-        rows[:, 1, 0] = rows[:, 0, 0]  # one root for both paths
-    paths = np.array([[[0, 1], [1, 0]]] * 2)
-    together = ScoredMultipath().outcome(paths, target, draft).stop_probs
-    alone = [
-        ScoredMultipath().outcome(*(part[n : n + 1] for part in (paths, target, draft))).stop_probs[0]
-        for n in (0, 1)
-    ]
-    np.testing.assert_allclose(together, alone, rtol=0, atol=1e-14)
-    assert abs(alone[0] - alone[1]).max() > 0.01
-
-
-def test_a_path_serves_no_more_than_its_level() -> None:
-    """t(a) ≤ R(a) at every context, somewhere with equality and somewhere not."""
-    room = []
-
-    class Watched(ScoredMultipath):
-        def split(self, state: ScoreState, target_row: Array, draft_row: Array) -> ScoreSplit:
-            room.extend((state.level - state.served).tolist())
-            return super().split(state, target_row, draft_row)
-
-    trusted_law(Watched(), instances.random_rational(3, 3, 2), 2)
-    assert min(room) == 0 < max(room)
-
-
 def winners(masses: list[list[Fraction]]) -> list[Fraction]:
     """Listed: all choices of a cell by each score; scores in one cell win alike."""
     num_drafts, cells = len(masses), len(masses[0])
@@ -139,10 +106,3 @@ def test_winning_chances(num_drafts: int) -> None:
             in_float, [float(to_fraction(chance)) for chance in found], rtol=0, atol=1e-15
         )
         assert (in_float >= 0).all()
-
-
-def test_a_token_between_two_rows_has_their_mixture() -> None:
-    plan = np.array([[[1.0, 0.0], [0.25, 0.75], [0.0, 1.0]]])
-    split = ScoreSplit(plan, np.array([[0, 1]]), np.array([[0.0, 0.25]]))
-    assert split.masses(np.array([0, 0]), np.array([0, 1])).tolist() == [[1.0, 0.0], [0.1875, 0.8125]]
-    assert split._replace(next_share=None).masses(np.array([0]), np.array([1])).tolist() == [[0.25, 0.75]]

@@ -10,7 +10,6 @@ import pytest
 from deep import first_is_quick
 from drawn_trees import bracketed_root
 from edge_pairs import edge_pairs, random_pairs
-from law_checks import assert_same_law
 from spectheory import instances
 from spectheory.exact.law import output_law
 from spectheory.foundation.errors import InvalidInputError
@@ -125,17 +124,6 @@ def test_kseq_partner_a_factor_below_the_best_is_refused_and_not_lossless() -> N
     assert wrong >= 10
 
 
-def test_unchecked_factor_gives_its_exact_defect() -> None:
-    """Two-token pair, K = 2, ρ = 1: by hand.  Drafts AA (4/9) reach the residual with probability 1/4.
-
-    A is accepted with probability 1/2, B always: P(Y = A) = 2/3 * 1/2 + 2/3 * 1/2 * 2/3 * 1/2 = 4/9,
-    and the residual is B only, so that A comes out with 4/9 instead of 1/3.
-    """
-    law = output_law(KSeq(1, checked=False), instances.two_token(1), 2)
-    assert law.prefix_law(1)[0] == Fraction(4, 9)
-    assert law.total_variation == Fraction(1, 9)
-
-
 def test_kseq_at_a_rational_root_is_exact() -> None:
     """Reversed three-token pair, K = 2: ρ* = 3/2 and acceptance 3/4 (theory.md §3), in rationals.
 
@@ -161,26 +149,7 @@ def test_kseq_beyond_the_best_factor_can_accept_more() -> None:
     assert output_law(KSeq(), pair, 2).block_efficiency == pytest.approx(1.811420, abs=5e-7)
 
 
-def test_kseq_exactness_follows_the_factor() -> None:
-    """Rational ρ: a rational law; ρ* and a float: float64.  The class attribute stays as it was."""
-    pair = instances.two_token(1)
-    assert [KSeq(factor).exact for factor in (None, 1.5, 2, Fraction(3, 2))] == [False, False, True, True]
-    assert output_law(KSeq(Fraction(3, 2)), pair, 2).pair.is_exact
-    assert not output_law(KSeq(1.5), pair, 2).pair.is_exact
-    assert_same_law(output_law(KSeq(1.5), pair, 2), output_law(KSeq(Fraction(3, 2)), pair.to_float(), 2))
-    root = float(best_division_factor(np.array([1 / 3, 2 / 3]), np.array([2 / 3, 1 / 3]), np.array(2.0)))
-    assert_same_law(output_law(KSeq(root), pair, 2), output_law(KSeq(), pair, 2), 1e-12)
-
-
 @pytest.mark.parametrize("factor", [0.5, 0, -1, math.nan, math.inf, True, "2", Fraction(1, 2)])
 def test_bad_division_factors_are_refused(factor: Any) -> None:
     with pytest.raises(InvalidInputError, match="division_factor must be a finite number of at least 1"):
         KSeq(factor)
-
-
-def test_longer_drafts_are_refused_wherever_they_come_from() -> None:
-    row = np.array([0.5, 0.5])
-    paths, target, draft = np.zeros((1, 1, 2), int), np.tile(row, (1, 1, 3, 1)), np.tile(row, (1, 1, 2, 1))
-    with pytest.raises(InvalidInputError, match="draft_length 1, got draft_length 2"):
-        KSeq().outcome(paths, target, draft)
-    assert KSeq().outcome(paths[..., :1], target[:, :, :2], draft[:, :, :1]).expected_tokens() == [2]

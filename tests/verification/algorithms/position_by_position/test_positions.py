@@ -30,13 +30,6 @@ from spectheory.verification.verifier import Verifier
 from torch_support import DEVICES, assert_same_outcomes
 
 
-def test_a_verifier_set_up_for_other_paths_is_refused() -> None:
-    rows = np.full((3, 2, 2), 0.5)
-    for verifier in (SpecTr(), MultiRound(), OTM()):
-        with pytest.raises(InvalidInputError, match="draws 2 paths, but got 3; set it up with bind"):
-            verifier.bind(PrefixTree((2,))).outcome(np.array([[0], [1], [1]]), rows, rows[:, :1])
-
-
 class CountsRepeats:
     """Makes a position-by-position verifier treat repeated draws as independent drafts."""
 
@@ -145,25 +138,6 @@ def test_torch_partner_another_process_disagrees() -> None:
     arrays = batch_of(pair, PrefixTree((2, 2)), 48, seed=5)
     told = SpecTr().bind(PrefixTree((2, 2))).outcome(*arrays)
     assert np.abs(told.stop_probs - SpecTr().outcome(*arrays).stop_probs).max() > 1e-3
-
-
-def test_drafts_that_all_carry_one_token() -> None:
-    """Drafts that all carry one token: it is accepted or the round ends, whatever their number."""
-    pair = instances.two_token(1)
-    for verifier, num_drafts in ((MultiRound(), 2), (MultiRound(), 3), (OTM(), 2), (KSeq(2), 2)):
-        for token in (0, 1):
-            paths = np.full((1, num_drafts, 1), token)
-            target_rows = np.stack([pair.target[0][0], pair.target[1][token]])[None, None].repeat(
-                num_drafts, axis=1
-            )
-            draft_rows = pair.draft[0][None, None].repeat(num_drafts, axis=1)
-            outcome = verifier.outcome(paths, target_rows, draft_rows)
-            assert outcome.stop_probs.sum() == 1
-            assert (outcome.stop_probs[0, 1:] == 0).all()
-            if outcome.stop_probs[0, 0, 0] > 0:
-                row = outcome.correction(np.array([0]), np.array([0]))[0]
-                assert row[token] == 0
-                assert row.sum() == 1
 
 
 def test_trees_that_are_acted_out_sum_to_one() -> None:

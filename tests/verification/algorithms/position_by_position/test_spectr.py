@@ -2,7 +2,6 @@
 
 import numpy as np
 import pytest
-import torch
 
 from edge_pairs import edge_pairs, random_pairs
 from law_checks import assert_same_law
@@ -35,20 +34,3 @@ def test_an_accelerator_is_not_asked_where_drafts_meet(monkeypatch: pytest.Monke
     own = spectr.where_true
     monkeypatch.setattr(spectr, "where_true", lambda c, n: own(c, 1))
     assert abs(SpecTr().outcome(*given).stop_probs - expected).max() > 0.01
-
-
-@pytest.mark.parametrize("kind", ["float64", "torch"])
-@pytest.mark.parametrize("host", [True, False])
-def test_where_true(kind: str, host: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Every true entry once; without a look at one, two places of every row, the true ones in front."""
-    table = [[False, True, True], [False, False, False], [False, False, True]]
-    condition = torch.tensor(table) if kind == "torch" else np.array(table)
-    monkeypatch.setattr(spectr, "on_host", lambda array: host)
-    found = [
-        tuple(place)
-        for place in zip(
-            *(np.ravel(i) for i in np.broadcast_arrays(*spectr.where_true(condition, 2))), strict=True
-        )
-    ]
-    expected = [(0, 1), (0, 2), (2, 2)] if host else [(0, 1), (0, 2), (1, 0), (1, 1), (2, 2), (2, 0)]
-    assert found == expected

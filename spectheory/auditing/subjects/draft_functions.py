@@ -1,0 +1,181 @@
+"""Functions that an engine has around its drafts.  They draw no random numbers.
+
+We call them on all drafts of a pair, so their law is exact.  No verifier of the engine is run.
+
+- A *schedule* says how many drafted tokens of every request are verified.
+- A *draft map* turns tokens and rows of a draft with another vocabulary into the target's.
+- *Processors* apply sampling parameters to the target's rows after the text and after each drafted token.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, NamedTuple
+
+import numpy as np
+import torch
+
+from spectheory.exact.certificate import Certificate, certify
+from spectheory.foundation.errors import InvalidInputError, InvalidOutcomeError
+from spectheory.foundation.exact_numbers import plain_number
+from spectheory.pairs.contexts import Context, context_number
+from spectheory.pairs.drafts import PerPath, Shortened, draft_defect
+from spectheory.pairs.drafts.kept import DisclosedDrafts, KeptDrafts
+from spectheory.pairs.instances import random_rational
+from spectheory.pairs.pair import ModelPair
+from spectheory.pairs.processors import Processor, processed
+from spectheory.verification.defective.other_rows import OtherTargetRows
+
+SCHEDULE, DRAFT_MAP, PROCESSORS = "schedule", "draft_map", "processors"
+FORMS: Mapping[str, str] = {
+    SCHEDULE: "(tokens [B, L], rows [B, L, V]) -> the number of tokens to verify, of every request",
+    DRAFT_MAP: "(draft_tokens [L], draft_rows [L, W]) -> (tokens [n], rows [n, V])",
+    PROCESSORS: "(text, draft_tokens, rows [len(draft_tokens) + 1, V]) -> rows",
+}
+"""Signature -> form.  Tokens and rows are tensors, rows are probabilities in float32."""
+PROMPT = (0,)
+"""The text before the drafts of processors: it has not all tokens, or a penalty would change no row."""
+ROUNDING = Fraction(1, 1 << 18)
+"""A row with a sum so close to 1 was normalised in float32: 64 times the rounding of one number."""
+
+
+@dataclass(frozen=True)
+class DraftFunction:
+    """A schedule, a draft map or processors, unmodified, with a signature of ``FORMS``, for ``audit``."""
+
+    function: Callable[..., Any]
+    signature_name: str
+    is_of_a_library = False
+
+    @property
+    def name(self) -> str:
+        return str(getattr(self.function, "__name__", "function"))
+
+    def finding(self, pair: ModelPair, requests: int, stated: Processor | None = None) -> Finding:
+        """Judge the function on a pair: a schedule of some requests, processors against a stated one."""
+        if self.signature_name == SCHEDULE:
+            return _schedule(self.function, pair, requests)
+        if self.signature_name == DRAFT_MAP:
+            return _map(self.function, pair)
+        return _processors(self.function, pair, stated)
+
+
+class Finding(NamedTuple):
+    """The draft defect, in words too, and the pair over the target's tokens.
+
+    Where the draft defect does not decide, the total variation of token verification, with a certificate.
+    """
+
+    total_variation: Fraction
+    because: str
+    pair: ModelPair
+    certificate: Certificate | None = None
+
+
+class UnstableAnswerError(InvalidInputError):
+    """A function answers differently when it is called again with the same drafts."""
+
+
+def _schedule(function: Callable[..., Any], pair: ModelPair, requests: int) -> Finding:
+    """Compute the draft defect of a schedule (theory.md Statements 8.4 and 8.7).
+
+    Request r has the pair's draft rows with the tokens moved by r, so that requests differ.
+    """
+    drafts = [tuple(np.roll(level, r, axis=1) for level in pair.draft) for r in range(requests)]
+    models = tuple(ModelPair(pair.target, levels, pair.vocab) for levels in drafts)
+    answers: dict[bytes, tuple[int, ...]] = {}
+
+    def rule(paths: Any, rows: Any) -> tuple[int, ...]:
+        tokens, probs = np.reshape(paths, (requests, -1)), np.reshape(rows, (requests, -1, pair.vocab_size))
+        lengths = tuple(map(int, function(torch.tensor(tokens), torch.tensor(probs.astype(np.float32)))))
+        if len(lengths) != requests or not all(0 <= length <= pair.draft_length for length in lengths):
+            wanted = f"{requests} numbers of tokens from 0 to {pair.draft_length}"
+            raise InvalidOutcomeError(f"a schedule must return {wanted}, and returned {lengths}")
+        known = answers.setdefault(tokens.tobytes(), lengths)
+        if known != lengths:
+            raise UnstableAnswerError(
+                f"it answers {known} and {lengths} to the same drafts: it keeps state or draws random numbers"
+            )
+        return lengths
+
+    process = Shortened(PerPath(models), rule)
+    found = draft_defect(process, pair)
+    because = found.in_words()
+    if not found and requests > 1:
+        alone: list[dict[Any, Any]] = [{} for _ in models]
+        for paths, prob in process.kept_law(pair).items():
+            for law, path in zip(alone, paths, strict=True):
+                law[path] = law.get(path, 0) + plain_number(prob)
+        if all(draft_defect(KeptDrafts(law), model) for law, model in zip(alone, models, strict=True)):
+            because += "; every request by itself is right"
+    return Finding(Fraction(found.total_variation), because, pair)
+
+
+def _map(function: Callable[..., Any], pair: ModelPair) -> Finding:
+    """Compute the draft defect of a draft map on the draft of a pair (theory.md Statement 8.14).
+
+    If one text has two rows, or a row has a sum above 1, token verification decides on a positive target
+    (Statement 8.15).
+    """
+    events, length = [], pair.draft_length
+    for number, prob in enumerate(pair.draft_path_probs(length)):
+        path = pair.context(length, number)
+        raw = torch.tensor(_rows_along(pair.draft, path, length).astype(np.float32))
+        tokens, rows = function(torch.tensor(path), raw)
+        if len(rows) < len(tokens):
+            raise InvalidOutcomeError(f"a draft map returned {len(tokens)} tokens and {len(rows)} rows")
+        if prob:
+            events.append((prob, tuple(map(int, tokens)), [_exact(row) for row in rows[: len(tokens)]]))
+    kept = max(len(tokens) for _, tokens, _ in events)
+    size = max((len(row) for _, _, given in events for row in given), default=0)
+    target = random_rational([8, 14], size, kept, zero_probability=0, equal_row_probability=0)
+    drafts = DisclosedDrafts(events)
+    try:
+        found = draft_defect(drafts, target)
+        return Finding(Fraction(found.total_variation), found.in_words(), target)
+    except InvalidInputError:
+        judged = certify("token", target, drafts, with_optimum=False)
+        because = f"by token verification, {judged.in_words()}"
+        return Finding(Fraction(judged.total_variation), because, target, judged)
+
+
+def _processors(function: Callable[..., Any], pair: ModelPair, stated: Processor | None = None) -> Finding:
+    """Judge the rows of windows by token verification (theory.md Statement 8.17).
+
+    Row i of a window must be the row that the function returns for this row alone, without drafted tokens,
+    after the text with the first i of them.  Or it must be the row of a stated processor.
+    """
+
+    def called(text: Context, drafted: Context, rows: np.ndarray) -> list[np.ndarray]:
+        found = list(map(_exact, function(list(text), list(drafted), torch.tensor(rows.astype(np.float32)))))
+        if len(found) != len(drafted) + 1:
+            raise InvalidOutcomeError(f"processors returned {len(found)} rows, expected {len(drafted) + 1}")
+        # No output reaches a text after which no token is left, and its row does not matter.
+        return [row / row.sum() if row.sum() > 0 else raw for row, raw in zip(found, rows, strict=True)]
+
+    windows: dict[Context, list[np.ndarray]] = {}
+
+    def row_of(path: Context, depth: int) -> Any:
+        if path not in windows:
+            windows[path] = called(PROMPT, path, _rows_along(pair.target, path, len(path) + 1))
+        return windows[path][depth]
+
+    plain = stated or Processor("one row", lambda text, row: called(text, (), row[None])[0])
+    wanted = processed(pair, plain, prompt=PROMPT)
+    judged = certify(OtherTargetRows(row_of), wanted, with_optimum=False)
+    because = f"rows of a window are not the rows of plain decoding: {judged.in_words()}"
+    return Finding(Fraction(judged.total_variation), because, wanted, judged)
+
+
+def _rows_along(levels: Sequence[np.ndarray], path: Context, count: int) -> np.ndarray:
+    size = levels[0].shape[1]
+    return np.stack([levels[depth][context_number(path[:depth], size)] for depth in range(count)])
+
+
+def _exact(row: Any) -> Any:
+    """The row in rationals; a sum near 1 becomes 1.  Numbers that are not finite become 0."""
+    values = [Fraction(value) if abs(value) < float("inf") else Fraction(0) for value in map(float, row)]
+    exact = np.array(values, dtype=object)
+    return exact / exact.sum() if abs(exact.sum() - 1) <= ROUNDING else exact
