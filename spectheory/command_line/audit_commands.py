@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from spectheory.pairs.drafts import DraftProcess
     from spectheory.pairs.pair import ModelPair
 
-ALL = "all"
+ALL, OURS = "all", "ours"
 REPORTS = (".sarif", ".xml", ".md")
 """File endings of reports: SARIF, JUnit's XML, and a table for a pull request."""
 
@@ -415,7 +415,6 @@ def samplers_of(
 ) -> list[Shipped | DraftFunction]:
     """Find the samplers of all names, before the first audit starts."""
     from spectheory.auditing.subjects.adapters import load_adapters
-    from spectheory.auditing.subjects.own_rounds import OURS, own_samplers
 
     is_said = signature is not None or any(drafts.values())
     if names and is_said and not any(":" in name for name in names):
@@ -431,7 +430,7 @@ def samplers_of(
                 )
             found.append(_own(name, signature, drafts))
         elif name == OURS:
-            found += own_samplers()
+            found += load_adapters(adapters, "own_rounds").own_samplers()
         else:
             registry = load_adapters(adapters)
             samplers, left_out = registry.load_samplers(name, cache, checkout, forks or {})

@@ -10,8 +10,9 @@ import numpy as np
 
 from spectheory.auditing.drawing.draw import Drawn
 from spectheory.auditing.probing.claim import Probed
-from spectheory.auditing.rounds.questions import Question, followed_law
+from spectheory.auditing.rounds.questions import followed_law
 from spectheory.auditing.rounds.rounding import rounding_bound
+from spectheory.auditing.subjects.asked import Question
 from spectheory.auditing.subjects.model_loops import ModelLoop
 from spectheory.auditing.subjects.shipped import HIDDEN, OTHER_SEED, Shipped
 from spectheory.auditing.tape.decisions import HiddenRandomnessError
@@ -261,4 +262,7 @@ def certify_again(sampler: Shipped, question: Question) -> Certificate | None:
         found = certify(sampler, question.pair, drafts=question.process, with_optimum=False)
     except InvalidOutcomeError:
         return None
+    if isinstance(sampler, ModelLoop) and found.counterexample is not None:  # whose drafts we do not see
+        blameless = replace(found.counterexample, drafts=(), given_drafts=None, stops=())
+        found = replace(found, counterexample=blameless)
     return found if found.failure is None else None

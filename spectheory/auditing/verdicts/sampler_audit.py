@@ -15,12 +15,13 @@ from spectheory.auditing.probing.claim import Probed, points_needed
 from spectheory.auditing.probing.learning import BudgetSpentError
 from spectheory.auditing.rounds.batch_battery import batches_of
 from spectheory.auditing.rounds.batches import audit_batches
-from spectheory.auditing.rounds.by_calls import call_once, draw_question, learn_batches, learn_question
-from spectheory.auditing.rounds.questions import Question, questions, refusal
+from spectheory.auditing.rounds.by_calls import call_once, draw_question, learn_question, learn_requests
+from spectheory.auditing.rounds.questions import questions, refusal
 from spectheory.auditing.rounds.trace import trace_run
 from spectheory.auditing.rounds.two_calls import MAX_RUNS_OF_TWO_CALLS, call_twice, questions_of_calls
 from spectheory.auditing.rounds.two_rounds import OF_REQUESTS, follow_rounds
 from spectheory.auditing.subjects.adapters import load_subject
+from spectheory.auditing.subjects.asked import Question
 from spectheory.auditing.subjects.draft_functions import FORMS, DraftFunction
 from spectheory.auditing.subjects.drafting_rounds import DraftingRound
 from spectheory.auditing.subjects.model_loops import ModelLoop, as_shipped
@@ -357,7 +358,7 @@ class _Audit(Findings):
             if self.ways:
                 self.batches_within = max(self.within, OF_BATCHES)
                 # A law of each batch, and of each of its requests alone.
-                sampler.learns = learn_batches(self.batches_within, RISK / (MOST_REQUESTS * number))
+                sampler.learns = learn_requests(self.batches_within, RISK / (MOST_REQUESTS * number))
                 with handing():
                     self.batches = audit_batches(sampler, stop_at_first=self.stop_at_first)
         except (NotEnumerableError, EnumerationTooLargeError) as error:
