@@ -28,11 +28,8 @@ from scipy.stats import binom, chisquare
 from audits.forms.drafted import Drafted
 from audits.registry import SUBJECTS, load_subject
 from spectheory import instances
-from spectheory.auditing.following.intercept import Journal
 from spectheory.auditing.following.triton_kernels import interpreting
 from spectheory.auditing.subjects.shipped import Shipped
-from spectheory.auditing.subjects.signatures import Call
-from spectheory.auditing.tape.decisions import Tape
 from spectheory.pairs.contexts import prefix_numbers, rows_along
 from spectheory.pairs.pair import ModelPair
 
@@ -61,7 +58,8 @@ def verified(sampler: Shipped, pair: ModelPair) -> Drawn:
     prefixes = prefix_numbers(paths, pair.vocab_size)
     rows = rows_along(pair.target, prefixes), rows_along(pair.draft, prefixes)
     sampler.box_bits = BOX_BITS  # read where random numbers are multiplied
-    return Drawn(*sampler.output_masses(paths, *rows), lambda seed: tokens(sampler, seed, paths, *rows))
+    call = sampler.on_drafts(paths, *rows)
+    return Drawn(*sampler.follow(call, ()), sampler.by_seed(call, ()))
 
 
 def drafted_and_verified(sampler: Drafted, pair: ModelPair) -> Drawn:
@@ -73,9 +71,8 @@ def drafted_and_verified(sampler: Drafted, pair: ModelPair) -> Drawn:
         if prob:
             paths = np.array([pair.context(pair.draft_length, leaf)])
             prefixes = prefix_numbers(paths, pair.vocab_size)
-            masses, undecided_here = told.output_masses(
-                paths, rows_along(pair.target, prefixes), rows_along(told.reported, prefixes)
-            )
+            rows = rows_along(pair.target, prefixes), rows_along(told.reported, prefixes)
+            masses, undecided_here = told.follow(told.on_drafts(paths, *rows), ())
             undecided += prob * undecided_here
             law |= {(tuple(paths[0]), output): prob * mass for output, mass in masses.items()}
     generate = sampler.generator_of(pair)
@@ -84,18 +81,10 @@ def drafted_and_verified(sampler: Drafted, pair: ModelPair) -> Drawn:
         drafts, logits = generate()
         paths = np.array([drafts])
         target = rows_along(pair.target, prefix_numbers(paths, pair.vocab_size))
-        return tuple(drafts), tokens(sampler, seed, paths, target, logits.softmax(-1).double().numpy()[None])
+        call = sampler.on_drafts(paths, target, logits.softmax(-1).double().numpy()[None])
+        return tuple(drafts), sampler.by_seed(call, ())(seed)
 
     return Drawn(law, undecided, draw)
-
-
-def tokens(
-    sampler: Shipped, seed: int, paths: np.ndarray, target: np.ndarray, draft: np.ndarray
-) -> tuple[int, ...]:
-    """One call of the code as it is."""
-    generator = torch.Generator().manual_seed(seed)
-    call = Call(paths, target, draft, Tape([]), Journal(), generator)
-    return tuple(sampler.signature.call(sampler.sampler, call))
 
 
 def p_value(counts: np.ndarray, probs: np.ndarray, undecided: float) -> float:

@@ -13,7 +13,8 @@ from audits.registry import load_subject
 from audits.specimens.samplers import SPECIMENS, batch_token_verification, token_verification
 from scripts import load
 from spectheory import audit, instances
-from spectheory.auditing.subjects.shipped import Provenance, Shipped
+from spectheory.auditing.subjects.provenance import Provenance
+from spectheory.auditing.subjects.shipped import Shipped
 from spectheory.auditing.verdicts.audit_certificate import AuditCertificate
 from spectheory.auditing.verdicts.audit_changes import audit_changes
 from spectheory.command_line.audit_reports import junit, markdown, sarif

@@ -1,12 +1,12 @@
 """The batches of one to four requests on which we judge a sampler.
 
-In most batches one request is random, and we follow all its branches.  Its neighbours are *quiet*: their
-target allows only one text, so they certainly accept all drafts, or certainly none.  So a batch has as many
-runs as one request.  Batches with several random requests test whether requests are independent.  Two of
-these have four requests.
+Some batches test with several random requests whether requests are independent.  All others are *companies*,
+which mix requests of several kinds.  If we learn laws from calls, all requests of a company are random.  If
+we follow, one request is random, and its neighbours are *quiet*: their target allows only one text, so they
+certainly accept all drafts, or certainly reject the first.  So a batch has as many runs as one request.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -100,7 +100,7 @@ def batches_of(sampler: Shipped) -> list[tuple[str, tuple[Any, ...]]]:
     unknown = [name for name in kinds if name not in known]
     if unknown:
         raise InvalidInputError(f"batches can mix {', '.join(known)}, got {unknown[0]!r}")
-    batches = _of_kinds(sampler.signature_name, kinds)
+    batches = _of_kinds(sampler.signature_name, kinds, are_quiet=sampler.learns is None)
     return _first_of_each(batches) if sampler.quick else batches
 
 
@@ -112,10 +112,18 @@ def _first_of_each(batches: Sequence[tuple[str, tuple[Any, ...]]]) -> list[tuple
     return list(found.items())
 
 
-def _of_kinds(signature: str, kinds: Sequence[str]) -> list[tuple[str, tuple[Any, ...]]]:
-    if signature == "path_batch":
-        return list(_path_batches(kinds))
-    return [*_several_random(kinds), *_one_random(kinds)]
+def _of_kinds(
+    signature: str, kinds: Sequence[str], are_quiet: bool = True
+) -> list[tuple[str, tuple[Any, ...]]]:
+    """The batches of some kinds.  If ``are_quiet``, the neighbours of a random request in a company are."""
+    together, companies = (
+        (_paths_together, _companies_of_paths) if signature == "path_batch" else (_rows_together, _companies)
+    )
+    batches: list[tuple[str, tuple[Any, ...]]] = list(together(kinds))
+    for kind, rows in companies(kinds):
+        if kind == EQUAL or kind in kinds:
+            batches += [(kind, batch) for batch in (_each_random(rows) if are_quiet else [rows])]
+    return batches
 
 
 def shapes_of_batches(signature: str, kinds: Sequence[str]) -> str:
@@ -134,21 +142,23 @@ def shapes_of_batches(signature: str, kinds: Sequence[str]) -> str:
     return f"up to {max(map(len, batches))} requests, V = 3, {asked}"
 
 
-def _cut(row: Row, length: int) -> Row:
-    return row._replace(
-        draft_tokens=row.draft_tokens[:length],
-        target_probs=row.target_probs[: length + 1],
-        draft_probs=row.draft_probs[:length],
-    )
+def _drafts(request: Any, start: int, end: int | None = None) -> Any:
+    """The request of some of the drafted tokens."""
+    tokens, target, draft = request[:3]
+    after = None if end is None else end + 1
+    parts = tokens[..., start:end], target[..., start:after, :], draft[..., start:end, :]
+    return request._replace(**dict(zip(request._fields, parts, strict=False)))
 
 
-def _behind_the_first(row: Row) -> Row:
-    return Row(row.draft_tokens[1:], row.target_probs[1:], row.draft_probs[1:])
+def _with_target(request: Any, target: torch.Tensor) -> Any:
+    return request._replace(**{request._fields[1]: target})
 
 
-def _likeliest_last(row: Row) -> Row:
+def _likeliest_last(request: Any) -> Any:
     """Make the last token of a request, after all drafts, certain, so that runs are few."""
-    return row._replace(target_probs=torch.cat([row.target_probs[:-1], _certain(row.target_probs[-1:])]))
+    target = request[1].clone()
+    target[..., -1, :] = _certain(target[..., -1, :])
+    return _with_target(request, target)
 
 
 def _certain(rows: torch.Tensor) -> torch.Tensor:
@@ -156,95 +166,38 @@ def _certain(rows: torch.Tensor) -> torch.Tensor:
     return torch.nn.functional.one_hot(rows.argmax(-1), rows.shape[-1]).float()
 
 
-def _quiet(row: Row, accepts: bool) -> Row:
-    """A request of the same shape whose output is certain: all drafts or no draft, and one more token."""
-    if row.is_greedy:
-        return row
-    target = _certain(row.target_probs)
-    length = len(row.draft_tokens) if accepts else min(1, len(row.draft_tokens))
-    for place, token in enumerate(row.draft_tokens[:length].tolist()):
-        target[place] = torch.eye(3)[token if accepts else (token + 1) % 3]
-    return row._replace(target_probs=target)
+def _quiet(request: Any, accepts: bool) -> Any:
+    """A request of the same shape whose output is certain: the first path or no draft, and one more token."""
+    paths = torch.atleast_2d(request[0])
+    if isinstance(request, Row) and request.is_greedy:
+        return request
+    text = paths[0].tolist()
+    if text and not accepts:  # a token that is drafted least often, at best never
+        text = [int(torch.bincount(paths[:, 0], minlength=3).argmin())]
+    target = _certain(request[1])
+    target[..., : len(text), :] = torch.eye(3)[text]
+    return _with_target(request, target)
 
 
-def _quiet_paths(request: Request, accepts: bool) -> Request:
-    """As ``_quiet``, for several paths: accept the first path, or reject as many paths as possible."""
-    text = request.paths[0].tolist()
-    if not accepts and text:
-        text[0] = int(torch.bincount(request.paths[:, 0], minlength=3).argmin())
-    rows = torch.eye(3)[[*text, 0]]
-    return request._replace(target_rows=rows.expand_as(request.target_rows).contiguous())
+def _first_open(request: Row) -> Row:
+    """Accept all drafts after the first, and make the last token certain."""
+    return _likeliest_last(
+        _with_target(request, torch.cat([request.target_probs[:1], _quiet(request, True).target_probs[1:]]))
+    )
 
 
-def _each_random(rows: Sequence[Any], quiet: Callable[[Any, bool], Any]) -> Iterator[tuple[Any, ...]]:
+def _each_random(requests: Sequence[Any]) -> Iterator[tuple[Any, ...]]:
     """Yield batches in which each request in turn is random.
 
-    First all others accept; then one of the others rejects.  Only one rejects, because a sampler that
-    compares ``coin <= 0`` has one more branch for each request that rejects.
+    The others accept, except one that rejects.  A second rejecting one would have one more branch in a
+    sampler that compares ``coin <= 0``.  The only neighbour of a request accepts, and rejects once more.
     """
-    accepting = [quiet(row, True) for row in rows]
-    for place, row in enumerate(rows):
-        yield (*accepting[:place], row, *accepting[place + 1 :])
-    for place, row in enumerate(rows):
-        beside = [*accepting]
-        beside[place - 1] = quiet(rows[place - 1], False)
-        beside[place] = _likeliest_last(row) if isinstance(row, Row) and len(row.draft_tokens) else row
-        yield tuple(beside)
-
-
-def _several_random(kinds: Sequence[str]) -> Iterator[tuple[str, tuple[Row, ...]]]:
-    """Yield batches with several random requests, whose joint law we follow."""
-    short, beside = _cut(FIRST, 1), _cut(SECOND, 1)
-    two, other_two = _behind_the_first(BESIDE_LONG), _behind_the_first(LONG)
-    other_two = other_two._replace(draft_probs=two.draft_probs)
-    ends = [
-        tuple(map(_likeliest_last, rows))
-        for rows in ((THREE, BESIDE_THREE), (short, beside), (FIRST, SECOND))
-    ]
-    for batch in ((short, beside), (SECOND, FIRST), ends[0], (SMALL, BESIDE_SMALL)):
-        yield EQUAL, batch
-    for one, other in ends[1:]:
-        yield EQUAL, (one, one._replace(draft_probs=other.draft_probs))
-    for one, other in ((short, beside), (two, other_two), (BESIDE_LONG, LONG)):
-        for batch in _alike(_likeliest_last(one), _likeliest_last(other)):
-            yield EQUAL, batch
-    (one, other), (longer, _) = ends[1:]
-    if "no drafts" in kinds:
-        yield "no drafts", (NOTHING, OTHER_NOTHING)
-        yield "no drafts", (OTHER_NOTHING, NOTHING, NOTHING)
-    if RAGGED in kinds:
-        yield RAGGED, (other, longer, NOTHING, one)
-    else:
-        yield EQUAL, (one, other, other, one)
-
-
-def _one_random(kinds: Sequence[str]) -> Iterator[tuple[str, tuple[Row, ...]]]:
-    """Yield batches with one random request, in different sizes, lengths and positions."""
-    short, beside, long = _cut(FIRST, 1), _cut(SECOND, 1), _likeliest_last(THREE)
-    filled, nothing = short._replace(padding=1), NOTHING._replace(padding=1)
-    companies: dict[str, list[tuple[Row, ...]]] = {
-        EQUAL: [(FIRST, SECOND, FIRST), (short, beside, short, beside)],
-        RAGGED: [
-            (short, SECOND, long),
-            (SECOND, NOTHING, beside),
-            (_likeliest_last(BESIDE_THREE), short, NOTHING, FIRST),
-            (NOTHING, FIRST, SECOND, short),
-        ],
-        "padded": [
-            (filled, SECOND),
-            (LONG, filled._replace(padding=2)),
-            (nothing, beside),
-            (SECOND, nothing._replace(padding=2), long, filled),
-        ],
-    }
-    for kind, batches in companies.items():
-        if kind == EQUAL or kind in kinds:
-            for rows in batches:
-                for batch in _each_random(rows, _quiet):
-                    yield kind, batch
-    if GREEDY in kinds:
-        for batch in _greedy_batches(kinds):
-            yield GREEDY, batch
+    for accepts in (True, False) if len(requests) == 2 else (False,):
+        for place, request in enumerate(requests):
+            batch = [_quiet(each, True) for each in requests]
+            batch[place - 1] = _quiet(requests[place - 1], accepts)
+            batch[place] = request
+            yield tuple(batch)
 
 
 def _alike(one: Row, other: Row) -> Iterator[tuple[Row, Row]]:
@@ -254,26 +207,78 @@ def _alike(one: Row, other: Row) -> Iterator[tuple[Row, Row]]:
     yield one, one
 
 
-def _greedy_batches(kinds: Sequence[str]) -> Iterator[tuple[Row, ...]]:
-    """Yield batches of greedy requests beside sampled requests and beside each other, also in other kinds."""
+def _rows_together(kinds: Sequence[str]) -> Iterator[tuple[str, tuple[Row, ...]]]:
+    """Yield batches with several random requests, whose joint law we want."""
+    short, beside = _drafts(FIRST, 0, 1), _drafts(SECOND, 0, 1)
+    two, other_two = _drafts(BESIDE_LONG, 1), _drafts(LONG, 1)
+    other_two = other_two._replace(draft_probs=two.draft_probs)
+    ends = [
+        tuple(map(_likeliest_last, rows))
+        for rows in ((THREE, BESIDE_THREE), (short, beside), (FIRST, SECOND))
+    ]
+    for batch in ((short, beside), (ends[2][1], ends[2][0]), ends[0], (SMALL, BESIDE_SMALL)):
+        yield EQUAL, batch
+    for one, other in ends[1:]:
+        yield EQUAL, (one, one._replace(draft_probs=other.draft_probs))
+    for one, other in ((short, beside), (two, other_two), (BESIDE_LONG, LONG)):
+        for batch in _alike(_likeliest_last(one), _likeliest_last(other)):
+            yield EQUAL, batch
+    one, other = ends[1]
+    if "no drafts" in kinds:
+        yield "no drafts", (NOTHING, OTHER_NOTHING)
+        yield "no drafts", (OTHER_NOTHING, NOTHING, NOTHING)
+    if RAGGED in kinds:
+        yield RAGGED, (other, _first_open(FIRST), NOTHING, one)
+    else:
+        yield EQUAL, (one, other, other, one)
+    if GREEDY in kinds:
+        for one, other in _beside_greedy(kinds):
+            yield GREEDY, (one, other)
+            yield GREEDY, (other, one)
+
+
+def _companies(kinds: Sequence[str]) -> Iterator[tuple[str, tuple[Row, ...]]]:
+    """Yield requests of several lengths and kinds."""
+    short, beside, long = _drafts(FIRST, 0, 1), _drafts(SECOND, 0, 1), _likeliest_last(THREE)
+    filled, nothing = short._replace(padding=1), NOTHING._replace(padding=1)
+    yield EQUAL, (FIRST, SECOND, FIRST)
+    yield EQUAL, (short, beside, short, beside)
+    yield RAGGED, (short, SECOND, long)
+    yield RAGGED, (SECOND, NOTHING, beside)
+    yield RAGGED, (_likeliest_last(BESIDE_THREE), short, NOTHING, FIRST)
+    yield RAGGED, (NOTHING, FIRST, SECOND, short)
+    yield "padded", (filled, SECOND)
+    yield "padded", (LONG, filled._replace(padding=2))
+    yield "padded", (nothing, beside)
+    yield "padded", (SECOND, nothing._replace(padding=2), long, filled)
+    rejected, accepted = FIRST._replace(is_greedy=True), _accepted_greedily(FIRST)
+    first, second = map(_likeliest_last, (FIRST, SECOND))
+    at_once = SECOND._replace(is_greedy=True)
+    yield GREEDY, (rejected, second, accepted)
+    yield GREEDY, (second, at_once, first, rejected)
+    if RAGGED in kinds:
+        greedy_nothing = NOTHING._replace(is_greedy=True)
+        yield GREEDY, (at_once, _likeliest_last(short), greedy_nothing)
+        yield GREEDY, (NOTHING, LONG._replace(is_greedy=True), first, greedy_nothing)
+    if "padded" in kinds:
+        greedy_filled = _drafts(accepted, 0, 1)._replace(padding=1)
+        yield GREEDY, (greedy_filled, second, NOTHING._replace(padding=1))
+
+
+def _beside_greedy(kinds: Sequence[str]) -> Iterator[tuple[Row, Row]]:
+    """Yield a greedy request and a sampled one, or two greedy requests."""
     rejected, accepted = FIRST._replace(is_greedy=True), _accepted_greedily(FIRST)
     at_once = SECOND._replace(is_greedy=True)  # its first draft is not the likeliest token
-    first, second, short = map(_likeliest_last, (FIRST, SECOND, _cut(FIRST, 1)))
-    pairs = [(rejected, second), (accepted, second), (rejected, accepted), (at_once, first)]
-    pairs += [(_cut(at_once, 1), short), (_accepted_greedily(THREE), _likeliest_last(BESIDE_THREE))]
-    companies = [(rejected, second, accepted), (second, at_once, first, rejected)]
+    first, second, short = map(_likeliest_last, (FIRST, SECOND, _drafts(FIRST, 0, 1)))
+    yield from ((rejected, second), (accepted, second), (rejected, accepted), (at_once, first))
+    yield _drafts(at_once, 0, 1), short
+    yield _accepted_greedily(THREE), _likeliest_last(BESIDE_THREE)
     if RAGGED in kinds:
-        two, long = _behind_the_first(BESIDE_LONG), LONG._replace(is_greedy=True)
-        pairs += [(long, two), (_cut(accepted, 1), LONG), (long, rejected)]
-        greedy_nothing = NOTHING._replace(is_greedy=True)
-        companies += [(at_once, short, greedy_nothing), (NOTHING, long, first, greedy_nothing)]
+        long = LONG._replace(is_greedy=True)
+        yield from ((long, _drafts(BESIDE_LONG, 1)), (_drafts(accepted, 0, 1), LONG), (long, rejected))
     if "padded" in kinds:
-        one, filled = short._replace(padding=1), _cut(accepted, 1)._replace(padding=1)
-        pairs += [(filled._replace(padding=2), LONG), (rejected, one), (rejected, filled)]
-        companies += [(filled, second, NOTHING._replace(padding=1))]
-    yield from (batch for one, other in pairs for batch in ((one, other), (other, one)))
-    for rows in companies:
-        yield from _each_random(rows, _quiet)
+        one, filled = short._replace(padding=1), _drafts(accepted, 0, 1)._replace(padding=1)
+        yield from ((filled._replace(padding=2), LONG), (rejected, one), (rejected, filled))
 
 
 def _accepted_greedily(row: Row) -> Row:
@@ -281,51 +286,49 @@ def _accepted_greedily(row: Row) -> Row:
     return row._replace(draft_tokens=row.target_probs[:-1].argmax(-1), is_greedy=True)
 
 
+LONG_PATHS, BESIDE_LONG_PATHS = _of_paths(18, (0, 1), (2, 0)), _of_paths(204, (1, 0), (1, 2))
+THREE_PATHS, EQUAL_PATHS = (_drafts(_of_paths(18, (0, 1), (0, 2), last), 0, 1) for last in ((2, 0), (0, 0)))
+ONE_PATH = Request(*(tensor[:1] for tensor in _drafts(LONG_PATHS, 0, 1)))
+NO_PATH = Request(*(tensor[None] for tensor in NOTHING[:3]))
+
+
 def _twice(row: Row) -> Request:
     """A request with two equal paths."""
     return Request(*(tensor[None].expand(2, *tensor.shape).contiguous() for tensor in row[:3]))
 
 
-def _one_token(request: Request) -> Request:
-    return Request(request.paths[:, :1], request.target_rows[:, :2], request.draft_rows[:, :1])
-
-
-def _likely_end(request: Request) -> Request:
-    """As ``_likeliest_last``, for several paths."""
-    last = _certain(request.target_rows[:, -1:])
-    return request._replace(target_rows=torch.cat([request.target_rows[:, :-1], last], dim=1))
-
-
-def _path_batches(kinds: Sequence[str]) -> Iterator[tuple[str, tuple[Request, ...]]]:
-    """Yield batches of requests with several paths, which mix lengths and numbers of paths."""
-    long, beside_long = _of_paths(18, (0, 1), (2, 0)), _of_paths(204, (1, 0), (1, 2))
-    short, beside = _one_token(long), _one_token(beside_long)
-    three, equal = (_one_token(_of_paths(18, (0, 1), (0, 2), last)) for last in ((2, 0), (0, 0)))
-    one = Request(*(tensor[:1] for tensor in short))
-    nothing = Request(*(tensor[None] for tensor in NOTHING[:3]))
+def _paths_together(kinds: Sequence[str]) -> Iterator[tuple[str, tuple[Request, ...]]]:
+    """Yield batches with several random requests, whose joint law we want."""
+    short, beside = _drafts(LONG_PATHS, 0, 1), _drafts(BESIDE_LONG_PATHS, 0, 1)
     # Of both requests the last draft, the second or the third, is accepted with a probability inside (0, 1).
     second_coins = (_of_paths(2, (2, 0), (0, 0)), _of_paths(18, (0, 1), (1, 1)))
     third_coins = (_of_paths(33, (2, 0), (2, 0), (1, 0)), _of_paths(40, (1, 0), (1, 0), (2, 0)))
-    for batch in ((short, beside), (beside, short), (three, equal), (long, beside_long)):
+    for batch in (
+        (short, beside),
+        (beside, short),
+        (THREE_PATHS, EQUAL_PATHS),
+        (LONG_PATHS, BESIDE_LONG_PATHS),
+        second_coins,
+        (_twice(SMALL), _twice(BESIDE_SMALL)),
+        *((_drafts(one, 0, 1), _drafts(other, 0, 1)) for one, other in (second_coins, third_coins)),
+        (short, short._replace(target_rows=short.target_rows.flip(-1))),
+        *((request, request) for request in (short, EQUAL_PATHS, BESIDE_LONG_PATHS)),
+    ):
         yield EQUAL, batch
-    yield EQUAL, second_coins
-    yield EQUAL, (_twice(SMALL), _twice(BESIDE_SMALL))
-    for batch in (second_coins, third_coins):
-        yield EQUAL, (_one_token(batch[0]), _one_token(batch[1]))
-    yield EQUAL, (short, short._replace(target_rows=short.target_rows.flip(-1)))
-    for request in (short, equal, beside_long):
-        yield EQUAL, (request, request)
-    ends = [_likely_end(request) for request in (short, beside, one)]
-    yield EQUAL, (ends[0], ends[1], ends[0])
+    one, other, only = (_likeliest_last(request) for request in (short, beside, ONE_PATH))
+    yield EQUAL, (one, other, one)
     if "num_drafts" in kinds:
-        yield "num_drafts", (ends[0], ends[2], ends[1], ends[2])
-    companies: dict[str, list[tuple[Request, ...]]] = {
-        RAGGED: [(long, beside), (short, beside_long, nothing), (nothing, long, beside, short)],
-        "num_drafts": [(one, beside), (three, short, one)],
-    }
-    if {RAGGED, "num_drafts"} <= set(kinds):
-        companies["num_drafts"] += [(one, long), (long, three, nothing, one)]
-    for kind, several in companies.items():
-        for rows in several if kind in kinds else ():
-            for path_batch in _each_random(rows, _quiet_paths):
-                yield kind, path_batch
+        yield "num_drafts", (one, only, other, only)
+
+
+def _companies_of_paths(kinds: Sequence[str]) -> Iterator[tuple[str, tuple[Request, ...]]]:
+    """Yield requests of several lengths and numbers of paths."""
+    short, beside = _drafts(LONG_PATHS, 0, 1), _drafts(BESIDE_LONG_PATHS, 0, 1)
+    yield RAGGED, (LONG_PATHS, beside)
+    yield RAGGED, (short, BESIDE_LONG_PATHS, NO_PATH)
+    yield RAGGED, (NO_PATH, LONG_PATHS, beside, short)
+    yield "num_drafts", (ONE_PATH, beside)
+    yield "num_drafts", (THREE_PATHS, short, ONE_PATH)
+    if RAGGED in kinds:
+        yield "num_drafts", (ONE_PATH, LONG_PATHS)
+        yield "num_drafts", (LONG_PATHS, THREE_PATHS, NO_PATH, ONE_PATH)

@@ -9,8 +9,9 @@ For several drafted paths we use fewer pairs, with all tuples that can be drafte
 first position, at the second and everywhere, and share a prefix below which they split in three.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
+from functools import partial
 from itertools import product
 
 import numpy as np
@@ -135,7 +136,7 @@ class PairsOfShapes(dict[str, ModelPair]):
         of_trees: further pairs that we use only for trees.
     """
 
-    of_trees: Mapping[str, ModelPair]
+    of_trees: dict[str, ModelPair]
 
 
 def pairs_of_shapes(vocab_sizes: Sequence[int], draft_lengths: Sequence[int]) -> PairsOfShapes:
@@ -151,41 +152,34 @@ def pairs_of_shapes(vocab_sizes: Sequence[int], draft_lengths: Sequence[int]) ->
     known = _pairs_of_paths()
     sizes = vocab_sizes or sorted({pair.vocab_size for pair in known.values()})
     lengths = draft_lengths or sorted({pair.draft_length for pair in known.values()})
-    chosen = PairsOfShapes(_of_shapes(known, sizes, lengths))
-    chosen.of_trees = _left_in_trees(sizes, lengths)
-    shapes = {shape_of(pair) for pair in chosen.values()}
-    for size, length in product(sizes, lengths):
-        if (size, length) not in shapes:
-            chosen[f"random dyadic, {size} tokens, {length} drafted"] = random_dyadic(8, size, length)
-    telling = {shape_of(pair) for pair in chosen.values() if tells_texts_apart(pair)}
-    for size, length in product(sizes, lengths):
-        pair = None if (size, length) in telling else _telling(size, length)
-        if pair is not None:
-            chosen[f"other rows behind every text, {size} tokens, {length} drafted"] = pair
+    shapes = list(product(sizes, lengths))
+    chosen = PairsOfShapes({name: pair for name, pair in known.items() if shape_of(pair) in shapes})
+    _fill(chosen, shapes, "random dyadic", partial(random_dyadic, 8))
+    _fill(chosen, shapes, "other rows behind every text", _telling, tells_texts_apart)
+    of_trees = {name: pair for name, pair in pairs_of_trees().items() if name not in known}
+    chosen.of_trees = {name: pair for name, pair in of_trees.items() if shape_of(pair) in shapes}
+    leaving = [shape for shape in shapes if shape[0] > 2]
+    _fill(chosen.of_trees, leaving, "tokens left", partial(random_dyadic, 20))
     return chosen
+
+
+def _fill(
+    pairs: dict[str, ModelPair],
+    shapes: Sequence[tuple[int, int]],
+    name: str,
+    make: Callable[[int, int], ModelPair | None],
+    is_wanted: Callable[[ModelPair], bool] = lambda pair: True,
+) -> None:
+    """Add a pair of each shape (V, L) that has no wanted pair, if there is one."""
+    known = {shape_of(pair) for pair in pairs.values() if is_wanted(pair)}
+    for size, length in shapes:
+        pair = None if (size, length) in known else make(size, length)
+        if pair is not None:
+            pairs[f"{name}, {size} tokens, {length} drafted"] = pair
 
 
 def shape_of(pair: ModelPair) -> tuple[int, int]:
     return pair.vocab_size, pair.draft_length
-
-
-def _of_shapes(
-    pairs: Mapping[str, ModelPair], sizes: Sequence[int], lengths: Sequence[int]
-) -> dict[str, ModelPair]:
-    shapes = set(product(sizes, lengths))
-    return {name: pair for name, pair in pairs.items() if shape_of(pair) in shapes}
-
-
-def _left_in_trees(sizes: Sequence[int], lengths: Sequence[int]) -> dict[str, ModelPair]:
-    """The pairs that we use only for trees, and a random pair for each other shape with V >= 3."""
-    others = _pairs_of_paths()
-    known = {name: pair for name, pair in pairs_of_trees().items() if name not in others}
-    found = _of_shapes(known, sizes, lengths)
-    shapes = {shape_of(pair) for pair in found.values()}
-    for size, length in product(sizes, lengths):
-        if size > 2 and (size, length) not in shapes:
-            found[f"tokens left, {size} tokens, {length} drafted"] = random_dyadic(20, size, length)
-    return found
 
 
 def tells_texts_apart(pair: ModelPair) -> bool:

@@ -1,34 +1,35 @@
 """Judge a sampler by calls: learn its law, or bet against its answers."""
 
 import random
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from fractions import Fraction
-from typing import Any, NamedTuple
+from itertools import product
+from math import prod
+from typing import Any
 
 import numpy as np
 import torch
 
 from spectheory.auditing.drawing.draw import Drawn, draw_and_judge
 from spectheory.auditing.handing.handing import handing
-from spectheory.auditing.handing.numbers import mix
-from spectheory.auditing.probing.claim import Part, Probed, points_needed, probe
-from spectheory.auditing.rounds.questions import Question, drafts_and_rows
-from spectheory.auditing.subjects.drafting_rounds import DraftingRound
+from spectheory.auditing.handing.numbers import Point, Run, mix, run_at
+from spectheory.auditing.probing.claim import (
+    MOST_STAGES,
+    Probed,
+    points_needed,
+    probe,
+    risk_of_stage,
+)
+from spectheory.auditing.probing.claim import Part as Learned
+from spectheory.auditing.probing.learning import Learner
+from spectheory.auditing.subjects.asked import Question, hints_of
 from spectheory.auditing.subjects.shipped import Learns, Shipped
 from spectheory.auditing.tape.decisions import NotEnumerableError
 
 LEARNING, LEAST_CALLS = 5, 5_000
 """We learn the law on a pair with at most 5 times as many calls as test it.  Most laws need up to 3 000."""
 SEED = 20_240
-
-
-class Drafted(NamedTuple):
-    """One tuple of drafts of a question: its probability, and the sampler's answers on it."""
-
-    probability: Fraction
-    answer: Callable[[int], Any]
-    hints: tuple[float, ...] = ()
 
 
 def learn_question(sampler: Shipped, question: Question, within: float, risk: float) -> Probed[Any]:
@@ -46,21 +47,13 @@ def learn_question(sampler: Shipped, question: Question, within: float, risk: fl
         NotHandedError: the sampler draws numbers that cannot be handed to it.
         BudgetSpentError: the law has too many regions.
     """
-    asked, prepared = asked_of(sampler, question)
+    asked = list(sampler.asked(question))
     with handing():
-        drafted = list(_drafted(asked, prepared))
-        found = probe(
-            [Part(float(each.probability), each.answer, each.hints) for each in drafted],
-            within,
-            risk,
-            most_calls(within, risk),
-            SEED,
-        )
-    if isinstance(sampler, DraftingRound):
-        sampler.learn_rounds(question.pair, found.laws[0], Fraction(found.within))
-    else:
-        for (paths, target, draft, _), law in zip(drafts_and_rows(prepared), found.laws, strict=True):
-            asked.learn(paths, target, draft, law)
+        parts = [
+            Learned(float(each.probability), sampler.by_seed(each.call, ()), each.hints) for each in asked
+        ]
+        found = probe(parts, within, risk, most_calls(within, risk), SEED)
+    sampler.keep(question, found.laws, Fraction(found.within))
     return found
 
 
@@ -69,14 +62,64 @@ def most_calls(within: float, risk: float) -> int:
     return max(LEAST_CALLS, LEARNING * points_needed(within, risk))
 
 
-def learn_batches(within: float, risk: float) -> Learns:
-    """Build a function that learns the law of a batch, inside ``handing``."""
+def learn_requests(within: float, risk: float) -> Learns:
+    """Build a function that learns the law of a batch, inside ``handing``, one request after the other.
 
-    def learn(answer: Callable[[int], Any]) -> tuple[dict[Any, Fraction], Fraction]:
-        found = probe([Part(1.0, answer)], within, risk, most_calls(within, risk), SEED)
+    The tokens of each request are a function of all numbers of the call.  If no number matters to two
+    requests, they are independent, and the law of the batch is a product.  One test by fresh calls then
+    bounds the error of all requests together.  Otherwise we learn the joint law.
+    """
+    risk = risk / 2  # of the product, and of the joint law
+
+    def learn(answer: Callable[[int], Any], rows: Sequence[Any]) -> tuple[dict[Any, Fraction], Fraction]:
+        budget = most_calls(within, risk)
+        learners = [
+            Learner(
+                lambda seed, place=place: answer(seed)[place],  # type: ignore[misc]
+                budget,
+                hints_of(*(np.asarray(part if len(row) == 3 else part[None]) for part in row[:3])),
+                mix(SEED, place),
+            )
+            for place, row in enumerate(rows)
+        ]
+        for learner in learners:
+            learner.learn()
+        for stage in range(1, MOST_STAGES):
+            reads = [learner.root.read() for learner in learners]
+            if sum(map(len, reads)) > len(set().union(*reads)):
+                break
+            points = points_needed(within, risk_of_stage(risk, stage))
+            wrong = _first_mistake(answer, learners, (mix(SEED, stage, number) for number in range(points)))
+            if wrong is None:
+                return _product([learner.root.law() for learner in learners]), Fraction(within)
+            learner, point, run = wrong
+            if not learner.refine(learner.root.leaf_of(point), (point, run)):
+                break
+        found = probe([Learned(1.0, answer)], within, risk, budget, SEED)
         return found.laws[0], Fraction(found.within)
 
     return learn
+
+
+def _first_mistake(
+    answer: Callable[[int], Any], learners: Sequence[Learner[Any]], seeds: Iterable[int]
+) -> tuple[Learner[Any], Point, Run[Any]] | None:
+    """The first point at which the answer of a request is not the learned one, and the run there."""
+    for seed in seeds:
+        point = Point(seed)
+        run = run_at(answer, point)
+        for learner, label in zip(learners, run.label, strict=True):
+            if label != learner.root.leaf_of(point).label:
+                return learner, point, Run(label, run.uses)
+    return None
+
+
+def _product(laws: Sequence[Mapping[Any, Fraction]]) -> dict[Any, Fraction]:
+    """The joint law of independent outcomes."""
+    return {
+        tuple(outcome for outcome, _ in each): prod((mass for _, mass in each), start=Fraction(1))
+        for each in product(*(law.items() for law in laws))
+    }
 
 
 def draw_question(sampler: Shipped, question: Question, draws: int, risk: float) -> tuple[Drawn, float]:
@@ -91,18 +134,16 @@ def draw_question(sampler: Shipped, question: Question, draws: int, risk: float)
     Returns:
         The result of the test, and the mean number of tokens of an answer.
     """
-    asked, prepared = asked_of(sampler, question)
-    pair = prepared.pair
-    drafted = list(_drafted(asked, prepared))
-    rng = np.random.default_rng(SEED)
-    probs = np.array([float(each.probability) for each in drafted])
-    numbers = rng.choice(len(drafted), draws, p=probs / probs.sum())
+    pair = sampler.judged_on(question.pair)
+    asked = list(sampler.asked(question))
+    answers = [sampler.by_seed(each.call, ()) for each in asked]
+    probs = np.array([float(each.probability) for each in asked])
+    numbers = np.random.default_rng(SEED).choice(len(asked), draws, p=probs / probs.sum())
     lengths: list[int] = []
 
     def answer() -> Sequence[int]:
         place = len(lengths)
-        found = drafted[numbers[place]].answer(mix(SEED, place) >> 32)
-        tokens = found[0].tokens if found and isinstance(sampler, DraftingRound) else found
+        tokens = sampler.tokens_of(answers[numbers[place]](mix(SEED, place) >> 32))
         lengths.append(len(tokens))
         return tokens
 
@@ -118,41 +159,9 @@ def call_once(sampler: Shipped, question: Question) -> None:
     Modules that its code imports at the first call may draw numbers, which are not the sampler's.
     """
     with _real_numbers(), suppress(NotEnumerableError):
-        next(_drafted(*asked_of(sampler, question))).answer(0)
+        sampler.by_seed(next(sampler.asked(question)).call, ())(0)
     sampler.journal.undefined.clear()
     sampler.journal.raised.clear()
-
-
-def asked_of(sampler: Shipped, question: Question) -> tuple[Shipped, Question]:
-    """Return the sampler, and the question with the pair on which we judge the sampler.
-
-    A round keeps its pair, because it draws its own drafts.
-    """
-    if isinstance(sampler, DraftingRound):
-        return sampler, question
-    asked, pair = sampler.prepared(question.pair)
-    return asked, question._replace(pair=pair)
-
-
-def _drafted(sampler: Shipped, question: Question) -> Iterator[Drafted]:
-    if isinstance(sampler, DraftingRound):
-        yield Drafted(Fraction(1), sampler.plays(question.pair))
-        return
-    for paths, target, draft, prob in drafts_and_rows(question):
-        yield Drafted(prob, sampler.answers(paths, target, draft), _hints(paths, target, draft))
-
-
-def _hints(paths: np.ndarray, target_rows: np.ndarray, draft_rows: np.ndarray) -> tuple[float, ...]:
-    """Values at which a verifier's answer may change: ratios p/q of drafted tokens, and sums along rows."""
-    hints: set[float] = set()
-    for path, target, draft in zip(paths, target_rows.astype(float), draft_rows.astype(float), strict=True):
-        hints |= set(np.cumsum(target, axis=1).ravel().tolist())
-        for place, token in enumerate(path.tolist()):
-            hints.add(target[place, token] / draft[place, token] if draft[place, token] else 1.0)
-            residual = np.maximum(target[place] - draft[place], 0)
-            if residual.sum():
-                hints |= set((np.cumsum(residual) / residual.sum()).tolist())
-    return tuple(sorted(hint for hint in hints if 0 < hint < 1))
 
 
 @contextmanager

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator, Mapping
 from fractions import Fraction
-from typing import NamedTuple
 
 import numpy as np
 
@@ -14,43 +13,21 @@ from spectheory.auditing.rounds.battery import (
     pairs_of_trees,
     quick_pairs,
 )
+from spectheory.auditing.subjects.asked import MAX_ASKED_TUPLES, Question, drafts_and_rows
 from spectheory.auditing.subjects.shipped import Shipped
 from spectheory.auditing.subjects.signatures import LOOPS, deterministic_drafts
 from spectheory.exact.law import OutputLaw
 from spectheory.foundation.documents import count_text
 from spectheory.foundation.errors import InvalidInputError
 from spectheory.foundation.exact_numbers import to_flint
-from spectheory.pairs.contexts import Context, context_number, numbered_context, prefix_numbers, rows_along
+from spectheory.pairs.contexts import Context, context_number
 from spectheory.pairs.drafts import DraftProcess, Iid
 from spectheory.pairs.pair import ModelPair
 from spectheory.pairs.processors import is_on_a_boundary
 
 MAX_TUPLES = 64
 """The most tuples of several paths on one pair, if the user did not set the number of paths."""
-MAX_ASKED_TUPLES = 4_096
-"""The most tuples of several paths on one pair, if the user set the number of paths."""
-
 QUICK_ONLY = "most of the battery: a quick audit asks about a few pairs and batches"
-
-
-class Question(NamedTuple):
-    """One pair and one draft process.
-
-    Attributes:
-        name: the name of the pair.
-        pair: the models.
-        process: how K paths are drafted.
-        words: the process in words.  Questions with the same words form one group.
-    """
-
-    name: str
-    pair: ModelPair
-    process: DraftProcess
-    words: str
-
-    @property
-    def num_drafts(self) -> int:
-        return self.process.num_drafts
 
 
 def questions(
@@ -115,18 +92,6 @@ def _deterministic_paths(vocab_size: int, length: int, num_drafts: int) -> Itera
     if length > 1 and num_drafts == 3:
         yield [first, (*first[1:], 1), (1, *first[1:])]
     yield [first] * num_drafts
-
-
-def drafts_and_rows(question: Question) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray, Fraction]]:
-    """Yield the tuples of drafts: paths [K, L], target rows [K, L+1, V], draft rows [K, L, V], their law."""
-    pair, process = question.pair, question.process
-    levels = [process.drafter(pair, number).draft for number in range(process.num_drafts)]
-    for leaves, probs in process.tuples(pair, MAX_ASKED_TUPLES):
-        for numbers, prob in zip(leaves.tolist(), probs, strict=True):
-            paths = np.array([numbered_context(n, pair.draft_length, pair.vocab_size) for n in numbers])
-            prefixes = prefix_numbers(paths, pair.vocab_size)
-            draft = [rows_along(level, prefixes[k : k + 1])[0] for k, level in enumerate(levels)]
-            yield paths, rows_along(pair.target, prefixes), np.stack(draft), prob
 
 
 def followed_law(sampler: Shipped, question: Question) -> tuple[OutputLaw, Fraction]:

@@ -2,8 +2,7 @@
 
 import sys
 
-from spectheory.auditing.rounds.questions import Question, drafts_and_rows
-from spectheory.auditing.subjects.drafting_rounds import DraftingRound
+from spectheory.auditing.subjects.asked import Question
 from spectheory.auditing.subjects.shipped import Shipped
 from spectheory.auditing.tape.decisions import Branch, NotEnumerableError, Tape
 from spectheory.foundation.documents import number_text
@@ -28,24 +27,12 @@ def trace_run(sampler: Shipped, question: Question) -> list[str]:
             case = f"{'below' if branch.taken == 0 else 'at least'} {bound:.6g}"
         lines.append(f"  {_place()}: {case}, probability {number_text(branch.share)}")
 
-    tape = Tape((), told=told)
-    asked, pair = (
-        (sampler, question.pair) if isinstance(sampler, DraftingRound) else sampler.prepared(question.pair)
-    )
-    none: tuple[int, ...] = ()
     try:
-        if isinstance(asked, DraftingRound):
-            where = f"a round on {question.name}"
-            found = asked.valid(lambda tape: asked.rounds(tape, pair, 1)[0][0].tokens, tape, none)
-        else:
-            drafts = drafts_and_rows(question._replace(pair=pair))
-            paths, target, draft, _ = max(drafts, key=lambda drafted: drafted[3])
-            where = f"the drafts {paths.tolist()} on {question.name}"
-            found = asked.valid(
-                lambda tape: asked.once(tape, paths, *asked.told(paths, target, draft)), tape, none
-            )
+        part = max(sampler.asked(question), key=lambda part: part.probability)
+        found = sampler.tokens_of(sampler.valid(part.call, Tape((), told=told), ()))
     except NotEnumerableError as error:
         return [*lines, f"  it is not followed further: {error}"]
+    where = f"{part.words} on {question.name}"
     return [f"one run of {sampler.name} with {where}:", *lines, f"  tokens {list(found)}"]
 
 

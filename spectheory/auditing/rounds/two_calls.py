@@ -14,7 +14,7 @@ import numpy as np
 
 from spectheory.auditing.rounds.battery import tells_texts_apart
 from spectheory.auditing.rounds.joint_laws import marginal, total_variation
-from spectheory.auditing.rounds.questions import Question, drafts_and_rows
+from spectheory.auditing.subjects.asked import Question, drafts_and_rows
 from spectheory.auditing.subjects.shipped import HIDDEN, Shipped, Tokens
 from spectheory.auditing.subjects.signatures import Call
 from spectheory.auditing.tape.decisions import (

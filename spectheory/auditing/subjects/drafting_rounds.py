@@ -10,7 +10,7 @@ its draft model is the measured law of the drafts, and its law given a path is t
 import copy
 import operator
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from fractions import Fraction
 from itertools import islice
 from typing import Any, NamedTuple
@@ -19,10 +19,10 @@ import numpy as np
 import torch
 
 from spectheory.auditing.following.intercept import Journal
+from spectheory.auditing.subjects.asked import Numbers, Part, Question
 from spectheory.auditing.subjects.shipped import Shipped, Tokens
 from spectheory.auditing.subjects.signatures import ROUND, check_seeds, new_generator
-from spectheory.auditing.tape.decisions import NotEnumerableError, Tape
-from spectheory.auditing.tape.ordinary import OrdinaryRun
+from spectheory.auditing.tape.decisions import NotEnumerableError
 from spectheory.foundation.arrays import normalise
 from spectheory.foundation.documents import count_text
 from spectheory.foundation.errors import InvalidOutcomeError
@@ -57,6 +57,10 @@ class Played(NamedTuple):
     drafted: Tokens
     reported: Reported
     tokens: Tokens
+
+
+NO_ROUND: tuple[Played, ...] = ()
+"""The label of a call without a valid round."""
 
 
 class DraftingRound(Shipped):
@@ -94,61 +98,69 @@ class DraftingRound(Shipped):
     ) -> None:
         super().__init__(function, signature, name, **options)
         self._given: Mapping[Tokens, Mapping[Tokens, Fraction]] = {}
-        self._learned: dict[int, tuple[Shipped, ModelPair]] = {}
+        self._error = Fraction(0)
+        self._known: dict[int, tuple[Shipped, ModelPair]] = {}
 
     def prepared(self, pair: ModelPair) -> tuple[Shipped, ModelPair]:
-        """Return the round on this pair as a verifier, and the pair with the measured drafts."""
-        if id(pair) in self._learned:
-            return self._learned[id(pair)]
-        asked = copy.copy(self)
-        asked._pair = pair
-        drafted = asked._follow()
-        return asked, ModelPair(self.wanted(pair).target, drafted, pair.vocab)
+        """Follow the round.  Return it on this pair as a verifier, and the pair with the measured drafts."""
+        if id(pair) not in self._known:
+            self._judge(pair, *self.follow(self._one_round(pair), NO_ROUND))
+        return self._known[id(pair)]
 
     def forget(self) -> None:
-        self._follow()
+        self._judged(*self.follow(self._one_round(self._pair), NO_ROUND))
 
     def law_given(
         self, paths: np.ndarray, target_rows: np.ndarray, draft_rows: np.ndarray
     ) -> Mapping[Tokens, Fraction]:
         """The probability of every output given a drafted path, () for runs without a valid output."""
+        self.undecided = max(self.undecided, self._error)
         return self._given.get(tuple(paths[0].tolist()), {(): Fraction(1)})
 
-    def _follow(self) -> tuple[np.ndarray, ...]:
-        """Follow all runs on the pair, and return the law of the drafts by depth."""
-        pair = self._pair
-        nothing: tuple[Played, ...] = ()
-        law, self.undecided = self._law_of_runs(lambda tape: tuple(self.rounds(tape, pair, 1)[0]), nothing)
-        return self._judged(law)
+    def _one_round(self, pair: ModelPair) -> Callable[[Numbers], tuple[Played, ...]]:
+        return lambda numbers: tuple(self.rounds(numbers, pair, 1)[0])
 
-    def plays(self, pair: ModelPair) -> Callable[[int], tuple[Played, ...]]:
-        """A function (seed) -> one round with ordinary random numbers; () if the round is not valid."""
+    def asked(self, question: Question) -> Iterator[Part]:
+        """One call: the round drafts by itself.  Its label has drafts, reported rows and tokens."""
+        yield Part(Fraction(1), self._one_round(question.pair), "a round")
 
-        def play(tape: Tape | OrdinaryRun) -> tuple[Played, ...]:
-            return tuple(self.rounds(tape, pair, 1)[0])
-
-        return lambda seed: self.valid(play, OrdinaryRun(seed), ())
-
-    def learn_rounds(
-        self, pair: ModelPair, law: Mapping[tuple[Played, ...], Fraction], within: Fraction
+    def keep(
+        self, question: Question, laws: Sequence[Mapping[tuple[Played, ...], Fraction]], within: Fraction
     ) -> None:
-        """Store a law of rounds on a pair that was learned from calls, with error ``within``."""
+        self._judge(question.pair, laws[0], Fraction(0), within)
+
+    def _judge(
+        self,
+        pair: ModelPair,
+        law: Mapping[Any, Fraction],
+        undecided: Fraction,
+        within: Fraction = Fraction(0),
+    ) -> None:
+        """Keep the round on this pair as a verifier, and the pair with the measured drafts."""
         asked = copy.copy(self)
-        asked._pair, asked._learned = pair, {}
-        drafted = asked._judged(dict(law), within)
-        self._learned[id(pair)] = asked, ModelPair(self.wanted(pair).target, drafted, pair.vocab)
+        asked._pair, asked._known = pair, {}
+        drafted = asked._judged(law, undecided, within)
+        self._known[id(pair)] = asked, ModelPair(self.wanted(pair).target, drafted, pair.vocab)
+
+    def judged_on(self, pair: ModelPair) -> ModelPair:
+        return self.wanted(pair)
+
+    def tokens_of(self, label: tuple[Played, ...]) -> Tokens:
+        return label[0].tokens if label else ()
 
     def _judged(
-        self, law: dict[tuple[Played, ...], Fraction], within: Fraction = Fraction(0)
+        self,
+        law: Mapping[tuple[Played, ...], Fraction],
+        undecided: Fraction,
+        within: Fraction = Fraction(0),
     ) -> tuple[np.ndarray, ...]:
         """Compare the drafts with their reported probabilities, and return the law of the drafts by depth."""
-        pair = self._pair
-        nothing: tuple[Played, ...] = ()
-        undefined = law.pop(nothing, Fraction(0))
-        if not law:
+        pair, self._error = self._pair, undecided
+        undefined = law.get((), Fraction(0))
+        played = [(label[0], mass) for label, mass in law.items() if label]
+        if not played:
             self._given = {}
             return pair.draft
-        played = [(round_, mass) for (round_,), mass in law.items()]
         before = set(self.journal.findings)
         told = [((round_.drafted, round_.reported), mass) for round_, mass in played]
         journal = self.journal if self.reports_drafts else Journal()
@@ -173,7 +185,7 @@ class DraftingRound(Shipped):
 
     def rounds(
         self,
-        tape: Tape | OrdinaryRun,
+        tape: Numbers,
         pair: ModelPair,
         times: int,
         requests: int = 1,

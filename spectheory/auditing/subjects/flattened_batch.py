@@ -19,7 +19,7 @@ from typing import Any
 
 import torch
 
-from spectheory.auditing.subjects.signatures import Row
+from spectheory.auditing.subjects.signatures import Row, unseen
 from spectheory.foundation.errors import InvalidInputError
 
 PLACEHOLDER = -1
@@ -50,13 +50,15 @@ def bonus_tokens(rows: Sequence[Row], greedy: torch.Tensor | None = None) -> tor
 
     By default the rows say which requests are greedy.
     """
-    probs = torch.stack([target_rows(row)[-1] for row in rows])
+    with unseen():
+        probs = torch.stack([target_rows(row)[-1] for row in rows])
+        if greedy is None:
+            greedy = torch.tensor([row.is_greedy for row in rows])
     drawn = (probs / torch.empty_like(probs).exponential_()).argmax(dim=-1)
-    if greedy is None:
-        greedy = torch.tensor([row.is_greedy for row in rows])
     return torch.where(greedy, probs.argmax(dim=-1), drawn)
 
 
+@unseen()
 def flat_tensors(rows: Sequence[Row]) -> dict[str, Any]:
     """The arguments that do not depend on which requests are greedy.
 

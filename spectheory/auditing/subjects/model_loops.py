@@ -19,10 +19,12 @@ import numpy as np
 import torch
 
 from spectheory.auditing.drawing.draw import draw_and_judge
+from spectheory.auditing.subjects.asked import Numbers, Part, Question
 from spectheory.auditing.subjects.drafting_rounds import DraftingRound, LookUpModel, Played
 from spectheory.auditing.subjects.flattened_batch import flattened
+from spectheory.auditing.subjects.provenance import Provenance
 from spectheory.auditing.subjects.roles import StandInSelf, UnknownRoleError, arguments, bound, roles_of
-from spectheory.auditing.subjects.shipped import Provenance, Shipped
+from spectheory.auditing.subjects.shipped import Shipped
 from spectheory.auditing.subjects.signatures import (
     FLATTENED,
     GENERATE,
@@ -38,7 +40,7 @@ from spectheory.auditing.subjects.table_models import (
     note_strange_texts,
     tokens_returned,
 )
-from spectheory.auditing.tape.decisions import NotEnumerableError, Tape
+from spectheory.auditing.tape.decisions import NotEnumerableError
 from spectheory.auditing.tape.ordinary import OrdinaryRun
 from spectheory.foundation.errors import InvalidOutcomeError
 from spectheory.pairs.contexts import Context
@@ -175,14 +177,12 @@ class ModelLoop(DraftingRound):
         _ = self.form
         return super().prepared(pair)
 
-    def plays(self, pair: ModelPair) -> Callable[[int], tuple[Played, ...]]:
+    def asked(self, question: Question) -> Iterator[Part]:
         """As for a round.  The form is found before numbers are handed."""
         _ = self.form
-        return super().plays(pair)
+        return super().asked(question)
 
-    def rounds(
-        self, tape: Tape | OrdinaryRun, pair: ModelPair, times: int, *_: Any, **__: Any
-    ) -> list[list[Played]]:
+    def rounds(self, tape: Numbers, pair: ModelPair, times: int, *_: Any, **__: Any) -> list[list[Played]]:
         """Play the loop once, and present the judged tokens as one round."""
         form, length = self.form._replace(draft_length=pair.draft_length), pair.draft_length + 1
         target, draft = _tables(pair)

@@ -50,15 +50,16 @@ def plain_step(function: Callable[..., Any]) -> Processor:
     name = str(getattr(function, "__name__", "plain step"))
     step = Shipped(one, "sampler", name, num_drafts=[1])
     nothing = np.empty((1, 0), dtype=np.int64)
+    no_token: Context = ()
 
     def weights(text: Context, row: np.ndarray) -> np.ndarray:
         if (text, tuple(row)) not in known:
             texts[0] = text
-            rows = row[None, None], np.empty((1, 0, len(row)))
+            call = step.on_drafts(nothing, row[None, None], np.empty((1, 0, len(row))))
             try:
-                law, _ = step.output_masses(nothing, *rows)
+                law, _ = step.follow(call, no_token)
             except NotEnumerableError:
-                law = _learned(step.answers(nothing, *rows))
+                law = _learned(step.by_seed(call, no_token))
             if law.get((), 0):
                 raise InvalidInputError(f"the plain step {name!r} makes no token: {min(step.reasons)}")
             known[text, tuple(row)] = np.array(

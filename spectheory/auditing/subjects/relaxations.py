@@ -48,12 +48,6 @@ class Relaxation:
         ]
         return ModelPair((*mixed, pair.target[-1]), pair.draft, pair.vocab)
 
-    def target_rows(self, stated_rows: np.ndarray, draft_rows: np.ndarray) -> np.ndarray:
-        """Compute the target's rows, for the sampler, from the rows of the stated pair, [K, L+1, V]."""
-        rows = stated_rows.copy()
-        rows[..., :-1, :] = (stated_rows[..., :-1, :] - (1 - self.weight) * draft_rows) / self.weight
-        return rows
-
 
 def mixture(weight: Fraction) -> Relaxation:
     """Tokens have the law w p + (1-w) q at drafted positions, and p after the last."""

@@ -3,26 +3,21 @@
 from __future__ import annotations
 
 import copy
-import hashlib
-import inspect
 import re
-import sys
 import time
 from collections import defaultdict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass
 from fractions import Fraction
-from functools import cache
-from importlib.metadata import PackageNotFoundError, distribution, packages_distributions, version
 from itertools import count
-from pathlib import Path
 from typing import Any, TypeVar
 
 import numpy as np
 import torch
 
 from spectheory.auditing.following.intercept import GLOBAL_SEED, Journal, intercepted, names_for_float
+from spectheory.auditing.subjects.asked import Numbers, Part, Question, drafts_and_rows, hints_of
+from spectheory.auditing.subjects.provenance import Provenance
 from spectheory.auditing.subjects.relaxations import Relaxation
 from spectheory.auditing.subjects.sampler_verifiers import SamplerVerifier
 from spectheory.auditing.subjects.signatures import (
@@ -60,8 +55,8 @@ from spectheory.verification.verifier import Verifier
 
 T = TypeVar("T")
 Tokens = tuple[int, ...]
-Learns = Callable[[Callable[[int], Any]], tuple[dict[Any, Fraction], Fraction]]
-"""Maps a function (seed) -> answer to the law of the answers, and a bound on the error of this law."""
+Learns = Callable[[Callable[[int], Any], Sequence[Any]], tuple[dict[Any, Fraction], Fraction]]
+"""(a function (seed) -> the tokens of all requests, the requests) -> the joint law, a bound on its error."""
 OTHER_SEED = 1_000_003
 SEEDS = (
     f"torch's global generator: {GLOBAL_SEED}, and multiples of {OTHER_SEED} more where a run is repeated",
@@ -80,56 +75,6 @@ REPEATED = 8
 
 class TimeIsUpError(NotEnumerableError):
     """An audit has reached its time limit.  We report the findings so far."""
-
-
-@dataclass(frozen=True)
-class Provenance:
-    """The code that was audited.
-
-    Attributes:
-        package, version: the installed package; empty for code outside installed packages.
-        file: path relative to the folder of installed packages, or to the current directory.
-        sha256: hash of the file's bytes.
-        line: the first line of the function.
-    """
-
-    package: str
-    version: str
-    file: str
-    sha256: str
-    line: int = 1
-
-    @staticmethod
-    def of(function: Any) -> Provenance:
-        """The provenance of a function or a class.  Without a file, only its name."""
-        try:
-            path = Path(inspect.getfile(inspect.unwrap(function))).resolve()
-            content = path.read_bytes()
-        except (TypeError, OSError):
-            return Provenance("", "", getattr(function, "__qualname__", repr(function)), "")
-        top = str(function.__module__).partition(".")[0]
-        try:
-            is_installed = any(part in path.parts for part in ("site-packages", "dist-packages"))
-            package = _distributions(tuple(sys.path)).get(top, [top])[0] if is_installed else top
-            installed = Path(str(distribution(package).locate_file(top))).resolve()
-            number = version(package)
-        except PackageNotFoundError:
-            package = number = ""
-        else:  # a file of one's own can have the name of an installed package
-            if installed.exists() and not path.is_relative_to(installed):
-                package = number = ""
-        roots = [Path(entry).resolve() for entry in (*sys.path, ".") if Path(entry).is_dir()]
-        inside = [str(path.relative_to(root)) for root in roots if path.is_relative_to(root)]
-        name = min(inside, key=len, default=path.name)
-        code = getattr(inspect.unwrap(function), "__code__", None)
-        line = 1 if code is None else code.co_firstlineno
-        return Provenance(package, number, name, hashlib.sha256(content).hexdigest(), line)
-
-
-@cache
-def _distributions(path: tuple[str, ...]) -> Mapping[str, list[str]]:
-    """Package -> its distributions on the path.  Cached, because it is slow to list all their files."""
-    return packages_distributions()
 
 
 class Shipped(SamplerVerifier, Verifier):
@@ -165,7 +110,7 @@ class Shipped(SamplerVerifier, Verifier):
         reported: the draft rows by depth that we hand to the sampler, if they differ from the drafts' law.
         processor: the processor of the target's rows, which are handed over raw; see ``processors``.
         declared: this processor, if the user has declared it.
-        raw: the raw target rows by depth, if there is a processor.
+        raw: the target rows by depth that we hand to the sampler, if it is judged on others.
         learns: learns the law of batches from calls, if we cannot follow them.
         undecided: the largest probability, given any drafts, of runs that took the answer of a box.  It
             bounds the error of the law in total variation.
@@ -180,8 +125,8 @@ class Shipped(SamplerVerifier, Verifier):
         ...         return [1 - token]
         ...     return [token, int(final_coin >= target_probs[1, 0])]
         >>> certificate = certify(Shipped(accept, "coins"), instances.bernoulli("1/2", "1/4"))
-        >>> print(certificate.is_valid, certificate.block_efficiency)
-        True 7/4
+        >>> print(certificate.verdict, certificate.block_efficiency)
+        lossless 7/4
     """
 
     prompt: Tokens = ()
@@ -260,57 +205,88 @@ class Shipped(SamplerVerifier, Verifier):
         The pair has the drafts that the signature takes.  Its target is the law that the sampler states.
         """
         pair = with_point_mass_drafts(pair) if self.signature.point_mass_drafts else pair
-        if self.processor is not None:
-            asked = copy.copy(self)
-            asked.raw = pair.target
-            return asked, self.wanted(pair)
-        return self, (pair if self.relaxation is None else self.relaxation.stated(pair))
+        if self.processor is None and self.relaxation is None:
+            return self, pair
+        asked = copy.copy(self)
+        asked.raw = pair.target
+        return asked, self.wanted(pair)
 
     def wanted(self, pair: ModelPair) -> ModelPair:
-        """The pair with the target that the declared processor states."""
-        return pair if self.processor is None else processed(pair, self.processor, prompt=self.prompt)
+        """The pair with the target that the declared processor, or the relaxation, states."""
+        if self.processor is not None:
+            return processed(pair, self.processor, prompt=self.prompt)
+        return pair if self.relaxation is None else self.relaxation.stated(pair)
 
-    def output_masses(
+    def asked(self, question: Question) -> Iterator[Part]:
+        """The calls that a question makes: one per tuple of drafts."""
+        asked, pair = self.prepared(question.pair)
+        for paths, target, draft, prob in drafts_and_rows(question._replace(pair=pair)):
+            call = asked.on_drafts(paths, *asked.told(paths, target, draft))
+            yield Part(prob, call, f"the drafts {paths.tolist()}", hints_of(paths, target, draft))
+
+    def keep(self, question: Question, laws: Sequence[Mapping[Any, Fraction]], within: Fraction) -> None:
+        """Store the laws of a question's calls, as if we had followed them; ``within`` is their error."""
+        asked, pair = self.prepared(question.pair)
+        for drafted, law in zip(drafts_and_rows(question._replace(pair=pair)), laws, strict=True):
+            paths, *rows, _ = drafted
+            self._laws[_key(paths, *asked.told(paths, *rows))] = law, Fraction(0)
+
+    def judged_on(self, pair: ModelPair) -> ModelPair:
+        """The pair whose target the tokens must follow."""
+        return self.prepared(pair)[1]
+
+    def tokens_of(self, label: Any) -> Tokens:
+        """The tokens in the label of a call of ``asked``; () without a valid output."""
+        return label
+
+    def on_drafts(
         self, paths: np.ndarray, target_rows: np.ndarray, draft_rows: np.ndarray
-    ) -> tuple[dict[tuple[int, ...], Any], Fraction]:
-        """The probability of every output, and the share of undecided runs.  () stands for no output."""
+    ) -> Callable[[Numbers], Tokens]:
+        """A call on one tuple of drafts: (numbers) -> the tokens, after checking that they are valid."""
+        rows = target_rows.astype(float), draft_rows.astype(float)
 
-        return self._law_of_runs(lambda tape: self.once(tape, paths, target_rows, draft_rows), ())
+        def call(numbers: Numbers) -> Tokens:
+            (tokens,) = self.calls(Call(paths, *rows, numbers, self.journal))
+            return self.valid_tokens(tokens, paths, target_rows.shape[-1])
 
-    def once(
-        self, tape: Tape | OrdinaryRun, paths: np.ndarray, target_rows: np.ndarray, draft_rows: np.ndarray
-    ) -> Tokens:
-        """Return the tokens of one call, after checking that they are valid."""
-        (tokens,) = self.calls(Call(paths, target_rows, draft_rows, tape, self.journal))
-        size = target_rows.shape[-1]
-        self.credited_path(paths, _known(tokens, size), size)
+        return call
+
+    def on_batch(self, rows: Sequence[Any], times: int = 1) -> Callable[[Numbers], tuple[Tokens, ...]]:
+        """A call on a batch: (numbers) -> the tokens of every ``Row`` or ``Request``; () if not valid.
+
+        The sampler is called ``times`` times, and the tokens are those of the last call.
+        """
+        nothing, size = np.empty((0, 0)), rows[0][1].shape[-1]
+
+        def call(numbers: Numbers) -> tuple[Tokens, ...]:
+            one = Call(nothing, nothing, nothing, numbers, self.journal)
+            found = self._returned(one, times, lambda: verified_batch(self.sampler, one, rows))[-1]
+            return tuple(
+                self.valid(lambda _: self.valid_tokens(tokens, row[0], size), numbers, ())  # noqa: B023
+                for row, tokens in zip(rows, found, strict=True)
+            )
+
+        return call
+
+    def valid_tokens(self, returned: Any, paths: Any, size: int) -> Tokens:
+        """Check that tokens are a drafted prefix and one more token of the vocabulary, and return them."""
+        tokens = _known(self.tokens(returned), size)
+        self.credited_path(np.atleast_2d(paths), tokens, size)
         return tokens
 
-    def answers(
-        self, paths: np.ndarray, target_rows: np.ndarray, draft_rows: np.ndarray
-    ) -> Callable[[int], Tokens]:
-        """A function (seed) -> the tokens of a call with ordinary random numbers; () if they are invalid."""
-        rows = [rows.astype(float) for rows in self.told(paths, target_rows, draft_rows)]
-        return lambda seed: self.valid(lambda tape: self.once(tape, paths, *rows), OrdinaryRun(seed), ())
+    def by_seed(self, call: Callable[[Numbers], T], nothing: T) -> Callable[[int], T]:
+        """A call with ordinary random numbers: (seed) -> its label; ``nothing`` if it is not valid."""
+        return lambda seed: self.valid(call, OrdinaryRun(seed), nothing)
 
-    def learn(
-        self,
-        paths: np.ndarray,
-        target_rows: np.ndarray,
-        draft_rows: np.ndarray,
-        law: Mapping[Tokens, Fraction],
-    ) -> None:
-        """Store a law of outputs that was learned from calls with these drafts."""
-        rows = self.told(paths, target_rows, draft_rows)
-        self._laws[_key(paths, *rows)] = law, Fraction(0)
-
-    def _law_of_runs(
+    def follow(
         self, once: Callable[[Any], T], nothing: T, given: Sequence[Branch] = ()
     ) -> tuple[dict[T, Fraction], Fraction]:
-        """Follow all runs that begin with the given decisions.
+        """Follow all runs of a call that begin with the given decisions.
 
-        Return the probability of every result, and the probability of runs that took the answer of a box.
+        Return the probability of every label, and the probability of runs that took the answer of a box.
+        ``nothing`` is the label of runs that are not valid.
         """
+
         number = count()
 
         def run(tape: Tape) -> tuple[T, bool]:
@@ -443,7 +419,7 @@ class Shipped(SamplerVerifier, Verifier):
         target, draft = self.told(paths, target_rows, draft_rows)
         asked = _key(paths, target, draft)
         if asked not in self._laws:
-            self._laws[asked] = self.output_masses(paths, target, draft)
+            self._laws[asked] = self.follow(self.on_drafts(paths, target, draft), ())
         masses, undecided = self._laws[asked]
         self.undecided = max(self.undecided, undecided)
         return masses
@@ -453,8 +429,6 @@ class Shipped(SamplerVerifier, Verifier):
     ) -> tuple[np.ndarray, np.ndarray]:
         """Compute the rows of both models that we hand to the sampler, from the rows on which we judge it."""
         target, draft = fractions_if_exact(target_rows), fractions_if_exact(draft_rows)
-        if self.relaxation is not None:
-            target = self.relaxation.target_rows(target, draft)
         if self.raw is not None:
             target = rows_along(self.raw, prefix_numbers(paths, target.shape[-1]))
         if self.reported is not None:
@@ -475,14 +449,10 @@ class Shipped(SamplerVerifier, Verifier):
         """
         nothing: tuple[Tokens, ...] = tuple(() for _ in rows)
         if self.learns is not None:
-            return self.learns(
-                lambda seed: self.valid(lambda tape: self._batches(tape, rows, 1), OrdinaryRun(seed), nothing)
-            )
+            return self.learns(self.by_seed(self.on_batch(rows), nothing), rows)
         times = 1 if behind is None else 2
         followed = -self.journal.runs
-        law, undecided = self._law_of_runs(
-            lambda tape: self._batches(tape, rows, times), nothing, behind or ()
-        )
+        law, undecided = self.follow(self.on_batch(rows, times), nothing, behind or ())
         followed += self.journal.runs
         self.journal.pairs_of_calls += followed if times == 2 else 0
         share = sum(law.values(), Fraction(0))
@@ -492,35 +462,11 @@ class Shipped(SamplerVerifier, Verifier):
         """The decisions of the first run on a batch that has a valid output.  Such a run must exist."""
 
         def decisions(tape: Tape) -> list[Branch] | None:
-            try:
-                found = self._batches(tape, rows, 1)
-            except (UndefinedDrawError, InvalidOutcomeError):
-                return None
-            return list(tape.made) if any(found) else None
+            nothing: tuple[Tokens, ...] = ()
+            return list(tape.made) if any(self.valid(self.on_batch(rows), tape, nothing)) else None
 
         runs = (run.result for run in all_runs(decisions, self.max_runs))
         return next(made for made in runs if made is not None)
-
-    def _batches(
-        self, tape: Tape | OrdinaryRun, rows: Sequence[Row] | Sequence[Request], times: int
-    ) -> tuple[Tokens, ...]:
-        """Call the sampler ``times`` times with a batch, and return the tokens of the last call."""
-        nothing, size = np.empty((0, 0)), rows[0][1].shape[-1]
-        call = Call(nothing, nothing, nothing, tape, self.journal)
-        found = self._returned(call, times, lambda: verified_batch(self.sampler, call, rows))[-1]
-        return tuple(self._valid(row, tokens, size) for row, tokens in zip(rows, found, strict=True))
-
-    def _valid(self, row: Any, returned: Any, size: int) -> Tokens:
-        """The tokens of a request; () if they are not a drafted prefix and one more token."""
-        paths = row.draft_tokens[None] if isinstance(row, Row) else row.paths
-        try:
-            tokens = _known(self.tokens(returned), size)
-            self.credited_path(paths.numpy(), tokens, size)
-        except (UndefinedDrawError, InvalidOutcomeError) as error:
-            self.reasons.add(str(error))
-            self.journal.undefined.add(str(error))
-            return ()
-        return tokens
 
 
 def _check_stand_ins(error: InvalidOutcomeError) -> None:

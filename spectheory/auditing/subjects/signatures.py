@@ -17,9 +17,7 @@ import numpy as np
 import torch
 from torch.utils._python_dispatch import _disable_current_modes
 
-from spectheory.auditing.following.intercept import Journal, filled
-from spectheory.auditing.following.random_tensor import random_tensor
-from spectheory.auditing.tape.atoms import uniform_number
+from spectheory.auditing.following.intercept import Journal
 from spectheory.auditing.tape.coins import CoinGenerator
 from spectheory.auditing.tape.decisions import NotEnumerableError, Tape
 from spectheory.auditing.tape.ordinary import OrdinaryRun
@@ -104,34 +102,23 @@ class Call:
         # Where runs are followed, memory of numpy is not taken for new.
         return torch.from_numpy(copied) if isinstance(self.tape, OrdinaryRun) else torch.tensor(copied)
 
-    @contextmanager
-    def inputs(self, **tensors: torch.Tensor) -> Iterator[dict[str, torch.Tensor]]:
-        """Yield the arguments for the sampler.  If the sampler changes one in place, note a finding."""
-        if isinstance(self.tape, OrdinaryRun) and not self.tape.is_watched:
-            yield tensors
-            return
-        with _unseen():
-            lent = [(name, tensor, tensor.clone()) for name, tensor in tensors.items()]
-        self.lent.extend(lent)
-        yield tensors
-        self.check_inputs(lent)
+    def lend(self, **tensors: torch.Tensor) -> dict[str, torch.Tensor]:
+        """Return the arguments for the sampler, and keep copies for ``check_inputs``."""
+        if not isinstance(self.tape, OrdinaryRun) or self.tape.is_watched:
+            with unseen():
+                self.lent.extend((name, tensor, tensor.clone()) for name, tensor in tensors.items())
+        return tensors
 
-    def check_inputs(self, lent: Sequence[tuple[str, torch.Tensor, torch.Tensor]] | None = None) -> None:
-        """Compare tensors that we handed over with their copies.
-
-        By default compare all, because a later call may change the tensors of an earlier call.
-        """
-        if not self.lent:
-            return
-        with _unseen():
-            for name, tensor, copy in self.lent if lent is None else lent:
-                is_same = type(tensor) is type(copy) and tensor.dtype == copy.dtype
-                if not is_same or not torch.equal(tensor, copy):
+    def check_inputs(self) -> None:
+        """Note a finding for each argument that the sampler has changed in place, also in a later call."""
+        with unseen():
+            for name, tensor, copy in self.lent:
+                if tensor.dtype != copy.dtype or not torch.equal(tensor, copy):
                     self.journal.findings.add(("contract", f"its argument {name} is changed in place"))
 
 
 @contextmanager
-def _unseen() -> Iterator[None]:
+def unseen() -> Iterator[None]:
     """Inside this context, operations of the package on its own tensors are not followed, to save time."""
     with _disable_current_modes(), torch._C.DisableTorchFunction():
         yield
@@ -161,36 +148,31 @@ def _speculative_sampling(function: Callable[..., Any], call: Call) -> list[int]
     Logits are the logarithms of the rows plus a constant.
     """
     prompt = torch.tensor([[1, 0]])
-    with call.inputs(
+    given = call.lend(
         candidate_input_ids=torch.cat([prompt, call.drafted[:1]], dim=-1),
         candidate_logits=call.draft_probs[:1].log() + 1,
         new_logits=call.target_probs[:1].log() - 1,
-    ) as given:
-        tokens, accepted = function(
-            given["candidate_input_ids"], given["candidate_logits"], call.paths.shape[1], given["new_logits"]
-        )
+    )
+    tokens, accepted = function(
+        given["candidate_input_ids"], given["candidate_logits"], call.paths.shape[1], given["new_logits"]
+    )
     found = tokens[0].tolist()
-    if type(_number(accepted)) not in NUMBERS or _number(accepted) != len(found) - 1:
+    if _number(accepted) != len(found) - 1:
         call.journal.findings.add(
             ("contract", f"it returns {len(found)} tokens and says that {_number(accepted)} are accepted")
         )
     return found
 
 
-NUMBERS = (int, float, bool)
-"""We compare types with these exactly, because a subclass can define its own comparisons."""
-
-
 def _number(value: Any) -> Any:
     """Convert a number of torch or numpy to a Python number."""
-    is_one = isinstance(value, (torch.Tensor, np.ndarray, np.generic)) and math.prod(value.shape) == 1
-    return value.item() if is_one else value
+    return value.item() if isinstance(value, (torch.Tensor, np.ndarray, np.generic)) else value
 
 
 def _whole(value: Any, most: int, what: str, least: int = 0) -> int:
     """Check that a value is an integer in ``least..most``, and return it."""
     number = _number(value)
-    if type(number) not in NUMBERS or number not in range(least, most + 1):
+    if number not in range(least, most + 1):
         raise UndefinedDrawError(f"it says that {what} is {number!r}, which is not in {least}..{most}")
     return int(number)
 
@@ -198,18 +180,17 @@ def _whole(value: Any, most: int, what: str, least: int = 0) -> int:
 def _evaluate_posterior(function: Callable[..., Any], call: Call) -> list[int]:
     """Call with deterministic paths after a root token, and sample from the returned row."""
     root = torch.zeros((len(call.paths), 1), dtype=torch.long)
-    with call.inputs(
+    given = call.lend(
         logits=call.target_probs.log() * TEMPERATURE, candidates=torch.cat([root, call.drafted], dim=-1)
-    ) as given:
-        best, accepted, row = function(
-            given["logits"], given["candidates"], lambda input_ids, logits: logits / TEMPERATURE
-        )
+    )
+    processor = lambda input_ids, logits: logits / TEMPERATURE  # noqa: E731
+    best, accepted, row = function(given["logits"], given["candidates"], processor)
     weights, size = row.flatten().tolist(), call.target_rows.shape[-1]
     if len(weights) != size:
         raise UndefinedDrawError(f"it returns a row of {count_text(len(weights), 'number')}, not {size}")
     if not 0 < sum(weights) < math.inf or min(weights) < 0:
         raise UndefinedDrawError(f"it returns the row {weights}, from which no token can be drawn")
-    correction = _chosen(call, weights)
+    correction = _chosen(weights)
     path = call.paths[_whole(best, len(call.paths) - 1, "the best path")].tolist()
     return [*path[: _whole(accepted, len(path), "the number of accepted tokens")], *correction]
 
@@ -217,17 +198,16 @@ def _evaluate_posterior(function: Callable[..., Any], call: Call) -> list[int]:
 def _coins(function: Callable[..., Any], call: Call) -> list[int]:
     """Call with one path, L uniform numbers for acceptance, and one for the correction token."""
     length = call.paths.shape[1]
-    call.journal.primitives.add("coins: multiples of 2^-24")
-    coins = _uniform(call, (length + 1,))
-    with call.inputs(
+    coins = torch.rand(length + 1)
+    given = call.lend(
         draft_tokens=call.drafted[0], target_probs=call.target_probs[0], draft_probs=call.draft_probs[0]
-    ) as given:
-        return _token_list(function(*given.values(), coins[:length], coins[length]))
+    )
+    return _token_list(function(*given.values(), coins[:length], coins[length]))
 
 
 def _sampler(function: Callable[..., Any], call: Call) -> list[int]:
-    with call.inputs(paths=call.drafted, target_rows=call.target_probs, draft_rows=call.draft_probs) as given:
-        return _token_list(function(*given.values(), call.generator))
+    given = call.lend(paths=call.drafted, target_rows=call.target_probs, draft_rows=call.draft_probs)
+    return _token_list(function(*given.values(), call.generator))
 
 
 def _program(program: Callable[..., Any], call: Call) -> list[int]:
@@ -274,24 +254,22 @@ def _reject_children(function: Callable[..., Any], call: Call) -> list[int]:
     """
     size = call.target_rows.shape[-1]
     token_ids = torch.arange(size).flip(0)[None]
-    call.journal.primitives.add("coins: multiples of 2^-24")
     tokens: list[int] = []
     alive = list(range(len(call.paths)))
     for depth in range(call.paths.shape[1]):
         children = list(dict.fromkeys(call.paths[alive, depth].tolist()))
         probs = call.draft_probs[alive[0], depth][token_ids]
         drawn = torch.tensor([children])
-        with call.inputs(
+        given = call.lend(
             target_probs=call.target_probs[alive[0], depth][None],
             probs=probs,
             token_ids=token_ids,
             positions=size - 1 - drawn,
             tokens=drawn,
             scores=probs.topk(len(children)).values,
-        ) as given:
-            target = given.pop("target_probs")
-            coins = [_uniform(call, shape) for shape in ((1, len(children)), (1,))]
-            found, positions = function(target, ChildProposals(**given), *coins)[:2]
+        )
+        target, coins = given.pop("target_probs"), [torch.rand(1, len(children)), torch.rand(1)]
+        found, positions = function(target, ChildProposals(**given), *coins)[:2]
         token = _whole(found[0], size - 1, "the token")
         place = _whole(positions[0], size - 1, "the accepted position", least=-size)
         tokens.append(token)
@@ -303,24 +281,13 @@ def _reject_children(function: Callable[..., Any], call: Call) -> list[int]:
         if not alive:
             return tokens
     weights = call.target_probs[alive[0], -1].tolist()
-    return [*tokens, *_chosen(call, weights)]
+    return [*tokens, *_chosen(weights)]
 
 
-def _uniform(call: Call, shape: tuple[int, ...]) -> Any:
-    tape = call.tape
-    if isinstance(tape, OrdinaryRun):
-        return torch.rand(shape)
-    coins = filled(shape, lambda: tape.number(lambda: uniform_number(tape, torch.float32)))
-    if tape.again is not None:
-        return torch.from_numpy(coins.astype(np.float32))
-    return random_tensor(coins, torch.float32)
-
-
-def _chosen(call: Call, weights: Sequence[float]) -> list[int]:
+def _chosen(weights: Sequence[float]) -> list[int]:
     """Draw a token from a row of weights, in place of the sampler's caller."""
-    if isinstance(call.tape, OrdinaryRun):
-        return torch.multinomial(torch.tensor(weights, dtype=torch.float64), 1).tolist()
-    return CoinGenerator(call.tape).choices(range(len(weights)), weights)
+    drawn: list[int] = torch.multinomial(torch.tensor(weights, dtype=torch.float64), 1).tolist()
+    return drawn
 
 
 class _Row(NamedTuple):
@@ -387,10 +354,10 @@ def verified_batch(function: Callable[..., Any], call: Call, rows: Sequence[Any]
     }
     handed = list(rows)
     _READ.clear()
-    with call.inputs(**tensors):
-        # All of them before the first is read: requests may share the memory of their tokens.
-        returned = list(islice(function(handed, call.generator), MOST_TOKENS))
-        found = list(map(_token_list, returned))
+    call.lend(**tensors)
+    # All of them before the first is read: requests may share the memory of their tokens.
+    returned = list(islice(function(handed, call.generator), MOST_TOKENS))
+    found = list(map(_token_list, returned))
     call.journal.reads_greedy |= "is_greedy" in _READ
     if list(map(id, handed)) != list(map(id, rows)):
         call.journal.findings.add(("contract", "its argument rows is changed in place"))
@@ -530,12 +497,15 @@ def with_point_mass_drafts(pair: ModelPair) -> ModelPair:
         [[Fraction(1, 1) Fraction(0, 1)]]
     """
 
-    def on_one(level: np.ndarray) -> np.ndarray:
-        rows = np.full(level.shape, Fraction(0), dtype=object)
-        rows[np.arange(len(level)), level.argmax(axis=1)] = Fraction(1)
-        return rows
+    drafts = (_point_masses(level, level.argmax(axis=1)) for level in pair.draft)
+    return ModelPair(pair.target, tuple(drafts), pair.vocab)
 
-    return ModelPair(pair.target, tuple(on_one(level) for level in pair.draft), pair.vocab)
+
+def _point_masses(level: np.ndarray, tokens: np.ndarray) -> np.ndarray:
+    """Rows of the shape of a level, [N, V], with all mass on one token each, [N]."""
+    rows = np.full(level.shape, Fraction(0), dtype=object)
+    rows[np.arange(len(level)), tokens] = Fraction(1)
+    return rows
 
 
 def deterministic_drafts(pair: ModelPair, paths: Sequence[Context]) -> PerPath:
@@ -551,12 +521,9 @@ def deterministic_drafts(pair: ModelPair, paths: Sequence[Context]) -> PerPath:
     def along(path: Context) -> ModelPair:
         levels = []
         for depth, level in enumerate(pair.draft):
-            rows = np.full(level.shape, Fraction(0), dtype=object)
-            rows[:, 0] = Fraction(1)
-            number = context_number(path[:depth], pair.vocab_size)
-            rows[number] = Fraction(0)
-            rows[number, path[depth]] = Fraction(1)
-            levels.append(rows)
+            tokens = np.zeros(len(level), dtype=int)
+            tokens[context_number(path[:depth], pair.vocab_size)] = path[depth]
+            levels.append(_point_masses(level, tokens))
         return ModelPair(pair.target, tuple(levels), pair.vocab)
 
     return PerPath(tuple(map(along, paths)))

@@ -9,7 +9,7 @@ from fractions import Fraction
 from typing import Any, ClassVar
 
 from spectheory.auditing.rounds.batch_battery import shapes_of_batches
-from spectheory.auditing.subjects.shipped import Provenance
+from spectheory.auditing.subjects.provenance import Provenance
 from spectheory.auditing.verdicts.cases import DRAWN, FOLLOWED, PROBED, RISK, AuditCase
 from spectheory.exact.certificate import Certificate
 from spectheory.foundation.documents import count_text, to_json

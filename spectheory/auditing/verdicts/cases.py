@@ -10,12 +10,14 @@ import numpy as np
 
 from spectheory.auditing.drawing.draw import Drawn
 from spectheory.auditing.probing.claim import Probed
-from spectheory.auditing.rounds.questions import Question, followed_law
+from spectheory.auditing.rounds.questions import followed_law
 from spectheory.auditing.rounds.rounding import rounding_bound
+from spectheory.auditing.subjects.asked import Question
 from spectheory.auditing.subjects.model_loops import ModelLoop
 from spectheory.auditing.subjects.shipped import HIDDEN, OTHER_SEED, Shipped
 from spectheory.auditing.tape.decisions import HiddenRandomnessError
-from spectheory.exact.certificate import Certificate, certify
+from spectheory.exact.certificate import Certificate
+from spectheory.exact.certifying import certify
 from spectheory.exact.law import OutputLaw, output_law
 from spectheory.foundation.errors import InvalidOutcomeError
 from spectheory.foundation.results import no_verdict
@@ -196,6 +198,12 @@ def drawn_case(question: Question, drawn: Drawn, tokens: float) -> AuditCase:
     )
 
 
+def prepared(sampler: Shipped, question: Question) -> tuple[Shipped, Question]:
+    """Return the sampler, and the question with the pair on which we judge the sampler."""
+    asked, pair = sampler.prepared(question.pair)
+    return asked, question._replace(pair=pair)
+
+
 def _shape(question: Question) -> Mapping[str, Any]:
     """What every case says of its question."""
     return {
@@ -254,4 +262,7 @@ def certify_again(sampler: Shipped, question: Question) -> Certificate | None:
         found = certify(sampler, question.pair, drafts=question.process, with_optimum=False)
     except InvalidOutcomeError:
         return None
+    if isinstance(sampler, ModelLoop) and found.counterexample is not None:  # whose drafts we do not see
+        blameless = replace(found.counterexample, drafts=(), given_drafts=None, stops=())
+        found = replace(found, counterexample=blameless)
     return found if found.failure is None else None

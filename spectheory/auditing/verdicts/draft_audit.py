@@ -13,7 +13,7 @@ from spectheory.auditing.subjects.draft_functions import (
     DraftFunction,
     UnstableAnswerError,
 )
-from spectheory.auditing.subjects.shipped import Provenance
+from spectheory.auditing.subjects.provenance import Provenance
 from spectheory.auditing.verdicts.audit_certificate import AuditCertificate
 from spectheory.auditing.verdicts.cases import AuditCase
 from spectheory.foundation.documents import count_text

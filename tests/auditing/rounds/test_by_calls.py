@@ -2,6 +2,7 @@
 
 # ruff: noqa: NPY002
 
+import random
 from collections.abc import Callable
 from typing import Any
 
@@ -9,9 +10,12 @@ import numpy as np
 import pytest
 
 from spectheory import audit, instances
+from spectheory.auditing.handing.handing import handing
 from spectheory.auditing.rounds import batches
+from spectheory.auditing.rounds.batch_battery import FIRST
 from spectheory.auditing.rounds.battery import random_dyadic
-from spectheory.auditing.rounds.by_calls import most_calls
+from spectheory.auditing.rounds.by_calls import learn_requests, most_calls
+from spectheory.auditing.rounds.joint_laws import dependence
 from spectheory.auditing.verdicts.audit_certificate import AuditCertificate
 from spectheory.pairs.pair import ModelPair
 
@@ -140,6 +144,30 @@ def test_requests_of_a_batch_are_probed(monkeypatch: pytest.MonkeyPatch) -> None
     assert (right.verdict, right.basis, right.reasons) == ("lossless", "probed", ())
     assert wrong.verdict == "not lossless"
     assert "are not independent" in wrong.reasons[0]
+
+
+def test_requests_are_learned_one_after_the_other() -> None:
+    """The calls of four requests add up.  The wrong partner gives the first two requests one coin."""
+    calls: list[int] = []
+
+    def learned(number: int, shares: bool = False) -> dict[Any, Any]:
+        def play(seed: int) -> tuple[bool, ...]:
+            calls.append(seed)
+            coins = [random.random() for _ in range(number)]
+            coins[1:2] = coins[:1] if shares else coins[1:2]
+            return tuple(coin < 0.25 for coin in coins)
+
+        calls.clear()
+        with handing():
+            return learn_requests(0.05, 1e-3)(play, [FIRST] * number)[0]
+
+    learned(1)
+    alone = len(calls)
+    four = learned(4)
+    assert len(calls) < 4 * alone
+    assert float(four[(True,) * 4]) == pytest.approx(0.25**4, abs=1e-9)
+    assert dependence(four) == 0
+    assert float(dependence(learned(2, shares=True))) == pytest.approx(2 * 0.25 * 0.75, abs=1e-9)
 
 
 def audit_subject() -> Any:

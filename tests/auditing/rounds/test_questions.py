@@ -23,8 +23,9 @@ from spectheory.auditing.rounds.battery import (
     pairs_of_shapes,
     random_dyadic,
 )
-from spectheory.auditing.rounds.questions import drafts_and_rows, followed_law, questions
+from spectheory.auditing.rounds.questions import followed_law, questions
 from spectheory.auditing.rounds.two_calls import call_twice
+from spectheory.auditing.subjects.asked import drafts_and_rows
 from spectheory.auditing.subjects.shipped import Shipped
 from spectheory.foundation.results import LOSSLESS, NOT_LOSSLESS, UNDECIDED
 from spectheory.pairs.drafts import Iid, PrefixTree, WithoutReplacement

@@ -11,13 +11,13 @@ from audits.specimens.samplers import coins_of_positions, token_verification
 from spectheory import audit, certify, instances
 from spectheory.auditing.rounds.battery import audit_pairs, random_dyadic
 from spectheory.auditing.rounds.joint_laws import marginal, total_variation
-from spectheory.auditing.rounds.questions import Question
 from spectheory.auditing.rounds.two_calls import (
     call_twice,
     follow_two_calls,
     least_accepted,
     questions_of_calls,
 )
+from spectheory.auditing.subjects.asked import Question
 from spectheory.auditing.subjects.shipped import Shipped
 from spectheory.pairs.drafts import Iid
 from spectheory.pairs.pair import ModelPair

@@ -13,7 +13,6 @@ from rounds_with_state import BATCHES, OneRequest
 from spectheory import instances
 from spectheory.auditing import audit
 from spectheory.auditing.rounds.battery import audit_pairs, pairs_of_shapes, random_dyadic
-from spectheory.auditing.rounds.questions import Question
 from spectheory.auditing.rounds.two_calls import questions_of_calls
 from spectheory.auditing.rounds.two_rounds import (
     ACCEPTED,
@@ -24,6 +23,7 @@ from spectheory.auditing.rounds.two_rounds import (
     REJECTED,
     follow_rounds,
 )
+from spectheory.auditing.subjects.asked import Question
 from spectheory.auditing.subjects.drafting_rounds import DraftingRound
 from spectheory.auditing.tape.decisions import NotEnumerableError
 from spectheory.auditing.verdicts import sampler_audit

@@ -20,6 +20,8 @@ from deep import first_is_quick
 from rounds_with_state import certain_drafts, of_a_reduced_vocabulary
 from spectheory import audit, certify, instances
 from spectheory.auditing.rounds.battery import random_dyadic
+from spectheory.auditing.rounds.questions import followed_law
+from spectheory.auditing.subjects.asked import Question
 from spectheory.auditing.subjects.drafting_rounds import DraftingRound, LookUpModel
 from spectheory.auditing.subjects.model_loops import as_shipped
 from spectheory.auditing.subjects.shipped import Shipped
@@ -27,6 +29,7 @@ from spectheory.auditing.subjects.signatures import SIGNATURES
 from spectheory.foundation.errors import InvalidInputError
 from spectheory.foundation.results import LOSSLESS, UNDECIDED
 from spectheory.pairs.contexts import all_contexts
+from spectheory.pairs.drafts import Iid
 from spectheory.pairs.pair import ModelPair
 
 STATED = ModelPair.context_free_pair(["7/20", "7/20", "1/5", "1/10"], ["3/10", "1/20", "3/20", "1/2"], 1)
@@ -193,6 +196,21 @@ def test_what_cannot_be_followed_is_not_decided() -> None:
     found = audit(compares_noise, {"pair": SKEWED}, signature="round", within=0.05)
     assert (found.verdict, found.basis) == (UNDECIDED, "drawn")
     assert "three races with the same exponential random numbers" in found.reasons[0]
+
+
+def multiplies(text: Sequence[int], target: Any, draft: Any, draft_length: int, generator: Any) -> Any:
+    """Compares a product of two coins, whose cells are too many."""
+    token = int(torch.multinomial(draft(text), 1))
+    coins = torch.rand(2, generator=generator)
+    return [token], draft(text)[None], [token, 0] if coins[0] * coins[1] < 0.3 else [1 - token]
+
+
+def test_a_law_that_is_known_in_part_says_so() -> None:
+    """The partner compares single coins."""
+    for round_, is_known in ((multiplies, False), (speculative_round, True)):
+        asked, pair = DraftingRound(round_).prepared(SKEWED)
+        _, undecided = followed_law(asked, Question("skewed", pair, Iid(1), "1 independent path"))
+        assert (undecided == 0) is is_known
 
 
 def test_models_look_up_rows_after_the_whole_text() -> None:

@@ -15,17 +15,12 @@ from spectheory.pairs.pair import ModelPair
 from spectheory.verification.algorithms import verifiers
 
 
-def test_the_rows_behind_a_mixture_are_found_again() -> None:
-    """p out of v and q at drafted positions; the last row is the target's own."""
+def test_a_mixture_has_the_target_s_own_last_row() -> None:
     pair = instances.sticky_chain(2)
     stated = mixture(Fraction(1, 3)).stated(pair)
     for depth in range(2):
         assert (stated.target[depth] == pair.target[depth] / 3 + pair.draft[depth] * Fraction(2, 3)).all()
     assert (stated.target[2] == pair.target[2]).all()
-    given = np.stack([stated.target[depth][:1] for depth in range(3)], axis=1)
-    drafted = np.stack([pair.draft[depth][:1] for depth in range(2)], axis=1)
-    wanted = np.stack([pair.target[depth][:1] for depth in range(3)], axis=1)
-    assert (mixture(Fraction(1, 3)).target_rows(given, drafted) == wanted).all()
 
 
 @pytest.mark.parametrize("weight", [Fraction(0), Fraction(-1), Fraction(3, 2)])

@@ -10,7 +10,8 @@ import torch
 
 from later import Later
 from spectheory import audit, instances, output_law
-from spectheory.auditing.subjects.shipped import Provenance, Shipped
+from spectheory.auditing.subjects.provenance import Provenance
+from spectheory.auditing.subjects.shipped import Shipped
 
 transformers_utils = Later("transformers.generation.utils")
 

@@ -19,7 +19,7 @@ from deep import first_is_quick
 from later import Later
 from spectheory import certify, instances
 from spectheory.auditing import audit
-from spectheory.auditing.following.intercept import Journal
+from spectheory.auditing.following.intercept import Journal, intercepted
 from spectheory.auditing.subjects.shipped import Shipped
 from spectheory.auditing.subjects.signatures import (
     SIGNATURES,
@@ -174,8 +174,9 @@ def children_of(*answers: tuple[int, int]) -> tuple[list[int], list[dict[str, An
         token, place = answers[len(given) - 1]
         return torch.tensor([token]), torch.tensor([place]), "another"
 
-    journal = Journal()
-    tokens = SIGNATURES["reject_children"].call(function, Call(PATHS, TARGET, DRAFT, Tape(()), journal))
+    journal, tape = Journal(), Tape(())
+    with intercepted(tape, journal):
+        tokens = SIGNATURES["reject_children"].call(function, Call(PATHS, TARGET, DRAFT, tape, journal))
     return tokens, given, journal
 
 
@@ -206,7 +207,6 @@ def test_the_children_of_each_node(path: int, below: list[int], last: int) -> No
             },
         )
     assert journal.findings == set()
-    assert journal.primitives == {"coins: multiples of 2^-24"}
 
 
 @pytest.mark.parametrize(

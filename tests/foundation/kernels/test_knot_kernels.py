@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 import torch
 
+from audits.own_rounds import interpreted_kernels
 from compiled_kernels import compiled_for, compiled_module
 from deep import first_is_quick
 from spectheory.auditing.following.triton_kernels import interpreting
-from spectheory.auditing.subjects.own_rounds import interpreted_kernels
 from spectheory.foundation.kernels.knot_kernels import between_knots, scale_between_knots
 from spectheory.verification.algorithms.path_selection.scored_multipath import between, hat_masses
 

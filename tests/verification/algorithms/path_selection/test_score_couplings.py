@@ -10,12 +10,12 @@ import pytest
 import torch
 from hypothesis import given
 
+from audits.own_rounds import interpreted_kernels
 from compiled_kernels import compiled_for, compiled_module
 from deep import first_is_quick
 from random_nodes import random_node
 from score_rules import node_of, nodes
 from spectheory.auditing.following.triton_kernels import interpreting
-from spectheory.auditing.subjects.own_rounds import interpreted_kernels
 from spectheory.foundation.errors import NoKernelsNotice
 from spectheory.foundation.kernels import choice
 from spectheory.verification.algorithms import path_selection

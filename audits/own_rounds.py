@@ -15,7 +15,8 @@ from spectheory import __version__
 from spectheory.auditing.following.replacements import replaced
 from spectheory.auditing.following.triton_kernels import interpreting
 from spectheory.auditing.subjects.model_loops import as_shipped
-from spectheory.auditing.subjects.shipped import Provenance, Shipped
+from spectheory.auditing.subjects.provenance import Provenance
+from spectheory.auditing.subjects.shipped import Shipped
 from spectheory.foundation.kernels import choice, row_kernels
 from spectheory.verification.algorithms import verifiers
 
