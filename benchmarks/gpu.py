@@ -198,7 +198,7 @@ def laws(device: str, ends: float) -> Iterator[dict[str, Any]]:
                 continue
             row["cases"] += 1
             row["largest"] = max(row["largest"], float(found.total_variation))
-            row["off"] += not found.is_valid
+            row["off"] += not found
     yield from rows.values()
 
 

@@ -7,7 +7,7 @@ from matplotlib.figure import Figure
 from figures.common.bundled import Setting, bundled_pair, setting_text, whole
 from figures.results import Checks, Findings, ResultTable, result
 from figures.style import Look, legend_below, panels
-from spectheory.exact.certificate import certify
+from spectheory.exact.certifying import certify
 from spectheory.optima import optimum
 from spectheory.simulation import Estimate, simulate
 from spectheory.verification.curves import BLACK, GREY, VERIFIER_STYLES, VerifierStyle
@@ -123,7 +123,7 @@ def real_pair(
             ]
         for found, estimate in zip(certificates, whole(simulation).estimates, strict=True):
             exact = float(found.block_efficiency)
-            agree = bool(agrees(exact, estimate) and found.is_valid and exact <= best.upper + 1e-9)
+            agree = bool(agrees(exact, estimate) and found and exact <= best.upper + 1e-9)
             (low, high), (counted_low, counted_high) = estimate.interval, estimate.counted_interval
             table.add(
                 prompt=prompt, num_tokens=tokens, draft_length=length, num_drafts=drafts,

@@ -100,6 +100,15 @@ apply: (dist_bind (dist_draw (rr.1 c) (rr.2 c))) => t _.
 by apply: (dist_bind (IH _)) => x xn; apply: dist_ret; rewrite /= xn.
 Qed.
 
+(* only tokens that have positive probability are drawn                       *)
+Lemma dist_drafted (r : model F T) n c : is_row r ->
+  dist (fun x => size x = n /\ path_prob r c x != 0) (walk r n c).
+Proof.
+move=> rr; have [_ add scale pos one] := dist_walk n c rr; split=> // f g fg.
+rewrite !walk_sum; apply: eq_bigr => x _.
+by have [->|x0] := eqVneq (path_prob r c x) 0; rewrite ?mul0r // fg // size_tuple.
+Qed.
+
 Lemma dist_bind2 (A B C : Type) (P : A * B -> Prop) (Q : C -> Prop)
   (m : M F (A * B)) (k : A -> B -> M F C) :
   dist P m -> (forall o, P o -> dist Q (k o.1 o.2)) -> dist Q (bind2 m k).

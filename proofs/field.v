@@ -1,6 +1,6 @@
 (* The specification over an ordered field, in the words of mathcomp.         *)
 From mathcomp Require Import all_ssreflect all_algebra.
-From Spectheory Require Export spec.common spec.statements spec.token spec.block spec.decoding.
+From Spectheory Require Export spec.common spec.formulas spec.statements spec.token spec.block spec.decoding.
 Set Implicit Arguments. Unset Strict Implicit. Unset Printing Implicit Defensive.
 Import Order.TTheory GRing.Theory Num.Theory.
 Local Open Scope ring_scope.
@@ -13,11 +13,11 @@ Notation walk := (common.walk numF (tokens _)).
 Notation draw := (common.draw numF (tokens _)).
 Notation coin := (common.coin numF).
 Notation path_prob := (common.path_prob numF).
-Notation ratio := (common.ratio numF).
-Notation gain := (common.gain numF).
-Notation total_gain := (common.total_gain numF (tokens _)).
-Notation residual := (common.residual numF (tokens _)).
-Notation correction := (common.correction numF (tokens _)).
+Notation ratio := (formulas.ratio numF).
+Notation gain := (formulas.gain numF).
+Notation total_gain := (formulas.total_gain numF (tokens _)).
+Notation residual := (formulas.residual numF (tokens _)).
+Notation correction := (formulas.correction numF (tokens _)).
 Notation iteration := (common.iteration numF (tokens _)).
 Notation continued := (common.continued numF (tokens _)).
 Notation lossless := (common.lossless numF (tokens _)).
@@ -34,11 +34,11 @@ Notation specdec := (decoding.specdec numF (tokens _)).
 (* `simpl` leaves the formulas of the papers folded *)
 Arguments common.sum : simpl never.
 Arguments common.draw : simpl never.
-Arguments common.ratio : simpl never.
-Arguments common.gain : simpl never.
-Arguments common.total_gain : simpl never.
-Arguments common.residual : simpl never.
-Arguments common.correction : simpl never.
+Arguments formulas.ratio : simpl never.
+Arguments formulas.gain : simpl never.
+Arguments formulas.total_gain : simpl never.
+Arguments formulas.residual : simpl never.
+Arguments formulas.correction : simpl never.
 Arguments block.next_weight : simpl never.
 Arguments block.accept_prob : simpl never.
 

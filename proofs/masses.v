@@ -208,4 +208,20 @@ rewrite -!xE ?(ltnW aL) //; apply/andP; split; last exact: node_mass_p.
 rewrite -(walk0 q L [::]) /node_mass /iteration /bind; apply: walk_le => // xs xL.
 by apply: (dist_pos (vs xs xL)) => o; exact: ler0n.
 Qed.
+
+(* Statement 4.1: block verification solves the program of one path           *)
+Theorem one_path_program cv : proper cv ->
+  possible_masses (node_mass (iteration q L (block p q cv L))) /\
+  forall x, possible_masses x ->
+    \sum_(i < L) \sum_(a : i.+1.-tuple T) x a <= mean_tau (iteration q L (block p q cv L)).
+Proof.
+move=> cv_proper; split=> [|x /one_path_masses[verify [vs good [_ xE]]]].
+  apply/one_path_masses; exists (block p q cv L); split; last split=> //.
+  - by move=> xs _; exact: block_sane.
+  - exact: block_lossless.
+  - by rewrite block_node_mass // /weight /= mulr1.
+rewrite (_ : \sum_(i < L) _ = mean_tau (iteration q L verify)); first exact: block_optimal.
+rewrite mean_tau_sum //; apply: eq_bigr => i _; rewrite tau_ge_sum //; apply: eq_bigr => a _.
+by rewrite xE // size_tuple ltn_ord.
+Qed.
 End Masses.

@@ -87,10 +87,11 @@ End Chain.
 (* ---- the antichain program                                                 *)
 Section Antichains.
 Variables (F : realFieldType) (T : finType) (L : nat) (p : model F T).
-Variables (drafts : M F (seq (seq T))) (verify : seq (seq T) -> M F (seq T * T)).
-Hypotheses (p_row : is_row p) (drafts_dist : dist (fun=> True) drafts).
+Variables (drafts : M F (seq (seq T))) (drawn : seq (seq T) -> Prop).
+Variable verify : seq (seq T) -> M F (seq T * T).
+Hypotheses (p_row : is_row p) (drafts_dist : dist drawn drafts).
 (* the accepted tokens are a prefix of some draft, of at most L tokens        *)
-Hypothesis verify_dist : forall d,
+Hypothesis verify_dist : forall d, drawn d ->
   dist (fun o => (size o.1 <= L)%N && has (prefix o.1) d) (verify d).
 Notation call := (d <- drafts;; verify d).
 
@@ -103,7 +104,7 @@ Definition antichain (S : seq (seq T)) : Prop :=
 
 Lemma call_size : dist (fun o => size o.1 <= L)%N call.
 Proof.
-apply: (dist_bind drafts_dist) => d _; apply: (dist_weaken _ (verify_dist d)) => o.
+apply: (dist_bind drafts_dist) => d dd; apply: (dist_weaken _ (verify_dist dd)) => o.
 by case/andP.
 Qed.
 
@@ -119,8 +120,8 @@ Theorem antichain_bound S : antichain S -> \sum_(a <- S) node_mass call a <= dra
 Proof.
 case=> S_uniq S_anti; rewrite /node_mass -(dist_sum _ _ call_size) /bind.
 rewrite -subr_ge0 -[- drafts _]mulN1r -(dist_scale drafts_dist) -(dist_add drafts_dist).
-apply: (dist_pos drafts_dist) => d; rewrite mulN1r subr_ge0.
-set hit := has _ S; have dv := verify_dist d.
+apply: (dist_pos' drafts_dist) => d dd; rewrite mulN1r subr_ge0.
+set hit := has _ S; have dv := verify_dist dd.
 have -> : hit%:R = verify d (fun=> hit%:R * 1) by rewrite (dist_scale dv) (dist_one dv) mulr1.
 rewrite -subr_ge0 -[- verify _ _]mulN1r -(dist_scale dv) -(dist_add dv).
 apply: (dist_pos' dv) => -[s y] /= /andP[_ sd]; rewrite mulN1r mulr1 subr_ge0 -natr_sum ler_nat.

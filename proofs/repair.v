@@ -55,14 +55,7 @@ Proof. by rewrite massE; apply: (dist_pos fill_dist) => x; exact: ler0n. Qed.
 Lemma mass_split a : (size a < L)%N -> \sum_t mass (rcons a t) = mass a.
 Proof.
 move=> aL; under eq_bigr do rewrite massE.
-rewrite massE -(dist_sum _ _ fill_dist); apply: (dist_supp fill_dist) => x xL.
-have [ax|nax] := boolP (prefix a x); last first.
-  rewrite big1 // => t _; case: (boolP (prefix _ _)) => // rx.
-  by rewrite (prefix_trans (prefix_rcons _ _) rx) in nax.
-have /prefixP[[|t x'] xE] := ax; first by move: aL; rewrite -xL xE cats0 ltnn.
-rewrite (bigD1 t) //= xE -cat_rcons prefix_prefix big1 ?addr0 // => t' tt'.
-rewrite prefixE size_rcons -[(size a).+1](size_rcons a t) take_size_cat //.
-by rewrite eqseq_rcons eqxx /= eq_sym (negbTE tt').
+by rewrite massE; exact: (selected_mass_split fill_dist aL).
 Qed.
 
 Lemma rowsE c t : rows c t = if (L <= size c)%N || (mass c == 0)

@@ -19,6 +19,20 @@ Hypothesis select_dist : dist (fun x => size x = L) select.
 (* P(the selected path starts with a) *)
 Definition selected_mass a : F := select (fun x => (prefix a x)%:R).
 
+(* what passes through a goes on with one of the tokens                       *)
+Lemma selected_mass_split a : (size a < L)%N ->
+  \sum_t selected_mass (rcons a t) = selected_mass a.
+Proof.
+move=> aL; rewrite -(dist_sum _ _ select_dist); apply: (dist_supp select_dist) => x xL.
+have [ax|nax] := boolP (prefix a x); last first.
+  rewrite big1 // => t _; case: (boolP (prefix _ _)) => // rx.
+  by rewrite (prefix_trans (prefix_rcons _ _) rx) in nax.
+have /prefixP[[|t x'] xE] := ax; first by move: aL; rewrite -xL xE cats0 ltnn.
+rewrite (bigD1 t) //= xE -cat_rcons prefix_prefix big1 ?addr0 // => t' tt'.
+rewrite prefixE size_rcons -[(size a).+1](size_rcons a t) take_size_cat //.
+by rewrite eqseq_rcons eqxx /= eq_sym (negbTE tt').
+Qed.
+
 (* r is the law of the selected path if its rows divide the masses            *)
 Theorem selection_law r : is_row r ->
   (forall a t, (size a < L)%N -> selected_mass (rcons a t) = selected_mass a * r a t) ->
@@ -34,6 +48,24 @@ have mass a : (size a <= L)%N -> selected_mass a = path_prob r [::] a.
 rewrite (dist_tuple _ select_dist) walk_sum; apply: eq_bigr => b _; congr (_ * _).
 rewrite -mass ?size_tuple // /Pr; apply: (dist_supp select_dist) => x xL.
 by rewrite prefixE size_tuple take_oversize ?xL.
+Qed.
+
+(* every law of L tokens has rows; q stands where it has none                  *)
+Lemma law_rows (q : model F T) : is_row q -> exists2 r, is_row r & forall f, select f = walk r L [::] f.
+Proof.
+move=> q_row; have mass_ge0 a : 0 <= selected_mass a.
+  by apply: (dist_pos select_dist) => x; exact: ler0n.
+pose none c := (L <= size c)%N || (selected_mass c == 0).
+pose r c t := if none c then q c t else selected_mass (rcons c t) / selected_mass c.
+have r_row : is_row r.
+  split=> [c t|c]; rewrite /r; first by case: ifP => _; rewrite ?q_row.1 // divr_ge0.
+  case C: (none c); first exact: q_row.2.
+  move/negbT: C; rewrite negb_or -ltnNge => /andP[cL c0].
+  by rewrite -big_distrl /= selected_mass_split // divff.
+exists r => //; apply: selection_law => // a t aL; rewrite /r /none leqNgt aL /=.
+case: eqP => [a0|/eqP a0]; last by rewrite mulrCA divff // mulr1.
+have sum0 : \sum_s selected_mass (rcons a s) = 0 by rewrite selected_mass_split.
+by rewrite a0 mul0r (psumr_eq0P (fun s _ => mass_ge0 (rcons a s)) sum0).
 Qed.
 
 Theorem selected_block_lossless p r u : is_row p -> is_row r ->

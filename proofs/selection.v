@@ -158,22 +158,23 @@ Section Naive.
 Variables (F : realFieldType) (T : finType) (p : model F T) (L : nat).
 Hypothesis p_row : is_row p.
 
-Lemma naive_main f n c zs : (size c + n)%N = L ->
+Lemma naive_main f n c zs : (size c + n <= L)%N ->
   selection p (fun c _ => draw (p c)) n c zs
-    (fun o => cont p (L - size o.1) (rcons o.1 o.2) f) = cont p n.+1 c f.
+    (fun o => cont p (L - size o.1) (rcons o.1 o.2) f) = cont p (L - size c).+1 c f.
 Proof.
-elim: n c zs => [|n IH] c zs cL.
-  by rewrite /= /bind /ret /= drawE contS -cL addn0 subnn.
+elim: n c zs => [|n IH] c zs cL; first by rewrite /= /bind /ret /= drawE contS.
+have cL' : (size c < L)%N by apply: leq_trans cL; rewrite addnS ltnS leq_addr.
 rewrite /= /bind drawE contS; apply: eq_bigr => y _; congr (_ * _).
-case: ifP => _; first by rewrite /ret /= -cL addKn.
-by rewrite IH // size_rcons addSnnS.
+case: ifP => _; first by rewrite /ret.
+by rewrite IH size_rcons ?addSnnS // subnSK.
 Qed.
 
 Theorem naive_sampling_lossless (drafts : M F (seq (seq T))) : dist (fun=> True) drafts ->
   lossless_call p L (zs <- drafts;; naive_sampling p L zs).
 Proof.
 move=> dd f; rewrite -[RHS]/(cont p L.+1 [::] f) -[RHS](dist_const _ dd).
-by apply: (dist_supp dd) => zs _; rewrite -(naive_main f (c := [::]) zs (n := L)).
+apply: (dist_supp dd) => zs _.
+by have := naive_main f (c := [::]) zs (leqnn L); rewrite subn0.
 Qed.
 End Naive.
 

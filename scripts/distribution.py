@@ -1,7 +1,7 @@
 """Build the wheel and the source distribution, and run each as a stranger would who has only that file.
 
     python scripts/distribution.py                    every environment, the table to build/distribution.md
-    python scripts/distribution.py wheel wheel[proof]  these alone
+    python scripts/distribution.py wheel wheel[frames]  these alone
 
 Every environment is new, and lies outside of the checkout: pip installs the file with one extra, or none,
 and the commands of that extra run in an empty folder.  Exit code 1: one failed, or the wheel is too large.
@@ -41,7 +41,6 @@ COMMANDS = {
     "audit": ["python -c 'import triton'", "spectheory audit transformers --vocab 2 --draft-length 1"],
     "notebooks": ["jupyter execute notebooks/0[1-578]*.ipynb notebooks/10*.ipynb"],
     "figures": ["python -c 'import matplotlib, networkx'", "spectheory models list"],
-    "proof": ["spectheory prove block --vocab-size 2 --draft-length 2"],
     "gguf": ["python -c 'import gguf, accelerate'", "spectheory models list"],
     "cluster": ["python -c 'import distributed'", "spectheory models list"],
     "frames": ["python frame.py"],

@@ -1,7 +1,8 @@
 """Check the machine proofs in proofs/ and store what they rest on.
 
     python scripts/rocq.py          compile all files, run coqchk on them, extract the programs, and write
-                                    proofs/assumptions.txt and proofs/extraction/verifiers.ml
+                                    proofs/assumptions.txt, proofs/extraction/verifiers.ml and the statements
+                                    on docs/machine_proofs.md
     python scripts/rocq.py --all    the same; coqchk checks every library as well, which takes minutes
 
 Needs coqc and coqchk 8.16 with mathcomp 1.15 and its algebra tactics, and ocamlfind with zarith.  Every
@@ -22,6 +23,7 @@ ROOT = Path(__file__).parents[1]
 PROOFS = ROOT / "proofs"
 ASSUMPTIONS = PROOFS / "assumptions.txt"
 EXTRACTION = PROOFS / "extraction"
+PAGE = ROOT / "docs" / "machine_proofs.md"
 CLOSED = "Closed under the global context"
 PROGRAMS = {
     "coqc": "coq",
@@ -116,8 +118,19 @@ def print_assumptions() -> str:
             for name, theorem in names
         )
         prelude = "From mathcomp Require Import all_ssreflect all_algebra.\n"
+        prelude += "Unset Printing Implicit Defensive.\n"
         source.write_text(prelude + required + "Import Spectheory.field.\n" + shown, encoding="utf-8")
         return coqc(str(source))
+
+
+def with_statements(page: str, printed: str) -> str:
+    """A page whose blocks of theorems say what Coq printed.
+
+    A block is text that begins with the name of a theorem, ``module.theorem``, and a line with a colon.
+    """
+    statements = {entry.split("\n", 1)[0]: entry for entry in printed.split(f"{CLOSED}\n")}
+    block = re.compile(r"```text\n([\w']+\.[\w']+)\n     : .*?```", re.DOTALL)
+    return block.sub(lambda found: f"```text\n{statements[found[1]]}```", page)
 
 
 def main() -> None:
@@ -136,6 +149,7 @@ def main() -> None:
     (EXTRACTION / "verifiers.mli").unlink()
     found = print_assumptions()
     ASSUMPTIONS.write_text(f"sources {digest()}\n\n{found}", encoding="utf-8")
+    PAGE.write_text(with_statements(PAGE.read_text(encoding="utf-8"), found), encoding="utf-8")
     count = sum(len(theorems(name)) for name in files())
     if found.count(CLOSED) != count:
         sys.exit(f"error: of {count} theorems, {found.count(CLOSED)} rest on no axiom; see {ASSUMPTIONS}")

@@ -172,10 +172,10 @@ def badges(audits: str) -> Mapping[str, tuple[str, str]]:
 
 SUITE_LETTERS = {
     "conforms": ("C", "lossless"),
-    "does not conform": ("N", "not-lossless"),
+    "does not conform": ("N", "relaxation"),
     "undecided": ("?", "undecided"),
 }
-"""Verdict of the conformance suite -> its letter and its colour on the scoreboard."""
+"""Verdict of the suite -> its letter and colour; N is not red: a lossless sampler may have another law."""
 
 
 def scoreboard(audits: str, by_release: str, suite: Mapping[str, Mapping[str, Any]]) -> str:
@@ -212,8 +212,9 @@ Released samplers by release, run on {date}. The first cell is the newest releas
 [Audits](audits.md). The others are earlier releases on two pairs, from
 [Audits by release](audits_by_release.md). The column *suite* has the verdicts of the
 [conformance suite](conformance.md) on the newest release: C conforms, N does not conform to the
-law that is named when you point at it, ? undecided. Samplers that take no rows of given drafts are
-left out. A sampler can be lossless and not conform: the suite judges one algorithm.
+law that is named when you point at it, ? undecided, · not run, with the reason. A sampler can be
+lossless and not conform, because the suite judges one algorithm: mlx-lm draws from the target and
+keeps the draft where both agree.
 
 <p class="score-legend">{" ".join(legend)}</p>
 

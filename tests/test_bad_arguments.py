@@ -41,7 +41,7 @@ HALVES = np.full((3, 2), 0.5)
 
 @cache
 def models() -> LanguageModelPair:
-    return LanguageModelPair.find("bundled", "bundled", device="cpu")
+    return LanguageModelPair.load("bundled", "bundled", device="cpu", weights_now=False)
 
 
 def simulated(prompts: Any = ("x",), **settings: Any) -> Any:

@@ -50,7 +50,7 @@ def test_both_conditions_make_a_verdict() -> None:
         (False, True, False),
     ):
         changed = replace(certificate, target_matching=target_matching, prefix_matching=prefix_matching)
-        assert changed.is_valid is is_valid
+        assert bool(changed) is is_valid
 
 
 def test_the_optimum_is_no_less_for_a_verifier_that_cheats() -> None:
@@ -82,7 +82,7 @@ def test_an_exact_verdict_has_no_tolerance_and_a_float_one_has() -> None:
     assert exact.prefix_matching is None
     assert exact.counterexample is not None
     in_float = certify(AlmostToken(), pair.to_float())
-    assert in_float.is_valid
+    assert in_float
     assert in_float.counterexample is None
 
 
@@ -99,7 +99,7 @@ def test_rows_that_sum_to_one_within_their_tolerance_are_divided_by_their_sums()
     rows = [0.3, 0.7 + 5e-7], [0.6, 0.4 + 5e-7]
     pair = ModelPair.context_free_pair(*rows, 2, row_sum_tolerance=1e-6)
     certificate = certify("block", pair)
-    assert certificate.is_valid
+    assert certificate
     assert certificate.row_defect == pytest.approx(5e-7)
     assert sum(certificate.first_token_law) == pytest.approx(1, abs=1e-12)
     assert "sums off 1 by up to 5e-07" in dict(certificate.tables()[0].texts())["rows of the pair"]

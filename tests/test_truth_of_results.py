@@ -29,8 +29,9 @@ from spectheory.auditing.subjects.shipped import Shipped
 from spectheory.auditing.verdicts.audit_certificate import RELAXATION
 from spectheory.command_line.main import main
 from spectheory.exact.iteration import first_tokens_law
-from spectheory.exact.suite import SuiteCertificate, certify_suite
+from spectheory.exact.suite import certify_suite
 from spectheory.exact.suite_cases import SuiteCase
+from spectheory.exact.suite_certificate import SuiteCertificate
 from spectheory.foundation.errors import InvalidInputError, NoVerdictError
 from spectheory.foundation.results import LOSSLESS, NOT_LOSSLESS, UNDECIDED, Table
 from spectheory.optima import (

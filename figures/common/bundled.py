@@ -106,7 +106,7 @@ def defects_on_two_tokens(name: str, verifiers: Sequence[str], temperatures: Seq
     The two tokens are the likeliest there.  K and L are those of ``ENUMERATED``; verifiers of one path have
     K = 1, the others K from 2 on.
     """
-    from spectheory.exact.certificate import certify
+    from spectheory.exact.certifying import certify
     from spectheory.models import Restriction, SamplingOptions, bundled_prompts, restrict
 
     models, text = bundled_pair(), bundled_prompts()[0]

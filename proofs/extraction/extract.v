@@ -2,7 +2,7 @@
 (* parameter, natural numbers become machine integers.                        *)
 From Coq Require Extraction.
 From Coq Require Import ExtrOcamlBasic ExtrOcamlNatInt.
-From Spectheory Require Import spec.common spec.token spec.block spec.greedy_multipath spec.mixed_multipath.
+From Spectheory Require Import spec.formulas spec.token spec.block spec.greedy_multipath spec.mixed_multipath.
 From Spectheory Require Import spec.draft_selection spec.tree_selection spec.recursive_rejection spec.kseq spec.otm.
 From Spectheory Require Import spec.greedy_block spec.spectr_gbv spec.without_replacement.
 Set Extraction KeepSingleton.

@@ -1,7 +1,6 @@
-(* What a reader has to trust, first part: numbers, random programs, drafts,  *)
-(* losslessness, and the formulas that the verifiers share. Nothing is proved *)
-(* in the folder spec. Notation of docs/theory.md: p target, q draft, L draft *)
-(* length. Equation numbers: block2024 (Sun et al.), Algorithms 1 to 3.       *)
+(* What a reader has to trust, first part: numbers, random programs, drafts   *)
+(* and losslessness. Nothing is proved in the folder spec. Notation of        *)
+(* docs/theory.md: p target, q draft, L draft length.                         *)
 From mathcomp Require Import ssreflect ssrfun ssrbool eqtype ssrnat seq.
 Set Implicit Arguments. Unset Strict Implicit. Unset Printing Implicit Defensive.
 
@@ -22,7 +21,6 @@ Notation "1" := (one N).
 Notation "a + b" := (add N a b).
 Notation "a - b" := (subtract N a b).
 Notation "a * b" := (mul N a b).
-Notation "a / b" := (div N a b).
 
 (* the sum of g over the vocabulary *)
 Definition sum (g : T -> F) : F := foldr (fun t total => g t + total) 0 vocabulary.
@@ -72,26 +70,6 @@ Definition lossless_call (p : model) (L : nat) (call : M (seq T * T)) : Prop :=
   forall f, continued p L call f = walk p L.+1 [::] f.
 Definition lossless (p q : model) (L : nat) (verify : verifier) : Prop :=
   lossless_call p L (iteration q L verify).
-
-(* ---- Formulas. The papers leave three quotients undefined where their      *)
-(* denominator is 0. These are the values taken there: any values.            *)
-Record convention := Convention {
-  ratio0 : model;      (* p/q where q is 0                                    *)
-  h0 : seq T -> F;     (* Eq. 5 where its denominator is 0                    *)
-  res0 : model }.      (* the rows of Eqs. 3 and 4 where their denominator is 0 *)
-Variables (p q : model) (u : convention).
-
-(* p(t | c) / q(t | c) *)
-Definition ratio c t : F := if equal N (q c t) 0 then ratio0 u c t else p c t / q c t.
-(* max(w p(t | c) - q(t | c), 0), and its sum over the vocabulary             *)
-Definition gain c w t : F := max N (w * p c t - q c t) 0.
-Definition total_gain c w : F := sum (gain c w).
-(* Eq. 4; Eq. 3 is the case w = 1 *)
-Definition residual c w t : F :=
-  if equal N (total_gain c w) 0 then res0 u c t else gain c w t / total_gain c w.
-(* Algorithm 1, lines 11 to 15, and Algorithm 2, lines 12 to 16: the token Y  *)
-Definition correction (L : nat) s w : M T :=
-  if eqn (size s) L then draw (p s) else draw (residual s w).
 End Programs.
 
 Notation "a <- m ;; k" := (bind m (fun a => k)) (at level 61, m at next level, right associativity).

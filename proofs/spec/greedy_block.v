@@ -1,6 +1,6 @@
 (* Greedy block verification: block2024, Appendix C, Algorithms 4 and 5.      *)
 From mathcomp Require Import ssreflect ssrfun ssrbool eqtype ssrnat seq.
-From Spectheory Require Import spec.common.
+From Spectheory Require Import spec.formulas.
 Set Implicit Arguments. Unset Strict Implicit. Unset Printing Implicit Defensive.
 
 Section GreedyBlock.

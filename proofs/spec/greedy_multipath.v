@@ -1,6 +1,6 @@
 (* Greedy multi-path block verification: greedy2026, Algorithm 1.             *)
 From mathcomp Require Import ssreflect ssrfun ssrbool eqtype ssrnat seq.
-From Spectheory Require Import spec.common spec.block.
+From Spectheory Require Import spec.formulas spec.block.
 Set Implicit Arguments. Unset Strict Implicit. Unset Printing Implicit Defensive.
 
 Section GreedyMultipath.

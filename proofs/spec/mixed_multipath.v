@@ -1,7 +1,7 @@
 (* The first draft or the highest one, then block verification:               *)
 (* docs/theory.md Statement 5.8, mixed_multipath.                             *)
 From mathcomp Require Import ssreflect ssrfun ssrbool eqtype ssrnat seq.
-From Spectheory Require Import spec.common spec.block spec.greedy_multipath.
+From Spectheory Require Import spec.formulas spec.block spec.greedy_multipath.
 Set Implicit Arguments. Unset Strict Implicit. Unset Printing Implicit Defensive.
 
 Section MixedMultipath.

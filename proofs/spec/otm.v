@@ -12,7 +12,7 @@ Variables (q : T -> F) (plan : seq T -> T -> F) (res0 : T -> F).
 
 (* P(x), x = x_1, .., x_K                                                     *)
 Definition drafts_prob (x : seq T) : F := path_prob N (fun _ : seq T => q) [::] x.
-(* f_pi: given the drafts x, the token y has the probability pi(x, y) / P(x)   *)
+(* Section 3, f_pi: given the drafts x, y has the probability pi(x, y) / P(x)  *)
 Definition otm_row (x : seq T) (y : T) : F :=
   if equal N (drafts_prob x) (zero N) then res0 y else div N (plan x y) (drafts_prob x).
 Definition otm_choose (x : seq T) : M F T := draw N vocabulary (otm_row x).

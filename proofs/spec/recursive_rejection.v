@@ -1,7 +1,7 @@
 (* Recursive rejection at one position: docs/theory.md Statement 3.7, of K    *)
-(* drafts, each from its own row.                                             *)
+(* drafts, each from its own row; Eqs. 1 and 3 of block2024 with p_k for p.   *)
 From mathcomp Require Import ssreflect ssrfun ssrbool eqtype ssrnat seq.
-From Spectheory Require Import spec.common.
+From Spectheory Require Import spec.formulas.
 Set Implicit Arguments. Unset Strict Implicit. Unset Printing Implicit Defensive.
 
 Section RecursiveRejection.

@@ -1,7 +1,7 @@
 (* SpecTr-GBV: spectrgbv2026, Algorithm 1, as printed (the paper writes q for *)
 (* the target and p for the draft).                                           *)
 From mathcomp Require Import ssreflect ssrfun ssrbool eqtype ssrnat seq.
-From Spectheory Require Import spec.common spec.draft_selection spec.greedy_multipath.
+From Spectheory Require Import spec.formulas spec.draft_selection spec.greedy_multipath.
 Set Implicit Arguments. Unset Strict Implicit. Unset Printing Implicit Defensive.
 
 Section SpecTrGBV.
@@ -21,12 +21,12 @@ Definition left_over (a : seq T) : F :=
 Definition sum_left (a : seq T) : F := sum N vocabulary (fun t => left_over (rcons a t)).
 (* 1 - (1 - q(a))^K                                                            *)
 Definition any_draft (a : seq T) : F := 1 - power N (1 - draft a) K.
-(* Eq. 2 for |a| < L, Eq. 3 for |a| = L                                        *)
+(* Eq. 2 for |a| < L, Eq. 3 for |a| = L (lines 4, 11)                          *)
 Definition gbv_accept (a : seq T) : F :=
   let above := if size a == L then target a - left_over a else sum_left a - left_over a in
   let below := if size a == L then any_draft a else any_draft a - target a + sum_left a in
   if equal N below 0 then h0 u a else div N above below.
-(* Eq. 4                                                                      *)
+(* Eq. 4 (line 19)                                                            *)
 Definition gbv_residual (a : seq T) (t : T) : F :=
   if equal N (sum_left a) 0 then res0 u a t else div N (left_over (rcons a t)) (sum_left a).
 

@@ -2,7 +2,7 @@
 (* numbers are an ordered field F (for instance the rationals), the tokens    *)
 (* any finite type T. Nothing is proved in the folder spec.                   *)
 From mathcomp Require Import all_ssreflect all_algebra.
-From Spectheory Require Import spec.common.
+From Spectheory Require Import spec.formulas.
 Set Implicit Arguments. Unset Strict Implicit. Unset Printing Implicit Defensive.
 Import Order.TTheory GRing.Theory Num.Theory.
 Local Open Scope ring_scope.

@@ -1,6 +1,6 @@
 (* Token verification: block2024, Algorithm 1 (Leviathan et al. 2023).        *)
 From mathcomp Require Import ssreflect ssrfun ssrbool eqtype ssrnat seq.
-From Spectheory Require Import spec.common.
+From Spectheory Require Import spec.formulas.
 Set Implicit Arguments. Unset Strict Implicit. Unset Printing Implicit Defensive.
 
 Section Token.

@@ -15,7 +15,8 @@ Variables (F : Type) (N : numbers F) (T : eqType) (vocabulary : seq T).
 Variables (p q : model F T).
 Variable choose : seq T -> seq T -> M F T.
 
-(* K :: Ks: K independent drafts behind c, each with the tree of Ks behind it *)
+(* Algorithm 4, lines 2 to 6, K :: Ks: K independent drafts behind c, each     *)
+(* with the tree of Ks behind it                                              *)
 Fixpoint draft_tree (Ks : seq nat) (c : seq T) : M F (seq (tree T)) :=
   if Ks is K :: Ks' then
     several K (t <- draw N vocabulary (q c);; xs <- draft_tree Ks' (rcons c t);;
@@ -26,6 +27,7 @@ Fixpoint draft_tree (Ks : seq nat) (c : seq T) : M F (seq (tree T)) :=
 Definition behind_token (y : T) (drafts : seq (tree T)) : seq (tree T) :=
   flatten [seq children x | x <- drafts & root x == y].
 
+(* Algorithm 3 *)
 Fixpoint tree_selection (n : nat) (c : seq T) (drafts : seq (tree T)) : M F (seq T * T) :=
   if (n, drafts) is (n'.+1, _ :: _) then
     y <- choose c (map (@root T) drafts);;                     (* lines 1, 2  *)

@@ -1,7 +1,7 @@
 (* Recursive rejection of drafts that are drawn without replacement, along a  *)
 (* tree: spectr2023, footnote 8; docs/theory.md Statement 3.7.                *)
 From mathcomp Require Import ssreflect ssrfun ssrbool eqtype ssrnat seq.
-From Spectheory Require Import spec.common.
+From Spectheory Require Import spec.formulas.
 Set Implicit Arguments. Unset Strict Implicit. Unset Printing Implicit Defensive.
 
 Section WithoutReplacement.

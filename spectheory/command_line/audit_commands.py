@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from spectheory.auditing.subjects.draft_functions import DraftFunction
     from spectheory.auditing.subjects.shipped import Shipped
     from spectheory.auditing.verdicts.audit_certificate import AuditCertificate
+    from spectheory.auditing.verdicts.audit_changes import AuditChanges
     from spectheory.pairs.drafts import DraftProcess
     from spectheory.pairs.pair import ModelPair
 
@@ -107,51 +109,70 @@ def audit(
         report: Also write the findings to FILE.sarif, FILE.xml (JUnit) or FILE.md; may be repeated.
         against: Report changes against a --json file, a checkout or a version.
     """
-    for file in report:
-        if file.suffix not in REPORTS or not file.parent.is_dir():
-            raise InvalidInputError(
-                f"--report {file} must end in {', '.join(REPORTS)} and lie in a folder that exists"
-            )
-    if not sampler and not command:
-        raise InvalidInputError("say what to audit: a SAMPLER, or a program with --command")
+    _check_asked([*sampler, *command], report)
     from spectheory.auditing.verdicts.audit_changes import audit_changes
-    from spectheory.command_line.audit_reports import badge_of, write_report
-    from spectheory.foundation.documents import replace_file
 
     asked = asked_drafts(drafts)
-    programs = programs_of(command, asked)
-    samplers = [*programs, *samplers_of(sampler, as_, asked, cache, from_, forks_of(package), adapters)]
+    find = partial(
+        samplers_of, signature=as_, drafts=asked, cache=cache, checkout=from_, forks=forks_of(package),
+        adapters=adapters,
+    )  # fmt: skip
+    samplers = [*programs_of(command, asked), *find(sampler)]
     pairs = _pairs(pair, vocab, draft_length)
     before = None if against is None else _base(against, samplers, pairs, cache, adapters, quick=quick)
-    found: list[AuditCertificate] = []
-    failure: BaseException | None = None
     options = {"quick": quick, "time_limit": time, "within": within, "trace": trace}
     options |= _stated(processor, plain)
+    found: list[AuditCertificate] = []
+    failure: BaseException | None = None
     try:
-        if jobs == 1 or len(samplers) == 1 or programs:
+        if jobs == 1 or len(samplers) == 1 or command:
             _audited(samplers, pairs, found, **options)
         else:
-            loaded = [each.name for each in samplers if each.is_of_a_library]
-            names = [name for given in sampler for name in (loaded if given == ALL else [given])]
-            places = (as_, asked, cache, from_, forks_of(package), adapters)
-            found += _in_processes(names, jobs, places, pairs, options)
+            found += _in_processes(find, _names(sampler, samplers), jobs, pairs, options)
     except (InvalidInputError, KeyboardInterrupt) as error:
         if not found:
             raise
         failure = error
-    changes = None if before is None else audit_changes(before, found)
-    for file in report:
+    _say(found, None if before is None else audit_changes(before, found), report, badge)
+    if isinstance(failure, KeyboardInterrupt):
+        return fail(f"interrupted; finished and printed: {len(found)} of {len(samplers)}", EXIT_INTERRUPTED)
+    if failure is not None:  # the audits before it are printed
+        raise failure
+    return status_of([each.verdict for each in found], accept)
+
+
+def _check_asked(names: Sequence[str], reports: Sequence[Path]) -> None:
+    if not names:
+        raise InvalidInputError("say what to audit: a SAMPLER, or a program with --command")
+    for file in reports:
+        if file.suffix not in REPORTS or not file.parent.is_dir():
+            raise InvalidInputError(
+                f"--report {file} must end in {', '.join(REPORTS)} and lie in a folder that exists"
+            )
+
+
+def _names(given: Sequence[str], samplers: Sequence[Shipped | DraftFunction]) -> list[str]:
+    """List the names to audit in processes: "all" stands for every sampler that was loaded."""
+    loaded = [each.name for each in samplers if each.is_of_a_library]
+    return [name for each in given for name in (loaded if each == ALL else [each])]
+
+
+def _say(
+    found: list[AuditCertificate],
+    changes: AuditChanges | None,
+    reports: Sequence[Path],
+    badge: Path | None,
+) -> None:
+    """Write the reports and the badge, and print the audits."""
+    from spectheory.command_line.audit_reports import badge_of, write_report
+    from spectheory.foundation.documents import replace_file
+
+    for file in reports:
         write_report(file, found, changes)
     if badge is not None:
         replace_file(badge, badge_of(found))
     title = "audits of shipped samplers" if len(found) > 1 else None
     print_results(found, name="audits", title=title, beside=[] if changes is None else [changes])
-    if isinstance(failure, KeyboardInterrupt):
-        return fail(f"interrupted; finished and printed: {len(found)} of {len(samplers)}", EXIT_INTERRUPTED)
-    if failure is not None:  # the audits before it are printed
-        raise failure
-    status = status_of([certificate.verdict for certificate in found])
-    return 0 if status == EXIT_NOT_DECIDED and accept == "undecided" else status
 
 
 def _stated(processor: str | None, plain: str | None) -> dict[str, Any]:
@@ -279,10 +300,13 @@ def forks_of(packages: Sequence[str]) -> dict[str, Path]:
     return found
 
 
-def status_of(verdicts: Sequence[str]) -> int:
+def status_of(verdicts: Sequence[str], accept: str | None = None) -> int:
+    """Return the exit status of these verdicts; ``accept="undecided"`` lets undecided ones pass."""
     from spectheory.foundation.results import NOT_LOSSLESS, UNDECIDED
 
-    return EXIT_NOT_LOSSLESS if NOT_LOSSLESS in verdicts else EXIT_NOT_DECIDED if UNDECIDED in verdicts else 0
+    if NOT_LOSSLESS in verdicts:
+        return EXIT_NOT_LOSSLESS
+    return EXIT_NOT_DECIDED if UNDECIDED in verdicts and accept is None else 0
 
 
 def asked_drafts(drafts: Sequence[Any]) -> dict[str, Any]:
@@ -314,25 +338,21 @@ def _audited(
 
 
 def _in_processes(
+    find: Callable[[list[str]], list[Shipped | DraftFunction]],
     names: Sequence[str],
     jobs: int,
-    places: tuple[Any, ...],
     pairs: dict[str, ModelPair] | None,
     options: Mapping[str, Any],
 ) -> list[AuditCertificate]:
     """Audit the named samplers in ``jobs`` parallel processes, and keep the order of the names."""
     from joblib import Parallel, delayed
 
-    audits = Parallel(n_jobs=jobs)(delayed(_in_this_process)(name, places, pairs, options) for name in names)
+    def of_name(name: str) -> list[AuditCertificate]:
+        """Audit the samplers of one name.  We drop their code, which cannot be sent to another process."""
+        return [certificate.without_code() for certificate in _audited(find([name]), pairs, **options)]
+
+    audits = Parallel(n_jobs=jobs)(delayed(of_name)(name) for name in names)
     return [found for each in audits for found in each]
-
-
-def _in_this_process(
-    name: str, places: tuple[Any, ...], pairs: dict[str, ModelPair] | None, options: Mapping[str, Any]
-) -> list[AuditCertificate]:
-    """Audit the samplers of one name.  We drop their code, which cannot be sent to another process."""
-    found = _audited(samplers_of([name], *places), pairs, **options)
-    return [certificate.without_code() for certificate in found]
 
 
 def _base(

@@ -82,19 +82,16 @@ def simulate(
     if len(draft) > 1 and not was_given("drafts"):
         drafts = list(range(1, len(draft) + 1))
     settings["draft_length"] = draft_length_of(drafts, settings["draft_length"])
-    checked = SimulationSettings(
-        drafts=drafts,
-        max_new_tokens=max_new_tokens or None,
-        options=SamplingOptions(temperature, top_k, top_p),
-        **settings,
-    )
+    settings |= {"drafts": drafts, "max_new_tokens": max_new_tokens or None}
+    settings["options"] = SamplingOptions(temperature, top_k, top_p)
+    checked = SimulationSettings(**settings)
     # We refuse wrong arguments before tokenizers are read.
     texts, given = read_texts(prompts), looked_up(verifier, allow_lossy=True)
     base_of(given, checked)
     streams_of(given, checked, partial(draft_process_of_models, models=draft or (BUNDLED,)))
     pair, named = find_models(target, draft)
     with progress_bar("drafting") as progress:
-        simulation = run_simulation(pair, texts, verifier, checked, progress=progress)
+        simulation = run_simulation(pair, texts, verifier, **settings, progress=progress)
     print_found(named | simulation.to_document(), simulation.tables(), simulation.rows())
     if simulation.interrupted:
         finished, what = simulation.estimates[0].samples, "calls" if max_new_tokens else "draws"

@@ -17,8 +17,6 @@ if TYPE_CHECKING:
 
 Names = list[str]
 """Annotation of an option with names of verifiers, separated by commas."""
-Jobs = int | str | None
-"""Annotation of a number of processes, or auto."""
 Numbers = list[int]
 """Annotation of an option with integers, such as 2, 1,2,4 or 1-4."""
 BUNDLED = "bundled"
@@ -183,7 +181,7 @@ def find_models(target: str, drafts: tuple[str, ...]) -> tuple[LanguageModelPair
 
     quiet_loading()
     names = drafts or (BUNDLED,)
-    found = LanguageModelPair.find(target, list(names))
+    found = LanguageModelPair.load(target, list(names), weights_now=False)
     return found, {"target": target, "draft": names[0] if len(names) == 1 else list(names)}
 
 

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 
 @command(
-    "exact.certificate:certify",
+    "exact.certifying:certify",
     "exact.suite:certify_suite",
     example="spectheory certify pair.json --verifier token,block",
 )
@@ -62,7 +62,7 @@ def certify(
     if suite is None and was_given("cases", "seed"):
         raise click.UsageError("--cases and --seed go with --suite")
     from spectheory.command_line.progress import progress_bar
-    from spectheory.exact.certificate import certify as certify_pair
+    from spectheory.exact.certifying import certify as certify_pair
     from spectheory.exact.suite import certify_suite
 
     pair = None if pair_file is None else load_pair(pair_file)
@@ -149,15 +149,12 @@ def prove(
 def _check(file: Path, verifier: str | None, statement: str) -> int:
     """Check a stored proof.  Code outside the package runs only if the command line names it."""
     from spectheory.exact.proof.check import check_proof, read
-    from spectheory.exact.proof.recorded import RejectedProofError
+    from spectheory.exact.proof.oracle import RejectedProofError
     from spectheory.exact.proof.statements import SAY_LOSSLESS
     from spectheory.foundation.errors import UnknownNameError
 
-    others = ("vocab_size", "draft_length", "drafts", "positive", "time_limit", "out")
-    for name in others:
-        if was_given(name):
-            flag = f"--{name.replace('_', '-')}"
-            raise click.UsageError(f"--check takes no {flag}; {file} says of what shape the proof is")
+    if given := was_given("vocab_size", "draft_length", "drafts", "positive", "time_limit", "out"):
+        raise click.UsageError(f"--check takes no {given[0]}; {file} says of what shape the proof is")
     stored = str(read(file).get("statement"))
     if was_given("statement") and statement != stored:
         raise InvalidInputError(

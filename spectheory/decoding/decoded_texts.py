@@ -1,7 +1,7 @@
 """decode(): decode whole texts from language models with any verifier."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -70,8 +70,7 @@ def decode(
     pair: LanguageModelPair,
     prompts: Sequence[str | Sequence[int]],
     verifier: str | Any = "block",
-    settings: DecodingSettings | None = None,
-    **changes: Any,
+    **settings: Any,
 ) -> list[DecodedText]:
     """Decode a text after every prompt.  With a lossless verifier the texts follow the law of the target.
 
@@ -81,8 +80,7 @@ def decode(
     Args:
         prompts: texts or token ids.
         verifier: a name, ``"package.module:attribute"``, or any object with ``outcome``.
-        settings: the base settings; None for the defaults.
-        changes: settings that replace those of the base.  ``DecodingSettings`` describes each.
+        settings: as ``DecodingSettings`` describes them.
 
     Raises:
         InvalidInputError: a setting is out of range, a prompt is invalid, or the verifier does not accept the
@@ -97,19 +95,19 @@ def decode(
         '\\n\\ndef _get'
     """
     check_models(pair)
-    settings = replace(settings or DecodingSettings(), **changes)
-    process, draft_length = pair.draft_process(settings.drafts), settings.draft_length
+    asked = DecodingSettings(**settings)
+    process, draft_length = pair.draft_process(asked.drafts), asked.draft_length
     bound = find_verifier(verifier).bind(process)
     process.draws(draft_length)  # refuses a tree of another length
-    encoded = encode_prompts(pair, prompts, draft_length, settings.max_prompt_tokens, settings.max_new_tokens)
-    if settings.stop_strings and pair.tokenizer is None:
+    encoded = encode_prompts(pair, prompts, draft_length, asked.max_prompt_tokens, asked.max_new_tokens)
+    if asked.stop_strings and pair.tokenizer is None:
         raise InvalidInputError("stop strings were given, and the models have no tokenizer; give token ids")
     ends = end_of_sequence(pair.target_model)
-    stopping = Stopping(settings.max_new_tokens, ends, settings.stop_strings, pair.decode)
+    stopping = Stopping(asked.max_new_tokens, ends, asked.stop_strings, pair.decode)
     decoded: list[DecodedText] = []
-    for batch, first in enumerate(range(0, len(encoded), settings.batch_size)):
-        chunk = encoded[first : first + settings.batch_size]
-        (state,) = np.random.SeedSequence([settings.seed, batch]).generate_state(1)
+    for batch, first in enumerate(range(0, len(encoded), asked.batch_size)):
+        chunk = encoded[first : first + asked.batch_size]
+        (state,) = np.random.SeedSequence([asked.seed, batch]).generate_state(1)
         recorded = [DecodedText(ids, [], [], [], "") for ids in chunk]
         for iteration in decoding_iterations(
             prefill(pair, chunk),
@@ -118,13 +116,13 @@ def decode(
             draft_length,
             stopping,
             pair.generator(int(state)),
-            settings.options or SamplingOptions(),
+            asked.options or SamplingOptions(),
         ):
             refuse_wrong_laws(bound, iteration)
             record(recorded, iteration)
         decoded += recorded
-        if settings.keep is not None:
-            settings.keep(recorded)
+        if asked.keep is not None:
+            asked.keep(recorded)
     return decoded
 
 

@@ -1,7 +1,7 @@
 from . import iteration as iteration
 from . import suite as suite
 from .certificate import Certificate as Certificate
-from .certificate import certify as certify
+from .certifying import certify as certify
 from .comparison import Comparison as Comparison
 from .comparison import compare as compare
 from .law import OutputLaw as OutputLaw
@@ -10,5 +10,5 @@ from .position_acceptance import Acceptance as Acceptance
 from .position_acceptance import acceptance as acceptance
 from .proof import Proof as Proof
 from .proof import prove as prove
-from .suite import SuiteCertificate as SuiteCertificate
 from .suite import certify_suite as certify_suite
+from .suite_certificate import SuiteCertificate as SuiteCertificate

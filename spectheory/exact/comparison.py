@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from spectheory.exact.certificate import certify
+from spectheory.exact.certifying import certify
 from spectheory.foundation.documents import both, value_text
 from spectheory.foundation.errors import ComputationError, InvalidInputError
 from spectheory.foundation.extras import installed

@@ -394,7 +394,7 @@ def law_of(
         raise EnumerationTooLargeError(
             f"{how_many} tuples of {num_drafts} drafted paths (vocabulary {pair.vocab_size}, "
             f"draft length {pair.draft_length}) exceed max_tuples = {max_tuples}; "
-            "use fewer drafts, a shorter draft length, restrict() to fewer tokens, or `spectheory simulate`"
+            "use fewer drafts, a shorter draft length, fewer tokens, or `spectheory simulate`"
         )
     size = max(1, CHUNK_ENTRIES // (enumerated.num_drafts * (pair.draft_length + 1) * pair.vocab_size))
     if of_user:

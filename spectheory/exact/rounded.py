@@ -10,7 +10,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from spectheory.exact.certificate import Certificate, certificate_of, failed_certificate
+from spectheory.exact.certificate import Certificate
+from spectheory.exact.certifying import certificate_of, failed_certificate
 from spectheory.exact.law import law_of
 from spectheory.foundation.arrays import Array
 from spectheory.foundation.errors import InvalidInputError, InvalidOutcomeError, NotJudgedError

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from spectheory import instances
-from spectheory.exact.certificate import drafts_in_words
+from spectheory.exact.certifying import drafts_in_words
 from spectheory.foundation.validation import check_count, unknown_name
 from spectheory.pairs.drafts import (
     ConfidenceTree,

@@ -63,7 +63,6 @@ class Table:
             if one of its fields is empty.
         note: a line below the table.
         is_record: True if there is one row, whose fields are listed below one another, without a header.
-        latex: another table to use in LaTeX, or None.
 
     Example:
         >>> from fractions import Fraction
@@ -78,7 +77,6 @@ class Table:
     columns: Templates | None = None
     note: str = ""
     is_record: bool = False
-    latex: Table | None = None
 
     def __bool__(self) -> bool:
         raise no_verdict(self, ".rows")
@@ -136,8 +134,6 @@ class Table:
 
         Text that is not ASCII stays unchanged, for LaTeX with UTF-8.
         """
-        if self.latex is not None:
-            return self.latex.to_latex()
         header, body = self.header(), self.texts()
         wide = [
             any("\n" in text or len(text) > LONGEST_LATEX_CELL for text in cells)
@@ -150,7 +146,7 @@ class Table:
         lines = [" & ".join(map(_latex, texts)) + r" \\" for texts in ([header] if header else []) + body]
         if header:
             lines.insert(1, r"\midrule")
-        note = [r"\par " + _latex(self.note)] if self.note else []
+        note = [r"\par " + self.note.translate(_LATEX)] if self.note else []
         return "\n".join(
             (
                 r"\begin{table}",
@@ -291,7 +287,7 @@ def _html(text: str) -> str:
 _LATEX = str.maketrans(
     {character: "\\" + character for character in "&%$#_{}"}
     | {"\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}"}
-    | {"<": r"\textless{}", ">": r"\textgreater{}", "\n": r"\newline ", "±": r"$\pm$"}
+    | {"<": r"\textless{}", ">": r"\textgreater{}", "\n": r"\newline "}
 )
 
 

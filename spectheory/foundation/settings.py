@@ -41,7 +41,7 @@ class Settings:
 
 
 def shows_settings(settings: type[Settings]) -> Callable[[Function], Function]:
-    """Decorate a function that passes ``**changes`` to a settings class: show all settings as parameters."""
+    """Decorate a function that passes ``**settings`` to a settings class: show all settings as parameters."""
 
     def shown(function: Function) -> Function:
         signature = inspect.signature(function)

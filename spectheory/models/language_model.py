@@ -108,6 +108,7 @@ class LanguageModelPair:
         dtype: str | torch.dtype | None = None,
         probs_dtype: torch.dtype = torch.float64,
         tokenizer: str | Path | None = None,
+        weights_now: bool = True,
     ) -> LanguageModelPair:
         """Load a pair in Hugging Face format.
 
@@ -121,6 +122,7 @@ class LanguageModelPair:
             probs_dtype: dtype of the probabilities; float32 saves memory on a GPU.
             tokenizer: folder or hub name of the tokenizer of all models; by default the one stored with them.
                 If none is stored, prompts must be token ids.
+            weights_now: False to read the weights on first use.
 
         Raises:
             InvalidInputError: a model does not exist, cannot be loaded or is not causal, or there is no such
@@ -130,26 +132,6 @@ class LanguageModelPair:
         Example:
             ``pair = LanguageModelPair.load("bundled", "bundled", device="cpu")``
         """
-        pair = LanguageModelPair.find(
-            target, draft, device=device, dtype=dtype, probs_dtype=probs_dtype, tokenizer=tokenizer
-        )
-        pair.models  # noqa: B018 - reads the weights
-        return pair
-
-    @staticmethod
-    def find(
-        target: str | Path,
-        draft: str | Path | Sequence[str | Path],
-        *,
-        device: str | torch.device = "auto",
-        dtype: str | torch.dtype | None = None,
-        probs_dtype: torch.dtype = torch.float64,
-        tokenizer: str | Path | None = None,
-    ) -> LanguageModelPair:
-        """Find the models and read everything except the weights, which are read on first use.
-
-        It takes the arguments of ``load`` and raises its errors.
-        """
         where = resolve_device(device)
         weights = resolve_dtype(dtype, where)
         found_target = find_model("target", target)
@@ -157,7 +139,10 @@ class LanguageModelPair:
         configs = tuple(source.config() for source in (found_target, *drafts))
         found = find_tokenizer(tokenizer, (found_target, *drafts))
         size = shared_vocab_size(found, *configs)
-        return LanguageModelPair(found_target, drafts, configs, found, where, weights, size, probs_dtype)
+        pair = LanguageModelPair(found_target, drafts, configs, found, where, weights, size, probs_dtype)
+        if weights_now:
+            pair.models  # noqa: B018 - reads the weights
+        return pair
 
     @staticmethod
     def of(

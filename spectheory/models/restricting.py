@@ -24,6 +24,9 @@ from spectheory.models.sampling import PLAIN_SAMPLING, SamplingOptions, most_lik
 from spectheory.pairs.pair import ModelPair
 
 MAX_CONTEXTS = 20_000
+"""The largest number of contexts, m^L.  Each needs a forward pass of both models over its whole text."""
+BATCH_SIZE = 64
+"""Number of contexts per forward call."""
 
 
 @dataclass(frozen=True)
@@ -88,9 +91,6 @@ def restrict(
     tokens: int | Restriction,
     draft_length: int,
     options: SamplingOptions = PLAIN_SAMPLING,
-    *,
-    max_contexts: int = MAX_CONTEXTS,
-    batch_size: int = 64,
 ) -> ModelPair:
     """Enumerate both models on m tokens after a prompt, with their real conditionals.
 
@@ -102,18 +102,15 @@ def restrict(
         tokens: m or a Restriction.  m keeps, at every context, the m most likely tokens of the *target* after
             the prompt.
         options: temperature, top-k and top-p, applied before the restriction to both models.
-        max_contexts: the largest m^L allowed.
-        batch_size: number of contexts per forward call.
 
     Returns:
         A float64 ``ModelPair`` with V = m, whose vocabulary holds the texts of the tokens.
 
     Raises:
-        EnumerationTooLargeError: m^L is above ``max_contexts``.
+        EnumerationTooLargeError: m^L is above ``MAX_CONTEXTS``.
         InvalidInputError: an argument is out of range, or top-k/top-p leaves no mass on the kept tokens.
     """
-    batch_size = check_count("batch_size", batch_size)
-    draft_length = check_sizes(pair, tokens, draft_length, max_contexts)
+    draft_length = check_sizes(pair, tokens, draft_length)
     root = pair.encode(prompt)
     pair.check_length(len(root), draft_length)
     texts = torch.tensor([root], device=pair.device)
@@ -121,9 +118,9 @@ def restrict(
     kept = torch.tensor(restriction.token_ids, device=pair.device)
     target_levels, draft_levels = [], []
     for depth in range(draft_length + 1):
-        target_levels.append(_level(pair, pair.target_model, texts, kept, options, "target", batch_size))
+        target_levels.append(_level(pair, pair.target_model, texts, kept, options, "target"))
         if depth < draft_length:
-            draft_levels.append(_level(pair, pair.draft_model, texts, kept, options, "draft", batch_size))
+            draft_levels.append(_level(pair, pair.draft_model, texts, kept, options, "draft"))
             parents = texts.repeat_interleave(len(kept), dim=0)
             texts = torch.cat([parents, kept.repeat(len(texts))[:, None]], dim=1)
     return ModelPair(tuple(target_levels), tuple(draft_levels), _names(pair, restriction))
@@ -148,7 +145,6 @@ def check_sizes(
     pair: LanguageModelPair,
     tokens: int | Restriction,
     draft_length: int,
-    max_contexts: int = MAX_CONTEXTS,
 ) -> int:
     """Check that m^L contexts are few enough, and return the draft length.  This needs no weights.
 
@@ -160,10 +156,10 @@ def check_sizes(
         tokens.check(pair.vocab_size)
         tokens = len(tokens.token_ids)
     tokens = _check_size(check_count("num_tokens", tokens), pair.vocab_size)
-    if tokens**draft_length > check_count("max_contexts", max_contexts):
+    if tokens**draft_length > MAX_CONTEXTS:
         raise EnumerationTooLargeError(
             f"{tokens} tokens and draft_length {draft_length} have {tokens}^{draft_length} contexts, more "
-            f"than max_contexts={max_contexts}; use fewer tokens, a shorter draft, or raise max_contexts"
+            f"than {MAX_CONTEXTS}; use fewer tokens or a shorter draft"
         )
     return draft_length
 
@@ -175,10 +171,9 @@ def _level(
     token_ids: Tensor,
     options: SamplingOptions,
     side: str,
-    batch_size: int,
 ) -> np.ndarray:
     """Compute all rows of one depth, in float64 for any ``probs_dtype``.  [N, n], [m] -> [N, m]"""
-    parts = [run_model(model, part, keep=1)[:, 0, : pair.vocab_size] for part in texts.split(batch_size)]
+    parts = [run_model(model, part, keep=1)[:, 0, : pair.vocab_size] for part in texts.split(BATCH_SIZE)]
     logits = scaled_logits(pair.logits(torch.cat(parts)), options)
     return restrict_rows(logits, token_ids, side).cpu().numpy()
 

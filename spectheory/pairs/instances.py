@@ -13,7 +13,8 @@ from spectheory.foundation.arrays import normalise
 from spectheory.foundation.errors import InvalidInputError
 from spectheory.foundation.validation import check_count, check_positive, in_one_line, is_number
 from spectheory.pairs.contexts import Context, all_contexts
-from spectheory.pairs.pair import ModelPair, check_size
+from spectheory.pairs.levels import check_size
+from spectheory.pairs.pair import ModelPair
 from spectheory.pairs.rows import Row, parse_probs
 
 

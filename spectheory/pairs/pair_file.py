@@ -15,10 +15,12 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from spectheory.foundation.documents import parse_json, read_file, replace_file
 from spectheory.foundation.errors import InvalidInputError, InvalidPairError
 from spectheory.foundation.validation import is_number
-from spectheory.pairs.contexts import Context, context_text
+from spectheory.pairs.contexts import Context, context_text, numbered_context
 from spectheory.pairs.rows import to_float64
 
 FORMAT = "spectheory-pair/1"
@@ -96,6 +98,17 @@ def written_row(row: Iterable[Any]) -> list[Any]:
         ['1/3', 0.5]
     """
     return [str(value) if isinstance(value, Fraction) else float(value) for value in row]
+
+
+def written_rows(levels: Sequence[np.ndarray], context_free: bool) -> Any:
+    """Convert the rows of a model, [V^i, V] per depth i, for JSON: by context, or one row if context-free."""
+    if context_free:
+        return written_row(levels[0][0])
+    return {
+        context_text(numbered_context(number, depth, level.shape[1])): written_row(row)
+        for depth, level in enumerate(levels)
+        for number, row in enumerate(level)
+    }
 
 
 def parse_context(key: str) -> Context:

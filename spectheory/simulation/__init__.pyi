@@ -1,8 +1,8 @@
 from .estimates import Estimate as Estimate
 from .measuring import CallSeconds as CallSeconds
-from .planning import Plan as Plan
-from .planning import Planned as Planned
 from .planning import plan as plan
-from .runs import Simulation as Simulation
+from .plans import Plan as Plan
+from .plans import Planned as Planned
 from .runs import simulate as simulate
 from .settings import SimulationSettings as SimulationSettings
+from .simulation import Simulation as Simulation

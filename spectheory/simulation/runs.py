@@ -22,16 +22,13 @@ If several K are requested, they share their paths: the first K' of K paths serv
 from __future__ import annotations
 
 import logging
-import math
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager
-from dataclasses import asdict, dataclass, replace
-from typing import TYPE_CHECKING, Any, ParamSpec, Protocol, cast
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
 
-from spectheory.foundation.documents import count_text
 from spectheory.foundation.errors import InvalidInputError
 from spectheory.foundation.extras import installed
-from spectheory.foundation.results import Result, Row, Table, no_verdict
 from spectheory.foundation.settings import shows_settings
 from spectheory.pairs.drafts import DraftProcess
 from spectheory.pairs.drafts.iid import draft_process
@@ -50,6 +47,7 @@ from spectheory.simulation.first_line import first_line
 from spectheory.simulation.judging import Stream
 from spectheory.simulation.parallel import Work, on_cluster, results
 from spectheory.simulation.settings import DrawSettings, SimulationSettings
+from spectheory.simulation.simulation import Simulation
 from spectheory.simulation.sources import EnumeratedSource, LanguageModelSource
 from spectheory.verification.length_rules import WithLengthRule
 from spectheory.verification.resolve import find_verifier
@@ -61,7 +59,6 @@ _log = logging.getLogger(__name__)
 if TYPE_CHECKING:
     from spectheory.models import LanguageModelPair
 
-P = ParamSpec("P")
 VERIFIERS = ("token", "block")
 """Verifiers compared by default: the first published one, and the best single-path one."""
 SMALL_MODELS = 100_000_000
@@ -77,186 +74,12 @@ they may stop from 16 prompts on, and in less than 86 % if from 2 on.
 """
 
 
-@dataclass(frozen=True, eq=False, repr=False)
-class Simulation(Result):
-    """The estimates of a run, and its settings.
-
-    Attributes:
-        estimates: one per verifier and K, in the order of the arguments.
-        settings: record of the settings, models and prompts.
-        interrupted: True if Ctrl-C stopped the run.  The estimates then cover the finished prompts.
-    """
-
-    estimates: list[Estimate]
-    settings: dict[str, Any]
-    interrupted: bool = False
-
-    def __bool__(self) -> bool:
-        raise no_verdict(self, ".estimates")
-
-    def to_document(self) -> dict[str, Any]:
-        """Return the JSON object of ``spectheory simulate --json``."""
-        estimates = [asdict(entry) for entry in self.estimates]
-        return {**self.settings, "interrupted": self.interrupted, "estimates": estimates}
-
-    def headline(self) -> str:
-        names = ", ".join(dict.fromkeys(entry.verifier for entry in self.estimates))
-        return f"block efficiency of {names}, {self._drafted()}"
-
-    def rows(self) -> list[dict[str, Any]]:
-        """One flat row per verifier and K."""
-        rows: list[dict[str, Any]] = [
-            {
-                "verifier": entry.verifier,
-                "lossless": entry.lossless,
-                "num_drafts": entry.num_drafts,
-                "draft_length": self.settings["draft_length"],
-                "block_efficiency": entry.block_efficiency,
-                "low": entry.interval[0],
-                "high": entry.interval[1],
-                "standard_error": entry.standard_error,
-                "counted": entry.counted,
-                "counted_low": entry.counted_interval[0],
-                "counted_high": entry.counted_interval[1],
-                "counted_standard_error": entry.counted_standard_error,
-                "samples": entry.samples,
-                "interrupted": self.interrupted,
-            }
-            for entry in self.estimates
-        ]
-        if "against" in self.settings:
-            for row, entry in zip(rows, self.estimates, strict=True):
-                low, high = entry.gain_interval or (None, None)
-                row |= {"against": self.settings["against"], "gain": entry.gain}
-                row |= {"gain_low": low, "gain_high": high}
-        return rows
-
-    def tables(self) -> list[Table]:
-        """Make the tables of block efficiency and gains.  The title has the size of the run."""
-        settings, tokens = self.settings, self.settings.get("max_new_tokens")
-        level, rows = f"{100 * settings['confidence']:g}%", self.rows()
-        for row in rows:
-            row["name"] = row["verifier"] + (" *" if row["lossless"] is False else "")
-        if "prompts" in settings:
-            prompts = settings.get("prompts_used", settings["prompts"])
-            each = count_text(settings["samples_per_prompt"], "text" if tokens else "draw")
-            size = f"{prompts} prompts, {each}{f' of {tokens} tokens' if tokens else ''} each"
-            size += ", written by the target" if settings.get("common_texts") else ""
-        else:
-            size = count_text(settings["samples"], "draw")
-        title = f"block efficiency in tokens per target call\n{self._drafted()}, {size}"
-        for name, defect in settings.get("draft_defects", {}).items():
-            title = f"draft defect δ = {defect:.4g}: {name}\n{title}"
-        note = "* not lossless on its own: its output differs from the target's"
-        note = note if any(row["lossless"] is False for row in rows) else ""
-        gained = [row for row in rows if row.get("gain") is not None]
-        gain = f"gain over {settings.get('against')}"
-        if isinstance(settings["num_drafts"], list):
-            tables = [self._by_drafts(title, rows, "block_efficiency", level, note)]
-            title = f"{gain} in tokens per target call\npaired by prompt"
-            return tables + ([self._by_drafts(title, gained, "gain", level)] if gained else [])
-        kinds = {"estimate": "block_efficiency"} | ({gain: "gain"} if gained else {})
-        counted = {
-            "counted": "{counted:.4f}",
-            f"its {level} interval": "{counted_low:.4f} to {counted_high:.4f}",
-            "calls" if tokens else "draws": "{samples}",
-        }
-        columns = {"verifier": "{name}", "estimate": "{block_efficiency:.4f}"}
-        columns |= {f"{level} interval": "{low:.4f} to {high:.4f}"}
-        columns |= ({gain: _WITH_INTERVAL["gain"]} if gained else {}) | counted
-        in_latex = {"verifier": "{name}"} | {label: f"{{{kind}_in_latex}}" for label, kind in kinds.items()}
-        rows = [row | _in_latex(row, kinds.values()) for row in rows]
-        latex = Table(title, rows, in_latex, f"± the larger half of the {level} interval\n{note}".rstrip())
-        return [Table(title, rows, columns, note, latex=latex)]
-
-    def _by_drafts(self, title: str, rows: Sequence[Row], kind: str, level: str, note: str = "") -> Table:
-        """Build a table: a row per verifier, a column per K.  Single-path verifiers fill only column 1."""
-        asked = self.settings["num_drafts"]
-        labels = [f"K = {number}" for number in (asked if isinstance(asked, list) else [asked])]
-
-        def cells(texts: Sequence[str]) -> list[dict[str, Any]]:
-            by_name: dict[str, dict[str, Any]] = {}
-            for row, text in zip(rows, texts, strict=True):
-                line = by_name.setdefault(row["name"], {"verifier": row["name"]})
-                line[labels[len(line) - 1]] = text
-            return list(by_name.values())
-
-        one = f"one value: of one path, for every K\n{note}".rstrip()
-        latex = cells([_in_latex(row, [kind])[f"{kind}_in_latex"] for row in rows])
-        return Table(
-            title,
-            cells([_WITH_INTERVAL[kind].format_map(row) for row in rows]),
-            note=f"with {level} intervals; {one}",
-            latex=Table(title, latex, note=f"± the larger half of the {level} interval; {one}"),
-        )
-
-    def _drafted(self) -> str:
-        if process := self.settings.get("draft_process"):
-            return f"drafts of {process}, up to {self.settings['draft_length']} tokens deep"
-        return f"{drafts_text(self.settings['num_drafts'])} x {self.settings['draft_length']} drafted tokens"
-
-
-_WITH_INTERVAL = {
-    "block_efficiency": "{block_efficiency:.3f} ({low:.3f} to {high:.3f})",
-    "gain": "{gain:+.3f} ({gain_low:+.3f} to {gain_high:+.3f})",
-}
-"""Map from a field to the format of its number and interval."""
-
-
-def _in_latex(row: Row, kinds: Iterable[str]) -> dict[str, str]:
-    """Format each number as the estimate ± the larger half of its interval, rounded up.
-
-    None gives an empty text.
-    """
-    found = {}
-    for kind in kinds:
-        prefix, sign = "" if kind == "block_efficiency" else f"{kind}_", "+" if kind == "gain" else ""
-        value, low, high = row[kind], row[f"{prefix}low"], row[f"{prefix}high"]
-        found[f"{kind}_in_latex"] = (
-            "" if value is None
-            else f"{value:{sign}.3f} ± {math.ceil(1000 * max(high - value, value - low)) / 1000:.3f}"
-        )  # fmt: skip
-    return found
-
-
-def drafts_text(num_drafts: int | Sequence[int]) -> str:
-    """Format the numbers K of a run.
-
-    Example:
-        >>> drafts_text(2), drafts_text([1, 2, 4])
-        ('2', '1, 2 or 4')
-    """
-    if isinstance(num_drafts, int):
-        return str(num_drafts)
-    return f"{', '.join(map(str, num_drafts[:-1]))} or {num_drafts[-1]}"
-
-
-class _Simulate(Protocol[P]):
-    """The type of ``simulate``: all settings are keywords, and ``settings`` is optional."""
-
-    def __call__(
-        self,
-        pair: ModelPair | LanguageModelPair,
-        prompts: Sequence[str | Sequence[int]] | None = None,
-        verifiers: Sequence[Any] = VERIFIERS,
-        settings: SimulationSettings | None = None,
-        *args: P.args,
-        **changes: P.kwargs,
-    ) -> Simulation: ...
-
-
-def _typed(settings: Callable[P, SimulationSettings]) -> Callable[[Any], _Simulate[P]]:
-    """Tell type checkers and ``help`` which settings the decorated function takes."""
-    return cast(Any, shows_settings(SimulationSettings))
-
-
-@_typed(SimulationSettings)
+@shows_settings(SimulationSettings)
 def simulate(
     pair: ModelPair | LanguageModelPair,
     prompts: Sequence[str | Sequence[int]] | None = None,
     verifiers: Sequence[str | Any] = VERIFIERS,
-    settings: SimulationSettings | None = None,
-    **changes: Any,
+    **settings: Any,
 ) -> Simulation:
     """Estimate the block efficiency of verifiers on language models, or on an enumerated pair.
 
@@ -268,8 +91,7 @@ def simulate(
         pair: the models.  Drafts of a ``ModelPair`` are sampled from its tables, in float64.
         prompts: texts or token ids; they are the strata.  None for a ``ModelPair``.
         verifiers: names, ``"package.module:attribute"``, or objects with ``outcome``.
-        settings: the base settings; None for the defaults.
-        changes: settings that replace those of the base.  ``SimulationSettings`` describes each.
+        settings: as ``SimulationSettings`` describes them.
 
     Raises:
         InvalidInputError: a setting is out of range or does not fit the pair, a prompt is invalid, or the
@@ -286,15 +108,14 @@ def simulate(
 
         ``simulate(pair, prompts, ["token", "block"], drafts=2, draft_length=6, max_new_tokens=64)``
     """
-    settings = replace(settings or SimulationSettings(), **changes)
-    given = looked_up(verifiers, allow_lossy=True)
+    checked, given = SimulationSettings(**settings), looked_up(verifiers, allow_lossy=True)
     if not isinstance(pair, ModelPair):
-        return _of_language_models(pair, prompts, given, settings)
+        return _of_language_models(pair, prompts, given, checked)
     if prompts is not None:
         raise InvalidInputError(
             f"an enumerated pair has no prompts, got {prompts!r}; name verifiers as verifiers=[...]"
         )
-    return _of_enumerated_pair(pair, given, settings.of_enumerated_pair())
+    return _of_enumerated_pair(pair, given, checked.of_enumerated_pair())
 
 
 def _of_enumerated_pair(pair: ModelPair, given: Sequence[Verifier], settings: DrawSettings) -> Simulation:

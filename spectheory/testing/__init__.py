@@ -1,8 +1,8 @@
 """Helpers for tests of verifiers: ``assert_lossless`` and hypothesis strategies.
 
 >>> from spectheory.testing import assert_lossless
->>> assert_lossless("kseq", quick=True).is_lossless
-True
+>>> assert_lossless("kseq", quick=True).verdict
+'lossless'
 """
 
 from spectheory.foundation.extras import attach_room

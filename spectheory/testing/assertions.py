@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any, Literal, overload
 
-from spectheory.exact.suite import SuiteCertificate, certify_suite
+from spectheory.exact.suite import certify_suite
 from spectheory.exact.suite_cases import SuiteCase
+from spectheory.exact.suite_certificate import SuiteCertificate
 from spectheory.pairs.pair import ModelPair
 
 if TYPE_CHECKING:

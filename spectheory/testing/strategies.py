@@ -5,7 +5,7 @@
 >>> from spectheory.testing import strategies
 >>> @given(strategies.pairs(exact=True))
 ... def test_block_is_lossless(pair):
-...     assert certify("block", pair).is_valid
+...     assert certify("block", pair)
 >>> test_block_is_lossless()
 """
 

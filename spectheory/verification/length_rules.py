@@ -12,7 +12,7 @@ from spectheory.foundation.errors import InvalidInputError
 from spectheory.foundation.exact_numbers import fractions_if_exact
 from spectheory.pairs.drafts import DraftProcess, PerPath, Shortened, draft_defect
 from spectheory.pairs.drafts.defect import DraftDefect
-from spectheory.pairs.drafts.shortened import LengthRule, length_flags
+from spectheory.pairs.drafts.shortened import LengthRule, is_stopping_point
 from spectheory.pairs.instances import random_rational, random_steep
 from spectheory.pairs.pair import ModelPair
 from spectheory.verification.adaptive_lengths import COHERENCE
@@ -172,7 +172,7 @@ def _why_lossy(verifier: Verifier, rule: LengthRule, num_drafts: int, across: bo
             continue
         for seed, drawn in product(range(PROBED_PAIRS), (random_rational, random_steep)):
             pair = drawn([seed, 8], vocab_size, draft_length)
-            if not length_flags(Shortened(paths, rule), pair).stopping_point:
+            if not is_stopping_point(Shortened(paths, rule), pair):
                 statement = "8.7" if across else "8.5"
                 return (
                     "the length rule reads a token before it decides whether to verify it (theory.md "

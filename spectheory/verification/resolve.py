@@ -99,7 +99,7 @@ def find_verifier(verifier: str | Any) -> Verifier:
 
 _TAKEN = sys.stdlib_module_names | {
     *("array_api_compat", "click", "cvxpy", "flint", "highspy", "matplotlib", "networkx", "numpy", "rich"),
-    *("safetensors", "scipy", "sympy", "tokenizers", "torch", "transformers", "triton", "z3"),
+    *("safetensors", "scipy", "sympy", "tokenizers", "torch", "transformers", "triton"),
 }
 
 

@@ -58,8 +58,8 @@ def stopped(*arguments):
     exec("signal.raise_signal(signal.SIGNAL)", {"signal": signal})
 
 signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background jobs ignore it
-sys.modules["spectheory.exact.certificate"] = type(sys)("unfinished")
-sys.modules["spectheory.exact.certificate"].__getattr__ = stopped
+sys.modules["spectheory.exact.certifying"] = type(sys)("unfinished")
+sys.modules["spectheory.exact.certifying"].__getattr__ = stopped
 sys.exit(main(["certify", "--suite", "standard", "-v", "token"]))
 """
 
@@ -124,7 +124,7 @@ def test_a_fault_of_the_package_is_no_verdict(
     def broken(*_: object, **__: object) -> None:
         raise RuntimeError("a fault\nof two lines")
 
-    monkeypatch.setattr("spectheory.exact.certificate.certify", broken)
+    monkeypatch.setattr("spectheory.exact.certifying.certify", broken)
     line = run_error(capsys, "certify", pair_file, "--verifier", "block", code=70)
     assert "in spectheory itself: RuntimeError: a fault of two lines; please report it" in line
 

@@ -10,8 +10,9 @@ from corner_verifiers import EXCLUDED, WRONG_SOMEWHERE, OnlyOnPairs, Truncated, 
 from deep import first_is_quick
 from spectheory import ModelPair, Outcome, certify, instances, verifiers
 from spectheory.exact.rounded import ARITHMETICS, DoesNotRunError, certify_rounded
-from spectheory.exact.suite import SuiteCertificate, certify_suite
+from spectheory.exact.suite import certify_suite
 from spectheory.exact.suite_cases import SuiteCase, standard_suite
+from spectheory.exact.suite_certificate import SuiteCertificate
 from spectheory.pairs.drafts import Iid, WithoutReplacement
 from spectheory.verification.user import as_verifier
 from user_verifiers import UserToken
@@ -21,8 +22,8 @@ def is_caught(verifier: Any, cases: list[SuiteCase]) -> bool:
     """Whether the verdict is NOT lossless, with its worst pair or a case where it fails."""
     assert cases
     found = certify_suite(verifier, cases, stop_at_first=True)
-    assert found.is_lossless == ("NOT lossless, " not in found.headline())
-    return not found.is_lossless
+    assert bool(found) == ("NOT lossless, " not in found.headline())
+    return not found
 
 
 @first_is_quick(
@@ -46,7 +47,7 @@ def test_verifiers_that_are_wrong_somewhere_are_caught(name: str) -> None:
 def test_what_was_not_asked_is_excluded_by_words(name: str) -> None:
     where, words = EXCLUDED[name]
     found = certify_suite(WrongWhere(name, where), quick=True)
-    assert found.is_lossless
+    assert found
     assert words in found.headline()
 
 
@@ -74,12 +75,12 @@ class OfTheBatch(UserToken):
 def test_other_requests_of_a_batch_change_nothing_in_floats(looks: Any, arithmetic: str) -> None:
     """The partner looks at nothing."""
     pair = instances.two_token(2)
-    assert certify(OfTheBatch(looks), pair).is_valid
+    assert certify(OfTheBatch(looks), pair)
     found = certify_rounded(as_verifier(OfTheBatch(looks)), pair, Iid(1), arithmetic)
     assert not found
     assert "is not a function of its inputs" in found.in_words()
     right = as_verifier(OfTheBatch(lambda paths: False))
-    assert certify_rounded(right, pair, Iid(1), arithmetic).is_valid
+    assert certify_rounded(right, pair, Iid(1), arithmetic)
 
 
 def rare(q: float = 1e-9, p: float = 0.0) -> ModelPair:
@@ -110,9 +111,9 @@ def test_float_laws_are_judged_path_by_path(verifier: Any, pair: ModelPair) -> N
     """Total variations of at most 9e-10, within the tolerance of 1e-9."""
     found = certify(verifier, pair)
     assert 0 < found.total_variation < 1e-9
-    assert not found.is_valid
+    assert not found
     assert found.counterexample is not None
-    assert certify("token", pair).is_valid
+    assert certify("token", pair)
 
 
 @pytest.mark.parametrize("kept", [3, pytest.param(4, marks=pytest.mark.deep)])
@@ -133,7 +134,7 @@ def certified(verifier: Any, **options: Any) -> SuiteCertificate:
 def test_what_does_not_run_is_named() -> None:
     """A verifier for numpy alone, and one that needs the pair."""
     found = certified(UserToken())
-    assert found.is_lossless
+    assert found
     assert "refused or left out: torch float" in found.headline()
     with pytest.raises(DoesNotRunError, match="needs both models"):
         certify_rounded(verifiers["optimal_multipath"], instances.two_token(1), Iid(2), "float64")
@@ -147,9 +148,9 @@ def test_a_law_of_rare_drafts_is_judged_by_its_weight(arithmetic: str) -> None:
     for case in standard_suite(("per_path", "without_replacement")):
         if case.name.startswith("rarely_drafted-L1"):
             name = "multi_round" if case.process.name == "per_path" else "multi_round_without_replacement"
-            assert certify_rounded(verifiers[name], case.pair, case.process, arithmetic).is_valid
+            assert certify_rounded(verifiers[name], case.pair, case.process, arithmetic)
     pair = instances.tiny_probabilities(201, 3, 1)
-    assert certify_rounded(verifiers["token"], pair, WithoutReplacement((2,)), arithmetic).is_valid
+    assert certify_rounded(verifiers["token"], pair, WithoutReplacement((2,)), arithmetic)
 
 
 @pytest.mark.deep
@@ -165,8 +166,8 @@ def test_random_pairs_state_their_law_and_depend_on_their_seed_alone() -> None:
     assert random["largest_share"] >= 1 - 0.01 ** (1 / 8)
     failed = certified(WrongWhere("wrong", lambda corner: True), cases=8)
     assert failed.random is None
-    assert not failed.is_lossless
+    assert not failed
     in_floats = certify_suite(WrongWhere("float32", WRONG_SOMEWHERE["float32"][0]), [], cases=2, seed=1)
     assert all(verdict.is_lossless for verdict in in_floats.verdicts)
-    assert not in_floats.is_lossless
+    assert not in_floats
     assert in_floats.random is None

@@ -24,6 +24,7 @@ def once(name: str) -> Findings:
     return small(name)
 
 
+@pytest.mark.deep
 def test_a_modified_verifier_is_not_set_beside_an_unmodified_one() -> None:
     """Printed with a modification of the next calls; estimates are of single calls.  Others stand there."""
     findings = once("printed_gains")

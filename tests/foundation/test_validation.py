@@ -61,8 +61,6 @@ COUNTS: dict[str, Call] = {
     "draft_and_score draft_length": lambda models, value: drafted(models, draft_length=value),
     "restrict num_tokens": lambda models, value: restrict(models, "x", value, 1),
     "restrict draft_length": lambda models, value: restrict(models, "x", 2, value),
-    "restrict max_contexts": lambda models, value: restrict(models, "x", 2, 1, max_contexts=value),
-    "restrict batch_size": lambda models, value: restrict(models, "x", 2, 1, batch_size=value),
     "SamplingOptions top_k": lambda _, value: SamplingOptions(top_k=value),
     "simulate drafts": lambda models, value: simulated(models, drafts=value),
     "simulate draft_length": lambda models, value: simulated(models, draft_length=value),

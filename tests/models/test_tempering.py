@@ -63,7 +63,9 @@ def test_half_precision_is_upcast_before_the_division() -> None:
 
 def test_a_pair_that_is_not_loaded_stays_tempered_and_counts_as_another(tmp_path: Path) -> None:
     saved_pair(tmp_path)
-    pair = LanguageModelPair.find(tmp_path / "target", tmp_path / "draft", device="cpu", dtype="float64")
+    pair = LanguageModelPair.load(
+        tmp_path / "target", tmp_path / "draft", device="cpu", dtype="float64", weights_now=False
+    )
     assert gap_from_softmax(pair.tempered(0.5), 0.5) < 1e-12
     assert of_models(pair.tempered(0.5)) != of_models(pair) == of_models(pair.tempered(1))
 

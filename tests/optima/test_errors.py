@@ -80,7 +80,7 @@ def test_too_large_programs_are_refused_with_advice() -> None:
     with pytest.raises(EnumerationTooLargeError, match=r"6 variables, the limit is 5; use min_cut_of_law"):
         otm_program(["1/2", "1/4", "1/4"], draft_law={(0, 1): "1/2", (1, 2): "1/2"}, max_variables=5)
     with pytest.raises(EnumerationTooLargeError, match="use optimal_acceptance"):
-        otm_program(["1/2", "1/2"], ["1/2", "1/2"], num_drafts=20)
+        otm_program(["1/2", "1/2"], ["1/2", "1/2"], drafts=20)
     with pytest.raises(EnumerationTooLargeError, match=r"tree of 2047 nodes; .* at most 2046"):
         single_path_optimum(instances.two_token(10), max_nodes=2046)
     for optimum in (multi_path_optimum, lambda pair, drafts: lossy_program(pair, 0, drafts)):

@@ -174,7 +174,9 @@ def test_a_pair_is_the_same_before_and_after_loading(folders: tuple[Path, Path],
     file = folders[0].parent / "GGUF" / "draft.gguf"
     file.parent.mkdir()
     write_gguf(file, load(folders).target_model, folders[0] / "tokenizer.json")
-    unloaded = LanguageModelPair.find(folders[0], file if draft == "GGUF" else draft, device="cpu")
+    unloaded = LanguageModelPair.load(
+        folders[0], file if draft == "GGUF" else draft, device="cpu", weights_now=False
+    )
     before = line_of(unloaded)
     assert len(unloaded.models) == 2
     assert line_of(unloaded) == before
@@ -205,7 +207,7 @@ def test_another_run_is_refused_before_weights_are_loaded(
     state = tmp_path / "state.jsonl"
     run(load(folders), state)
     monkeypatch.setattr(LanguageModelPair, "models", property(lambda self: pytest.fail("weights are loaded")))
-    unloaded = LanguageModelPair.find(*folders, device="cpu")
+    unloaded = LanguageModelPair.load(*folders, device="cpu", weights_now=False)
     with pytest.raises(InvalidInputError, match="seed"):
         run(unloaded, state, seed=5)
     with pytest.raises(pytest.fail.Exception, match="weights are loaded"):  # the partner
@@ -226,7 +228,11 @@ def test_another_tokenizer(folders: tuple[Path, Path], tmp_path: Path) -> None:
 def test_the_end_of_sequence_counts(folders: tuple[Path, Path]) -> None:
     """It lies in a file of its own beside the configuration."""
     before = line_of(load(folders))
-    assert before == line_of(load(folders)) == line_of(LanguageModelPair.find(*folders, device="cpu"))
+    assert (
+        before
+        == line_of(load(folders))
+        == line_of(LanguageModelPair.load(*folders, device="cpu", weights_now=False))
+    )
     (folders[0] / "generation_config.json").write_text('{"eos_token_id": [3, 5]}', encoding="utf-8")
     after = line_of(load(folders))
     assert after["target"].pop("configuration") != before["target"].pop("configuration")

@@ -123,7 +123,7 @@ def test_the_tolerance_is_an_argument(models: LanguageModelPair) -> None:
     simulate(models, PROMPTS, [off], samples=2, draft_length=1, tolerance=1e-5)
     for tolerance in (0, -1.0, float("nan"), "1"):
         with pytest.raises(InvalidInputError, match="tolerance must be a positive number"):
-            simulate(instances.two_token(2), verifiers=["token"], tolerance=tolerance)  # type: ignore[arg-type]
+            simulate(instances.two_token(2), verifiers=["token"], tolerance=tolerance)
 
 
 def by_state() -> Changed:

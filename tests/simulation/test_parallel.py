@@ -46,7 +46,7 @@ def folders(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
 
 @pytest.fixture(scope="module")
 def pair(folders: tuple[Path, Path]) -> LanguageModelPair:
-    return LanguageModelPair.find(*folders, device="cpu")
+    return LanguageModelPair.load(*folders, device="cpu", weights_now=False)
 
 
 def run(pair: LanguageModelPair, checkpoint: Path | None, **changes: Any) -> Simulation:

@@ -29,6 +29,6 @@ def assert_total_variation(name: str, label: str, expected: Fraction) -> None:
     assert certificate.total_variation == expected
     assert matrix()[name][label] == expected
     assert not certificate.target_matching
-    assert not certificate.is_valid
+    assert not certificate
     assert certificate.counterexample is not None
     assert certificate.counterexample.probability != certificate.counterexample.target

@@ -76,7 +76,6 @@ def padded_rows(path: list[int], p: Tensor, right: bool) -> list[int]:
     return greedy(path, torch.cat([p.log(), filler], -1))
 
 
-@of_greedy_requests
 def placeholder_is_last_token(rows: Any, generator: Any, right: bool) -> list[list[int]]:
     """The placeholder -1 is an index: it stands for the last token of the vocabulary, and can be accepted."""
     found = []

@@ -1,5 +1,6 @@
 """The machine proofs rest on no axiom, belong to their sources, and are about what the package computes."""
 
+import re
 from collections import Counter
 from pathlib import Path
 
@@ -153,8 +154,28 @@ MOST_TUPLES = 27
 """Tuples of drafts of a case that is small enough to be run once per changed line."""
 
 
+def test_the_page_has_the_statements_that_coq_printed() -> None:
+    page = rocq.PAGE.read_text(encoding="utf-8")
+    _, _, printed = rocq.ASSUMPTIONS.read_text(encoding="utf-8").partition("\n\n")
+    assert page.count("```text\n") >= 10
+    assert rocq.with_statements(page, printed) == page
+    assert rocq.with_statements(page.replace("forall", "exists"), printed) == page
+
+
 def test_the_page_names_theorems_that_exist() -> None:
     """Every theorem that has a statement in proofs/ is on the page."""
-    page = (rocq.ROOT / "docs" / "machine_proofs.md").read_text(encoding="utf-8")
+    page = rocq.PAGE.read_text(encoding="utf-8")
     known = [theorem for name in rocq.files() for theorem in rocq.theorems(name)]
     assert [theorem for theorem in known if f"`{theorem}`" not in page] == []
+
+
+def test_every_file_of_theorems_has_partners() -> None:
+    """The table of partners names, for each file, a theorem that has a number and a refuted algorithm."""
+    page = rocq.PAGE.read_text(encoding="utf-8").partition("## Partners\n")[2].partition("\n## ")[0]
+    rows = [line.split(" | ") for line in page.splitlines() if line.startswith("| `")]
+    having = {theorem for row in rows for theorem in re.findall(r"`([\w']+)`", row[0])}
+    partners = {theorem for row in rows for theorem in re.findall(r"`([\w']+)`", row[2])}
+    found = {name: set(rocq.theorems(name)) for name in rocq.files()}
+    assert all(theorems & (having | partners) for theorems in found.values() if theorems)
+    assert having | partners <= set().union(*found.values())
+    assert min(len(re.findall("`", row[2])) for row in rows) > 0

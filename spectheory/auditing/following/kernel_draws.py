@@ -12,7 +12,8 @@ from typing import Any
 import numpy as np
 import torch
 
-from spectheory.auditing.following.random_array import DerivedSeed, LaterLanes, random_array, settled
+from spectheory.auditing.following.operations import DerivedSeed
+from spectheory.auditing.following.random_array import RandomArray, lanes_of, random_array, settled
 from spectheory.auditing.tape.atoms import UNIFORM, Grid, Number, Source
 from spectheory.auditing.tape.decisions import NotEnumerableError, Tape
 from spectheory.auditing.tape.races import Exponential, ExponentialDraw
@@ -88,8 +89,7 @@ class Draws:
                 self._read[key] = self.tape.call, make(self.tape)
             return self._read[key][1]
 
-        lanes = LaterLanes(range(len(entries)), number)
-        return _tensor(random_array(np.zeros(counters.shape, np.float32), lanes), "float32", last)
+        return _tensor(random_array(np.zeros(counters.shape, np.float32), True, number), "float32", last)
 
 
 def _tensor(data: Any, dtype: str, shaped_as: Any) -> Any:
@@ -102,7 +102,8 @@ def _tensor(data: Any, dtype: str, shaped_as: Any) -> Any:
 
 def _seed(arg: Any) -> Any:
     """Key of a seed: its value, or how it was derived."""
-    lanes = getattr(getattr(getattr(arg, "handle", None), "data", None), "lanes", {})
+    data = getattr(getattr(arg, "handle", None), "data", None)
+    lanes = lanes_of(data) if isinstance(data, RandomArray) else {}
     derived = [value for value in lanes.values() if isinstance(value, DerivedSeed)]
     return derived[0].key if len(derived) == 1 else _whole(arg)
 
@@ -148,7 +149,8 @@ def randint(seed: Any, offset: Any, n_rounds: Any = None) -> Any:
         )
     key = ("tl.randint", _seed(seed), _whole(offset))
     _CURRENT[-1].primitives.add("tl.randint: a seed of other numbers, another one where its arguments differ")
-    return _tensor(random_array(np.zeros(offsets.shape, np.int32), {0: DerivedSeed(key)}), "int32", offset)
+    seeds = random_array(np.zeros(offsets.shape, np.int32), True, lambda _: DerivedSeed(key))
+    return _tensor(seeds, "int32", offset)
 
 
 def gumbel_noise(uniform: Any, log_complement: Any) -> tuple[Callable[..., Any], Callable[..., Any]]:

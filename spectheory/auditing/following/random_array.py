@@ -1,76 +1,32 @@
 """Numpy arrays of random numbers that we follow without drawing, for Triton's interpreter.
 
-A ``RandomArray`` is an ordinary array with some random entries (lanes).  The memory of a lane is meaningless.
-Each lane represents a ``Number``, an ``ExponentialDraw``, an ``ArgmaxWinner``, the ``WinningValue`` of a race
-or a ``DerivedSeed``.  The module ``random_tensor`` does the same for torch.
+A ``RandomArray`` is an array of which some entries (lanes) are names of random numbers.  ``random_tensor``
+does the same for torch.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
 
-from spectheory.auditing.tape.atoms import Number, clocks_of_row, followed_on
-from spectheory.auditing.tape.decisions import NotEnumerableError
-from spectheory.auditing.tape.races import (
-    WINNER_EXPECTED,
-    ArgmaxWinner,
-    ExponentialDraw,
-    Race,
-    clock_after,
-    lower_end,
-    only_a_race,
+from spectheory.auditing.following.names import names_of
+from spectheory.auditing.following.operations import (
+    COMPARISONS,
+    RANDOM,
+    WinningValue,
+    applied,
+    compared,
 )
-
-
-@dataclass(frozen=True, eq=False)
-class WinningValue:
-    """The value that wins a race.  We know only that it exceeds ``low``: 0, or -inf if logarithms race."""
-
-    race: Race
-    low: float = 0.0
-
-
-@dataclass(frozen=True)
-class DerivedSeed:
-    """A random number whose only permitted use is as the seed of other random numbers.
-
-    Attributes:
-        key: the function, its seed and its counter, which identify the number.
-    """
-
-    key: tuple[Any, ...]
-
-
-class LaterLanes(Mapping[int, Any]):
-    """Random lanes that are made when read.  Masked lanes, most of a kernel's block, are never read."""
-
-    def __init__(self, lanes: Iterable[int], make: Callable[[int], Any]) -> None:
-        self._lanes, self._make, self._made = dict.fromkeys(lanes), make, dict[int, Any]()
-
-    def __getitem__(self, lane: int) -> Any:
-        if lane not in self._made and lane in self._lanes:
-            self._made[lane] = self._make(lane)
-        return self._made[lane]
-
-    def __iter__(self) -> Iterator[int]:
-        return iter(self._lanes)
-
-    def __contains__(self, lane: object) -> bool:
-        return lane in self._lanes
-
-    def __len__(self) -> int:
-        return len(self._lanes)
+from spectheory.auditing.tape.atoms import Number, clocks_of_row
+from spectheory.auditing.tape.decisions import NotEnumerableError
+from spectheory.auditing.tape.races import ArgmaxWinner, ExponentialDraw, Race, lower_end, only_a_race
 
 
 class RandomArray(np.ndarray):
     """An array with some random lanes."""
-
-    lanes: Mapping[int, Any]
-    """Flat index -> the random number."""
 
     def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **kwargs: Any) -> np.ndarray:
         if method != "__call__" or kwargs:
@@ -78,26 +34,26 @@ class RandomArray(np.ndarray):
         return _lanewise(ufunc, inputs)
 
     def __array_function__(self, func: Any, types: Any, args: Any, kwargs: Any) -> Any:
-        if func not in _FUNCTIONS:
-            raise NotEnumerableError(f"the sampler applies {func.__name__} to random numbers")
-        return _FUNCTIONS[func](*args, **kwargs)
+        if func in _REDUCTIONS:
+            return _REDUCTIONS[func](*args, **kwargs)
+        if func is np.where:
+            return _where(*args)
+        if func in _MOVES:
+            return followed(func(*map(_plain, args), **kwargs))
+        raise NotEnumerableError(f"the sampler applies {func.__name__} to random numbers")
 
-    def astype(self, dtype: Any, **options: Any) -> RandomArray:  # type: ignore[override]
-        kind, lanes = np.dtype(dtype), self.lanes
+    def astype(self, dtype: Any, **options: Any) -> Any:  # type: ignore[override]
+        kind = np.dtype(dtype)
 
-        def converted(lane: int) -> Any:
-            value = lanes[lane]
-            if isinstance(value, ExponentialDraw) and kind not in (np.float32, np.float64):
+        def converted(entry: Any) -> Any:
+            if isinstance(entry, ExponentialDraw) and kind not in (np.float32, np.float64):
                 raise only_a_race(f"a conversion to {kind}")
-            return value.mapped(kind.type) if isinstance(value, Number) else value
+            return entry.mapped(kind.type) if isinstance(entry, Number) else entry
 
-        return random_array(_memory(self).astype(kind), LaterLanes(lanes, converted))
-
-    def reshape(self, *shape: Any, **options: Any) -> RandomArray:
-        return random_array(_memory(self).reshape(*shape), self.lanes)
+        return self if kind == self.dtype else _changed(self, _plain(self).astype(kind), converted)
 
     def __getitem__(self, key: Any) -> Any:
-        return moved(lambda part: np.asarray(part[key]), self)
+        return followed(np.asarray(_plain(self)[key]))
 
     def item(self, *place: Any) -> Any:
         """The value of an entry.  For the winner of a race, run the race first."""
@@ -115,173 +71,150 @@ class RandomArray(np.ndarray):
         return float(self.item())
 
 
-def random_array(memory: np.ndarray, lanes: Mapping[int, Any]) -> Any:
-    """Build an array with these random lanes.  Without random lanes, return an ordinary array."""
-    if not lanes:
+def random_array(memory: np.ndarray, is_random: Any, make: Callable[[int], Any]) -> Any:
+    """Give entries of an array new random numbers.
+
+    Args:
+        memory: the array, whose other entries stay.
+        is_random: which entries are random.
+        make: flat index of an entry -> its number, made when it is first read.
+    """
+    names = names_of(memory.dtype)
+    lanes = np.flatnonzero(np.broadcast_to(is_random, memory.shape))
+    if names is None or not len(lanes):
+        if len(lanes):
+            raise NotEnumerableError(f"random numbers of {memory.dtype} are not followed")
         return memory
-    array = np.array(memory).view(RandomArray)
-    array.lanes = lanes
-    return array
+    array = np.array(memory)
+    new = names.new(len(lanes), lambda place: make(int(lanes[place])))
+    array.view(names.integers).reshape(-1)[lanes] = new
+    return array.view(RandomArray)
+
+
+def followed(array: Any) -> Any:
+    """An array as a ``RandomArray`` if it has names."""
+    plain = _plain(array)
+    return plain.view(RandomArray) if indices(plain).any() else array
+
+
+def as_scalars(array: np.ndarray) -> Any:
+    """Memory that was loaded, whose numbers may be torch's, as numbers of numpy's arithmetic."""
+    kind = array.dtype.type
+
+    def converted(entry: Any) -> Any:
+        return entry.mapped(lambda value: kind(float(value))) if isinstance(entry, Number) else entry
+
+    return _changed(array, array, converted)
+
+
+def _changed(array: np.ndarray, memory: np.ndarray, change: Callable[[Any], Any]) -> Any:
+    """The array ``memory`` with the random numbers of ``array``, each of them changed when it is read."""
+    found, names = indices(array), names_of(array.dtype)
+
+    def made(lane: int) -> Any:
+        assert names is not None
+        return change(names[int(found.flat[lane])])
+
+    return random_array(memory, found > 0, made)
+
+
+def indices(array: Any) -> np.ndarray:
+    """The indices of the names of an array's lanes; 0 for ordinary ones."""
+    plain = np.asarray(array)
+    names = names_of(plain.dtype)
+    return np.zeros(plain.shape, np.int64) if names is None else names.indices(plain.view(names.integers))
+
+
+def lanes_of(array: Any) -> Mapping[int, Any]:
+    """Flat index -> random number."""
+    names, found = names_of(np.asarray(array).dtype), indices(array).ravel()
+    return {lane: names[int(found[lane])] for lane in np.flatnonzero(found).tolist()}  # type: ignore[index]
 
 
 def settled(array: np.ndarray) -> np.ndarray:
-    memory = _memory(array).copy()
-    for lane, value in _lanes(array).items():
-        if not isinstance(value, ArgmaxWinner):
+    """The array as an ordinary one.  If lanes are winners of races, run these races."""
+    memory = _plain(array).copy()
+    for lane, entry in lanes_of(array).items() if isinstance(array, RandomArray) else ():
+        if not isinstance(entry, ArgmaxWinner):
             raise NotEnumerableError("the sampler uses a random number where a number is needed at once")
-        memory.flat[lane] = value.decide()
+        memory.flat[lane] = entry.decide()
     return memory
 
 
-def _memory(array: Any) -> np.ndarray:
-    return array.view(np.ndarray) if isinstance(array, RandomArray) else np.asarray(array)
-
-
-def _lanes(array: Any) -> Mapping[int, Any]:
-    return array.lanes if isinstance(array, RandomArray) else {}
-
-
-def moved(function: Callable[[np.ndarray], np.ndarray], array: RandomArray) -> Any:
-    """Apply a function that only moves entries."""
-    places = function(np.arange(array.size).reshape(array.shape)).ravel()
-    before = array.lanes
-    origin = {lane: place for lane, place in enumerate(places.tolist()) if place in before}
-    return random_array(function(_memory(array)), LaterLanes(origin, lambda lane: before[origin[lane]]))
+def _plain(part: Any) -> Any:
+    return np.asarray(part) if isinstance(part, RandomArray) else part
 
 
 _MONOTONE = (
     np.add, np.subtract, np.multiply, np.divide, np.negative, np.log, np.log2, np.exp, np.exp2, np.sqrt,
     np.log1p, np.minimum, np.maximum, np.fmin, np.fmax,
 )  # fmt: skip
-_COMPARISONS = (np.less, np.less_equal, np.greater, np.greater_equal, np.equal, np.not_equal)
 
 
 def _lanewise(ufunc: np.ufunc, inputs: Sequence[Any]) -> Any:
-    memories = [_memory(part) for part in inputs]
+    """Apply a function in every lane, with numpy's own arithmetic on scalars of the same types."""
+    plain = [np.asarray(part) for part in inputs]
     with np.errstate(all="ignore"):  # the memory of a random lane is meaningless
-        result = np.asarray(ufunc(*memories))
-    spread = [np.broadcast_to(memory, result.shape).flatten() for memory in memories]
-    lanes = [_spread_lanes(part, result.shape) for part in inputs]
-    random = np.array(sorted(set().union(*lanes)))
-    if ufunc in _COMPARISONS:
-        _compare_all(ufunc, random, lanes, spread, result)
-        return result
+        result = np.asarray(ufunc(*plain))
+    spread = [np.broadcast_to(part, result.shape).ravel() for part in plain]
+    found = [
+        np.broadcast_to(indices(part) if isinstance(part, RandomArray) else 0, result.shape).ravel()
+        for part in inputs
+    ]
+    tables = [names_of(part.dtype) for part in plain]
 
-    def combined(lane: int) -> Any:
-        return _combined(ufunc, [at.get(lane, plain[lane]) for at, plain in zip(lanes, spread, strict=True)])
-
-    return random_array(result, LaterLanes(random.tolist(), combined))
-
-
-def _spread_lanes(part: Any, shape: tuple[int, ...]) -> Mapping[int, Any]:
-    if not isinstance(part, RandomArray) or part.shape == shape:
-        return _lanes(part)
-    return _lanes(moved(lambda entries: np.broadcast_to(entries, shape), part))
-
-
-def _compare_all(
-    ufunc: np.ufunc,
-    random: np.ndarray,
-    lanes: Sequence[Mapping[int, Any]],
-    spread: Sequence[np.ndarray],
-    result: np.ndarray,
-) -> None:
-    """Decide the comparison in every random lane.  Decide lanes with the same question only once."""
-    first = [at.get(int(random[0])) for at in lanes]
-    side = int(first[0] is None)
-    others = spread[1 - side][random]
-    if not lanes[1 - side] and all(number is first[side] for number in lanes[side].values()):
-        for other in np.unique(others):
-            entries = [first[side], other] if side == 0 else [other, first[side]]
-            result.flat[random[others == other]] = _compared(ufunc, entries)
-        return  # where another entry is nan, the memory gives the answer
-    for lane in random:
-        entries = [at.get(lane, plain[lane]) for at, plain in zip(lanes, spread, strict=True)]
-        result.flat[lane] = _compared(ufunc, entries)
-
-
-_KINDS = (Number, ExponentialDraw, ArgmaxWinner, WinningValue)
-
-
-def _compared(ufunc: np.ufunc, entries: Sequence[Any]) -> bool:
-    _refuse_seeds(ufunc, entries)
-    first, second = entries
-    if isinstance(first, WinningValue) and first is second:
-        return bool(ufunc(1, 1))
-    if (
-        isinstance(first, WinningValue)
-        and not isinstance(second, _KINDS)
-        and (second < first.low or second == -np.inf)
-    ):
-        return bool(ufunc(1, second))
-    if any(isinstance(entry, (ExponentialDraw, WinningValue)) for entry in entries):
-        raise NotEnumerableError(f"the sampler compares an exponential random number; {WINNER_EXPECTED}")
-    if isinstance(first, ArgmaxWinner):
-        return first.fulfils(lambda value: bool(ufunc(value, _known(second))))
-    if isinstance(second, ArgmaxWinner):
-        return second.fulfils(lambda value: bool(ufunc(_known(first), value)))
-    if ufunc in (np.equal, np.not_equal):
-        equal = _number(np.less_equal, entries).decide() and not _number(np.less, entries).decide()
-        return equal is (ufunc is np.equal)
-    return _number(ufunc, entries).decide()
-
-
-def _known(entry: Any) -> Any:
-    return entry.decide() if isinstance(entry, ArgmaxWinner) else entry
-
-
-def _refuse_seeds(ufunc: np.ufunc, entries: Sequence[Any]) -> None:
-    if any(isinstance(entry, DerivedSeed) for entry in entries):
-        raise NotEnumerableError(
-            f"the sampler applies {ufunc.__name__} to a random number that can only be a seed"
-        )
-
-
-def _combined(ufunc: np.ufunc, entries: Sequence[Any]) -> Any:
-    _refuse_seeds(ufunc, entries)
-    if any(isinstance(entry, ExponentialDraw) for entry in entries):
-        return clock_after(ufunc.__name__, *entries)
-    if any(isinstance(entry, ArgmaxWinner) for entry in entries):
-        (pick,) = [entry for entry in entries if isinstance(entry, ArgmaxWinner)]
-
-        def function(lane: int) -> int:
-            return int(ufunc(*(pick.function(lane) if entry is pick else entry for entry in entries)))
-
-        return ArgmaxWinner(pick.race, function)
-    if ufunc in _MONOTONE and not any(isinstance(entry, WinningValue) for entry in entries):
-        number = _number(ufunc, entries)
-        if ufunc in (np.maximum, np.fmax):
-            (*_, low) = [None, *(float(entry) for entry in entries if not isinstance(entry, Number))]
-            return followed_on("clamp", entries, number, (low, None))
-        return followed_on(ufunc.__name__, [_plain_number(entry) for entry in entries], number)
-    raise NotEnumerableError(f"the sampler applies {ufunc.__name__} to random numbers, which is not followed")
-
-
-def _plain_number(entry: Any) -> Any:
-    return entry if isinstance(entry, Number) else float(entry)
-
-
-def _number(ufunc: np.ufunc, entries: Sequence[Any]) -> Number:
-    """Apply a function to random numbers, with numpy's own arithmetic on scalars of the same types."""
+    def entries(lane: int) -> list[Any]:
+        return [
+            table[int(index[lane])] if table is not None and index[lane] else part[lane]
+            for table, index, part in zip(tables, found, spread, strict=True)
+        ]
 
     def function(*values: Any) -> Any:
         with np.errstate(all="ignore"):
             return ufunc(*values)
 
-    return Number.combined(ufunc.__name__, entries, function)
+    def combined(lane: int) -> Any:
+        row, operation, bounds = entries(lane), ufunc.__name__, list[Any]()
+        if ufunc in (np.maximum, np.fmax):
+            ordinary = [float(entry) for entry in row if not isinstance(entry, RANDOM)]
+            operation, bounds = "clamp", [ordinary[0] if ordinary else None, None]
+        if ufunc not in _MONOTONE and any(isinstance(entry, Number) for entry in row):
+            raise NotEnumerableError(
+                f"the sampler applies {operation} to random numbers, which is not followed"
+            )
+        return applied(operation, row, function, (), bounds)
+
+    if ufunc.__name__ in COMPARISONS:
+        _compare_all(ufunc.__name__, result, [*found, *spread], entries)
+        return result
+    is_random = np.any(np.stack(found), axis=0).reshape(result.shape)
+    return random_array(result, is_random, combined)
 
 
-def _where(condition: np.ndarray, first: Any, second: Any) -> Any:
+def _compare_all(
+    operation: str, result: np.ndarray, columns: Sequence[np.ndarray], entries: Callable[[int], list[Any]]
+) -> None:
+    """Decide a comparison in every random lane.  Decide lanes with the same question only once."""
+
+    def functions(name: str) -> Callable[..., Any]:
+        found: Callable[..., Any] = getattr(np, name)
+        return found
+
+    lanes = np.flatnonzero(sum(columns[: len(columns) // 2]))
+    bits = [
+        part[lanes].astype(float).view(int) if part.dtype.kind == "f" else part[lanes] for part in columns
+    ]
+    _, firsts, questions = np.unique(np.stack(bits), axis=1, return_index=True, return_inverse=True)
+    answers = [compared(operation, entries(int(lanes[first])), functions, ()) for first in firsts]
+    result.flat[lanes] = np.array(answers)[questions.ravel()]
+
+
+def _where(condition: Any, first: Any, second: Any) -> Any:
     if isinstance(condition, RandomArray):
         raise NotEnumerableError("the sampler uses a random number as a condition")
-    plain = np.asarray(np.where(condition, _memory(first), _memory(second)))
-    parts = [_spread_lanes(part, plain.shape) for part in (first, second)]
-    chosen = np.broadcast_to(condition, plain.shape).ravel().tolist()
-    origin = {
-        lane: part for part, taken in zip(parts, (True, False), strict=True) for lane in part
-        if bool(chosen[lane]) is taken
-    }  # fmt: skip
-    return random_array(plain, LaterLanes(origin, lambda lane: origin[lane][lane]))
+    kind = np.result_type(*(getattr(part, "dtype", part) for part in (first, second)))
+    parts = [_plain(part.astype(kind)) if isinstance(part, RandomArray) else part for part in (first, second)]
+    return followed(np.where(condition, *parts))
 
 
 def _race(array: RandomArray, largest: bool, keepdims: bool) -> tuple[Race, Sequence[int]]:
@@ -292,51 +225,36 @@ def _race(array: RandomArray, largest: bool, keepdims: bool) -> tuple[Race, Sequ
     """
     if keepdims or array.ndim != 1:
         raise only_a_race("a reduction", "random")
-    row = np.nan_to_num(_memory(array), nan=-np.inf if largest else np.inf, posinf=np.inf, neginf=-np.inf)
-    is_plain = np.ones(row.size, dtype=bool)
-    is_plain[list(array.lanes)] = False
-    plain = np.flatnonzero(is_plain)
+    row = np.nan_to_num(_plain(array), nan=-np.inf if largest else np.inf, posinf=np.inf, neginf=-np.inf)
+    random = lanes_of(array)
+    plain = np.flatnonzero(indices(array) == 0)
     firsts = plain[np.unique(row[plain], return_index=True)[1]]
-    lanes = sorted({*array.lanes, *firsts.tolist()})
-    entries = [array.lanes.get(lane, float(row[lane])) for lane in lanes]
+    lanes = sorted({*random, *firsts.tolist()})
+    entries = [random.get(lane, float(row[lane])) for lane in lanes]
     return Race(clocks_of_row(entries, largest), largest), lanes
 
 
-def _winning_lane(largest: bool) -> Callable[..., Any]:
-    def winning_lane(array: RandomArray, axis: Any = None, keepdims: bool = False) -> Any:
-        if array.size == 1:
-            return np.zeros((), np.int32)
-        race, lanes = _race(array, largest, keepdims)
-        return random_array(np.zeros((), np.int32), {0: ArgmaxWinner(race, lanes.__getitem__)})
-
-    return winning_lane
+def _winning_lane(array: RandomArray, axis: Any = None, keepdims: bool = False, *, largest: bool) -> Any:
+    if array.size == 1:
+        return np.zeros((), np.int32)
+    race, lanes = _race(array, largest, keepdims)
+    return random_array(np.zeros((), np.int32), True, lambda _: ArgmaxWinner(race, lanes.__getitem__))
 
 
-def _winning_value(largest: bool) -> Callable[..., Any]:
-    def winning_value(array: RandomArray, axis: Any = None, keepdims: bool = False) -> Any:
-        if array.size == 1:
-            return array.reshape(())
-        race, _ = _race(array, largest, keepdims)
-        low = lower_end(race.clocks)
-        if not any(clock.rate for clock in race.clocks):
-            return np.full((), low, array.dtype)
-        return random_array(np.ones((), array.dtype), {0: WinningValue(race, low)})
-
-    return winning_value
+def _winning_value(array: RandomArray, axis: Any = None, keepdims: bool = False, *, largest: bool) -> Any:
+    if array.size == 1:
+        return array.reshape(())
+    race, _ = _race(array, largest, keepdims)
+    low = lower_end(race.clocks)
+    if not any(clock.rate for clock in race.clocks):
+        return np.full((), low, array.dtype)
+    return random_array(np.ones((), array.dtype), True, lambda _: WinningValue(race, low))
 
 
-def _moving(function: Callable[..., np.ndarray]) -> Callable[..., Any]:
-    return lambda array, *args, **kwargs: moved(lambda part: function(part, *args, **kwargs), array)
-
-
-_FUNCTIONS: Mapping[Any, Callable[..., Any]] = {
-    np.where: _where,
-    np.nanargmax: _winning_lane(True),
-    np.nanargmin: _winning_lane(False),
-    np.nanmax: _winning_value(True),
-    np.nanmin: _winning_value(False),
-    **{
-        function: _moving(function)
-        for function in (np.broadcast_to, np.expand_dims, np.transpose, np.squeeze, np.copy)
-    },
+_REDUCTIONS: Mapping[Any, Callable[..., Any]] = {
+    np.nanargmax: partial(_winning_lane, largest=True),
+    np.nanargmin: partial(_winning_lane, largest=False),
+    np.nanmax: partial(_winning_value, largest=True),
+    np.nanmin: partial(_winning_value, largest=False),
 }
+_MOVES = (np.broadcast_to, np.expand_dims, np.transpose, np.squeeze, np.copy)

@@ -1,7 +1,7 @@
 """Run Triton kernels under Triton's own interpreter, on random numbers that we follow without drawing.
 
 The interpreter runs one program of a kernel after the other on numpy arrays.  A load from the memory of a
-random tensor gives a ``RandomArray``.  We keep stored random numbers by address.  We refuse every operation
+random tensor gives a ``RandomArray``, because memory has the ``names`` of numbers.  We refuse every operation
 that we cannot follow, and name it.
 """
 
@@ -19,15 +19,9 @@ import numpy as np
 import torch
 
 from spectheory.auditing.following.kernel_draws import INTERPRETER, Draws, drawing, rand, randint
-from spectheory.auditing.following.random_array import RandomArray, moved, random_array, settled
-from spectheory.auditing.following.random_tensor import (
-    PART_OF_A_TENSOR,
-    RandomTensor,
-    become_random,
-    unwrapped,
-)
+from spectheory.auditing.following.random_array import RandomArray, as_scalars, followed, settled
+from spectheory.auditing.following.random_tensor import follow, plain
 from spectheory.auditing.following.replacements import Replacement, refusing, replaced
-from spectheory.auditing.tape.atoms import Number
 from spectheory.auditing.tape.decisions import NotEnumerableError
 from spectheory.foundation.errors import InvalidInputError
 from spectheory.foundation.extras import installed
@@ -103,7 +97,7 @@ def _names(root: int, number_of_modules: int, last: str) -> list[str]:
 
 
 @contextmanager
-def followed(draws: Draws) -> Iterator[None]:
+def kernels_followed(draws: Draws) -> Iterator[None]:
     """Follow random numbers through all kernels, also those that kernels draw.  No effect without Triton."""
     with ExitStack() as stack:
         compiled = sys.modules.get("triton.runtime.jit")  # the process's own, before ours takes its place
@@ -137,111 +131,56 @@ def _launch(kind: Any) -> Callable[..., Any]:
     return launched
 
 
-class _Memory(dict[int, Any]):
-    """Map from addresses to the random numbers stored there, while a kernel runs."""
-
-    def lanes(self, addresses: np.ndarray, mask: np.ndarray) -> list[tuple[int, int]]:
-        """Pairs (lane, address) of the random lanes that are not masked."""
-        if not self:
-            return []
-        lanes = np.flatnonzero(np.broadcast_to(mask, addresses.shape))
-        found = zip(lanes.tolist(), addresses.ravel()[lanes].tolist(), strict=True)
-        return [(lane, address) for lane, address in found if address in self]
-
-
-def _addresses(tensor: torch.Tensor) -> np.ndarray:
-    entries = np.zeros(tuple(tensor.shape), dtype=np.int64)
-    for axis, (size, stride) in enumerate(zip(tensor.shape, tensor.stride(), strict=True)):
-        shape = [1] * entries.ndim
-        shape[axis] = size
-        entries += (np.arange(size) * stride).reshape(shape)
-    return entries * tensor.element_size() + tensor.data_ptr()
-
-
-def _launched(launch: Callable[..., Any], memory: _Memory) -> Callable[..., Any]:
+def _launched(launch: Callable[..., Any]) -> Callable[..., Any]:
     """Let a launch take random tensors.  Tensors in which it stores random numbers become random."""
 
     def launched(executor: Any, *args: Any, **kwargs: Any) -> Any:
-        plain: dict[int, torch.Tensor] = {}
         try:
-            for arg in (*args, *kwargs.values()):
-                if isinstance(arg, RandomTensor):
-                    plain[id(arg)] = unwrapped(torch.Tensor.as_subclass, (arg, torch.Tensor), {})
-                    addresses = _addresses(plain[id(arg)]).ravel().tolist()
-                    memory.update(zip(addresses, arg.numbers.ravel(), strict=True))
-                elif isinstance(arg, torch.Tensor):
-                    plain[id(arg)] = arg
             with np.errstate(all="ignore"):  # -inf minus -inf is for the kernel to see
                 returned = launch(
-                    executor,
-                    *(plain.get(id(arg), arg) for arg in args),
-                    **{name: plain.get(id(arg), arg) for name, arg in kwargs.items()},
+                    executor, *map(plain, args), **{name: plain(arg) for name, arg in kwargs.items()}
                 )
-            for arg in (*args, *kwargs.values()):
-                if id(arg) in plain:
-                    _remember(arg, plain[id(arg)], memory)
-            return returned
         except Exception as error:  # the interpreter wraps what goes wrong in a kernel
             cause: BaseException | None = error
             while cause is not None and not isinstance(cause, InvalidInputError):
                 cause = cause.__cause__
             raise cause or error from None
-        finally:  # the memory outlives the run
-            memory.clear()
+        for arg in (*args, *kwargs.values()):
+            if isinstance(arg, torch.Tensor):
+                follow(arg)
+        return returned
 
     return launched
-
-
-def _remember(arg: Any, plain: torch.Tensor, memory: _Memory) -> None:
-    numbers = np.array(plain.tolist(), dtype=object).reshape(tuple(plain.shape))
-    found = False
-    for place, address in np.ndenumerate(_addresses(plain)):
-        if int(address) in memory:
-            numbers[place], found = memory[int(address)], True
-    if found and plain._is_view() and not isinstance(arg, RandomTensor):
-        raise NotEnumerableError(f"a kernel stores {PART_OF_A_TENSOR}")
-    if found or isinstance(arg, RandomTensor):
-        become_random(arg, numbers)
 
 
 @cache
 def _replacements(interpreter: Any) -> tuple[Replacement, ...]:
     """The replacements of an interpreter's functions.  Made only if needed: most runs launch no kernel."""
-    return tuple(_followed_functions(interpreter, _Memory()))
+    return tuple(_followed_functions(interpreter))
 
 
-def _followed_functions(interpreter: Any, memory: _Memory) -> Iterator[Replacement]:
+def _followed_functions(interpreter: Any) -> Iterator[Replacement]:
     builder, handle = interpreter.InterpreterBuilder, interpreter.TensorHandle
     load, store = builder.create_masked_load, builder.create_masked_store
+
+    def known(part: Any) -> Any:
+        """Addresses or a mask, without random numbers."""
+        return handle(settled(part.data), part.dtype)
 
     def truths(mask: Any) -> Any:
         """A boolean mask.  The interpreter spreads a scalar as integers, but refuses integers as a mask."""
         return handle(settled(mask.data).astype(bool), mask.dtype)
 
-    def masked_load(self: Any, ptrs: Any, mask: Any, other: Any, *rest: Any) -> Any:
-        ptrs, mask = handle(settled(ptrs.data), ptrs.dtype), truths(mask)
-        loaded = load(self, ptrs, mask, other, *rest)
-        kind = loaded.data.dtype.type
-        lanes = {lane: memory[address] for lane, address in memory.lanes(ptrs.data, mask.data)}
-        for lane, number in lanes.items():
-            if isinstance(number, Number):
-                lanes[lane] = number.mapped(lambda value: kind(float(value)))
-        return handle(random_array(loaded.data, lanes), loaded.dtype)
+    def masked_load(self: Any, ptrs: Any, mask: Any, *rest: Any) -> Any:
+        loaded = load(self, known(ptrs), truths(mask), *rest)
+        return handle(as_scalars(loaded.data), loaded.dtype)
 
     def masked_store(self: Any, ptrs: Any, value: Any, mask: Any, *rest: Any) -> Any:
-        ptrs, mask = handle(settled(ptrs.data), ptrs.dtype), truths(mask)
-        for _, address in memory.lanes(ptrs.data, mask.data):
-            del memory[address]
-        if isinstance(value.data, RandomArray):
-            kept = np.broadcast_to(mask.data, ptrs.data.shape).ravel()
-            addresses, lanes = ptrs.data.ravel(), value.data.lanes
-            memory.update({int(addresses[lane]): lanes[lane] for lane in lanes if kept[lane]})
-            value = handle(value.data.view(np.ndarray), value.dtype)
-        return store(self, ptrs, value, mask, *rest)
+        return store(self, known(ptrs), value, truths(mask), *rest)
 
     yield builder, "create_masked_load", masked_load
     yield builder, "create_masked_store", masked_store
-    yield interpreter.GridExecutor, "__call__", _launched(interpreter.GridExecutor.__call__, memory)
+    yield interpreter.GridExecutor, "__call__", _launched(interpreter.GridExecutor.__call__)
     for module in (interpreter.tl, interpreter.tl.random):
         yield module, "rand", rand
         yield module, "randint", randint
@@ -295,15 +234,14 @@ def _refused_if_random(method: Callable[..., Any], name: str) -> Callable[..., A
 
 
 def _spread(method: Callable[..., Any], handle: Any) -> Callable[..., Any]:
-    """Convert a scalar to a block, or back."""
+    """Convert a scalar to a block, or back.  numpy moves the names, and forgets the class of the array."""
 
     def spread(self: Any, *args: Any) -> Any:
         arg = args[-1]
         if not isinstance(arg.data, RandomArray):
             return method(self, *args)
-        shape = args[0].shape if len(args) == 2 else (1,)
-        spread = moved(lambda part: np.broadcast_to(part.ravel()[:1], shape), arg.data)
-        return handle(spread, arg.dtype.scalar)
+        made = method(self, *args[:-1], handle(np.asarray(arg.data), arg.dtype))
+        return handle(followed(made.data), made.dtype)
 
     return spread
 

@@ -180,7 +180,8 @@ def normal(value: int) -> float:
     """The normal quantile at the middle of a coordinate's cell."""
     from scipy.special import ndtri
 
-    return float(ndtri((value + 0.5) / ONE if value < ONE // 2 else 1 - (ONE - value - 0.5) / ONE))
+    half = float(ndtri((min(value, ONE - 1 - value) + 0.5) / ONE))
+    return half if value < ONE // 2 else -half  # near 1 the share itself would be rounded to 1
 
 
 def case_of(value: int, cuts: Sequence[int]) -> int:

@@ -24,6 +24,7 @@ from spectheory.auditing.handing.numbers import (
     case_of,
     cuts_of,
     exponential,
+    normal,
 )
 
 _UNIFORM = Use("uniform")
@@ -189,9 +190,7 @@ def _exponentials(size: Any = None) -> Any:
 
 def _normals(size: Any = None) -> Any:
     """Normal numbers by inversion.  numpy's own method would keep every second number for a later call."""
-    from scipy.special import ndtri
-
-    return _rows(GLOBAL_BITS.numbers, size, _UNIFORM, lambda value: float(ndtri((value + 0.5) / ONE)))
+    return _rows(GLOBAL_BITS.numbers, size, _UNIFORM, normal)
 
 
 LEGACY_ROWS: dict[str, Callable[..., Any]] = {

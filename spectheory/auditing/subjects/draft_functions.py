@@ -17,7 +17,8 @@ from typing import Any, NamedTuple
 import numpy as np
 import torch
 
-from spectheory.exact.certificate import Certificate, certify
+from spectheory.exact.certificate import Certificate
+from spectheory.exact.certifying import certify
 from spectheory.foundation.errors import InvalidInputError, InvalidOutcomeError
 from spectheory.foundation.exact_numbers import plain_number
 from spectheory.pairs.contexts import Context, context_number

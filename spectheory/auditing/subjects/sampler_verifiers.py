@@ -11,8 +11,8 @@
 ...         tokens.append(token)
 ...     return [*tokens, generator.choice(len(target_rows[0][-1]), p=target_rows[0][-1])]
 >>> certificate = certify(from_sampler(accept_or_resample), instances.two_token(2))
->>> print(certificate.is_valid, certificate.block_efficiency)
-True 19/9
+>>> print(certificate.verdict, certificate.block_efficiency)
+lossless 19/9
 """
 
 import operator
@@ -97,8 +97,8 @@ def from_loop(function: OneTuple, name: str | None = None) -> TupleVerifier:
         ...     return stops, target_rows
         >>> from spectheory import certify, instances
         >>> certificate = certify(from_loop(always_reject), instances.two_token(2))
-        >>> print(certificate.verifier, certificate.is_valid, certificate.block_efficiency)
-        always_reject True 1
+        >>> print(certificate.verifier, certificate.verdict, certificate.block_efficiency)
+        always_reject lossless 1
     """
     return TupleVerifier(function, name or str(getattr(function, "__name__", "from_loop")))
 

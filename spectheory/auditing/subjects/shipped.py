@@ -125,8 +125,8 @@ class Shipped(SamplerVerifier, Verifier):
         ...         return [1 - token]
         ...     return [token, int(final_coin >= target_probs[1, 0])]
         >>> certificate = certify(Shipped(accept, "coins"), instances.bernoulli("1/2", "1/4"))
-        >>> print(certificate.is_valid, certificate.block_efficiency)
-        True 7/4
+        >>> print(certificate.verdict, certificate.block_efficiency)
+        lossless 7/4
     """
 
     prompt: Tokens = ()

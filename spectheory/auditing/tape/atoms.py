@@ -20,11 +20,13 @@ from __future__ import annotations
 
 import math
 import operator
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import partial
 from itertools import islice, product
+from numbers import Real
 from typing import Any
 
 import torch
@@ -40,6 +42,13 @@ from spectheory.auditing.tape.races import (
     lower_end,
     only_a_race,
 )
+
+
+@contextmanager
+def quietly() -> Iterator[None]:
+    """Inside this context torch computes with memory as it is: no class and no mode replaces functions."""
+    with torch._C.DisableTorchFunction(), _disable_current_modes():
+        yield
 
 
 @dataclass(frozen=True)
@@ -88,8 +97,6 @@ GRIDS = {
 """``torch.rand`` on a CPU by dtype; Python's ``random.random`` has the grid of float64."""
 PROBES = (0.382, 0.764)
 """Where a cell is probed, as shares of the cell."""
-PLAIN_STEPS = 3
-"""The first steps of a bisection never use the cut of an earlier run, to detect a function that changes."""
 MAX_CASES = 4_096
 """The most values of a whole number, or of a remainder, that a run branches on."""
 LARGEST_SHIFT = 2.0**-23
@@ -227,7 +234,7 @@ class Number:
         if len(self.sources) > 1:
             raise NotEnumerableError("the sampler uses a whole number that several random numbers make")
         while True:
-            with torch._C.DisableTorchFunction(), _disable_current_modes():
+            with quietly():
                 low, high = sorted(
                     int(self.at([atom])) for atom in (self.sources[0].low, self.sources[0].high - 1)
                 )
@@ -253,7 +260,7 @@ class Number:
 
     def ends(self) -> list[float]:
         """The values of the function at all corners, where each source is at its lowest or highest atom."""
-        with torch._C.DisableTorchFunction(), _disable_current_modes():
+        with quietly():
             corners = product(*((source.low, source.high - 1) for source in self.sources))
             return [float(self.at(corner)) for corner in corners]
 
@@ -264,7 +271,7 @@ class Number:
                 "the sampler compares a random number that has decided a race, or whose remainder it has "
                 "used, which is not followed"
             )
-        with torch._C.DisableTorchFunction(), _disable_current_modes():  # nothing random happens in here
+        with quietly():
             return self._decide()
 
     def _decide(self) -> bool:
@@ -283,12 +290,10 @@ class Number:
     def _decide_by_bisection(self, at_low: bool) -> bool:
         (source,) = self.sources
         low, high = source.low, source.high - 1
-        likely, steps = source.likely_cut(), 0
+        likely = source.likely_cut()
         while high - low > 1:
-            guesses = likely if steps >= PLAIN_STEPS else ()
-            middle = next((atom for atom in guesses if low < atom < high), (low + high) // 2)
+            middle = next((atom for atom in likely if low < atom < high), (low + high) // 2)
             low, high = (middle, high) if bool(self.at([middle])) == at_low else (low, middle)
-            steps += 1
         self._probe([(source.low, low)], at_low)
         self._probe([(high, source.high - 1)], not at_low)
         return at_low if source.is_below(high) else not at_low
@@ -387,7 +392,7 @@ def followed_on(name: str, entries: Sequence[Any], number: Number, bounds: Seque
         return number
     before, others = (
         random[0],
-        [float(entry) for entry in entries if isinstance(entry, (int, float, torch.Tensor))],
+        [float(entry) for entry in entries if isinstance(entry, (Real, torch.Tensor))],
     )
     shift = others[0] if name == "add" and len(others) == 1 else None
     low, high = bounds or (None, None)

@@ -58,7 +58,7 @@ class UniformDraw:
         if isinstance(other, (float, np.floating)) and math.isinf(other):
             return other > 0
         if hasattr(other, "new_tensor") and not hasattr(
-            other, "numbers"
+            other, "is_python"
         ):  # torch leaves the comparison to this class
             truths = [self < entry for entry in other.flatten().tolist()]
             return other.new_tensor(truths).reshape(other.shape).bool()
@@ -294,7 +294,7 @@ def _exact(value: Any, what: str, tape: Tape) -> Fraction | None:
 
     If the number looks rounded, note it on the tape.
     """
-    if isinstance(value, UniformDraw) or hasattr(value, "numbers"):  # of torch
+    if isinstance(value, UniformDraw) or hasattr(value, "is_python"):  # of torch
         raise NotEnumerableError(f"a random number is {what} another one, which has no finite cases")
     if hasattr(value, "new_tensor"):
         if value.numel() > 1:

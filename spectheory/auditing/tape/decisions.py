@@ -42,11 +42,15 @@ _LISTENING: list[list[NotEnumerableError]] = []
 
 @contextmanager
 def unswallowed() -> Iterator[None]:
-    """Raise a ``NotEnumerableError`` again at the end of this context, if the code inside catches it."""
+    """Raise a ``NotEnumerableError`` again at the end of this context, if the code inside hides it."""
     refusals: list[NotEnumerableError] = []
     _LISTENING.append(refusals)
     try:
         yield
+    except Exception as error:
+        if refusals and not isinstance(error, NotEnumerableError):
+            raise refusals[0] from None
+        raise
     finally:
         _LISTENING.remove(refusals)
     if refusals:
@@ -93,7 +97,7 @@ class Tape:
         seed: a number added to the seeds of generators, which must not change the law.
         numbers, cases: the random numbers that the run got, and the cases that it drew, in order.
         again: the same as ordinary numbers, for a run that we repeat without stand-ins.
-        is_watched: whether unknown random functions of torch are refused by their names.  This is slow.
+        is_watched: whether the run is made twice.
         told: called with every decision and with the bound of its comparison, if it is one.
     """
 

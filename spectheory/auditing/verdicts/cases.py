@@ -16,7 +16,8 @@ from spectheory.auditing.subjects.asked import Question
 from spectheory.auditing.subjects.model_loops import ModelLoop
 from spectheory.auditing.subjects.shipped import HIDDEN, OTHER_SEED, Shipped
 from spectheory.auditing.tape.decisions import HiddenRandomnessError
-from spectheory.exact.certificate import Certificate, certify
+from spectheory.exact.certificate import Certificate
+from spectheory.exact.certifying import certify
 from spectheory.exact.law import OutputLaw, output_law
 from spectheory.foundation.errors import InvalidOutcomeError
 from spectheory.foundation.results import no_verdict
@@ -195,6 +196,12 @@ def drawn_case(question: Question, drawn: Drawn, tokens: float) -> AuditCase:
         is_rejected=drawn.rejected,
         because=f"{drawn.draws} draws, against which a bet grew beyond {stake}",
     )
+
+
+def prepared(sampler: Shipped, question: Question) -> tuple[Shipped, Question]:
+    """Return the sampler, and the question with the pair on which we judge the sampler."""
+    asked, pair = sampler.prepared(question.pair)
+    return asked, question._replace(pair=pair)
 
 
 def _shape(question: Question) -> Mapping[str, Any]:

@@ -1,59 +1,153 @@
-"""The verdict on a sampler from the findings on its pairs, and its reasons in words."""
+"""The verdict on a sampler from the findings on its pairs, its reasons in words, and its certificate."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from fractions import Fraction
 
+from spectheory.auditing.rounds.batch_battery import JOINT_LAWS, KINDS
+from spectheory.auditing.rounds.questions import Question
+from spectheory.auditing.rounds.two_rounds import JOINT
 from spectheory.auditing.subjects.shipped import Shipped
-from spectheory.auditing.verdicts.audit_certificate import BOUNDARY, RELAXATION
-from spectheory.auditing.verdicts.cases import DRAWN, PROBED, AuditCase
+from spectheory.auditing.subjects.signatures import ROUND_BATCH
+from spectheory.auditing.tape.atoms import PROBES
+from spectheory.auditing.verdicts.audit_certificate import BOUNDARY, RELAXATION, AuditCertificate
+from spectheory.auditing.verdicts.cases import DRAWN, PROBED, AuditCase, certify_again, prepared
 from spectheory.foundation.documents import number_text
 from spectheory.foundation.errors import InvalidInputError
 from spectheory.foundation.results import LOSSLESS, NOT_LOSSLESS, UNDECIDED
+from spectheory.foundation.scope import Scope
+
+GREEDY_TIES = "greedy requests whose rows have one likeliest token, no ties"
 
 
-def judge(
-    sampler: Shipped, cases: list[AuditCase], refused: list[InvalidInputError]
-) -> tuple[str, list[str]]:
-    """Return the verdict on a sampler, and its reasons.
+@dataclass
+class Findings:
+    """What an audit has found so far.
 
-    Args:
-        sampler: the sampler, whose journal has the findings.
-        cases: the findings on all pairs.
-        refused: why we could not follow, or judge, a part.
+    Attributes:
+        sampler: the sampler, whose journal has more findings.
+        not_asked: the questions that were left out or that the sampler refused, in words.
+        cases, asked: the cases, and their questions.
+        refused: why we could not judge a part.
+        ways: why we changed to the next way (probe or draw), in sentences.
+        batches, batches_within: the kinds of batches, and the error of their laws, if we learned them.
     """
-    wrong = [case for case in cases if case.is_wrong]
-    reasons = []
-    undefined = _without_output(cases)
-    if undefined is not None:
-        about = "about " if undefined.basis == DRAWN else ""
-        reasons.append(
-            f"it makes no valid output with probability {about}{number_text(undefined.undefined)} on "
-            f"{undefined.where}: {undefined.without_output}"
+
+    sampler: Shipped
+    not_asked: list[str]
+    cases: list[AuditCase] = field(default_factory=list)
+    asked: list[Question] = field(default_factory=list)
+    refused: list[InvalidInputError] = field(default_factory=list)
+    ways: list[str] = field(default_factory=list)
+    batches: tuple[str, ...] = ()
+    batches_within: float = 0.0
+
+    def verdict(self) -> tuple[str, list[str]]:
+        """The verdict on the sampler, and its reasons in sentences."""
+        reasons = [
+            *self._defects(),
+            *(f"{kind}: {text}" for kind, text in sorted(self.sampler.journal.findings)),
+        ]
+        if reasons:
+            return NOT_LOSSLESS, reasons
+        unknown = [case for case in self.cases if case.is_open]
+        if self.refused or unknown:
+            why = (
+                str(self.refused[0]) if self.refused else _open(max(unknown, key=lambda case: case.undecided))
+            )
+            return UNDECIDED, [*self.ways, why]
+        if not self.cases:
+            return UNDECIDED, ["; ".join(("no pair was asked about", *self.not_asked))]
+        return LOSSLESS if self.sampler.relaxation is None else RELAXATION, []
+
+    def _defects(self) -> Iterator[str]:
+        """The defects that the laws of the cases show."""
+        wrong, undefined = [case for case in self.cases if case.is_wrong], _without_output(self.cases)
+        if undefined is not None:
+            about = "about " if undefined.basis == DRAWN else ""
+            yield (
+                f"it makes no valid output with probability {about}{number_text(undefined.undefined)} on "
+                f"{undefined.where}: {undefined.without_output}"
+            )
+        if wrong:
+            worst = _farthest(wrong)
+            whose = "the one it states" if self.sampler.relaxation else "the target's"
+            yield f"its law is not {whose} on {worst.where}, {_distance(worst)}"
+        above = next((case for case in wrong if case.is_above_the_optimum), None)
+        if above is not None:
+            earned = f"{float(above.block_efficiency):.6g}"
+            if above.undecided:
+                earned = (
+                    f"at least {float(above.block_efficiency - above.draft_length * above.undecided):.4g}"
+                )
+            yield (
+                f"it earns {earned} tokens per call on {above.where}, and no "
+                f"lossless verifier earns more than {number_text(above.optimum, decimal=False)}"
+            )
+
+    def certificate(self) -> AuditCertificate:
+        sampler, cases = self.sampler, self.cases
+        journal, relaxation = sampler.journal, sampler.relaxation
+        verdict, reasons = self.verdict()
+        has_own_law = relaxation is not None and relaxation.verifier is not None
+        shown = None if verdict != NOT_LOSSLESS or has_own_law else _case_of_the_headline(cases)
+        counterexample = None
+        if shown is not None and shown.basis != DRAWN:
+            counterexample = certify_again(*prepared(sampler, self.asked[cases.index(shown)]))
+        return AuditCertificate(
+            sampler=sampler.name,
+            signature=sampler.signature_name,
+            verdict=verdict,
+            reasons=tuple(reasons),
+            cases=tuple(cases),
+            counterexample=counterexample,
+            relaxation="" if relaxation is None else relaxation.words,
+            provenance=sampler.provenance,
+            primitives=tuple(sorted(journal.primitives)),
+            findings=tuple(sorted(journal.findings | _boundary_findings(cases))),
+            scope=self._scope(),
+            batches=self.batches,
+            stand_ins=sampler.stand_ins,
+            seeds=sampler.seeds,
+            probes=self._further_checks(),
+            note=sampler.note,
+            ways=tuple(self.ways),
+            batches_within=self.batches_within,
         )
-    if wrong:
-        worst = _farthest(wrong)
-        whose = "the one it states" if sampler.relaxation else "the target's"
-        reasons.append(f"its law is not {whose} on {worst.where}, {_distance(worst)}")
-    above = [case for case in wrong if case.is_above_the_optimum]
-    if above:
-        case = above[0]
-        earned = f"{float(case.block_efficiency):.6g}"
-        if case.undecided:
-            earned = f"at least {float(case.block_efficiency - case.draft_length * case.undecided):.4g}"
-        reasons.append(
-            f"it earns {earned} tokens per call on {case.where}, and no "
-            f"lossless verifier earns more than {number_text(case.optimum, decimal=False)}"
+
+    def _scope(self) -> Scope:
+        bound = max((case.bound for case in self.cases), default=Fraction(0))
+        within = max((case.undecided for case in self.cases if case.basis == PROBED), default=None)
+        hidden = [] if within is None else [f"faults on less than {float(within):.2g} of the random numbers"]
+        return Scope(
+            arithmetic="the sampler's own, on rows of float32; its law in rationals",
+            tolerance="rounding to float32, a total variation of 4 (L+1) (Λ+V+8) 2^-24, here up to "
+            f"{float(bound):.2g}",
+            shapes=tuple(
+                sorted({(case.vocab_size, case.draft_length, case.num_drafts) for case in self.cases})
+            ),
+            processes=tuple(dict.fromkeys(case.process for case in self.cases)),
+            refused=(
+                *self.sampler.left_out,
+                *self.not_asked,
+                *hidden,
+                *self.sampler.journal.refused,
+                *dict.fromkeys(map(str, self.refused)),
+            ),
         )
-    reasons += [f"{kind}: {text}" for kind, text in sorted(sampler.journal.findings)]
-    if reasons:
-        return NOT_LOSSLESS, reasons
-    if refused:
-        return UNDECIDED, [str(refused[0])]
-    unknown = [case for case in cases if case.is_open]
-    if unknown:
-        return UNDECIDED, [_open(max(unknown, key=lambda case: case.undecided))]
-    if sampler.relaxation is not None:
-        return RELAXATION, []
-    return LOSSLESS, []
+
+    def _further_checks(self) -> tuple[str, ...]:
+        """The checks that we made by further runs, in words."""
+        journal, signature = self.sampler.journal, self.sampler.signature_name
+        joint = (JOINT,) if signature == ROUND_BATCH else (JOINT_LAWS,) if signature in KINDS else ()
+        return (
+            f"inside of every cell of a comparison, at {' and '.join(map(str, PROBES))} of it",
+            f"{journal.repeated} of {journal.runs} runs were made again, if possible with ordinary numbers; "
+            "a generator of its own whose numbers decide only the other runs is not found",
+            f"{journal.pairs_of_calls} runs of two calls in a row",
+            *((GREEDY_TIES,) if "greedy" in self.batches else ()),
+            *joint,
+        )
 
 
 def _distance(case: AuditCase) -> str:
@@ -82,7 +176,7 @@ def _open(case: AuditCase) -> str:
     return f"random numbers are combined, and the total variation on {case.where} is known to {error} only"
 
 
-def boundary_findings(cases: list[AuditCase]) -> set[tuple[str, str]]:
+def _boundary_findings(cases: list[AuditCase]) -> set[tuple[str, str]]:
     """Findings on forbidden tokens.
 
     For example, a sampler accepts if coin <= ratio, and both are exactly 0.  We report these findings beside
@@ -105,7 +199,7 @@ def _farthest(cases: Sequence[AuditCase]) -> AuditCase:
     return max(cases, key=lambda case: case.total_variation - case.undecided)
 
 
-def case_of_the_headline(cases: Sequence[AuditCase]) -> AuditCase | None:
+def _case_of_the_headline(cases: Sequence[AuditCase]) -> AuditCase | None:
     """The case that the headline of a defect names, if its law is wrong."""
     wrong = [case for case in cases if case.is_wrong]
     named = _without_output(cases)

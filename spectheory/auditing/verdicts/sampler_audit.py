@@ -6,7 +6,6 @@ import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from fractions import Fraction
 from itertools import islice
 from typing import Any
 
@@ -14,13 +13,13 @@ from spectheory.auditing.handing.handing import handing
 from spectheory.auditing.handing.numbers import NotHandedError
 from spectheory.auditing.probing.claim import Probed, points_needed
 from spectheory.auditing.probing.learning import BudgetSpentError
-from spectheory.auditing.rounds.batch_battery import JOINT_LAWS, KINDS, batches_of
+from spectheory.auditing.rounds.batch_battery import batches_of
 from spectheory.auditing.rounds.batches import audit_batches
 from spectheory.auditing.rounds.by_calls import call_once, draw_question, learn_question, learn_requests
 from spectheory.auditing.rounds.questions import questions, refusal
 from spectheory.auditing.rounds.trace import trace_run
 from spectheory.auditing.rounds.two_calls import MAX_RUNS_OF_TWO_CALLS, call_twice, questions_of_calls
-from spectheory.auditing.rounds.two_rounds import JOINT, OF_REQUESTS, follow_rounds
+from spectheory.auditing.rounds.two_rounds import OF_REQUESTS, follow_rounds
 from spectheory.auditing.subjects.adapters import load_subject
 from spectheory.auditing.subjects.asked import Question
 from spectheory.auditing.subjects.draft_functions import FORMS, DraftFunction
@@ -29,7 +28,6 @@ from spectheory.auditing.subjects.model_loops import ModelLoop, as_shipped
 from spectheory.auditing.subjects.plain_steps import plain_step
 from spectheory.auditing.subjects.shipped import Shipped, TimeIsUpError
 from spectheory.auditing.subjects.signatures import ROUND_BATCH
-from spectheory.auditing.tape.atoms import PROBES
 from spectheory.auditing.tape.decisions import HiddenRandomnessError, NotEnumerableError
 from spectheory.auditing.verdicts.audit_certificate import AuditCertificate
 from spectheory.auditing.verdicts.cases import (
@@ -37,17 +35,16 @@ from spectheory.auditing.verdicts.cases import (
     PROBED,
     RISK,
     AuditCase,
-    certify_again,
     check_law_again,
     drawn_case,
     followed_case,
+    prepared,
     probed_case,
 )
 from spectheory.auditing.verdicts.draft_audit import audit_draft_function
-from spectheory.auditing.verdicts.judging import boundary_findings, case_of_the_headline, judge
+from spectheory.auditing.verdicts.judging import Findings
 from spectheory.foundation.errors import EnumerationTooLargeError, InvalidInputError
 from spectheory.foundation.results import NOT_LOSSLESS, UNDECIDED
-from spectheory.foundation.scope import Scope
 from spectheory.pairs.drafts import DraftProcess
 from spectheory.pairs.pair import ModelPair
 from spectheory.pairs.processors import Processor
@@ -58,7 +55,6 @@ _log = logging.getLogger(__name__)
 GREEDY_OF_A_RELAXATION = (
     "whether greedy requests get the likeliest tokens: a relaxation states no law for them"
 )
-GREEDY_TIES = "greedy requests whose rows have one likeliest token, no ties"
 WITHIN = 0.002
 """A fault on fewer of the random numbers can hide; 8 200 calls per pair take 1 to 5 seconds."""
 MISSED = 1.001
@@ -151,7 +147,9 @@ def audit(
     batches_of(sampler)  # refuses a kind that is not known before the pairs are asked about
     groups, left_out = questions(sampler, pairs)
     total = sum(map(len, groups.values()))
-    asked = _Audit(sampler, total, within, stop_at_first, progress, not_asked=list(left_out))
+    asked = _Audit(
+        sampler, list(left_out), total=total, within=within, stop_at_first=stop_at_first, progress=progress
+    )
     for group in islice(groups.values(), 1 if trace else 0):
         (*_, question) = questions_of_calls(group)
         print(*trace_run(sampler, question), sep="\n", file=sys.stderr)
@@ -181,34 +179,20 @@ def _subject(
 
 
 @dataclass
-class _Audit:
+class _Audit(Findings):
     """An audit that is under way.
 
     Attributes:
-        sampler: the sampler, whose journal has the findings.
         total: the number of questions.
         within, stop_at_first, progress: as in ``audit``.
-        not_asked: the questions that were left out or that the sampler refused, in words.
-        cases, asked: the cases, and their questions.
-        refused: why we could not judge a part.
-        ways: why we changed to the next way (probe or draw), in sentences.
         is_called: whether we only call the sampler, because its followed runs do not give its law.
-        batches, batches_within: the kinds of batches, and the error of their laws, if we learned them.
     """
 
-    sampler: Shipped
-    total: int
-    within: float
-    stop_at_first: bool
-    progress: Callable[[int, int], None] | None
-    not_asked: list[str]
-    cases: list[AuditCase] = field(default_factory=list)
-    asked: list[Question] = field(default_factory=list)
-    refused: list[InvalidInputError] = field(default_factory=list)
-    ways: list[str] = field(default_factory=list)
+    total: int = 0
+    within: float = WITHIN
+    stop_at_first: bool = False
+    progress: Callable[[int, int], None] | None = None
     is_called: bool = False
-    batches: tuple[str, ...] = ()
-    batches_within: float = 0.0
     _refused_calls: list[InvalidInputError] = field(default_factory=list)
     _most_tuples: float = math.inf
 
@@ -268,7 +252,7 @@ class _Audit:
                     _, why = follow_rounds(sampler, question.pair)
                     self._note_left_out(f"two rounds in a row on {question.name}", why)
                 else:
-                    runs = call_twice(*_prepared(sampler, question))
+                    runs = call_twice(*prepared(sampler, question))
                     if runs >= MAX_RUNS_OF_TWO_CALLS:
                         words = "the law of two calls in a row"
                         where = f"{question.words} on {question.name}"
@@ -307,11 +291,11 @@ class _Audit:
         """Follow the sampler on a question.  If this fails, note why."""
         runs = -self.sampler.journal.runs
         try:
-            asked, prepared = _prepared(self.sampler, question)
-            case = followed_case(asked, prepared)
+            asked, posed = prepared(self.sampler, question)
+            case = followed_case(asked, posed)
             runs += self.sampler.journal.runs
             if case.is_wrong and not any(case.is_wrong for case in self.cases):
-                check_law_again(asked, prepared, runs)
+                check_law_again(asked, posed, runs)
             return case
         except (HiddenRandomnessError, TimeIsUpError):
             raise
@@ -325,7 +309,7 @@ class _Audit:
         risk = RISK / self.total
         probed = self._probed(question, risk)
         if probed is not None:
-            return probed_case(*_prepared(self.sampler, question), probed)
+            return probed_case(*prepared(self.sampler, question), probed)
         draws = points_needed(self.within, risk)  # as many calls as probing takes
         return drawn_case(question, *draw_question(self.sampler, question, draws, risk))
 
@@ -383,80 +367,3 @@ class _Audit:
             sampler.learns = None
         if sampler.relaxation is not None and "greedy" in self.batches:
             self.not_asked.append(GREEDY_OF_A_RELAXATION)
-
-    def verdict(self) -> tuple[str, list[str]]:
-        verdict, reasons = judge(self.sampler, self.cases, self.refused)
-        if verdict == UNDECIDED:
-            reasons = [*self.ways, *reasons]
-        if not self.cases and verdict != NOT_LOSSLESS and not reasons:
-            return UNDECIDED, ["; ".join(("no pair was asked about", *self.not_asked))]
-        return verdict, reasons
-
-    def certificate(self) -> AuditCertificate:
-        sampler, cases = self.sampler, self.cases
-        journal, relaxation = sampler.journal, sampler.relaxation
-        verdict, reasons = self.verdict()
-        has_own_law = relaxation is not None and relaxation.verifier is not None
-        shown = None if verdict != NOT_LOSSLESS or has_own_law else case_of_the_headline(cases)
-        counterexample = None
-        if shown is not None and shown.basis != DRAWN:
-            counterexample = certify_again(*_prepared(sampler, self.asked[cases.index(shown)]))
-        return AuditCertificate(
-            sampler=sampler.name,
-            signature=sampler.signature_name,
-            verdict=verdict,
-            reasons=tuple(reasons),
-            cases=tuple(cases),
-            counterexample=counterexample,
-            relaxation="" if relaxation is None else relaxation.words,
-            provenance=sampler.provenance,
-            primitives=tuple(sorted(journal.primitives)),
-            findings=tuple(sorted(journal.findings | boundary_findings(cases))),
-            scope=self.scope(),
-            batches=self.batches,
-            stand_ins=sampler.stand_ins,
-            seeds=sampler.seeds,
-            probes=self._probes(),
-            note=sampler.note,
-            ways=tuple(self.ways),
-            batches_within=self.batches_within,
-        )
-
-    def scope(self) -> Scope:
-        bound = max((case.bound for case in self.cases), default=Fraction(0))
-        within = max((case.undecided for case in self.cases if case.basis == PROBED), default=None)
-        hidden = [] if within is None else [f"faults on less than {float(within):.2g} of the random numbers"]
-        return Scope(
-            arithmetic="the sampler's own, on rows of float32; its law in rationals",
-            tolerance="rounding to float32, a total variation of 4 (L+1) (Λ+V+8) 2^-24, here up to "
-            f"{float(bound):.2g}",
-            shapes=tuple(
-                sorted({(case.vocab_size, case.draft_length, case.num_drafts) for case in self.cases})
-            ),
-            processes=tuple(dict.fromkeys(case.process for case in self.cases)),
-            refused=(
-                *self.sampler.left_out,
-                *self.not_asked,
-                *hidden,
-                *self.sampler.journal.refused,
-                *dict.fromkeys(map(str, self.refused)),
-            ),
-        )
-
-    def _probes(self) -> tuple[str, ...]:
-        """The checks that we made by further runs, in words."""
-        journal, signature = self.sampler.journal, self.sampler.signature_name
-        joint = (JOINT,) if signature == ROUND_BATCH else (JOINT_LAWS,) if signature in KINDS else ()
-        return (
-            f"inside of every cell of a comparison, at {' and '.join(map(str, PROBES))} of it",
-            f"{journal.repeated} of {journal.runs} runs were made again, if possible with ordinary numbers",
-            f"{journal.pairs_of_calls} runs of two calls in a row",
-            *((GREEDY_TIES,) if "greedy" in self.batches else ()),
-            *joint,
-        )
-
-
-def _prepared(sampler: Shipped, question: Question) -> tuple[Shipped, Question]:
-    """Return the sampler, and the question with the pair on which we judge the sampler."""
-    asked, pair = sampler.prepared(question.pair)
-    return asked, question._replace(pair=pair)

@@ -7,10 +7,10 @@ of the first kind is above 0.  Such terms cannot sum to 0 at a point, so no poin
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import lcm
-from typing import Any
+from typing import Any, NamedTuple
 
 import highspy
 import numpy as np
@@ -24,7 +24,7 @@ Signs = Mapping[int, int]
 """The number of a factor -> the signs that it may have; all for the others."""
 Packed = dict[int, int]
 """``Factor.packed_terms`` of a polynomial."""
-MOST_COLUMNS, MOST_ROW_PRODUCTS, MOST_OF_A_DEGREE = 1500, 300, 4000
+MOST_COLUMNS, MOST_ROW_PRODUCTS = 1500, 300
 """Larger programs cost more than the regions that they close."""
 LARGEST = 10**300
 """Of the coefficients, for a program in floats."""
@@ -65,20 +65,27 @@ class Lemmas:
         self._field = field
         self.lemmas: list[Lemma] = []
         self._with: dict[int, list[int]] = {}
+        self._numbers: dict[frozenset[Constraint], int] = {}
 
-    def covering(self, signs: Signs, factor: Factor | None = None) -> int | None:
-        """The number of a lemma that says that no point has these signs, and speaks of a factor if given."""
-        some = range(len(self.lemmas)) if factor is None else self._with.get(factor.number, ())
-        return next((number for number in some if self.lemmas[number].covers(signs)), None)
+    def covering(self, signs: Signs, factor: Factor | None = None) -> int:
+        """The number of a lemma that says that no point has these signs, and speaks of a factor if given; 0
+        if there is none.
+        """
+        some = range(1, len(self.lemmas) + 1) if factor is None else self._with.get(factor.number, ())
+        return next((number for number in some if self.lemmas[number - 1].covers(signs)), 0)
 
-    def add(self, lemma: Lemma) -> int | None:
-        """Check a lemma's identity and keep it; ``None`` if it is wrong."""
+    def add(self, lemma: Lemma) -> int:
+        """Check a lemma's identity and keep it; returns its number, from 1, or 0 if it is wrong."""
+        key = frozenset(lemma.constraints)
+        if key in self._numbers:
+            return self._numbers[key]
         if not self._holds(lemma):
-            return None
+            return 0
+        self.lemmas.append(lemma)
+        self._numbers[key] = len(self.lemmas)
         for factor, _ in lemma.constraints:
             self._with.setdefault(factor.number, []).append(len(self.lemmas))
-        self.lemmas.append(lemma)
-        return len(self.lemmas) - 1
+        return len(self.lemmas)
 
     def _holds(self, lemma: Lemma) -> bool:
         """Whether every term has its sign, one is above 0, and the sum is the polynomial 0."""
@@ -123,8 +130,7 @@ def lemma_of(constraints: Sequence[Constraint], terms: Sequence[Term]) -> Lemma:
     return Lemma(tuple(constraints[index] for index in used), tuple(moved))
 
 
-@dataclass(frozen=True)
-class _Column:
+class _Column(NamedTuple):
     """A candidate for a term: the conditions, the packed monomial of a multiplier, and the product."""
 
     indices: tuple[int, ...]
@@ -132,12 +138,8 @@ class _Column:
     terms: Packed
 
 
-def _turned(constraint: Constraint) -> Packed:
-    """The polynomial of a condition, its sign changed where it is at most 0."""
-    factor, mask = constraint
-    if mask in TURNED:
-        return {monomial: -coefficient for monomial, coefficient in factor.packed_terms.items()}
-    return factor.packed_terms
+Products = dict[tuple[int, ...], Packed]
+"""Conditions in ascending order -> the product of their polynomials, turned to be at least 0."""
 
 
 def _multiplied(one: Packed, other: Packed) -> Packed:
@@ -148,123 +150,128 @@ def _multiplied(one: Packed, other: Packed) -> Packed:
     return product
 
 
-def _at_least_zero(constraints: Sequence[Constraint]) -> list[tuple[tuple[int, ...], Packed]]:
+def _at_least_zero(constraints: Sequence[Constraint]) -> Products:
     """What is at least 0 by each condition that is no equality: f, -f, or f² where f is not 0."""
-    found: list[tuple[tuple[int, ...], Packed]] = []
+    found: Products = {}
     for index, (factor, mask) in enumerate(constraints):
+        terms = factor.packed_terms
         if mask == NEGATIVE | POSITIVE:
-            found.append(((index, index), _multiplied(factor.packed_terms, factor.packed_terms)))
+            found[index, index] = _multiplied(terms, terms)
         elif mask in SIGNED and mask != ZERO:
-            found.append(((index,), _turned((factor, mask))))
+            found[(index,)] = {m: -c for m, c in terms.items()} if mask in TURNED else terms
     return found
 
 
 def linear_lemma(constraints: Sequence[Constraint], field: Field) -> Lemma | None:
     """A lemma that adds multiples of the conditions."""
-    columns = [_Column((), None, {0: 1})]
-    columns += [_Column(indices, None, terms) for indices, terms in _at_least_zero(constraints)]
-    equalities = [(i, factor) for i, (factor, mask) in enumerate(constraints) if mask == ZERO]
-    columns += [_Column((index,), 0, factor.packed_terms) for index, factor in equalities]
-    return _solved(columns, constraints, field)
+    return _solved({(): {0: 1}} | _at_least_zero(constraints), lambda factor: [0], constraints, field)
 
 
 def row_lemma(constraints: Sequence[Constraint], field: Field) -> Lemma | None:
     """A lemma with few products: of a condition and an entry of a row, of the entries in a monomial of a
     condition, and of one entry of every row; and with the equalities times one variable.
     """
-    usable = [(place[0], terms) for place, terms in _at_least_zero(constraints) if len(place) == 1]
-    entries = [(i, terms) for i, terms in usable if constraints[i][0].degree == 1]
-    found: dict[tuple[int, ...], _Column] = {(): _Column((), None, {0: 1})}
+    usable = {place[0]: terms for place, terms in _at_least_zero(constraints).items() if len(place) == 1}
+    entries = {i: terms for i, terms in usable.items() if constraints[i][0].degree == 1}
+    found: Products = {(): {0: 1}}
+    found.update({(i,): terms for i, terms in usable.items()})
 
     def keep(indices: tuple[int, ...], terms: Packed) -> None:
-        ordered = tuple(sorted(indices))
-        found.setdefault(ordered, _Column(ordered, None, terms))
+        found.setdefault(tuple(sorted(indices)), terms)
 
-    for i, terms in usable:
-        keep((i,), terms)
-    for i, terms in usable:
-        for j, entry in entries:
+    for i, terms in usable.items():
+        for j, entry in entries.items():
             if constraints[i][0].degree > 1 or j >= i:
                 keep((i, j), _multiplied(terms, entry))
-    variable_of = {next(iter(constraints[i][0].variables)): i for i, terms in entries if len(terms) == 1}
-    for _, terms in usable:
-        for monomial in terms:
-            powers = enumerate(monomial.to_bytes(len(field.names), "little"))
-            known = [variable_of.get(v, -1) for v, exponent in powers for _ in range(exponent)]
-            if known and -1 not in known:
-                keep(tuple(known), {monomial: 1})
+    variable_of = {min(constraints[i][0].variables): i for i, terms in entries.items() if len(terms) == 1}
+    for monomial in (monomial for terms in usable.values() for monomial in terms):
+        powers = enumerate(monomial.to_bytes(len(field.names), "little"))
+        known = [variable_of.get(v, -1) for v, exponent in powers for _ in range(exponent)]
+        if known and -1 not in known:
+            keep(tuple(known), {monomial: 1})
     for letter in ("p", "q"):
-        products: list[tuple[tuple[int, ...], Packed]] = [((), {0: 1})]
-        by_row: dict[Any, list[tuple[int, Packed]]] = {}
-        for i, terms in entries:
+        products: Products = {(): {0: 1}}
+        by_row: dict[Any, list[int]] = {}
+        for i in entries:
             factor = constraints[i][0]
             if len(factor.rows) == 1 and field.names[min(factor.variables)].startswith(letter):
-                by_row.setdefault(next(iter(factor.rows)), []).append((i, terms))
+                by_row.setdefault(min(factor.rows), []).append(i)
         for row in sorted(by_row, key=lambda context: (len(context), context)):
-            products += [
-                ((*indices, i), _multiplied(terms, entry))
-                for indices, terms in products
-                for i, entry in by_row[row]
-            ]
-            if len(products) > MOST_ROW_PRODUCTS:
-                break
-        for indices, terms in products:
+            if len(products) <= MOST_ROW_PRODUCTS:
+                products |= {
+                    (*indices, i): _multiplied(terms, entries[i])
+                    for indices, terms in products.items()
+                    for i in by_row[row]
+                }
+        for indices, terms in products.items():
             keep(indices, terms)
-    columns = list(found.values())
     variables = sorted(set().union(*(factor.variables for factor, _ in constraints)))
-    monomials = [0, *(1 << (8 * variable) for variable in variables)]
-    for i, (factor, mask) in enumerate(constraints):
-        if mask == ZERO:
-            columns += [_Column((i,), m, _multiplied(factor.packed_terms, {m: 1})) for m in monomials]
-    return _solved(columns, constraints, field) if len(columns) <= MOST_COLUMNS else None
+    multipliers = [0, *(1 << (8 * variable) for variable in variables)]
+    return _solved(found, lambda factor: multipliers, constraints, field)
 
 
 def product_lemma(constraints: Sequence[Constraint], degree: int, field: Field) -> Lemma | None:
     """A lemma with all products of conditions up to a total degree, and with multiples of the equalities."""
     usable = [
-        (indices, terms, len(indices) * constraints[indices[0]][0].degree)
-        for indices, terms in _at_least_zero(constraints)
+        (place, terms, len(place) * constraints[place[0]][0].degree)
+        for place, terms in _at_least_zero(constraints).items()
     ]
-    columns, last = [_Column((), None, {0: 1})], [((), {0: 1}, 0, 0)]
+    found, last = dict[tuple[int, ...], Packed]({(): {0: 1}}), [((), {0: 1}, 0, 0)]
     while last:
         longer: list[Any] = []
         for indices, terms, size, first in last:
-            for place, (more, factor_terms, more_size) in enumerate(usable[first:], first):
+            for number, (more, factor_terms, more_size) in enumerate(usable[first:], first):
                 if size + more_size <= degree:
-                    made = (*indices, *more), _multiplied(terms, factor_terms)
-                    columns.append(_Column(made[0], None, made[1]))
-                    longer.append((*made, size + more_size, place))
-                    if len(columns) > MOST_OF_A_DEGREE:
-                        return None
+                    product = _multiplied(terms, factor_terms)
+                    found[*indices, *more] = product
+                    longer.append(((*indices, *more), product, size + more_size, number))
+            if len(found) > MOST_COLUMNS:
+                return None
         last = longer
-    monomials = sorted({monomial for column in columns for monomial in column.terms})
-    guard = int.from_bytes([128] * len(field.names), "little")
+    monomials = sorted({monomial for terms in found.values() for monomial in terms})
+    return _solved(found, lambda factor: _multiples(factor, monomials, len(field.names)), constraints, field)
+
+
+def _multiples(factor: Factor, monomials: Sequence[int], size: int) -> Iterator[int]:
+    """The monomials by which a polynomial is multiplied so that one of its terms becomes one of some."""
+    guard = int.from_bytes([128] * size, "little")
+    made: set[int] = set()
+    for term in factor.packed_terms:
+        for monomial in monomials:
+            quotient = (monomial | guard) - term  # a guard bit is lost where a term does not divide
+            if quotient & guard == guard and quotient ^ guard not in made:
+                made.add(quotient ^ guard)
+                yield quotient ^ guard
+
+
+def _solved(
+    products: Products,
+    multipliers: Callable[[Factor], Iterable[int]],
+    constraints: Sequence[Constraint],
+    field: Field,
+) -> Lemma | None:
+    """Weights of products, and of multiples of the equalities, by a linear program in floats, whose support
+    is solved again in rationals.
+    """
+    columns = [_Column(indices, None, terms) for indices, terms in products.items()]
     for index, (factor, mask) in enumerate(constraints):
-        made_of: set[int] = set()
-        for term in factor.packed_terms if mask == ZERO else ():
-            for monomial in monomials:
-                quotient = (monomial | guard) - term  # a guard bit is lost where a term does not divide
-                if quotient & guard == guard and (quotient := quotient ^ guard) not in made_of:
-                    made_of.add(quotient)
-                    columns.append(
-                        _Column((index,), quotient, _multiplied(factor.packed_terms, {quotient: 1}))
-                    )
-    return _solved(columns, constraints, field) if len(columns) <= MOST_OF_A_DEGREE else None
-
-
-def _solved(columns: Sequence[_Column], constraints: Sequence[Constraint], field: Field) -> Lemma | None:
-    """Weights of the columns, by a linear program in floats, whose support is solved again in rationals."""
-    if any(abs(c) > LARGEST for column in columns for c in column.terms.values()):
+        if mask == ZERO:
+            columns += [
+                _Column((index,), m, _multiplied(factor.packed_terms, {m: 1})) for m in multipliers(factor)
+            ]
+    if len(columns) > MOST_COLUMNS or any(
+        abs(c) > LARGEST for column in columns for c in column.terms.values()
+    ):
         return None
-    strict = [
-        column.multiplier is None and all(not constraints[i][1] & ZERO for i in column.indices)
+    equations = [
+        column.terms | {STRICT: 1}
+        if column.multiplier is None and all(not constraints[i][1] & ZERO for i in column.indices)
+        else column.terms
         for column in columns
     ]
-    weights = _program(columns, strict)
-    if weights is None:
-        return None
-    support = [number for number, weight in enumerate(weights) if abs(weight) > 1e-9]
-    solution = _exact([columns[number] for number in support], [strict[number] for number in support])
+    weights = _program(columns, equations)
+    support = [] if weights is None else [n for n, weight in enumerate(weights) if abs(weight) > 1e-9]
+    solution = _exact([equations[number] for number in support])
     if solution is None:
         return None
     terms = []
@@ -278,29 +285,24 @@ def _solved(columns: Sequence[_Column], constraints: Sequence[Constraint], field
     return lemma_of(constraints, terms)
 
 
-def _program(columns: Sequence[_Column], strict: Sequence[bool]) -> np.ndarray | None:
-    """Weights, of multiples of equalities of any sign, with which the columns sum to the polynomial 0 and
-    the strict ones weigh 1 together; short products are cheap.
-    """
-    rows: dict[int, int] = {}  # the first row says that the strict columns weigh 1
-    starts, places, values = [0], list[int](), list[float]()
-    for column, is_strict in zip(columns, strict, strict=True):
-        if is_strict:
-            places.append(0)
-            values.append(1.0)
-        for monomial, coefficient in column.terms.items():
-            places.append(rows.setdefault(monomial, len(rows) + 1))
-            values.append(float(coefficient))
-        starts.append(len(places))
-    program, infinity = highspy.HighsLp(), highspy.kHighsInf
-    program.num_col_, program.num_row_ = len(columns), len(rows) + 1
+STRICT = -1
+"""In place of a monomial: the equation that the columns that are above 0 weigh 1 together."""
+
+
+def _program(columns: Sequence[_Column], equations: Sequence[Packed]) -> np.ndarray | None:
+    """Weights that satisfy the equations, at least 0 but for equalities; short products are cheap."""
+    rows, infinity = {STRICT: 0}, highspy.kHighsInf
+    places = [rows.setdefault(monomial, len(rows)) for terms in equations for monomial in terms]
+    values = [float(coefficient) for terms in equations for coefficient in terms.values()]
+    program = highspy.HighsLp()
+    program.num_col_, program.num_row_ = len(columns), len(rows)
     free = np.array([column.multiplier is not None for column in columns])
     program.col_cost_ = np.where(free, 0.0, [len(column.indices) + 0.01 for column in columns])
     program.col_lower_ = np.where(free, -infinity, 0.0)
     program.col_upper_ = np.full(len(columns), infinity)
-    program.row_lower_ = program.row_upper_ = np.array([1.0] + [0.0] * len(rows))
+    program.row_lower_ = program.row_upper_ = np.array([1.0] + [0.0] * (len(rows) - 1))
     program.a_matrix_.format_ = highspy.MatrixFormat.kColwise
-    program.a_matrix_.start_ = np.array(starts, dtype=np.int32)
+    program.a_matrix_.start_ = np.cumsum([0, *map(len, equations)]).astype(np.int32)
     program.a_matrix_.index_ = np.array(places, dtype=np.int32)
     program.a_matrix_.value_ = np.array(values)
     solver = highspy.Highs()
@@ -313,19 +315,16 @@ def _program(columns: Sequence[_Column], strict: Sequence[bool]) -> np.ndarray |
     return np.array(solver.getSolution().col_value)
 
 
-def _exact(columns: Sequence[_Column], strict: Sequence[bool]) -> list[fmpq] | None:
+def _exact(equations: Sequence[Packed]) -> list[fmpq] | None:
     """The weights in rationals."""
-    rows: dict[int, int] = {}
-    for column in columns:
-        for monomial in column.terms:
-            rows.setdefault(monomial, len(rows))
-    count = len(columns)
-    matrix = [[fmpq(0)] * (count + 1) for _ in range(len(rows) + 1)]
-    for number, column in enumerate(columns):
-        for monomial, coefficient in column.terms.items():
+    rows, count = {STRICT: 0}, len(equations)
+    for monomial in (monomial for terms in equations for monomial in terms):
+        rows.setdefault(monomial, len(rows))
+    matrix = [[fmpq(0)] * (count + 1) for _ in rows]
+    matrix[0][count] = fmpq(1)
+    for number, terms in enumerate(equations):
+        for monomial, coefficient in terms.items():
             matrix[rows[monomial]][number] = fmpq(coefficient)
-        matrix[-1][number] = fmpq(int(strict[number]))
-    matrix[-1][count] = fmpq(1)
     reduced, rank = fmpq_mat(matrix).rref()
     solution = [fmpq(0)] * count
     for row in range(rank):

@@ -18,8 +18,8 @@ from typing import Any
 from spectheory.exact.proof.conditions import WrongPairError, begin_walk, walk_statement
 from spectheory.exact.proof.domain import Domain, Shape
 from spectheory.exact.proof.draft_tuples import Drafts
+from spectheory.exact.proof.oracle import RejectedProofError
 from spectheory.exact.proof.proof_file import read, recorded
-from spectheory.exact.proof.recorded import RejectedProofError
 from spectheory.exact.proof.runs import FailedRunError
 from spectheory.exact.proof.statements import Statement, drafts_document
 from spectheory.exact.proof.walk import NeedRowError, WrongError
@@ -87,7 +87,7 @@ def check_document(document: Mapping[str, Any], verifier: Verifier) -> int:
         walk_statement(statement, walk, runs)
     except (WrongError, NeedRowError, FailedRunError, WrongPairError, InvalidOutcomeError) as error:
         raise RejectedProofError(f"a condition does not hold: {error}") from error
-    except (ZeroDivisionError, LookupError) as error:  # of a guide point that lies outside
+    except (ZeroDivisionError, LookupError, RuntimeError) as error:  # of a guide point that lies outside
         raise RejectedProofError(f"its log does not follow the walk: {error}") from error
     oracle.check_end()
     return walk.num_regions

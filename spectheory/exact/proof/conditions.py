@@ -19,7 +19,8 @@ from spectheory.exact.proof.draft_tuples import Drafts
 from spectheory.exact.proof.graph import Graph, Node
 from spectheory.exact.proof.laws import Laws
 from spectheory.exact.proof.numbers import AT_LEAST_ZERO, ZERO, Function
-from spectheory.exact.proof.region import Oracle, Region
+from spectheory.exact.proof.oracle import Oracle
+from spectheory.exact.proof.region import Region
 from spectheory.exact.proof.runs import Leaf, Runs, Vector
 from spectheory.exact.proof.statements import SAY_LOSSLESS, WRONG, Statement, Subject, antichains
 from spectheory.exact.proof.walk import Condition, Finish, Sum, Totals, Walk

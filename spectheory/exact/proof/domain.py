@@ -5,7 +5,7 @@ The last entry of a target row is 1 minus the others.  So is the last positive e
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
@@ -197,32 +197,45 @@ class Points:
     """A sum of floats this much smaller than its terms is taken as 0, which is right for drawn points."""
 
     def __init__(self, domain: Domain, count: int = COUNT) -> None:
+        self._domain = domain
         self.points = domain.drawn_points(count)
         self.num_drawn = count
         self.matrix = np.array([list(map(float, point)) for point in self.points])
         self._signs: dict[int, np.ndarray] = {}
 
-    def add(self, point: list[fmpq]) -> int:
-        """Add a point; returns its number."""
-        self.points.append(point)
-        self.matrix = np.vstack([self.matrix, [list(map(float, point))]])
-        return len(self.points) - 1
+    def add(self, points: Sequence[list[fmpq]]) -> int:
+        """Add points; returns the number of the first."""
+        self.points += points
+        self.matrix = np.vstack([self.matrix, [list(map(float, point)) for point in points]])
+        return len(self.points) - len(points)
+
+    def with_supports(self, points: np.ndarray, supports: Mapping[Context, Support]) -> np.ndarray:
+        """Those of some points, by their numbers, at which the draft rows have some supports."""
+        for context, support in supports.items():
+            if self._domain.has_draft(context):
+                columns = [self._domain.q[context, token] for token in range(self._domain.vocab_size)]
+                wanted = np.array([token in support for token in range(self._domain.vocab_size)])
+                points = points[((self.matrix[points][:, columns] > 0) == wanted).all(axis=1)]
+        return points
 
     def signs(self, factor: Factor) -> np.ndarray:
         """The sign of a factor at every point, as masks."""
         known = self._signs.get(factor.number, np.zeros(0, dtype=np.int8))
         if len(known) < len(self.points):
-            new = self.matrix[len(known) :]
-            total, size = np.zeros(len(new)), np.zeros(len(new))
-            for coefficient, powers in factor.sparse_terms:
-                term = np.full(len(new), float(coefficient))
-                for variable, exponent in powers:
-                    term = term * new[:, variable] ** exponent
-                total, size = total + term, size + np.abs(term)
-            signs = np.where(total > 0, POSITIVE, NEGATIVE)
-            signs = np.where(np.abs(total) <= self._ROUNDING * size, ZERO, signs).astype(np.int8)
-            for place in np.flatnonzero(signs == ZERO):  # points of a solver lie close to each other
+            signs = self.signs_at(factor, self.matrix[len(known) :])
+            for place in np.flatnonzero(signs == ZERO):  # changed points lie close to each other
                 if len(known) + place >= self.num_drawn:
                     signs[place] = sign_of(factor.at(self.points[len(known) + place]))
             known = self._signs[factor.number] = np.concatenate([known, signs])
         return known
+
+    def signs_at(self, factor: Factor, matrix: np.ndarray) -> np.ndarray:
+        """The sign of a factor at points in floats, up to rounding."""
+        total, size = np.zeros(len(matrix)), np.zeros(len(matrix))
+        for coefficient, powers in factor.sparse_terms:
+            term = np.full(len(matrix), float(coefficient))
+            for variable, exponent in powers:
+                term = term * matrix[:, variable] ** exponent
+            total, size = total + term, size + np.abs(term)
+        signs = np.where(total > 0, POSITIVE, NEGATIVE)
+        return np.where(np.abs(total) <= self._ROUNDING * size, ZERO, signs).astype(np.int8)

@@ -115,7 +115,7 @@ def formulas_of(walk: Walk, runs: Runs) -> tuple[Formula, ...]:
 
 def _given(walk: Walk, face: Mapping[Context, Support]) -> Signs:
     """The signs of all entries on a face."""
-    region = Region(walk.domain, walk.oracle.start(walk.domain).points)
+    region = Region(walk.domain, walk.oracle.start().points)
     for context in walk.domain.contexts:
         region = region.entered(context, face.get(context, ()) or tuple(range(walk.domain.vocab_size)))
     return {walk.domain.field.factors[number]: mask for number, mask in region.signs.items()}

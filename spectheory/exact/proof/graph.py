@@ -17,13 +17,15 @@ The last four do not ask which case holds; a region does when it evaluates them.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import operator
 from typing import Any
 
 from flint import Ordering, fmpq, fmpz_mpoly_ctx
 
+from spectheory.exact.proof.numbers import Ring
 from spectheory.pairs.contexts import Context
 
+OPERATIONS = {"+": operator.add, "-": operator.sub, "*": operator.mul, "/": operator.truediv}
 MOST_ATOMS = 100
 """More variables than a polynomial of flint's takes well."""
 
@@ -50,7 +52,7 @@ class Node:
         return fmpq(*self.arguments) if self.operation == "constant" else None
 
 
-class Graph:
+class Graph(Ring[Node]):
     """The nodes of all runs of a proof."""
 
     def __init__(self) -> None:
@@ -77,51 +79,22 @@ class Graph:
     def entry(self, letter: str, context: Context, token: int) -> Node:
         return self.node("entry", letter, context, token)
 
-    def add(self, one: Node, other: Node) -> Node:
-        if one is self.zero or other is self.zero:
-            return other if one is self.zero else one
-        values = one.constant, other.constant
-        if None not in values:
-            return self.rational(values[0] + values[1])  # type: ignore[operator]
-        return self.node("+", *sorted((one, other), key=lambda node: node.number))
-
-    def subtract(self, one: Node, other: Node) -> Node:
-        if other is self.zero or one is other:
-            return one if other is self.zero else self.zero
-        values = one.constant, other.constant
-        if None not in values:
-            return self.rational(values[0] - values[1])  # type: ignore[operator]
-        return self.node("-", one, other)
-
-    def multiply(self, one: Node, other: Node) -> Node:
-        if one is self.zero or other is self.zero:
-            return self.zero
-        if one is self.one or other is self.one:
-            return other if one is self.one else one
-        values = one.constant, other.constant
-        if None not in values:
-            return self.rational(values[0] * values[1])  # type: ignore[operator]
-        return self.node("*", *sorted((one, other), key=lambda node: node.number))
-
     def divide(self, one: Node, other: Node) -> Node:
-        if other is self.one:
-            return one
-        values = one.constant, other.constant
-        if None not in values and values[1]:
-            return self.rational(values[0] / values[1])  # type: ignore[operator]
-        return self.node("/", one, other)
+        return one if other is self.one else self._result("/", one, other)
+
+    def _result(self, operation: str, one: Node, other: Node) -> Node:
+        a, b = one.constant, other.constant
+        if a is not None and b is not None and (operation != "/" or b != 0):
+            return self.rational(OPERATIONS[operation](a, b))
+        if operation in ("+", "*"):
+            one, other = sorted((one, other), key=lambda node: node.number)
+        return self.node(operation, one, other)
 
     def positive_part(self, node: Node) -> Node:
         if node.operation == "positive":
             return node
         value = node.constant
         return self.node("positive", node) if value is None else node if value > 0 else self.zero
-
-    def sum(self, nodes: Iterable[Node]) -> Node:
-        total = self.zero
-        for node in nodes:
-            total = self.add(total, node)
-        return total
 
     def mass(self, stop: Node, entry: Node) -> Node:
         """The product of a stop probability and an entry of its correction row."""

@@ -98,7 +98,7 @@ class Laws:
         last: bool,
     ) -> None:
         walk = self._walk
-        parts = [walk.oracle.start(walk.domain)]
+        parts = [walk.oracle.start()]
         for context in sorted(rows, key=lambda context: (len(context), context)):
             parts = [
                 part

@@ -7,11 +7,12 @@ value is a filter for divisibility, too: f divides g only if f's value divides g
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
-from functools import cached_property
+from functools import cached_property, reduce
 from math import gcd
 from random import Random
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 from flint import Ordering, fmpq, fmpz_mpoly_ctx
 
@@ -142,7 +143,48 @@ Factored = tuple[int, tuple[tuple[Factor, int], ...]]
 """A constant, and pairs (factor, exponent)."""
 
 
-class Field:
+Element = TypeVar("Element")
+
+
+class Ring(ABC, Generic[Element]):
+    """Sums and products of elements that are one object if they are equal.
+
+    Attributes:
+        zero, one: what leaves another element as it is.
+    """
+
+    zero: Element
+    one: Element
+
+    @abstractmethod
+    def _result(self, operation: str, one: Element, other: Element) -> Element:
+        """The element for ``+``, ``-`` or ``*`` of two others."""
+
+    def add(self, one: Element, other: Element) -> Element:
+        if one is self.zero:
+            return other
+        return one if other is self.zero else self._result("+", one, other)
+
+    def subtract(self, one: Element, other: Element) -> Element:
+        if one is other:
+            return self.zero
+        return one if other is self.zero else self._result("-", one, other)
+
+    def multiply(self, one: Element, other: Element) -> Element:
+        if one is self.zero or other is self.zero:
+            return self.zero
+        if one is self.one or other is self.one:
+            return other if one is self.one else one
+        return self._result("*", one, other)
+
+    def sum(self, elements: Iterable[Element]) -> Element:
+        return reduce(self.add, elements, self.zero)
+
+    def product(self, elements: Iterable[Element]) -> Element:
+        return reduce(self.multiply, elements, self.one)
+
+
+class Field(Ring[Function]):
     """The rational functions of some variables.
 
     Args:
@@ -228,40 +270,11 @@ class Field:
         bucket.append(made)
         return made
 
-    def add(self, one: Function, other: Function) -> Function:
-        if one is self.zero:
-            return other
-        return one if other is self.zero else self._result("+", one, other)
-
-    def subtract(self, one: Function, other: Function) -> Function:
-        if one is other:
-            return self.zero
-        return one if other is self.zero else self._result("-", one, other)
-
-    def multiply(self, one: Function, other: Function) -> Function:
-        if one is self.zero or other is self.zero:
-            return self.zero
-        if one is self.one or other is self.one:
-            return other if one is self.one else one
-        return self._result("*", one, other)
-
     def divide(self, one: Function, other: Function) -> Function:
         """The quotient; ``other`` is not 0."""
         if one is self.zero or other is self.one:
             return one
         return self.one if one is other else self._result("/", one, other)
-
-    def sum(self, functions: Iterable[Function]) -> Function:
-        total = self.zero
-        for function in functions:
-            total = self.add(total, function)
-        return total
-
-    def product(self, functions: Iterable[Function]) -> Function:
-        total = self.one
-        for function in functions:
-            total = self.multiply(total, function)
-        return total
 
     def _result(self, operation: str, one: Function, other: Function) -> Function:
         key = operation, one.number, other.number

@@ -1,11 +1,11 @@
 """Stored proofs: JSON, compressed.
 
 ===============  ===========================================================================
-``polynomials``  each a list of terms: a coefficient, a variable, its exponent, and so on
+``polynomials``  of the lemmas, each a list of terms: a coefficient, a variable, its exponent, and so on
 ``lemmas``       each its conditions, pairs of a polynomial and a mask (1 for negative, 2 for zero, 4 for
                  positive), and its terms: a coefficient, the conditions, and a monomial or nothing
 ``points``       rationals, beside the points that are drawn from a seed
-``log``          the answers of the search in the order of the questions (``emptiness``)
+``log``          for every kind of question the answers of the search (``oracle``)
 ===============  ===========================================================================
 """
 
@@ -21,13 +21,12 @@ from flint import fmpq
 
 from spectheory.exact.proof.certificates import SIGNED, Lemma, Lemmas, Term
 from spectheory.exact.proof.domain import Domain, Points
-from spectheory.exact.proof.emptiness import DERIVED, EMPTY, GUIDE, SPLIT, Search
 from spectheory.exact.proof.numbers import ANY, NEGATIVE, POSITIVE, Factor
-from spectheory.exact.proof.recorded import Recorded, RejectedProofError, is_list_of_whole_numbers
+from spectheory.exact.proof.oracle import DERIVED, EMPTY, GUIDE, KINDS, SPLIT, Oracle, RejectedProofError
 from spectheory.foundation.documents import replace_file
 from spectheory.foundation.errors import InvalidInputError
 
-FORMAT = "spectheory-proof/2"
+FORMAT = "spectheory-proof/3"
 
 
 def read(path: str | Path) -> dict[str, Any]:
@@ -55,89 +54,81 @@ def write(path: str | Path, document: Mapping[str, Any]) -> int:
     return len(data)
 
 
-def log_document(search: Search) -> dict[str, Any]:
-    """The log of a search, with the lemmas, polynomials and points that occur in it."""
-    lemmas: dict[int, int] = {}
-    points: dict[int, int] = {}
+def log_document(oracle: Oracle) -> dict[str, Any]:
+    """The log of a search, with the lemmas and points that occur in it, numbered anew."""
+    drawn, lemmas, points = oracle.points.num_drawn, {0: 0}, dict[int, int]()
 
     def lemma(number: int) -> int:
-        return lemmas.setdefault(number - 1, len(lemmas)) + 1 if number > 0 else number
+        return lemmas.setdefault(number, len(lemmas)) if number > 0 else number
 
     def point(number: int) -> int:
-        drawn = search.points.num_drawn
-        return number if number <= drawn else drawn + 1 + points.setdefault(number - 1, len(points))
+        return number if number <= drawn else points.setdefault(number, drawn + 1 + len(points))
 
-    log = []
-    for kind, *rest in search.log:
-        if kind == SPLIT:
-            rest = [rest[0], *map(lemma, rest[1:])]
-        elif kind == DERIVED:
-            rest = [lemma(entry) if place % 2 else entry for place, entry in enumerate(rest)]
-        elif kind == EMPTY:
-            rest = [lemma(rest[0])]
-        elif kind == GUIDE:
-            rest = [point(rest[0])]
-        log.append([kind, *rest])
-    written = [_lemma_document(search, search.lemmas.lemmas[number]) for number in lemmas]
+    log = [list(answers) for answers in oracle.log]
+    for kind in (SPLIT, EMPTY):
+        log[kind] = [[*map(lemma, answer)] for answer in log[kind]]
+    log[DERIVED] = [[*answer[:1], *map(lemma, answer[1:])] for answer in log[DERIVED]]
+    log[GUIDE] = [[*map(point, answer)] for answer in log[GUIDE]]
+    polynomials: dict[Factor, int] = {}
+    written = [_lemma_document(oracle.lemmas.lemmas[number - 1], polynomials) for number in lemmas if number]
     return {
-        "polynomials": [_polynomial_document(factor) for factor in search.polynomials],
+        "polynomials": [
+            [
+                [coefficient, *(number for power in powers for number in power)]
+                for coefficient, powers in factor.sparse_terms
+            ]
+            for factor in polynomials
+        ],
         "lemmas": written,
-        "points": [[str(value) for value in search.points.points[number]] for number in points],
+        "points": [[str(value) for value in oracle.points.points[number - 1]] for number in points],
         "log": log,
     }
 
 
-def _polynomial_document(factor: Factor) -> list[list[int]]:
-    return [
-        [coefficient, *(number for power in powers for number in power)]
-        for coefficient, powers in factor.sparse_terms
+def _lemma_document(lemma: Lemma, polynomials: dict[Factor, int]) -> list[Any]:
+    conditions = [
+        [polynomials.setdefault(factor, len(polynomials)), mask] for factor, mask in lemma.constraints
     ]
+    return [conditions, [[str(term.coefficient), list(term.indices), _powers(term)] for term in lemma.terms]]
 
 
-def _lemma_document(search: Search, lemma: Lemma) -> list[Any]:
-    conditions = [[search.number_of(factor), mask] for factor, mask in lemma.constraints]
-    terms = []
-    for term in lemma.terms:
-        powers = None
-        if term.multiplier is not None:
-            powers = [
-                number
-                for place, exponent in enumerate(term.multiplier)
-                if exponent
-                for number in (place, exponent)
-            ]
-        terms.append([str(term.coefficient), list(term.indices), powers])
-    return [conditions, terms]
+def _powers(term: Term) -> list[int] | None:
+    """The variables of a monomial, each with its exponent."""
+    if term.multiplier is None:
+        return None
+    return [number for power in enumerate(term.multiplier) if power[1] for number in power]
 
 
-def recorded(document: Mapping[str, Any], domain: Domain) -> Recorded:
+def recorded(document: Mapping[str, Any], domain: Domain) -> Oracle:
     """The oracle of a stored proof, its lemmas checked.
 
     Raises:
         RejectedProofError: a lemma is not an identity, or the document is malformed.
     """
-    field = domain.field
+    lemmas, points = Lemmas(domain.field), Points(domain)
     try:
         polynomials = [_factor(terms, domain) for terms in document["polynomials"]]
-        lemmas = Lemmas(field)
         for conditions, terms in document["lemmas"]:
-            lemma = _lemma(conditions, terms, polynomials, domain)
-            if lemmas.add(lemma) is None:
-                raise RejectedProofError("a lemma does not expand to 0")
-        points = Points(domain)
+            if lemmas.add(_lemma(conditions, terms, polynomials, domain)) != len(lemmas.lemmas):
+                raise RejectedProofError("a lemma does not expand to 0, or occurs twice")
         for values in document["points"]:
             point = [_rational(value) for value in values]
-            if len(point) != len(field.names):
+            if len(point) != len(domain.field.names):
                 raise RejectedProofError("a point has another number of values")
-            points.add(point)
+            points.add([point])
         log = document["log"]
-        if not isinstance(log, list) or not all(map(is_list_of_whole_numbers, log)):
+        if len(log) != len(KINDS) or not all(_is_list_of_integers(one) for answers in log for one in answers):
             raise RejectedProofError("its log is not one of integers")
     except (LookupError, TypeError, ValueError, AttributeError, OverflowError, ArithmeticError) as error:
         if isinstance(error, RejectedProofError):
             raise
         raise RejectedProofError(f"it is malformed: {error}") from error
-    return Recorded(domain, log, lemmas, polynomials, points)
+    return Oracle(domain, points, lemmas, log)
+
+
+def _is_list_of_integers(value: Any) -> bool:
+    """Whether a value from a file is a list of integers, and of no booleans."""
+    return isinstance(value, list) and all(type(entry) is int for entry in value)
 
 
 def _rational(text: str) -> fmpq:
@@ -174,7 +165,7 @@ def _lemma(
         constraints.append((polynomials[number], mask))
     made = []
     for text, indices, powers in terms:
-        if not is_list_of_whole_numbers(indices) or any(not 0 <= i < len(constraints) for i in indices):
+        if not _is_list_of_integers(indices) or any(not 0 <= i < len(constraints) for i in indices):
             raise RejectedProofError("a term names a condition that is not there")
         multiplier = None if powers is None else _monomial(powers, len(domain.field.names))
         made.append(Term(_rational(text), tuple(indices), multiplier))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from typing import Any
 
@@ -301,56 +300,3 @@ class Region:
             if self.signs.get(factor.number, ANY) & ZERO:
                 product = product * factor.polynomial
         return product
-
-
-EFFORTS = range(3)
-"""Linear lemmas, lemmas with products, and those of a set of conditions that a solver names."""
-
-
-class Oracle(ABC):
-    """What a walk asks beside the verifiers: which parts are empty, and where points lie.
-
-    A search finds the answers, and a stored proof has them.
-    """
-
-    @abstractmethod
-    def start(self, domain: Domain) -> Region:
-        """The region of all pairs, no row entered."""
-
-    @abstractmethod
-    def entered(self, region: Region, context: Context) -> list[Region]:
-        """The parts by the support of a draft row."""
-
-    @abstractmethod
-    def parts(self, region: Region, split: SplitError) -> list[Region]:
-        """The parts that are not known to be empty, the doubtful ones marked."""
-
-    @abstractmethod
-    def derive(self, region: Region, effort: int) -> int:
-        """Find signs ≥ 0 that hold with equality, and keep them.
-
-        Args:
-            region: where a condition fails.
-            effort: one of ``EFFORTS``, the least first.
-
-        Returns:
-            How many; -1 if the region turned out to be empty.
-        """
-
-    @abstractmethod
-    def is_empty(self, region: Region, *, last: bool = False) -> bool:
-        """Whether a region that may well be empty is known to be.  With ``last``, a search takes it as empty
-        until all else is walked.
-        """
-
-    @abstractmethod
-    def guide(self, region: Region) -> Sequence[Any] | None:
-        """A point of the region, if one is known: it chooses the way of a run."""
-
-    @abstractmethod
-    def may_be_reference(self, region: Region) -> bool:
-        """Whether the value on this region may be what all others are compared with."""
-
-    @abstractmethod
-    def choose(self, region: Region, functions: Sequence[Function]) -> int:
-        """The place of the function that is the likeliest to be at least 0."""

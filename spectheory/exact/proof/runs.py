@@ -19,7 +19,8 @@ from spectheory.exact.proof.domain import Domain
 from spectheory.exact.proof.draft_tuples import Drafts, Paths
 from spectheory.exact.proof.graph import Graph, Node
 from spectheory.exact.proof.numbers import POSITIVE, Function
-from spectheory.exact.proof.region import EmptyRegionError, Oracle, Region, SplitError
+from spectheory.exact.proof.oracle import Oracle
+from spectheory.exact.proof.region import EmptyRegionError, Region, SplitError
 from spectheory.exact.proof.trace import NotFollowedError, Number, Question, Run
 from spectheory.foundation.errors import InvalidInputError, InvalidOutcomeError
 from spectheory.pairs.contexts import Context, context_number

@@ -6,13 +6,14 @@ from collections.abc import Iterable, Iterator
 from time import process_time
 from typing import Any
 
+from spectheory.exact.proof.certificates import Lemmas
 from spectheory.exact.proof.check import digest_of
 from spectheory.exact.proof.conditions import WrongPairError, begin_walk, walk_statement
-from spectheory.exact.proof.domain import Domain, Shape
+from spectheory.exact.proof.domain import Domain, Points, Shape
 from spectheory.exact.proof.draft_tuples import Drafts
-from spectheory.exact.proof.emptiness import Search
 from spectheory.exact.proof.formulas import Formula, formulas_of
 from spectheory.exact.proof.numbers import Factor
+from spectheory.exact.proof.oracle import Oracle
 from spectheory.exact.proof.proof_file import log_document
 from spectheory.exact.proof.runs import FailedRunError
 from spectheory.exact.proof.statements import Statement
@@ -87,19 +88,19 @@ def prove(
 def _search(statement: Statement, shape: Shape, drafts: Drafts, deadline: float, show: bool) -> Proof:
     begin = process_time()
     domain = Domain(shape, drafts.least_support)
-    oracle = Search(domain)
+    oracle = Oracle(domain, Points(domain), Lemmas(domain.field))
     walk, runs = begin_walk(statement, domain, drafts, oracle, deadline)
     digest = digest_of(statement)
 
     def result(
-        verdict: str, wrong: str = "", pair: ModelPair | None = None, formulas: tuple[Formula, ...] = ()
+        verdict: str,
+        wrong: str = "",
+        pair: ModelPair | None = None,
+        log: dict[str, Any] | None = None,
+        formulas: tuple[Formula, ...] = (),
     ) -> Proof:
-        log = log_document(oracle) if verdict == PROVED else None
-        counts = (
-            regions if verdict == PROVED else walk.num_regions,
-            len(oracle.aside),
-            len(oracle.lemmas.lemmas),
-        )
+        lemmas = oracle.lemmas.lemmas if log is None else log["lemmas"]
+        counts = regions if verdict == PROVED else walk.num_regions, len(oracle.aside), len(lemmas)
         seconds = process_time() - begin
         return Proof(verdict, statement, shape, *counts, wrong, pair, seconds, digest, log, formulas)
 
@@ -116,10 +117,9 @@ def _search(statement: Statement, shape: Shape, drafts: Drafts, deadline: float,
                 raise WrongError(stuck, (), "a region that was set aside has a point")
             if oracle.aside:
                 return result(UNDECIDED)
-            log_end = len(oracle.log)
+            log = log_document(oracle)
             formulas = formulas_of(walk, runs[0]) if show else ()
-            del oracle.log[log_end:]
-            return result(PROVED, formulas=formulas)
+            return result(PROVED, log=log, formulas=formulas)
     except WrongPairError as error:
         refuted = error.wrong, error.pair
     except (WrongError, FailedRunError) as error:
@@ -142,7 +142,7 @@ def _simple_pairs(domain: Domain) -> list[ModelPair]:
     return [domain.pair_at(point, domain.contexts) for point in points]
 
 
-def _pairs_of(error: WrongError | FailedRunError, oracle: Search, domain: Domain) -> Iterator[ModelPair]:
+def _pairs_of(error: WrongError | FailedRunError, oracle: Oracle, domain: Domain) -> Iterator[ModelPair]:
     """Pairs of a region on which something fails, also some where the functions of a condition are not 0."""
     factors: list[Factor] = []
     for function in error.functions if isinstance(error, WrongError) else ():

@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from spectheory.exact.certificate import certificate_of
+from spectheory.exact.certifying import certificate_of
 from spectheory.exact.iteration import completed_law
 from spectheory.exact.law import output_law
 from spectheory.foundation.errors import InvalidInputError

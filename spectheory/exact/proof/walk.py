@@ -20,17 +20,18 @@ from spectheory.exact.proof.domain import Domain
 from spectheory.exact.proof.draft_tuples import Draw, Paths
 from spectheory.exact.proof.graph import Graph, Node
 from spectheory.exact.proof.numbers import ZERO, Function
+from spectheory.exact.proof.oracle import Oracle
 from spectheory.exact.proof.region import (
-    EFFORTS,
     DividesByZeroError,
     EmptyRegionError,
-    Oracle,
     Region,
     SplitError,
 )
 from spectheory.exact.proof.runs import Leaf, Rows, Runs, Vector
 from spectheory.pairs.contexts import Context
 
+EFFORTS = range(3)
+"""Linear lemmas, lemmas with products of entries, and with all products."""
 Totals = dict[Any, Function]
 """Of every key the sum over the tuples; 0 for keys that are missing."""
 
@@ -215,11 +216,11 @@ class Walk:
             self.on_region(region)
             return ()
 
-        self.each([self.oracle.start(self.domain)], decide)
+        self.each([self.oracle.start()], decide)
 
     def eliminate(self, total: Sum, finish: Finish) -> None:
         """Decide conditions on a sum of which the rows below the root are eliminated."""
-        start = self.oracle.start(self.domain)
+        start = self.oracle.start()
         self._explore(total, frozenset(), start, ((),), finish)
 
     def _explore(

@@ -9,7 +9,7 @@ import numpy as np
 
 from spectheory.foundation.arrays import positive_part
 from spectheory.foundation.errors import EnumerationTooLargeError, InvalidInputError
-from spectheory.foundation.validation import check_num_drafts
+from spectheory.foundation.validation import check_count
 from spectheory.optima.one_position.min_cut import (
     DraftLaw,
     check_draft_law,
@@ -27,7 +27,7 @@ MAX_VARIABLES = 20_000
 def otm_program(
     target_probs: Sequence[Any] | np.ndarray,
     draft_probs: Sequence[Any] | np.ndarray | None = None,
-    num_drafts: int | None = None,
+    drafts: int | None = None,
     max_variables: int = MAX_VARIABLES,
     *,
     draft_law: DraftLaw | None = None,
@@ -48,9 +48,9 @@ def otm_program(
     Args:
         target_probs: one row, [V]; strings and Fractions are exact.
         draft_probs: the row of K i.i.d. drafts, [V].
-        num_drafts: K.
+        drafts: K.
         max_variables: largest number of variables, V times the number of draft tuples.
-        draft_law: instead of ``draft_probs`` and ``num_drafts``, {(x_1, .., x_K): probability}; missing
+        draft_law: instead of ``draft_probs`` and ``drafts``, {(x_1, .., x_K): probability}; missing
             tuples have probability 0.
 
     Returns:
@@ -58,27 +58,25 @@ def otm_program(
 
     Raises:
         InvalidInputError: the drafts are given in neither or both ways, the rows are not distributions over
-            one vocabulary, the draft law is not a distribution over tuples of its tokens, or num_drafts is
-            not an integer of at least 1.
+            one vocabulary, the draft law is not a distribution over tuples of its tokens, or drafts is not
+            an integer of at least 1.
         EnumerationTooLargeError: there are more than ``max_variables`` variables.
 
     Example:
-        >>> otm_program(["1/3", "2/3"], ["2/3", "1/3"], num_drafts=2).size
+        >>> otm_program(["1/3", "2/3"], ["2/3", "1/3"], drafts=2).size
         (8, 6)
         >>> otm_program(["1/2", "1/4", "1/4"], draft_law={(0, 1): "1/2", (1, 2): "1/2"}).size
         (6, 5)
     """
     if draft_law is not None:
-        if draft_probs is not None or num_drafts is not None:
-            raise InvalidInputError(
-                "draft_law stands instead of draft_probs and num_drafts; give one of the two"
-            )
+        if draft_probs is not None or drafts is not None:
+            raise InvalidInputError("draft_law stands instead of draft_probs and drafts; give one of the two")
         target, tuples, law = check_draft_law(target_probs, draft_law)
         _check_count(len(target), len(tuples), len(tuples[0]), max_variables, "use min_cut_of_law")
         return _program(target, tuples, law)
     if draft_probs is None:
-        raise InvalidInputError("the drafts are missing; give draft_probs and num_drafts, or draft_law")
-    num_drafts = check_num_drafts(num_drafts)
+        raise InvalidInputError("the drafts are missing; give draft_probs and drafts, or draft_law")
+    num_drafts = check_count("drafts", drafts)
     target, draft = check_single_rows(target_probs, draft_probs)
     V = len(target)
     _check_count(V, V**num_drafts, num_drafts, max_variables, "use optimal_acceptance (the min cut)")
@@ -89,7 +87,7 @@ def otm_program(
 def otm_optimum(
     target_probs: Sequence[Any] | np.ndarray,
     draft_probs: Sequence[Any] | np.ndarray | None = None,
-    num_drafts: int | None = None,
+    drafts: int | None = None,
     max_variables: int = MAX_VARIABLES,
     *,
     draft_law: DraftLaw | None = None,
@@ -106,13 +104,13 @@ def otm_optimum(
         SolverError, CertificationError: no optimal solution was reached.
 
     Example:
-        >>> solution = otm_optimum(["1/3", "2/3"], ["2/3", "1/3"], num_drafts=2)
+        >>> solution = otm_optimum(["1/3", "2/3"], ["2/3", "1/3"], drafts=2)
         >>> print(solution.value, solution.primal[(1, 1), 1])
         1/9 1/9
         >>> print(otm_optimum(["1/2", "1/4", "1/4"], draft_law={(0, 1): "1/3", (1, 2): "2/3"}).value)
         1/6
     """
-    program = otm_program(target_probs, draft_probs, num_drafts, max_variables, draft_law=draft_law)
+    program = otm_program(target_probs, draft_probs, drafts, max_variables, draft_law=draft_law)
     return solve_in_its_arithmetic(program)
 
 

@@ -62,10 +62,6 @@ class Optimum(Result):
         "status": "{status}: the gap asked for was not reached",
     }
 
-    @property
-    def value_float(self) -> float:
-        return float(self.value)
-
     def to_document(self) -> dict[str, Any]:
         """Return the JSON object of ``spectheory optimum --json``.
 

@@ -13,6 +13,7 @@ from spectheory.foundation.errors import InvalidInputError
 from spectheory.foundation.exact_numbers import float_tolerance, to_flint
 from spectheory.foundation.validation import is_whole
 from spectheory.pairs.contexts import Context, context_number, path_to
+from spectheory.pairs.drafts.defect import draft_defect
 from spectheory.pairs.drafts.iid import Iid, draft_process
 from spectheory.pairs.drafts.kept import AdaptiveDrafts, HandedRowsOf, Paths
 from spectheory.pairs.drafts.per_path import PerPath
@@ -160,51 +161,33 @@ def length_flags(process: Shortened, pair: ModelPair) -> LengthFlags:
         >>> length_flags(Shortened(1, lambda tokens, rows: 1 + (tokens[0] == 0)), instances.two_token(2))
         LengthFlags(predictable=True, pseudo_stopping=True, stopping_point=True)
     """
-    slack = float_tolerance(pair, 1e-9)
-    drawn = [(paths, prob, law) for paths, prob, law in process.lengths(pair) if prob > 0]
+    whole = Shortened(process.drafts, process.rule, process.each)  # with the rows of the draws
+    return LengthFlags(
+        _is_predictable(process, pair), bool(draft_defect(whole, pair)), is_stopping_point(process, pair)
+    )
 
-    def varies(of: Callable[[Any, Any], Iterator[tuple[Any, Any, Any]]]) -> bool:
-        """Whether a probability of the length differs between drafts that share a key."""
-        ends: dict[Any, tuple[Any, Any]] = {}
-        for paths, _, law in drawn:
-            for key, value, _ in of(paths, law):
-                low, high = ends.get(key, (value, value))
-                ends[key] = min(low, value), max(high, value)
-        return any(high - low > slack for low, high in ends.values())
 
-    every = {lengths for _, _, law in drawn for lengths in law}
-
-    def points(paths: Paths, law: Any) -> Iterator[tuple[Any, Any, Any]]:
+def is_stopping_point(process: Shortened, pair: ModelPair) -> bool:
+    """Whether the kept tokens of all paths together decide the lengths (theory.md Statement 8.7)."""
+    drawn = [(paths, law) for paths, prob, law in process.lengths(pair) if prob > 0]
+    every = {lengths for _, law in drawn for lengths in law}
+    ends: dict[Any, list[Any]] = {}
+    for paths, law in drawn:
         for lengths in every:
             kept = tuple(path[:number] for path, number in zip(paths, lengths, strict=True))
-            yield (lengths, kept), law.get(lengths, 0), None
-
-    density_is_one = all(abs(value - 1) <= slack for value in _densities(drawn, every).values())
-    return LengthFlags(_is_predictable(drawn, pair, slack), density_is_one, not varies(points))
+            ends.setdefault((lengths, kept), []).append(law.get(lengths, 0))
+    return not _vary(ends, pair)
 
 
-def _densities(drawn: list[Any], every: set[tuple[int, ...]]) -> dict[Paths, Any]:
-    """Compute sum_n P(N = n | the first n tokens) for every draft (Statement 8.7)."""
-    mass: dict[Any, Any] = {}
-    met: dict[Any, Any] = {}
-    for paths, prob, law in drawn:
-        for lengths in every:
-            key = lengths, tuple(path[:number] for path, number in zip(paths, lengths, strict=True))
-            mass[key] = mass.get(key, 0) + prob
-            met[key] = met.get(key, 0) + prob * law.get(lengths, 0)
-    return {
-        paths: sum(
-            met[key] / mass[key]
-            for lengths in every
-            for key in [(lengths, tuple(p[:n] for p, n in zip(paths, lengths, strict=True)))]
-        )
-        for paths, _, _ in drawn
-    }
+def _vary(values: Mapping[Any, list[Any]], pair: ModelPair) -> bool:
+    """Whether a probability differs between drafts that share a key."""
+    return any(max(each) - min(each) > float_tolerance(pair, 1e-9) for each in values.values())
 
 
-def _is_predictable(drawn: list[Any], pair: ModelPair, slack: float) -> bool:
+def _is_predictable(process: Shortened, pair: ModelPair) -> bool:
     """Whether P(N >= i | own path) depends on the first i - 1 tokens of the path, for every path."""
-    for number in range(len(drawn[0][0])):
+    drawn = [entry for entry in process.lengths(pair) if entry[1] > 0]
+    for number in range(process.num_drafts):
         mass: dict[Context, Any] = {}
         reached: dict[tuple[Context, int], Any] = {}
         for paths, prob, law in drawn:
@@ -217,6 +200,6 @@ def _is_predictable(drawn: list[Any], pair: ModelPair, slack: float) -> bool:
         for own, total in mass.items():
             for i in range(1, pair.draft_length + 1):
                 ends.setdefault((own[: i - 1], i), []).append(reached.get((own, i), total * 0) / total)
-        if any(max(values) - min(values) > slack for values in ends.values()):
+        if _vary(ends, pair):
             return False
     return True

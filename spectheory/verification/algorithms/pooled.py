@@ -73,8 +73,8 @@ class Pooled(Recoupled):
         >>> scored = verifiers["scored_multipath"]
         >>> for verifier in (scored, Recoupled(scored), Pooled(scored)):
         ...     certificate = certify(verifier, pair, 2)
-        ...     print(certificate.is_valid, f"{float(certificate.gap):.5f}")
-        True 0.04008
+        ...     print(certificate.verdict, f"{float(certificate.gap):.5f}")
+        lossless 0.04008
         True 0.01250
         True 0.00000
     """

@@ -59,8 +59,8 @@ class Recoupled(Verifier):
         >>> from spectheory import certify, instances, verifiers
         >>> pair = instances.two_token(2)
         >>> certificate = certify(Recoupled(verifiers["scored_multipath"]), pair, 2)
-        >>> print(certificate.is_valid, certificate.block_efficiency, certificate.optimum)
-        True 212/81 212/81
+        >>> print(certificate.verdict, certificate.block_efficiency, certificate.optimum)
+        lossless 212/81 212/81
     """
 
     source: ClassVar[str] = "this package (theory.md Statement 5.24)"

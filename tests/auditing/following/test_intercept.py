@@ -1,6 +1,7 @@
 """Everything random answers from the tape or refuses; two reads of one number are found."""
 
 import random
+import re
 import secrets
 import threading
 from collections.abc import Callable
@@ -81,7 +82,6 @@ def test_the_journal_names_what_was_answered() -> None:
     ("function", "says"),
     [
         (lambda: torch.randn(2), r"draws from aten\.randn"),
-        (lambda: torch.nn.functional.dropout(torch.ones(2)), r"aten\.bernoulli_"),
         (lambda: torch.empty(2).cauchy_(), r"aten\.cauchy_"),
         (lambda: torch.randperm(3), r"aten\.randperm"),
         (lambda: random.gauss(0, 1), r"draws from random\.gauss"),
@@ -121,7 +121,7 @@ def test_hidden_randomness_is_not_followed(number: Callable[[], float]) -> None:
 
     found = audit(verify(number), PAIRS, drafts=1, within=0.05)
     assert (found.verdict, found.basis) == ("undecided", "drawn")
-    assert "uses randomness that is not replaced, or keeps state" in found.ways[0]
+    assert re.search("randomness that is not replaced|where we do not see it", found.ways[0])
     assert audit(verify(lambda: random.random()), PAIRS, drafts=1).basis == "followed"
 
 
@@ -252,7 +252,7 @@ def test_a_number_is_what_a_generator_draws(
 
 @pytest.mark.parametrize("draw", [torch.bernoulli, lambda weights: torch.multinomial(weights, 1)])
 def test_random_probabilities_are_refused(draw: Callable[[torch.Tensor], Any]) -> None:
-    with pytest.raises(NotEnumerableError, match=r"draws by \w+ with probabilities that are random numbers"):
+    with pytest.raises(NotEnumerableError, match=r"applies (bernoulli|multinomial) to random numbers"):
         law(lambda: draw(torch.rand(3)))
 
 

@@ -9,24 +9,30 @@ import pytest
 import torch
 
 from audit_support import law
-from spectheory.auditing.following.random_array import LaterLanes, RandomArray, moved, random_array, settled
-from spectheory.auditing.following.random_tensor import RandomTensor
+from spectheory.auditing.following.names import begin
+from spectheory.auditing.following.random_array import RandomArray, lanes_of, random_array, settled
+from spectheory.auditing.following.random_tensor import RandomTensor, entries
 from spectheory.auditing.tape.atoms import uniform_number
 from spectheory.auditing.tape.decisions import NotEnumerableError, Tape, all_runs
 from spectheory.auditing.tape.races import ArgmaxWinner, Exponential, ExponentialDraw, Race
 
 
-def uniform(lanes: int = 1) -> RandomArray:
-    """Numbers of ``torch.rand`` in the first lanes of four."""
-    drawn: Any = torch.rand(lanes)
+def lanes(memory: np.ndarray, drawn: torch.Tensor) -> Any:
+    """The numbers of a tensor in the first lanes of an array."""
     assert isinstance(drawn, RandomTensor)
-    return random_array(np.zeros(4, np.float32), dict(enumerate(drawn.numbers)))
+    numbers = entries(drawn)
+    return random_array(memory, np.arange(memory.size) < len(numbers), numbers.__getitem__)
+
+
+def uniform(number: int = 1) -> RandomArray:
+    """Numbers of ``torch.rand`` in the first lanes of four."""
+    found: RandomArray = lanes(np.zeros(4, np.float32), torch.rand(number))
+    return found
 
 
 def noise(rates: tuple[float, ...]) -> RandomArray:
     """Weights times inverse exponential numbers, and a lane that is none."""
-    drawn: Any = torch.empty(len(rates)).exponential_().reciprocal()
-    clocks = random_array(np.zeros(len(rates) + 1, np.float32), dict(enumerate(drawn.numbers)))
+    clocks = lanes(np.zeros(len(rates) + 1, np.float32), torch.empty(len(rates)).exponential_().reciprocal())
     return np.float32([*rates, 0]) * clocks
 
 
@@ -45,7 +51,7 @@ def in_torch() -> tuple[bool, ...]:
 
 def inversion() -> int:
     """The first of four sums above a coin that was spread over all lanes."""
-    coin = moved(lambda part: np.broadcast_to(part[:1], (4,)), uniform(1))
+    coin = np.broadcast_to(uniform(1)[:1], (4,))
     return int((np.float32([0.5, 0.75, 1, 1]) > coin).argmax())
 
 
@@ -57,8 +63,7 @@ def race() -> int:
 
 def gumbel_race(logits: tuple[float, ...] = (0.0, -np.inf, np.log(3))) -> tuple[int, bool]:
     """Logits plus Gumbel numbers, and a lane beyond the row."""
-    drawn: Any = torch.empty(3).exponential_()
-    clocks = random_array(np.zeros(4, np.float32), dict(enumerate(drawn.numbers)))
+    clocks = lanes(np.zeros(4, np.float32), torch.empty(3).exponential_())
     gumbel = -np.log(np.negative(-clocks))
     scores = np.where(np.arange(4) < 3, gumbel + np.float32([*logits, 0]), np.float32(-np.inf))
     lane, best = np.nanargmax(scores), np.nanmax(scores)
@@ -79,7 +84,7 @@ def equality() -> bool:
 
 
 def with_nan() -> tuple[bool, ...]:
-    coin = moved(lambda part: np.broadcast_to(part[:1], (2,)), uniform(1))
+    coin = np.broadcast_to(uniform(1)[:1], (2,))
     compared = (np.less(coin, np.float32([np.nan, 2])), np.not_equal(coin, np.float32([np.nan, 2])))
     return tuple(bool(truth) for truths in compared for truth in truths)
 
@@ -126,7 +131,7 @@ def test_a_winner_is_settled_only_where_it_matters() -> None:
     pick = ArgmaxWinner(
         Race([ExponentialDraw(Exponential(tape), inverse=True) for _ in range(2)], largest=True)
     )
-    lane = random_array(np.zeros((), np.int32), {0: pick})
+    lane = random_array(np.zeros((), np.int32), True, lambda _: pick)
     assert not bool(lane > np.int32(1))
     assert tape.made == []
     assert bool(lane < np.int32(1))
@@ -144,7 +149,7 @@ def test_a_winner_is_settled_only_where_it_matters() -> None:
         (lambda array: np.nanmax(array), "the winner of a race was expected"),
         (lambda array: float(array[0]), "where a number is needed at once"),
         (lambda array: np.where(array, array, array), "as a condition"),
-        (lambda array: noise((1, 2)) < np.float32(1), "compares an exponential"),
+        (lambda array: noise((1, 2)) < np.float32(1), "only a race is followed"),
         (lambda array: np.exp(noise((1, 2))), "applies exp"),
         (lambda array: noise((1, 2)).astype(np.float16), "applies a conversion to float16"),
         (lambda array: np.nanargmin(noise((1, 2))), "a race of random numbers with other numbers"),
@@ -160,7 +165,7 @@ def test_a_winner_is_settled_only_where_it_matters() -> None:
 def test_what_is_not_followed_is_refused(function: Callable[[Any], Any], says: str) -> None:
     """Where its entries are read; an entry that is masked is never made."""
     with pytest.raises(NotEnumerableError, match=says):
-        law(lambda: list(getattr(function(uniform(1)), "lanes", {}).values()))
+        law(lambda: lanes_of(function(uniform(1))))
 
 
 @pytest.mark.parametrize(("first", "is_followed"), [(False, True), (True, False)])
@@ -187,7 +192,8 @@ def test_masked_lanes_are_never_made() -> None:
             asked.append(lane)
             return uniform_number(tape, torch.float32)
 
-        doubled = random_array(np.zeros(4, np.float32), LaterLanes(range(4), made)) * np.float32(2)
+        begin()
+        doubled = random_array(np.zeros(4, np.float32), True, made) * np.float32(2)
         kept = np.where(np.array([False, False, True, False]), doubled, np.float32(9))[::-1]
         return bool((kept < np.float32(1))[1])
 
@@ -202,7 +208,8 @@ def test_precision_is_the_arrays() -> None:
 
     def run(tape: Tape) -> tuple[bool, bool]:
         number = uniform_number(tape, torch.float64)
-        array = random_array(np.zeros(1, np.float64), {0: number})
+        begin()
+        array = random_array(np.zeros(1, np.float64), True, lambda _: number)
         third = np.float32(1 / 3)
         return bool((array < np.float64(third))[0]), bool((array.astype(np.float32) < third)[0])
 

@@ -10,8 +10,8 @@ import torch
 
 from audit_support import assert_drawn_from, law
 from deep import first_is_quick
-from spectheory.auditing.following.random_array import DerivedSeed, WinningValue
-from spectheory.auditing.following.random_tensor import RandomTensor, become_random
+from spectheory.auditing.following.operations import DerivedSeed, WinningValue
+from spectheory.auditing.following.random_tensor import RandomTensor, entries, random_tensor
 from spectheory.auditing.tape.decisions import NotEnumerableError
 from spectheory.auditing.tape.races import Race
 
@@ -216,22 +216,18 @@ def test_types_are_converted_as_torch_does() -> None:
 @pytest.mark.parametrize(
     ("function", "says"),
     [
-        (lambda: float(torch.rand(())), r"into a float, .* use its item\(\)"),
+        (lambda: float(torch.rand(())), "applies __float__ to random numbers"),
         (lambda: torch.rand(3).numpy(), "applies numpy to"),
         (lambda: torch.rand(3).sum() < 1, "applies sum to"),
-        (lambda: torch.where(torch.tensor(True), torch.rand(()), 0).sum(), "applies sum to"),
         (lambda: (u := torch.rand(())) * u < 0.5, "combines a random number with itself in mul"),
         (lambda: (torch.rand(()) - 0.5).reciprocal() > 3, "that may be positive or negative"),
-        (lambda: 1 / (torch.rand(()) - 0.25) < -4.5, "that may be positive or negative"),
-        (lambda: torch.rand(()) // (torch.rand(()) - 0.25) < -4.5, "that may be positive or negative"),
         (lambda: (torch.rand(()) - 0.5).sqrt() < 0.3, "takes sqrt of random numbers for some of which it is"),
-        (lambda: (torch.rand(()) - 0.5).log() < 0.3, "takes log of random numbers for some of which it is"),
-        (lambda: (torch.rand(()) * 1000).to(torch.uint8) < 3, "torch.uint8, which does not hold all of"),
+        (
+            lambda: (torch.rand(()) * 200).to(torch.uint8) < 3,
+            "random numbers of torch.uint8 are not followed",
+        ),
         (lambda: (torch.rand(()) * 1e6).short() < 3, "torch.int16, which does not hold all of"),
-        (lambda: (torch.rand(()) - 0.5).to(torch.bool), "torch.bool, which does not hold all of"),
-        (lambda: str(torch.rand(2)), "writes random numbers as text"),
-        (lambda: f"{torch.rand(2)}", "applies __format__ to random numbers"),
-        (lambda: torch.randint(0, torch.randint(0, 100, ()), ()), "between ends that are random"),
+        (lambda: str(torch.rand(2)), "applies __repr__ to random numbers"),
         (lambda: P[torch.rand(3)], "as an index of __getitem__"),
         (lambda: (torch.empty(3).exponential_() + 1).argmax(), "only a race is followed"),
         (lambda: torch.empty(3).exponential_().sum(), "only a race is followed"),
@@ -242,22 +238,8 @@ def test_types_are_converted_as_torch_does() -> None:
         (lambda: torch.add(torch.rand(2), other=P[:2]), "a tensor by name"),
         (lambda: torch.searchsorted(P.cumsum(0), torch.rand(2), out_int32=True), "in a form that is not fol"),
         (lambda: torch.searchsorted(P, torch.rand(2)), "searchsorted with edges that are not sorted"),
-        (lambda: torch.searchsorted(P * torch.nan, torch.rand(2)), "edges that are not sorted"),
-        (lambda: torch.searchsorted(P, input=torch.rand(2)), "applies searchsorted to random numbers"),
-        (lambda: (P / -torch.rand(3).to(torch.int64).log()).argmax(), "applies argmax to random numbers"),
-        (
-            lambda: (P / (-torch.rand(3).log()).to(torch.int64)).argmax(),
-            "turns random numbers into torch.int",
-        ),
         (lambda: race_of(lambda u: (u.log(), (1 - u).log())), "logarithms of a random number u and of 1 - u"),
-        (lambda: race_of(lambda u: (u.log(), (-u).log1p())), "logarithms of a random number u and of 1 - u"),
-        (
-            lambda: race_of(lambda u: (u.log(), (1 + -u).log())),
-            "logarithms of a random number u and of 1 - u",
-        ),
         (lambda: race_of(lambda u: (u.log() * 1e-20 - 1e-7,)), "adds a number to an exponential random"),
-        (lambda: race_of(lambda u: (-(-u.log() * 1e-20 + 1e-7),)), "adds a number to an exponential random"),
-        (lambda: race_of(lambda u: (-(-u.log() * 1e-12).clamp(min=1e-7),)), "applies clamp to exponential"),
         (lambda: race_of(lambda u: (u.log().clamp(min=-5),)), "applies clamp to exponential"),
         (
             lambda: race_of(lambda u: (torch.div(u.log(), P, rounding_mode="floor"),)),
@@ -273,7 +255,6 @@ def test_types_are_converted_as_torch_does() -> None:
             "applies argmax",
         ),
         (lambda: torch.rand(()) * torch.empty(()).exponential_(), "exponential and another random number"),
-        (lambda: torch.nn.Parameter(torch.rand(2)), "applies requires_grad_ to random numbers"),
         (lambda: bool(chain(torch.rand(()), 500) < 0.5), "applies more functions to a random number"),
     ],
 )
@@ -361,8 +342,7 @@ HALF = Fraction(1, 2)
     [
         (lambda: 1 / torch.rand(()) < 2, 1 - Fraction(2**23 + 1, 2**24)),
         (lambda: 1 / (torch.rand(()) - 1) < -2, HALF - Fraction(1, 2**24)),
-        (lambda: (torch.rand(()) * 4 - 0.5).to(torch.uint8) < 1, Fraction(3, 8)),
-        (lambda: (torch.rand(()) * 255.9).to(torch.uint8) < 255, Fraction(2550, 2559)),
+        (lambda: (torch.rand(()) * 4 - 0.5).to(torch.int16) < 1, Fraction(3, 8)),
         (lambda: (torch.rand(()) + 1).sqrt() < 1.5**0.5, HALF),
     ],
 )
@@ -370,15 +350,6 @@ def test_what_is_monotone_is_followed(function: Callable[[], Any], expected: Fra
     """The partners of the refusals: divisors of one sign, casts that hold all values, positive roots."""
     found = law(lambda: bool(function()))[True]
     assert abs(found - expected) < Fraction(1, 2**20)
-
-
-@pytest.mark.parametrize("whole", [int, np.int64, np.int32, torch.tensor])
-def test_the_ends_of_whole_numbers_may_be_of_any_kind(whole: Callable[[int], Any]) -> None:
-    assert law(lambda: int(torch.randint(whole(1), whole(4), ()))) == dict.fromkeys((1, 2, 3), Fraction(1, 3))
-    assert law(lambda: int(torch.randint(whole(2), ()))) == dict.fromkeys((0, 1), HALF)
-    assert law(lambda: int(torch.randint(whole(1), size=(), high=whole(3)))) == dict.fromkeys((1, 2), HALF)
-    long = law(lambda: bool(torch.randint(whole(2**23), 2**24, ()) < 3 * 2**22))
-    assert long == dict.fromkeys((True, False), HALF)
 
 
 def exponential_scores(weights: torch.Tensor = P) -> torch.Tensor:
@@ -425,9 +396,9 @@ def test_rounding_is_no_equality() -> None:
 def test_what_kernels_leave_in_memory_stays_random() -> None:
     """The value that wins a race, and a derived seed; a tensor of ordinary numbers is settled."""
     kinds = [WinningValue(Race((), largest=True)), DerivedSeed(("seed",))]
-    found = become_random(torch.empty(2), np.array(kinds, dtype=object))
+    found = random_tensor(np.array(kinds, dtype=object), torch.float32)
     assert type(found) is RandomTensor
-    assert list(found.numbers) == kinds
-    settled = become_random(torch.empty(2), np.array([1.5, 2.0], dtype=object))
+    assert list(entries(found)) == kinds
+    settled = random_tensor(np.array([1.5, 2.0], dtype=object), torch.float32)
     assert type(settled) is torch.Tensor
     assert settled.tolist() == [1.5, 2.0]

@@ -122,8 +122,6 @@ def test_the_table_of_the_documentation() -> None:
         (lambda: (P := torch.rand(3), bool(P[0] < 0.5), int(gumbel_of(P))), "that it also puts into a race"),
         (lambda: int(gumbel_of(torch.rand(3, dtype=torch.bfloat16))), "applies argmax"),
         (lambda: int(gumbel_of(torch.rand(3).to(torch.bfloat16))), "applies argmax"),
-        (lambda: int((torch.rand(3) + 0.1).log().neg().log().neg().argmax()), "takes log of random numbers"),
-        (lambda: int(gumbel(torch.ones(3), sign=1)), "the last of exponential"),
     ],
 )
 def test_what_is_not_followed_is_one_line(function: Any, says: str) -> None:

@@ -77,8 +77,8 @@ def marks_its_rows(paths: Any, target_rows: Any, draft_rows: Any, generator: Any
 def test_every_run_has_rows_of_its_own() -> None:
     """What a run writes is not found by the next, which made the wrong one lossless and refused the right."""
     for pair in (instances.two_token(1), instances.two_residual_tokens(1)):
-        assert certify(from_sampler(computes_in_place), pair).is_valid
-        assert not certify(from_sampler(marks_its_rows), pair).is_valid
+        assert certify(from_sampler(computes_in_place), pair)
+        assert not certify(from_sampler(marks_its_rows), pair)
 
 
 @pytest.mark.deep

@@ -255,8 +255,8 @@ def comparisons(tape: Tape, threshold: float) -> int:
 
 
 def test_a_decision_that_is_made_again_is_found_where_it_was() -> None:
-    """Three steps and two probes instead of one per bit; the partner: where it is another one all bits are
-    asked, and the tape sees it.
+    """Two steps and probes instead of one per bit; the partner: where it is another one all bits are asked,
+    and the tape sees it.
     """
     first = Tape([])
     assert comparisons(first, 0.3) > 24
@@ -264,25 +264,3 @@ def test_a_decision_that_is_made_again_is_found_where_it_was() -> None:
     assert first.made[0].shares[0] == Fraction(5_033_165, 2**24)
     with pytest.raises(HiddenRandomnessError, match="randomness other than the given generator"):
         comparisons(Tape(first.made), 0.6)
-
-
-@pytest.mark.parametrize(
-    "later",
-    [
-        lambda v: v < 0.3 or 0.45 < v < 0.55,
-        lambda v: v < 0.3 and not 0.24 < v < 0.26,
-        lambda v: v < 0.3 or 0.35 < v < 0.4,
-    ],
-    ids=["first step", "second step", "third step"],
-)
-def test_a_function_that_changes_away_from_its_cut_is_refused(later: Callable[[float], bool]) -> None:
-    """The first steps of a bisection are made again; the cut itself and all probes are as they were."""
-    made: list[Callable[[float], bool]] = []
-
-    def run(tape: Tape) -> bool:
-        made.append(later if made else lambda v: v < 0.3)
-        return Number(uniform_number(tape, torch.float64).sources, made[-1]).decide()
-
-    with pytest.raises(NotEnumerableError):
-        list(all_runs(run))
-    assert len(made) == 2

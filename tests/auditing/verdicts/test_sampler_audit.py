@@ -365,11 +365,11 @@ def _draws_in_a_raw_thread(paths: Any, target_rows: Any, draft_rows: Any, genera
 
 @torch.jit.script
 def _scripted_coin():  # type: ignore[no-untyped-def]
-    return torch.rand(1)
+    return torch.rand(1) < 0.5
 
 
 def _runs_torchscript(paths: Any, target_rows: Any, draft_rows: Any, generator: Any) -> list[int]:
-    if _scripted_coin() < 0.5:
+    if _scripted_coin():
         return [0]
     return token_verification(paths, target_rows, draft_rows, generator)
 
@@ -387,7 +387,7 @@ def _forks_the_global_generator(paths: Any, target_rows: Any, draft_rows: Any, g
     ("sampler", "says", "basis"),
     [
         (_asks_for_the_seed, "keeps state between calls: it gave", "probed"),
-        (_draws_in_a_raw_thread, "where it is not followed, as in a thread", "drawn"),
+        (_draws_in_a_raw_thread, "where we do not see it", "drawn"),
         (_runs_torchscript, "runs TorchScript, which is not followed", "probed"),
         (_forks_the_global_generator, "", "followed"),
     ],

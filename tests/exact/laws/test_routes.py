@@ -104,9 +104,9 @@ def test_more_drafts_than_can_be_listed(monkeypatch: pytest.MonkeyPatch) -> None
     """10^9 tuples of drafts: a law and a verdict; a wrong verifier without a list of drafts to blame."""
     pair = instances.random_rational(4, 2, 10, zero_probability=0)
     right = certify("multi_round", pair, 3, with_optimum=False)
-    assert right.is_valid
+    assert right
     wrong = certify(defects["greedy_multipath_unskewed"], pair, 3, with_optimum=False)
-    assert not wrong.is_valid
+    assert not wrong
     assert wrong.counterexample is not None
     assert wrong.counterexample.drafts == ()
     assert "to blame" not in wrong.in_words()

@@ -13,9 +13,8 @@ import pytest
 from deep import first_is_quick
 from spectheory import defects, verifiers
 from spectheory.exact.proof.check import STATED, check_document, check_proof
-from spectheory.exact.proof.emptiness import CHOICE, DERIVED, DOUBTFUL, EMPTY, GUIDE, SPLIT
+from spectheory.exact.proof.oracle import CHOICE, DERIVED, DOUBTFUL, EMPTY, GUIDE, SPLIT, RejectedProofError
 from spectheory.exact.proof.proof_file import write
-from spectheory.exact.proof.recorded import RejectedProofError
 from spectheory.exact.proof.search import prove
 from spectheory.foundation.arrays import normalise, zeros_like
 from spectheory.foundation.errors import InvalidInputError
@@ -48,56 +47,47 @@ def test_a_proof_that_was_found_is_accepted(tmp_path: Path) -> None:
     assert (stated["verifier"], stated["regions"]) == ("multi_round", found.num_regions)
 
 
-def entries(document: Document, kind: int) -> list[list[int]]:
-    return [entry for entry in document["log"] if entry[0] == kind]
-
-
-def closed(document: Document) -> list[tuple[list[int], int]]:
-    """The splits of which a lemma closes a part, and the place of the lemma."""
-    return [(one, place) for one in entries(document, SPLIT) for place in range(2, len(one)) if one[place]]
+def parts(document: Document, is_open: bool) -> list[tuple[list[int], int]]:
+    """The splits with a part that goes on, or that a lemma closes, and the place of the part."""
+    splits = document["log"][SPLIT]
+    return [(one, n) for one in splits for n in range(len(one)) if (one[n] == 0) == is_open]
 
 
 def _closed(document: Document, random: Random) -> None:
     """A part that is not empty, closed by some lemma."""
-    open_parts = [(e, n) for e in entries(document, SPLIT) for n in range(2, len(e)) if not e[n]]
-    entry, place = random.choice(open_parts)
+    entry, place = random.choice(parts(document, is_open=True))
     entry[place] = random.randrange(len(document["lemmas"])) + 1
 
 
 def _postponed(document: Document, random: Random) -> None:
     """A part waits that the search walked at once."""
-    open_parts = [(e, n) for e in entries(document, SPLIT) for n in range(2, len(e)) if not e[n]]
-    entry, place = random.choice(open_parts)
+    entry, place = random.choice(parts(document, is_open=True))
     entry[place] = DOUBTFUL
 
 
 def _lemma(document: Document, random: Random) -> None:
     """Another lemma."""
-    entry, place = random.choice(closed(document))
+    entry, place = random.choice(parts(document, is_open=False))
     entry[place] = entry[place] % len(document["lemmas"]) + 1
 
 
-def _polynomial(document: Document, random: Random) -> None:
-    """A split by another polynomial."""
-    entry = random.choice(entries(document, SPLIT))
-    entry[1] = (entry[1] + 1) % len(document["polynomials"])
-
-
 def _part(document: Document, random: Random) -> None:
-    del random.choice(entries(document, SPLIT))[-1]
+    del random.choice(document["log"][SPLIT])[-1]
 
 
 def _removed(document: Document, random: Random) -> None:
     """A split is left out."""
-    document["log"].remove(random.choice(entries(document, SPLIT)))
+    document["log"][SPLIT].remove(random.choice(document["log"][SPLIT]))
 
 
 def _cut(document: Document, random: Random) -> None:
-    del document["log"][random.randrange(len(document["log"])) :]
+    answers = random.choice([some for some in document["log"] if some])
+    del answers[random.randrange(len(answers)) :]
 
 
 def _longer(document: Document, random: Random) -> None:
-    document["log"].append(random.choice(document["log"]))
+    answers = random.choice(document["log"])
+    answers.append([0])
 
 
 def _coefficient(document: Document, random: Random) -> None:
@@ -137,7 +127,7 @@ def _drafts(document: Document, random: Random) -> None:
 
 
 CHANGES = [
-    _closed, _postponed, _lemma, _polynomial, _part, _removed, _cut, _longer, _coefficient, _negative,
+    _closed, _postponed, _lemma, _part, _removed, _cut, _longer, _coefficient, _negative,
     _nothing, _condition, _term, _shape, _huge, _drafts,
 ]  # fmt: skip
 CASES = [(name, change, seed) for seed in range(6) for name in OF for change in CHANGES]
@@ -156,7 +146,7 @@ def test_a_changed_proof_is_rejected(
 
 def test_no_number_of_a_log_turns_a_wrong_verifier_into_a_proved_one(document: Document) -> None:
     wrong = defects["independent_acceptance"]
-    for entry in document["log"][::40]:
+    for entry in [entry for answers in document["log"] for entry in answers][::40]:
         entry[-1] += 1
         with pytest.raises(RejectedProofError):
             check_document(document, wrong)
@@ -214,8 +204,9 @@ def test_a_file_that_is_not_a_proof(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("field", "value"),
     [
-        ("log", [[SPLIT, 0.5]]),
-        ("log", [["split"]]),
+        ("log", [[[0.5]], [], [], [], [], []]),
+        ("log", [["split"]] * 6),
+        ("log", [[[0]]]),
         ("points", [["x"]]),
         ("polynomials", [[["1", 0, 1]]]),
         ("lemmas", [[]]),
@@ -226,13 +217,11 @@ def test_a_document_that_is_malformed_is_rejected(document: Document, field: str
         check_document(document | {field: value}, verifiers["multi_round"])
 
 
-def test_the_kinds_of_entries_are_told_apart(document: Document) -> None:
-    """An answer to one question is none to another."""
+def test_an_answer_to_one_question_is_none_to_another(document: Document) -> None:
     for kind in (DERIVED, EMPTY, GUIDE, CHOICE):
         changed = deepcopy(document)
-        entry = next(entry for entry in changed["log"] if entry[0] != kind)
-        entry[0] = kind
-        with pytest.raises(RejectedProofError, match="does not follow the walk"):
+        changed["log"][kind], changed["log"][SPLIT] = changed["log"][SPLIT], changed["log"][kind]
+        with pytest.raises(RejectedProofError):
             check_document(changed, verifiers["multi_round"])
 
 

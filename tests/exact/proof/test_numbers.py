@@ -22,6 +22,7 @@ from spectheory.exact.proof.numbers import (
     power_signs,
     sign_of,
 )
+from spectheory.exact.proof.renaming import Renamings
 
 POINT = [fmpq(2, 3), fmpq(-5, 7), fmpq(11, 13)]
 
@@ -95,7 +96,7 @@ def test_signs_at_points_of_a_solver_are_exact() -> None:
     for shift, sign in ((fmpq(1, 2**80), POSITIVE), (fmpq(0), ZERO), (fmpq(-1, 2**80), NEGATIVE)):
         point = list(points.points[0])
         point[p], point[q], point[domain.q[(), 1]] = fmpq(1, 2) + shift, fmpq(1, 2), fmpq(1, 2)
-        number = points.add(point)
+        number = points.add([point])
         assert points.signs(factor)[number] == sign
 
 
@@ -132,7 +133,7 @@ def test_lemmas_are_found_and_wrong_ones_are_not_kept(field: Field) -> None:
     constraints = list(zip(factors, (ZERO | POSITIVE, ZERO | POSITIVE, NEGATIVE), strict=True))
     lemma = linear_lemma(constraints, field)
     assert lemma is not None
-    assert Lemmas(field).add(lemma) == 0
+    assert Lemmas(field).add(lemma) == 1
     assert lemma.covers({factor.number: mask for factor, mask in constraints})
     assert not lemma.covers({factors[0].number: ZERO | POSITIVE})
     first, *others = lemma.terms
@@ -144,9 +145,9 @@ def test_lemmas_are_found_and_wrong_ones_are_not_kept(field: Field) -> None:
         (Term(first.coefficient, first.indices, (0, 0, 0)), *others),
         (Term(first.coefficient, (*first.indices, *first.indices)), *others),
     ]
-    assert [Lemmas(field).add(Lemma(lemma.constraints, tuple(terms))) for terms in changes] == [None] * 6
+    assert [Lemmas(field).add(Lemma(lemma.constraints, tuple(terms))) for terms in changes] == [0] * 6
     weak = [(factor, ZERO | mask) for factor, mask in lemma.constraints]
-    assert Lemmas(field).add(Lemma(tuple(weak), lemma.terms)) is None
+    assert Lemmas(field).add(Lemma(tuple(weak), lemma.terms)) == 0
 
 
 def test_conditions_with_a_solution_have_no_lemma(field: Field) -> None:
@@ -159,6 +160,36 @@ def test_conditions_with_a_solution_have_no_lemma(field: Field) -> None:
         assert product_lemma(constraints, 2, field) is None
 
 
+def test_renamed_lemmas_are_lemmas() -> None:
+    """p_0 < q_0 and p_0 + p_1 = 1 and q_0 = 1 have no solution; renamed, they speak of other variables."""
+    domain = Domain(Shape(3, 1))
+    gens, field = dict(zip(domain.field.names, domain.field.context.gens(), strict=True)), domain.field
+    p, q = gens["p_0"], gens["q_0"]
+    constraints = [
+        (field.factor(p + gens["p_1"] - 1), ZERO),
+        (field.factor(gens["p_1"]), NEGATIVE | ZERO),
+        (field.factor(p - q), NEGATIVE),
+        (field.factor(q - 1), ZERO),
+    ]
+    lemma = linear_lemma(constraints, field)
+    assert lemma is not None
+    renamed = list(Renamings(domain).lemmas(lemma, {(): (0, 1, 2)}))
+    lemmas = Lemmas(field)
+    assert [lemmas.add(one) > 0 for one in (lemma, *renamed)] == [True] * 6
+    assert len(lemmas.lemmas) > 3
+    assert all(one.terms != lemma.terms or one.constraints != lemma.constraints for one in renamed)
+
+
+def test_renamed_points_are_the_pairs_with_renamed_tokens() -> None:
+    domain = Domain(Shape(3, 1))
+    [point, *_] = domain.drawn_points(1)
+    before = domain.rows_at(point, (0,))
+    after = [domain.rows_at(one, (2,)) for one in Renamings(domain).points(point)]
+    moved = [[before[0][2], before[0][1], before[0][0]], [before[0][1], before[0][2], before[0][0]]]
+    assert [row for row, _ in after if row in moved] != []
+    assert all(sum(row) == 1 for row, _ in after)
+
+
 def test_products_and_equalities_are_used(field: Field) -> None:
     """p > 0, q > 0 and p q ≤ 0 needs a product; p > 0 and p q = 0 and q > 0 an equality."""
     p, q, r = field.variables
@@ -168,4 +199,4 @@ def test_products_and_equalities_are_used(field: Field) -> None:
         assert linear_lemma(constraints, field) is None
         lemma = product_lemma(constraints, 2, field)
         assert lemma is not None
-        assert Lemmas(field).add(lemma) == 0
+        assert Lemmas(field).add(lemma) == 1

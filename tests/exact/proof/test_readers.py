@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 from deep import first_is_quick
+from honest_verifiers import RIGHT, WRONG
 from spectheory import from_loop
 from spectheory.exact.proof import search
 from spectheory.exact.proof.search import prove
@@ -26,7 +27,7 @@ def loop(paths, target_rows, draft_rows):
     return stops, rows
 """
 """leviathan2023 for one path."""
-WRONG = [
+WRONG_LINES = [
     ("target, draft = target_rows[0, depth]", "target, draft = target_rows[0, 0]"),
     ("draft_rows[0, depth]", "draft_rows[0, 0]"),
     ("min(1, target[token] / draft[token])", "target[token] / draft[token]"),
@@ -48,7 +49,7 @@ WRONG = [
     ("reach, target_rows[0, -1]", "reach, target_rows[0, -2]"),
     ("reach, target_rows[0, -1]", "1 - stops[0, 0], target_rows[0, -1]"),
 ]
-RIGHT = [
+RIGHT_LINES = [
     ("min(1, target[token] / draft[token])", "1 - max(0, 1 - target[token] / draft[token])"),
     ("min(1, target[token] / draft[token])", "min(target[token], draft[token]) / draft[token]"),
     ("min(1, target[token] / draft[token])", "min(target[token] / draft[token], 1)"),
@@ -70,20 +71,46 @@ def changed(line: str, other: str) -> Any:
     return from_loop(names["loop"])
 
 
-@first_is_quick(("line", "other"), WRONG, quick=6)
+def is_refuted_or_refused(verifier: Any, *shape: int) -> bool:
+    """One that returns no law is refused."""
+    try:
+        verdict = prove(verifier, *shape).verdict
+    except InvalidOutcomeError as error:
+        verdict = str(error)
+    return verdict == "refuted" or "law" in verdict or "by zero" in verdict
+
+
+@first_is_quick(("line", "other"), WRONG_LINES, quick=6)
 @pytest.mark.parametrize("pairs", [search.SIMPLE_PAIRS, 0])
 def test_a_wrong_line_is_refuted_or_refused(
     line: str, other: str, pairs: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """With simple pairs, and by the walk alone; a loop that returns no law is refused."""
+    """With simple pairs, and by the walk alone."""
     monkeypatch.setattr(search, "SIMPLE_PAIRS", pairs)
-    try:
-        verdict = prove(changed(line, other), 2, 2).verdict
-    except InvalidOutcomeError as error:
-        verdict = str(error)
-    assert verdict == "refuted" or "law" in verdict or "by zero" in verdict
+    assert is_refuted_or_refused(changed(line, other), 2, 2)
 
 
-@first_is_quick(("line", "other"), RIGHT, quick=3)
+@first_is_quick("name", WRONG, quick=6)
+@pytest.mark.parametrize("pairs", [search.SIMPLE_PAIRS, 0])
+def test_wrong_verifiers_of_readers_are_refuted_or_refused(
+    name: str, pairs: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(search, "SIMPLE_PAIRS", pairs)
+    verifier, shape = WRONG[name]
+    assert is_refuted_or_refused(verifier, *shape)
+
+
+@first_is_quick("name", RIGHT)
+def test_right_verifiers_of_readers_are_proved(name: str) -> None:
+    verifier, shape = RIGHT[name]
+    assert prove(verifier, *shape).verdict == "proved"
+
+
+def test_readers_wrote_enough() -> None:
+    assert len(WRONG) + len(WRONG_LINES) >= 30
+    assert len(RIGHT) + len(RIGHT_LINES) >= 20
+
+
+@first_is_quick(("line", "other"), RIGHT_LINES, quick=3)
 def test_a_right_line_is_proved(line: str, other: str) -> None:
     assert prove(changed(line, other), 2, 2).verdict == "proved"

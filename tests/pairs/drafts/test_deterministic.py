@@ -90,7 +90,8 @@ def test_a_shaped_tree_has_the_shape_that_was_asked_for() -> None:
     for wrong in ((), (0,), (1, 1, 1, 1, 0, 1), (2, -1), (1.5,)):
         with pytest.raises(InvalidInputError):
             ShapedTree(wrong)  # type: ignore[arg-type]
-    for refused, message in ((pair, "3 tokens deep"), (instances.two_token(3).restrict([0]), "out of 1")):
+    one_token = ModelPair.context_free_pair(["1"], ["1"], 3)
+    for refused, message in ((pair, "3 tokens deep"), (one_token, "out of 1")):
         with pytest.raises(InvalidInputError, match=message):
             tree.check(refused)
 

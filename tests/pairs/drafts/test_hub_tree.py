@@ -62,7 +62,7 @@ def test_certificates(pair: ModelPair) -> None:
     process = HubTree((2, *[1] * (pair.draft_length - 1)))
     for name in ("token", "block", "naive_sampling"):
         certificate = certify(name, pair, process)
-        assert certificate.is_valid
+        assert certificate
         assert certificate.block_efficiency <= certificate.optimum
 
 
@@ -71,9 +71,9 @@ def test_a_verifier_of_other_drafts_is_flagged() -> None:
     pair = ModelPair.context_free_pair(
         ["1/10", "1/10", "5/10", "3/10"], ["5/10", "3/10", "1/10", "1/10"], draft_length=1
     )
-    assert certify("multi_round_without_replacement", pair, WithoutReplacement((2,))).is_valid
-    assert certify("naive_sampling", pair, HubTree((2,))).is_valid
-    assert not certify(TakesThemForDistinctDraws(), pair, HubTree((2,))).is_valid
+    assert certify("multi_round_without_replacement", pair, WithoutReplacement((2,)))
+    assert certify("naive_sampling", pair, HubTree((2,)))
+    assert not certify(TakesThemForDistinctDraws(), pair, HubTree((2,)))
 
 
 def test_language_models_draft_by_the_law() -> None:

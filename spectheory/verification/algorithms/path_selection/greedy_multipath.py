@@ -40,7 +40,7 @@ class GreedyMultipath(PathSelection):
         ...         with_optimum=False).block_efficiency
         Fraction(212, 81)
         >>> likeliest_last = GreedyMultipath(lambda target_rows, draft_rows: draft_rows)
-        >>> certify(likeliest_last, instances.two_token(2), drafts=2).is_valid
+        >>> bool(certify(likeliest_last, instances.two_token(2), drafts=2))
         True
     """
 

@@ -44,8 +44,8 @@ class OptimalMultipath(LeafRankings):
         >>> from spectheory import certify, instances
         >>> pair = instances.uniform_equal(1)
         >>> certificate = certify(OptimalMultipath(pair, 2), pair, 2)
-        >>> print(certificate.is_valid, certificate.block_efficiency, certificate.optimum)
-        True 2 2
+        >>> print(certificate.verdict, certificate.block_efficiency, certificate.optimum)
+        lossless 2 2
         >>> certify("greedy_multipath", pair, 2).block_efficiency
         Fraction(7, 4)
     """

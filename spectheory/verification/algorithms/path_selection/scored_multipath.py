@@ -71,8 +71,8 @@ class ScoredMultipath(ScoredSelection):
     Example:
         >>> from spectheory import certify, instances
         >>> certificate = certify("scored_multipath", instances.two_token(2), 2)
-        >>> print(certificate.is_valid, certificate.block_efficiency, certificate.optimum)
-        True 18089/6912 212/81
+        >>> print(certificate.verdict, certificate.block_efficiency, certificate.optimum)
+        lossless 18089/6912 212/81
     """
 
     name: ClassVar[str] = "scored_multipath"

@@ -54,8 +54,8 @@ class PathSelection(Verifier):
         ...         return SelectedPaths(last, 0 * target_rows[..., :1, 0, 0] + 1,
         ...                              target_rows[..., -1:, :, :], draft_rows[..., -1:, :, :])
         >>> certificate = certify(LastPath(), instances.two_token(2), drafts=2)
-        >>> certificate.is_valid, certificate.block_efficiency
-        (True, Fraction(20, 9))
+        >>> certificate.verdict, certificate.block_efficiency
+        ('lossless', Fraction(20, 9))
     """
 
     @abstractmethod

@@ -46,7 +46,7 @@ class SpecTr(PositionByPosition):
     Example:
         >>> from spectheory import certify, instances
         >>> certificate = certify("spectr", instances.two_token(1), drafts=2, with_optimum=False)
-        >>> round(certificate.block_efficiency_float, 6)
+        >>> round(float(certificate.block_efficiency), 6)
         1.81142
     """
 
