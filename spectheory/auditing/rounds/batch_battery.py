@@ -123,7 +123,8 @@ def _of_kinds(
     for kind, rows in companies(kinds):
         if kind == EQUAL or kind in kinds:
             batches += [(kind, batch) for batch in (_each_random(rows) if are_quiet else [rows])]
-    return batches
+    order = (EQUAL, *KINDS[signature])
+    return sorted(batches, key=lambda batch: order.index(batch[0]))
 
 
 def shapes_of_batches(signature: str, kinds: Sequence[str]) -> str:
