@@ -242,7 +242,8 @@ def _moved(name: str, func: Any, args: Any, kwargs: dict[str, Any]) -> Any:
     elif name == "where":
         condition, *data = args if func is torch.where else (args[1], args[0], args[2])
         _branch_on_those([condition], lambda _: True)
-        dtype = torch.where(condition, *map(_stand_in, data)).dtype
+        yes, no = map(_stand_in, data)
+        dtype = torch.where(condition, yes, no).dtype
         func, places, args = torch.where, (), (condition, *(_of_type(part, dtype) for part in data))
     elif name in STORES:
         args = (args[0], *args[1:-1], _of_type(args[-1], dtype_of(args[0])))

@@ -137,6 +137,14 @@ class Node(Generic[T]):
             law[leaf.label] += leaf.mass
         return dict(law)
 
+    def read(self) -> set[Coordinate]:
+        """The coordinates that the answer depends on."""
+        found: set[Coordinate] = set()
+        for leaf in self.leaves():
+            found |= leaf.box.keys()
+            found |= {each for race in leaf.races.values() for each in race.coordinates}
+        return found
+
     def cut(self, coordinate: Coordinate, cuts: list[int]) -> list[Node[T]]:
         """Split the region at values of a coordinate, and return the children."""
         low, high = self.box.get(coordinate, (0, ONE))
