@@ -49,7 +49,11 @@ _COLUMNS = """
   is reported beside the verdict, because a text that a grammar or a filter excludes may not come out at
   all, however rare.
 - **first bad**, **first good**: among the releases of [Audits by release](audits_by_release.md), the oldest
-  with a defect, and the first one after the last defect.
+  with a defect, and the first one after the last defect.  Releases between those were not audited.
+
+A row is about one sampler. `vllm` is the first model runner's and `vllm-v2` the second one's. A finding may
+concern a sampler that is lossless here: [gpt_fast](findings/gpt_fast.md) is about the round around it, and
+[litgpt](findings/litgpt.md) about `top_p` below 1.
 
 ## Details
 """

@@ -114,7 +114,10 @@ static void play(int size, int points, const char *between) {
 
 int main(int argc, char **argv) {
     cases = fopen(argc > 1 ? argv[1] : "../cases.txt", "r");
-    if (!cases) return 2;
+    if (!cases) {
+        fprintf(stderr, "cannot open %s\n", argc > 1 ? argv[1] : "../cases.txt");
+        return 2;
+    }
     wrong = argc > 2;
     if (getenv("SEED")) state += strtoull(getenv("SEED"), 0, 10) * 0x9E3779B97F4A7C15u;
     for (int k = 0; k < 20; k++) uniform();

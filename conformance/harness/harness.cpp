@@ -118,6 +118,10 @@ static void play(int size, int points, bool is_first) {
 int main(int argc, char **argv) {
     std::ios::sync_with_stdio(false);
     cases.open(argc > 1 ? argv[1] : "../cases.txt");
+    if (!cases) {
+        std::cerr << "cannot open the file of cases\n";
+        return 2;
+    }
     wrong = argc > 2;
     for (word(), word(); word() == "case";) {
         std::cout << "{\"case\":\"" << word() << "\",\"answers\":[";

@@ -171,7 +171,7 @@ def _say(
         write_report(file, found, changes)
     if badge is not None:
         replace_file(badge, badge_of(found))
-    title = "audits of shipped samplers" if len(found) > 1 else None
+    title = "audits" if len(found) > 1 else None
     print_results(found, name="audits", title=title, beside=[] if changes is None else [changes])
 
 
@@ -453,7 +453,10 @@ def _own(name: str, signature: str | None, drafts: dict[str, Any]) -> Shipped | 
     if signature is None:
         fitting = signatures_of(function) or [*SIGNATURES]
         forms = "; ".join(f"--as {known}: {SIGNATURES[known].form}" for known in fitting)
-        raise InvalidInputError(f"say how {name} is called, with --as SIGNATURE; {forms}")
+        raise InvalidInputError(
+            f"say how {name} is called, with --as SIGNATURE; whole batches: batch, flattened_batch; {forms}; "
+            "other arguments need a wrapper of a few lines, see docs/auditing.md, Signatures"
+        )
     if signature in FORMS:
         return DraftFunction(function, signature)
     return as_shipped(function, signature, name.partition(":")[2], **drafts)

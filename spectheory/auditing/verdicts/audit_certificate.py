@@ -180,12 +180,19 @@ class AuditCertificate(Result):
         "verdict": "{verdict}",
         "total variation": "{total_variation:.3g}",
         "forbidden": "{forbidden:.3g}",
+        "scope": "{looked_at}",
         "because": "{because}",
     }
 
-    answers: ClassVar[tuple[str, ...]] = ("counterexample", "because", "tokens per call", "scope")
+    @property
+    def answers(self) -> tuple[str, ...]:  # type: ignore[override]
+        """The counterexample; but the reason where the sampler raises, as it may be called wrongly."""
+        raises = bool(self.reasons) and " failed: " in self.reasons[0]
+        found = ("because", "counterexample") if raises else ("counterexample", "because")
+        return (*found, "tokens per call", "scope")
+
     fine_print: ClassVar[tuple[str, ...]] = (
-        *SCOPE_FACTS, "batches of", "stand-in", "random numbers", "way", "probed",
+        "drafts", "arithmetic", "tolerance", "batches of", "stand-in", "random numbers", "way", "probed",
     )  # fmt: skip
 
     @property
@@ -253,7 +260,6 @@ class AuditCertificate(Result):
             f"{count_text(len(self.cases), 'case')}, (V, L, K) = {self.scope.shapes_text()}",
             self.scope.processes_text(),
             f"batches: {', '.join(self.batches)}" if self.batches else "",
-            f"left out: {count_text(len(self.scope.refused), 'question')}" if self.scope.refused else "",
         ]
         return "; ".join(filter(None, parts))
 
