@@ -1,15 +1,17 @@
 """Mistakes that were written without a look at the cases: are they found?
 
-    PYTHONPATH=. python benchmarks/conformance_held_out.py [NAME ...] [--seeds 3] [--out FILE]
+    PYTHONPATH=. python benchmarks/conformance_held_out.py [NAME ...] [--seeds 3] [--set FILE] [--out FILE]
 
-``held_out_mistakes.toml`` has the mistakes, as edits of the numpy harness.  Each is played on the cases of
-the profiles that it names, and counts as found if the judge finds it with every seed.  A mistake that is not
-found is played on batches of the pool that are not cases: the largest total variation from a request's right
-law is stored with it, beside that of the harness without an edit, which is the noise.
+``held_out_mistakes.toml`` has the mistakes, as edits of the numpy harness; ``--set`` takes another file of
+this form, ``held_out_mistakes_second.toml``.  Each is played on the cases of the profiles that it names, and
+counts as found if the judge finds it with every seed.  A mistake that is not found is played on batches of
+the pool that are not cases: the largest total variation from a request's right law is stored with it, beside
+that of the harness without an edit, which is the noise.
 """
 
 import argparse
 import json
+import sys
 import time
 import tomllib
 import warnings
@@ -18,6 +20,8 @@ from collections.abc import Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any
+
+from timing import machine
 
 from conformance import judge
 from conformance.case_forms import Case
@@ -109,11 +113,12 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("names", nargs="*", help="only mistakes whose name has one of these texts")
     parser.add_argument("--seeds", type=int, default=3)
+    parser.add_argument("--set", type=Path, default=MISTAKES, help="the file of the mistakes")
     parser.add_argument("--out", type=Path, default=RESULT)
     options = parser.parse_args()
     warnings.simplefilter("ignore")  # mistakes divide by zero
     start = time.process_time()
-    mistakes = tomllib.loads(MISTAKES.read_text(encoding="utf-8"))["mistake"]
+    mistakes = tomllib.loads(options.set.read_text(encoding="utf-8"))["mistake"]
     if options.names:
         mistakes = [each for each in mistakes if any(name in each["name"] for name in options.names)]
     every_profile = sorted({profile for each in mistakes for profile in each.get("profiles", ["core"])})
@@ -125,8 +130,8 @@ def main() -> None:
     right = [verdict_on(edited([], seed), every_profile) for seed in range(options.seeds)]
     missed = [name for name, row in rows.items() if row["found"] != f"{options.seeds} of {options.seeds}"]
     report = {
-        "machine": "2 cores of an AMD EPYC, one thread",
-        "command": f"PYTHONPATH=. python benchmarks/conformance_held_out.py --seeds {options.seeds}",
+        "machine": machine(),
+        "command": " ".join(["PYTHONPATH=. python", *sys.argv]),
         "mistakes": len(rows),
         "found": len(rows) - len(missed),
         "missed": missed,

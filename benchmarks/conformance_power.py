@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from timing import machine
 
 import audits.specimens.batch_index_mistakes
 import audits.specimens.batch_settings_mistakes  # noqa: F401  both add to MISTAKES
@@ -290,7 +291,7 @@ def main() -> None:
     parser.add_argument("--out", type=Path, default=RESULT)
     options = parser.parse_args()
     digest = hashlib.sha256(Path("conformance/cases.jsonl").read_bytes()).hexdigest()[:16]
-    head = {"machine": "2 cores of an AMD EPYC, one thread", "runs": options.runs, "cases_sha256": digest}
+    head = {"machine": machine(), "runs": options.runs, "cases_sha256": digest}
     report = so_far(options.out, {**head, "right_runs": options.right_runs})
     start = time.process_time() - report["parts_cpu_seconds"]
 

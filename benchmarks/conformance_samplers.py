@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import torch
+from timing import machine
 
 import batch_faults
 import public_batches
@@ -236,7 +237,7 @@ def main() -> None:
             continue
         rows[name] = {"of": own.group, "is_wrong": own.is_wrong, "claims": own.claims, **verdict_on(own)}
         print(name, rows[name], flush=True)
-        report = {"machine": "2 cores of an AMD EPYC, one thread", "samplers": rows}
+        report = {"machine": machine(), "samplers": rows}
         options.out.write_text(json.dumps(report, indent=1) + "\n", encoding="utf-8")
 
 

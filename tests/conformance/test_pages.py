@@ -1,6 +1,8 @@
 """The pages of the suite show what the files and the judge say."""
 
 import json
+import tomllib
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -13,6 +15,7 @@ from conformance.harness_runs import HARNESSES, HERE
 from scripts import ROOT, load
 
 engine_tests = load("benchmarks", "engine_tests")
+held_out = load("benchmarks", "conformance_held_out")
 power = load("benchmarks", "conformance_power")
 CASES = judge.read_cases(HERE / "cases.jsonl")
 
@@ -59,8 +62,8 @@ def test_protocols_pass_the_right_engine_and_find_some_mistakes(title):
     assert verdict(MISTAKES["one_coin_per_batch"])
 
 
-def stored(name):
-    return json.loads((ROOT / "benchmarks" / "results" / f"{name}-epyc-2core.json").read_text())
+def stored(name, machine="epyc"):
+    return json.loads((ROOT / "benchmarks" / "results" / f"{name}-{machine}-2core.json").read_text())
 
 
 def test_tables_of_the_pages_are_the_stored_results():
@@ -99,6 +102,61 @@ def test_mistakes_that_were_not_seen_are_found_as_the_page_says():
     assert len(now["missed"]) == now["mistakes"] - now["found"]
     assert "Missed are two:" in text
     assert all("0 of" in row["found"] for row in now["keep_the_law"].values())
+
+
+MISSED_OF_THE_SECOND = {
+    "drafts in 8 bits": "Drafts in 8 bits lose",
+    "draft is drawn from logits in bfloat16, and verified with rows in float32": "from logits in bfloat16,",
+}
+
+
+def second_set():
+    """The edits of the second set, by name, and its stored result."""
+    path = held_out.MISTAKES.with_stem("held_out_mistakes_second")
+    mistakes = tomllib.loads(path.read_text(encoding="utf-8"))["mistake"]
+    return {each["name"]: each for each in mistakes}, stored("conformance_held_out_second", "xeon")
+
+
+def test_second_set_of_unseen_mistakes_was_found_as_the_page_says():
+    text = " ".join(page("conformance_format.md").split())
+    mistakes, second = second_set()
+    wrong = {name for name, each in mistakes.items() if "keeps_the_law" not in each}
+    assert set(second["rows"]) == wrong
+    assert second["keep_the_law"].keys() == mistakes.keys() - wrong
+    assert len(wrong) == second["mistakes"] >= 64
+    assert f"has {len(wrong)} mistakes that were written later" in text
+    reports = sum("seen" in each for each in mistakes.values())
+    assert f"{reports} follow public reports. Their first run found" in text
+    share = 100 * second["found"] / second["mistakes"]
+    assert f"found {second['found']} of the {second['mistakes']} ({share:.1f} %" in text
+    missed = {name for name, row in second["rows"].items() if row["found"] == "0 of 1"}
+    assert missed == set(second["missed"]) == set(MISSED_OF_THE_SECOND)
+    assert len(missed) == second["mistakes"] - second["found"]
+    assert all(said in text for said in MISSED_OF_THE_SECOND.values())
+    assert all(row["found"] == "0 of 1" for row in second["keep_the_law"].values())
+    assert {own["verdict"] for own in second["without_an_edit"]["verdicts"]} == {"conforms"}
+
+
+def test_total_variation_of_the_missed_is_what_the_page_says():
+    """A draft of token 39 999 that is never accepted, and draft rows from logits of 8 bits."""
+    mistakes, _ = second_set()
+    wide = next(case for case in CASES if case["id"] == "wide")
+    assert (wide["draws"], wide["requests"][1]["drafts"][0]) == (24, 39999)
+    law = judge.Law(wide["requests"][1]["law"]["token"])
+    starts = [block[0] == 39999 for block in law.blocks]
+    assert sum(mass for mass, is_kept in zip(law.masses, starts, strict=True) if is_kept) == 1 / 2
+    for edits, some in ((mistakes["drafts in 8 bits"]["edits"], False), ([], True)):
+        answers = list(held_out.edited(edits, 1)["play"](wide))
+        assert any(39999 in call[1] for call in answers) is some
+    gaps = []
+    requests = [own for case in CASES if case["kind"] == "drafted" for own in case["requests"]]
+    for own in requests:
+        for row in own["draft"]:
+            masses = np.array([float(Fraction(mass)) for _, mass in row], np.float32)
+            bits = np.log(masses).view(np.uint32) + 0x8000 & 0xFFFF0000
+            rounded = np.exp(bits.view(np.float32).astype(float))
+            gaps.append(np.abs(rounded / rounded.sum() - masses).sum() / 2)
+    assert 0.0005 < max(gaps) < 0.0015
 
 
 def test_seconds_of_the_page_are_the_stored_ones():
