@@ -58,7 +58,9 @@ def certify(
     if (pair_file is None) == (suite is None):
         raise click.UsageError("give either a pair file or --suite")
     if suite is not None and was_given("drafts"):
-        raise click.UsageError("--suite has its own drafts; leave out --drafts")
+        raise click.UsageError(
+            "--suite asks K = 1 to 4; leave out --drafts, and refuse other K in the verifier's bind"
+        )
     if suite is None and was_given("cases", "seed"):
         raise click.UsageError("--cases and --seed go with --suite")
     from spectheory.command_line.progress import progress_bar

@@ -198,6 +198,12 @@ def check_solution(program: LinearProgram, solution: Solution, tolerance: float 
     Raises:
         CertificationError: a residual is above the tolerance; the text gives its name and size.
     """
+    shape = len(solution.primal), len(solution.dual)
+    if shape != (program.num_variables, program.num_constraints):
+        raise CertificationError(
+            f"{program.describe()}: the solution has {shape[0]} variables and {shape[1]} constraints; one on "
+            "some antichains belongs to the program with them (members=)"
+        )
     residuals = optimality_residuals(program, solution)
     for kind, size in vars(residuals).items():
         # a NaN is refused too
