@@ -22,7 +22,7 @@ from conformance_samplers import GREEDY, Held, of_batch, of_batches_of_one, of_o
 
 from audits.registry import SUBJECTS, load_subject
 
-RESULT = Path("benchmarks/results/conformance_audits-epyc-2core.json")
+RESULT = Path("benchmarks/results/conformance_audits-xeon-2core.json")
 BLOCK = ("block", "vllm-ascend-block", "vllm-v2-block", "sglang-block")
 MOST_SECONDS = 60
 """A sampler that takes longer is left out: an interpreter of kernels may take hours."""

@@ -29,7 +29,7 @@ from conformance.pool import ragged_pool
 from conformance.suite import suite
 
 MISTAKES = Path(__file__).with_name("held_out_mistakes.toml")
-RESULT = Path("benchmarks/results/conformance_held_out-epyc-2core.json")
+RESULT = Path("benchmarks/results/conformance_held_out-xeon-2core.json")
 HARNESS = Path("conformance/harness/harness_numpy.py")
 OTHER_BATCHES = (3, 5)
 """Numbers of ragged batches of the pool that are not cases."""

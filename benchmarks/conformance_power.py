@@ -3,7 +3,7 @@ laws of the file that are changed by 1/64.
 
     PYTHONPATH=. python benchmarks/conformance_power.py [--runs 3000] [--right-runs 15000] [--out FILE]
 
-The result is benchmarks/results/conformance_power-epyc-2core.json; the tests repeat 20 runs of each.  It is
+The result is benchmarks/results/conformance_power-xeon-2core.json; the tests repeat 20 runs of each.  It is
 written after every row: the same command continues a file of the same numbers of runs that is not complete.
 """
 
@@ -34,7 +34,7 @@ from conformance.simulation import Array, Play, exact_play, log_mixture, plays, 
 from conformance.suite import suite
 from spectheory import defects
 
-RESULT = Path("benchmarks/results/conformance_power-epyc-2core.json")
+RESULT = Path("benchmarks/results/conformance_power-xeon-2core.json")
 FIRST_LOOK = 12
 """Runs by which the case that finds a mistake best is chosen."""
 SINGLE_PATH = 24

@@ -27,7 +27,7 @@ from conformance.case_forms import Case, batch_of
 from conformance.suite import suite
 from spectheory.auditing.subjects.signatures import Row
 
-RESULT = Path("benchmarks/results/conformance_samplers-epyc-2core.json")
+RESULT = Path("benchmarks/results/conformance_samplers-xeon-2core.json")
 
 
 class Held(NamedTuple):

@@ -23,8 +23,8 @@ import audits.specimens.batch_settings_mistakes  # noqa: F401  both add to MISTA
 from audits.specimens.batch_engine import NOTHING, Array, BatchEngine, BatchRequest
 from audits.specimens.batch_mistakes import BELOW_RESOLUTION, MISTAKES, PROFILES
 
-RESULT = Path("benchmarks/results/engine_tests-epyc-2core.json")
-POWERS = Path("benchmarks/results/conformance_power-epyc-2core.json")
+RESULT = Path("benchmarks/results/engine_tests-xeon-2core.json")
+POWERS = Path("benchmarks/results/conformance_power-xeon-2core.json")
 SHARED = {
     "one_coin_per_batch": ("first", None, None),
     "one_coin_per_position": ("positions", None, None),

@@ -28,7 +28,7 @@ from site_sections import CUTS, addresses, badges, claim_cards, scoreboard, sect
 from spectheory.command_line.audit_reports import badge
 
 ROOT = Path(__file__).parent.parent
-SUITE = ROOT / "benchmarks" / "results" / "conformance_audits-epyc-2core.json"
+SUITE = ROOT / "benchmarks" / "results" / "conformance_audits-xeon-2core.json"
 MOUNTED = {
     "notebooks": "*.ipynb",  # to download
     "figures": "*.[pj][dns]*",  # pdf, png, json

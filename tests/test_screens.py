@@ -7,6 +7,7 @@ import pytest
 
 import screens
 
+NARROW = min(screens.COLUMNS)
 PLACES = [
     (command, columns) for command in (*screens.QUICK, *screens.WITH_MODELS) for columns in screens.COLUMNS
 ]
@@ -22,7 +23,9 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.mark.parametrize(
     ("command", "columns"),
     [
-        pytest.param(*place, marks=[pytest.mark.deep] if place[0] in screens.WITH_MODELS else [])
+        pytest.param(
+            *place, marks=[pytest.mark.deep] * (place[0] in screens.WITH_MODELS or place[1] != NARROW)
+        )
         for place in PLACES
     ],
 )

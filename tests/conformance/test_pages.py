@@ -62,8 +62,8 @@ def test_protocols_pass_the_right_engine_and_find_some_mistakes(title):
     assert verdict(MISTAKES["one_coin_per_batch"])
 
 
-def stored(name, machine="epyc"):
-    return json.loads((ROOT / "benchmarks" / "results" / f"{name}-{machine}-2core.json").read_text())
+def stored(name):
+    return json.loads((ROOT / "benchmarks" / "results" / f"{name}-xeon-2core.json").read_text())
 
 
 def test_tables_of_the_pages_are_the_stored_results():
@@ -114,7 +114,7 @@ def second_set():
     """The edits of the second set, by name, and its stored result."""
     path = held_out.MISTAKES.with_stem("held_out_mistakes_second")
     mistakes = tomllib.loads(path.read_text(encoding="utf-8"))["mistake"]
-    return {each["name"]: each for each in mistakes}, stored("conformance_held_out_second", "xeon")
+    return {each["name"]: each for each in mistakes}, stored("conformance_held_out_second")
 
 
 def test_second_set_of_unseen_mistakes_was_found_as_the_page_says():

@@ -75,8 +75,8 @@ class Pooled(Recoupled):
         ...     certificate = certify(verifier, pair, 2)
         ...     print(certificate.verdict, f"{float(certificate.gap):.5f}")
         lossless 0.04008
-        True 0.01250
-        True 0.00000
+        lossless 0.01250
+        lossless 0.00000
     """
 
     source: ClassVar[str] = "this package (theory.md Statement 5.25)"
