@@ -1,5 +1,5 @@
 /* Harness of the conformance suite for a sampler in C.
-   cc -O2 -o harness harness.c && ./harness ../cases.txt > answers.jsonl && ./harness ../cases.txt wrong > wrong.jsonl
+   cc -O2 -o harness harness.c -lm && ./harness ../cases.txt > answers.jsonl && ./harness ../cases.txt wrong > wrong.jsonl
    Replace `verify` by a call of your sampler; everything else stays. SEED sets the seed, TIMES=16 plays
    every case 16 times. */
 #include <math.h>
