@@ -44,7 +44,7 @@ API_NAME = re.compile(r"^\| `(\w+)` \| (.*) \|$", re.MULTILINE)
 UNSEARCHED = "---\nsearch:\n  exclude: true\n---\n\n"
 """Head of a page that the search leaves out: tests, which would hide the guides."""
 BOOSTS = {
-    "api/": 0.05,
+    "api/": 0.002,
     "notebooks/": 0.5,
     "claims/": 0.2,
     "theory": 0.3,

@@ -18,6 +18,7 @@ CUTS = {
     "command_line.md": re.compile(r"^(?=## `)", re.MULTILINE),
     "auditing.md": re.compile(r"^(?=## (?:Audit every pull request|Verdicts)$)", re.MULTILINE),
     "scored_selection.md": re.compile(r"^(?=## (?:On random|On language|Above the))", re.MULTILINE),
+    "machine_proofs.md": re.compile(r"^(?=## (?:From the definitions|The main theorems))", re.MULTILINE),
     "benchmarks/README.md": re.compile(r"^(?=## )", re.MULTILINE),
 }
 """Page -> where a new page of the site begins."""
@@ -215,6 +216,8 @@ Released samplers by release, run on {date}. The first cell is the newest releas
 law that is named when you point at it, ? undecided, · not run, with the reason. A sampler can be
 lossless and not conform, because the suite judges one algorithm: mlx-lm draws from the target and
 keeps the draft where both agree.
+
+## vLLM, SGLang, transformers and others
 
 <p class="score-legend">{" ".join(legend)}</p>
 
