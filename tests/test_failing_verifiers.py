@@ -161,3 +161,14 @@ def test_a_sampler_counts_with_random_numbers_of_numpy() -> None:
     assert "IndexError" in found.in_words()
     with pytest.raises(NotJudgedError, match=r"^on L1, 1 draft: .*AttributeError.* with random numbers of"):
         certify_suite(from_sampler(asks_for_more, exact=False), cases)
+
+
+def test_it_is_one_of_several(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The others keep their lines."""
+    path = str(tmp_path / "pair.json")
+    instances.two_token(1).save(path)
+    assert main(["certify", path, "-v", "wrong_verifiers:RaisesOnLast,token"]) == 1
+    captured = capsys.readouterr()
+    assert "5/3" in captured.out
+    assert "raises_on_last" in captured.out
+    assert "on the drafts ('B')" in captured.err

@@ -175,3 +175,11 @@ def test_users_own_verifiers() -> None:
     by_name = f"{__name__}:UsersGreedyBlock"
     assert first_tokens_law(by_name, pair, 3).total_variation == 0
     assert first_tokens_law(by_name, pair, 3, with_modification=False).total_variation == Fraction(1, 9)
+
+
+def test_trees_belong_to_one_draft_length() -> None:
+    deep = instances.random_rational(6, 2, 5, zero_probability=0)
+    with pytest.raises(InvalidInputError, match=r"2 widths, \[2, 2\]; expected one per drafted token, 5"):
+        decoded_tokens_law("multi_round", deep, 2, drafts=PrefixTree((2, 2)))
+    laws = decoded_tokens_law("multi_round", deep, 2, drafts=PrefixTree((2, 2)), draft_length=2)
+    assert [law.sum() for law in laws] == [1, 1]

@@ -122,3 +122,7 @@ def test_the_page_of_undecided_audits_quotes_the_program() -> None:
     page = lint.text_of(lint.ROOT / "docs" / "undecided.md")
     assert unsaid(page) == []
     assert unsaid(page.replace("`the time is up`", "`the time is over`")) == ["the time is over"]
+
+
+def test_the_readme_is_short() -> None:
+    assert len(lint.text_of(lint.README).splitlines()) <= 150

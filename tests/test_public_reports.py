@@ -15,7 +15,7 @@ import public_batches as batches
 import public_reports as reports
 from cli_support import run_json
 from spectheory import ModelPair, audit, instances
-from spectheory.auditing.rounds.battery import random_dyadic, with_first_token_drafted
+from spectheory.auditing.rounds.battery import audit_pairs, random_dyadic, with_first_token_drafted
 from spectheory.auditing.subjects.relaxations import synthetic_acceptance
 from spectheory.auditing.subjects.shipped import Shipped
 from spectheory.auditing.verdicts.audit_certificate import ASSUMPTIONS
@@ -240,3 +240,25 @@ def test_a_refusal_names_the_operation(sampler: Callable[..., Any], named: str) 
     found = audit(sampler, ONE, drafts=1, within=0.02)
     assert (found.verdict, found.basis) == ("lossless", "probed")
     assert named in found.ways[0]
+
+
+def test_a_fault_at_the_fourth_draft_is_outside_the_scope() -> None:
+    """With four drafts it is found, above."""
+    found = audit(partial(reports.deep_rows, right_until=3), THREE_DRAFTS, drafts=1)
+    assert found.verdict in LOSSLESS
+    assert found.scope.shapes == ((2, 3, 1),)
+    assert max(pair.draft_length for pair in audit_pairs().values()) == 3
+
+
+def test_offsets_of_a_large_vocabulary_are_outside_the_scope() -> None:
+    """Eight bits wrap at the third of 64 tokens; a smaller offset is found, above."""
+    found = audit(partial(reports.small_offsets, wraps_at=128), THREE_TOKENS, drafts=1)
+    assert found.verdict in LOSSLESS
+    assert found.scope.shapes == ((3, 2, 1),)
+    assert max(pair.vocab_size for pair in audit_pairs().values()) == 4
+
+
+def test_a_sampler_that_is_never_greedy_has_no_ties() -> None:
+    """The partner: of a sampler of one path the scope does not speak of them."""
+    found = audit(partial(reports.next_row, right=True), ONE, drafts=1)
+    assert not any("ties" in words for words in found.probes)

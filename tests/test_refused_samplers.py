@@ -3,6 +3,7 @@
 This module calls ``float`` and does nothing else with it, so that an audit follows ``float`` here.
 """
 
+import hashlib
 import random
 import sys
 import tempfile
@@ -325,3 +326,85 @@ def round_of_one(factor: float) -> Any:
 def test_a_round_that_reads_its_rows_with_numpy() -> None:
     assert audit(round_of_one(1), PAIRS, signature="round").is_lossless
     assert audit(round_of_one(2), PAIRS, signature="round", stop_at_first=True).is_defective
+
+
+def from_a_seed(salt: str, uses_the_seed: bool = True) -> Any:
+    """Coins that another library makes of a seed, as JAX of a key."""
+
+    def verify(paths: Any, target: Any, draft: Any, generator: Any) -> list[int]:
+        key = f"{salt}{generator.initial_seed() if uses_the_seed else ''}".encode()
+        words = np.frombuffer(hashlib.sha256(key).digest(), dtype=np.uint32) / 2.0**32
+        token, p, q = int(paths[0, 0]), target[0, 0], draft[0, 0]
+        accepted = words[0] * q[token] < p[token]
+        row = target[0, 1] if accepted else (p - q).clamp(min=0)
+        last = int((row.cumsum(0) / row.sum() > float(words[1])).nonzero()[0])
+        return [token, last] if accepted else [last]
+
+    return verify
+
+
+@torch.jit.script
+def scripted(ratio):  # type: ignore[no-untyped-def]
+    return torch.rand(1) < ratio
+
+
+def into_the_rows(noise: Any, generator: Any) -> None:
+    noise[0].exponential_(generator=generator)
+    noise[1:].exponential_()
+
+
+def as_one(noise: Any, generator: Any) -> None:
+    noise.exponential_()
+
+
+def as_one_and_again(noise: Any, generator: Any) -> None:
+    """vLLM's own form."""
+    noise.exponential_()
+    noise[0].exponential_(generator=generator)
+
+
+def test_a_row_of_another_length_is_the_samplers_fault() -> None:
+    """The partner of a row of coins: the error is torch's own."""
+
+    def stores(coins: Any) -> None:
+        coins[0, :] = torch.rand(2, 1)  # torch has no place for the second row
+
+    with pytest.raises(RuntimeError, match="number of dimensions in the tensor"):
+        law(lambda: stores(torch.empty(2, 1)))
+
+
+def test_a_key_made_of_the_seed_is_not_decided() -> None:
+    """With these keys two seeds agree; many do not.  The partner has the same coins in every call."""
+    thirds = {"thirds": instances.two_token(1)}
+    found = [audit(from_a_seed(str(salt)), thirds, drafts=1, within=0.02) for salt in range(7, 12)]
+    assert {(each.verdict, each.basis) for each in found} == {("undecided", "drawn")}
+    assert audit(from_a_seed("constant", uses_the_seed=False), thirds, drafts=1).is_defective
+
+
+def test_the_right_race_is_lossless() -> None:
+    assert audit(sampler(coin, raced), PAIRS, drafts=1).is_lossless
+
+
+@pytest.mark.deep
+@pytest.mark.parametrize(
+    ("compiled", "says"),
+    [
+        (lambda: torch.compile(coin), "runs a function under torch.compile, which is not followed"),
+        (lambda: scripted, "runs TorchScript, which is not followed"),
+    ],
+)
+def test_what_is_compiled_is_probed(compiled: Callable[[], Any], says: str) -> None:
+    """The partner runs the function itself."""
+    found = audit(sampler(compiled()), PAIRS, drafts=1, within=0.02)
+    assert (found.verdict, found.basis) == ("lossless", "probed")
+    assert says in found.ways[0]
+    assert f"({__file__}, line " in found.ways[0]
+    wrong = audit(sampler(lambda ratio: compiled()(ratio / 2)), PAIRS, drafts=1, within=0.02)
+    assert (wrong.verdict, wrong.basis) == ("not lossless", "probed")
+    assert audit(sampler(coin), PAIRS, drafts=1).is_lossless
+
+
+@pytest.mark.deep
+@pytest.mark.parametrize("fill", [into_the_rows, as_one, as_one_and_again])
+def test_partner_rows_of_requests_with_a_seed(fill: Any) -> None:
+    assert audit(seeded_rows(fill), PAIRS, signature="batch").is_lossless

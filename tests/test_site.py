@@ -1,6 +1,8 @@
 """Pages that the site makes: cut pages, cards of claims, the scoreboard, and the explorer's numbers."""
 
 import re
+import shutil
+import subprocess
 from collections import Counter
 from random import Random
 
@@ -52,3 +54,47 @@ def test_the_explorer_shows_what_the_package_computes() -> None:
         found = explorer.explored(setting)
         assert stored[",".join(map(str, setting))] == found
         assert explorer.explored((1, *setting[1:])) != found or setting[0] == 1
+
+
+def shown(address: str) -> str:
+    """The explorer's page after its script has run."""
+    page = (DOCS / "explorer.html").as_uri()
+    arguments = ["--headless", "--no-sandbox", "--disable-gpu", "--virtual-time-budget=2000", "--dump-dom"]
+    done = subprocess.run(
+        ["chromium", *arguments, page + address], capture_output=True, text=True, timeout=120
+    )
+    return done.stdout
+
+
+def test_every_claim_has_a_card() -> None:
+    page = site.claim_cards(claims.claims_page())
+    assert page.count('<div class="claim"') == len(claims.all_claims())
+    for claim in claims.all_claims()[::20]:
+        assert f"**{claim.id}**" in page
+        assert claim.claim in page
+    with pytest.raises(ValueError, match="7 cells"):
+        site.claim_cards(claims.claims_page().replace(" | **proved** | ", " | ", 1))
+
+
+def test_the_scoreboard_has_the_stored_verdicts() -> None:
+    audits, by_release = ((DOCS / name).read_text("utf-8") for name in ("audits.md", "audits_by_release.md"))
+    page = site.scoreboard(audits, by_release, {})
+    assert page.count('<tr id="') == len(site.newest_releases(audits)) > 30
+    row = re.search(r'<tr id="hsd">.*', page)[0]
+    assert 'class="score not-lossless"' in row
+    changed = audits.replace("| hierarchical (HSD) | not lossless |", "| hierarchical (HSD) | lossless |")
+    row = re.search(r'<tr id="hsd">.*', site.scoreboard(changed, by_release, {}))[0]
+    assert 'class="score not-lossless"' not in row
+    assert "0.23.0: not lossless" in re.search(r'<tr id="vllm">.*', page)[0]
+
+
+@pytest.mark.skipif(shutil.which("chromium") is None, reason="needs chromium")
+@pytest.mark.deep
+def test_the_explorer_in_a_browser() -> None:
+    for setting in ((4, 8, 2, 2), (3, 6, 3, 1)):
+        page, found = shown("#" + ",".join(map(str, setting))), explorer.explored(setting)
+        assert f"best possible: {found['optimum']} " in page
+        rows = dict(re.findall(r'data-name="(\w+)".*?title="([^"]*)"', page, re.DOTALL))
+        assert rows == {name: told[0] for name, told in found["verifiers"].items()}
+        wrong = re.findall(r'<tr class="wrong" data-name="(\w+)"', page)
+        assert sorted(wrong) == sorted(name for name, told in found["verifiers"].items() if len(told) > 1)

@@ -3,15 +3,19 @@
 Whoever writes ``assert certify(mine, pair)`` must be told of a wrong verifier.
 """
 
+import inspect
 import re
-from collections.abc import Callable
+import sys
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from fractions import Fraction
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+import spectheory
 from audits.release_history import NOT_THERE, AuditedRelease, History
 from audits.specimens.samplers import greedy_acceptance, token_verification
 from cli_support import write_pair
@@ -33,7 +37,7 @@ from spectheory.exact.suite import certify_suite
 from spectheory.exact.suite_cases import SuiteCase
 from spectheory.exact.suite_certificate import SuiteCertificate
 from spectheory.foundation.errors import InvalidInputError, NoVerdictError
-from spectheory.foundation.results import LOSSLESS, NOT_LOSSLESS, UNDECIDED, Table
+from spectheory.foundation.results import LOSSLESS, NOT_LOSSLESS, UNDECIDED, Result, Table
 from spectheory.optima import (
     fewest_calls,
     on_path_program,
@@ -178,3 +182,65 @@ def test_the_others_are_neither_true_nor_false(name: str) -> None:
     for use in (lambda: found or None, lambda: not found, lambda: any([found]), lambda: all([found])):
         with pytest.raises(NoVerdictError):
             use()
+
+
+INPUTS = {
+    "DecodedText", "DraftProcess", "Iteration", "LinearProgram", "ModelPair", "SamplerVerifier", "SuiteCase",
+    "TupleVerifier",
+}  # fmt: skip
+"""The classes that public functions return and that are no results: inputs, and decoded texts."""
+
+
+ROOMS = (
+    "", ".auditing", ".decoding", ".exact", ".exact.iteration", ".exact.proof", ".exact.suite_cases",
+    ".models", ".optima", ".pairs", ".simulation", ".testing", ".verification",
+)  # fmt: skip
+
+
+def returned() -> Iterator[type]:
+    """The classes of the package that its public functions return."""
+    for room in ROOMS:
+        module = import_module(f"spectheory{room}")
+        public = [getattr(module, name) for name in getattr(module, "__all__", vars(module))]
+        for function in filter(inspect.isfunction, public):
+            if function.__module__.startswith(module.__name__):
+                home = vars(sys.modules[function.__module__])
+                for word in re.findall(r"\w+", str(inspect.signature(function).return_annotation)):
+                    known = home.get(word) or getattr(spectheory.auditing, word, None)
+                    if inspect.isclass(known) and known.__module__.startswith("spectheory."):
+                        yield known
+
+
+def has_truth(kind: type) -> bool:
+    return any("__bool__" in vars(base) for base in kind.__mro__)
+
+
+def test_the_first_counterexample_is_kept() -> None:
+    """Although it is false: the shortest pair, not the last."""
+    cases = [SuiteCase(f"{length}", instances.two_token(length), Iid(1)) for length in (1, 2)]
+    found = certify_suite(WRONG, cases)
+    assert len(found.failures) > 1
+    assert found.counterexample is not None
+    assert found.counterexample.draft_length == 1
+
+
+def test_no_class_of_a_result_is_forgotten() -> None:
+    """A class that a public function returns says what its truth is, or is named above."""
+    found = set(returned())
+    assert {kind.__name__ for kind in found if not has_truth(kind)} == INPUTS
+    assert {"Certificate", "AuditCertificate", "MinCut", "TokensLaw", "Proof"} <= {
+        kind.__name__ for kind in found
+    }
+
+
+def test_partner_a_new_result_must_say_its_truth() -> None:
+    class New(Result):
+        def to_document(self) -> dict[str, Any]:
+            return {}
+
+        def headline(self) -> str:
+            return ""
+
+    with pytest.raises(TypeError, match="__bool__"):
+        New()  # type: ignore[abstract]
+    assert not has_truth(SuiteCase)

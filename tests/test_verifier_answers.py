@@ -249,3 +249,18 @@ def test_bind_that_raises() -> None:
         InvalidOutcomeError, match=r"bind of verifier 'bind_raises' failed: RuntimeError: no such"
     ):
         certify(BindRaises(), EXACT)
+
+
+def test_floats_on_an_exact_pair() -> None:
+    with pytest.raises(InvalidOutcomeError, match="left exact arithmetic on an exact pair"):
+        output_law(Changed(lambda s: s.astype(float).astype(object)), EXACT, 2)
+
+
+@pytest.mark.parametrize("kind", [np.float32, np.float16])
+def test_answers_of_less_precision_are_no_verdict(kind: Any) -> None:
+    """Rounding to fewer digits would read as a defect of the algorithm."""
+    with pytest.raises(InvalidOutcomeError, match=f"stop_probs of type {kind.__name__}; expected float64"):
+        output_law(Changed(lambda s: s.astype(kind)), FLOAT, 2)
+    assert certify(
+        Changed(lambda s: (s > 0).astype(np.int8)), ModelPair.context_free_pair([1.0, 0.0], [1.0, 0.0], 1)
+    )

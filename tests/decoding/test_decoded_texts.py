@@ -9,7 +9,7 @@ import torch
 from deep import first_is_quick
 from families import FAMILIES, family_pair
 from later import Later
-from spectheory.decoding import decode
+from spectheory.decoding import DecodedText, decode
 from spectheory.decoding.stopping import END_OF_SEQUENCE, STOP_STRING
 from spectheory.foundation.errors import InvalidInputError, InvalidOutcomeError, Notice
 from spectheory.models import LanguageModelPair, SamplingOptions, bundled_prompts
@@ -173,3 +173,37 @@ def test_texts_are_drawn_from_laws_alone(bundled: LanguageModelPair, fault: str,
         for verifier in (NotALaw("none"), "naive_sampling")
     )
     assert found == wanted
+
+
+class WritesLater:
+    """Naive sampling whose correction writes into one of the arguments of ``outcome``, or into none."""
+
+    name = "writes_later"
+
+    def __init__(self, argument: int | None) -> None:
+        self.argument = argument
+
+    def outcome(self, *given: Any) -> Outcome:
+        found = find_verifier("naive_sampling").outcome(*(array.clone() for array in given))
+
+        def correction(path_index: Any, length: Any) -> Any:
+            if self.argument is not None:
+                given[self.argument][...] = 0
+            return found.correction(path_index, length)
+
+        return Outcome(found.stop_probs, correction)
+
+
+def test_the_parts_of_a_text() -> None:
+    text = DecodedText([9], [1, 2, 3, 4, 5, 6], [3, 1, 2], [2, 0, 4], "length")
+    assert text.pieces() == [([1, 2], True), ([3], False), ([4], False), ([5, 6], True)]
+    assert text.tokens_per_call == pytest.approx(9 / 3)
+
+
+def test_a_correction_that_writes_into_inputs_is_refused(bundled: LanguageModelPair) -> None:
+    settings: dict[str, Any] = {"draft_length": 2, "max_new_tokens": 3}
+    for argument, name in enumerate(("paths", "target_rows", "draft_rows")):
+        with pytest.raises(InvalidOutcomeError, match=f"'writes_later' writes into its input {name}"):
+            decode(bundled, ["import os"], WritesLater(argument), **settings)
+    (text,) = decode(bundled, ["import os"], WritesLater(None), **settings)
+    assert len(text.token_ids) == 3

@@ -1,5 +1,6 @@
 """``model.generate(custom_generate=..)``: greedy by the token, sampling by the law."""
 
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -9,8 +10,10 @@ import torch
 from decoding_support import PROMPTS, p_value, target_law, tiny_pair
 from deep import first_is_quick
 from later import Later
+from spectheory.decoding import LogitsProcessors
 from spectheory.foundation.errors import InvalidInputError
 from spectheory.models import LanguageModelPair, SamplingOptions, bundled_prompts
+from spectheory.pairs.drafts import Iid
 from spectheory.verification.outcome import Outcome
 from spectheory.verification.resolve import find_verifier
 
@@ -185,3 +188,65 @@ def test_stops_are_those_of_the_criteria() -> None:
         criterion: Any = huggingface._stopping(criteria, prompts).criterion
         assert criterion(1, [0, 4]) is is_end
         assert seen == [([[7, 8, 0, 4]], None)] * len(others)
+
+
+def test_what_the_loop_is_given_and_what_is_made_of_its_calls(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two prompts, of which the second one gets more tokens; by default one path of five tokens by block."""
+    tiny = tiny_pair()
+    calls = [
+        SimpleNamespace(numbers=[0, 1], tokens=[[2, 1], [0]]),
+        SimpleNamespace(numbers=[1], tokens=[[1, 2]]),
+    ]
+    asked, checked = list[Any](), list[Any]()
+    monkeypatch.setattr(
+        "spectheory.decoding.huggingface.decoding_iterations",
+        lambda *given: asked.append(given) or iter(calls),
+    )
+    monkeypatch.setattr("spectheory.decoding.huggingface.prefill_texts", lambda *given: given)
+    monkeypatch.setattr(
+        "spectheory.decoding.huggingface.refuse_wrong_laws", lambda *given: checked.append(given)
+    )
+    inputs = padded([[2], [1, 0]])
+    processors = generation.LogitsProcessorList([generation.TopKLogitsWarper(2)])
+
+    def generated(config: Any, processors: Any = (), **settings: Any) -> Any:
+        criteria = transformers.StoppingCriteriaList([generation.MaxLengthCriteria(9)])
+        return huggingface.custom_generate(
+            tiny.target_model, **inputs, draft_model=tiny.draft_model, generation_config=config,
+            stopping_criteria=criteria, logits_processor=processors, **settings,
+        )  # fmt: skip
+
+    torch.manual_seed(3)
+    seed = int(torch.empty((), dtype=torch.int64).random_())
+    torch.manual_seed(3)
+    settings = {"verifier": "spectr", "drafts": 2, "draft_length": 4}
+    found = generated(generation.GenerationConfig(do_sample=True, pad_token_id=7), processors, **settings)
+    assert found.tolist() == [[0, 2, 2, 1, 7], [1, 0, 0, 1, 2]]
+    (pair, texts), bound, process, draft_length, stopping, generator, options, processing = asked.pop()
+    assert (pair.target_model, pair.draft_model) == (tiny.target_model, tiny.draft_model)
+    assert (texts.token_ids.tolist(), texts.starts.tolist()) == ([[0, 2], [1, 0]], [1, 0])
+    assert (bound.name, process, draft_length) == ("spectr", Iid(2), 4)
+    assert (stopping.max_new_tokens, generator.initial_seed()) == (7, seed)
+    assert (options, processing) == (SamplingOptions(temperature=1), LogitsProcessors(processors, 2))
+    assert checked == [(bound, call) for call in calls]
+
+    config = generation.GenerationConfig(do_sample=False, pad_token_id=None, return_dict_in_generate=True)
+    assert generated(config).sequences.tolist() == [[0, 2, 2, 1, 0], [1, 0, 0, 1, 2]]
+    _, bound, process, draft_length, _, generator, options, processing = asked.pop()
+    assert (bound.name, process, draft_length) == ("block", Iid(1), 5)
+    assert (options, processing) == (SamplingOptions(temperature=0), None)
+    assert generator.initial_seed() != seed
+
+
+def test_prompts_begin_where_the_padding_ends() -> None:
+    """On the device that is asked for; without a mask there is no padding."""
+    ids, meta = torch.tensor([[5, 6, 7], [8, 9, 3]]), torch.device("meta")
+    mask = torch.tensor([[0, 0, 1], [0, 1, 1]])
+    assert huggingface._texts(ids, mask, ids.device).starts.tolist() == [2, 1]
+    found = huggingface._texts(ids, None, ids.device)
+    assert (found.token_ids.tolist(), found.starts.tolist()) == (ids.tolist(), [0, 0])
+    found = huggingface._texts(ids, mask, meta)
+    assert (found.token_ids.device, found.starts.device) == (meta, meta)
+    for wrong in ([[0, 0, 0], [1, 1, 1]], [[1, 1, 1], [1, 1, 0]], [[1, 1, 1], [1, 0, 1]]):
+        with pytest.raises(InvalidInputError, match="padded at the left, with at least one token each"):
+            huggingface._texts(ids, torch.tensor(wrong), ids.device)

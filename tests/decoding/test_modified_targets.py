@@ -67,3 +67,14 @@ def test_two_modifications_lie_over_one_another(seed: int, accepted: int) -> Non
         text = (*text, *path[:length], token)
         changed = max(changed, float((met.target_rows - met.drafted.target_rows).abs().max()))
     assert changed > 1e-3  # the partner
+
+
+def test_nothing_is_left_after_a_whole_path() -> None:
+    pair, verifier = instances.random_float([2, 0], 2, DEPTH), GreedyBlock()
+    state = Modifications.none(verifier.modified_target_rows, 1, LENGTH, torch.zeros(1))
+    one = torch.ones(1, dtype=torch.int64)
+    after = {
+        length: state.after(state.apply(drafted_at(pair, (), (0, 1, 1))), 0 * one, length * one, one)
+        for length in range(LENGTH + 1)
+    }
+    assert [int(found.remaining.max()) for found in after.values()] == [2, 1, 0, -1]

@@ -1,5 +1,7 @@
 """certify(): bounds of the optimum, wrong verifiers caught, users' own verifiers, the JSON document."""
 
+import json
+from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
@@ -13,7 +15,7 @@ from spectheory.exact.law import output_law
 from spectheory.exact.suite import certify_suite
 from spectheory.exact.suite_cases import SuiteCase
 from spectheory.foundation.errors import InvalidOutcomeError
-from spectheory.pairs.drafts import Iid, PrefixTree
+from spectheory.pairs.drafts import Iid, PerPath, PrefixTree
 from spectheory.pairs.pair import ModelPair
 from spectheory.verification.algorithms import verifiers
 from spectheory.verification.defective import defects
@@ -202,3 +204,109 @@ def test_a_verdict_is_of_one_call() -> None:
         for found in (certify(verifier, instances.two_token(2)), certify_suite(verifier, FEW)):
             assert set(expected) == {text for text in found.scope.refused if "modified" in text}
             assert ("later calls" in found.headline()) == bool(expected)
+
+
+def test_certificate_of_a_users_verifier() -> None:
+    certificate = certify(UserBlock(), instances.two_token(3))
+    assert certificate.verifier == "user_block"
+    assert certificate.source == "user-defined"
+    assert certificate.block_efficiency == certificate.optimum == Fraction(8, 3)
+    assert certificate
+
+
+def test_document_of_an_exact_certificate() -> None:
+    """Rationals are strings; every field of the contract is there, in its order."""
+    document = {
+        "verifier": "block",
+        "verdict": "lossless",
+        "basis": "rationals",
+        "lossless": True,
+        "vocab_size": 2,
+        "draft_length": 2,
+        "num_drafts": 1,
+        "draft_process": "iid",
+        "arithmetic": "exact",
+        "block_efficiency": "20/9",
+        "block_efficiency_float": 20 / 9,
+        "target_matching": True,
+        "total_variation": "0",
+        "undefined": "0",
+        "prefix_matching": True,
+        "optimum": "20/9",
+        "optimum_float": 20 / 9,
+        "optimum_lower": 2.222222222222222,
+        "optimum_upper": 2.2222222222222223,
+        "optimum_note": "single-path LP",
+        "gap": "0",
+        "gap_float": 0.0,
+        "first_token_law": {"A": "1/3", "B": "2/3"},
+        "counterexample": None,
+        "failure": None,
+        "machine_proof": "block_lossless",
+        "scope": {
+            "arithmetic": "exact",
+            "tolerance": "none",
+            "shapes": [[2, 2, 1]],
+            "processes": ["1 draft"],
+            "refused": [],
+            "shapes_text": "(2, 2, 1)",
+        },
+    }
+    certificate = certify("block", instances.two_token(2))
+    assert json.dumps(certificate.to_document()) == json.dumps(document)
+    assert {name: value for name, value in certificate.shown().items() if value is not None} == {
+        "algorithm": "block2024 Alg. 2",
+        "proved_for_every_pair": "in exact arithmetic, for every V and L: machine proof block_lossless",
+        "drafts": "1 draft",
+        "lossless": True,
+        "block_efficiency": Fraction(20, 9),
+        "total_variation": 0,
+        "optimum": Fraction(20, 9),
+        "gap": 0,
+        "gap_in_words": "0; 2.222 of 2.222 tokens per call (100 %)",
+        "prefix_matching": True,
+        "first_token_law": {"A": Fraction(1, 3), "B": Fraction(2, 3)},
+    }
+
+
+def test_document_of_a_float_certificate() -> None:
+    document = certify("spectr", instances.two_token(1), 2).to_document()
+    assert json.loads(json.dumps(document)) == document
+    assert document["arithmetic"] == "float64"
+    assert document["block_efficiency"] is None
+    assert document["block_efficiency_float"] == pytest.approx(1.811420, abs=5e-7)
+    assert document["total_variation"] == pytest.approx(0, abs=1e-12)
+    assert document["optimum_float"] == 17 / 9
+    assert document["gap_float"] > 0
+
+
+def test_only_the_program_is_too_large() -> None:
+    """A model per path at L = 5: the law is certified, the optimum is not, and the note says why."""
+    pair = instances.two_token(5)
+    certificate = certify("token", pair, drafts=PerPath((pair, pair)))
+    assert certificate
+    assert certificate.prefix_matching is None
+    assert certificate.optimum is None
+    assert certificate.best is None
+    assert certificate.gap is None
+    assert "antichains" in certificate.optimum_note
+    assert "limit" in certificate.optimum_note
+    document = certificate.to_document()
+    assert document["optimum"] is None
+    assert document["optimum_note"] == certificate.optimum_note
+
+
+def test_optimum_can_be_left_out() -> None:
+    certificate = certify("block", instances.two_token(2), with_optimum=False)
+    assert certificate.optimum is None
+    assert certificate.gap is None
+    assert certificate.optimum_note == "not asked for"
+
+
+def test_a_violated_limit_in_words() -> None:
+    """A law that is the target's, of budgets that no verifier has."""
+    found = certify("block", instances.two_token(2))
+    assert found.in_words() == "none"
+    wrong = replace(found, prefix_matching=False)
+    assert wrong.in_words() == "the node budgets violate an antichain inequality"
+    assert not wrong

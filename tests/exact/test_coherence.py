@@ -9,6 +9,7 @@ from draft_values import FAIR, OTHER, SKEW, rows_pair
 from spectheory import instances, output_law, verifiers
 from spectheory.exact.batches import batch_law
 from spectheory.exact.coherence import completed_law, is_coherent_in_drafts, is_coherent_in_length
+from spectheory.foundation.errors import InvalidInputError
 from spectheory.pairs.drafts import KeptDrafts, PerPath, Shortened
 from spectheory.pairs.instances import random_rational
 from spectheory.verification.adaptive_lengths import COHERENCE
@@ -72,3 +73,16 @@ def test_batches_of_different_models_and_stopping_points() -> None:
     assert batch_law("block", fair, peeks).total_variation == 0  # token 2 of request 1 is a coin here
     wrong = Shortened(drafts, lambda tokens, rows: (2, 2) if tokens[0][1] == 0 else (1, 0))
     assert batch_law("block", fair, wrong).total_variation > 0
+
+
+def test_every_published_verifier_has_an_entry() -> None:
+    assert COHERENCE.keys() == set(verifiers)
+    assert COHERENCE["block"].adaptive_lengths == "yes"
+    assert COHERENCE["greedy_multipath"].adaptive_lengths == "per path only"
+
+
+def test_paths_of_different_lengths_need_padding() -> None:
+    each = Shortened(2, lambda tokens, rows: 1 + tokens[0], each=True)
+    with pytest.raises(InvalidInputError, match="different lengths"):
+        output_law("multi_round", instances.two_token(2), each)
+    assert output_law("naive_sampling", instances.two_token(2), each).total_variation == 0

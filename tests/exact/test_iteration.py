@@ -299,3 +299,35 @@ def test_nothing_follows_an_undefined_output() -> None:
     ):
         with pytest.raises(InvalidOutcomeError, match="with probability 1 the verifier stops where"):
             ask()
+
+
+@pytest.mark.parametrize("verifier", ["block", GreedyBlock()], ids=str)
+def test_float_pairs(verifier: Any) -> None:
+    for pair, options in (
+        (instances.two_token(3), {}),
+        (instances.random_rational(3, 2, 8), {"draft_length": 2}),
+    ):
+        exact = decoded_tokens_law(verifier, pair, 3, **options)
+        for law, expected in zip(
+            decoded_tokens_law(verifier, pair.to_float(), 3, **options), exact, strict=True
+        ):
+            assert law.dtype == np.float64
+            np.testing.assert_allclose(law, expected.astype(float), rtol=0, atol=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "options", "message"),
+    [
+        ((0,), {}, "num_iterations must be a whole number"),
+        ((1.5,), {}, "num_iterations must be a whole number"),
+        ((1,), {"drafts": 0}, "drafts must be a whole number"),
+        ((1,), {"draft_length": 0}, "draft_length must be a whole number"),
+        ((1,), {"memory": -1}, "memory must be a whole number of at least 0"),
+        ((1,), {"memory": True}, "memory must be a whole number of at least 0"),
+    ],
+)
+def test_bad_numbers_are_refused(arguments: Any, options: Any, message: str) -> None:
+    with pytest.raises(InvalidInputError, match=message):
+        decoded_tokens_law("block", instances.two_token(2), *arguments, **options)
+    with pytest.raises(InvalidInputError, match="num_tokens must be a whole number"):
+        first_tokens_law("block", instances.two_token(2), 0)

@@ -13,15 +13,17 @@ from drawn_trees import acted_out, drawn_paths, given_paths, kseq_rule_by_hand
 from law_checks import assert_same_law, budget_masses, trusted_law
 from spectheory import instances
 from spectheory.exact import law as law_module
-from spectheory.exact.law import output_law
+from spectheory.exact.law import SHOWN_OUTPUTS, output_law
 from spectheory.exact.laws import route
 from spectheory.foundation.errors import (
     EnumerationTooLargeError,
     InvalidOutcomeError,
 )
+from spectheory.pairs.drafts import Iid
 from spectheory.pairs.pair import ModelPair
 from spectheory.verification.algorithms import verifiers
 from spectheory.verification.algorithms.position_by_position.spectr import SpecTr
+from spectheory.verification.defective import defects
 from spectheory.verification.outcome import Outcome
 from spectheory.verification.verifier import Verifier
 from table import GENERAL, Case, groups, random_cases, small_cases
@@ -282,3 +284,49 @@ def test_every_correction_row_is_checked() -> None:
     pair = instances.random_rational(3, 2, 5, zero_probability=0.0)
     with pytest.raises(InvalidOutcomeError, match="correction rows that are not laws"):
         output_law(RightButOnce((0, 1, 0, 1, 1), (1, 1, 0, 0, 1)), pair, 2)
+
+
+class DeclaresOnePath(UserToken):
+    """It says that it looks at the first path."""
+
+    single_path = True
+
+
+def test_tables_show_the_likeliest_outputs() -> None:
+    """All lengths, and so many outputs, from the likeliest on; the note counts the others."""
+    law = output_law("block", instances.random_rational(4, 6, 3), 1)
+    lengths, outputs = law.tables()
+    assert [row["probability"] for row in lengths.rows] == list(law.length_probs)
+    shown = [row["probability"] for row in outputs.rows]
+    masses = sorted((mass for level in law.masses for mass in level.ravel() if mass), reverse=True)
+    assert shown == masses[:SHOWN_OUTPUTS]
+    assert outputs.note == f"and {len(masses) - SHOWN_OUTPUTS} other outputs"
+
+
+def test_too_many_tuples_are_refused_with_a_way_out() -> None:
+    with pytest.raises(EnumerationTooLargeError, match=r"65536 tuples of 4 .* max_tuples = 400;.*simulate"):
+        output_law("spectr", instances.two_token(4), 4, max_tuples=400)
+    with pytest.raises(EnumerationTooLargeError, match="fewer tokens"):
+        output_law("token", instances.two_token(4), 1, max_tuples=15)
+
+
+def test_the_cause_is_the_same_in_any_chunks(monkeypatch: pytest.MonkeyPatch) -> None:
+    law = output_law(defects["target_correction"], instances.sticky_chain(2), 2)
+    whole = [law.cause(prefix) for prefix in ((0,), (1,), (0, 1))]
+    tuples = Iid.tuples
+    for size in (1, 3):
+        monkeypatch.setattr(
+            Iid, "tuples", lambda *arguments, size=size: tuples(*arguments[:2], size, *arguments[3:])
+        )
+        assert [law.cause(prefix) for prefix in ((0,), (1,), (0, 1))] == whole
+
+
+def test_so_many_drafts_that_no_tuple_can_be_written_down() -> None:
+    """A verifier of one path looks at the first; what a user's declares is checked on whole tuples."""
+    pair, many = instances.two_token(1), 10**9
+    one = output_law("token", pair)
+    assert all(
+        (a == b).all() for a, b in zip(output_law("token", pair, many).numbers, one.numbers, strict=True)
+    )
+    with pytest.raises(EnumerationTooLargeError, match="1000000000 drafted paths"):
+        output_law(DeclaresOnePath(), pair, many)

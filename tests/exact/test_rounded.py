@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 import torch
 
-from corner_verifiers import EXCLUDED, WRONG_SOMEWHERE, OnlyOnPairs, Truncated, WrongWhere, small
+from corner_verifiers import EXCLUDED, WRONG_SOMEWHERE, Corner, OnlyOnPairs, Truncated, WrongWhere, small
 from deep import first_is_quick
 from spectheory import ModelPair, Outcome, certify, instances, verifiers
 from spectheory.exact.rounded import ARITHMETICS, DoesNotRunError, certify_rounded
@@ -171,3 +171,23 @@ def test_random_pairs_state_their_law_and_depend_on_their_seed_alone() -> None:
     assert all(verdict.is_lossless for verdict in in_floats.verdicts)
     assert not in_floats
     assert in_floats.random is None
+
+
+def test_small_batches_are_asked_in_floats() -> None:
+    """Wrong for few requests, right for all tuples at once."""
+
+    def few(corner: Corner) -> Any:
+        return len(corner.paths) < 18 and corner.shape == (3, 2, 2) and corner.precision != "object"
+
+    case = SuiteCase("full", instances.random_rational(1, 3, 2, zero_probability=0), Iid(2))
+    found = certify_suite(WrongWhere("few", few), [case]).counterexample
+    assert found is not None
+    assert "is not a function of its inputs" in found.in_words()
+
+
+@pytest.mark.parametrize("exact", [pytest.param(True, marks=pytest.mark.deep), False])
+def test_rare_drafts_are_caught_whatever_is_declared(exact: bool) -> None:
+    where, chosen = WRONG_SOMEWHERE["q below 1e-9"]
+    cases = [case for case in standard_suite() if chosen(case)]
+    assert is_caught(WrongWhere("rare", where, exact), cases)
+    assert not is_caught(WrongWhere("honest", lambda corner: False, exact), cases[:9])

@@ -9,22 +9,27 @@ import numpy as np
 import pytest
 
 from deep import first_is_quick
+from defect_table import PAIRS, matrix
+from snapshots import digest
 from spectheory import instances, output_law
 from spectheory.exact.cause import starts_with
-from spectheory.exact.suite import certify_suite
+from spectheory.exact.suite import certify_suite, largest_share
 from spectheory.exact.suite_cases import (
+    MAX_TUPLES,
     RANDOM_NAMES,
     SHAPES,
     SuiteCase,
+    random_cases,
     standard_pairs,
     standard_suite,
     suite_for,
 )
 from spectheory.foundation.arrays import namespace
-from spectheory.foundation.errors import EnumerationTooLargeError, NotJudgedError
+from spectheory.foundation.errors import EnumerationTooLargeError, InvalidInputError, NotJudgedError
 from spectheory.foundation.exact_numbers import fractions_if_exact
 from spectheory.pairs.contexts import numbered_context
 from spectheory.pairs.drafts import DraftProcess, Iid, PrefixTree, ShapedTree, WithoutReplacement
+from spectheory.pairs.drafts.process import ALL_PROCESSES
 from spectheory.testing import assert_lossless
 from spectheory.verification.algorithms import verifiers
 from spectheory.verification.defective import defects
@@ -331,3 +336,102 @@ def test_residuals_that_are_kept_from_another_pair_are_found() -> None:
     cases = [case for case in standard_suite(quick=True) if case.name.startswith("alike")]
     assert not certify_suite(KeepsResiduals(), cases, stop_at_first=True)
     assert certify_suite(KeepsResiduals(17), cases)
+
+
+OF_BEFORE = {
+    "iid": (225, "5ebb58ee"),
+    "quick": (73, "4fd719c8"),
+    "trees": (1403, "178936fd"),
+    "random": (60, "6f6c4a37"),
+    "random trees": (20, "e8011a6e"),
+}
+
+
+def test_the_suite_is_that_of_before() -> None:
+    """After a change that is meant, the new digests are in the message."""
+    takes = {
+        "iid": standard_suite(),
+        "quick": standard_suite(quick=True),
+        "trees": standard_suite(ALL_PROCESSES - {"iid"}),
+        "random": random_cases(verifiers["block"], 60, seed=3),
+        "random trees": random_cases(verifiers["traversal"], 20, seed=3),
+    }
+    found = {
+        name: digest((case.name, case.pair, case.process) for case in cases) for name, cases in takes.items()
+    }
+    assert found == OF_BEFORE
+
+
+def test_a_suite_of_ones_own() -> None:
+    """Any cases; a verifier that refuses them all gets no verdict."""
+    case = SuiteCase("mine", instances.sticky_chain(2), Iid(2))
+    assert assert_lossless(UserBlock(), [case]).verdicts[0].case == "mine, 2 drafts"
+    with pytest.raises(InvalidInputError, match="was judged on no case of the suite"):
+        certify_suite("multi_round_without_replacement", [case])
+    document = certify_suite(defects["target_correction"], [case]).to_document()
+    assert document["lossless"] is False
+    assert document["failures"] == document["cases"] == 1
+    assert len(document["reruns"]) == 3
+    assert document["scope"]["shapes"] == [[2, 2, 2]]
+    assert document["counterexample"]["counterexample"]["drafts"]
+
+
+def test_where_nothing_is_rounded_there_is_no_tolerance() -> None:
+    """The quick suite judges one case in three in floats, too."""
+    scopes = [certify_suite("block", [case], quick=True).scope for case in cases_of(1, 2, 3, 4)]
+    for scope in scopes:
+        assert (scope.tolerance == "none") == (scope.arithmetic == "exact arithmetic")
+    assert len({scope.arithmetic for scope in scopes}) == 2
+
+
+def test_a_case_is_judged_on_its_own_drafts() -> None:
+    """Not on as many i.i.d. ones, which earn something else."""
+    pair, tree = instances.sticky_chain(2), PrefixTree((1, 2))
+    found = certify_suite("multi_round", [SuiteCase("tree", pair, tree)]).verdicts[0].block_efficiency
+    assert found == output_law("multi_round", pair, drafts=tree).block_efficiency
+    assert found != output_law("multi_round", pair, 2).block_efficiency
+
+
+def test_cases_are_small_and_their_lengths_those_a_verifier_can_do() -> None:
+    """At most 700 tuples, but for one or two pairs of each shape; of a verifier that is made for two tokens,
+    both lengths up to two."""
+    large = [case.name for case in standard_suite() if case.process.count_tuples(case.pair) > MAX_TUPLES]
+    assert 0 < len(large) < 20
+    assert all(name.startswith(("shape_", "full_")) for name in large)
+    verifier = as_verifier(UserToken())
+    verifier.max_draft_length = 2
+    assert {case.pair.draft_length for case in suite_for(verifier)} == {1, 2}
+
+
+def test_the_models_of_two_paths_differ() -> None:
+    """In every case of one model per path there is a second model with another first row."""
+    cases = standard_suite(("per_path",))
+    assert len(cases) > 10
+    for case in cases:
+        first, second = (case.process.drafter(case.pair, k).draft[0] for k in (0, 1))
+        uniform = all(value == Fraction(1, case.pair.vocab_size) for value in first[0])
+        assert (first != second).any() or uniform
+
+
+def test_every_pair_of_the_table_is_informative() -> None:
+    """Every pair kills something, no two the same defects; every defect dies, no two in the same way."""
+    killed_by = {label: frozenset(name for name in matrix() if matrix()[name][label]) for label in PAIRS}
+    assert all(killed_by.values())
+    assert len(set(killed_by.values())) == len(PAIRS)
+    assert all(any(row.values()) for row in matrix().values())
+    assert len({tuple(row.values()) for row in matrix().values()}) == len(matrix())
+
+
+def test_no_single_pair_is_enough() -> None:
+    """No pair kills all; a random pair of three tokens, one with ties in p/q and the two-token pair do."""
+    killed = {label: {name for name in matrix() if matrix()[name][label]} for label in PAIRS}
+    assert max(map(len, killed.values())) == len(defects) - 2
+    three = ("random_seed6_V3-L2", "uniform_equal-L1", "two_token-L2")
+    assert set().union(*(killed[label] for label in three)) == set(defects)
+
+
+def test_random_pairs_bound_the_share_on_which_a_verifier_fails() -> None:
+    """N pairs miss all of a share f with a chance of (1 - f)^N < e^(-fN), which is 1 %."""
+    for number in (5, 100, 4000):
+        assert math.exp(-largest_share(number) * number) == pytest.approx(0.01, rel=1e-12)
+    assert largest_share(4) == 1

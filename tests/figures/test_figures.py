@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from deep import first_is_quick
-from figure_support import NAMES, figure, small_once
+from figure_support import NAMES, figure, small, small_once
 from figures.results import Checks, Findings, Result, ResultTable, result
 from spectheory.foundation.errors import InvalidInputError
 
@@ -97,3 +97,9 @@ def test_a_result_without_a_claim_is_refused() -> None:
     idle = replace(made_of(True), compute=lambda: Findings("", [], Checks()))
     with pytest.raises(InvalidInputError, match="tested no claim"):
         idle()
+
+
+@pytest.mark.deep
+@pytest.mark.parametrize("name", NAMES)
+def test_a_rerun_has_the_same_numbers(name: str) -> None:
+    assert small(name).to_document() == small_once(name).to_document()

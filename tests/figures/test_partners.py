@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from deep import first_is_quick
-from figure_support import NAMES, Changed, Lie, after, assert_seen, instead, told, told_of
+from figure_support import NAMES, Changed, Lie, after, assert_seen, instead, small, told, told_of
 from figures.results import Checks, Findings, ResultTable
 from later import Later
 from spectheory.pairs.drafts import ConfidenceTree
@@ -259,3 +259,15 @@ def test_an_optimum_is_exceeded_by_more_than_rounding() -> None:
         checks = Checks()
         frontier._expect_at_most_optimal(checks, "here", optima, {"block": [value]})
         assert len(Findings("", [], checks).failures) == failures
+
+
+def test_trees_with_more_leaves_are_compared(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Four leaves are needed for a tree that scores as many tokens as another with fewer leaves."""
+    lie = told_of(late, block_efficiency=plus(9))
+    assert_seen(monkeypatch, "prefix_trees", "output_law", lie, ["nor does a tree"], num_leaves=(2, 4))
+
+
+def test_a_pair_on_which_greedy_multipath_grows() -> None:
+    """Two drafts of the two-token pair earn more than one: then nothing falls, and the check says so."""
+    failures = small("greedy_falls", names=("two_token",), num_drafts=(1, 2)).failures
+    assert any(text.startswith("it does not always grow") for text in failures)

@@ -2,7 +2,7 @@
 
 from collections import Counter
 
-from figures.common.printed import printed_rows
+from figures.common.printed import gains_over_token, printed_rows, printed_times
 from spectheory.verification.algorithms import verifiers
 
 
@@ -20,3 +20,19 @@ def test_tables_are_complete() -> None:
     assert {count[f"block2024 Table {number}"] for number in (1, 6, 7, 8, 9, 10)} == {2 * 8}
     assert {count[f"spectrgbv2026 Table {number}"] for number in (1, 4)} == {2 * 5 * 4}
     assert {count[f"spectrgbv2026 Table {number}"] for number in (3, 5)} == {4 * 4}
+
+
+def test_times_are_a_complete_table() -> None:
+    """Two drafters, three data sets, four K; their means as printed are claims, see test_printed_tables."""
+    rows = printed_times()
+    assert len({row[:4] for row in rows}) == len(rows) == 2 * 3 * 4
+    assert [row.num_drafts for row in rows] == [1, 2, 3, 4] * 6
+    assert {row.draft for row in rows} == {"OPT 350M", "OPT 125M"}
+
+
+def test_gains_need_token_verification_beside_them() -> None:
+    gains = gains_over_token()
+    assert all(one.row.verifier != "token" for one in gains)
+    assert len(gains) == sum(row.verifier != "token" for row in printed_rows())
+    without = [row for row in printed_rows() if row.verifier != "token"]
+    assert gains_over_token(without) == []

@@ -74,3 +74,9 @@ def test_stopped_it_ends_its_scripts(tree: Path, name: str, sent: signal.Signals
     with pytest.raises(ProcessLookupError):
         os.kill(script, 0)
     assert not (tree / "out.made").exists()
+
+
+def test_an_unknown_name_is_refused(tree: Path) -> None:
+    process = start(tree, "god")
+    assert "there is no figure god; there are bad, deaf, good, slow" in process.communicate(timeout=60)[1]
+    assert process.returncode == 2

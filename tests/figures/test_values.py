@@ -1,13 +1,17 @@
 """Numbers of the figures on enumerated pairs, against theory.md, the papers and independent routes."""
 
+from contextlib import suppress
 from fractions import Fraction
+from importlib import import_module
 
 import pytest
 
-from figure_support import small
-from figures.common.lossless import efficiencies, lossless_verifiers
+from figure_support import small, small_once
+from figures.common.lossless import OPTIMAL, efficiencies, lossless_verifiers
 from spectheory.exact.law import output_law
-from spectheory.pairs.instances import random_float
+from spectheory.foundation.errors import InvalidInputError
+from spectheory.pairs.instances import random_float, two_token
+from spectheory.verification.algorithms import verifiers
 
 F = Fraction
 
@@ -69,3 +73,53 @@ def test_recursions_of_the_frontier_are_the_laws(num_drafts: int) -> None:
         assert [*found] == [name for name in known if num_drafts == 2 or name != "conditional_transport"]
         for name, value in found.items():
             assert value == pytest.approx(output_law(name, pair, num_drafts).block_efficiency, abs=1e-9), name
+
+
+def lossless_of_the_registry(draft_length: int) -> set[str]:
+    """Who says that it is lossless and is certified on drafts of this length; the optimum stands beside."""
+    pair, found = two_token(draft_length).to_float(), set()
+    for name, verifier in verifiers.items():
+        with suppress(InvalidInputError):
+            law = output_law(name, pair, 2)
+            if law.total_variation < 1e-9 and verifier.lossless:
+                found.add(name)
+    return found - {OPTIMAL}
+
+
+def test_prefix_trees() -> None:
+    """Independent paths are the shape (K, 1, ..): their law is that of K i.i.d. drafts."""
+    (table,) = small("prefix_trees", num_leaves=(2,)).tables
+    assert table.column("widths") == ["2,1,1"] * 3 + ["1,2,1"] * 3 + ["1,1,2"] * 3
+    assert table.column("nodes") == [6] * 3 + [5] * 3 + [4] * 3
+    for row in table.select(widths="2,1,1"):
+        assert row["optimum"] == F(2350, 729)  # theory.md §5
+        same = output_law(row["verifier"], two_token(3).to_float(), 2).block_efficiency
+        assert row["block_efficiency"] == pytest.approx(float(same), abs=1e-12)
+    shapes = import_module("figures.prefix_trees").shapes
+    assert len(shapes(4, 3)) == 6
+    assert shapes(3, 2) == [(1, 3), (3, 1)]
+
+
+@pytest.mark.parametrize("draft_length", [1, 2])
+def test_no_lossless_verifier_is_left_out(draft_length: int) -> None:
+    """Each of the registry is compared; a row without one of them has no number on what others miss."""
+    assert "otm" in lossless_of_the_registry(draft_length)
+    assert set(lossless_verifiers(draft_length)) == lossless_of_the_registry(draft_length)
+
+
+def test_the_frontier_has_every_lossless_verifier() -> None:
+    (table,) = small_once("frontier").tables
+    assert lossless_of_the_registry(2) < {*table.columns}
+    (row,) = table.select(agreement=0.3)
+    assert (row["conditional_transport"], row["closed_beside_all"]) == (None, None)  # 3^6 tuples
+
+
+def test_scored_selection_is_ahead_on_average() -> None:
+    """No verifier is above the optimum of its row, to the last digit, and it is not above its bound."""
+    (table,) = small("frontier", agreements=(0.0, 0.6, 0.9), num_drafts=(2, 4), num_pairs=3).tables
+    for row in table.select():
+        others = [row[name] for name in lossless_verifiers(2) if name != "scored_multipath"]
+        others = [value for value in others if value is not None]
+        assert max(others) < row["scored_multipath"] <= row["optimum"] <= row["bound"]
+        for name in ("closed", "closed_beside_all"):
+            assert row[name] is None or row[name] <= 1

@@ -164,3 +164,31 @@ def test_every_function_is_on_the_page() -> None:
     assert {name for line in rows for name in re.findall(r"`(\w+)\(", line)} == public
     assert len(public) <= 30
     assert spectheory.arrays is arrays
+
+
+def test_a_table_lies_beside_the_array() -> None:
+    """On its device, and of the type that is asked for."""
+    for device in ("cpu", "meta"):
+        found = choice.on_device_of(torch.empty(1, device=device), np.arange(3), torch.float32)
+        assert (found.device.type, found.dtype) == (device, torch.float32)
+    assert choice.on_device_of(np.zeros(1), np.arange(3), np.float32).dtype == np.float32
+
+
+def test_the_host_looks_at_its_own_numbers_only() -> None:
+    """Not at those of a device, nor while a function is compiled."""
+    assert arrays.on_host(np.ones(1))
+    assert arrays.on_host(torch.ones(1))
+    assert not arrays.on_host(torch.ones(1, device="meta"))
+
+
+def test_compiled_sums_go_block_by_block(monkeypatch: pytest.MonkeyPatch) -> None:
+    rng = np.random.default_rng(5)
+    rows, other, scale = (torch.tensor(rng.random(shape)) for shape in ((3, 1000), (3, 1000), (3,)))
+    plain = arrays.residual_mass(rows, other, other_scale=scale), arrays.residual_mass(rows, other, scale)
+    summed, block_sums = [], arrays.block_sums
+    monkeypatch.setattr(choice, "compiling", lambda: True)
+    monkeypatch.setattr(arrays, "block_sums", lambda rows: summed.append(block_sums(rows)) or summed[-1])
+    compiled = arrays.residual_mass(rows, other, other_scale=scale), arrays.residual_mass(rows, other, scale)
+    for one, other_one in zip(compiled, plain, strict=True):
+        np.testing.assert_allclose(one, other_one, rtol=1e-14)
+    assert [sums.shape for sums in summed] == [(3, 4), (3, 4)]

@@ -4,15 +4,20 @@ import errno
 import os
 import re
 import sys
+from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from spectheory.foundation import documents
 from spectheory.foundation.documents import (
+    LONGEST_RATIONAL,
+    both,
     decimal_text,
     exact_text,
     number_text,
@@ -101,3 +106,42 @@ def test_a_file_that_cannot_be_written_is_named(tmp_path: Path, monkeypatch: pyt
     with pytest.raises(OSError, match=re.escape(f"'{file}'")):
         replace_file(file, "new")
     assert [path.read_text(encoding="utf-8") for path in tmp_path.iterdir()] == ["old"]
+
+
+@dataclass
+class Outer:
+    row: tuple[Any, ...]
+    value: Any
+    inner: Any = None
+
+
+@given(value=st.fractions(min_value=-3, max_value=3, max_denominator=10**6))
+def test_decimals_are_close(value: Fraction) -> None:
+    """Within half a unit of the sixth decimal, or of the sixth digit; a whole text is the number itself."""
+    text = decimal_text(value)
+    assert abs(Fraction(text) - value) <= Fraction(51, 10**8)
+    assert ("." in text or "e" in text) == (value.denominator != 1)
+
+
+def test_long_rationals_are_cut() -> None:
+    """At the limit a rational is whole; beyond it shows its first digits and always its decimal."""
+    longest = Fraction(int("3" * 19 + "1"), 10**18)
+    assert len(str(longest)) == LONGEST_RATIONAL
+    assert number_text(longest, decimal=False) == str(longest)
+    longer = Fraction(int("3" * 20 + "1"), 10**20)
+    assert len(str(longer)) > LONGEST_RATIONAL
+    for decimal in (True, False):
+        assert number_text(longer, decimal=decimal) == "33333333333333333333... = 3.333333"
+    assert to_json(longer) == exact_text(longer) == str(longer)  # documents have all of it
+    assert both("value", longer)["value"] == str(longer)
+
+
+def test_documents_hold_what_json_holds() -> None:
+    """Also within one another."""
+    nested = {"law": Outer((Fraction(1, 3), np.int64(2)), np.array([0.5]), None)}
+    assert to_json(nested) == {"law": {"row": ["1/3", 2], "value": 0.5, "inner": None}}
+    assert to_json([Outer((), True, Outer((), False))])[0]["inner"] == {
+        "row": [],
+        "value": False,
+        "inner": None,
+    }

@@ -1,5 +1,6 @@
 """docs/errors.md has every error and warning, its bases and its exit status; logging is quiet by default."""
 
+import logging
 import re
 from importlib import import_module
 from pathlib import Path
@@ -9,6 +10,8 @@ import pytest
 
 import spectheory
 from spectheory.command_line.main import group, main
+from spectheory.exact.suite import certify_suite
+from spectheory.exact.suite_cases import standard_suite
 from spectheory.foundation import errors
 
 PAGE = (Path(__file__).parents[2] / "docs" / "errors.md").read_text(encoding="utf-8")
@@ -61,3 +64,29 @@ def test_partner_another_exception_is_a_fault_of_the_package(monkeypatch: pytest
 
     monkeypatch.setitem(group.commands, "fails", fails)
     assert main(["fails"]) == 70
+
+
+def test_logging_is_quiet_until_it_is_asked_for(
+    caplog: pytest.LogCaptureFixture, capsys: pytest.CaptureFixture[str]
+) -> None:
+    cases = standard_suite()[:1]
+    certify_suite("block", cases)
+    assert ("".join(capsys.readouterr()), caplog.records) == ("", [])
+    with caplog.at_level(logging.INFO, "spectheory"):
+        certify_suite("block", cases)
+    [record] = caplog.records
+    assert (record.name, record.getMessage()) == (
+        "spectheory.exact.suite",
+        "block: case 1 of 1, bernoulli_one_half-L1",
+    )
+
+
+def test_every_warning_has_a_category_of_the_package() -> None:
+    for path in Path(spectheory.__file__).parent.rglob("*.py"):
+        for said in re.findall(
+            r"warnings\.warn\((.*?)stacklevel", path.read_text(encoding="utf-8"), re.DOTALL
+        ):
+            [category] = re.findall(r"^\s*(\w+),$", said, re.MULTILINE)
+            kind = getattr(errors, category)
+            assert kind is not errors.Notice
+            assert issubclass(kind, errors.Notice)

@@ -1,7 +1,7 @@
 """Conversions between kinds of rationals lose nothing, and take nothing that was never exact."""
 
 from fractions import Fraction
-from typing import Any
+from typing import Any, get_type_hints
 
 import numpy as np
 import pytest
@@ -10,7 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from array_kinds import objects
+from spectheory.exact import Certificate
 from spectheory.foundation import exact_numbers
+from spectheory.optima.call_counts import SeveralCalls
+from spectheory.optima.solving.solution import Solution
 
 F = Fraction
 
@@ -44,3 +47,17 @@ def test_there_and_back(terms: list[Fraction]) -> None:
 def test_partner_a_float_among_rationals_is_refused(convert: Any) -> None:
     with pytest.raises(TypeError, match="expected an exact rational, got float"):
         convert(objects([F(1, 2), 0.5]))
+
+
+def test_results_say_which_numbers_they_hold() -> None:
+    """What a type checker reveals; the partner is a float whatever the pair."""
+    assert get_type_hints(Certificate.optimum.fget)["return"] == Fraction | float | None
+    assert get_type_hints(Solution)["value"] == get_type_hints(SeveralCalls)["value"] == Fraction | float
+
+
+@given(terms=st.lists(st.fractions(), max_size=9))
+def test_balanced_sums(terms: list[Fraction]) -> None:
+    """In any order of additions a sum of rationals is the same; of nothing it is 0."""
+    assert exact_numbers.balanced_sum(objects(terms)) == sum(terms)
+    of_flint = exact_numbers.balanced_sum(exact_numbers.to_flint(objects(terms)))
+    assert exact_numbers.plain_number(of_flint) == sum(terms)

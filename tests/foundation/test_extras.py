@@ -1,6 +1,8 @@
 """Without the extras: everything on enumerated pairs works, and what needs a library says what to install."""
 
+import importlib.util
 import json
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -122,3 +124,26 @@ def test_blocker_partner_only_the_named_libraries_are_missing() -> None:
     assert run_python("import networkx", without=["networkx"]).returncode == 1
     with pytest.raises(ModuleNotFoundError, match="no_such_library"), installed():
         import no_such_library  # type: ignore[import-not-found]  # noqa: F401
+
+
+PYPROJECT = Path(__file__).parents[2] / "pyproject.toml"
+
+
+def test_extras_are_those_of_the_project() -> None:
+    project = tomllib.loads(PYPROJECT.read_text(encoding="utf-8"))["project"]
+    extras = {
+        extra: {requirement.partition(">=")[0] for requirement in requirements}
+        for extra, requirements in project["optional-dependencies"].items()
+    }
+    for library, extra in EXTRA_OF.items():
+        assert library in extras[extra]
+        assert importlib.util.find_spec(library) is not None
+    assert set(EXTRA_OF) == set().union(*(extras[extra] for extra in set(EXTRA_OF.values()))) - {
+        "spectheory[models]"
+    }
+    assert not {requirement.partition(">=")[0] for requirement in project["dependencies"]} & set(EXTRA_OF)
+
+
+def test_an_import_error_without_a_name_stays_what_it_is() -> None:
+    with pytest.raises(ModuleNotFoundError, match="it is not here"), installed():
+        raise ModuleNotFoundError("it is not here")

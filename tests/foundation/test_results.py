@@ -3,6 +3,7 @@
 import json
 import re
 from collections.abc import Callable
+from fractions import Fraction
 from functools import cache
 from inspect import isabstract
 from itertools import pairwise
@@ -183,3 +184,43 @@ def test_equality_is_that_of_documents() -> None:
     assert all(one != other for one, other in pairwise([*results, results[0].to_document()]))
     again = certify("block", PAIR, 2)
     assert (again, hash(again)) == (results[0], hash(results[0]))
+
+
+def test_a_line_with_an_empty_field_is_left_out() -> None:
+    """A fact without any line too; of several rows the cell is empty, so that the columns stay."""
+    columns = {"law": "{law:short}\nat most {bound:.2f}", "other": "{other}", "count": "{count:,}"}
+    rows = [{"law": Fraction(1, 3), "bound": None, "other": (), "count": 1000}, {"bound": Fraction(2, 3)}]
+    assert Table("", rows, columns).texts() == [["1/3", "", "1,000"], ["at most 0.67", "", ""]]
+    assert Table("", rows[:1], columns, is_record=True).texts() == [["law", "1/3"], ["count", "1,000"]]
+    lines = Table("", [{"reasons": ["first", "second"]}], is_record=True)
+    assert lines.texts() == [["reasons", "first"], ["reasons", "second"]]
+
+
+def test_numbers_are_aligned_on_the_right() -> None:
+    table = Table("", [{"name": "x", "a": -0.5, "b": "1.5 to 2"}, {"name": "2", "a": 1, "b": ""}])
+    assert table.numeric() == [False, True, True]
+    assert Table("", []).to_latex().count(r"\\") == 0
+
+
+def test_a_law_lists_its_outputs() -> None:
+    """Token verification on one position of the two-token pair: A with 1/3, in two ways; B with 2/3."""
+    law = output_law("token", instances.two_token(1))
+    assert repr(law) == "<output law of token: block efficiency 5/3 = 1.666667, total variation 0>"
+    document = law.to_document()
+    assert document["length_probs"] == ["1/3", "2/3"]
+    assert document["outputs"] == {"1": "1/3", "0 0": "1/9", "0 1": "2/9", "1 0": "1/9", "1 1": "2/9"}
+    frame = law.to_frame()
+    assert list(frame.columns) == ["output", "accepted", "probability"]
+    assert len(frame) == 2 + 4
+    assert frame["probability"].sum() == 1
+    assert (frame["accepted"] * frame["probability"]).sum() == Fraction(2, 3)
+    lengths, outputs = law.tables()
+    assert (len(lengths.rows), len(outputs.rows), outputs.note) == (2, 5, "")
+    long = found("OutputLaw")
+    assert long.tables()[1].note == f"and {len(long.to_document()['outputs']) - 20} other outputs"
+
+
+def test_brackets_behind_the_end_of_a_line_are_text() -> None:
+    """LaTeX reads them, and a star, as arguments of the line break otherwise."""
+    table = Table("", [{"name": "[1ex] a", "value": "*"}])
+    assert "{}[1ex] a & {}*" in table.to_latex()

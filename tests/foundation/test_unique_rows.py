@@ -48,3 +48,26 @@ def test_rationals_are_compared_by_value() -> None:
 def test_every_row_of_an_accelerator_is_new() -> None:
     first, which = unique_row_indices(torch.ones((3, 2), device="meta"))
     assert tuple(first.shape) == tuple(which.shape) == (3,)
+
+
+def test_rationals_are_compared_by_object_where_values_do_not_matter() -> None:
+    third = Fraction(1, 3)
+    rows = np.array([[third, 1], [Fraction(1, 3), 1], [third, 1]], dtype=object)
+    _, which = unique_row_indices(rows, same_objects=True)
+    assert which[0] == which[2] != which[1]
+    assert len(unique_row_indices(rows)[0]) == 1  # the partner: the values are equal
+
+
+@pytest.mark.parametrize("array", [np.arange(24).reshape(3, 8), torch.arange(24).reshape(3, 8)])
+@pytest.mark.parametrize("select", [np.s_[:1, :1], np.s_[:, :1], np.s_[:1, 1:], np.s_[::2], np.s_[:0, :1]])
+def test_rows_that_are_views(array: Any, select: Any) -> None:
+    """Whatever stride an axis has; an axis of length 1 may keep that of a larger array."""
+    view = array.T[select]
+    first, which = unique_row_indices(view)
+    assert view[first][which].tolist() == view.tolist()
+    assert len(first) == len(view)
+
+
+def test_no_rows() -> None:
+    first, which = unique_row_indices(np.empty((0, 2)), np.empty((0, 3), dtype=np.int64))
+    assert first.size == which.size == 0

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from fractions import Fraction
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -10,13 +11,15 @@ import pytest
 from models_support import save_pair
 from montecarlo_support import run
 from spectheory import instances
-from spectheory.foundation.errors import InvalidInputError
+from spectheory.foundation.errors import InvalidInputError, InvalidPairError
 from spectheory.foundation.validation import (
+    check_confidence,
     check_count,
+    check_positive,
     check_tolerance,
     is_number,
 )
-from spectheory.models import LanguageModelPair, SamplingOptions, restrict
+from spectheory.models import LanguageModelPair, Restriction, SamplingOptions, restrict
 from spectheory.models.drafting import draft_and_score, prefill
 from spectheory.optima import optimal_acceptance
 from spectheory.pairs.pair import ModelPair
@@ -130,3 +133,50 @@ def test_more_drafts_than_a_power_can_hold_are_refused(wrong: int) -> None:
     with pytest.raises(InvalidInputError, match="seed must be at most"):
         check_count("seed", 2**63)
     assert check_count("seed", 2**63 - 1) == 2**63 - 1
+
+
+AT_LEAST_0: dict[str, Call] = {
+    "SamplingOptions temperature": lambda _, value: SamplingOptions(temperature=value),
+}
+
+
+@pytest.mark.parametrize("argument", AT_LEAST_0)
+def test_numbers_of_at_least_0(models: LanguageModelPair, argument: str) -> None:
+    call, name = AT_LEAST_0[argument], argument.split()[-1]
+    for value in (0, 0.5, 2, np.float32(0.5), np.int64(2)):
+        call(models, value)
+    for value in (-1.0, float("inf"), float("nan"), True, "1", None, 10**400):
+        with pytest.raises(InvalidInputError, match=f"{name} must be a number of at least 0, got"):
+            call(models, value)
+
+
+def test_numbers_become_python_s(models: LanguageModelPair) -> None:
+    """What goes into settings and files is an int or a float, whatever it came as."""
+    options = SamplingOptions(temperature=np.float32(0.5), top_k=np.int64(3), top_p=np.float32(0.5))
+    kept = (
+        options.temperature,
+        options.top_k,
+        options.top_p,
+        Restriction(np.array([2])).token_ids[0],
+    )
+    assert [type(value) for value in kept] == [float, int, float, int]
+    settings = simulated(models, drafts=np.int64(1), samples=np.int64(2), confidence=np.float32(0.5)).settings
+    assert {type(settings[name]) for name in ("num_drafts", "samples_per_prompt", "batch_size")} == {int}
+    assert type(settings["confidence"]) is float
+
+
+def test_errors_say_what_to_do() -> None:
+    with pytest.raises(InvalidPairError, match=r"^depth must be a whole number of at least 0, got -1$"):
+        check_count("depth", -1, at_least=0, error=InvalidPairError)
+    with pytest.raises(InvalidInputError, match=r"top_k must be .* got 0; None keeps all tokens"):
+        SamplingOptions(top_k=0)
+    assert check_count("depth", np.int8(3)) == check_positive("gap", 3) == 3
+    assert check_confidence(np.float64(0.5)) == 0.5
+
+
+def test_a_checkpoint_keeps_numpy_s_numbers(models: LanguageModelPair, tmp_path: Path) -> None:
+    """JSON knows no numbers of numpy: the file is written all the same, and read back."""
+    restriction = Restriction(np.array([5, 90, 200]))
+    state = tmp_path / "state.json"
+    first = run(models, state, samples=np.int64(2), restriction=restriction)
+    assert run(models, state, samples=2, restriction=restriction) == first

@@ -10,7 +10,7 @@ import pytest
 
 from spectheory.foundation import wheels
 from spectheory.foundation.errors import InvalidInputError
-from spectheory.foundation.wheels import WHEEL, fetch, found, released_versions
+from spectheory.foundation.wheels import WHEEL, fetch, found, parsed, released_versions
 
 PATTERNS = ("made_up/sampler.py",)
 
@@ -87,3 +87,25 @@ def test_offline_it_says_what_is_missing_and_how_to_get_it(
     ):
         fetch("made-up==1.2", PATTERNS, tmp_path)
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_file_that_an_earlier_fetch_left_out_is_fetched(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    commands = pip(monkeypatch, "1.2", {"made_up/sampler.py": "", "made_up/kernel.py": ""})
+    fetch("made-up==1.2", PATTERNS, tmp_path)
+    fetch("made-up==1.2", (*PATTERNS, "made_up/k*.py"), tmp_path)
+    assert (tmp_path / "made-up-1.2" / "made_up" / "kernel.py").is_file()
+    assert len(commands) == 2
+
+
+def test_a_wheel_of_another_shape(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    pip(monkeypatch, "9", {"made_up/other.py": ""})
+    with pytest.raises(InvalidInputError, match=r"has no file made_up/sampler.py"):
+        fetch("made-up==9", PATTERNS, tmp_path)
+
+
+@pytest.mark.parametrize("text", ["", "a b", "x>=1", "--index-url", "../x==1", "x==1/2"])
+def test_what_is_no_requirement(text: str) -> None:
+    with pytest.raises(InvalidInputError, match="is not a requirement"):
+        parsed(text)

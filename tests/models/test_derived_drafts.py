@@ -165,3 +165,17 @@ def _three_tokens() -> torch.nn.Module:
     model: Any = torch.nn.Linear(1, 1)
     model.config = LlamaConfig(vocab_size=3)
     return model.eval()
+
+
+def test_drafts_of_models_in_memory_and_of_other_models(folders: dict[str, tuple[Path, Path]]) -> None:
+    """A name in ``of`` is made of the target; a folder before the colon is another model's."""
+    target, draft = folders["llama"]
+    loaded = LanguageModelPair.load(target, [f"{draft}:last-2", "target:last-2"], device="cpu")
+    alone = LanguageModelPair.load(target, draft, device="cpu")
+    memory = LanguageModelPair.of(alone.target_model, [f"{draft}:last-2", "target:last-2"], alone.tokenizer)
+    for pair in (loaded, memory):
+        batch = draft_and_score(prefill(pair, [[7, 3, 70, 6]]), 2, 1, pair.generator(0))
+        for path, model in enumerate((alone.draft_model, alone.target_model)):
+            expected = full_row(model, [70, 6], SamplingOptions())
+            torch.testing.assert_close(batch.draft_rows[0, path, 0], expected, atol=1e-6, rtol=0)
+        assert (batch.draft_rows[0, 0] - batch.draft_rows[0, 1]).abs().max() > 1e-3

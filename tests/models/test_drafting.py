@@ -7,10 +7,10 @@ import pytest
 import torch
 
 from later import Later
-from models_support import PROMPTS, largest_difference
+from models_support import PROMPTS, full_row, largest_difference
 from spectheory.foundation.errors import InvalidInputError
 from spectheory.models import LanguageModelPair, SamplingOptions
-from spectheory.models.drafting import draft_and_score, prefill
+from spectheory.models.drafting import _share, draft_and_score, prefill
 from spectheory.models.reading import run_model
 from spectheory.pairs.drafts import HubTree, Iid, PrefixTree, WithoutReplacement
 
@@ -183,3 +183,31 @@ def test_bad_sizes_are_refused(
 ) -> None:
     with pytest.raises(InvalidInputError, match=words):
         draft_and_score(prefill(pair, PROMPTS), num_drafts, draft_length, pair.generator(0))
+
+
+def test_prompts_of_one_token_only(pair: LanguageModelPair) -> None:
+    batch = draft_and_score(prefill(pair, ["x", "", [7]]), 1, 1, pair.generator(0))
+    texts = [pair.encode("x"), [pair.tokenizer.bos_token_id], [7]]
+    for b, text in enumerate(texts):
+        expected = full_row(pair.target_model, text, SamplingOptions())
+        torch.testing.assert_close(batch.target_rows[b, 0, 0], expected, atol=1e-5, rtol=0)
+
+
+def test_rows_are_taken_from_the_first_path_with_the_prefix() -> None:
+    paths = torch.tensor([[[1, 2], [3, 2], [1, 2], [1, 4], [3, 2]]])
+    values = torch.arange(5.0).reshape(1, 5, 1)
+    found = [[0, 0, 0, 0, 0], [0, 1, 0, 0, 1], [0, 1, 0, 3, 1]]
+    for depth, first in enumerate(found):
+        assert _share(values, paths[:, :, :depth]).flatten().tolist() == first
+    at_all_prefixes = _share(values[:, :, None].expand(1, 5, 3, 1), paths)
+    assert at_all_prefixes[0, :, :, 0].T.tolist() == found
+
+
+def test_one_seed_one_result_and_draws_leave_the_prefill_alone(pair: LanguageModelPair) -> None:
+    prefilled = prefill(pair, PROMPTS)
+    first = draft_and_score(prefilled, 3, 4, pair.generator(11))
+    other = draft_and_score(prefilled, 3, 4, pair.generator(12))
+    again = draft_and_score(prefilled, 3, 4, pair.generator(11))
+    assert not torch.equal(first.paths, other.paths)
+    for name in ("paths", "target_rows", "draft_rows"):
+        assert torch.equal(getattr(first, name), getattr(again, name))

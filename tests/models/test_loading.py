@@ -1,6 +1,10 @@
 """Loading models and tokenizers, and what is said where that cannot be done."""
 
 import json
+import os
+import re
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -8,10 +12,13 @@ import pytest
 import torch
 
 from models_support import PROMPTS, full_row, save_model, save_tokenizer
+from spectheory import instances
 from spectheory.decoding import decode
 from spectheory.foundation.errors import InsufficientMemoryError, InvalidInputError, TokenizerMismatchError
 from spectheory.models import LanguageModelPair, SamplingOptions, restrict
 from spectheory.models.drafting import draft_and_score, prefill
+from spectheory.models.quiet import quiet_loading
+from spectheory.simulation import simulate
 
 
 def test_stored_half_precision_is_upcast_on_cpu(
@@ -206,3 +213,66 @@ def test_a_model_the_hub_does_not_have(
         with pytest.raises(InvalidInputError, match=r"does not give it \(HFValidationError: no such name\)"):
             LanguageModelPair.load(folders["llama"][0], name, device="cpu")
     assert asked == ["no-such-folder", "nobody/no-such-model"]
+
+
+def test_model_libraries_are_silent_unless_the_user_asks(monkeypatch: pytest.MonkeyPatch) -> None:
+    quiet = {
+        "TRANSFORMERS_VERBOSITY": "error",
+        "TQDM_DISABLE": "1",
+        "HF_HUB_DISABLE_PROGRESS_BARS": "1",
+        "TOKENIZERS_PARALLELISM": "false",
+    }
+    for name in quiet:
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("TOKENIZERS_PARALLELISM", "true")
+    quiet_loading()
+    assert {name: os.environ.get(name) for name in quiet} == quiet | {"TOKENIZERS_PARALLELISM": "true"}
+
+
+@pytest.mark.parametrize("function", [decode, simulate])
+def test_what_is_not_a_pair_of_models(function: Any) -> None:
+    """A name and an enumerated pair are told what to do, in words; the partner's pair is shown."""
+    with pytest.raises(
+        InvalidInputError, match=r"got str 'big'; LanguageModelPair.load\(target, draft\) loads"
+    ):
+        function("big", ["x"], ["block"])
+    with pytest.raises(InvalidInputError, match=r"simulate takes a ModelPair too|pair has no prompts"):
+        function(instances.two_token(2), ["x"], ["block"])
+    shown = repr(LanguageModelPair.load("bundled", "bundled", device="cpu", weights_now=False))
+    assert re.fullmatch(r"<LanguageModelPair: target .*/target, 1 draft .*/draft; 2048 tokens, cpu>", shown)
+
+
+def test_a_mistyped_folder_asks_no_hub(
+    monkeypatch: pytest.MonkeyPatch, folders: dict[str, tuple[Path, Path]]
+) -> None:
+    asked = answers(monkeypatch, AssertionError("the hub was asked"))
+    draft = folders["llama"][1]
+    for name in ("./target", "~/no-such-folder-here", str(draft.parent / "tarket"), "target/", "a/b/c"):
+        with pytest.raises(InvalidInputError, match=r"the target .* does not exist"):
+            LanguageModelPair.load(name, draft, device="cpu")
+    assert asked == []
+
+
+def test_offline_is_answered_at_once(folders: dict[str, tuple[Path, Path]]) -> None:
+    """A whole process with HF_HUB_OFFLINE ends in one line; the bound on its time is generous."""
+    command = [sys.executable, "-m", "spectheory", "simulate", "nobody/no-such-model"]
+    done = subprocess.run(
+        [*command, str(folders["llama"][1])],
+        capture_output=True, text=True, check=False, timeout=120, env=os.environ | {"HF_HUB_OFFLINE": "1"},
+    )  # fmt: skip
+    assert done.returncode == 2, done.stderr
+    assert "the hub does not give it" in done.stderr
+    assert done.stderr.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    ("name", "says"),
+    [
+        ("smollm", r"the hub does not give it .*; did you mean 'smollm2'\?"),
+        ("nope.gguf", "the target .nope.gguf. does not exist"),
+    ],
+)
+def test_a_name_that_is_nearly_right(name: str, says: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    answers(monkeypatch, ConnectionError("unreachable"))
+    with pytest.raises(InvalidInputError, match=says):
+        LanguageModelPair.load(name, name, device="cpu")

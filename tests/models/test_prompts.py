@@ -1,5 +1,6 @@
 """Prompt files, and the bundled pair with its prompts."""
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ from spectheory.foundation.errors import InvalidInputError
 from spectheory.models import LanguageModelPair, bundled_prompts, read_prompts
 from spectheory.models.language_model import encode_prompts
 from spectheory.models.loading import ModelSource
+from spectheory.models.prompts import prompt_name
 from spectheory.simulation import simulate
 
 
@@ -119,3 +121,17 @@ def test_the_bundled_pair(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> No
         for side, model in (("draft", pair.draft_model), ("target", pair.target_model))
     }
     assert losses["target"] < losses["draft"] < np.log(pair.vocab_size) - 1
+
+
+def test_the_bundled_pair_makes_verifiers_differ() -> None:
+    """Draft length 8, temperature 1, held-out prompts: token earns between 2 and 5, block more."""
+    pair = LanguageModelPair.load("bundled", "bundled", device="cpu")
+    simulation = simulate(pair, bundled_prompts()[:16], ["token", "block"], samples=8, batch_size=16)
+    token, block = simulation.estimates
+    assert 2 < token.interval[0] < token.interval[1] < 5
+    assert block.block_efficiency > token.block_efficiency
+
+
+@pytest.mark.parametrize(("prompt", "shown"), [(5, "5"), ("é" * 99, r"'(\\xe9)+'\.\.\.")])
+def test_what_is_not_a_prompt_is_named_too(prompt: Any, shown: str) -> None:
+    assert re.fullmatch(rf"prompt 2 \({shown}\)", prompt_name(2, prompt))

@@ -1,8 +1,10 @@
 """Models that keep no cache, a strange one or a short one: the rows are those of full passes."""
 
+import math
 import warnings
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -15,7 +17,7 @@ from spectheory.foundation.errors import InvalidInputError, Notice
 from spectheory.models import LanguageModelPair, SamplingOptions, reading
 from spectheory.models.drafting import draft_and_score, prefill
 from spectheory.models.growing_texts import Texts
-from spectheory.models.reading import CachedReading, RecomputedReading
+from spectheory.models.reading import CachedReading, RecomputedReading, narrowest_window
 from spectheory.simulation import simulate
 
 transformers = Later("transformers")
@@ -150,3 +152,31 @@ def test_other_kinds_of_models_are_refused(
     with pytest.raises(InvalidInputError, match=f"the target model .* {words}"):
         LanguageModelPair.load(folder, target, device="cpu")
     LanguageModelPair.load(target, draft, device="cpu")
+
+
+def test_recomputing_gives_the_numbers_of_caching(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folders = save_pair(tmp_path, "gpt2")
+    cached = LanguageModelPair.load(*folders, device="cpu")
+    recomputed = LanguageModelPair.load(*folders, device="cpu")
+    vars(recomputed)["cached"] = (False, False)
+    found = [
+        simulate(pair, PROMPTS, ["block"], drafts=2, draft_length=3, samples=4).estimates[0]
+        for pair in (cached, recomputed)
+    ]
+    assert found[0].counted == found[1].counted
+    assert found[0].block_efficiency == pytest.approx(found[1].block_efficiency, abs=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("kind", "settings", "window"),
+    [
+        ("LlamaConfig", {"num_hidden_layers": 2}, math.inf),
+        ("MistralConfig", {"num_hidden_layers": 2, "sliding_window": 7}, 7),
+        ("Qwen2Config", {"num_hidden_layers": 2, "sliding_window": 7}, math.inf),
+        ("Gemma3TextConfig", {"num_hidden_layers": 6, "sliding_window": 5}, 5),
+    ],
+)
+def test_the_narrowest_window_of_a_model(kind: str, settings: dict[str, int], window: float) -> None:
+    """Qwen2 has a window in its configuration that it does not use."""
+    config = getattr(transformers, kind)(**settings)
+    assert narrowest_window(SimpleNamespace(config=config)) == window

@@ -96,3 +96,23 @@ def test_low_temperatures_do_not_underflow_a_restriction(gpt2_pair: LanguageMode
     row = restrict(gpt2_pair, "x", Restriction(ids), 1, options).target[0][0]
     odds = (np.log(float(full[ids[1]])) - np.log(float(full[ids[0]]))) / 0.002
     np.testing.assert_allclose(np.log(row[1] / row[0]), odds, rtol=1e-3, atol=1e-3)
+
+
+def test_names_of_a_fixed_set_are_unique(gpt2_pair: LanguageModelPair) -> None:
+    """Lone bytes of a multi-byte character all decode to the replacement character."""
+    broken = [t for t in range(gpt2_pair.vocab_size) if gpt2_pair.decode([t]) == "�"][:3]
+    result = restrict(gpt2_pair, "x", Restriction([*broken, gpt2_pair.encode("a")[0]]), 1)
+    assert result.vocab == (*(f"�#{token}" for token in broken), "a")
+
+
+def test_bad_restrictions_are_refused(gpt2_pair: LanguageModelPair) -> None:
+    for build, words in (
+        (lambda: Restriction.at_prompt(gpt2_pair, "x", 0), "at least 1"),
+        (lambda: Restriction([1, 1]), "distinct"),
+        (lambda: Restriction([]), "distinct"),
+        (lambda: restrict(gpt2_pair, "x", 281, 1), "281"),
+        (lambda: restrict(gpt2_pair, "x", 2, 0), "draft_length"),
+        (lambda: restrict(gpt2_pair, "x", Restriction([280]), 1), "0..279"),
+    ):
+        with pytest.raises(InvalidInputError, match=words):
+            build()

@@ -126,3 +126,12 @@ def test_the_most_likely_tokens_are_those_of_a_stable_sort(
     assert torch.equal(most_likely(scores, count), expected)
     if steps == 3 and count > 1:  # partner: torch's selection has equals in another order
         assert not torch.equal(scores.topk(count).indices, expected)
+
+
+def test_top_p_that_is_reached_exactly_needs_no_further_token() -> None:
+    """Two of four equal tokens have one half; a third is kept for the least bit more."""
+    logits = torch.zeros(4, dtype=torch.float64)
+    for top_p, kept in ((0.5, 2), (0.5 + 1e-9, 3), (0.25, 1), (0.75, 3)):
+        probs = scaled_logits(logits, SamplingOptions(top_p=top_p)).softmax(-1)
+        assert int((probs > 0).sum()) == kept
+        assert float(probs.sum()) == 1.0

@@ -74,3 +74,10 @@ def test_a_pair_that_is_not_loaded_stays_tempered_and_counts_as_another(tmp_path
 def test_what_is_not_a_temperature_is_refused(temperature: Any) -> None:
     with pytest.raises(InvalidInputError, match="temperature of a pair must be a number above 0"):
         tiny_pair().tempered(temperature)
+
+
+def test_temperatures_multiply() -> None:
+    pair = tiny_pair()
+    assert pair.tempered(2).tempered(1.5).temperature == 3
+    assert gap_from_softmax(pair.tempered(0.25).tempered(4), 1) < 1e-12
+    assert pair.temperature == 1  # the pair itself is left as it was

@@ -13,6 +13,7 @@ from spectheory.models.loading import ModelSource
 from spectheory.models.probing import reads_on_from_cache
 from spectheory.models.trained_drafts import (
     PROJECTION,
+    TRAINED_DRAFTS,
     WEIGHTS,
     trained_draft,
 )
@@ -119,3 +120,19 @@ def test_the_name_of_the_shipped_draft(tmp_path: Path) -> None:
     config = found.config()
     assert (config.num_hidden_layers, config.derived) == (2, ["smollm2_draft"])
     assert found.make(tiny_like_smollm2()).config.derived == config.derived
+
+
+SHIPPED = TRAINED_DRAFTS["smollm2-draft"]
+
+
+@pytest.mark.deep
+def test_the_shipped_draft_on_a_target_of_its_shape() -> None:
+    """On random weights of SmolLM2's shape it drafts 8192 tokens; its card names license and model."""
+    draft = trained_draft(tiny_like_smollm2(), SHIPPED.folder)
+    assert len(draft.model.layers) == SHIPPED.num_layers
+    finite = draft(input_ids=TEXT).logits[0].isfinite().sum(-1)
+    assert finite.tolist() == [8192] * TEXT.shape[1]
+    assert sum(file.stat().st_size for file in SHIPPED.folder.iterdir()) <= 8_000_000
+    card = (SHIPPED.folder / "README.md").read_text(encoding="utf-8")
+    assert "Apache-2.0" in card
+    assert "SmolLM2-135M-Instruct" in card

@@ -57,3 +57,35 @@ def test_prefix_helpers_agree_with_loops(paths: np.ndarray) -> None:
         agree = [bool((paths[n, k, :i] == paths[n, j, :i]).all()) for j in range(num_drafts)]
         assert shared[n, k, :, i].tolist() == agree
         assert first[n, k, i] == agree.index(True)
+
+
+@pytest.mark.parametrize(("vocab_size", "depth"), SIZES)
+def test_numbers_count_the_contexts_of_a_depth(vocab_size: int, depth: int) -> None:
+    """The n-th context that ``product`` lists has number n, and back."""
+    for number, context in enumerate(product(range(vocab_size), repeat=depth)):
+        assert contexts.context_number(context, vocab_size) == number
+        assert contexts.numbered_context(number, depth, vocab_size) == context
+
+
+def test_rows_along_paths() -> None:
+    levels = [np.arange(3**depth * 3).reshape(-1, 3) for depth in range(3)]
+    path = (2, 1)
+    found = contexts.rows_along(levels, contexts.prefix_numbers(np.array([path]), 3))
+    expected = [levels[i][contexts.context_number(path[:i], 3)].tolist() for i in range(3)]
+    assert found[0].tolist() == expected
+    swapped = contexts.rows_along(levels, contexts.prefix_numbers(np.array([path[::-1]]), 3))
+    assert swapped[0].tolist() != expected  # the partner: the order of tokens matters
+
+
+@given(paths=PATHS, data=st.data())
+def test_credit_goes_to_the_first_path_with_the_prefix(paths: np.ndarray, data: st.DataObject) -> None:
+    """The length law of one path is kept, and every entry sits at the first path with that prefix."""
+    batch, num_drafts, length = paths.shape
+    chosen = data.draw(npst.arrays(np.int64, batch, elements=st.integers(0, num_drafts - 1)))
+    weights = data.draw(npst.arrays(np.int64, (batch, length + 1), elements=st.integers(0, 5)))
+    credited = contexts.credit_to_first(paths, chosen, weights.astype(float))
+    assert credited.shape == (batch, num_drafts, length + 1)
+    np.testing.assert_array_equal(credited.sum(axis=1), weights)
+    first = contexts.first_path_with_prefix(paths)
+    for n, i in np.ndindex(batch, length + 1):
+        assert credited[n, first[n, chosen[n], i], i] == weights[n, i]

@@ -4,6 +4,7 @@ from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator
 from fractions import Fraction
 from itertools import combinations
+from math import comb
 from typing import Any
 
 import numpy as np
@@ -307,3 +308,46 @@ def test_every_path_has_its_own_model() -> None:
     assert process.drafter(pair, 1).draft is other.draft
     assert rows.sum() != 1
     assert process.normalised().drafter(pair, 1).draft[0].sum() == 1
+
+
+def test_first_path_has_the_marginal_it_says() -> None:
+    for name, pair, process, expected in CASES:
+        marginal: Law = defaultdict(Fraction)
+        for paths, prob in expected.items():
+            marginal[paths[:1]] += prob
+        assert law_of(process.first_path(), pair) == dict(marginal), name
+
+
+@pytest.mark.parametrize("num_drafts", [1, 2, 3])
+def test_a_tree_that_branches_at_the_root_only_is_iid(num_drafts: int) -> None:
+    for name, pair in PAIRS.items():
+        if pair.vocab_size ** (num_drafts * pair.draft_length) > 1000:
+            continue
+        tree = PrefixTree((num_drafts,) + (1,) * (pair.draft_length - 1))
+        assert law_of(tree, pair) == law_of(Iid(num_drafts), pair), name
+        assert tree.draws(pair.draft_length).all()
+    pair = instances.two_token(2)  # partner: a tree that branches later shares its first token
+    assert law_of(PrefixTree((1, 2)), pair) != law_of(Iid(2), pair)
+
+
+def test_zeros_of_the_draft_limit_distinct_draws() -> None:
+    """Four tokens, of which the draft has three: three can be drawn without replacement, four cannot."""
+    pair = instances.equal_models(1)
+    assert len(law_of(WithoutReplacement((3,)), pair)) == 6
+    with pytest.raises(InvalidInputError, match="only 3 tokens with mass"):
+        WithoutReplacement((4,)).check(pair)
+
+
+def test_optimum_partner_distinct_drafts_are_worth_more() -> None:
+    pair = instances.three_token_reversed(1)
+    iid, distinct = (optimum(pair, drafts=process).value for process in (Iid(2), WithoutReplacement((2,))))
+    assert iid == 1 + Fraction(29, 36)  # theory.md §3
+    assert distinct > iid
+
+
+def test_a_number_of_tuples_beyond_floats_is_infinite() -> None:
+    """And is not computed: 200 drafts of 400 paths, in every order or none; the partner has 10."""
+    pair = ModelPair.context_free_pair([Fraction(1, 400)] * 400, [Fraction(1, 400)] * 400, 1)
+    for as_multisets, tuples in ((False, 400**10), (True, comb(409, 10))):
+        assert Iid(200).count_tuples(pair, as_multisets) == float("inf")
+        assert Iid(10).count_tuples(pair, as_multisets) == tuples

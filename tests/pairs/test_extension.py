@@ -1,11 +1,15 @@
 """Rows behind a text: of a deep pair, and of one that is continued."""
 
+from fractions import Fraction
+from itertools import product
+
 import numpy as np
 import pytest
 
 from spectheory.foundation.errors import InvalidInputError
 from spectheory.pairs.extension import ExtendedPair
 from spectheory.pairs.instances import random_rational, sticky_chain, two_token
+from spectheory.pairs.pair import ModelPair
 
 
 def test_a_deep_pair_is_read_where_it_stands() -> None:
@@ -39,3 +43,23 @@ def test_memory_that_the_rows_do_not_have_is_refused() -> None:
         ExtendedPair(sticky_chain(2), memory=2)
     with pytest.raises(InvalidInputError, match="draft_length"):
         ExtendedPair(two_token(2), draft_length=0)
+
+
+def test_two_tokens_are_remembered() -> None:
+    """Of three tokens each: no row looks at more, and one that does is found."""
+
+    def row(context: tuple[int, ...]) -> list[Fraction]:
+        weight = 2 + sum((place * token for place, token in enumerate(context[-2:], 1)), 0)
+        return [Fraction(1, weight), Fraction(1, 2 * weight), 1 - Fraction(3, 2 * weight)]
+
+    rows = {context: row(context) for depth in range(4) for context in product(range(3), repeat=depth)}
+    draft = {context: row(()) for context in rows if len(context) < 3}
+    assert ExtendedPair(ModelPair.from_contexts(rows, draft, 3), memory=2).memory == 2
+    changed = ModelPair.from_contexts(rows | {(2, 2, 2): row(())}, draft, 3)
+    with pytest.raises(InvalidInputError, match=r"target row at context \(2, 2, 2\) .* last 2 tokens"):
+        ExtendedPair(changed, memory=2)
+    forgets = {context: row(context[-1:]) for context in rows}
+    looks = {context: row(context) for context in draft}
+    with pytest.raises(InvalidInputError, match=r"draft row at context \(.*\) .* last 1 tokens"):
+        ExtendedPair(ModelPair.from_contexts(forgets, looks, 3), memory=1)
+    assert ExtendedPair(ModelPair.from_contexts(forgets, draft, 3), memory=1).memory == 1

@@ -1,13 +1,14 @@
 """Named and random pairs: what their names and docstrings say of them."""
 
 from fractions import Fraction
+from functools import partial
 from typing import Any
 
 import numpy as np
 import pytest
 
 from spectheory import instances
-from spectheory.foundation.errors import EnumerationTooLargeError
+from spectheory.foundation.errors import EnumerationTooLargeError, InvalidInputError
 from spectheory.pairs.pair import ModelPair
 
 F = Fraction
@@ -87,3 +88,52 @@ def test_early_stop_row_by_row() -> None:
         assert (target[0].tolist(), draft[0].tolist()) == expected, depth
         for other_target, other_draft in zip(target[1:].tolist(), draft[1:].tolist(), strict=True):
             assert (other_target, other_draft) == (zero, one), depth
+
+
+@pytest.mark.parametrize(
+    ("make", "length"),
+    [
+        (instances.two_token, 2), (instances.three_token_reversed, 2), (instances.equal_models, 2),
+        (instances.disjoint_supports, 2), (instances.point_masses, 2), (instances.two_residual_tokens, 2),
+        (instances.partial_overlap, 2), (instances.sticky_chain, 2), (instances.uniform_equal, 1),
+        (instances.rarely_drafted, 1),
+        (partial(instances.bernoulli, "1/4", "1/2"), 1), (partial(instances.uniform, 4, 2), 1),
+    ],
+    ids=lambda value: getattr(value, "__name__", ""),
+)  # fmt: skip
+def test_the_draft_length_that_is_not_given(make: Any, length: int) -> None:
+    """As the signatures say; the pair is the one of this length, and not another one."""
+    assert make().draft_length == length
+    assert is_equal(make(), make(length))
+    assert make(length + 1).draft_length == length + 1
+
+
+def test_uniform_pairs() -> None:
+    """spectr2023 App. B.1: the target is uniform on d/r of the d tokens; r must divide d."""
+    pair = instances.uniform(6, 3)
+    assert pair.target[0][0].tolist() == [F(1, 2)] * 2 + [F(0)] * 4
+    assert pair.draft[0][0].tolist() == [F(1, 6)] * 6
+    with pytest.raises(InvalidInputError, match="ratio must divide support, got support 6 and ratio 4"):
+        instances.uniform(6, 4)
+
+
+def test_what_random_pairs_are_made_of() -> None:
+    plain = instances.random_rational(3, 4, 3, zero_probability=0, equal_row_probability=0)
+    assert all((level > 0).all() for level in levels(plain))
+    same = instances.random_rational(3, 4, 3, equal_row_probability=1)
+    assert all((p == q).all() for p, q in zip(same.target[:-1], same.draft, strict=True))
+    assert min(level.min() for level in levels(instances.tiny_probabilities(2, 4, 3))) < F(1, 10**8)
+    agreeing = instances.random_float(1, 3, 2, agreement=1.0)
+    assert all((p == q).all() for p, q in zip(agreeing.target[:-1], agreeing.draft, strict=True))
+    for build in (
+        lambda: instances.two_token(0),
+        lambda: instances.random_rational(0, 0, 2),
+        lambda: instances.random_rational(0, 2, 1, max_weight=0),
+    ):
+        with pytest.raises(InvalidInputError, match="must be a whole number of at least 1, got 0"):
+            build()
+    for agreement in (-0.1, 1.5, float("nan")):
+        with pytest.raises(InvalidInputError, match="agreement must lie in"):
+            instances.random_float(1, 2, 1, agreement=agreement)
+    with pytest.raises(InvalidInputError, match="concentration must be"):
+        instances.random_float(1, 2, 1, concentration=0)

@@ -9,8 +9,10 @@ import numpy as np
 import pytest
 from flint import fmpq
 from hypothesis import given
+from hypothesis import strategies as st
 
 import reference
+from pair_support import DOCUMENT, assert_same_pair
 from spectheory import instances, output_law
 from spectheory.foundation.errors import EnumerationTooLargeError, InvalidPairError
 from spectheory.foundation.exact_numbers import fractions_if_exact
@@ -178,3 +180,108 @@ def test_a_pair_cannot_be_written_to() -> None:
         for level in (*numbers.target, *numbers.draft):
             with pytest.raises(ValueError, match="read-only"):
                 level[0, 0] = 1
+
+
+def test_plain_constructor_checks_its_arrays() -> None:
+    pair = ModelPair.from_document(DOCUMENT)
+    with pytest.raises(InvalidPairError, match="context_free is set"):
+        ModelPair(pair.target, pair.draft, pair.vocab, context_free=True)
+    with pytest.raises(InvalidPairError, match="Fractions or float64, got float32"):
+        ModelPair(tuple(t.astype("float32") for t in pair.target), pair.draft, pair.vocab)
+
+
+@given(pair=pairs(), depth=st.integers(0, 3))
+def test_contexts_are_numbered_in_base_v(pair: ModelPair, depth: int) -> None:
+    """(a_1, .., a_i) is row a_1 V^(i-1) + .. + a_i."""
+    contexts = list(product(range(pair.vocab_size), repeat=depth))
+    assert [pair.context(depth, number) for number in range(len(contexts))] == contexts
+    assert [reference.number_of(pair, context) for context in contexts] == list(range(len(contexts)))
+
+
+@pytest.mark.parametrize("depth", [-1, 1.0, 1.5, True, "1", None])
+def test_path_probs_refuse_what_is_no_depth(depth: Any) -> None:
+    pair = instances.two_token(2)
+    for probs in (pair.target_path_probs, pair.draft_path_probs):
+        with pytest.raises(InvalidPairError, match="depth must be a whole number of at least 0, got"):
+            probs(depth)
+        assert probs(0).tolist() == [1]
+        assert len(probs(np.int64(1))) == 2
+
+
+def test_path_probs_end_where_the_models_do() -> None:
+    pair = instances.two_token(2)
+    assert len(pair.target_path_probs(3)) == 8
+    assert len(pair.draft_path_probs(2)) == 4
+    with pytest.raises(InvalidPairError, match=r"the target has no paths of depth 4; expected 0\.\.3"):
+        pair.target_path_probs(4)
+    with pytest.raises(InvalidPairError, match=r"the draft has no paths of depth 3; expected 0\.\.2"):
+        pair.draft_path_probs(3)
+
+
+@given(pair=pairs(exact=True))
+def test_to_float_rounds_every_entry(pair: ModelPair) -> None:
+    rounded = pair.to_float()
+    assert rounded.arithmetic == "float64"
+    assert rounded.to_float() is rounded
+    assert (rounded.vocab, rounded.context_free) == (pair.vocab, pair.context_free)
+    for level, exact in zip((*rounded.target, *rounded.draft), (*pair.target, *pair.draft), strict=True):
+        assert level.tolist() == [[float(entry) for entry in row] for row in exact]
+
+
+def test_truncate_of_a_context_free_pair_is_the_shorter_instance() -> None:
+    assert_same_pair(instances.two_token(3).truncate(2), instances.two_token(2))
+
+
+def test_the_tolerance_is_kept_by_derived_pairs() -> None:
+    rows = ([0.5, 0.5 + 1e-5], [0.5, 0.5])
+    pair = ModelPair.context_free_pair(*rows, 2, row_sum_tolerance=1e-4)
+    derived = [pair.truncate(1), pair.to_float()]
+    exact = ModelPair.context_free_pair(["1/2", "1/2"], ["1/2", "1/2"], 1, row_sum_tolerance=1e-4)
+    derived += [exact.to_float(), exact.truncate(1)]
+    assert [other.row_sum_tolerance for other in derived] == [1e-4] * 4
+    with pytest.raises(InvalidPairError, match="sums to"):
+        ModelPair.context_free_pair(*rows, 2)
+
+
+def test_equal_pairs_have_equal_hashes() -> None:
+    one, other = instances.two_token(2), instances.two_token(2)
+    assert one == other
+    assert len({one, other}) == 1
+    assert len({one, instances.two_token(3)}) == 2
+
+
+def test_rows_of_half_the_digits_are_refused_with_a_remedy() -> None:
+    """A softmax in float32 sums to 1 within 1e-7; exact rows get no such advice."""
+    row = np.exp(np.arange(5, dtype=np.float32))
+    row = (row / row.sum()).astype(float)
+    row[0] += 3e-8
+    with pytest.raises(
+        InvalidPairError,
+        match=r"divide it by its sum in float64, as normalise=True .*, or .* a wider row_sum_tolerance",
+    ):
+        ModelPair.context_free_pair(row, row, draft_length=1)
+    pair = ModelPair.context_free_pair(row, row, draft_length=1, row_sum_tolerance=1e-6)
+    assert pair.normalised().target[0].sum() == pytest.approx(1, abs=1e-15)
+    with pytest.raises(InvalidPairError, match=r"sums to 5/6, not 1$"):
+        ModelPair.context_free_pair(["1/2", "1/3"], ["1/2", "1/2"], draft_length=1)
+
+
+def test_rows_without_mass_cannot_be_normalised() -> None:
+    pair = ModelPair.context_free_pair([0.0, 0.0], [0.5, 0.5], 1, row_sum_tolerance=1.0)
+    with pytest.raises(InvalidPairError, match="a row sums to 0"):
+        pair.normalised()
+
+
+def test_a_pair_drafts_at_least_one_token() -> None:
+    row = np.array([[0.5, 0.5]])
+    with pytest.raises(InvalidPairError, match="draft_length must be a whole number of at least 1, got 0"):
+        ModelPair((row,), (), ("A", "B"))
+
+
+def test_how_far_rows_are_from_sums_of_one() -> None:
+    """Nothing in rationals, in floats the largest distance of all rows, also of a context-free pair."""
+    pair = instances.sticky_chain(2)
+    assert pair.row_defect == 0
+    assert 0 <= pair.to_float().row_defect < 1e-15
+    off = ModelPair.context_free_pair([0.5, 0.5], [0.25, 0.75 + 5e-7], 1, row_sum_tolerance=1e-6)
+    assert off.row_defect == pytest.approx(5e-7, rel=1e-6)

@@ -4,8 +4,11 @@ import json
 from fractions import Fraction
 from itertools import product
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pytest
+from hypothesis import given
 
 from pair_support import BAD_DOCUMENTS, CONTEXT_FREE, DOCUMENT, assert_same_pair
 from spectheory import instances
@@ -19,6 +22,7 @@ from spectheory.pairs.pair_file import (
     parse_context,
     parse_document,
 )
+from spectheory.testing.strategies import pairs
 
 
 @pytest.mark.parametrize("name", instances.NAMED)
@@ -172,3 +176,36 @@ def test_half_of_a_surrogate_pair_is_no_name() -> None:
     rows = {"context_free": True, "target": ["1/2", "1/2"], "draft": ["1/2", "1/2"]}
     with pytest.raises(InvalidPairError, match="half of a surrogate pair"):
         parse_document(document | rows)
+
+
+def test_document_with_contexts() -> None:
+    pair = ModelPair.from_document(DOCUMENT)
+    assert (pair.vocab_size, pair.draft_length, pair.arithmetic) == (2, 1, "exact")
+    assert pair.target[1].tolist() == [[Fraction(1, 2), Fraction(1, 2)], [1, 0]]
+    assert all(isinstance(entry, Fraction) for level in pair.target for entry in level.ravel())
+
+
+def test_document_with_numbers_is_float() -> None:
+    pair = ModelPair.from_document({**CONTEXT_FREE, "target": [1, 0], "draft": [0.25, 0.75]})
+    assert pair.arithmetic == "float64"
+    assert pair.target[0].dtype == np.float64
+    whole = ModelPair.from_document({**CONTEXT_FREE, "target": [1, 0], "draft": [0, 1]})
+    assert whole.arithmetic == "float64"
+
+
+@given(pair=pairs())
+def test_documents_round_trip(pair: ModelPair) -> None:
+    assert_same_pair(ModelPair.from_document(json.loads(json.dumps(pair.to_document()))), pair)
+
+
+@pytest.mark.parametrize("document", [[1], "pair", None, {}, {"format": None}])
+def test_other_json_is_refused(document: Any) -> None:
+    with pytest.raises(InvalidPairError, match=r'not a pair file: expected "format"'):
+        ModelPair.from_document(document)
+
+
+def test_the_limit_is_that_of_a_level(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("spectheory.pairs.levels.MAX_ENTRIES", 2**4)
+    assert instances.random_float(0, 2, 3).draft_length == 3
+    with pytest.raises(EnumerationTooLargeError, match=r"draft length 4 .*256 bytes"):
+        instances.random_float(0, 2, 4)

@@ -119,3 +119,19 @@ def test_an_unprocessed_bonus_row_costs_the_distance_by_hand(
     bonus_raw = ModelPair((wanted.target[0], pair.target[1]), pair.draft, pair.vocab)
     assert _law_with(bonus_raw, wanted) == distance
     assert _law_with(processed(pair, target=processor, draft=processors.top_k(1)), wanted) == 0
+
+
+def test_additive_penalties_are_those_of_logits() -> None:
+    logits, counts = np.log(ROW), np.array([0, 1, 0, 2, 0])
+    for ours, changed in (
+        (processors.presence_penalty(np.exp(-0.3)), logits - 0.3 * (counts > 0)),
+        (processors.frequency_penalty(np.exp(-0.3)), logits - 0.3 * counts),
+        (processors.bias({2: np.exp(1.5), 3: np.exp(-1.0)}), logits + np.array([0, 0, 1.5, -1.0, 0])),
+    ):
+        np.testing.assert_allclose(ours(TEXT, ROW), np.exp(changed) / np.exp(changed).sum(), rtol=1e-12)
+
+
+def test_a_prompt_counts_for_penalties() -> None:
+    with_prompt = processed(FAIR, target=HALVED, prompt=(0,))
+    assert with_prompt.target[0][0].tolist() == [Fraction(1, 3), Fraction(2, 3)]
+    assert processed(FAIR, target=HALVED).target[0][0].tolist() == [Fraction(1, 2)] * 2

@@ -12,7 +12,7 @@ from flint import fmpq
 
 from spectheory.foundation.errors import InvalidPairError
 from spectheory.pairs.pair import ModelPair
-from spectheory.pairs.rows import parse_probs
+from spectheory.pairs.rows import parse_probs, parse_rows
 
 
 @pytest.mark.parametrize("entry", ["1e999999999", "1e-999999999", "1" * 5000])
@@ -96,3 +96,27 @@ def test_what_is_no_row(row: Any) -> None:
         parse_probs(row)
     with pytest.raises(InvalidPairError, match="must be a string or a number"):
         parse_probs(np.array([[0.5, 0.5]]))
+
+
+WHOLE: dict[str, Any] = {
+    "int": [0, 1],
+    "numpy": np.array([0, 1]),
+    "numpy scalars": [np.int64(0), np.uint8(1)],
+    "sympy": [sympy.Integer(0), sympy.Integer(1)],
+    "tensor": torch.tensor([0, 1]),
+}
+
+
+@pytest.mark.parametrize("kind", WHOLE)
+def test_whole_numbers_go_with_both(kind: str) -> None:
+    assert parse_probs(WHOLE[kind]).tolist() == [Fraction(0), Fraction(1)]
+    for other, exact in ((["1/2", "1/2"], True), ([0.5, 0.5], False)):
+        rows = parse_rows({"whole": WHOLE[kind], "other": other})
+        assert {row.dtype == object for row in rows.values()} == {exact}
+
+
+def test_whole_numbers_beyond_float64_are_refused() -> None:
+    """Beside a float they cannot be one; alone they are exact, and no law."""
+    with pytest.raises(InvalidPairError, match="too large for a float64"):
+        parse_probs([0.5, 10**400])
+    assert parse_probs([10**400])[0] == 10**400

@@ -7,8 +7,8 @@ import pytest
 
 from deep import first_is_quick
 from spectheory.simulation.choosing import Trial, by_speed, choose, is_faster, report
-from spectheory.simulation.cost import median_interval, rounds_for
-from spectheory.simulation.estimates import Tally
+from spectheory.simulation.cost import median_interval, relative_costs, rounds_for
+from spectheory.simulation.estimates import Tally, paired_gain
 
 CALLS = 40
 REPEATED = 300
@@ -120,3 +120,40 @@ def test_the_interval_of_a_median_covers_for_every_law(law: str) -> None:
     k = int(np.flatnonzero(ordered[0] == ends[0][0])[0])
     assert k == 2  # two slow rounds do not move it
     assert np.mean((ordered[:, k + 1] > 0) | (ordered[:, -k - 2] < 0)) > level + 0.02
+
+
+def test_a_given_cost_has_no_spread() -> None:
+    """All of the level goes to the tokens then."""
+    draw = np.random.default_rng(6)
+    one = trial(2.0, 1.25, draw)
+    given = Trial(4, one.tally, np.array([1.25]))
+    (exact,), (measured,) = report([given], 0.95), report([one], 0.95)
+    assert exact.cost == (1.25, 1.25)
+    assert exact.speed_up == tuple(end / 1.25 for end in exact.tokens)
+    assert measured.tokens[0] < exact.tokens[0] < exact.tokens[1] < measured.tokens[1]
+
+
+def test_too_few_rounds_decide_nothing() -> None:
+    assert median_interval(np.array([1.0, 2.0, 3.0]), 0.05) == (0.0, float("inf"))
+    draw = np.random.default_rng(8)
+    fast, slow = trial(4.0, 1.0, draw, rounds=3), trial(1.0, 1.0, draw, rounds=3)
+    assert not is_faster(fast, slow, 0.01)
+    assert report([fast], 0.95)[0].speed_up == (0.0, float("inf"))
+
+
+def test_costs_are_those_of_one_round() -> None:
+    """A round in which everything takes twice as long has the same costs."""
+    seconds = np.array([[[2.0, 1.0, 3.0], [2.0, 2.0, 4.0]], [[4.0, 2.0, 6.0], [4.0, 4.0, 8.0]]])
+    assert relative_costs(seconds).tolist() == [[2.0, 3.0], [2.0, 3.0]]
+
+
+def test_a_gain_with_a_factor_is_that_of_scaled_tokens() -> None:
+    draw = np.random.default_rng(9)
+    one, other = trial(2.0, 1.0, draw).tally, trial(2.0, 1.0, draw).tally
+    gain, scaled = (paired_gain([one], [other], 0.95, factor) for factor in (1.0, 1.5))
+    mean, base = one.expected.sum() / one.draws.sum(), other.expected.sum() / other.draws.sum()
+    assert gain.value == pytest.approx(mean - base)
+    assert scaled.value == pytest.approx(1.5 * mean - base)
+    assert scaled.error == pytest.approx(
+        np.std(1.5 * one.expected - other.expected, ddof=1) / (CALLS * 24**0.5)
+    )

@@ -1,6 +1,7 @@
 """Common random numbers of texts: what they depend on, and that all of them are different."""
 
 import numpy as np
+import pytest
 import torch
 
 from later import Later
@@ -44,3 +45,16 @@ def test_the_numbers_are_uniform_and_none_stands_twice() -> None:
     assert len(np.unique(flat)) == len(flat) == 20 * 20 * 8
     assert stats.kstest(flat, "uniform").pvalue > 0.01
     assert stats.kstest(flat**1.2, "uniform").pvalue < 1e-6  # the partner
+
+
+def test_fewer_paths_are_the_first_ones() -> None:
+    few, many = (CommonRandomNumbers((5, 0), **SHAPE, num_drafts=count) for count in (2, 4))
+    assert torch.equal(few([1], [3])((1, 2, 1)), many([1], [3])((1, 4, 1))[:, :2])
+
+
+def test_no_call_draws_more_than_it_has() -> None:
+    draw = CommonRandomNumbers((0, 0), texts=1, max_new_tokens=1, draws=3, num_drafts=1)([0], [0])
+    for _ in range(3):
+        draw((1, 1))
+    with pytest.raises(StopIteration):
+        draw((1, 1))

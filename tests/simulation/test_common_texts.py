@@ -186,3 +186,23 @@ def test_which_estimates_depend_on_the_largest_number_of_drafts(
     )
     assert (together[:1] != alone) == depends
     assert together[1:] == largest
+
+
+def test_the_base_of_gains_is_chosen(pair: LanguageModelPair) -> None:
+    """Block by default; of several K the base with as many drafts, or the one value that it has."""
+    found = simulated(pair, ["token", "block", "spectr"], drafts=[1, 2])
+    assert found.settings["against"] == "block"
+    values = {(entry.verifier, entry.num_drafts): entry for entry in found.estimates}
+    for (name, _), entry in values.items():
+        gain = None if name == "block" else entry.block_efficiency - values["block", 1].block_efficiency
+        assert entry.gain == pytest.approx(gain)
+    over = simulated(pair, ["greedy_multipath", "spectr", "token"], drafts=[1, 2], against="spectr")
+    values = {(entry.verifier, entry.num_drafts): entry for entry in over.estimates}
+    for drafts in (1, 2):
+        here = values["greedy_multipath", drafts]
+        assert here.gain == pytest.approx(here.block_efficiency - values["spectr", drafts].block_efficiency)
+    assert values["token", 1].gain == pytest.approx(0, abs=1e-9)  # SpecTr on one path is token verification
+    assert [row["gain"] for row in over.rows()] == [entry.gain for entry in over.estimates]
+    assert "gain over spectr" in over.to_latex()
+    lossy = simulated(pair, ["token", "greedy_block"]).tables()[0]
+    assert [row[0] for row in lossy.texts()] == ["token", "greedy_block *"]

@@ -234,3 +234,60 @@ def test_a_text_without_a_call_is_no_cluster() -> None:
     assert (first.interval, first.standard_error) == (second.interval, second.standard_error)
     assert first.interval[1] < 4  # the partner: not all that is possible
     assert paired_gain(*found, 0.95) == paired_gain(*other, 0.95)
+
+
+def stopped_gains(first: int, block: int, repetitions: int = 800) -> float:
+    """How often 90 % intervals cover 0.1 where a run stops at a gain's width of 0.1."""
+    rng, inside = np.random.default_rng(3), 0
+    for _ in range(repetitions):
+        sides = two_verifiers(rng, 96)
+        for prompts in range(first, 97, block):
+            parts = [
+                Tally(*(getattr(side, entry.name)[:prompts] for entry in fields(Tally))) for side in sides
+            ]
+            low, high = paired_gain([parts[0]], [parts[1]], 0.9).interval
+            if high - low <= 0.1:
+                break
+        inside += low < 0.1 < high
+    return inside / repetitions
+
+
+@pytest.mark.deep
+def test_gains_of_a_run_that_stops_cover() -> None:
+    """From 16 prompts on, in blocks of 8; the standard error of a coverage over 800 repetitions is 1 %."""
+    assert 0.87 < stopped_gains(FEWEST_PROMPTS, 8) < 0.96
+
+
+def test_results_are_short_to_print_and_equal() -> None:
+    pair = instances.two_token(2)
+    simulation = simulate(pair, verifiers=["token", "greedy_block"], samples=500)
+    token, greedy = simulation.estimates
+    low, high = token.interval
+    assert (
+        repr(token)
+        == f"<token: {token.block_efficiency:.4f} ({low:.4f} to {high:.4f}) tokens per target call>"
+    )
+    assert repr(simulation) == "<block efficiency of token, greedy_block, 1 x 2 drafted tokens>"
+    assert simulation == simulate(pair, verifiers=["token", "greedy_block"], samples=500)
+    assert simulation != simulate(pair, verifiers=["token", "greedy_block"], samples=500, seed=1)
+    assert token != greedy
+
+
+def test_a_data_frame_has_a_row_per_verifier() -> None:
+    simulation = simulate(instances.two_token(2), verifiers=["token", "block"], samples=500)
+    frame = simulation.to_frame()
+    assert frame["verifier"].tolist() == ["token", "block"]
+    assert frame["block_efficiency"].tolist() == [e.block_efficiency for e in simulation.estimates]
+    assert frame["low"].tolist() == [e.interval[0] for e in simulation.estimates]
+
+
+def test_strata_with_equal_labels_are_one() -> None:
+    tally = Tally.zeros(3, 1)
+    tally.add_calls(
+        np.array([0, 1, 2, 2]), np.array([1.0, 1.5, 2.0, 1.0]), np.array([0, 1, 1, 0]), np.ones((4, 2)) / 2
+    )
+    assert tally.summed_by([4, 5, 6]) is tally
+    joined = tally.summed_by([4, 5, 4])
+    assert joined.expected.tolist() == [4.0, 1.5]
+    assert joined.draws.tolist() == [3, 1]
+    assert joined.counted_lengths.tolist() == [[2, 1], [0, 1]]

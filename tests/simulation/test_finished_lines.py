@@ -1,13 +1,17 @@
 """Runs that are stopped, and the files they go on from: every other file is refused."""
 
+import os
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from deep import first_is_quick
 from montecarlo_support import run
 from spectheory.foundation.errors import InvalidInputError, Notice
 from spectheory.models import LanguageModelPair
+from spectheory.simulation.estimates import Tally
+from spectheory.simulation.finished_lines import open_lines
 
 
 @pytest.fixture(scope="module")
@@ -117,3 +121,60 @@ def test_two_runs_on_one_file_are_refused(models: LanguageModelPair, tmp_path: P
     first = run(models, state, progress=second)
     assert len(refused) == 1
     assert run(models, state) == first
+
+
+@pytest.mark.deep
+def test_a_stopped_run_goes_on_from_its_checkpoint(models: LanguageModelPair, tmp_path: Path) -> None:
+    """Ctrl-C in the second prompt: the first is kept, and going on gives what an unbroken run gives."""
+    whole = run(models)
+
+    def stop(done: int, total: int) -> None:
+        assert total == 9
+        if done == 4:
+            raise KeyboardInterrupt
+
+    stopped = run(models, tmp_path / "state.jsonl", progress=stop)
+    assert stopped.interrupted
+    assert stopped.estimates[0].samples == 3
+    assert stopped.to_document()["interrupted"] is True
+    steps: list[int] = []
+    finished = run(models, tmp_path / "state.jsonl", progress=lambda done, total: steps.append(done))
+    assert steps[0] == 3  # the finished prompt is not drawn again
+    assert finished == whole
+    assert stopped != whole
+
+
+def test_interrupted_before_anything_is_finished(models: LanguageModelPair) -> None:
+    def stop(done: int, total: int) -> None:
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        run(models, progress=stop)
+
+
+def test_lines_survive_the_file_bit_by_bit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """They are on disk at once; without a file they are in memory only."""
+    sizes: list[int] = []
+    monkeypatch.setattr(os, "fsync", lambda number: sizes.append(os.fstat(number).st_size))
+    tally, state = Tally.zeros(2, 3), tmp_path / "state.jsonl"
+    laws = np.array([[[2 / 3, 1 / 3, 0, 0], [0.25] * 4]])
+    tally.add(np.array([[4 / 3, 2.5]]), np.array([[0, 3]]), laws)
+    with open_lines(state, {"seed": 0}) as first:
+        header = state.stat().st_size
+        first.add(tally.to_document())
+        assert sizes == [header, state.stat().st_size]
+    with open_lines(state, {"seed": 0}) as again:
+        (line,) = again.lines
+        for name, sums in vars(tally).items():
+            np.testing.assert_array_equal(getattr(Tally.from_document(line), name), sums)
+    with open_lines(None, {}) as unwritten:
+        unwritten.add("a line")
+        assert unwritten.lines == ["a line"]
+
+
+def test_numbers_of_numpy_are_settings_too(models: LanguageModelPair, tmp_path: Path) -> None:
+    state = tmp_path / "state.jsonl"
+    numbers = {"drafts": 2, "draft_length": 3, "samples": 3, "batch_size": 1, "seed": 4}
+    as_numpy = {name: np.int64(value) for name, value in numbers.items()}
+    first = run(models, state, confidence=np.float32(0.5), **as_numpy)
+    assert run(models, state, confidence=0.5, **numbers).estimates == first.estimates

@@ -1,12 +1,14 @@
 """Another model, prompt, verifier or setting is another run, whatever it is called."""
 
 import importlib
+import shutil
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
+import torch
 
 from decoding_support import tiny_pair
 from deep import first_is_quick
@@ -237,3 +239,32 @@ def test_the_end_of_sequence_counts(folders: tuple[Path, Path]) -> None:
     after = line_of(load(folders))
     assert after["target"].pop("configuration") != before["target"].pop("configuration")
     assert after == before
+
+
+def test_a_copy_of_the_folder_is_told_by_its_name(folders: tuple[Path, Path], tmp_path: Path) -> None:
+    state = tmp_path / "state.jsonl"
+    run(load(folders), state)
+    copied = tmp_path / "copy"
+    shutil.copytree(folders[1], copied)
+    with pytest.raises(InvalidInputError, match="different in draft name;"):
+        run(load((folders[0], copied)), state)
+    run(load(folders), state)  # the partner
+
+
+def test_other_number_types(folders: tuple[Path, Path], tmp_path: Path) -> None:
+    state = tmp_path / "state.jsonl"
+    run(load(folders), state)
+    with pytest.raises(InvalidInputError, match="probabilities"):
+        run(load(folders, probs_dtype=torch.float32), state)
+    with pytest.raises(InvalidInputError, match=r"weights \(float32 there, float64 here\)"):
+        run(load(folders, dtype="float64"), state)
+
+
+def test_a_model_of_the_hub_is_told_by_its_revision() -> None:
+    lines = []
+    for revision in ("a", "a", "b"):
+        pair = tiny_pair()
+        for config in pair.configs:
+            config._name_or_path, config._commit_hash = "somebody/model", revision
+        lines.append(line_of(pair))
+    assert lines[0] == lines[1] != lines[2]

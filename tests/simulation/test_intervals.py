@@ -233,3 +233,31 @@ def test_large_shapes_are_expanded() -> None:
     for third in (None, 0.0):
         assert _reach(0.0, third, 1.0, 0.025) == pytest.approx(-math.log(0.025))
         assert _reach(0.0, third, 0.0, 0.025) == 0
+
+
+def test_skewness_moves_both_ends_to_its_side() -> None:
+    """As for a gamma law: rare large draws above the mean leave more room above than below."""
+    values = np.repeat([2.0, 3.0], [950, 50])
+    low, high = of_one_stratum(values, (1, 9))
+    symmetric = bounded_mean_interval(
+        values.mean(), values.std(ddof=1) / math.sqrt(1_000), 0.0, values[:1] * 0 + values.mean(),
+        np.array([1_000]), 1e-3, (1, 9), 0.95,
+    )  # fmt: skip
+    assert low > symmetric[0]
+    assert high > symmetric[1]
+
+
+def test_third_moments_are_at_most_the_cube_of_the_error() -> None:
+    """As of a gamma law; between them the reach grows with the third moment."""
+    for error in (0.5, 2.0):
+        for sign in (-1, 1):
+            assert _reach(error, sign * 100.0, 0.3, 0.025) == _reach(error, sign * error**3, 0.3, 0.025)
+        reaches = [_reach(error, share * error**3, 0.3, 0.025) for share in (-1, 0, 1)]
+        assert reaches == sorted(set(reaches))
+
+
+def test_texts_that_accept_everything() -> None:
+    """8 prompts of 5 calls each: 40 calls without an event.  The partner, Student's t, has width zero."""
+    found = over_texts([15.0] * 8, [5] * 8, 2)
+    assert found.standard_error == 0
+    assert found.interval == pytest.approx((3 + 2 * math.log(0.025) / 40, 3))

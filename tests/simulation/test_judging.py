@@ -2,17 +2,21 @@
 
 import itertools
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
 
 from deep import first_is_quick
 from montecarlo_support import PROMPTS, run
 from spectheory import instances
+from spectheory.decoding import decode
 from spectheory.foundation.arrays import namespace
 from spectheory.foundation.errors import InsufficientMemoryError, InvalidInputError, InvalidOutcomeError
 from spectheory.models import LanguageModelPair
+from spectheory.pairs.drafts import ConfidenceTree
 from spectheory.simulation import simulate
 from spectheory.verification.law_errors import FAULTS
 from spectheory.verification.outcome import Outcome
@@ -238,3 +242,108 @@ def test_estimates_are_told_apart_by_their_names(models: LanguageModelPair) -> N
     given.name, given.single_path = "spectr K=2", True  # type: ignore[attr-defined]
     with pytest.raises(InvalidInputError, match=r"two verifiers have estimates called 'spectr K=2'"):
         simulate(models, PROMPTS[:1], ["spectr", given], drafts=(1, 2), **asked)
+
+
+def everything(outcome: Outcome) -> Outcome:
+    stops = outcome.stop_probs * 0
+    stops[..., 0, -1] += 1
+    return Outcome(stops, outcome.correction)
+
+
+class AcceptsTheNodeBehindTheEnd(Changed):
+    """Accepts L tokens of paths that end before."""
+
+    name, draft_processes = "accepts_the_node_behind_the_end", frozenset({"confidence_tree"})
+
+    def __init__(self) -> None:
+        super().__init__(lambda outcome, paths: everything(outcome))
+
+    def outcome(self, paths: Any, target_rows: Any, draft_rows: Any) -> Outcome:
+        return everything(find_verifier("naive_sampling").outcome(paths, target_rows, draft_rows))
+
+
+def test_one_wrong_answer_among_right_ones_is_refused() -> None:
+    """In the first of five rounds of one batch, after those that a user's own verifier is checked on."""
+    counted = itertools.count()
+    vetted = Changed(lambda outcome, _: (next(counted), outcome)[1])
+    pair = instances.sticky_chain(2)
+    simulate(pair, verifiers=[vetted], samples=10_000)
+    first = next(counted) - 5
+    calls = itertools.count()
+    once = Changed(
+        lambda outcome, _: (
+            Outcome(outcome.stop_probs / 2, outcome.correction) if next(calls) == first else outcome
+        )
+    )
+    with pytest.raises(InvalidOutcomeError, match="stop probabilities that are not a law"):
+        simulate(pair, verifiers=[once], samples=10_000)
+    assert next(calls) == first + 5  # the four others were asked for, and did not hide it
+
+
+def test_wrong_shapes_are_refused(models: LanguageModelPair) -> None:
+    for change, words in (
+        (with_stops(lambda stops: stops[..., :-1]), "stop_probs of shape"),
+        (with_rows(lambda rows: rows[..., :-1]), "correction rows of shape"),
+    ):
+        with pytest.raises(InvalidOutcomeError, match=words):
+            simulate(models, PROMPTS, [Changed(change)], samples=2, draft_length=2)
+        calls = itertools.count()
+        later = Changed(
+            lambda outcome, paths, change=change, calls=calls: (
+                change(outcome, paths) if next(calls) >= VETTED else outcome
+            )
+        )
+        with pytest.raises(InvalidOutcomeError, match=f"{words} .* expected"):
+            simulate(instances.two_token(2), verifiers=[later], samples=8_000)
+
+
+def test_vetting_moves_no_number(models: LanguageModelPair) -> None:
+    alone = run(models)
+    mixed = simulate(
+        models,
+        PROMPTS,
+        ["token", Changed(lambda outcome, _: outcome), "block"],
+        drafts=2,
+        draft_length=3,
+        samples=3,
+        batch_size=1,
+        seed=4,
+    )
+    assert [mixed.estimates[0], mixed.estimates[2]] == alone.estimates
+    assert mixed.estimates[1].block_efficiency == alone.estimates[1].block_efficiency
+
+
+def test_out_of_memory_in_a_verifier(models: LanguageModelPair) -> None:
+    def fail(outcome: Outcome, paths: Any) -> Outcome:
+        raise torch.OutOfMemoryError("CUDA out of memory")
+
+    with pytest.raises(InsufficientMemoryError, match="try batch_size 1"):
+        simulate(models, PROMPTS[:2], [Changed(fail)], samples=2, draft_length=1)
+
+
+def test_numbers_in_float32_are_within_their_tolerance(models: LanguageModelPair) -> None:
+    single = replace(models, probs_dtype=torch.float32)
+    for estimate, wide in zip(run(single).estimates, run(models).estimates, strict=True):
+        np.testing.assert_allclose(estimate.block_efficiency, wide.block_efficiency, atol=0.5)
+
+
+def test_small_negative_numbers_add_up() -> None:
+    """Each is within the tolerance, and their sum is not."""
+
+    def negative(outcome: Outcome, _: Any) -> Outcome:
+        stops = outcome.stop_probs * 0 - 9e-6
+        stops[..., 0, -1] = 1 + 9e-6 * (stops.shape[-1] * stops.shape[-2] - 1)
+        return Outcome(stops, outcome.correction)
+
+    with pytest.raises(InvalidOutcomeError, match="not a law"):
+        simulate(
+            instances.sticky_chain(2), verifiers=[Changed(negative)], drafts=2, samples=100, tolerance=1e-5
+        )
+
+
+@pytest.mark.parametrize("nodes", [1, 2])
+def test_one_path_may_end_too(models: LanguageModelPair, nodes: int) -> None:
+    """A tree of one node has one path, which is shorter than L."""
+    asked: dict[str, Any] = {"drafts": ConfidenceTree(nodes), "draft_length": 2, "max_new_tokens": 4}
+    with pytest.raises(InvalidOutcomeError, match=r"behind the end of a path|which ends before"):
+        decode(models, PROMPTS[:2], AcceptsTheNodeBehindTheEnd(), **asked)

@@ -18,9 +18,9 @@ from joblib.externals import loky
 from fresh_interpreter import forks
 from later import Later
 from models_support import save_pair
-from spectheory.foundation.errors import InvalidOutcomeError
+from spectheory.foundation.errors import InvalidInputError, InvalidOutcomeError
 from spectheory.models import LanguageModelPair
-from spectheory.simulation import Simulation, simulate
+from spectheory.simulation import Simulation, parallel, simulate
 
 dask = Later("dask")
 distributed = Later("distributed")
@@ -193,3 +193,23 @@ def test_workers_end_with_a_stopped_parent(tmp_path: Path, stop: signal.Signals,
     while any(map(is_running, workers)) and time.monotonic() < until:
         time.sleep(0.2)
     assert not any(map(is_running, workers))
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"jobs": 0}, "jobs must be a whole number of at least 1"),
+        ({"jobs": "auto"}, "jobs must be a whole number"),
+    ],
+)
+def test_what_is_refused(pair: LanguageModelPair, changes: dict[str, Any], words: str) -> None:
+    with pytest.raises(InvalidInputError, match=words):
+        run(pair, None, **changes)
+
+
+def test_a_cluster_that_does_not_answer_is_named(
+    pair: LanguageModelPair, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(parallel, "SCHEDULER_SECONDS", 0.5)
+    with pytest.raises(InvalidInputError, match=r"no dask scheduler answers at 'tcp://127\.0\.0\.1:9'"):
+        run(pair, None, cluster="tcp://127.0.0.1:9")

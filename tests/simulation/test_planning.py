@@ -1,8 +1,10 @@
 """Plans: exact values of enumerated pairs, and measurements on language models of known laws."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import cloudpickle
 import numpy as np
 import pytest
 import torch
@@ -24,10 +26,18 @@ from spectheory.pairs.pair import ModelPair
 from spectheory.simulation import Plan, measuring, planning, simulate
 from spectheory.simulation.candidates import (
     PLAIN,
+    Candidate,
+    _spread,
+    _widths,
+    candidates_of_models,
 )
 from spectheory.simulation.drawn_tree import drawn_tree
 from spectheory.simulation.estimates import Tally
 from spectheory.simulation.measuring import halves
+from spectheory.simulation.parallel import Task
+from spectheory.simulation.runs import looked_up
+from spectheory.simulation.settings import SimulationSettings
+from spectheory.verification.algorithms import verifiers
 from spectheory.verification.outcome import Outcome
 
 TARGET = ["1/2", "3/10", "1/5"]
@@ -351,3 +361,72 @@ def test_the_limit_of_a_plan_is_an_upper_end() -> None:
     lower, upper = (float(end) for end in shown.split(" to "))
     assert lower < upper
     assert certificate.block_efficiency <= upper == float(certificate.best.upper)
+
+
+def test_rows_are_the_drafted_tokens() -> None:
+    block = verifiers["block"]
+    for process, length, rows in (
+        (Iid(3), 4, 12), (PrefixTree((2, 1, 2)), 3, 8), (WithoutReplacement((3, 1)), 2, 6),
+        (ConfidenceTree(7), 4, 7), (ShapedTree((2, 1)), 2, 3),
+    ):  # fmt: skip
+        assert Candidate(block, process, length).target_rows == rows
+    assert set(_widths(4, 2)) == {(1, 1), (1, 2), (1, 3), (2, 1)}
+    assert _spread(6, (1, 2, 3)) == [1, 2, 3, 4, 6]
+
+
+def test_every_candidate_is_within_the_budget() -> None:
+    plain, *found = candidates_of_models(looked_up(planning.VERIFIERS), 8, 4)
+    assert (plain, PLAIN.target_rows, PLAIN.cost(0.1, 0.2)) == (PLAIN, 0, 1)
+    assert max(candidate.target_rows for candidate in found) == 8
+    kinds = {(candidate.name, candidate.process and candidate.process.name) for candidate in found}
+    assert kinds == {
+        ("block", "iid"), ("scored_multipath", "iid"), ("traversal", "iid"),
+        ("multi_round_without_replacement", "without_replacement"), ("naive_sampling", "confidence_tree"),
+    }  # fmt: skip
+
+
+def test_equal_prompts_are_in_one_half() -> None:
+    first, second = halves(PROMPTS * 2, 0)
+    assert not {*map(tuple, first)} & {*map(tuple, second)}
+    assert len(first) + len(second) == 2 * len(PROMPTS)
+
+
+def test_another_process_decodes_the_same_texts(tmp_path: Path) -> None:
+    """The work of a task goes there without the weights that are loaded here."""
+    settings = SimulationSettings(max_new_tokens=4)
+    candidates = [Candidate(verifiers["block"], Iid(1), 1)]
+    texts = measuring.Texts(saved_pair(tmp_path), candidates, PROMPTS, settings, 1)
+    found = texts.do(Task(0, ()), lambda draws: None)[""]
+    there = cloudpickle.loads(cloudpickle.dumps(texts))
+    assert "models" in vars(texts.pair)
+    assert "models" not in vars(there.pair)
+    assert there.do(Task(0, ()), lambda draws: None)[""].to_document() == found.to_document()
+
+
+def test_what_is_refused() -> None:
+    pair = instances.two_token(2)
+    for wrong, match in (
+        ({"target_rows": 0}, "target_rows"), ({"draft_length": 0}, "draft_length"),
+        ({"draft_cost": -1, "row_cost": 0}, "draft_cost must be a number of at least 0"),
+        ({"draft_cost": 0, "row_cost": "1"}, "row_cost must be a number of at least 0"),
+        ({"draft_cost": 0.1}, "row_cost was not given, and the other cost was"),
+        ({"seed": 1}, "seed is an argument of language models"),
+        ({"prompts": ["x"]}, "prompts is an argument of language models"),
+    ):  # fmt: skip
+        arguments: dict[str, Any] = {"target_rows": 4, **wrong}
+        with pytest.raises(InvalidInputError, match=match):
+            plan(pair, **arguments)
+    with pytest.raises(InvalidInputError, match="no verifier takes drafts of so few rows"):
+        plan(pair, verifiers=["multi_round_without_replacement"], target_rows=1)
+    with pytest.raises(InvalidInputError, match="no verifier takes drafts of so few rows"):
+        plan(tiny_pair(), PROMPTS, ["multi_round_without_replacement"], target_rows=1)
+    with pytest.raises(InvalidInputError, match="at least 8 different prompts, got 2"):
+        plan(tiny_pair(), PROMPTS[:2] * 4)
+    with pytest.raises(InvalidInputError, match="max_new_tokens must be"):
+        plan(tiny_pair(), PROMPTS, max_new_tokens=0)
+
+
+def test_an_estimate_says_what_it_does_not_know() -> None:
+    found = replace(plan(instances.two_token(1), verifiers=["block"], target_rows=1), unknown=["block"])
+    assert found.headline().endswith("times plain decoding (not known to be lossless)")
+    assert "not known to be lossless: block" in found.tables()[0].note

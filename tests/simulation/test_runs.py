@@ -27,6 +27,7 @@ from spectheory.pairs.drafts import (
     WithoutReplacement,
 )
 from spectheory.simulation import simulate
+from spectheory.simulation.runs import model_threads
 from user_samplers import token_sampler
 
 transformers = Later("transformers")
@@ -284,3 +285,90 @@ def test_runs_say_what_they_said_before() -> None:
 
 if __name__ == "__main__":
     KEPT.write_text(json.dumps(documents()), encoding="utf-8")
+
+
+TREES = {
+    "multi_round": PrefixTree((1, 3)),
+    "multi_round_without_replacement": WithoutReplacement((1, 2)),
+}
+
+
+@pytest.mark.parametrize("samples", [2, 3, 1_999, 2_001, 4_000, 4_002])
+def test_any_number_of_samples(samples: int) -> None:
+    """Every sample is drawn and counted once, whatever the chunks; the exact value stays in reach."""
+    pair = instances.two_token(2)
+    estimate = simulate(pair, verifiers=["block"], samples=samples, seed=1).estimates[0]
+    assert estimate.samples == samples
+    assert sum(estimate.counted_length_probs) == pytest.approx(1, abs=1e-12)
+    counts = np.array(estimate.counted_length_probs) * samples
+    np.testing.assert_allclose(counts, counts.round(), atol=1e-8)
+    if samples > 1_000:
+        assert abs(estimate.block_efficiency - 20 / 9) <= 4.5 * estimate.standard_error
+    with pytest.raises(InvalidInputError, match="samples must be a whole number of at least 2, got 0"):
+        simulate(pair, verifiers=["block"], samples=0)
+
+
+def test_progress_counts_draws() -> None:
+    steps: list[tuple[int, int]] = []
+    simulate(
+        instances.two_token(1),
+        verifiers=["token"],
+        samples=4_500,
+        progress=lambda done, total: steps.append((done, total)),
+    )
+    assert steps == [(2_000, 4_500), (4_000, 4_500), (4_500, 4_500)]
+
+
+@pytest.mark.deep
+@pytest.mark.parametrize("name", TREES)
+def test_trees_of_drafts_agree_with_their_enumeration(models: LanguageModelPair, name: str) -> None:
+    """The exact law of a restricted pair on a tree; the widths the other way round earn something else."""
+    tree, restriction = TREES[name], Restriction([5, 90, 200])
+    asked: dict[str, Any] = {"draft_length": 2, "samples": 200, "restriction": restriction, "seed": 1}
+    found = simulate(models, [PROMPTS[0]] * 8, [name], drafts=tree, **asked)
+    assert found.settings["draft_process"] == f"{tree.name}:{','.join(map(str, tree.widths))}"
+    (estimate,) = found.estimates
+    pair = restrict(models, PROMPTS[0], restriction, 2)
+    exact = float(output_law(name, pair, drafts=tree).block_efficiency)
+    assert abs(estimate.block_efficiency - exact) <= 4.5 * estimate.standard_error + 1e-6
+    assert abs(estimate.counted - exact) <= 4.5 * estimate.counted_standard_error
+    turned = type(tree)(tree.widths[::-1])
+    other = float(output_law(name, pair, drafts=turned).block_efficiency)
+    assert abs(estimate.block_efficiency - other) > 4.5 * estimate.standard_error  # the partner
+
+
+def test_large_models_take_all_threads(models: LanguageModelPair, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Small ones take one, unless a number is given; afterwards there are as many as before."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(2)
+    try:
+        with model_threads(models, None) as small, model_threads(models, 3) as given:
+            assert (small, given) == (1, 3)
+        monkeypatch.setattr("spectheory.simulation.runs.SMALL_MODELS", 0)
+        with model_threads(models, None) as large:
+            assert large == torch.get_num_threads() == 2
+    finally:
+        torch.set_num_threads(before)
+
+
+def test_bad_lists(models: LanguageModelPair) -> None:
+    with pytest.raises(InvalidInputError, match="at least one prompt"):
+        simulate(models, [], ["token"])
+    with pytest.raises(InvalidInputError, match="at least one verifier"):
+        simulate(models, PROMPTS, [])
+    with pytest.raises(InvalidInputError, match="listed twice"):
+        simulate(models, PROMPTS, ["token", "token"])
+    with pytest.raises(InvalidInputError, match="not valid for 'iid' drafts"):
+        simulate(models, PROMPTS, ["multi_round_without_replacement"])
+    with pytest.raises(InvalidInputError, match="enumerated pair"):
+        simulate(models, PROMPTS, ["optimal_multipath"], samples=2)
+
+
+def test_settings_and_prompts_that_an_enumerated_pair_does_not_have() -> None:
+    pair = instances.two_token(1)
+    for changes in ({"draft_length": 2}, {"max_new_tokens": 4}, {"jobs": 2}, {"checkpoint": "a"}):
+        with pytest.raises(InvalidInputError, match=f"{next(iter(changes))} is a setting of language models"):
+            simulate(pair, verifiers=["token"], **changes)  # type: ignore[arg-type]
+    with pytest.raises(InvalidInputError, match=r"has no prompts, got \['token'\]"):
+        simulate(pair, ["token"])
+    assert simulate(pair, verifiers=["token"]).estimates[0].samples == 10_000

@@ -1,8 +1,11 @@
 """Settings: one declaration gives the keyword, the option, the check and the record."""
 
+from dataclasses import dataclass
+
 import pytest
 
 from spectheory.foundation.errors import InvalidInputError
+from spectheory.foundation.settings import setting
 from spectheory.models import Restriction, SamplingOptions
 from spectheory.pairs.drafts import Iid, PrefixTree
 from spectheory.simulation import SimulationSettings
@@ -49,3 +52,19 @@ def test_settings_of_whole_texts_need_whole_texts(name: str) -> None:
     SimulationSettings(max_new_tokens=4, **{name: 1})
     with pytest.raises(InvalidInputError, match=f"{name} was asked for without whole texts"):
         SimulationSettings(**{name: 1})
+
+
+@dataclass(frozen=True, kw_only=True)
+class More(SimulationSettings):
+    """A setting more.
+
+    Attributes:
+        patience: How long to wait, in
+            ``seconds``.
+    """
+
+    patience: int = setting(3)
+
+
+def test_a_new_setting_is_one_declaration() -> None:
+    assert More(patience=5).record() == SimulationSettings().record() | {"patience": 5}

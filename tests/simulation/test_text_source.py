@@ -12,6 +12,7 @@ from decoding_support import PROMPTS, saved_pair
 from spectheory import certify
 from spectheory.foundation.errors import InvalidInputError, InvalidOutcomeError
 from spectheory.models import LanguageModelPair, Restriction, restrict
+from spectheory.pairs.drafts import WithoutReplacement
 from spectheory.simulation import Simulation, simulate
 from spectheory.verification.outcome import Outcome
 
@@ -135,3 +136,59 @@ def test_equal_prompts_are_one_observation(pair: LanguageModelPair) -> None:
     assert gains[1][1] - gains[1][0] > 0.7 * (gains[0][1] - gains[0][0])
     with pytest.raises(InvalidInputError, match="at least 2 different prompts, got 64 equal ones"):
         simulated(pair, ["block"], prompts=prompts[:1] * 64)
+
+
+def test_a_run_goes_on_from_its_checkpoint(pair: LanguageModelPair, tmp_path: Path) -> None:
+    settings: dict[str, Any] = {"batch_size": 1, "samples": 2}
+    whole = simulated(pair, ["token", "block"], checkpoint=tmp_path / "whole", **settings)
+    lines = (tmp_path / "whole").read_bytes().splitlines(keepends=True)
+    (tmp_path / "part").write_bytes(b"".join(lines[:2]))
+    again = simulated(pair, ["token", "block"], checkpoint=tmp_path / "part", **settings)
+    assert again == whole
+    assert (tmp_path / "part").read_bytes() == (tmp_path / "whole").read_bytes()
+    with pytest.raises(InvalidInputError, match="max_new_tokens"):
+        simulated(pair, ["token", "block"], checkpoint=tmp_path / "part", **settings, max_new_tokens=5)
+
+
+@pytest.mark.deep
+def test_several_numbers_of_drafts_are_what_each_is_alone(pair: LanguageModelPair) -> None:
+    """By verifier and K, up to the rounding of batches; a verifier of one path is decoded once."""
+    names = ["token", "spectr", "greedy_multipath", "block"]
+    together = simulated(pair, names, drafts=[1, 2, 4], samples=2).estimates
+    shapes = [(found.verifier, found.num_drafts) for found in together]
+    several = [(name, drafts) for name in names[1:3] for drafts in (1, 2, 4)]
+    assert shapes == [("token", 1), *several, ("block", 1)]
+    for found in together:
+        (alone,) = simulated(pair, [found.verifier], drafts=found.num_drafts, samples=2).estimates
+        assert alone.counted_length_probs == found.counted_length_probs  # the same texts
+        assert alone.block_efficiency == pytest.approx(found.block_efficiency, abs=1e-12)
+    by_shape = dict(zip(shapes, together, strict=True))
+    # SpecTr on one path is token verification, greedy multi-path is block: the same numbers, the same texts.
+    for name, other in (("spectr", "token"), ("greedy_multipath", "block")):
+        assert by_shape[name, 1].counted_length_probs == by_shape[other, 1].counted_length_probs
+    assert by_shape["token", 1].counted_length_probs != by_shape["block", 1].counted_length_probs
+    (other,) = simulated(pair, ["token"], drafts=1, samples=2, seed=1).estimates  # the partner
+    assert other.counted_length_probs != by_shape["token", 1].counted_length_probs
+
+
+def test_fewer_drafts_are_the_first_of_more_in_one_call(pair: LanguageModelPair) -> None:
+    """Without whole texts all K are judged on one set of drafts, of which the first is drawn alike."""
+    settings: dict[str, Any] = {"max_new_tokens": None, "samples": 4}
+    several = simulated(pair, ["block", "spectr"], drafts=[1, 3], **settings).estimates
+    assert [(found.verifier, found.num_drafts) for found in several] == [
+        ("block", 1), ("spectr", 1), ("spectr", 3),
+    ]  # fmt: skip
+    three = simulated(pair, ["block", "spectr"], drafts=3, **settings).estimates
+    assert three[1] == several[2]
+    assert three[0].block_efficiency == several[0].block_efficiency  # block looks at the first path
+
+
+@pytest.mark.deep
+def test_trees_without_replacement_are_drawn_with_common_numbers(pair: LanguageModelPair) -> None:
+    """A tree takes a draw per path; the first call's mean is that of one call after each prompt."""
+    name, tree = "multi_round_without_replacement", WithoutReplacement((2, 2))
+    (texts,) = simulated(pair, [name], drafts=tree, max_new_tokens=1, samples=200).estimates
+    (calls,) = simulated(pair, [name], drafts=tree, max_new_tokens=None, samples=200, seed=1).estimates
+    assert texts.block_efficiency == pytest.approx(calls.block_efficiency, abs=5 * calls.standard_error)
+    (fewer,) = simulated(pair, [name], drafts=WithoutReplacement((1, 1)), max_new_tokens=1).estimates
+    assert texts.block_efficiency > fewer.block_efficiency + 0.2  # the partner

@@ -1,6 +1,9 @@
 """Streams and tasks: which verifier on how many drafts, and that tasks do not depend on one another."""
 
+from typing import Any
+
 import numpy as np
+import pytest
 
 from decoding_support import PROMPTS, tiny_pair
 from spectheory import instances, verifiers
@@ -52,3 +55,23 @@ def test_a_task_depends_on_no_other() -> None:
             assert_same(again[name], forward[task][0][name])
     first, other = (forward[Task(batch, ("token",))][0]["token"] for batch in (0, 1))
     assert (first.expected != other.expected).all()  # the partner
+
+
+def test_streams_are_named_by_verifier_and_where_there_are_several_by_drafts() -> None:
+    several = Stream.of(GIVEN, [Iid(2), Iid(4)], on_one_path=Iid(1))
+    assert [(name, stream.num_drafts) for name, stream in several.items()] == [
+        ("token", 1), ("spectr K=2", 2), ("spectr K=4", 4),
+    ]  # fmt: skip
+    alone = Stream.of(GIVEN, [Iid(3)], Iid(3))
+    assert [(name, stream.num_drafts) for name, stream in alone.items()] == [("token", 3), ("spectr", 3)]
+
+
+@pytest.mark.parametrize("error", [MemoryError("no room"), RuntimeError("something else")])
+def test_only_a_lack_of_memory_is_said_to_be_one(error: Exception, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*arguments: Any) -> Any:
+        raise error
+
+    monkeypatch.setattr(TextSource, "_tally", fail)
+    work = text_work()
+    with pytest.raises(Exception, match="batch_size 1" if isinstance(error, MemoryError) else "something"):
+        work.do(work.tasks([0])[0], lambda draws: None)

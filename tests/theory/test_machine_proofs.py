@@ -179,3 +179,15 @@ def test_every_file_of_theorems_has_partners() -> None:
     assert all(theorems & (having | partners) for theorems in found.values() if theorems)
     assert having | partners <= set().union(*found.values())
     assert min(len(re.findall("`", row[2])) for row in rows) > 0
+
+
+def test_sizes_of_the_specification() -> None:
+    """Readers compare each file with a printed algorithm, so each fits on a page."""
+    for path in sorted((rocq.PROOFS / "spec").glob("*.v")):
+        lines = len(path.read_text(encoding="utf-8").splitlines())
+        assert lines <= (130 if path.stem == "common" else 60), path.name
+        assert f"spec/{path.name}" in rocq.files()
+
+
+def test_every_program_has_a_changed_line() -> None:
+    assert {program for program, _ in CHANGES.values()} == set(extracted.PROGRAMS)

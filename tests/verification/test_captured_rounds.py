@@ -133,3 +133,20 @@ def test_a_verifier_that_is_changed_is_another_one() -> None:
     assert captured_rounds.rounds_of(verifier, memory, device) is not before
     assert same(ScoredMultipath(num_cells=4), before, 1, 3) is False
     assert same(ScoredMultipath(num_cells=4), before, 2, 3)
+
+
+def test_large_batches_are_not_captured(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(captured_rounds, "MOST_BYTES", 100)
+    verifier = bound("block")
+    rounds = CapturedRounds(verifier, RecordedMemory())
+    assert not any(same(verifier, rounds, seed, 3) for seed in range(3))
+
+
+def test_a_verifier_bound_again_is_the_same() -> None:
+    memory, device = RecordedMemory(), torch.device("cpu")
+    rounds = {
+        id(captured_rounds.rounds_of(verifiers[name].bind(Iid(number)), memory, device))
+        for name in ("traversal", "block")
+        for number in (2, 3, 2)
+    }
+    assert len(rounds) == 3  # block is the same for every number of paths

@@ -4,6 +4,7 @@ import shutil
 from collections.abc import Iterator
 from typing import Any
 from unittest.mock import patch
+from warnings import filterwarnings
 
 import numpy as np
 import pytest
@@ -13,6 +14,7 @@ from deep import first_is_quick
 from spectheory import instances
 from spectheory.exact.law import output_law
 from spectheory.foundation.errors import InvalidOutcomeError
+from spectheory.verification import compilation
 from spectheory.verification.algorithms import verifiers
 from spectheory.verification.algorithms.one_path.token import Token
 from spectheory.verification.compilation import Compiled
@@ -140,3 +142,27 @@ def test_a_row_without_mass_is_refused_from_a_graph_too() -> None:
         outcome = verifier.outcome(*given)
         with pytest.raises(InvalidOutcomeError, match="without mass"):
             outcome.sample(torch.Generator().manual_seed(1))
+
+
+def test_warnings_are_looked_after_once_per_kind_of_rows() -> None:
+    """A round that was traced already does not change the filters; rows of another kind are traced anew."""
+    given, verifier, generator = (
+        on_device(GIVEN, "cpu"),
+        verifiers["token"].compiled(backend="eager"),
+        torch.Generator(),
+    )
+    with patch.object(compilation, "filterwarnings", wraps=filterwarnings) as filters:
+        for rows, expected in ((given, 1), (given, 1), (tuple(one[:1] for one in given), 2)):
+            verifier.outcome(*rows).sample(generator)
+            assert filters.call_count == expected
+
+
+@pytest.mark.deep
+def test_rows_behind_drafts_of_several_lengths() -> None:
+    """After a second length the compiler takes lengths for unknown numbers."""
+    verifier = verifiers["token"].compiled(backend="eager")
+    for length in (1, 2, 3):
+        given = on_device(drafted(instances.random_float(7, 3, length), 1, batch=5, seed=1), "cpu")
+        stop = torch.zeros(5, dtype=torch.int64), torch.arange(5) % (length + 1)
+        found, expected = (each.outcome(*given).correction(*stop) for each in (verifier, verifiers["token"]))
+        torch.testing.assert_close(found, expected)

@@ -10,6 +10,7 @@ import pytest
 
 from scripts import load
 from spectheory import certify, certify_suite, instances, verifiers
+from spectheory.command_line.main import main
 from spectheory.exact.suite_cases import SuiteCase
 from spectheory.pairs.drafts import Iid
 from spectheory.verification.algorithms.one_path import block
@@ -88,3 +89,10 @@ def test_partner_a_changed_class_loses_its_theorem(
     specification.loader.exec_module(module)
     monkeypatch.setitem(verifiers._made, "block", module.Block())
     assert bool(machine_proofs(verifiers["block"])) is is_same
+
+
+def test_the_list_of_verifiers_names_the_theorems(capsys: pytest.CaptureFixture[str]) -> None:
+    main(["verifiers", "--verbose"])
+    found = " ".join(capsys.readouterr().out.split())
+    assert "block: in exact arithmetic, for every V and L: machine proof block_lossless" in found
+    assert "spectr_gbv: in exact" not in found

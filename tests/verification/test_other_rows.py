@@ -10,7 +10,7 @@ from deep import first_is_quick
 from spectheory import Outcome, certify, instances, output_law
 from spectheory.exact.suite import certify_suite
 from spectheory.exact.suite_cases import suite_for
-from spectheory.foundation.errors import InvalidOutcomeError
+from spectheory.foundation.errors import InvalidInputError, InvalidOutcomeError
 from spectheory.verification.user import as_verifier
 from user_verifiers import UserToken
 
@@ -156,3 +156,37 @@ class BindsAndLooksAside(Changed):
 def test_what_bind_returns_is_looked_at(verifier: Any, said: str) -> None:
     with pytest.raises(InvalidOutcomeError, match=said):
         output_law(verifier, PAIR)
+
+
+class Raises(UserToken):
+    def __init__(self, error: Exception) -> None:
+        self.error = error
+
+    def outcome(self, *given: Any) -> Outcome:
+        raise self.error
+
+
+def test_a_verifier_that_knows_the_rows_of_its_pair_only() -> None:
+    """It may refuse others."""
+    rows = {str(row) for level in PAIR.target for row in level.tolist()}
+
+    class Knows(UserToken):
+        def outcome(self, paths: Any, target_rows: Any, draft_rows: Any) -> Outcome:
+            if {str(row) for row in target_rows.reshape(-1, 3).tolist()} - rows:
+                raise InvalidInputError("rows of another pair")
+            return super().outcome(paths, target_rows, draft_rows)
+
+    assert certify(Knows(), PAIR, with_optimum=False)
+
+
+def test_errors_of_the_package_that_user_code_raises() -> None:
+    with pytest.raises(InvalidInputError, match="outcome of verifier 'user_token' failed: too heavy"):
+        certify(Raises(InvalidInputError("too heavy")), PAIR, with_optimum=False)
+
+
+def test_what_bind_returns_for_language_models_is_looked_at() -> None:
+    """By the suite, which judges again what ``bind`` returns without a pair."""
+    cases = suite_for(as_verifier(UserToken()), quick=True)
+    found = certify_suite(BindsAndLooksAside(True), cases, stop_at_first=True)
+    assert found.counterexample is not None
+    assert "of the other tuples of the batch" in found.counterexample.in_words()

@@ -295,3 +295,23 @@ def test_the_blocks_of_a_long_row_change_nothing() -> None:
     by_blocks = draw(rows, uniform)
     assert (at_once[0] == by_blocks[0]).all()
     np.testing.assert_allclose(at_once[1], by_blocks[1], rtol=1e-13)
+
+
+def test_expected_tokens_stay_exact() -> None:
+    """Rational stop probabilities give a rational expectation."""
+    third = Fraction(1, 3)
+    outcome = Outcome.from_rows(np.array([[third, third, third]], dtype=object), np.zeros((1, 3, 2)))
+    assert outcome.expected_tokens() == 2
+    assert isinstance(outcome.expected_tokens(), Fraction)
+
+
+def test_rows_and_numbers_may_lie_as_they_like(recwarn: pytest.WarningsRecorder) -> None:
+    """Slices of larger tensors are drawn from without a word of torch."""
+    rows, numbers = torch.rand(5, 2, 3).double(), torch.rand(5, 2).double()
+    torch.set_warn_always(True)
+    try:
+        drawn = sample_rows(rows[..., 1], lambda shape: numbers[:, 1:])
+    finally:
+        torch.set_warn_always(False)
+    assert drawn.tolist() == sample_rows(rows[..., 1].clone(), lambda shape: numbers[:, 1:].clone()).tolist()
+    assert not recwarn.list

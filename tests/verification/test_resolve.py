@@ -5,8 +5,11 @@ from pathlib import Path
 
 import pytest
 
-from spectheory import certify, instances
+from deep import first_is_quick
+from spectheory import certify, instances, output_law
 from spectheory.foundation.errors import InvalidInputError, UnknownNameError
+from spectheory.pairs.drafts import Iid
+from spectheory.verification.algorithms import verifiers
 from spectheory.verification.resolve import find_verifier
 from spectheory.verification.user import UserVerifier
 from user_verifiers import UserBlock
@@ -89,3 +92,21 @@ def test_a_module_with_the_name_of_a_library(
     (tmp_path / name).write_text("class Own: ...\n") if name.endswith(".py") else (tmp_path / name).mkdir()
     with pytest.raises(UnknownNameError, match=f"{top} in the current directory has the name of a module of"):
         find_verifier(f"{top}:Own")
+
+
+def test_the_law_carries_its_verifier() -> None:
+    law = output_law("optimal_multipath", instances.two_token(1), 3)
+    assert law.verifier.name == "optimal_multipath"
+    assert law.verifier is not verifiers["optimal_multipath"]
+    assert law.process == Iid(3)
+
+
+@first_is_quick("num_drafts", [1, 2])
+def test_a_pairs_optimum_does_not_depend_on_who_is_judged(num_drafts: int) -> None:
+    """Equal models, where every value near L + 1 invites a correction; and an unlucky float pair."""
+    pairs = [instances.random_float(7, 3, 3, agreement=1.0), instances.two_token(6).to_float()]
+    for pair in pairs:
+        names = ("block", "token", "multi_round", "greedy_multipath")
+        judged = [certify(name, pair, num_drafts) for name in names]
+        assert len({(c.optimum, c.best.lower, c.best.upper) for c in judged}) == 1
+        assert all(c.best.upper <= pair.draft_length + 1 for c in judged)

@@ -11,7 +11,7 @@ import torch
 from decoding_support import PROMPTS, losslessness, tiny_pair
 from deep import first_is_quick
 from later import Later
-from spectheory import from_loop, from_sampler, instances, output_law
+from spectheory import from_loop, from_sampler, instances, output_law, verifiers
 from spectheory.decoding import decode
 from spectheory.foundation.errors import InvalidOutcomeError
 from spectheory.models import SamplingOptions
@@ -115,3 +115,24 @@ def test_what_is_refused(sampler: Any, says: str | None) -> None:
     else:
         with pytest.raises(InvalidOutcomeError, match=says.replace("'with_other_numbers'", "'own'")):
             run(sampler)
+
+
+class TwoLaws:
+    """Its ``outcome`` is token verification, and its runs accept everything."""
+
+    name = "two_laws"
+
+    def outcome(self, *arrays: Any) -> Any:
+        return verifiers["token"].outcome(*arrays)
+
+    def run_on_tuple(self, paths: Any, target_rows: Any, draft_rows: Any, generator: Any) -> Any:
+        raise AssertionError("its outcome is what is judged, and so what is drawn from")
+
+
+def test_an_object_has_one_law() -> None:
+    pair, prompts = tiny_pair(), [list(prompt) for prompt in PROMPTS]
+    first, second = (
+        [text.token_ids for text in decode(pair, prompts, one, draft_length=2, max_new_tokens=6)]
+        for one in (TwoLaws(), "token")
+    )
+    assert first == second

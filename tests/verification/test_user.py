@@ -1,17 +1,19 @@
 """Users' objects as verifiers: what is judged, and what is said of their faults."""
 
 from collections.abc import Callable
+from threading import Lock
 from typing import Any
 
 import numpy as np
 import pytest
 
-from spectheory import Outcome, certify, defects, from_loop, from_sampler, instances, verifiers
+from spectheory import Outcome, certify, defects, from_loop, from_sampler, instances, output_law, verifiers
 from spectheory.exact.rounded import DoesNotRunError, certify_rounded
 from spectheory.exact.suite import certify_suite
 from spectheory.exact.suite_cases import suite_for
 from spectheory.foundation.errors import InvalidInputError
 from spectheory.pairs.drafts import Iid
+from spectheory.verification.sampler_runs import runs_a_sampler
 from spectheory.verification.user import as_verifier
 from user_samplers import token_sampler
 from user_verifiers import UserToken
@@ -134,3 +136,38 @@ def test_functions_of_one_tuple_run_in_floats(arithmetic: str) -> None:
 
 
 # -------------------------------------------------------------------------------- habits and texts
+
+
+class Locks(UserToken):
+    """Holds a lock, and locks its input against writing."""
+
+    def __init__(self) -> None:
+        self.lock = Lock()
+
+    def outcome(self, *given: Any) -> Outcome:
+        for array in given:
+            array.setflags(write=False)
+        return RIGHT(*given)
+
+
+class OwnError(InvalidInputError):
+    def __init__(self, number: int, where: str) -> None:
+        super().__init__(f"{number}\nat {where}")
+
+
+def test_only_from_sampler_runs_a_sampler() -> None:
+    assert runs_a_sampler(as_verifier(from_sampler(token_sampler)))
+    assert not runs_a_sampler(as_verifier(from_loop(one_tuple)))
+    assert not runs_a_sampler(verifiers["token"])
+
+
+def test_arrays_may_be_locked() -> None:
+    assert certify(Locks(), instances.two_token(1))
+
+
+def test_errors_of_users_are_one_line() -> None:
+    def outcome(*given: Any) -> Outcome:
+        raise OwnError(3, "x")
+
+    with pytest.raises(InvalidInputError, match="failed: 3 at x"):
+        output_law(Made(outcome), PAIR)

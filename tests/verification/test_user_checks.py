@@ -1,14 +1,18 @@
 """A law is a function of its inputs: each way to fool the instrument is one line that names the fault."""
 
 import random
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import pytest
+import torch
 
 from spectheory import Outcome, certify, instances, output_law
 from spectheory.foundation.errors import InvalidOutcomeError
 from spectheory.pairs.pair import ModelPair
+from spectheory.verification.algorithms import verifiers
+from spectheory.verification.user import as_verifier
 from user_verifiers import UserToken
 
 
@@ -160,3 +164,50 @@ def test_random_numbers_are_found(seed: int) -> None:
     """Whatever check they fail first, a stop that only a later call makes among them."""
     with pytest.raises(InvalidOutcomeError, match="is not a function of its inputs"):
         output_law(ThrowsADie(seed), instances.two_token(2))
+
+
+class AnotherForHalves:
+    """Block verification; from the fifth tuple on it is token verification in batches of eight to fifteen."""
+
+    name = "another_for_halves"
+
+    def outcome(self, paths: Any, target_rows: Any, draft_rows: Any) -> Outcome:
+        block, token = (
+            verifiers[name].outcome(paths, target_rows, draft_rows) for name in ("block", "token")
+        )
+        if not 8 <= len(paths) <= 15:
+            return block
+        late = np.arange(len(paths)) >= 4
+
+        def correction(path_index: Any, length: Any) -> Any:
+            rows = (made.correction(path_index, length) for made in (token, block))
+            return np.where(late[:, None], *rows)
+
+        return Outcome(np.where(late[:, None, None], token.stop_probs, block.stop_probs), correction)
+
+
+class ReturnsStops:
+    """Block verification, whose stop probabilities are handed over in another form."""
+
+    name = "returns_stops"
+
+    def __init__(self, change: Callable[[Any], Any]) -> None:
+        self.change = change
+
+    def outcome(self, paths: Any, target_rows: Any, draft_rows: Any) -> Outcome:
+        found = verifiers["block"].outcome(paths, target_rows, draft_rows)
+        return Outcome(self.change(found.stop_probs), found.correction)
+
+
+def test_a_batch_of_another_size_is_asked_about() -> None:
+    """16 tuples, asked about all at once, one alone and in halves; only the halves show this fault."""
+    with pytest.raises(InvalidOutcomeError, match="of its batch of 9 tuples"):
+        output_law(AnotherForHalves(), instances.two_token(2), 2)
+
+
+def test_forms_of_tensors() -> None:
+    """One that has gradients is taken, and handed on without them."""
+    with_gradients = ReturnsStops(lambda stops: stops.clone().requires_grad_())
+    rows = torch.full((2, 1, 2, 2), 0.5, dtype=torch.float64)
+    given = torch.zeros((2, 1, 1), dtype=torch.int64), rows, rows[:, :, :1]
+    assert not as_verifier(with_gradients).outcome(*given).stop_probs.requires_grad

@@ -10,14 +10,15 @@ import pytest
 from deep import first_is_quick
 from spectheory import certify, instances, output_law
 from spectheory.foundation.errors import InvalidInputError
-from spectheory.pairs.drafts import DraftProcess, PrefixTree
+from spectheory.pairs.drafts import DraftProcess, PrefixTree, WithoutReplacement
 from spectheory.pairs.pair import ModelPair
 from spectheory.verification.algorithms import verifiers
 from spectheory.verification.defective import defects
 from spectheory.verification.outcome import Outcome
 from spectheory.verification.resolve import find_verifier, resolve
 from spectheory.verification.user import UserVerifier, as_verifier
-from table import random_cases
+from spectheory.verification.verifier import Registry, Verifier
+from table import Case, random_cases
 from user_verifiers import OnePath, UserToken
 
 
@@ -194,3 +195,18 @@ def test_a_subclass_of_the_users_is_checked() -> None:
     pair = instances.sticky_chain(2)
     # The stop is credited to the first path though it is the last one's: an honest look shows it.
     assert output_law(LastPath(), pair, 2).total_variation > 0
+
+
+@pytest.mark.parametrize("registry", [verifiers, defects], ids=["verifiers", "defects"])
+def test_names_in_a_registry_are_the_verifiers_own(registry: Registry) -> None:
+    assert [verifier.name for verifier in registry.values()] == list(registry)
+    assert all(isinstance(verifier, Verifier) for verifier in registry.values())
+    assert not any(isinstance(as_verifier(verifier), UserVerifier) for verifier in registry.values())
+    assert registry["token" if "token" in registry else "target_correction"] is next(iter(registry.values()))
+
+
+def test_trees_are_enumerated_whatever_is_declared() -> None:
+    """On other processes than i.i.d. drafts no declaration of the user's is used."""
+    case = Case("tree", instances.three_token_reversed(1), 2, has_optimum=True)
+    law = output_law(SaysOnePath(), case.pair, drafts=WithoutReplacement((2,)))
+    assert law.total_variation > 0

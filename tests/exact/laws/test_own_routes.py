@@ -259,3 +259,17 @@ class Negative(Token):
 def test_what_is_no_law_at_a_context_is_refused(verifier: Token) -> None:
     with pytest.raises(InvalidOutcomeError, match="at a context is negative"):
         by_prefix(verifier, instances.two_token(2), 1)
+
+
+class TwiceSelected(LastDraftOnly):
+    """Known to be wrong: P(no draft) is counted twice."""
+
+    def select(self, position: Position) -> Selection:
+        found = super().select(position)
+        return found._replace(none=found.none + 1)
+
+
+def test_the_next_token_has_a_law_at_every_context() -> None:
+    with pytest.raises(InvalidOutcomeError, match="do not sum to 1 at a context"):
+        by_position(TwiceSelected(), instances.two_token(2), 2)
+    by_position(MultiRound(), instances.two_token(2), 2)  # partner

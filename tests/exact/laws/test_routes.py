@@ -113,3 +113,17 @@ def test_more_drafts_than_can_be_listed(monkeypatch: pytest.MonkeyPatch) -> None
     # partner: with fewer drafts they are named
     few = certify(defects["greedy_multipath_unskewed"], instances.two_token(2), 2, with_optimum=False)
     assert "Most to blame are the drafts" in few.in_words()
+
+
+def test_the_list_of_those_without_a_route_is_true(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Some known-wrong selections are in an order on some pairs, so that they may have one there."""
+    monkeypatch.setattr(route, "_worth", {True: 0, False: 0})
+    pair = instances.random_rational(1, 3, 2)
+    for name in WITHOUT - {"likeliest_draft"}:
+        process = Iid(2) if "iid" in EVERY[name].draft_processes else WithoutReplacement((2, 1))
+        assert route.route_of(resolve(EVERY[name], pair, process)) is None, name
+    of_leaves = [
+        route.route_of(resolve(EVERY["likeliest_draft"], instances.random_rational(seed, 3, 2), 2))
+        for seed in range(5)
+    ]
+    assert None in [found and found.law() for found in of_leaves]

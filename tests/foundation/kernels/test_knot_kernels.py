@@ -99,3 +99,18 @@ def test_what_does_not_belong_together_is_refused(between_them: Between) -> None
         scale_between_knots(rows, lower, shares, factors, torch.tensor([0, 1]), out)
     with pytest.raises(ValueError, match="numbers for every entry"):
         scale_between_knots(rows, lower, shares, factors, torch.tensor([0, 1, 2]), out.float())
+
+
+@first_is_quick("dtype", KINDS)
+def test_rows_scaled_between_knots(dtype: torch.dtype) -> None:
+    """Written into a part of a larger array, at contexts that come several times."""
+    draft, factors = rows_of(3, 3, 700, dtype=dtype), rows_of(4, 3, len(KNOTS), dtype=dtype)
+    generator = torch.Generator().manual_seed(5)
+    lower = torch.randint(len(KNOTS) - 1, (3, 700), generator=generator).int()
+    shares, which = rows_of(6, 3, 700, dtype=dtype), torch.tensor([2, 0, 2, 1])
+    out = torch.zeros((4, 2, 700), dtype=dtype)
+    scale_between_knots(draft, lower, shares, factors, which, out[:, 1])
+    below, above = (factors.gather(1, lower.long() + step) for step in (0, 1))
+    expected = (draft * (below + shares * (above - below)))[which]
+    torch.testing.assert_close(out[:, 1], expected, rtol=4 * torch.finfo(dtype).eps, atol=0)
+    assert not out[:, 0].any()

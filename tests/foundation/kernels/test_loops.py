@@ -73,3 +73,35 @@ def test_no_place_to_keep_what_is_compiled(monkeypatch: pytest.MonkeyPatch) -> N
 
 def fresh_sum() -> Any:
     return FunctionType(total.__code__, total.__globals__, "total")
+
+
+def fresh_total() -> Any:
+    def total(entries: Any) -> Any:
+        return entries[0]
+
+    return total
+
+
+def test_what_is_kept_is_kept_for_its_options() -> None:
+    """With other options a loop is another one; with the same it is what was compiled before."""
+    kinds = ({}, {"sums_in_any_order": True}, {"fused_products": True}, {})
+    names = [compiled_loop(**kind)(fresh_total()).py_func.__qualname__ for kind in kinds]
+    assert len(set(names)) == 3
+    assert names[0] == names[3]
+
+
+def test_a_division_by_zero_is_numpys() -> None:
+    quotient = compiled_loop()(lambda one, other: one / other)
+    assert quotient(1.0, 0.0) == math.inf
+    assert math.isnan(quotient(0.0, 0.0))
+    with pytest.raises(ZeroDivisionError):
+        numba.njit(lambda one, other: one / other)(1.0, 0.0)
+
+
+def test_another_error_of_the_compiler_is_not_hidden(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(**options: Any) -> Any:
+        raise RuntimeError("another reason")
+
+    monkeypatch.setattr(numba, "njit", refuse)
+    with pytest.raises(RuntimeError, match="another reason"):
+        compiled_loop()(total)

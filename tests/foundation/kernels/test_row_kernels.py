@@ -13,6 +13,8 @@ from deep import first_is_quick
 from spectheory.foundation import arrays
 from spectheory.foundation.kernels import choice, row_kernels
 from spectheory.foundation.row_draws import draw
+from spectheory.verification.correction_rows import CorrectionRows
+from spectheory.verification.outcome import sample_rows
 
 SIZES = (512, 1_023, 1_024, 1_025, 3_000)
 DTYPES = (torch.float32, torch.float64)
@@ -200,3 +202,169 @@ def test_derivatives_are_those_of_the_formula(monkeypatch: pytest.MonkeyPatch) -
     for one, other_way in zip(here, found(), strict=True):
         assert bool((one > 100).all())
         torch.testing.assert_close(one, other_way, rtol=1e-12, atol=0)
+
+
+@pytest.mark.parametrize("place", [500, 1_500])
+def test_what_is_no_number_stays_none(place: int) -> None:
+    """A row with an entry that is no number has no mass, rather than one without that entry."""
+    rows, other = rows_of(1, 2, 2_000), rows_of(2, 2, 2_000)
+    rows[1, place] = math.nan
+    assert row_kernels.residual_mass(rows, other, None, None).isnan().tolist() == [False, True]
+    stops = torch.tensor([0, 0]), torch.tensor([0, 0])
+    target = torch.stack([rows, rows], dim=1)[:, None]
+    found = row_kernels.residual_at_stops(target, other[:, None, None], *stops, None, None)
+    assert found.isnan().sum(-1).tolist() == [0, 1]
+
+
+def test_no_rows() -> None:
+    assert row_kernels.residual_mass(rows_of(1, 0, 600), rows_of(1, 0, 600), None, None).shape == (0,)
+
+
+def test_a_mass_far_below_the_rows() -> None:
+    """p = q but for two tokens: what is left keeps its relative accuracy."""
+    other = rows_of(1, 1, 100_000).softmax(-1).float()
+    rows = other.clone()
+    rows[0, 70_000] *= 1 + 2**-10
+    left = float(rows[0, 70_000].double() - other[0, 70_000].double())
+    for scale in (None, torch.ones(1)):
+        assert float(row_kernels.residual_mass(rows, other, scale, None)) == pytest.approx(left, rel=1e-6)
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
+@pytest.mark.parametrize("size", [9, 700])
+def test_draws_from_half_precision(size: int, dtype: torch.dtype) -> None:
+    """By the entries, and not by their bits as whole numbers."""
+    rows = rows_of(1, 40, size).softmax(-1).to(dtype)
+    uniform = torch.linspace(0, 1 - 2**-53, 40, dtype=torch.float64)
+    found, masses = row_kernels.draw(rows, uniform, choice.BLOCK)
+    expected, expected_masses = row_kernels.draw(rows.float(), uniform, choice.BLOCK)
+    assert torch.equal(found, expected)
+    assert torch.equal(masses, expected_masses)
+    as_bits, _ = row_kernels.draw(rows.view(torch.int16).float(), uniform, choice.BLOCK)
+    assert not torch.equal(as_bits, expected)  # the partner
+
+
+def test_the_sort_of_arrays(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Long rows in the memory of the host take the loop, and nothing else does."""
+    taken: list[int] = []
+    monkeypatch.setattr(row_kernels, "sort", lambda keys: taken.append(1) or keys.sort(dim=-1, stable=True))
+    rows = rows_of(9, 8, 1_024, dtype=torch.float32)
+    others = [rows[:1], rows.T.contiguous().T, rows.clone().requires_grad_(), rows.numpy(), rows.byte()]
+    for keys in (rows, rows.half(), rows.bfloat16(), *others):
+        arrays.sort(keys)
+    assert taken == [1, 1, 1]
+
+
+def test_a_number_at_the_end_of_a_block() -> None:
+    """Rounding carries what is left of it below 0, where the first entry would be drawn, mass or not."""
+    rows = (1_000 * rows_of(1, 100, 2 * choice.BLOCK)).floor()  # whole numbers: their sums are exact
+    rows[:, choice.BLOCK] = 0
+    numbers, _ = row_kernels.draw(rows, rows[:, : choice.BLOCK].sum(-1) / rows.sum(-1), choice.BLOCK)
+    assert set(numbers.tolist()) == {choice.BLOCK + 1}
+
+
+def test_draws_follow_the_row() -> None:
+    """Numbers on a grid draw every entry as often as its share says, and none without mass."""
+    row = rows_of(5, 700)
+    row[rows_of(6, 700) < 0.5] = 0
+    grid = (torch.arange(200_000, dtype=torch.float64) + 0.5) / 200_000
+    numbers, _ = row_kernels.draw(row.expand(200_000, 700), grid, choice.BLOCK)
+    shares = numbers.bincount(minlength=700) / 200_000
+    np.testing.assert_allclose(shares, row / row.sum(), atol=2 / 200_000, rtol=0)
+    assert not shares[row == 0].any()
+    assert abs(shares - 1 / 700).max() > 1e-3
+
+
+@pytest.mark.parametrize(
+    ("other", "scale"),
+    [
+        (rows_of(2, 40_000), None),
+        (rows_of(2, 80_000)[::2], None),
+        (rows_of(2, 4, 1), None),
+        (rows_of(2, 4, 80_000)[:, ::2], None),
+        (rows_of(2, 4, 40_000, dtype=torch.float32), None),
+        (rows_of(2, 4, 40_000), torch.tensor(0.5, dtype=torch.float64)),
+        (rows_of(2, 4, 40_000), rows_of(3, 2, 4)),
+        (rows_of(2, 4, 40_000), rows_of(3, 4, dtype=torch.float32)),
+    ],
+    ids=[
+        "one row",
+        "one row, apart",
+        "a number per row",
+        "apart",
+        "other kind",
+        "one scale",
+        "more scales",
+        "kind of scale",
+    ],
+)
+def test_what_does_not_belong_together(other: Any, scale: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What torch would broadcast or convert goes through torch: no loop reads on."""
+    rows = rows_of(1, 4, 40_000)
+    scale = torch.ones(4, dtype=torch.float64) if scale is None else scale
+    found = arrays.residual_mass(rows, other, other_scale=scale)
+    monkeypatch.setattr(choice, "WORTH_A_LOOP", math.inf)
+    torch.testing.assert_close(found, arrays.residual_mass(rows, other, other_scale=scale), rtol=1e-6, atol=0)
+
+
+@pytest.mark.parametrize("change", ["vocabulary", "paths", "depths", "one stop too few", "two scales"])
+def test_operators_refuse_what_does_not_fit(change: str) -> None:
+    target, draft = rows_of(1, 2, 2, 3, 600), rows_of(2, 2, 2, 2, 600)
+    stops, scale = (torch.tensor([0, 1]), torch.tensor([2, 1])), torch.ones(2, dtype=torch.float64)
+    row_kernels.residual_at_stops(target, draft, *stops, scale, None)
+    if change == "vocabulary":
+        draft = draft[..., :599]
+    elif change == "paths":
+        draft = draft[:, :1]
+    elif change == "depths":
+        draft = draft[:, :, :1]
+    elif change == "one stop too few":
+        stops = stops[0][:1], stops[1][:1]
+    else:
+        scale = torch.ones(2, 2, dtype=torch.float64)
+    with pytest.raises(ValueError, match=r"expected .* got shapes"):
+        row_kernels.residual_at_stops(target, draft, *stops, scale, None)
+    with pytest.raises(ValueError, match="expected"):
+        row_kernels.residual_mass(target, target[..., :1, :], None, None)
+    with pytest.raises(ValueError, match="expected"):
+        row_kernels.draw(target, torch.tensor([0.5], dtype=torch.float64), choice.BLOCK)
+    with pytest.raises(ValueError, match="side by side"):
+        row_kernels.residual_mass(target.mT, target.mT, None, None)
+
+
+def test_stops_of_any_shape() -> None:
+    target, draft = rows_of(1, 2, 3, 100_000), rows_of(2, 2, 2, 100_000)
+    found = CorrectionRows(target, draft, torch.tensor(1), torch.tensor([0, 2, 1])).residual()
+    expected = [
+        (target[1, 0] - draft[1, 0]).clamp_min(0),
+        target[1, 2],
+        (target[1, 1] - draft[1, 1]).clamp_min(0),
+    ]
+    assert torch.equal(found, torch.stack(expected))
+
+
+def test_both_ways_are_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+    target, draft, scale = rows_of(1, 3, 2, 3, 50_000), rows_of(2, 3, 2, 2, 50_000), rows_of(3, 3)
+    stops = CorrectionRows(target, draft, torch.tensor([0, 1, 1]), torch.tensor([0, 2, 1]))
+    rows, factors = target[..., 1:, :], scale[:, None, None].expand(3, 2, 2)
+    assert choice.use_row_kernel((rows, draft), (factors,))
+
+    def found() -> list[torch.Tensor]:
+        return [
+            arrays.residual_mass(rows, draft, other_scale=factors),
+            arrays.residual_mass(rows, draft, factors),
+            stops.residual(),
+            stops.residual(scale, scale),
+            stops.residual(scale[:1], scale),
+            stops._replace(target_rows=target.mT.contiguous().mT).residual(),
+            stops._replace(draft_rows=draft.mT.contiguous().mT).residual(),
+            sample_rows(target[:, 0], torch.Generator().manual_seed(1)),
+        ]
+
+    one_reading = found()
+    monkeypatch.setattr(choice, "WORTH_A_LOOP", math.inf)
+    monkeypatch.delattr(row_kernels, "draw")
+    monkeypatch.delattr(row_kernels, "residual_mass")
+    monkeypatch.delattr(row_kernels, "residual_at_stops")
+    for one, other in zip(one_reading, found(), strict=True):
+        torch.testing.assert_close(one, other, rtol=1e-13, atol=0)

@@ -5,6 +5,7 @@ from importlib import import_module
 from types import ModuleType, SimpleNamespace
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
 
@@ -21,6 +22,7 @@ from spectheory import audit, instances
 from spectheory.auditing.following.triton_kernels import interpreting
 from spectheory.foundation.errors import NoKernelsNotice
 from spectheory.foundation.kernels import row_kernels
+from spectheory.foundation.kernels.places import row_places
 from spectheory.testing import assert_sampler_lossless
 from spectheory.verification.algorithms import verifiers
 
@@ -145,3 +147,20 @@ def test_a_wrong_kernel_is_found(kernels: ModuleType) -> None:
     )
     with pytest.raises(AssertionError, match="its law is not the target's"):
         assert_sampler_lossless(round_with(bent, "block"), pairs=SMALL, drafts=(1,))
+
+
+def test_what_does_not_belong_together_is_refused(kernels: ModuleType) -> None:
+    rows = rows_of(1, 4, 300)
+    with interpreting():
+        with pytest.raises(ValueError, match="rows of one shape"):
+            kernels.residual_mass(rows, rows[:3], None, None)
+        with pytest.raises(ValueError, match="a scale per row"):
+            kernels.residual_mass(rows, rows, rows[:3, 0], None)
+        with pytest.raises(ValueError, match="side by side"):
+            kernels.residual_mass(rows.mT.contiguous().mT, rows, None, None)
+        with pytest.raises(ValueError, match="a uniform number per row"):
+            kernels.draw(rows, rows[:2, 0], 256)
+
+
+def test_places() -> None:
+    assert np.array_equal(row_places((2, 2), (10, 3)), [0, 3, 10, 13])

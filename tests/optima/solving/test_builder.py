@@ -15,6 +15,7 @@ from spectheory.optima import (
     ProgramBuilder,
     multi_path_program,
     single_path_program,
+    solve,
     solve_exact,
 )
 from spectheory.optima.bounds.context_tree import node_probs
@@ -139,3 +140,25 @@ def test_what_is_no_program_is_refused() -> None:
             model.program()
     model.minimise(x[0] + x[1])
     assert solve_exact(model.program()).value == 0
+
+
+def test_both_sides_of_a_comparison() -> None:
+    """max x with 3 >= 2 x, and min x with 3 <= 2 x, whichever side numpy's numbers are on."""
+    for bound in (3, np.array([3]), Fraction(3), np.float64(3)):
+        for direction in ("max", "min"):
+            model = ProgramBuilder("sides")
+            x = model.variables(["x"])
+            (model.maximise if direction == "max" else model.minimise)(x.sum())
+            model.add("bound", bound >= 2 * x if direction == "max" else bound <= 2 * x)
+            program = model.program()
+            assert program.is_exact == (not isinstance(bound, np.float64))
+            assert (solve_exact if program.is_exact else solve)(program).value == pytest.approx(1.5)
+
+
+def test_one_float_makes_the_program_float64() -> None:
+    model = ProgramBuilder("mixed")
+    x, y = model.variables("xy")
+    model.maximise(x * HALF)
+    assert model.program().arithmetic == "exact"
+    model.add("limit", y <= 0.5)
+    assert model.program().arithmetic == "float64"

@@ -122,3 +122,10 @@ def test_entries_of_one_place_are_added() -> None:
     program = LinearProgram("toy", "-", "max", ("x",), numbers(1), (rows,))
     assert standard_form(program).columns == ({0: fmpq(2)},)
     assert solve_exact(program).value == Fraction(1, 2)
+
+
+def test_the_systems_partner_a_singular_basis_is_refused() -> None:
+    form = random_form(0, 4)
+    twice = replace(form, columns=(form.columns[0], form.columns[0], *form.columns[2:]))
+    with pytest.raises(ZeroDivisionError):
+        _ = ExactBasis(twice, range(4)).values

@@ -1,5 +1,6 @@
 """Float solutions: statuses, signs of multipliers, bounds that hold for any multipliers."""
 
+import math
 from dataclasses import replace
 from fractions import Fraction
 from typing import Any
@@ -10,7 +11,7 @@ import pytest
 from later import Later
 from program_support import PAIRS, toy
 from spectheory import instances
-from spectheory.foundation.errors import CertificationError, SolverError
+from spectheory.foundation.errors import CertificationError, InvalidInputError, SolverError
 from spectheory.optima import (
     block_transport_program,
     check_solution,
@@ -18,6 +19,7 @@ from spectheory.optima import (
     multi_path_optimum,
     multi_path_program,
     on_path_program,
+    optimum,
     otm_program,
     path_selection_program,
     single_path_program,
@@ -25,7 +27,8 @@ from spectheory.optima import (
     solve_exact,
 )
 from spectheory.optima.solving.float_solver import UNKNOWN_STATUS, certified_bounds
-from spectheory.pairs.drafts import PrefixTree
+from spectheory.pairs.drafts import DraftProcess, PrefixTree, TopTree, WithoutReplacement
+from spectheory.pairs.pair import ModelPair
 
 cvxpy = Later("cvxpy")
 
@@ -106,3 +109,46 @@ def test_what_a_variable_would_lose_pays_for_nothing() -> None:
     program = replace(toy("max", -1.0, [(1.0, "<=", 1.0)], exact=False), box=1.0)
     upper = certified_bounds(program, np.zeros(1), np.zeros(1))[1]
     assert 0 <= upper < 1e-12
+
+
+def next_to_one() -> list[ModelPair]:
+    """Models that agree on 10^-8 or so, next to nothing: the rounding of 1 + 10^-8 is no small part of it."""
+    smalls = [Fraction(1 + 7 * number, 10**8) for number in range(30)]
+    return [ModelPair.context_free_pair([1 - s, Fraction(0), s], [s, 1 - s, Fraction(0)], 1) for s in smalls]
+
+
+@pytest.mark.parametrize("direction", ["max", "min"])
+def test_without_a_box_and_a_repair_nothing_is_bounded(direction: str) -> None:
+    program = toy(direction, 1.0, [(1.0, "<=", 1.0)], exact=False)
+    assert certified_bounds(program, np.ones(1), np.ones(1)) == (-math.inf, math.inf)
+
+
+def test_cvxpy_reports_another_status() -> None:
+    with pytest.raises(SolverError, match="expected status optimal, got infeasible"):
+        solve(toy("max", 1.0, [(1.0, "<=", 1.0), (1.0, ">=", 2.0)], exact=False), solver="cvxpy")
+    with pytest.raises(InvalidInputError, match="solver must be one of highspy, cvxpy, got 'glpk'"):
+        solve(toy("max", 1.0, [(1.0, "<=", 1.0)], exact=False), solver="glpk")  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("drafts", [1, 2, PrefixTree((2, 1)), WithoutReplacement((2, 1)), TopTree((2, 1))])
+def test_the_optimum_of_cvxpy_is_the_optimum(drafts: int | DraftProcess) -> None:
+    """The program with all antichains, in floats, against closed forms and added antichains; of another
+    number of drafts it is another number."""
+    pair = instances.random_rational(5, 2, 2)
+    stated, best = optimum(pair, drafts, solver="cvxpy"), optimum(pair, drafts)
+    assert stated.lower <= best.value <= stated.upper
+    assert stated.upper - stated.lower < 1e-7
+    assert abs(optimum(pair, 5, solver="cvxpy").value - stated.value) > 1e-3
+
+
+@pytest.mark.parametrize("pairs", [next_to_one(), PAIRS[:24]], ids=["next to one", "random"])
+def test_bounds_of_the_exact_solution_hold_to_the_last_bit(pairs: list[ModelPair]) -> None:
+    """The exact point and multipliers as floats: the bounds lie around the exact value, and close to it."""
+    for pair in pairs:
+        exact = multi_path_optimum(pair, 2)
+        program = multi_path_program(pair.to_float(), 2, exact.members)
+        point = program.repair(program, np.array(list(exact.primal.values()), dtype=float))
+        multipliers = np.concatenate(list(exact.dual.values())).astype(float)
+        lower, upper = certified_bounds(program, point, multipliers)
+        assert Fraction(lower) <= exact.value <= Fraction(upper)
+        assert upper - lower < 1e-10

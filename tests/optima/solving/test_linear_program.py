@@ -1,13 +1,15 @@
 """Statements of programs: what they refuse, and the cvxpy problem they become."""
 
 import dataclasses
+from fractions import Fraction
 
 import numpy as np
 import pytest
 
 from program_support import TWO_TOKENS, toy
 from spectheory.foundation.errors import InvalidInputError
-from spectheory.optima import multi_path_program, solve_exact
+from spectheory.foundation.exact_numbers import flint_if_exact
+from spectheory.optima import ConstraintBlock, LinearProgram, multi_path_program, solve_exact
 from spectheory.pairs.pair import ModelPair
 
 
@@ -61,3 +63,15 @@ def test_signs_of_multipliers(direction: str, up: int) -> None:
     """Of a maximum at least 0 for <=, at most 0 for >=, either for ==; of a minimum the other way."""
     program = toy(direction, 1.0, [(1.0, "<=", 1.0), (1.0, ">=", 0.0), (1.0, "==", 1.0)], exact=False)
     assert program.dual_signs().tolist() == [up, -up, 0]
+
+
+def test_the_entries_of_a_row_are_added() -> None:
+    """2 x + 3 x at x = 1, in floats and in rationals; the second block has the row below the first."""
+    place = np.zeros(2, dtype=int)
+    for one in (np.ones(2), np.array([Fraction(1)] * 2, dtype=object)):
+        coefficients = one * 2
+        coefficients[1] += 1
+        block = ConstraintBlock("first", "-", "<=", place, place, coefficients, one[:1])
+        assert block.activity(flint_if_exact(one[:1])).tolist() == [5]
+        two = LinearProgram("toy", "-", "max", ("x",), one[:1], (block, dataclasses.replace(block, name="b")))
+        assert two.matrices.A.toarray().tolist() == [[5.0], [5.0]]

@@ -8,6 +8,7 @@ import pytest
 
 from program_support import toy
 from spectheory import instances
+from spectheory.foundation.errors import SolverError
 from spectheory.optima.path_selection import path_selection_program
 from spectheory.optima.solving.float_solver import solve
 from spectheory.optima.solving.simplex import Simplex
@@ -39,3 +40,9 @@ def test_rows_added_to_a_warm_model_are_the_larger_program(seed: int) -> None:
         assert (A @ point <= b + 1e-9)[senses == "<="].all()
     assert (np.diff(values) < 1e-9).all()
     assert values[0] > values[-1] + 1e-3
+
+
+def test_the_status_of_highs_is_read() -> None:
+    """It is reported before any exact pivot, which would say (exact)."""
+    with pytest.raises(SolverError, match=r"got infeasible$"):
+        Simplex().basis(toy("max", 1.0, [(1.0, "<=", 1.0), (1.0, ">=", 2.0)], exact=True))

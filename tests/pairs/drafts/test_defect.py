@@ -7,14 +7,15 @@ from typing import Any
 import numpy as np
 import pytest
 
-from draft_values import FAIR, NINE, OTHER, SKEW, rows_pair
+from draft_values import FAIR, NINE, OTHER, SKEW, before_unlikely, rows_pair
 from spectheory import ModelPair, certify, instances, output_law
 from spectheory.foundation.errors import InvalidInputError
 from spectheory.pairs.contexts import Context, context_number
-from spectheory.pairs.drafts import KeptDrafts, PrefixTree, Shortened, draft_defect
+from spectheory.pairs.drafts import KeptDrafts, PerPath, PrefixTree, Shortened, draft_defect
 from spectheory.pairs.drafts.kept import DisclosedDrafts
 from spectheory.pairs.drafts.mapped import MappedDrafts
-from spectheory.pairs.drafts.shortened import length_flags
+from spectheory.pairs.drafts.shortened import LengthFlags, length_flags
+from spectheory.pairs.instances import random_rational
 
 F = Fraction
 SHAPES = ((2, 1), (3, 1), (2, 2), (3, 2), (2, 3))
@@ -233,3 +234,23 @@ def test_a_permuted_row_is_seldom_rejected(seed: int) -> None:
         assert abs(law.total_variation - distance) <= rejections[-1]
     bound = sum(q * min(F(1), 1 / (3 * p)) for p, q in zip(target, draft, strict=True))
     assert 0 < sum(rejections) / 6 <= bound
+
+
+def test_ordinary_drafts_and_floats() -> None:
+    pair = random_rational([53], 3, 2)
+    assert draft_defect(2, pair)
+    assert draft_defect(PerPath((pair, pair)), pair)
+    with pytest.raises(InvalidInputError, match="independent"):
+        draft_defect(PrefixTree((2, 1)), pair)
+    rule = Shortened(1, before_unlikely)
+    exact, rounded = (draft_defect(rule, each) for each in (pair, pair.to_float()))
+    assert rounded.basis == "float64"
+    assert float(exact.total_variation) == pytest.approx(rounded.total_variation, abs=1e-12)
+
+
+def test_a_rule_that_reads_the_other_path_is_predictable_for_each_path_only() -> None:
+    pair = rows_pair(OTHER, SKEW, 1)
+    rule = Shortened(2, lambda tokens, rows: (1 - tokens[1][0], 1))
+    assert length_flags(rule, pair) == LengthFlags(True, True, True)
+    both = Shortened(2, lambda tokens, rows: (1 - tokens[1][0], 1 - tokens[0][0]))
+    assert length_flags(both, pair) == LengthFlags(True, False, False)

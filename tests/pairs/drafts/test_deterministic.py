@@ -9,15 +9,20 @@ import pytest
 
 from spectheory import certify, instances, optimum, output_law
 from spectheory.foundation.errors import InvalidInputError, InvalidOutcomeError
+from spectheory.models.language_model import draft_process_of_models
+from spectheory.optima.multi_path import antichains
 from spectheory.pairs.contexts import all_contexts, context_number
 from spectheory.pairs.drafts import (
     ConfidenceTree,
     Deterministic,
     DraftProcess,
     DraftTuples,
+    Iid,
+    PerPath,
     PrefixTree,
     ShapedTree,
     TopTree,
+    WithoutReplacement,
 )
 from spectheory.pairs.pair import ModelPair
 from spectheory.verification.algorithms.naive_sampling import NaiveSampling
@@ -203,3 +208,84 @@ def test_rows_behind_the_end_of_a_path_say_nothing() -> None:
         for depth in range(lengths + 1):
             number = shown.prefixes[0, path, depth]
             assert (shown.target_rows[0, path, depth] == pair.numbers.target[depth][number]).all()
+
+
+def test_a_beam_expands_few_nodes() -> None:
+    """With a beam of 1 the tree is the greedy path, and a beam of V^(L-1) leaves nothing out."""
+    for pair in PAIRS:
+        size, length = pair.vocab_size, pair.draft_length
+        (greedy,) = TopTree((1,) * length).paths(pair)
+        assert ConfidenceTree(length, 1).paths(pair) == [greedy[:depth] for depth in range(1, length + 1)]
+        number = min(6, size**length)
+        assert ConfidenceTree(number, size**length).paths(pair) == ConfidenceTree(number).paths(pair)
+    two = instances.random_rational(3, 3, 3, zero_probability=0)
+    assert ConfidenceTree(12, 2).paths(two) != ConfidenceTree(12).paths(two)
+
+
+def test_deterministic_drafts_are_point_masses_of_models_of_their_own() -> None:
+    """multi_round, which reads the rows that tokens were drawn from, earns the same on these models."""
+    for pair in PAIRS[:10]:
+        tree = TopTree((min(2, pair.vocab_size),) * pair.draft_length)
+        models = PerPath(tuple(tree.drafter(pair, path) for path in range(tree.num_drafts)))
+        ours, theirs = output_law("naive_sampling", pair, tree), output_law("multi_round", pair, models)
+        assert [level.tolist() for level in ours.masses] == [level.tolist() for level in theirs.masses]
+        members = np.eye(len(all_contexts(pair.vocab_size, pair.draft_length)), dtype=bool)
+        assert tree.hit_probabilities(pair, members).tolist() == (
+            models.hit_probabilities(pair, members).tolist()
+        )
+
+
+def test_hits_by_a_list_of_tuples_are_those_of_the_recursions() -> None:
+    for pair in PAIRS:
+        size, length = pair.vocab_size, pair.draft_length
+        if size**length > 4:
+            continue
+        members, one = antichains(size, length), [1] * (length - 1)
+        for process in (Iid(2), PrefixTree((2, *one)), WithoutReplacement((*one, 2)), PerPath((pair, pair))):
+            try:
+                process.check(pair)
+            except InvalidInputError:
+                continue
+            listed = DraftProcess._hits(process, pair, members)
+            assert listed.tolist() == process._hits(pair, members).tolist()
+
+
+def test_a_users_process_cannot_pass_for_one_of_the_package() -> None:
+    """By its name, as a subclass: a right verifier would be blamed for other drafts."""
+
+    class Correlated(Iid):
+        def tuples(self, pair: ModelPair, size: int, as_multisets: bool = False) -> Any:
+            yield DraftTuples(np.array([[0, 0], [1, 1]]), np.array([Fraction(1, 2)] * 2))
+
+    with pytest.raises(InvalidInputError, match="has the name of the process 'iid'"):
+        certify("multi_round", instances.two_token(1), Correlated(2))
+    assert certify("multi_round", instances.two_token(1), Iid(2))
+
+
+def test_a_process_that_is_no_process_is_refused() -> None:
+    """In one line, whatever it raises: an exit would pass for a verdict."""
+
+    class Leaving(Listed):
+        def tuples(self, pair: ModelPair, size: int, as_multisets: bool = False) -> Any:
+            raise SystemExit(0)
+
+    class Table(Listed):
+        def tuples(self, pair: ModelPair, size: int, as_multisets: bool = False) -> Any:
+            print("not in a document")
+            yield DraftTuples(np.array([[0, 1]]), np.array([[Fraction(1)]]))
+
+    class Disguised(Listed):
+        name = "iid"
+
+    for process, said in (
+        (Leaving, "failed: SystemExit: 0"),
+        (Table, r"lists probabilities \[1, 1\]; expected one per tuple"),
+        (Disguised, "has the name of the process 'iid'"),
+    ):
+        with pytest.raises(InvalidInputError, match=said):
+            certify("naive_sampling", instances.two_token(1), process({(0, 1): Fraction(1)}))
+
+
+def test_language_models_refuse_a_users_process() -> None:
+    with pytest.raises(InvalidInputError, match="language models cannot draft by it"):
+        draft_process_of_models(Listed({}), ("one model",))

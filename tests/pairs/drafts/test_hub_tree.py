@@ -10,7 +10,8 @@ import torch
 
 from coupled_drafts import hub_plan
 from decoding_support import tiny_pair
-from spectheory import certify, instances, optimum
+from spectheory import certify, instances, optimum, prove
+from spectheory.foundation.errors import InvalidInputError
 from spectheory.models.drafting import draft_and_score, prefill
 from spectheory.optima.multi_path import antichains
 from spectheory.pairs.drafts import DraftProcess, HubTree, WithoutReplacement
@@ -93,3 +94,14 @@ def test_language_models_draft_by_the_law() -> None:
         expected = np.array(list(plan.draft_law.values()), dtype=float)
         statistics.append(chisquare(counts, expected * sum(counts) / expected.sum()).pvalue)
     assert statistics[0] > 0.001 > statistics[1]
+
+
+def test_hub_trees_that_cannot_be_drafted() -> None:
+    with pytest.raises(InvalidInputError, match=r"1 or 2 next tokens, got widths \[3\]"):
+        HubTree((3,))
+    with pytest.raises(InvalidInputError, match="only 1 tokens with mass"):
+        certify("naive_sampling", instances.point_masses(1), HubTree((2,)))
+    with pytest.raises(InvalidInputError, match="a proof speaks of these"):
+        prove("naive_sampling", vocab_size=2, draft_length=1, drafts=HubTree((2,)))
+    with pytest.raises(InvalidInputError, match="not valid for 'hub_tree' drafts"):
+        certify("multi_round", instances.two_token(1), HubTree((2,)))

@@ -131,3 +131,22 @@ def test_wrong_target_rows_cost_between_the_first_and_all_contexts(seed: int) ->
     ]  # fmt: skip
     defect = certify(rows, wanted, with_optimum=False).total_variation
     assert 0 < sum(losses[context] for context in first) <= defect <= sum(losses.values())
+
+
+def test_requests_of_wrong_batches_are_right_by_themselves() -> None:
+    for name in ("both_if_equal", "each_by_the_other"):
+        drafter = drafters()[name]
+        for verifier in ("token", "block"):
+            assert batch_law(verifier, drafter.pair, drafter.process).of_requests == (0, 0)
+    slot = drafters()["slot_to_the_likelier"]
+    assert batch_law("token", slot.pair, slot.process).of_requests == (Fraction(4, 27), Fraction(2, 27))
+
+
+def test_fair_and_equal_pairs_hide_some() -> None:
+    """Why the pairs are asymmetric: the judged token included is right on the fair draft, L = 1."""
+    hidden = drafters()["penalty_judged_token_included_L1"]
+    assert isinstance(hidden.verifier, OtherTargetRows)
+    fair = type(hidden.pair)(
+        hidden.pair.target, (hidden.pair.draft[0] * 0 + Fraction(1, 2),), hidden.pair.vocab
+    )
+    assert certify(hidden.verifier, fair, with_optimum=False).total_variation == 0

@@ -1,18 +1,23 @@
 """The gallery of known-wrong verifiers: each is proper, each is caught, with the exact total variation."""
 
 from copy import copy
+from fractions import Fraction
 
 import numpy as np
 import pytest
 import torch
 
 from deep import first_is_quick
-from defect_table import PAIRS, SEVERAL
+from defect_table import PAIRS, SEVERAL, matrix
 from law_checks import assert_same_law
 from spectheory import instances
 from spectheory.exact.law import output_law
 from spectheory.pairs.pair import ModelPair
+from spectheory.verification.algorithms import verifiers
+from spectheory.verification.algorithms.position_by_position.kseq import KSeq
 from spectheory.verification.defective import defects
+from spectheory.verification.defective.skeletons import Defect
+from spectheory.verification.resolve import find_verifier
 from spectheory.verification.verifier import Verifier
 from table import random_cases
 from torch_support import assert_agrees_on
@@ -90,3 +95,56 @@ def test_exchangeable_defects_are(name: str) -> None:
     defect.exchangeable = False  # type: ignore[misc]
     for pair in list(PAIRS.values())[::2]:
         assert_same_law(output_law(defect, pair, 2), output_law(defects[name], pair, 2))
+
+
+F = Fraction
+
+
+def test_gallery_is_described() -> None:
+    """Every entry says what was meant, where the mistake comes from, what it breaks; none is published."""
+    assert len(defects) >= 18
+    for name, defect in defects.items():
+        assert isinstance(defect, Defect)
+        assert name == defect.name
+        assert name not in verifiers
+        assert defect.exact
+        assert not defect.lossless
+        assert defect.parent
+        assert defect.origin.endswith(".")
+        assert defect.origin.count(". ") == 0
+        assert type(defect).__doc__
+        assert "lausible" in type(defect).__doc__ or "Right at" in type(defect).__doc__
+        assert "outcome" in dir(defect)
+    assert len({defect.origin for defect in defects.values()}) == len(defects)
+    with pytest.raises(TypeError):
+        defects["token"] = verifiers["token"]  # type: ignore[index]
+
+
+def test_a_defect_is_found_by_its_module_name() -> None:
+    """As the command line takes it, ``--verifier package.module:name``."""
+    found = find_verifier("spectheory.verification.defective.corrections:TargetCorrection")
+    assert found.name == "target_correction"
+
+
+def test_what_short_paths_and_small_vocabularies_hide() -> None:
+    """Docstrings: block defects need two drafted tokens; four wrong residuals need three tokens."""
+    for label, pair in PAIRS.items():
+        if pair.draft_length == 1:
+            hidden = [name for name in defects if name.startswith("block_")]
+            hidden += ["stale_correction_row", "all_drafts_assumed"]
+            assert not any(matrix()[name][label] for name in hidden), label
+        if pair.vocab_size == 2:
+            hidden = ["rejected_token_masked", "shared_uniform"]
+            hidden += ["block_residual_without_weight", "recursive_without_update"]
+            assert not any(matrix()[name][label] for name in hidden), label
+
+
+def test_block_residual_without_weight_keeps_the_block_efficiency() -> None:
+    for pair in PAIRS.values():
+        wrong = output_law(defects["block_residual_without_weight"], pair)
+        assert wrong.block_efficiency == output_law("block", pair).block_efficiency
+
+
+def test_a_division_factor_that_is_not_checked_claims_nothing() -> None:
+    claims = [KSeq().lossless, KSeq(F(3, 2)).lossless, KSeq(F(3, 2), checked=False).lossless]
+    assert claims == [True, True, False]

@@ -10,12 +10,14 @@ from law_checks import assert_same_law
 from spectheory import instances
 from spectheory.exact.law import output_law
 from spectheory.foundation.arrays import Array, normalise
+from spectheory.verification.algorithms.one_path.greedy_block import GreedyBlock
 from spectheory.verification.algorithms.position_by_position.positions import (
     Position,
     PositionByPosition,
     Selection,
 )
 from spectheory.verification.correction_rows import CorrectionRows
+from spectheory.verification.defective import defects
 from spectheory.verification.defective.acceptance_rules import ThresholdAcceptance
 from spectheory.verification.defective.skeletons import BlockSkeleton, PositionSkeleton, TokenSkeleton
 from spectheory.verification.outcome import Outcome
@@ -62,3 +64,8 @@ def test_a_new_mistake_is_seen() -> None:
 
     assert output_law(AlwaysAccept(), instances.two_token(1), 2).total_variation == F(1, 3)
     assert output_law(AlwaysAccept(), instances.equal_models(2), 2).total_variation == 0
+
+
+def test_uncapped_weight_is_greedy_block_verification() -> None:
+    for pair in PAIRS.values():
+        assert_same_law(output_law(defects["block_uncapped_weight"], pair), output_law(GreedyBlock(), pair))
