@@ -19,7 +19,8 @@ from typing import Any
 
 import torch
 
-from spectheory.auditing.subjects.signatures import Row, unseen
+from spectheory.auditing.subjects.signatures import Row
+from spectheory.auditing.tape.atoms import quietly
 from spectheory.foundation.errors import InvalidInputError
 
 PLACEHOLDER = -1
@@ -50,7 +51,7 @@ def bonus_tokens(rows: Sequence[Row], greedy: torch.Tensor | None = None) -> tor
 
     By default the rows say which requests are greedy.
     """
-    with unseen():
+    with quietly():
         probs = torch.stack([target_rows(row)[-1] for row in rows])
         if greedy is None:
             greedy = torch.tensor([row.is_greedy for row in rows])
@@ -58,7 +59,7 @@ def bonus_tokens(rows: Sequence[Row], greedy: torch.Tensor | None = None) -> tor
     return torch.where(greedy, probs.argmax(dim=-1), drawn)
 
 
-@unseen()
+@quietly()
 def flat_tensors(rows: Sequence[Row]) -> dict[str, Any]:
     """The arguments that do not depend on which requests are greedy.
 

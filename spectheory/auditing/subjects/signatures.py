@@ -6,8 +6,7 @@ correction token.  The sampler gets probabilities in float32.  Logits are their 
 
 import inspect
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from itertools import islice
@@ -15,9 +14,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import torch
-from torch.utils._python_dispatch import _disable_current_modes
 
 from spectheory.auditing.following.intercept import Journal
+from spectheory.auditing.tape.atoms import quietly
 from spectheory.auditing.tape.coins import CoinGenerator
 from spectheory.auditing.tape.decisions import NotEnumerableError, Tape
 from spectheory.auditing.tape.ordinary import OrdinaryRun
@@ -105,23 +104,16 @@ class Call:
     def lend(self, **tensors: torch.Tensor) -> dict[str, torch.Tensor]:
         """Return the arguments for the sampler, and keep copies for ``check_inputs``."""
         if not isinstance(self.tape, OrdinaryRun) or self.tape.is_watched:
-            with unseen():
+            with quietly():
                 self.lent.extend((name, tensor, tensor.clone()) for name, tensor in tensors.items())
         return tensors
 
     def check_inputs(self) -> None:
         """Note a finding for each argument that the sampler has changed in place, also in a later call."""
-        with unseen():
+        with quietly():
             for name, tensor, copy in self.lent:
                 if tensor.dtype != copy.dtype or not torch.equal(tensor, copy):
                     self.journal.findings.add(("contract", f"its argument {name} is changed in place"))
-
-
-@contextmanager
-def unseen() -> Iterator[None]:
-    """Inside this context, operations of the package on its own tensors are not followed, to save time."""
-    with _disable_current_modes(), torch._C.DisableTorchFunction():
-        yield
 
 
 class Signature(NamedTuple):

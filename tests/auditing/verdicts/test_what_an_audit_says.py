@@ -9,6 +9,7 @@ from xml.etree import ElementTree
 
 import numpy as np
 import pytest
+import torch
 
 from audits.specimens.samplers import (
     batch_is_greedy_if_one_is,
@@ -24,6 +25,7 @@ from spectheory.auditing.rounds.battery import QUICK, audit_pairs, pairs_of_seve
 from spectheory.auditing.rounds.questions import QUICK_ONLY
 from spectheory.command_line.audit_reports import badge_of, junit, sarif
 from spectheory.command_line.main import main
+from spectheory.command_line.tables import print_judgement
 
 PAIR = {"thirds": instances.two_token(2)}
 LATE = "the time is up; the cases that were finished are in the scope"
@@ -162,3 +164,34 @@ def test_samplers_in_several_processes(capsys: pytest.CaptureFixture[str], tmp_p
     assert printed[0] == printed[1]
     assert [each["sampler"] for each in printed[1]["audits"]] == names
     assert printed[1]["audits"][1]["counterexample"]["counterexample"]["path"]
+
+
+def ragged_fails(rows: list[Any], generator: Any) -> list[list[int]]:
+    """Token verification of a batch that stacks its rows, as if all were equally long."""
+    torch.stack([row.target_probs for row in rows])
+    return batch_token_verification(rows, generator)
+
+
+def test_what_was_left_out_is_on_the_screen_with_its_error(capsys: pytest.CaptureFixture[str]) -> None:
+    """The partner is the same sampler without the mistake."""
+    for sampler, is_left_out in ((ragged_fails, True), (batch_token_verification, False)):
+        found = audit(sampler, PAIR, signature="batch", quick=True)
+        print_judgement(found, is_verbose=False)
+        assert found.is_lossless
+        assert ("stack expects each tensor to be equal size" in capsys.readouterr().out) is is_left_out
+
+
+def other_order(paths: Any, draft_rows: Any, target_rows: Any, generator: Any) -> list[int]:
+    """As ``token_verification`` with the rows in another order: only the target has a row after all drafts."""
+    assert len(target_rows[0]) == len(paths[0]) + 1
+    return token_verification(paths, target_rows, draft_rows, generator)
+
+
+def test_a_sampler_that_raises_is_shown_its_error_first(capsys: pytest.CaptureFixture[str]) -> None:
+    """It may be called in another order than it expects; a wrong law is shown its counterexample first."""
+    for sampler, start in (
+        (other_order, "because: it makes no valid output"),
+        (greedy_acceptance, "counterexample:"),
+    ):
+        print_judgement(audit(sampler, PAIR, drafts=1), is_verbose=False)
+        assert capsys.readouterr().out.splitlines()[1].startswith(start)

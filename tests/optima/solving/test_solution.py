@@ -12,6 +12,7 @@ from spectheory.optima import (
     LinearProgram,
     Solution,
     check_solution,
+    multi_path_optimum,
     multi_path_program,
     single_path_optimum,
     single_path_program,
@@ -30,6 +31,14 @@ def test_a_wrong_primal_is_rejected() -> None:
         check_solution(program, wrong)
     with pytest.raises(InvalidInputError, match="other variables or blocks"):
         check_solution(multi_path_program(ModelPair.context_free_pair(*TWO_TOKENS, 1), 2), solution)
+
+
+def test_a_solution_on_some_antichains_belongs_to_the_program_with_these() -> None:
+    pair = ModelPair.context_free_pair(*TWO_TOKENS, 2)
+    found = multi_path_optimum(pair, 2)
+    check_solution(multi_path_program(pair, 2, members=found.members), found)
+    with pytest.raises(InvalidInputError, match="members="):
+        check_solution(multi_path_program(pair, 2), found)
 
 
 def of_toy(
