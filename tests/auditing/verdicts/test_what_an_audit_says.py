@@ -182,7 +182,7 @@ def test_what_was_left_out_is_on_the_screen_with_its_error(capsys: pytest.Captur
 
 
 def other_order(paths: Any, draft_rows: Any, target_rows: Any, generator: Any) -> list[int]:
-    """As ``token_verification`` with the rows in another order: only the target has a row after all drafts."""
+    """As ``token_verification``, in another order: only the target has a row after all drafts."""
     assert len(target_rows[0]) == len(paths[0]) + 1
     return token_verification(paths, target_rows, draft_rows, generator)
 
