@@ -68,7 +68,7 @@ NUMBERS = {
     "claims": r"\[(\w+) claims\]",
     "refuted": r"(\w+) are refuted",
     "misprints": r"(\w+) are misprints",
-    "theorems": r"\[(\w+) theorems\]",
+    "theorems": r"\[(\w+) theorems and examples\]",
     "gain": r"earns (0\.\d+) tokens per call more",
 }
 """What README's section *What it has found* counts, and where the number stands."""

@@ -8,6 +8,7 @@ from random import Random
 
 import pytest
 
+from figures.release_grid import COLOURS
 from scripts import load
 
 site = load("scripts", "site_sections")
@@ -98,3 +99,10 @@ def test_the_explorer_in_a_browser() -> None:
         assert rows == {name: told[0] for name, told in found["verifiers"].items()}
         wrong = re.findall(r'<tr class="wrong" data-name="(\w+)"', page)
         assert sorted(wrong) == sorted(name for name, told in found["verifiers"].items() if len(told) > 1)
+
+
+def test_the_grid_has_the_letters_and_colours_of_the_scoreboard() -> None:
+    css = (DOCS / "assets" / "site.css").read_text(encoding="utf-8")
+    for verdict, (letter, name) in site.LETTERS.items():
+        assert COLOURS[verdict][0] == letter
+        assert f".score.{name} {{ background: {COLOURS[verdict][1]}; }}" in css

@@ -14,6 +14,7 @@ from spectheory.command_line.options import (
     draft_length_of,
     find_models,
     load_pair,
+    obeying,
     read_texts,
     refuse_both,
     was_given,
@@ -82,6 +83,7 @@ def simulate(
     if len(draft) > 1 and not was_given("drafts"):
         drafts = list(range(1, len(draft) + 1))
     settings["draft_length"] = draft_length_of(drafts, settings["draft_length"])
+    verifier, drafts = obeying(verifier, drafts)
     settings |= {"drafts": drafts, "max_new_tokens": max_new_tokens or None}
     settings["options"] = SamplingOptions(temperature, top_k, top_p)
     checked = SimulationSettings(**settings)
@@ -140,6 +142,7 @@ def decode(
     if len(draft) > 1 and not was_given("drafts"):
         drafts = len(draft)
     settings["draft_length"] = draft_length_of(drafts, settings["draft_length"])
+    (asked_verifier,), drafts = obeying([verifier], drafts)
     asked = list(prompt) or (read_texts(prompts) if prompts else read_texts(None)[:1])
     options = SamplingOptions(temperature, top_k, top_p)
     pair, named = find_models(target, draft)
@@ -149,7 +152,7 @@ def decode(
     interrupted = False
     try:
         with cpu_threads(1):
-            decode_texts(pair, asked, verifier, **settings)
+            decode_texts(pair, asked, asked_verifier, **settings)
     except KeyboardInterrupt:
         if not found:
             raise

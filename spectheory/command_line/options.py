@@ -10,6 +10,8 @@ from click.core import ParameterSource
 from spectheory.foundation.errors import InvalidInputError
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from spectheory.models import LanguageModelPair
     from spectheory.models.prompts import Prompt
     from spectheory.pairs.drafts import DraftProcess
@@ -130,6 +132,20 @@ def _own_process(text: str) -> DraftProcess:
     if not isinstance(made, DraftProcess):
         raise InvalidInputError(f"--drafts {text} is {type(made).__name__}, expected a draft process")
     return draft_process(made)
+
+
+def obeying(verifiers: Sequence[Any], drafts: Any) -> tuple[list[Any], Any]:
+    """Let verifiers obey a length rule that was given as drafts: language models draft whole paths.
+
+    Returns:
+        The verifiers and the drafts; without a length rule they are what was given.
+    """
+    from spectheory.pairs.drafts import Shortened
+    from spectheory.verification.length_rules import WithLengthRule
+
+    if not isinstance(drafts, Shortened):
+        return list(verifiers), drafts
+    return [WithLengthRule(verifier, drafts.rule) for verifier in verifiers], drafts.drafts
 
 
 def draft_length_of(drafts: Any, draft_length: int) -> int:

@@ -50,3 +50,31 @@ def test_a_process_of_a_user(
     assert found["value"] == "212/81"
     said = run_error(capsys, "optimum", pair_file, "--drafts", "my_drafts_here:wrong")
     assert "my_drafts_here:wrong" in said
+
+
+RULES = """
+def after_unlikely(tokens, rows):
+    sure = [row[token] >= 0.5 for token, row in zip(tokens, rows)]
+    return next((place + 1 for place, is_sure in enumerate(sure) if not is_sure), len(sure))
+
+
+def before_unlikely(tokens, rows):
+    sure = [row[token] >= 0.5 for token, row in zip(tokens, rows)]
+    return next((place for place, is_sure in enumerate(sure) if not is_sure), len(sure))
+"""
+
+
+def test_a_length_rule_is_obeyed_on_language_models(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The partner reads a token first: it is refused where texts are written, and measured with its δ."""
+    (tmp_path / "my_rules.py").write_text(RULES, encoding="utf-8")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(tmp_path)
+    asked = ("decode", "-v", "block", "-l", "2", "-n", "4", "--drafts")
+    assert run_json(capsys, *asked, "my_rules:after_unlikely")["num_drafts"] == 1
+    assert "theory.md Statement 8.5" in run_error(capsys, *asked, "my_rules:before_unlikely")
+    measured = ("simulate", "-v", "block", "-l", "2", "-n", "0", "--samples", "2", "--drafts")
+    for name, is_lossy in (("after_unlikely", False), ("before_unlikely", True)):
+        (found,) = run_json(capsys, *measured, f"my_rules:{name}")["draft_defects"].values()
+        assert (found > 1e-9) is is_lossy
