@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
@@ -25,7 +24,6 @@ if TYPE_CHECKING:
     from spectheory.auditing.subjects.draft_functions import DraftFunction
     from spectheory.auditing.subjects.shipped import Shipped
     from spectheory.auditing.verdicts.audit_certificate import AuditCertificate
-    from spectheory.auditing.verdicts.audit_changes import AuditChanges
     from spectheory.pairs.drafts import DraftProcess
     from spectheory.pairs.pair import ModelPair
 
@@ -58,7 +56,6 @@ def audit(
     jobs: int = 1,
     badge: Path | None = None,
     report: tuple[Path, ...] = (),
-    against: str | None = None,
 ) -> int:
     """Audit samplers as they are shipped: we replace their random numbers, but not their code.
 
@@ -107,11 +104,8 @@ def audit(
         jobs: Number of processes for several samplers.
         badge: Also write the verdict to this file, as an SVG image of one line.
         report: Also write the findings to FILE.sarif, FILE.xml (JUnit) or FILE.md; may be repeated.
-        against: Report changes against a --json file, a checkout or a version.
     """
     _check_asked([*sampler, *command], report)
-    from spectheory.auditing.verdicts.audit_changes import audit_changes
-
     asked = asked_drafts(drafts)
     find = partial(
         samplers_of, signature=as_, drafts=asked, cache=cache, checkout=from_, forks=forks_of(package),
@@ -119,7 +113,6 @@ def audit(
     )  # fmt: skip
     samplers = [*programs_of(command, asked), *find(sampler)]
     pairs = _pairs(pair, vocab, draft_length)
-    before = None if against is None else _base(against, samplers, pairs, cache, adapters, quick=quick)
     options = {"quick": quick, "time_limit": time, "within": within, "trace": trace}
     options |= _stated(processor, plain)
     found: list[AuditCertificate] = []
@@ -133,7 +126,7 @@ def audit(
         if not found:
             raise
         failure = error
-    _say(found, None if before is None else audit_changes(before, found), report, badge)
+    _say(found, report, badge)
     if isinstance(failure, KeyboardInterrupt):
         return fail(f"interrupted; finished and printed: {len(found)} of {len(samplers)}", EXIT_INTERRUPTED)
     if failure is not None:  # the audits before it are printed
@@ -157,22 +150,16 @@ def _names(given: Sequence[str], samplers: Sequence[Shipped | DraftFunction]) ->
     return [name for each in given for name in (loaded if each == ALL else [each])]
 
 
-def _say(
-    found: list[AuditCertificate],
-    changes: AuditChanges | None,
-    reports: Sequence[Path],
-    badge: Path | None,
-) -> None:
+def _say(found: list[AuditCertificate], reports: Sequence[Path], badge: Path | None) -> None:
     """Write the reports and the badge, and print the audits."""
     from spectheory.command_line.audit_reports import badge_of, write_report
     from spectheory.foundation.documents import replace_file
 
     for file in reports:
-        write_report(file, found, changes)
+        write_report(file, found)
     if badge is not None:
         replace_file(badge, badge_of(found))
-    title = "audits" if len(found) > 1 else None
-    print_results(found, name="audits", title=title, beside=[] if changes is None else [changes])
+    print_results(found, name="audits", title="audits" if len(found) > 1 else None)
 
 
 def _stated(processor: str | None, plain: str | None) -> dict[str, Any]:
@@ -353,40 +340,6 @@ def _in_processes(
 
     audits = Parallel(n_jobs=jobs)(delayed(of_name)(name) for name in names)
     return [found for each in audits for found in each]
-
-
-def _base(
-    base: str,
-    samplers: Sequence[Shipped | DraftFunction],
-    pairs: dict[str, ModelPair] | None,
-    cache: Path | None,
-    adapters: Path | None,
-    **options: Any,
-) -> Sequence[Mapping[str, Any]]:
-    """Read older audits from a file, or audit a version or checkout of the same samplers of libraries."""
-    from spectheory.auditing.subjects.adapters import load_adapters
-    from spectheory.auditing.verdicts.audit_changes import audits_of, name_of
-
-    place = Path(base)
-    if place.is_file():
-        try:
-            document = json.loads(place.read_text(encoding="utf-8"))
-        except (ValueError, RecursionError) as error:
-            raise InvalidInputError(f"{base} is not JSON: {error}") from None
-        return audits_of(document, base)
-    if any(not sampler.is_of_a_library for sampler in samplers):
-        raise InvalidInputError(
-            f"--against {base} is not a file; a function is compared with a result of spectheory audit --json"
-        )
-    registry, is_folder = load_adapters(adapters), place.is_dir()
-    names = [name_of({"sampler": sampler.name}) for sampler in samplers]
-    older = [
-        registry.load_subject(name, cache, place)
-        if is_folder
-        else registry.load_subject(f"{name}=={base}", cache)
-        for name in names
-    ]
-    return [certificate.to_document() for certificate in _audited(older, pairs, **options)]
 
 
 def _pairs(

@@ -15,7 +15,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from spectheory.auditing.verdicts.audit_certificate import AuditCertificate
-    from spectheory.auditing.verdicts.audit_changes import AuditChanges
     from spectheory.auditing.verdicts.cases import AuditCase
 
 _SARIF_VERSION = "2.1.0"
@@ -32,12 +31,12 @@ _BADGES = {
 _LEVELS = {"not lossless": "error", "undecided": "warning", "boundary": "warning"}
 
 
-def write_report(file: Path, audits: list[AuditCertificate], changes: AuditChanges | None) -> None:
+def write_report(file: Path, audits: list[AuditCertificate]) -> None:
     """Write the audits in the format of the file's ending: .sarif, .xml or .md."""
     if file.suffix == ".sarif":
         replace_file(file, json.dumps(sarif(audits), ensure_ascii=False) + "\n")
     else:
-        replace_file(file, junit(audits) if file.suffix == ".xml" else markdown(audits, changes))
+        replace_file(file, junit(audits) if file.suffix == ".xml" else markdown(audits))
 
 
 def sarif(audits: list[AuditCertificate]) -> dict[str, Any]:
@@ -120,20 +119,16 @@ def junit(audits: list[AuditCertificate]) -> str:
     return ElementTree.tostring(root, encoding="unicode", xml_declaration=True) + "\n"
 
 
-def markdown(audits: list[AuditCertificate], changes: AuditChanges | None = None) -> str:
-    """Build a table of the audits for a pull request, with the changes against an older audit."""
-    words = changes.changes if changes is not None else ()  # in the order of the audits
+def markdown(audits: list[AuditCertificate]) -> str:
+    """Build a table of the audits for a pull request."""
     counts = Counter(found.verdict for found in audits)
-    columns = ["sampler", "verdict", *(["before", "change"] if words else []), "asked (V, L, K)", "because"]
+    columns = ["sampler", "verdict", "asked (V, L, K)", "because"]
     lines = ["### Audit of samplers", "", ", ".join(f"{n} × {verdict}" for verdict, n in counts.items()), ""]
     lines += [_line(columns), _line(["---"] * len(columns))]
-    for place, found in enumerate(audits):
+    for found in audits:
         name = found.sampler.partition("==")[0]
-        change = [words[place].before or "", words[place].what] if words else []
         because = "; ".join([*found.reasons, *(f"boundary: {text}" for text in found.boundary)])
-        lines.append(_line([f"`{name}`", found.verdict, *change, found.scope.shapes_text(), because]))
-    for left in words[len(audits) :]:
-        lines.append(_line([f"`{left.sampler}`", "", left.before or "", left.what, "", ""]))
+        lines.append(_line([f"`{name}`", found.verdict, found.scope.shapes_text(), because]))
     for found in audits:
         lines += ["", f"<details><summary><code>{found.sampler}</code></summary>", ""]
         lines += [f"- {name}: {_cell(value)}" for name, value in _said(found).items()]

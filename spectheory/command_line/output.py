@@ -71,37 +71,27 @@ def print_found(document: dict[str, Any], tables: Sequence[Table], rows: Sequenc
         print_tables(tables)
 
 
-def print_results(
-    found: Sequence[Result],
-    *,
-    name: str = "results",
-    title: str | None = None,
-    beside: Sequence[Result] = (),
-) -> None:
+def print_results(found: Sequence[Result], *, name: str = "results", title: str | None = None) -> None:
     """Print one or several results of one class.
 
     Args:
         found: the results, at least one.
         name: the JSON field that holds several results.
         title: title of the table.  By default, each result has its own tables and titles.
-        beside: further results, each with its own tables.
     """
     from spectheory.foundation.results import compared
 
     if form() == "table" and title is None and all(result.judgement() for result in found):
-        from spectheory.command_line.tables import print_judgement, print_tables
+        from spectheory.command_line.tables import print_judgement
 
         for result in found:
             print_judgement(result, is_verbose())
-        print_tables([table for result in beside for table in result.tables()])
         return
     tables = [table for result in found for table in result.tables()]
     if title is not None:
         tables = [compared(title, found) if len(found) > 1 else replace(tables[0], title=title)]
     documents = [result.to_document() for result in found]
     document = documents[0] if len(found) == 1 else {name: documents}
-    for result in beside:
-        tables, document = [*tables, *result.tables()], document | result.to_document()
     print_found(document, tables, [row for result in found for row in result.rows()])
 
 

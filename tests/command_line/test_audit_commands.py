@@ -131,64 +131,27 @@ def test_a_checkout_and_a_history(
     assert [each["version"] for each in found["releases"]] == ["2", "1"]
 
 
-@pytest.mark.deep
-def test_what_changed_since_a_base(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
-    """A file of --json and a folder of a library; the status is that of the audit now."""
-    pair = ["--pair", str(write_pair(tmp_path, draft_length=1))]
-    base, table, tests = (tmp_path / name for name in ("base.json", "audits.md", "audits.xml"))
-    right = [f"{SPECIMENS}:token_verification", "--as", "sampler", "-k", "1", *pair]
-    base.write_text(json.dumps(run_json(capsys, "audit", *right)), encoding="utf-8")
-    files = ["--against", str(base), "--report", str(table), "--report", str(tests)]
-    found = run_json(capsys, "audit", *right, *files)
-    assert [(each["what"], each["code"]) for each in found["changes"]] == [("none", "same file")]
-    wrong = [word.replace("token_verification", "greedy_acceptance") for word in right]
-    found = run_json(capsys, "audit", *wrong, *files, code=1)
-    words = ["not in the base", "audited in the base only"]
-    assert [each["what"] for each in found["changes"]] == words
-    written = table.read_text(encoding="utf-8")
-    assert all(text in written for text in ["| `greedy_acceptance` | not lossless |", *words])
-    assert 'failures="2"' in tests.read_text(encoding="utf-8")
-    for version, text in {
-        "old": FLAT,
-        "new": FLAT.replace("bool(uniform(()) * q[token] < p[token])", "True"),
-    }.items():
-        released(tmp_path / version, "vllm_ascend.sample.rejection_sampler", text)
-    old, new = (str(tmp_path / name) for name in ("old", "new"))
-    for now, before, says in (
-        (new, old, "a defect that was not"),
-        (old, new, "the defect of the base is not"),
-    ):
-        words = ["audit", "vllm-ascend", "--from", now, "--against", before, *pair]
-        assert main(words) == (now == new)
-        assert says[:20] in capsys.readouterr().out
-
-
 @pytest.mark.parametrize(
     ("options", "says"),
     [
-        (["--against", "nothing"], "--against nothing is not a file; a function is compared with a result"),
-        (["--against", "PAIR"], "is not a result of spectheory audit --json"),
-        (["--against", "TEXT"], "is not JSON"),
         (["--report", "missing/audits.md"], "lie in a folder that exists"),
         (["--report", "audits.txt"], "must end in .sarif, .xml, .md"),
     ],
 )
-def test_bases_and_files_that_are_refused(
+def test_files_that_are_refused(
     options: list[str], says: str, capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
     """Before anything is audited."""
     pair = str(write_pair(tmp_path, draft_length=1))
-    (tmp_path / "text").write_text("{", encoding="utf-8")
-    words = [{"PAIR": pair, "TEXT": str(tmp_path / "text")}.get(word, word) for word in options]
     asked = ["audit", f"{SPECIMENS}:token_verification", "--as", "sampler", "--pair", pair]
-    assert says in run_error(capsys, *asked, *words)
+    assert says in run_error(capsys, *asked, *options)
 
 
 @pytest.mark.parametrize("part", ["fetch", "history"])
 @pytest.mark.parametrize(
     "option",
     [
-        ["--against", "1"], ["--report", "x.xml"], ["--from", "."], ["--as", "sampler"], ["-k", "2"],
+        ["--report", "x.xml"], ["--from", "."], ["--as", "sampler"], ["-k", "2"],
     ],
 )  # fmt: skip
 def test_options_that_a_part_does_not_have_are_refused(

@@ -16,7 +16,6 @@ from spectheory import audit, instances
 from spectheory.auditing.subjects.provenance import Provenance
 from spectheory.auditing.subjects.shipped import Shipped
 from spectheory.auditing.verdicts.audit_certificate import AuditCertificate
-from spectheory.auditing.verdicts.audit_changes import audit_changes
 from spectheory.command_line.audit_reports import junit, markdown, sarif
 from spectheory.foundation.results import UNDECIDED
 
@@ -108,31 +107,13 @@ def test_junit_has_a_suite_per_sampler_and_a_test_per_pair() -> None:
 
 
 def test_the_table_of_a_pull_request() -> None:
-    """A row per sampler with its shapes and the change; texts are not markup."""
+    """A row per sampler with its shapes; texts are not markup."""
     audits = three_audits()
     lines = markdown(audits).splitlines()
     assert lines[2] == "1 × lossless, 1 × not lossless, 1 × undecided"
     assert lines[4] == "| sampler | verdict | asked (V, L, K) | because |"
     assert lines[6] == "| `token_verification` | lossless | (2, 1, 1) |  |"
     assert lines[8].endswith(r"| a \<seed\>" + "\x00" + r"\| |")
-    gone = {**audits[0].to_document(), "sampler": "gone"}
-    base = [audits[0].to_document(), {**audits[0].to_document(), "sampler": "greedy_acceptance"}, gone]
-    against = markdown(audits, audit_changes(base, audits)).splitlines()
-    assert against[4] == "| sampler | verdict | before | change | asked (V, L, K) | because |"
-    assert against[6] == "| `token_verification` | lossless | lossless | none | (2, 1, 1) |  |"
-    assert "| not lossless | lossless | a defect that was not found in the base |" in against[7]
-    assert "|  | not in the base |" in against[8]
-    assert against[9] == "| `gone` |  | lossless | audited in the base only |  |  |"
-    assert {line.count(" | ") for line in against[4:10]} == {5}
-
-
-def test_samplers_of_one_name_have_their_own_changes() -> None:
-    right, wrong, _ = three_audits()
-    named = [replace(wrong, sampler="verify"), replace(right, sampler="verify")]
-    base = [{**each.to_document(), "verdict": right.verdict, "reasons": []} for each in named]
-    lines = markdown(named, audit_changes(base, named)).splitlines()
-    assert "| a defect that was not found in the base |" in lines[6]
-    assert "| none |" in lines[7]
 
 
 def test_the_scope_is_in_every_form() -> None:

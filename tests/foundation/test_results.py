@@ -15,7 +15,6 @@ from audits.release_history import AuditedRelease, History
 from audits.specimens.samplers import SPECIMENS
 from spectheory import ModelPair, acceptance, audit, certify, compare, instances, optimum, output_law, prove
 from spectheory.auditing.subjects.shipped import Shipped
-from spectheory.auditing.verdicts.audit_changes import AuditChange, AuditChanges
 from spectheory.exact.suite import certify_suite
 from spectheory.exact.suite_cases import SuiteCase
 from spectheory.foundation.results import Result, Table, compared
@@ -41,9 +40,6 @@ RESULTS: dict[str, Callable[[], Result]] = {
             AuditedRelease("2", "not lossless", "its law_is not", "vllm/sampler.py", "0f", 0.25),
             AuditedRelease("1", "not audited", "no file has `f`"),
         ),
-    ),
-    "AuditChanges": lambda: AuditChanges(
-        (AuditChange("mine", None, "not lossless", "not in the base", "changed", "its law_is not"),)
     ),
     "AntichainSolution": lambda: optimum(PAIR, 2),
     "Solution": lambda: otm_optimum(["1/3", "2/3"], ["2/3", "1/3"], 2),
