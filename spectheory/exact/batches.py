@@ -8,13 +8,34 @@ from typing import Any
 
 import numpy as np
 
-from spectheory.exact.coherence import completed_law
+from spectheory.exact.law import law_of
 from spectheory.foundation.exact_numbers import Number, plain_number
 from spectheory.foundation.results import no_verdict
 from spectheory.pairs.contexts import Context
+from spectheory.pairs.drafts.kept import KeptDrafts, Paths
 from spectheory.pairs.drafts.per_path import PerPath
 from spectheory.pairs.drafts.shortened import Shortened
 from spectheory.pairs.pair import ModelPair
+from spectheory.verification.resolve import find_verifier, resolve
+
+
+def completed_law(verifier: str | Any, pair: ModelPair, paths: Paths) -> np.ndarray:
+    """Compute M_n(x): the law of the L + 1 tokens of the completed output given kept drafts.  [V^(L+1)]
+
+    Args:
+        verifier: a name or an object.
+        pair: the models.
+        paths: K kept paths of n tokens each, n <= L.
+
+    Example:
+        >>> from spectheory import instances
+        >>> law = completed_law("token", instances.two_token(1), ((0,),))
+        >>> print(law.reshape(2, 2).sum(axis=1))  # of the first token: accepted with probability 1/2
+        [Fraction(1, 2) Fraction(1, 2)]
+    """
+    one = "1" if pair.is_exact else 1.0
+    found = law_of(resolve(find_verifier(verifier), pair, KeptDrafts({paths: one})))
+    return found.prefix_law(pair.draft_length + 1)
 
 
 @dataclass(frozen=True)

@@ -5,18 +5,19 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from spectheory.foundation.errors import InvalidInputError
-from spectheory.foundation.exact_numbers import Number, plain_number
+from spectheory.foundation.exact_numbers import Number, flint_if_exact, plain_number
 from spectheory.foundation.results import no_verdict
+from spectheory.optima.bounds.context_tree import Levels, accepted_masses, sum_over_children
 from spectheory.optima.solving.builder import ProgramBuilder
 from spectheory.optima.solving.exact_solver import solve_in_its_arithmetic
 from spectheory.optima.solving.linear_program import LinearProgram
 from spectheory.optima.solving.solution import Solution
-from spectheory.pairs.contexts import Context, all_contexts, context_number
+from spectheory.pairs.contexts import all_contexts, context_number
 from spectheory.pairs.pair import ModelPair
 from spectheory.pairs.rows import Row, parse_entry, parse_rows
 
@@ -27,42 +28,29 @@ class StoppingRule:
 
     Attributes:
         value: E[τ + 1] - c E[N], tokens per target call less the price of the verified rows.
-        gains: W(a) by context: what the rows after a earn, less their price.
+        gains: q(a) W(a) by depth, [V^depth]: what the rows after a earn, less their price.
     """
 
     value: Number
-    gains: dict[Context, Any]
+    gains: Levels
 
     def __bool__(self) -> bool:
         raise no_verdict(self, ".value")
 
     def __call__(self, tokens: Sequence[int], rows: Any = None) -> int:
         """Return how many tokens of a path are verified: a rule for ``Shortened``."""
+        size = len(self.gains[1])
         for depth in range(len(tokens)):
-            if self.gains[tuple(tokens[:depth])] <= 0:
+            if self.gains[depth][context_number(tuple(tokens[:depth]), size)] <= 0:
                 return depth
         return len(tokens)
-
-
-def block_weights(pair: ModelPair) -> dict[Context, Any]:
-    """Compute the weights w(a) of block verification at every context with q(a) > 0."""
-    one = pair.target[0][0, 0] * 0 + 1
-    weights: dict[Context, Any] = {(): one}
-    for context in all_contexts(pair.vocab_size, pair.draft_length - 1):
-        if context not in weights:
-            continue
-        number = context_number(context, pair.vocab_size)
-        rows = pair.target[len(context)][number], pair.draft[len(context)][number]
-        for token, (target, draft) in enumerate(zip(*rows, strict=True)):
-            if draft > 0:
-                weights[(*context, token)] = min(one, weights[context] * target / draft)
-    return weights
 
 
 def best_stopping_rule(pair: ModelPair, price: Any) -> StoppingRule:
     """Compute the best predictable rule if a verified row costs ``price`` tokens (theory.md Statement 8.12).
 
-    W(a) = max(0, Σ_t q(t|a) (w(a,t) - c + W(a,t))), and W = 0 at depth L.  ``block`` attains 1 + W(∅).
+    W(a) = max(0, Σ_t q(t|a) (w(a,t) - c + W(a,t))), and W = 0 at depth L.  ``block`` attains 1 + W(∅).  We
+    compute q W from the node masses q w of ``block``.
 
     Args:
         pair: the models.
@@ -76,21 +64,13 @@ def best_stopping_rule(pair: ModelPair, price: Any) -> StoppingRule:
         >>> print(best_stopping_rule(instances.two_token(1), "1/2").value)
         7/6
     """
-    cost, weights = _price(pair, price), block_weights(pair)
-    gains: dict[Context, Any] = {}
-    for context in reversed(all_contexts(pair.vocab_size, pair.draft_length)):
-        gains[context] = cost * 0
-        if context not in weights or len(context) == pair.draft_length:
-            continue
-        row = pair.draft[len(context)][context_number(context, pair.vocab_size)]
-        earned = sum(
-            row[token] * (weights[child] - cost + gains[child])
-            for token in range(pair.vocab_size)
-            for child in [(*context, token)]
-            if row[token] > 0
-        )
-        gains[context] = max(gains[context], earned)
-    return StoppingRule(plain_number(1 + gains[()]), gains)
+    cost, probs = _price(pair, price), pair.numbers.draft_path_probs
+    masses = accepted_masses(probs, pair.numbers.target[:-1])
+    gains = [masses[-1] * 0]
+    for mass, prob in zip(masses[:0:-1], probs[:0:-1], strict=True):
+        earned = sum_over_children(mass - prob * cost + gains[0], pair.vocab_size)
+        gains.insert(0, np.maximum(earned, earned * 0))
+    return StoppingRule(plain_number(1 + gains[0][0]), gains)
 
 
 def dropping_program(pair: ModelPair, price: Any) -> LinearProgram:
@@ -106,7 +86,7 @@ def dropping_program(pair: ModelPair, price: Any) -> LinearProgram:
         >>> dropping_program(instances.two_token(1), "1/2").size
         (6, 8)
     """
-    cost, size = _price(pair, price), pair.vocab_size
+    cost, size = plain_number(_price(pair, price)), pair.vocab_size
     contexts = all_contexts(size, pair.draft_length)
     model = ProgramBuilder("rules that drop tokens", "theory.md Statement 8.12")
     node, kept = (model.variables([(letter, context) for context in contexts]) for letter in "xm")
@@ -146,73 +126,33 @@ def price_bound(pair: ModelPair, price: Any) -> Number:
         >>> print(price_bound(instances.two_token(1), "1/2"))
         4/3
     """
-    weights = block_weights(pair)
-    accepted = sum(
-        weight * pair.draft_path_probs(len(context))[context_number(context, pair.vocab_size)]
-        for context, weight in weights.items()
-        if context
-    )
+    masses = accepted_masses(pair.numbers.draft_path_probs, pair.numbers.target[:-1])
+    accepted = np.concatenate(masses[1:]).sum()
     return plain_number(1 + (1 - _price(pair, price)) * accepted)
 
 
-class Dropping(NamedTuple):
-    """Acceptance probabilities at one position if drafts may be dropped (theory.md Statement 8.11).
+def gain_of_dropping(target_probs: Row, draft_probs: Row, keep: Row) -> Number:
+    """Compute by how much repair B accepts more than a coin of the same cost (theory.md Statement 8.11).
 
-    Attributes:
-        keep_all: every draft is verified.
-        coin: a coin of the same cost drops drafts without reading them.
-        conditioned: repair A, the rows given that the token is kept.
-        cemetery: repair B, a dropped draft counts as rejected.
-        covariance: of being kept and being accepted, under the draft.
-        defect: total variation of the output without a repair.
-    """
-
-    keep_all: Number
-    coin: Number
-    conditioned: Number
-    cemetery: Number
-    covariance: Number
-    defect: Number
-
-    def __bool__(self) -> bool:
-        raise no_verdict(self, ".cemetery")
-
-
-def dropping(target_probs: Row, draft_probs: Row, keep: Row) -> Dropping:
-    """Compare ways to drop drafts of one position.  Dropping pays if ``cemetery`` exceeds ``coin``.
+    At one position this is the covariance, under the draft, of being kept and being accepted.  Dropping pays
+    if it is positive.
 
     Args:
         target_probs, draft_probs: p and q, [V].
         keep: the probability to keep each token, [V].
 
     Example:
-        >>> fair = dropping(["1/2", "1/2"], ["9/10", "1/10"], ["1", "0"])
-        >>> print(fair.coin, fair.cemetery, fair.covariance, fair.defect)
-        27/50 1/2 -1/25 1/20
+        >>> print(gain_of_dropping(["1/2", "1/2"], ["9/10", "1/10"], ["1", "0"]))
+        -1/25
     """
-    parsed = parse_rows({"p": target_probs, "q": draft_probs, "k": keep})
-    p, q, k = parsed["p"], parsed["q"], parsed["k"]
-    zero = q[0] * 0
-    both = np.minimum(p, q)
-    kept = (q * k).sum()
-    residual = np.maximum(p - q, zero)
-    total = residual.sum()
-    row = residual / total if total > 0 else residual
-    lost = ((1 - k) * np.maximum(q - p, zero)).sum()
-    change = -(1 - k) * both - row * lost + (1 - kept) * p
-    values = (
-        both.sum(),
-        kept * both.sum(),
-        np.minimum(kept * p, q * k).sum(),
-        np.minimum(p, q * k).sum(),
-        (k * both).sum() - kept * both.sum(),
-        abs(change).sum() / 2,
-    )
-    return Dropping(*map(plain_number, values))
+    rows = parse_rows({"p": target_probs, "q": draft_probs, "k": keep})
+    accepted, kept = np.minimum(rows["p"], rows["q"]), rows["k"]
+    return plain_number((kept * accepted).sum() - (rows["q"] * kept).sum() * accepted.sum())
 
 
 def _price(pair: ModelPair, price: Any) -> Any:
+    """Parse a price, in the numbers of ``pair.numbers``."""
     cost = parse_entry(price)
     if not 0 <= cost <= 1:
         raise InvalidInputError(f"the price of a verified row is in tokens, from 0 to 1; got {price!r}")
-    return Fraction(cost) if pair.is_exact else float(cost)
+    return flint_if_exact(np.array([Fraction(cost) if pair.is_exact else float(cost)]))[0]

@@ -11,55 +11,49 @@ from typing import Any
 
 import numpy as np
 
+from spectheory.foundation.arrays import normalise
 from spectheory.foundation.errors import InvalidInputError
 from spectheory.foundation.exact_numbers import Number, plain_number
-from spectheory.pairs.contexts import Context, all_contexts, context_number
 from spectheory.pairs.pair import ModelPair
 
 Transitions = Mapping[Any, Mapping[int, Any]]
 
 
-def completion_probs(pair: ModelPair, transitions: Transitions, start: Any) -> dict[Context, Any]:
+_STOPPED = object()
+"""The state of the automaton after a token that it does not allow."""
+
+
+def completion_probs(pair: ModelPair, transitions: Transitions, start: Any) -> list[np.ndarray]:
     """Compute h(c): the probability that the target completes c to an allowed text of L + 1 tokens.
 
     It is 0 where the automaton has already stopped.  The recursion goes from the leaves up:
-    h(c) = Σ_t p(t|c) h(c,t) over the tokens that the automaton allows.
+    h(c) = Σ_t p(t|c) h(c,t).
+
+    Returns:
+        One array per depth 0..L+1, [V^depth].
 
     Raises:
         InvalidInputError: the target gives no allowed text a positive probability.
     """
-    size, length = pair.vocab_size, pair.draft_length + 1
-    states: dict[Context, Any] = {(): start}
-    for context in all_contexts(size, length - 1):
-        if context in states:
-            for token, following in transitions.get(states[context], {}).items():
-                states[(*context, token)] = following
+    states = [start]
+    for _ in pair.target:
+        below = [transitions.get(state, {}) for state in states]
+        states = [allowed.get(token, _STOPPED) for allowed in below for token in range(pair.vocab_size)]
     one = pair.target[0][0, 0] * 0 + 1
-    probs: dict[Context, Any] = {}
-    for context in reversed(all_contexts(size, length)):
-        if context not in states:
-            probs[context] = one - one
-        elif len(context) == length:
-            probs[context] = one
-        else:
-            row = pair.target[len(context)][context_number(context, size)]
-            probs[context] = sum(row[token] * probs[(*context, token)] for token in range(size))
-    if not probs[()] > 0:
+    levels = [np.array([one * (state is not _STOPPED) for state in states])]
+    for rows in reversed(pair.target):
+        levels.insert(0, (rows * levels[0].reshape(rows.shape)).sum(axis=1))
+    if not levels[0][0] > 0:
         raise InvalidInputError("the target gives no text that the grammar allows a positive probability")
-    return probs
+    return levels
 
 
-def _with_target(pair: ModelPair, weights: dict[Context, Any]) -> ModelPair:
+def _with_target(pair: ModelPair, weights: list[np.ndarray]) -> ModelPair:
     """Weigh every target row by its children's weights, where a child has some."""
-    size, levels = pair.vocab_size, []
-    for depth, level in enumerate(pair.target):
-        rows = level.copy()
-        for number, row in enumerate(level):
-            context = pair.context(depth, number)
-            weighted = row * np.array([weights[(*context, token)] for token in range(size)])
-            if weighted.sum() > 0:
-                rows[number] = weighted / weighted.sum()
-        levels.append(rows)
+    levels = []
+    for rows, below in zip(pair.target, weights[1:], strict=True):
+        weighted = normalise(rows * below.reshape(rows.shape))
+        levels.append(np.where(weighted.sum(axis=1, keepdims=True) == 0, rows, weighted))
     return ModelPair(tuple(levels), pair.draft, pair.vocab)
 
 
@@ -90,7 +84,7 @@ def projected_pair(pair: ModelPair, transitions: Transitions, start: Any) -> Mod
         [Fraction(1, 2) Fraction(1, 2)]
     """
     probs = completion_probs(pair, transitions, start)
-    return _with_target(pair, {context: prob * 0 + (prob > 0) for context, prob in probs.items()})
+    return _with_target(pair, [level * 0 + (level > 0) for level in probs])
 
 
 def grammar_distance(pair: ModelPair, transitions: Transitions, start: Any) -> Number:

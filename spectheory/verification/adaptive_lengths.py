@@ -44,4 +44,4 @@ COHERENCE: Mapping[str, Coherence] = {
     "naive_sampling": _BOTH,
     "conditional_transport": _IN_LENGTH,
 }
-"""Name of a published verifier -> its coherence.  ``exact.coherence`` recomputes it on pairs."""
+"""Name of a published verifier -> its coherence.  The tests recompute it on pairs."""

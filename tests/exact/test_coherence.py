@@ -5,10 +5,10 @@ from itertools import product
 import numpy as np
 import pytest
 
+from coherence import is_coherent_in_drafts, is_coherent_in_length
 from draft_values import FAIR, OTHER, SKEW, rows_pair
 from spectheory import instances, output_law, verifiers
-from spectheory.exact.batches import batch_law
-from spectheory.exact.coherence import completed_law, is_coherent_in_drafts, is_coherent_in_length
+from spectheory.exact.batches import batch_law, completed_law
 from spectheory.foundation.errors import InvalidInputError
 from spectheory.pairs.drafts import KeptDrafts, PerPath, Shortened
 from spectheory.pairs.instances import random_rational

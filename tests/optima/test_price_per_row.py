@@ -7,16 +7,15 @@ from typing import Any
 
 import pytest
 
-from draft_values import FAIR, NINE, before_unlikely, rows_pair
+from draft_values import FAIR, NINE, accepted, before_unlikely, dropped_by, rows_pair
 from spectheory import ModelPair, instances, optimum, output_law
 from spectheory.optima.price_per_row import (
     best_dropping_rule,
     best_stopping_rule,
-    block_weights,
-    dropping,
+    gain_of_dropping,
     price_bound,
 )
-from spectheory.pairs.contexts import Context, all_contexts, context_number
+from spectheory.pairs.contexts import Context, all_contexts
 from spectheory.pairs.drafts import KeptDrafts, Shortened
 from spectheory.pairs.drafts.repairs import kept_masses, with_cemetery, with_conditioned_rows
 from spectheory.pairs.instances import random_rational
@@ -69,10 +68,10 @@ def test_rules_are_ordered_and_the_bound_is_attained(price: str) -> None:
         assert solution.gap == 0
         assert stopping <= dropped <= bound
         gaps |= {stopping < dropped, dropped < bound}
-        weights = block_weights(pair)
         masses = {
-            text: weights.get(text, F(0)) * pair.draft_path_probs(len(text))[context_number(text, 2)]
-            for text in all_contexts(2, 2)
+            pair.context(depth, number): mass
+            for depth, level in enumerate(output_law("block", pair).accepted_masses)
+            for number, mass in enumerate(level)
         }
         law = {
             text: mass - sum(masses.get((*text, token), 0) for token in range(2))
@@ -87,27 +86,36 @@ def test_rules_are_ordered_and_the_bound_is_attained(price: str) -> None:
 
 
 def test_does_dropping_pay() -> None:
-    """The minimal pairs of 8.11, and the formulas against the laws of the rules."""
-    assert dropping(NINE, NINE, ["1", "0"])[:4] == (1, F(9, 10), F(81, 100), F(9, 10))
-    assert dropping(FAIR, NINE, ["1", "0"])[1:5] == (F(27, 50), F(9, 20), F(1, 2), F(-1, 25))
-    assert dropping(["99/100", "1/100"], NINE, ["1", "0"])[1:4] == (F(819, 1000), F(891, 1000), F(9, 10))
-    assert dropping(["3/5", "2/5", "0"], ["1/2", "1/3", "1/6"], ["1", "1", "0"]).defect == 0
+    """The minimal pairs of 8.11, and the covariance against the laws of repair B and of a coin."""
+    for target, values in (
+        (NINE, (1, F(9, 10), F(81, 100), F(9, 10))),
+        (FAIR, (F(3, 5), F(27, 50), F(9, 20), F(1, 2))),
+        (["99/100", "1/100"], (F(91, 100), F(819, 1000), F(891, 1000), F(9, 10))),
+    ):
+        keep_all, _, *others = dropped_by(target, NINE, 1)
+        assert (keep_all, *others) == values
+        assert gain_of_dropping(target, NINE, ["1", "0"]) == values[3] - values[1]
+    drop = Shortened(1, lambda tokens, rows: int(tokens[0] != 2))
+    lucky = rows_pair(["3/5", "2/5", "0"], ["1/2", "1/3", "1/6"], 1)
+    assert output_law("token", lucky, drop).prefix_law(1).tolist() == [F(3, 5), F(2, 5), 0]
     pays = set()
     for seed in range(12):
         pair = random_rational([811, seed], 3, 1)
-        keep = [F(1), F(1), F(0)]
-        found = dropping(pair.target[0][0], pair.draft[0][0], keep)
-        drop = Shortened(1, lambda tokens, rows: int(tokens[0] != 2))
-        assert (
-            output_law("token", pair, with_conditioned_rows(drop, pair)).block_efficiency
-            == 1 + found.conditioned
+        kept = 1 - pair.draft[0][0][2]
+        coin = Shortened(1, lambda tokens, rows, kept=kept: {0: 1 - kept, 1: kept})
+        keep_all, at_random, conditioned, cemetery = (
+            accepted("token", *given)
+            for given in (
+                (pair,),
+                (pair, coin),
+                (pair, with_conditioned_rows(drop, pair)),
+                (with_cemetery(drop, pair),),
+            )
         )
-        assert output_law("token", with_cemetery(drop, pair)).block_efficiency == 1 + found.cemetery
-        first = abs(output_law("token", pair, drop).prefix_law(1) - pair.target[0][0]).sum() / 2
-        assert first == found.defect
-        assert found.conditioned <= found.cemetery <= found.keep_all
-        assert found.cemetery - found.coin == found.covariance
-        pays.add(found.covariance > 0)
+        assert conditioned <= cemetery <= keep_all
+        gain = gain_of_dropping(pair.target[0][0], pair.draft[0][0], [F(1), F(1), F(0)])
+        assert cemetery - at_random == gain
+        pays.add(gain > 0)
     assert pays == {True, False}
 
 

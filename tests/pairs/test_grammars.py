@@ -47,6 +47,6 @@ def test_values_and_partners() -> None:
     # No row is masked to nothing where a dead end lies ahead: the projection looks for completions (A11).
     dead_end = {"any": {0: "dead", 1: "any"}, "dead": {}}
     assert projected_pair(fair, dead_end, "any").target[0][0].tolist() == [0, 1]
-    assert completion_probs(fair, dead_end, "any")[(0,)] == 0
+    assert completion_probs(fair, dead_end, "any")[1][0] == 0
     with pytest.raises(InvalidInputError, match="no text"):
         conditional_pair(fair, {}, "any")
