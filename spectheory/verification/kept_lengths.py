@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 from spectheory.foundation.arrays import Array, namespace
 from spectheory.foundation.errors import InvalidInputError
@@ -13,9 +12,6 @@ from spectheory.pairs.drafts.process import ANY_PROCESS
 from spectheory.pairs.pair import ModelPair
 from spectheory.verification.outcome import Outcome
 from spectheory.verification.verifier import Verifier
-
-Answer = tuple[Any, Outcome | None]
-"""The numbers of tuples of one length, and the outcome on them.  Without a drafted token it is ``None``."""
 
 
 class AtKeptLengths(Verifier):
@@ -44,30 +40,23 @@ class AtKeptLengths(Verifier):
                 "target probability 0 (pairs.drafts.repairs, theory.md Statement 8.13)"
             )
         stop_probs = xp.zeros_like(target_rows[..., 0])
-        answers: list[Answer] = []
+        answers = []
         for length in sorted({int(number) for number in lengths[..., 0].tolist()}):
             (rows,) = xp.nonzero(lengths[..., 0] == length)
-            if length == 0:
-                stop_probs[rows, 0, 0] = stop_probs[rows, 0, 0] + 1
-                answers.append((rows, None))
-                continue
-            outcome = self._of(length).outcome(
+            given = (
                 paths[rows][..., :length],
                 target_rows[rows][..., : length + 1, :],
                 draft_rows[rows][..., :length, :],
             )
+            outcome = self._of(length).outcome(*given) if length else _of_the_target(given[1])
             stop_probs[rows, :, : length + 1] = outcome.stop_probs
-            answers.append((rows, outcome))
+            answers.append((rows, length, outcome))
 
         def correction(path_index: Array, length: Array) -> Array:
             found = xp.zeros_like(target_rows[:, 0, 0])
-            for rows, outcome in answers:
-                if outcome is None:
-                    found[rows] = target_rows[rows, 0, 0]
-                else:
-                    longest = outcome.stop_probs.shape[-1] - 1
-                    stops = xp.where(length[rows] > longest, longest, length[rows])
-                    found[rows] = outcome.correction(path_index[rows], stops)
+            for rows, longest, outcome in answers:
+                stops = xp.where(length[rows] > longest, longest, length[rows])
+                found[rows] = outcome.correction(path_index[rows], stops)
             return found
 
         return Outcome(stop_probs, correction)
@@ -78,6 +67,29 @@ class AtKeptLengths(Verifier):
         return self._bound[length]
 
 
+def _of_the_target(target_rows: Array) -> Outcome:
+    """Draw the token after the text from the target's row, [N, K, 1, V]."""
+    stop_probs = target_rows[..., 0] * 0
+    stop_probs[:, 0] = stop_probs[:, 0] + 1
+    return Outcome(stop_probs, lambda path_index, length: target_rows[:, 0, 0])
+
+
+def at_lengths(
+    verifier: Verifier, process: DraftProcess, pair: ModelPair | None
+) -> Callable[[int], Verifier]:
+    """Return the function n -> the verifier that is set up for whole paths of n tokens."""
+
+    def of_length(length: int) -> Verifier:
+        if pair is None:
+            return verifier.bind(process)
+        whole = process
+        if isinstance(process, PerPath):
+            whole = PerPath(tuple(model.truncate(length) for model in process.models))
+        return verifier.bind(whole, pair.truncate(length))
+
+    return of_length
+
+
 def bound_at_kept_lengths(verifier: Verifier, process: AdaptiveDrafts, pair: ModelPair) -> Verifier:
     """Set a verifier up for drafts that may end early.
 
@@ -86,17 +98,6 @@ def bound_at_kept_lengths(verifier: Verifier, process: AdaptiveDrafts, pair: Mod
     """
     if verifier.draft_processes is ANY_PROCESS:
         return verifier.bind(process, pair)
-    handed = process.drafter(pair, 0)
-
-    def of_length(length: int) -> Verifier:
-        base = _truncated(process.base(), length)
-        return verifier.bind(base, handed.truncate(length))
-
+    of_length = at_lengths(verifier, process.base(), process.drafter(pair, 0))
     of_length(1)  # refuse the process now, and not at the first tuple
     return AtKeptLengths(verifier, of_length)
-
-
-def _truncated(process: DraftProcess, length: int) -> DraftProcess:
-    if isinstance(process, PerPath):
-        return PerPath(tuple(model.truncate(length) for model in process.models))
-    return process

@@ -10,13 +10,13 @@ from typing import Any, ClassVar
 from spectheory.foundation.arrays import Array, namespace, take_token, zero_where
 from spectheory.foundation.errors import InvalidInputError
 from spectheory.foundation.exact_numbers import fractions_if_exact
-from spectheory.pairs.drafts import DraftProcess, PerPath, Shortened, draft_defect
+from spectheory.pairs.drafts import DraftProcess, Shortened, draft_defect
 from spectheory.pairs.drafts.defect import DraftDefect
 from spectheory.pairs.drafts.shortened import LengthRule, is_stopping_point
 from spectheory.pairs.instances import random_rational, random_steep
 from spectheory.pairs.pair import ModelPair
 from spectheory.verification.adaptive_lengths import COHERENCE
-from spectheory.verification.kept_lengths import AtKeptLengths
+from spectheory.verification.kept_lengths import AtKeptLengths, at_lengths
 from spectheory.verification.outcome import Outcome
 from spectheory.verification.resolve import find_verifier
 from spectheory.verification.verifier import Verifier
@@ -121,13 +121,8 @@ class WithLengthRule(_VerifiesFewer):
         if self._reasons[paths] is not None and not self.allow_lossy:
             raise InvalidInputError(self._reasons[paths])
 
-        def of_length(length: int) -> Verifier:
-            if pair is None or isinstance(process, PerPath):
-                return self.base.bind(process, pair)
-            return self.base.bind(process, pair.truncate(length))
-
         configured = copy(self)
-        configured._inner = AtKeptLengths(self.base, of_length)
+        configured._inner = AtKeptLengths(self.base, at_lengths(self.base, process, pair))
         return configured
 
     def outcome(self, paths: Array, target_rows: Array, draft_rows: Array) -> Outcome:
@@ -159,13 +154,12 @@ def _as_tuples(paths: Array) -> tuple[tuple[int, ...], ...]:
 def _why_lossy(verifier: Verifier, rule: LengthRule, num_drafts: int, across: bool) -> str | None:
     """Say why a verifier with a length rule does not follow the target, or return ``None``."""
     coherence = COHERENCE.get(verifier.name)
-    if num_drafts > 1 and coherence is not None and coherence.in_length is False:
+    if coherence is not None and coherence.in_length is False and (num_drafts > 1 or verifier.single_path):
+        statement = "8.13" if num_drafts > 1 else "8.3"
         return (
-            f"{verifier.name} is lossy if the common length of {num_drafts} drafts depends on them "
-            "(theory.md Statement 8.13); use multi_round or traversal, or one draft"
+            f"{verifier.name} is lossy if the length of its drafts depends on them (theory.md Statement "
+            f"{statement}); use block, multi_round or traversal"
         )
-    if num_drafts == 1 and coherence is not None and not coherence.in_length and verifier.single_path:
-        return f"{verifier.name} is lossy if its length depends on the draft (theory.md Statement 8.3)"
     paths = 2 if across else num_drafts
     for vocab_size, draft_length in PROBES:
         if vocab_size ** (draft_length * paths) > MOST_PROBED:

@@ -82,7 +82,7 @@ def test_every_published_verifier_has_an_entry() -> None:
 
 
 def test_paths_of_different_lengths_need_padding() -> None:
-    each = Shortened(2, lambda tokens, rows: 1 + tokens[0], each=True)
+    each = Shortened(2, lambda tokens, rows: (1 + tokens[0][0], 1 + tokens[1][0]))
     with pytest.raises(InvalidInputError, match="different lengths"):
         output_law("multi_round", instances.two_token(2), each)
     assert output_law("naive_sampling", instances.two_token(2), each).total_variation == 0

@@ -12,7 +12,7 @@ from spectheory.foundation.arrays import Array
 from spectheory.pairs.contexts import Context, path_to
 from spectheory.pairs.drafts import KeptDrafts, Shortened
 from spectheory.pairs.drafts.kept import DisclosedDrafts
-from spectheory.pairs.drafts.mapped import MappedDrafts
+from spectheory.pairs.drafts.mapped import mapped_drafts
 from spectheory.pairs.drafts.repairs import with_cemetery, with_conditioned_rows
 from spectheory.pairs.grammars import conditional_pair, projected_pair
 from spectheory.verification.algorithms.first_then_match import FirstThenMatch
@@ -73,31 +73,40 @@ def history_pair(then: list[str]) -> ModelPair:
     return ModelPair.from_contexts(target, {(): ["1", "0"], (0,): FAIR, (1,): FAIR}, 2)
 
 
-def merging(pair: ModelPair) -> MappedDrafts:
-    """Tokens 0 and 1 mean A, token 2 means B.  After 0 comes A, after 1 comes B."""
+MERGED = {0: 0, 1: 0, 2: 1}
+"""Tokens 0 and 1 mean A, token 2 means B."""
+
+
+def merged_drafter() -> ModelPair:
+    """After 0 comes A, after 1 comes B."""
     zero, two = ["1", "0", "0"], ["0", "0", "1"]
     rows = {(): ["1/2", "1/2", "0"], (0,): zero, (1,): two, (2,): zero}
     target = rows | {(a, b): zero for a in range(3) for b in range(3)}
-    return MappedDrafts(ModelPair.from_contexts(target, rows, 2), {0: 0, 1: 0, 2: 1})
+    return ModelPair.from_contexts(target, rows, 2)
 
 
-def with_history(pair: ModelPair, canonical: bool = False) -> DisclosedDrafts:
+def merging(pair: ModelPair) -> KeptDrafts:
+    return mapped_drafts(pair, merged_drafter(), MERGED)
+
+
+def with_history(canonical: bool = False) -> DisclosedDrafts:
     """Rows that read the draft's own tokens, or the tokens of the re-encoded text."""
-    after = {0: [1, 0], 1: [0, 1], 2: [1, 0]}
+    after, drafter = {0: ["1", "0"], 1: ["0", "1"], 2: ["1", "0"]}, merged_drafter()
+    return DisclosedDrafts(
+        [
+            (prob, tuple(MERGED[token] for token in drafted), [["1", "0"], after[known]])
+            for number, prob in enumerate(drafter.draft_path_probs(2))
+            if prob
+            for drafted in [drafter.context(2, number)]
+            for known in [0 if canonical and drafted[0] == 1 else drafted[0]]
+        ]
+    )
 
-    def rows_of(drafted: Context) -> list[Any]:
-        if not drafted:
-            return [F(1), F(0)]
-        return [F(x) for x in after[0 if canonical and drafted[0] == 1 else drafted[0]]]
 
-    return merging(pair).with_own_history(rows_of, pair)
-
-
-def retokenised() -> tuple[ModelPair, MappedDrafts]:
+def retokenised() -> tuple[ModelPair, KeptDrafts]:
     """Characters a, b to the tokens a, b, ab: fair characters, and a uniform target."""
-    third = ["1/3"] * 3
-    characters = ModelPair.context_free_pair(FAIR, FAIR, 2)
-    return rows_pair(third, third, 2), MappedDrafts(characters, lambda x: [2] if x == (0, 1) else list(x))
+    pair, characters = rows_pair(["1/3"] * 3, ["1/3"] * 3, 2), rows_pair(FAIR, FAIR, 2)
+    return pair, mapped_drafts(pair, characters, lambda x: [2] if x == (0, 1) else list(x))
 
 
 def late_latent(early: bool) -> tuple[ModelPair, DisclosedDrafts]:

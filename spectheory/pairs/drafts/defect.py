@@ -73,7 +73,7 @@ def draft_defect(process: int | DraftProcess, pair: ModelPair) -> DraftDefect:
     are lossy on every pair with a positive target, and their defect is δ if the target equals the rows.
 
     Args:
-        process: ``Shortened``, ``KeptDrafts``, ``MappedDrafts`` or another process of independent paths.
+        process: ``Shortened``, ``KeptDrafts``, ``DisclosedDrafts`` or another process of independent paths.
         pair: the models.  The target is not read.
 
     Raises:
@@ -92,7 +92,7 @@ def draft_defect(process: int | DraftProcess, pair: ModelPair) -> DraftDefect:
     drafts = draft_process(process)
     drafts.check(pair)
     if isinstance(drafts, DisclosedDrafts):
-        drafts = drafts.as_kept()
+        drafts = drafts.as_kept(pair)
     if not isinstance(drafts, AdaptiveDrafts):
         if type(drafts) not in (Iid, PerPath):
             raise InvalidInputError(f"draft_defect takes independent paths, not {drafts.name}")

@@ -15,7 +15,7 @@ from spectheory.pairs.contexts import Context, context_number, context_text, pat
 from spectheory.pairs.drafts.iid import Iid
 from spectheory.pairs.drafts.process import DraftProcess, DraftTuples, OwnProcess
 from spectheory.pairs.pair import ModelPair
-from spectheory.pairs.rows import Row, parse_rows
+from spectheory.pairs.rows import Row, parse_entry, parse_rows
 
 Paths = tuple[Context, ...]
 """K drafted paths, each of at most L tokens."""
@@ -113,23 +113,6 @@ class KeptDrafts(AdaptiveDrafts):
                     )
         return {paths: prob for paths, prob in zip(self.law, probs, strict=True) if prob > 0}
 
-    @staticmethod
-    def from_events(events: Sequence[tuple[Any, Context, Sequence[Row]]]) -> KeptDrafts:
-        """Collect what an engine hands over: (probability, kept tokens, one draft row per kept token).
-
-        Raises:
-            InvalidInputError: one text has two rows.  The message names the text and both rows.  Use
-                ``DisclosedDrafts``.
-        """
-        law: dict[Context, Any] = {}
-        rows: dict[Context, Row] = {}
-        for prob, tokens, given in events:
-            number = parse_rows({"": [prob]})[""][0]
-            law[tokens] = law.get(tokens, 0) + number
-            for depth, row in enumerate(given):
-                _add_row(rows, tokens[:depth], row)
-        return KeptDrafts(law, rows)
-
 
 @dataclass(frozen=True, eq=False)
 class DisclosedDrafts(AdaptiveDrafts):
@@ -153,23 +136,37 @@ class DisclosedDrafts(AdaptiveDrafts):
 
     def parts(self) -> list[tuple[Any, KeptDrafts]]:
         """List (probability, drafts with these rows), one part per event."""
-        probs = parse_rows({"law": [event[0] for event in self.events]})["law"]
-        parts = []
-        for prob, (_, tokens, given) in zip(probs, self.events, strict=True):
-            one = 1 if isinstance(prob, float) else "1"
-            rows = {tokens[:depth]: row for depth, row in enumerate(given)}
-            parts.append((prob, KeptDrafts({tokens: one}, rows)))
-        return parts
+        return [
+            (
+                parse_entry(prob),
+                KeptDrafts({tokens: 1}, {tokens[:depth]: row for depth, row in enumerate(rows)}),
+            )
+            for prob, tokens, rows in self.events
+        ]
 
     def kept_law(self, pair: ModelPair) -> dict[Paths, Any]:
-        law: dict[Paths, Any] = {}
+        law: dict[Any, Any] = {}
         for prob, tokens, _ in self.events:
-            law[(tokens,)] = law.get((tokens,), 0) + parse_rows({"": [prob]})[""][0]
+            law[tokens] = law.get(tokens, 0) + parse_entry(prob)
         return KeptDrafts(law).kept_law(pair)
 
-    def as_kept(self) -> KeptDrafts:
-        """Return the same drafts if every text has one row, otherwise raise ``InvalidInputError``."""
-        return KeptDrafts.from_events(self.events)
+    def as_kept(self, pair: ModelPair) -> KeptDrafts:
+        """Return the same drafts with one row per text.
+
+        Raises:
+            InvalidInputError: one text has two rows.  The message names the text and both rows.
+        """
+        rows: dict[Context, Row] = {}
+        for _, tokens, given in self.events:
+            for depth, row in enumerate(given):
+                known = rows.setdefault(tokens[:depth], row)
+                if list(map(str, known)) != list(map(str, row)):
+                    one, other = (", ".join(map(str, each)) for each in (known, row))
+                    raise InvalidInputError(
+                        f"the text '{context_text(tokens[:depth])}' has two rows, ({one}) and ({other}): "
+                        "rows must be a function of the text before the token"
+                    )
+        return KeptDrafts(self.kept_law(pair), rows)
 
 
 def with_rows(pair: ModelPair, rows: HandedRowsOf) -> ModelPair:
@@ -192,13 +189,3 @@ def with_rows(pair: ModelPair, rows: HandedRowsOf) -> ModelPair:
 
 def _as_paths(key: Any) -> Paths:
     return tuple(map(tuple, key)) if key and not isinstance(key[0], int) else (tuple(key),)
-
-
-def _add_row(rows: dict[Context, Row], text: Context, row: Row) -> None:
-    if text in rows and list(map(str, rows[text])) != list(map(str, row)):
-        one, other = (", ".join(map(str, each)) for each in (rows[text], row))
-        raise InvalidInputError(
-            f"the text '{context_text(text)}' has two rows, ({one}) and ({other}): rows must be a "
-            "function of the text before the token"
-        )
-    rows[text] = row

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
+from spectheory.foundation.arrays import normalise
 from spectheory.foundation.errors import InvalidInputError
-from spectheory.foundation.exact_numbers import fractions_if_exact
-from spectheory.pairs.contexts import Context, all_contexts, context_number
+from spectheory.pairs.contexts import all_contexts, context_number
 from spectheory.pairs.drafts.kept import AdaptiveDrafts, KeptDrafts
 from spectheory.pairs.pair import ModelPair
 
@@ -16,8 +14,8 @@ CEMETERY = "⊥"
 """The name of the token that stands for a dropped draft."""
 
 
-def kept_masses(process: AdaptiveDrafts, pair: ModelPair) -> dict[Context, Any]:
-    """Compute m(a) = P(the kept tokens start with a) at every context, for one path.
+def kept_masses(process: AdaptiveDrafts, pair: ModelPair) -> list[np.ndarray]:
+    """Compute m(a) = P(the kept tokens start with a) for one path, [V^depth] per depth 0..L.
 
     Raises:
         InvalidInputError: several paths are drafted.
@@ -27,11 +25,10 @@ def kept_masses(process: AdaptiveDrafts, pair: ModelPair) -> dict[Context, Any]:
             f"kept masses are those of one path, and {process.num_drafts} are drafted; repair each path by "
             "itself, as Shortened(1, rule)"
         )
-    zero = pair.numbers.draft[0][0, 0] * 0
-    masses = dict.fromkeys(all_contexts(pair.vocab_size, pair.draft_length), zero)
+    masses = [probs * 0 for probs in pair.numbers.draft_path_probs]
     for (path,), prob in process.kept_law(pair).items():
-        for depth in range(len(path) + 1):
-            masses[path[:depth]] = masses[path[:depth]] + prob
+        for depth, level in enumerate(masses[: len(path) + 1]):
+            level[context_number(path[:depth], pair.vocab_size)] += prob
     return masses
 
 
@@ -49,15 +46,13 @@ def with_conditioned_rows(process: AdaptiveDrafts, pair: ModelPair) -> KeptDraft
         >>> print(repaired.total_variation, repaired.block_efficiency)
         0 29/20
     """
-    masses, size = kept_masses(process, pair), pair.vocab_size
-    rows = {}
-    for context in all_contexts(size, pair.draft_length - 1):
-        below = np.array([masses[(*context, token)] for token in range(size)])
-        if below.sum() > 0:
-            rows[context] = list(fractions_if_exact(below / below.sum()))
-    law = process.kept_law(pair)
-    probs = fractions_if_exact(np.array(list(law.values())))
-    return KeptDrafts(dict(zip(law, probs, strict=True)), rows)
+    rows = {
+        pair.context(depth, number): list(row)
+        for depth, below in enumerate(kept_masses(process, pair)[1:])
+        for number, row in enumerate(normalise(below.reshape(-1, pair.vocab_size)))
+        if row.sum() > 0
+    }
+    return KeptDrafts(process.kept_law(pair), rows)
 
 
 def with_cemetery(process: AdaptiveDrafts, pair: ModelPair) -> ModelPair:
@@ -77,23 +72,19 @@ def with_cemetery(process: AdaptiveDrafts, pair: ModelPair) -> ModelPair:
         >>> print(repaired.total_variation, repaired.block_efficiency)
         0 3/2
     """
-    masses, size = kept_masses(process, pair), pair.vocab_size
-    end = size  # the number of the token ⊥
-    target: dict[Context, Any] = {}
-    draft: dict[Context, Any] = {}
-    no_mass = pair.target[0][0, 0] * 0
-    for context in all_contexts(size + 1, pair.draft_length):
-        known = context[: context.index(end)] if end in context else context
-        row = pair.target[len(known)][context_number(known, size)]
-        target[context] = [*row, no_mass]
-        if len(context) == pair.draft_length:
+    masses, size, length = kept_masses(process, pair), pair.vocab_size, pair.draft_length
+    zero = pair.target[0][0, 0] * 0
+    target, draft = {}, {}
+    for context in all_contexts(size + 1, length):
+        known = context[: context.index(size)] if size in context else context  # ⊥ has the number V
+        depth, number = len(known), context_number(known, size)
+        target[context] = [*pair.target[depth][number], zero]
+        if len(context) == length:
             continue
-        mass = masses[known]
-        if end in context or mass == 0:
-            draft[context] = [*[no_mass] * size, no_mass + 1]
-            continue
-        below = np.array([masses[(*known, token)] for token in range(size)])
-        lost = max(mass - below.sum(), mass * 0)  # in floats the difference may be below 0
-        row = fractions_if_exact(np.append(below, lost) / mass)
-        draft[context] = list(row)
-    return ModelPair.from_contexts(target, draft, pair.draft_length, (*pair.vocab, CEMETERY))
+        row, mass = [*[zero] * size, zero + 1], masses[depth][number]
+        if known == context and mass > 0:
+            below = masses[depth + 1][number * size : (number + 1) * size]
+            lost = max(mass - below.sum(), mass * 0)  # in floats the difference may be below 0
+            row = list(np.append(below, lost) / mass)
+        draft[context] = row
+    return ModelPair.from_contexts(target, draft, length, (*pair.vocab, CEMETERY))

@@ -4,18 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from itertools import product
 from typing import Any, ClassVar, NamedTuple
-
-import numpy as np
 
 from spectheory.foundation.errors import InvalidInputError
 from spectheory.foundation.exact_numbers import float_tolerance, to_flint
 from spectheory.foundation.validation import is_whole
-from spectheory.pairs.contexts import Context, context_number, path_to
+from spectheory.pairs.contexts import Context, path_to, paths_to, rows_along
 from spectheory.pairs.drafts.defect import draft_defect
 from spectheory.pairs.drafts.iid import Iid, draft_process
-from spectheory.pairs.drafts.kept import AdaptiveDrafts, HandedRowsOf, Paths
+from spectheory.pairs.drafts.kept import AdaptiveDrafts, Paths
 from spectheory.pairs.drafts.per_path import PerPath
 from spectheory.pairs.drafts.process import COUNTED_AT_ONCE, DraftProcess
 from spectheory.pairs.pair import ModelPair
@@ -35,11 +32,9 @@ class Shortened(AdaptiveDrafts):
     Attributes:
         drafts: K, for independent paths, or ``PerPath``.  With K paths the verifier is called once on all of
             them, or they are K requests of a batch (``exact.batches``).
-        rule: ``rule(tokens, rows)``.  With K = 1 or ``each``, ``tokens`` is one path and ``rows`` its draft
-            rows [L, V]; otherwise both are tuples of K.  It returns a length, with several paths the common
-            length or K lengths, or a law of them: a mapping to probabilities.
-        each: True to apply the rule to every path by itself.
-        rows: context -> the row handed over there; by default the row that the token was drawn from.
+        rule: ``rule(tokens, rows)``.  With K = 1, ``tokens`` is one path and ``rows`` its draft rows [L, V];
+            otherwise both are tuples of K.  It returns a length, with several paths the common length or K
+            lengths, or a law of them: a mapping to probabilities.
 
     Raises:
         InvalidInputError: the rule returns no length from 0 to L, or the paths are not independent.
@@ -54,8 +49,6 @@ class Shortened(AdaptiveDrafts):
 
     drafts: int | DraftProcess
     rule: LengthRule
-    each: bool = False
-    rows: HandedRowsOf | None = None
     name: ClassVar[str] = "shortened"
 
     def __post_init__(self) -> None:
@@ -75,21 +68,21 @@ class Shortened(AdaptiveDrafts):
         return draft_process(self.drafts)
 
     def drafter(self, pair: ModelPair, path_index: int) -> ModelPair:
-        own = self.base().drafter(pair, path_index)
-        return own if self.rows is None else super().drafter(pair, path_index)
+        return self.base().drafter(pair, path_index)
 
     def lengths(self, pair: ModelPair) -> Iterator[tuple[Paths, Any, dict[tuple[int, ...], Any]]]:
         """Yield (K whole paths, their probability, the law of their K lengths)."""
-        length, process = pair.draft_length, self.base()
-        drafters = [process.drafter(pair, number) for number in range(self.num_drafts)]
+        process, drafts = self.base(), range(self.num_drafts)
         for leaves, probs in process.enumerate(pair, COUNTED_AT_ONCE):
-            for numbers, prob in zip(leaves, probs, strict=True):
-                paths = tuple(path_to(int(number), length, pair.vocab_size) for number in numbers)
-                rows = tuple(
-                    np.stack([level[number] for level, number in zip(model.draft, prefixes, strict=True)])
-                    for model, prefixes in zip(drafters, _prefixes(paths, pair.vocab_size), strict=True)
+            prefixes, _ = paths_to(leaves, pair.draft_length, pair.vocab_size)
+            rows = [rows_along(process.drafter(pair, k).draft, prefixes[:, k]) for k in drafts]
+            for number, prob in enumerate(probs):
+                paths = tuple(
+                    path_to(int(leaf), pair.draft_length, pair.vocab_size) for leaf in leaves[number]
                 )
-                yield paths, prob, self._law(paths, rows, pair)
+                along = tuple(each[number] for each in rows)
+                given = (paths[0], along[0]) if len(paths) == 1 else (paths, along)
+                yield paths, prob, self._law(self.rule(*given), pair)
 
     def kept_law(self, pair: ModelPair) -> dict[Paths, Any]:
         law: dict[Paths, Any] = {}
@@ -99,21 +92,8 @@ class Shortened(AdaptiveDrafts):
                 law[key] = law.get(key, 0) + prob * share
         return {paths: prob for paths, prob in law.items() if prob > 0}
 
-    def _law(self, paths: Paths, rows: tuple[np.ndarray, ...], pair: ModelPair) -> dict[tuple[int, ...], Any]:
-        if not self.each:
-            one = self.num_drafts == 1
-            return self._answer(self.rule(paths[0], rows[0]) if one else self.rule(paths, rows), pair)
-        single = Shortened(1, self.rule)
-        answers = [single._answer(self.rule(*given), pair) for given in zip(paths, rows, strict=True)]
-        law: dict[tuple[int, ...], Any] = {}
-        for combined in product(*(answer.items() for answer in answers)):
-            share: Any = 1
-            for _, prob in combined:
-                share = share * prob
-            law[tuple(lengths[0] for lengths, _ in combined)] = share
-        return law
-
-    def _answer(self, answer: Any, pair: ModelPair) -> dict[tuple[int, ...], Any]:
+    def _law(self, answer: Any, pair: ModelPair) -> dict[tuple[int, ...], Any]:
+        """Check what a rule returned, and write it as a law of K lengths."""
         answer = tuple(answer) if isinstance(answer, list) else answer
         given = answer if isinstance(answer, Mapping) else {answer: 1}
         shares = parse_rows({"lengths": list(given.values())})["lengths"]
@@ -132,10 +112,6 @@ class Shortened(AdaptiveDrafts):
         if abs(shares.sum() - 1) > float_tolerance(pair, 1e-9):
             raise InvalidInputError(f"the law of a length sums to {shares.sum()}, not 1")
         return {lengths: share for lengths, share in law.items() if share > 0}
-
-
-def _prefixes(paths: Paths, vocab_size: int) -> list[list[int]]:
-    return [[context_number(path[:depth], vocab_size) for depth in range(len(path))] for path in paths]
 
 
 class LengthFlags(NamedTuple):
@@ -161,10 +137,8 @@ def length_flags(process: Shortened, pair: ModelPair) -> LengthFlags:
         >>> length_flags(Shortened(1, lambda tokens, rows: 1 + (tokens[0] == 0)), instances.two_token(2))
         LengthFlags(predictable=True, pseudo_stopping=True, stopping_point=True)
     """
-    whole = Shortened(process.drafts, process.rule, process.each)  # with the rows of the draws
-    return LengthFlags(
-        _is_predictable(process, pair), bool(draft_defect(whole, pair)), is_stopping_point(process, pair)
-    )
+    is_right = bool(draft_defect(process, pair))
+    return LengthFlags(_is_predictable(process, pair), is_right, is_stopping_point(process, pair))
 
 
 def is_stopping_point(process: Shortened, pair: ModelPair) -> bool:
