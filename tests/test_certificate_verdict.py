@@ -10,6 +10,7 @@ import pytest
 from spectheory import certify, instances, output_law
 from spectheory.optima import antichains, optimum, single_path_optimum
 from spectheory.optima.multi_path import named_antichains
+from spectheory.pairs import levels
 from spectheory.pairs.drafts import DraftProcess, Iid, PrefixTree
 from spectheory.pairs.pair import ModelPair
 from spectheory.verification.defective import defects
@@ -94,10 +95,13 @@ def test_the_counterexample_is_the_shortest_prefix() -> None:
         assert len(found.path) == length
 
 
-def test_rows_that_sum_to_one_within_their_tolerance_are_divided_by_their_sums() -> None:
+def test_rows_off_one_within_the_tolerance_are_divided_by_their_sums(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     """A verifier is not blamed for rows of sum 1 + 5·10^-7; what was done is said."""
+    monkeypatch.setattr(levels, "SUM_TOLERANCE", 1e-6)
     rows = [0.3, 0.7 + 5e-7], [0.6, 0.4 + 5e-7]
-    pair = ModelPair.context_free_pair(*rows, 2, row_sum_tolerance=1e-6)
+    pair = ModelPair.context_free_pair(*rows, 2)
     certificate = certify("block", pair)
     assert certificate
     assert certificate.row_defect == pytest.approx(5e-7)

@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 
 from spectheory.foundation.errors import EnumerationTooLargeError, InvalidPairError
-from spectheory.foundation.exact_numbers import flint_if_exact
-from spectheory.foundation.validation import check_count, is_number
+from spectheory.foundation.exact_numbers import SUM_TOLERANCE, flint_if_exact
+from spectheory.foundation.validation import check_count
 from spectheory.pairs.contexts import Context, context_text, numbered_context
 
 MAX_ENTRIES = 50_000_000
@@ -125,9 +125,7 @@ def check_size(vocab_size: int, draft_length: Any) -> int:
     return draft_length
 
 
-def check_levels(
-    target: Levels, draft: Levels, vocab: Sequence[str], context_free: bool, row_sum_tolerance: float
-) -> None:
+def check_levels(target: Levels, draft: Levels, vocab: Sequence[str], context_free: bool) -> None:
     """Check shapes, dtypes and names of a pair, and that all its rows are laws."""
     size = len(vocab)
     if size < 1:
@@ -135,8 +133,6 @@ def check_levels(
     if len(set(vocab)) != size:
         raise InvalidPairError(f"vocab has repeated names: {list(vocab)}")
     check_count("draft_length", len(draft), error=InvalidPairError)
-    if not is_number(row_sum_tolerance) or row_sum_tolerance < 0:
-        raise InvalidPairError(f"row_sum_tolerance must be a number of at least 0, got {row_sum_tolerance!r}")
     if len(target) != len(draft) + 1:
         raise InvalidPairError(
             f"the target has depths 0..{len(target) - 1} and the draft 0..{len(draft) - 1}; "
@@ -154,7 +150,7 @@ def check_levels(
                 )
             if not (context_free and _is_one_row(level) and depth):
                 place = f"the {side} row"
-                _check_rows(level, row_sum_tolerance, place, None if context_free else depth)
+                _check_rows(level, place, None if context_free else depth)
             different = level[:1] if _is_one_row(level) else level
             if context_free and (different != levels[0][0]).any():
                 raise InvalidPairError("context_free is set, but rows depend on the context; leave it out")
@@ -165,7 +161,7 @@ def _is_one_row(level: np.ndarray) -> bool:
     return len(level) == 1 or level.strides[0] == 0
 
 
-def _check_rows(level: np.ndarray, tolerance: float, place: str, depth: int | None) -> None:
+def _check_rows(level: np.ndarray, place: str, depth: int | None) -> None:
     """Check that the rows of one depth are laws.  ``depth`` is None if all contexts have the same row."""
     if level.dtype != object and level.dtype != np.float64:
         raise InvalidPairError(f"rows must hold Fractions or float64, got {level.dtype}; convert them first")
@@ -186,13 +182,8 @@ def _check_rows(level: np.ndarray, tolerance: float, place: str, depth: int | No
         entries = ", ".join(str(value) for value in level[negative[0]])
         raise InvalidPairError(f"{where(negative[0])} has a negative entry: [{entries}]")
     sums = level.sum(axis=1)
-    wrong = sums != 1 if exact else np.abs(sums - 1) > tolerance
+    wrong = sums != 1 if exact else np.abs(sums - 1) > SUM_TOLERANCE
     if wrong.any():
         index = np.flatnonzero(wrong)[0]
-        advice = (
-            ""
-            if exact
-            else "; divide it by its sum in float64, as normalise=True of ModelPair.context_free_pair does, "
-            "or give a pair a wider row_sum_tolerance"
-        )
-        raise InvalidPairError(f"{where(index)} sums to {sums[index]}, not 1{advice}")
+        advice = "; divide it by its sum in float64, as normalise=True of ModelPair.context_free_pair does"
+        raise InvalidPairError(f"{where(index)} sums to {sums[index]}, not 1{'' if exact else advice}")

@@ -27,14 +27,7 @@ from spectheory.pairs.levels import (
     locked_numbers,
     of_depth,
 )
-from spectheory.pairs.pair_file import (
-    FORMAT,
-    ROW_SUM_TOLERANCE,
-    parse_document,
-    read_document,
-    write_document,
-    written_rows,
-)
+from spectheory.pairs.pair_file import FORMAT, parse_document, read_document, write_document, written_rows
 from spectheory.pairs.rows import Row, parse_rows
 
 SIDES = ("target", "draft")
@@ -57,7 +50,6 @@ class ModelPair:
         draft: ``draft[i]`` holds the rows q(. | a_{1:i}), shape [V^i, V], for i = 0..L-1.
         vocab: the V token names.
         context_free: True if every context has the same two rows; then files store only these.
-        row_sum_tolerance: how far the sum of a float row may be from 1; kept by every method and by files.
 
     Raises:
         InvalidPairError: levels have wrong shapes or dtypes, or a row is not a law.
@@ -74,10 +66,9 @@ class ModelPair:
     draft: tuple[np.ndarray, ...]
     vocab: tuple[str, ...]
     context_free: bool = False
-    row_sum_tolerance: float = ROW_SUM_TOLERANCE
 
     def __post_init__(self) -> None:
-        check_levels(self.target, self.draft, self.vocab, self.context_free, self.row_sum_tolerance)
+        check_levels(self.target, self.draft, self.vocab, self.context_free)
         # Read-only copies, so that a verifier cannot change the pair on which it is tested.
         for side in SIDES:
             object.__setattr__(self, side, self._levels_of(side, locked))
@@ -103,7 +94,7 @@ class ModelPair:
         """Copy and pickle by the fields: a copy is read-only, shares no memory and has no cached results."""
         if self.context_free:
             rows = self.target[0][0].copy(), self.draft[0][0].copy()
-            return _context_free, (*rows, self.draft_length, self.vocab, self.row_sum_tolerance)
+            return _context_free, (*rows, self.draft_length, self.vocab)
         return ModelPair, tuple(getattr(self, field.name) for field in fields(self))
 
     def _levels_of(self, side: str, function: Callable[[np.ndarray], np.ndarray]) -> tuple[np.ndarray, ...]:
@@ -179,7 +170,6 @@ class ModelPair:
         draft_length: int,
         vocab: Sequence[str] | None = None,
         *,
-        row_sum_tolerance: float = ROW_SUM_TOLERANCE,
         normalise: bool = False,
     ) -> ModelPair:
         """Make the pair in which every context has the same two rows.
@@ -188,7 +178,6 @@ class ModelPair:
             target_probs, draft_probs: one row each, [V]; ``rows.parse_probs`` says which entries are exact.
             draft_length: L.
             vocab: token names; by default the ids.
-            row_sum_tolerance: how far the sum of a float row may be from 1.
             normalise: True to divide every row by its sum.  Rows in float32 need this.
 
         Raises:
@@ -214,7 +203,7 @@ class ModelPair:
             raise InvalidPairError(
                 f"vocab has {len(names)} names, and the rows {size} tokens; name each token"
             )
-        return _context_free(target_row, draft_row, draft_length, names, row_sum_tolerance)
+        return _context_free(target_row, draft_row, draft_length, names)
 
     @staticmethod
     def from_contexts(
@@ -223,7 +212,6 @@ class ModelPair:
         draft_length: int,
         vocab: Sequence[str] | None = None,
         *,
-        row_sum_tolerance: float = ROW_SUM_TOLERANCE,
         normalise: bool = False,
     ) -> ModelPair:
         """Make a pair from mappings context -> row.
@@ -231,7 +219,7 @@ class ModelPair:
         Args:
             target: a row [V] at every context of depth 0..L; ``rows.parse_probs`` says which are exact.
             draft: a row [V] at every context of depth 0..L-1.
-            draft_length, vocab, row_sum_tolerance, normalise: as in ``context_free_pair``.
+            draft_length, vocab, normalise: as in ``context_free_pair``.
 
         Raises:
             InvalidPairError: a row is missing, a row has a key that is not a context of the pair, or as in
@@ -260,9 +248,7 @@ class ModelPair:
             side: levels_of_contexts({key: parsed[side, key] for key in given[side]}, side, depths, size)
             for side, depths in (("target", draft_length + 1), ("draft", draft_length))
         }
-        return ModelPair(
-            levels["target"], levels["draft"], _names(vocab, size), row_sum_tolerance=row_sum_tolerance
-        )
+        return ModelPair(levels["target"], levels["draft"], _names(vocab, size))
 
     def to_float(self) -> ModelPair:
         """Convert the pair to float64.  A float64 pair is returned unchanged."""
@@ -288,7 +274,7 @@ class ModelPair:
     def normalised(self) -> ModelPair:
         """Divide every row by its sum.  If all sums are 1 up to rounding, return the pair unchanged.
 
-        Float rows may differ from sum 1 by ``row_sum_tolerance``.  Every verifier's output law would have the
+        Float rows may differ from sum 1 by ``SUM_TOLERANCE``.  Every verifier's output law would have the
         same error, so we compute laws on normalised rows.
 
         Raises:
@@ -344,14 +330,12 @@ class ModelPair:
         """
         fields = parse_document(document)
         build: Any = ModelPair.context_free_pair if fields.context_free else ModelPair.from_contexts
-        return build(*fields[:4], row_sum_tolerance=fields.row_sum_tolerance)
+        return build(*fields[:4])
 
     def to_document(self) -> dict[str, Any]:
         """Return the JSON document for a pair file."""
         names = {"format": FORMAT, "vocab": list(self.vocab), "draft_length": self.draft_length}
         document = names | ({"context_free": True} if self.context_free else {})
-        if self.row_sum_tolerance != ROW_SUM_TOLERANCE:
-            document["row_sum_tolerance"] = float(self.row_sum_tolerance)
         return document | {side: written_rows(getattr(self, side), self.context_free) for side in SIDES}
 
     def save(self, path: str | Path) -> None:
@@ -364,7 +348,7 @@ def _names(vocab: Sequence[str] | None, size: int) -> tuple[str, ...]:
 
 
 def _context_free(
-    target_row: np.ndarray, draft_row: np.ndarray, length: int, vocab: tuple[str, ...], tolerance: float
+    target_row: np.ndarray, draft_row: np.ndarray, length: int, vocab: tuple[str, ...]
 ) -> ModelPair:
     size = len(vocab)
     return ModelPair(
@@ -372,7 +356,6 @@ def _context_free(
         draft=tuple(np.broadcast_to(draft_row, (size**i, size)) for i in range(length)),
         vocab=vocab,
         context_free=True,
-        row_sum_tolerance=tolerance,
     )
 
 

@@ -5,7 +5,7 @@
 
 Keys are contexts: token ids separated by one space, ``""`` at the root.  With ``"context_free": true``
 target and draft are one row each.  Strings such as ``"1/3"`` are exact, JSON numbers are float64.
-``"row_sum_tolerance"`` is written only if it is not the default.  ``ModelPair`` checks the rows.
+``ModelPair`` checks the rows.
 """
 
 import json
@@ -19,15 +19,12 @@ import numpy as np
 
 from spectheory.foundation.documents import parse_json, read_file, replace_file
 from spectheory.foundation.errors import InvalidInputError, InvalidPairError
-from spectheory.foundation.validation import is_number
 from spectheory.pairs.contexts import Context, context_text, numbered_context
 from spectheory.pairs.rows import to_float64
 
 FORMAT = "spectheory-pair/1"
-ROW_SUM_TOLERANCE = 1e-9
-"""How far the sum of a float row may be from 1, by default."""
 REQUIRED_FIELDS = ("format", "vocab", "draft_length", "target", "draft")
-OPTIONAL_FIELDS = ("context_free", "row_sum_tolerance")
+OPTIONAL_FIELDS = ("context_free",)
 
 
 class PairFields(NamedTuple):
@@ -38,7 +35,6 @@ class PairFields(NamedTuple):
     draft_length: int
     vocab: Sequence[str]
     context_free: bool = False
-    row_sum_tolerance: float = ROW_SUM_TOLERANCE
 
 
 def read_document(path: str | Path) -> Any:
@@ -82,12 +78,9 @@ def parse_document(document: Any) -> PairFields:
         raise InvalidPairError("a name in vocab has half of a surrogate pair, which is no character")
     if not isinstance(context_free, bool):
         raise InvalidPairError(f"context_free must be true or false, got {context_free!r}")
-    tolerance = document.get("row_sum_tolerance", ROW_SUM_TOLERANCE)
-    if not is_number(tolerance):
-        raise InvalidPairError(f"row_sum_tolerance must be a number, got {tolerance!r}")
     read = _one_row if context_free else _rows_by_context
     target, draft = (read(side, document[side]) for side in ("target", "draft"))
-    return PairFields(target, draft, document["draft_length"], vocab, context_free, tolerance)
+    return PairFields(target, draft, document["draft_length"], vocab, context_free)
 
 
 def written_row(row: Iterable[Any]) -> list[Any]:

@@ -20,6 +20,7 @@ from spectheory.optima import (
 from spectheory.optima.context_free.merged_weights import context_free_path_optimum
 from spectheory.optima.interval.interval import CertifiedInterval
 from spectheory.optima.solving.solution import Optimum
+from spectheory.pairs import levels
 from spectheory.pairs.drafts import PerPath, PrefixTree
 from spectheory.pairs.pair import ModelPair
 from spectheory.simulation import simulate
@@ -88,14 +89,10 @@ def test_one_class_answers() -> None:
         assert found.lower <= found.value <= found.upper
 
 
-LOOSE = {
-    "target": [0.33, 0.661], "draft": [0.3329969727547931, 0.6670030272452069], "row_sum_tolerance": 0.01,
-}  # fmt: skip
-
-
-def test_float_rows_are_divided_by_their_sums_everywhere() -> None:
+def test_float_rows_are_divided_by_their_sums_everywhere(monkeypatch: pytest.MonkeyPatch) -> None:
     """On this pair both rows are equal then, so that every draft is accepted; else the optimum is 2.973."""
-    pair = ModelPair.context_free_pair(LOOSE["target"], LOOSE["draft"], 2, row_sum_tolerance=0.01)
+    monkeypatch.setattr(levels, "SUM_TOLERANCE", 0.01)
+    pair = ModelPair.context_free_pair([0.33, 0.661], [0.3329969727547931, 0.6670030272452069], 2)
     assert pair.normalised() is not pair
     best = optimum(pair)
     assert best.lower <= 3 <= best.upper + 1e-9

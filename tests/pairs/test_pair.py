@@ -16,6 +16,7 @@ from pair_support import DOCUMENT, assert_same_pair
 from spectheory import instances, output_law
 from spectheory.foundation.errors import EnumerationTooLargeError, InvalidPairError
 from spectheory.foundation.exact_numbers import fractions_if_exact
+from spectheory.pairs import levels
 from spectheory.pairs.pair import ModelPair
 from spectheory.testing.strategies import pairs
 
@@ -143,26 +144,14 @@ def test_a_context_free_pair_holds_two_rows() -> None:
         ModelPair.context_free_pair([0.25, 0.75], [0.5, 0.5], 62)
 
 
-def off_by(error: float, tolerance: float) -> ModelPair:
-    """A float pair whose first target row sums to 1 + ``error``."""
-    rows: dict[tuple[int, ...], list[float]] = {(): [0.5, 0.5 + error], (0,): [1, 0], (1,): [0, 1]}
-    return ModelPair.from_contexts(rows, {(): [0.5, 0.5]}, 1, row_sum_tolerance=tolerance)
-
-
-def test_the_tolerance_is_that_of_float_rows_alone() -> None:
-    """An exact row sums to 1 or is none; a float row may be off by the tolerance and not by more."""
-    assert off_by(0.9e-4, 1e-4).row_sum_tolerance == 1e-4
-    with pytest.raises(InvalidPairError, match="sums to"):
-        off_by(1.1e-4, 1e-4)
-    with pytest.raises(InvalidPairError, match="sums to 5/6, not 1"):
-        ModelPair.context_free_pair(["1/2", "1/3"], ["1", "0"], 1, row_sum_tolerance=0.5)
-
-
-@pytest.mark.parametrize("tolerance", [-1e-9, float("nan"), float("inf"), True, "1e-9", None])
-def test_bad_tolerances_are_refused(tolerance: Any) -> None:
-    with pytest.raises(InvalidPairError, match="row_sum_tolerance must be a number of at least 0, got"):
-        off_by(0.0, tolerance)
-    assert off_by(0.0, 0.0).row_sum_tolerance == 0  # the partner: nothing is allowed, and nothing is needed
+def test_float_rows_may_be_off_by_rounding_and_no_more() -> None:
+    """An exact row sums to 1 or is none."""
+    pair = ModelPair.context_free_pair([0.5, 0.5 + 0.9e-9], [0.5, 0.5], 1)
+    assert pair.row_defect == pytest.approx(0.9e-9, rel=1e-6)
+    assert pair.normalised().target[0].sum() == pytest.approx(1, abs=1e-15)
+    for row in ([0.5, 0.5 + 1.1e-9], ["1/2", "1/3"]):
+        with pytest.raises(InvalidPairError, match="sums to"):
+            ModelPair.context_free_pair(row, row, 1)
 
 
 def test_a_pair_cannot_be_written_to() -> None:
@@ -232,17 +221,6 @@ def test_truncate_of_a_context_free_pair_is_the_shorter_instance() -> None:
     assert_same_pair(instances.two_token(3).truncate(2), instances.two_token(2))
 
 
-def test_the_tolerance_is_kept_by_derived_pairs() -> None:
-    rows = ([0.5, 0.5 + 1e-5], [0.5, 0.5])
-    pair = ModelPair.context_free_pair(*rows, 2, row_sum_tolerance=1e-4)
-    derived = [pair.truncate(1), pair.to_float()]
-    exact = ModelPair.context_free_pair(["1/2", "1/2"], ["1/2", "1/2"], 1, row_sum_tolerance=1e-4)
-    derived += [exact.to_float(), exact.truncate(1)]
-    assert [other.row_sum_tolerance for other in derived] == [1e-4] * 4
-    with pytest.raises(InvalidPairError, match="sums to"):
-        ModelPair.context_free_pair(*rows, 2)
-
-
 def test_equal_pairs_have_equal_hashes() -> None:
     one, other = instances.two_token(2), instances.two_token(2)
     assert one == other
@@ -255,19 +233,17 @@ def test_rows_of_half_the_digits_are_refused_with_a_remedy() -> None:
     row = np.exp(np.arange(5, dtype=np.float32))
     row = (row / row.sum()).astype(float)
     row[0] += 3e-8
-    with pytest.raises(
-        InvalidPairError,
-        match=r"divide it by its sum in float64, as normalise=True .*, or .* a wider row_sum_tolerance",
-    ):
+    with pytest.raises(InvalidPairError, match="divide it by its sum in float64, as normalise=True "):
         ModelPair.context_free_pair(row, row, draft_length=1)
-    pair = ModelPair.context_free_pair(row, row, draft_length=1, row_sum_tolerance=1e-6)
-    assert pair.normalised().target[0].sum() == pytest.approx(1, abs=1e-15)
+    pair = ModelPair.context_free_pair(row, row, draft_length=1, normalise=True)
+    assert pair.target[0].sum() == pytest.approx(1, abs=1e-15)
     with pytest.raises(InvalidPairError, match=r"sums to 5/6, not 1$"):
         ModelPair.context_free_pair(["1/2", "1/3"], ["1/2", "1/2"], draft_length=1)
 
 
-def test_rows_without_mass_cannot_be_normalised() -> None:
-    pair = ModelPair.context_free_pair([0.0, 0.0], [0.5, 0.5], 1, row_sum_tolerance=1.0)
+def test_rows_without_mass_cannot_be_normalised(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(levels, "SUM_TOLERANCE", 1.0)
+    pair = ModelPair.context_free_pair([0.0, 0.0], [0.5, 0.5], 1)
     with pytest.raises(InvalidPairError, match="a row sums to 0"):
         pair.normalised()
 
@@ -283,5 +259,5 @@ def test_how_far_rows_are_from_sums_of_one() -> None:
     pair = instances.sticky_chain(2)
     assert pair.row_defect == 0
     assert 0 <= pair.to_float().row_defect < 1e-15
-    off = ModelPair.context_free_pair([0.5, 0.5], [0.25, 0.75 + 5e-7], 1, row_sum_tolerance=1e-6)
-    assert off.row_defect == pytest.approx(5e-7, rel=1e-6)
+    off = ModelPair.context_free_pair([0.5, 0.5], [0.25, 0.75 + 5e-10], 1)
+    assert off.row_defect == pytest.approx(5e-10, rel=1e-6)

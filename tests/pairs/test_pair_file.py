@@ -18,7 +18,6 @@ from spectheory.pairs.pair import ModelPair
 from spectheory.pairs.pair_file import (
     OPTIONAL_FIELDS,
     REQUIRED_FIELDS,
-    ROW_SUM_TOLERANCE,
     parse_context,
     parse_document,
 )
@@ -138,25 +137,8 @@ def test_every_context_has_one_spelling(key: str, context: tuple[int, ...], spel
 
 
 def test_optional_fields_are_those_that_are_read() -> None:
-    document = {**CONTEXT_FREE, "row_sum_tolerance": 1e-6}
-    assert set(document) == {*REQUIRED_FIELDS, *OPTIONAL_FIELDS}
-    assert ModelPair.from_document(document).to_document() == document
-
-
-def test_the_tolerance_is_written_and_read(tmp_path: Path) -> None:
-    pair = ModelPair.context_free_pair([0.5, 0.5 + 1e-5], [0.5, 0.5], 1, row_sum_tolerance=1e-4)
-    pair.save(tmp_path / "pair.json")
-    document = json.loads((tmp_path / "pair.json").read_text())
-    assert document["row_sum_tolerance"] == 1e-4
-    again = ModelPair.load(tmp_path / "pair.json")
-    assert_same_pair(again, pair)
-    assert again.row_sum_tolerance == 1e-4
-    del document["row_sum_tolerance"]
-    with pytest.raises(InvalidPairError, match="sums to"):
-        ModelPair.from_document(document)
-    default = instances.two_token(1)
-    assert "row_sum_tolerance" not in default.to_document()
-    assert ModelPair.from_document(default.to_document()).row_sum_tolerance == ROW_SUM_TOLERANCE
+    assert set(CONTEXT_FREE) == {*REQUIRED_FIELDS, *OPTIONAL_FIELDS}
+    assert ModelPair.from_document(CONTEXT_FREE).to_document() == CONTEXT_FREE
 
 
 @pytest.mark.parametrize("number", ["1e-400", "0.5e-330", "1e400"])

@@ -73,12 +73,8 @@ BAD_DOCUMENTS: dict[str, tuple[dict[str, Any], str]] = {
     "unknown field": (
         {"vocabulary": ["A", "B"]},
         "unknown fields: vocabulary; a pair file has format, vocab, draft_length, target, draft, "
-        "and may have context_free, row_sum_tolerance",
+        "and may have context_free",
     ),
-    "tolerance a text": ({"row_sum_tolerance": "1e-9"}, "row_sum_tolerance must be a number, got '1e-9'"),
-    "tolerance true": ({"row_sum_tolerance": True}, "row_sum_tolerance must be a number, got True"),
-    "tolerance beyond float64": ({"row_sum_tolerance": 10**400}, "row_sum_tolerance must be a number, got 1"),
-    "tolerance negative": ({"row_sum_tolerance": -0.1}, r"a number of at least 0, got -0\.1"),
     "two spellings": (
         {"target": {**DOCUMENT["target"], "00": ["1/2", "1/2"]}},
         "context '00' must be written '0': plain token ids with one space between them",

@@ -23,6 +23,7 @@ from spectheory.optima.bounds.dual_scores import (
 )
 from spectheory.optima.bounds.tolerances import MACHINE_EPSILON, outward
 from spectheory.optima.interval.interval import multi_path_interval
+from spectheory.pairs import levels
 from spectheory.pairs.pair import ModelPair
 
 
@@ -226,12 +227,13 @@ def test_scores_that_are_too_small_by_what_is_tolerated_still_bound_the_optimum(
     assert objective_by_hand(pair, 2, y, z) < optimum - Fraction(1, 10**10)
 
 
-def test_draft_rows_below_one_are_made_up_for() -> None:
+def test_draft_rows_below_one_are_made_up_for(monkeypatch: pytest.MonkeyPatch) -> None:
     """After A the draft row sums to 0.9: q(A) = 1/2, where the leaves below A have 0.45.  By hand the optimum
     of one path is 1 + q(A) + q(A) = 2, for the target is sure of A.  The leaves alone would say 1.9."""
+    monkeypatch.setattr(levels, "SUM_TOLERANCE", 0.2)
     half = np.full((2, 2), 0.5)
     target = (np.array([[1.0, 0.0]]), half, np.full((4, 2), 0.5))
-    pair = ModelPair(target, (half[:1], 0.9 * half), ("A", "B"), row_sum_tolerance=0.2)
+    pair = ModelPair(target, (half[:1], 0.9 * half), ("A", "B"))
     y = [np.ones(1), np.array([2.0, 0.0]), np.zeros(4)]
     z = [np.zeros(1), np.array([0.0, 2.0]), np.ones(4)]
     assert upper_bound(pair, 1, y, z) == pytest.approx(1.9)

@@ -15,6 +15,7 @@ from spectheory.optima.bounds.lower_bounds import (
 )
 from spectheory.optima.bounds.skewed_draft import SkewedDraft, ranked_leaf_law
 from spectheory.optima.interval.interval import multi_path_interval
+from spectheory.pairs import levels
 from spectheory.pairs.pair import ModelPair
 
 
@@ -64,13 +65,14 @@ def test_the_bound_is_below_the_exact_value_also_next_to_one_token(num_drafts: i
     assert above > 3
 
 
-def test_drafts_that_do_not_sum_to_one_are_made_up_for() -> None:
+def test_drafts_that_do_not_sum_to_one_are_made_up_for(monkeypatch: pytest.MonkeyPatch) -> None:
     """Draft rows of sum 0.9 leave P(some draft ends in S) open by as much: the bound falls by the factor."""
+    monkeypatch.setattr(levels, "SUM_TOLERANCE", 0.2)
     target = np.array([[0.5, 0.5]])
     rows = {total: np.array([[0.5 * total, 0.5 * total]]) for total in (1.0, 0.9)}
     bounds = {}
     for total, draft in rows.items():
-        pair = ModelPair((target, np.full((2, 2), 0.5)), (draft,), ("A", "B"), row_sum_tolerance=0.2)
+        pair = ModelPair((target, np.full((2, 2), 0.5)), (draft,), ("A", "B"))
         bounds[total] = certified_lower_bound(pair, 1, np.array([0.45, 0.45]))
     assert bounds[1.0] == pytest.approx(1.9, rel=1e-12)
     assert bounds[0.9] == pytest.approx(1.81, rel=1e-12)
