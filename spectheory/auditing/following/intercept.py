@@ -8,8 +8,6 @@ We identify a number by what its generator draws next.  So states that differ on
 upper half of a seed, count as equal.  Two draws in one state get the same numbers, which is a finding.
 """
 
-import dis
-import inspect
 import random
 import re
 import sys
@@ -17,10 +15,6 @@ from collections.abc import Callable, Hashable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from fractions import Fraction
-from functools import cache, partial
-from itertools import chain
-from pathlib import Path
-from types import CodeType, FunctionType, MethodType
 from typing import Any
 
 import numpy as np
@@ -42,7 +36,7 @@ from spectheory.auditing.following.torch_draws import TorchDraws, name_of, probs
 from spectheory.auditing.following.torch_functions import DRAWS, REAL
 from spectheory.auditing.following.triton_kernels import kernels_followed
 from spectheory.auditing.tape.atoms import uniform_number, whole_number
-from spectheory.auditing.tape.coins import CoinGenerator, UniformDraw
+from spectheory.auditing.tape.coins import CoinGenerator
 from spectheory.auditing.tape.decisions import HiddenRandomnessError, NotEnumerableError, Tape, unswallowed
 from spectheory.auditing.tape.races import Exponential, ExponentialDraw, UndefinedDrawError
 from spectheory.foundation.exact_numbers import exact_number
@@ -67,7 +61,6 @@ class Journal:
         refused: kinds of inputs that the sampler refuses, in words.
         runs, repeated: the number of runs, and the number of runs that we made twice.
         pairs_of_calls: the number of runs of two consecutive calls.
-        names: the global names of the sampler's module, if we can replace ``float`` there.
     """
 
     primitives: set[str] = field(default_factory=set)
@@ -79,7 +72,6 @@ class Journal:
     runs: int = 0
     repeated: int = 0
     pairs_of_calls: int = 0
-    names: dict[str, Any] = field(default_factory=dict)
 
 
 @contextmanager
@@ -104,7 +96,6 @@ def intercepted(tape: Tape, journal: Journal) -> Iterator[None]:
                 stack.enter_context(unswallowed())
                 stack.enter_context(replaced(_replacements(tape, journal)))
                 stack.enter_context(kernels_followed(Draws(tape, journal.primitives, journal.findings)))
-                stack.enter_context(float_followed(journal.names))
                 stack.enter_context(_unfilled_memory_is_nan())
                 answers = stack.enter_context(_Answers(tape, journal))
                 yield
@@ -336,47 +327,3 @@ def _not_compiled(callback: Any) -> Any:
             "the sampler runs a function under torch.compile, which is not followed; audit it uncompiled"
         )
     return callback
-
-
-def _float(*args: Any) -> Any:
-    """Replaces ``float``: returns a random number unchanged."""
-    number = args[0].item() if args and isinstance(args[0], RandomTensor) else args and args[0]
-    return number if isinstance(number, (RandomTensor, UniformDraw)) else float(*args)
-
-
-@contextmanager
-def float_followed(names: dict[str, Any]) -> Iterator[None]:
-    """Inside this context, ``float`` in a module returns random numbers unchanged."""
-    names["float"] = _float
-    try:
-        yield
-    finally:
-        del names["float"]
-
-
-def names_for_float(function: Any) -> dict[str, Any]:
-    """The global names of a function's module if the module only calls ``float``.  Otherwise no names."""
-    while isinstance(function, partial):
-        function = function.func
-    function = inspect.unwrap(function)
-    if not isinstance(function, (FunctionType, MethodType)):  # an object that is called
-        function = type(function).__call__
-    names: dict[str, Any] = getattr(function, "__globals__", {})
-    try:
-        source = Path(names["__file__"]).read_bytes()
-    except (KeyError, TypeError, OSError):
-        return {}
-    return {} if "float" in names or not _only_calls_float(source) else names
-
-
-@cache
-def _only_calls_float(source: bytes) -> bool:
-    try:
-        codes = [compile(source, "", "exec")]
-    except (SyntaxError, ValueError):
-        return False
-    for code in codes:  # which grows
-        codes += [part for part in code.co_consts if isinstance(part, CodeType)]
-    uses = chain.from_iterable(map(dis.get_instructions, codes))
-    # The lowest bit says that a call follows.
-    return all((use.arg or 0) % 2 for use in uses if (use.opname, use.argval) == ("LOAD_GLOBAL", "float"))

@@ -3,7 +3,7 @@
 A sampler may reshape, join, index and compare a ``RandomTensor``, and apply monotone elementwise functions.
 ``Number.decide`` decides every comparison.  We refuse any other torch function, and name it.  The winners of
 races are integers.  We run a race when the sampler needs more than the position of its winner.  A run
-branches on an integer when the sampler needs more than a comparison or a remainder.
+branches on an integer when the sampler needs more than a comparison.
 """
 
 from collections.abc import Callable, Sequence
@@ -40,12 +40,11 @@ from spectheory.auditing.following.torch_functions import (
     bounds_of,
     cumulative,
     dtype_of,
-    holds,
     kind_of,
     searchsorted,
     unwrapped,
 )
-from spectheory.auditing.tape.atoms import WHOLE, Number, quietly
+from spectheory.auditing.tape.atoms import Number, quietly
 from spectheory.auditing.tape.decisions import NotEnumerableError
 from spectheory.auditing.tape.races import ArgmaxWinner, ExponentialDraw, only_a_race
 
@@ -179,8 +178,6 @@ def _apply(func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     if name in ("searchsorted", "bucketize") and len(args) == 2:
         func(*map(_stand_in, args), **kwargs)  # torch's own errors
         return searchsorted(*(args if name == "searchsorted" else args[::-1]), **kwargs)
-    if name in ("remainder", "fmod", "__mod__") and len(args) == 2:
-        return _remainders(func, *args)
     if name == "__int__" and isinstance(number := entries(args[0]).item(), Number):
         return number.mapped(int).value()
     if _branch_on_those(random, _is_whole):
@@ -217,11 +214,7 @@ def _is_winner(random: RandomTensor) -> bool:
 
 
 def _is_whole(random: RandomTensor) -> bool:
-    return not dtype_of(random).is_floating_point or _all_whole(random)
-
-
-def _all_whole(random: RandomTensor) -> bool:
-    return all(isinstance(entry, Number) and entry.form == WHOLE for entry in entries(random).flat)
+    return not dtype_of(random).is_floating_point
 
 
 def _branch_on_those(parts: Sequence[Any], which: Callable[[RandomTensor], bool]) -> bool:
@@ -297,7 +290,7 @@ def _cast(func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         if not isinstance(entry, RANDOM):
             return function(kind(entry)).item()
         number = applied(f"{name} in {dtype}", [entry], function, [kind])
-        if holds(entry, dtype):
+        if isinstance(entry, Number) and dtype in REAL:
             return replace(entry, function=number.function)
         if isinstance(entry, Number) and not dtype.is_floating_point:
             limits = torch.iinfo(dtype) if dtype != torch.bool else None
@@ -368,19 +361,6 @@ def _stand_in(arg: Any) -> Any:
     if not isinstance(arg, RandomTensor):
         return arg
     return 0.5 if arg.is_python else torch.ones(tuple(arg.shape), dtype=dtype_of(arg))
-
-
-def _remainders(func: Any, random: Any, divisor: Any) -> Any:
-    """The remainders of integers.  A run branches on them."""
-    name = func.__name__
-    if not _is_random(random) or not _all_whole(random) or isinstance(divisor, RandomTensor):
-        raise NotEnumerableError(f"the sampler applies {name} to random numbers, which is not followed")
-    numbers = entries(random)
-    if name == "fmod" and any(number.sources[0].grid.value(0) < 0 for number in numbers.flat):
-        raise NotEnumerableError("the sampler applies fmod to negative random numbers, which is not followed")
-    pairs = np.broadcast(numbers, entries(divisor))
-    rests = [number.sources[0].remainder(int(by)) for number, by in pairs]
-    return rests[0] if random.is_python else torch.tensor(rests, dtype=dtype_of(random)).reshape(pairs.shape)
 
 
 def _winners(largest: bool, random: RandomTensor, dim: int | None = None, keepdim: bool = False) -> Any:

@@ -6,7 +6,6 @@ from typing import Any
 import numpy as np
 import torch
 
-from spectheory.auditing.tape.atoms import WHOLE, Number
 from spectheory.auditing.tape.decisions import NotEnumerableError
 
 
@@ -66,15 +65,6 @@ REAL = (torch.float32, torch.float64)
 """The types in which a uniform number is still one, and a race is one of real numbers."""
 TOKENS = (torch.int16, torch.int32, torch.int64)
 """The types in which every token of an audit's vocabularies is itself."""
-
-
-def holds(number: Any, dtype: torch.dtype) -> bool:
-    """Whether a dtype holds an integer exactly, or any other number as a real number."""
-    if isinstance(number, Number) and number.form == WHOLE:
-        source = number.sources[0].grid
-        limit = 2**63 if dtype == torch.int64 else 2 / torch.finfo(dtype).eps if dtype in REAL else 0
-        return max(abs(source.value(0)), abs(source.value(source.atoms - 1))) <= limit
-    return isinstance(number, Number) and dtype in REAL
 
 
 def bounds_of(name: str, args: Sequence[Any], kwargs: Any) -> tuple[Any, Any]:

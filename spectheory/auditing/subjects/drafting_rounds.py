@@ -21,7 +21,7 @@ import torch
 from spectheory.auditing.following.intercept import Journal
 from spectheory.auditing.subjects.asked import Numbers, Part, Question
 from spectheory.auditing.subjects.shipped import Shipped, Tokens
-from spectheory.auditing.subjects.signatures import ROUND, check_seeds, new_generator
+from spectheory.auditing.subjects.signatures import ROUND, new_generator
 from spectheory.auditing.tape.decisions import NotEnumerableError
 from spectheory.foundation.arrays import normalise
 from spectheory.foundation.documents import count_text
@@ -210,7 +210,6 @@ class DraftingRound(Shipped):
             play = lambda texts, *others: [self.sampler(texts[0], *others)]  # noqa: E731
         texts: list[list[int]] = [[] for _ in range(requests)]
         returned: list[list[Any]] = [[] for _ in texts]
-        seeds: list[int] = []
         with (
             self.numbers(tape),
             users_code(f"round {self.name!r}", self.sampler, may_refuse=True),
@@ -220,14 +219,12 @@ class DraftingRound(Shipped):
                     texts[anew] = []
                 lent = [list(text) for text in texts]
                 found = list(islice(play(lent, target, draft, pair.draft_length, generator), requests + 1))
-                seeds.append(generator.initial_seed())
                 if lent != texts:
                     self.journal.findings.add(("contract", "its argument text is changed in place"))
                 for text, rounds, (drafted, reported, tokens) in zip(texts, returned, found, strict=True):
                     # Here, so that the decisions of a round are made before those of the next one.
                     rounds.append((self.tokens(drafted), reported, self.tokens(tokens)))
                     text += rounds[-1][-1]
-        check_seeds(self.journal, tape, seeds)
         return [[self._checked(pair, *round_) for round_ in rounds] for rounds in returned]
 
     def _checked(self, pair: ModelPair, path: Tokens, reported: Any, output: Tokens) -> Played:

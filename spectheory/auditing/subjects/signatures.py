@@ -51,17 +51,6 @@ def new_generator(tape: Tape | OrdinaryRun) -> torch.Generator:
     return torch.Generator().manual_seed(SEED + tape.seed)
 
 
-def check_seeds(journal: Journal, tape: Tape | OrdinaryRun, seeds: Sequence[int]) -> None:
-    """Check that a sampler does not give its generator the same seed in consecutive calls.
-
-    If two calls leave the same seed, the third call reads the same numbers as the second.  We compare the
-    lower 32 bits, because torch's generator on a CPU uses only these.
-    """
-    given = [seed % 2**32 for seed in seeds if seed != SEED + tape.seed]
-    if len(set(given)) < len(given):
-        journal.findings.add(("contract", "it gives its generator the same seed in every call"))
-
-
 @dataclass(frozen=True)
 class Call:
     """One call of a sampler, on paths [K, L], target_rows [K, L+1, V] and draft_rows [K, L, V].

@@ -9,8 +9,7 @@ An interval does not decide a comparison of several numbers, such as a product o
 cases in boxes.  If a box of the smallest size is still undecided, it takes the answer of its corner, and the
 tape records this.  The probability of such runs bounds the error of the law.
 
-``torch.randint`` of a long range returns integers with one atom each.  A comparison, or the remainder by a
-small number, splits them without a branch per value.
+``torch.randint`` of a long range returns integers with one atom each.
 
 We assume that elementwise functions are monotone in each random number, as rounding is.  We check two points
 inside every cell: they must have the answer of the ends of the cell.
@@ -98,10 +97,10 @@ GRIDS = {
 PROBES = (0.382, 0.764)
 """Where a cell is probed, as shares of the cell."""
 MAX_CASES = 4_096
-"""The most values of a whole number, or of a remainder, that a run branches on."""
+"""The most values of a whole number, such as ``int(u * n)``, that a run branches on."""
 LARGEST_SHIFT = 2.0**-23
 """What may be added to a number before its logarithm; the law of a race is taken without it."""
-UNIFORM, MINUS_UNIFORM, WHOLE = "uniform", "minus uniform", "whole"
+UNIFORM, MINUS_UNIFORM = "uniform", "minus uniform"
 """The forms of a number."""
 
 
@@ -116,7 +115,6 @@ class Source(Interval):
     halvings: int = 0
     logarithm: Exponential | None = None
     of_complement: bool = False
-    remainders: dict[int, int] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.high = self.grid.atoms
@@ -128,9 +126,8 @@ class Source(Interval):
 
     @property
     def is_spent(self) -> bool:
-        """Whether the number is no longer uniform on its atoms, after a race or a remainder."""
-        raced = self.logarithm is not None and self.logarithm.is_used
-        return bool(self.remainders) or (raced and not self.is_narrowed)
+        """Whether the number is no longer uniform on its atoms, because it has run in a race."""
+        return self.logarithm is not None and self.logarithm.is_used and not self.is_narrowed
 
     @property
     def is_used(self) -> bool:
@@ -156,19 +153,6 @@ class Source(Interval):
             )
         return self.logarithm
 
-    def remainder(self, divisor: int) -> int:
-        """The remainder of an integer.  The run branches on it, in proportion to the counts of atoms."""
-        if divisor not in self.remainders:
-            if self.is_spent or not 0 < divisor <= MAX_CASES:
-                raise NotEnumerableError(
-                    f"the sampler takes the remainder of a random whole number by {divisor}, which is "
-                    f"followed once, and for divisors of 1 to {MAX_CASES}"
-                )
-            first, count = int(self.grid.value(self.low)), self.high - self.low
-            counts = [(count - (rest - first) % divisor + divisor - 1) // divisor for rest in range(divisor)]
-            self.remainders[divisor] = self.tape.decide([Fraction(number, count) for number in counts])
-        return self.remainders[divisor]
-
     def likely_cut(self) -> tuple[int, ...]:
         """The atoms on both sides of the cut that an earlier run made here.  Empty for a new decision.
 
@@ -190,8 +174,7 @@ class Number:
     Attributes:
         sources: the random numbers.
         function: the function of their values.
-        form: UNIFORM, MINUS_UNIFORM or WHOLE if the result is such a number, up to a shift by
-            ``LARGEST_SHIFT``.
+        form: UNIFORM or MINUS_UNIFORM if the result is such a number, up to a shift by ``LARGEST_SHIFT``.
         is_complement: whether that uniform number is 1 - u, for the random number u.
         clock: if the result is a function of log u, builds it as a clock from the exponential number -log u.
     """
@@ -243,7 +226,7 @@ class Number:
             if high - low >= MAX_CASES:
                 raise NotEnumerableError(
                     f"the sampler uses a random whole number of up to {high - low + 1} values other than in "
-                    f"a comparison or a remainder, which is followed up to {MAX_CASES} values"
+                    f"a comparison, which is followed up to {MAX_CASES} values"
                 )
             middle = (low + high + 1) // 2
             self.mapped(partial(operator.le, middle)).decide()
@@ -268,8 +251,7 @@ class Number:
         """The truth of a comparison.  If it depends on the atoms, the run branches."""
         if any(source.is_spent for source in self.sources):
             raise NotEnumerableError(
-                "the sampler compares a random number that has decided a race, or whose remainder it has "
-                "used, which is not followed"
+                "the sampler compares a random number that has decided a race, which is not followed"
             )
         with quietly():
             return self._decide()
@@ -375,7 +357,7 @@ def whole_number(tape: Tape, low: int, beyond: int) -> Number:
         [('1/100000000000', True), ('99999999999/100000000000', False)]
     """
     grid = WholeNumbers(f"whole numbers of {low}..{beyond - 1}", beyond - low, torch.int64, low=low)
-    return Number((Source(tape, grid),), lambda value: value, form=WHOLE)
+    return Number((Source(tape, grid),), lambda value: value)
 
 
 def followed_on(name: str, entries: Sequence[Any], number: Number, bounds: Sequence[Any] = ()) -> Number:

@@ -4,7 +4,6 @@ import math
 import random
 from dataclasses import dataclass
 from fractions import Fraction
-from itertools import chain
 from typing import Any
 
 from spectheory.auditing.tape.atoms import Number, Source
@@ -77,15 +76,7 @@ def _atom(source: Source, rng: random.Random) -> int:
         share = math.exp(-_exponential(source.logarithm, rng))
         atom = int((1 - share if source.of_complement else share) * source.grid.atoms)
         return min(max(atom, source.low), source.high - 1)
-    drawn = rng.randrange(source.low, source.high)
-    return next(
-        (
-            atom
-            for atom in chain(range(drawn, source.high), range(source.low, drawn))
-            if all(source.grid.value(atom) % by == rest for by, rest in source.remainders.items())
-        ),
-        drawn,
-    )
+    return rng.randrange(source.low, source.high)
 
 
 def _exponential(source: Exponential, rng: random.Random) -> float:

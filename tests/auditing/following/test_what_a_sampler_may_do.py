@@ -2,7 +2,6 @@
 
 import sys
 from collections.abc import Callable
-from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -82,13 +81,9 @@ MAY: dict[str, tuple[Any, Any]] = {
         coin(lambda ratio: np.random.default_rng().random() < ratio),
         coin(lambda ratio: np.random.default_rng().random() < ratio / 2),
     ),
-    "float(torch.rand(1)) < p": (
-        coin(lambda ratio: float(torch.rand(1)) < ratio),
-        coin(lambda ratio: float(torch.rand(1)) < ratio / 2),
-    ),
-    "randint of a long range: comparisons, remainders, division": (
+    "randint of a long range: comparisons, division": (
         coin(lambda ratio: torch.randint(0, 2**31 - 1, ()) / (2**31 - 1) < ratio),
-        coin(lambda ratio: torch.randint(0, 2**31 - 1, ()) % 11 / 10 < ratio),
+        coin(lambda ratio: torch.randint(0, 11, ()) / 10 < ratio),
     ),
     "randint, int(u * n) and winners as an index": (
         draw(lambda row: torch.arange(3)[raced(row)]),
@@ -115,8 +110,9 @@ def test_the_table_of_the_documentation() -> None:
     ("function", "says"),
     [
         (lambda: int(torch.randint(0, 2**31 - 1, ())), "up to 2147483647 values other than in a comparison"),
+        (lambda: torch.randint(0, 2**31 - 1, ()) % 11, "up to 2147483647 values other than in a comparison"),
+        (lambda: bool(float(torch.rand(())) < 0.5), "applies __float__ to random numbers"),
         (lambda: np.random.default_rng().integers(2**40), "draws one of 1099511627776 values at once"),
-        (lambda: torch.randint(0, 2**31 - 1, ()) % 2**20, "remainder of a random whole number by 1048576"),
         (lambda: np.random.default_rng().random() < torch.rand(1), "compared with another one"),
         (lambda: (P := torch.rand(3), int(gumbel_of(P)), bool(P[0] < 0.5)), "that has decided a race"),
         (lambda: (P := torch.rand(3), bool(P[0] < 0.5), int(gumbel_of(P))), "that it also puts into a race"),
@@ -135,30 +131,22 @@ def gumbel_of(uniform: Any) -> Any:
     return (-torch.log(-torch.log(uniform))).argmax()
 
 
-def test_a_long_range_is_a_verdict_at_once() -> None:
-    """Where it is not followed it is probed, with the reason."""
+def seeds(paths: Any, target: Any, draft: Any, generator: Any) -> list[int]:
+    torch.Generator().manual_seed(torch.randint(0, 2**31 - 1, ()).item())
+    return [int(torch.multinomial(target[0, 0], 1))]
 
-    def seeds(paths: Any, target: Any, draft: Any, generator: Any) -> list[int]:
-        torch.Generator().manual_seed(torch.randint(0, 2**31 - 1, ()).item())
-        return [int(torch.multinomial(target[0, 0], 1))]
 
-    found = audit(seeds, PAIRS, drafts=1, within=0.05)
+@pytest.mark.parametrize(
+    "sampler",
+    [
+        seeds,
+        coin(lambda ratio: float(torch.rand(())) < ratio),
+    ],
+)
+def test_what_is_not_followed_is_probed(sampler: Any) -> None:
+    """It is a verdict at once, with the reason."""
+    found = audit(sampler, PAIRS, drafts=1, within=0.05)
     assert (found.verdict, found.basis, len(found.ways)) == (LOSSLESS, "probed", 1)
-
-
-def test_counts_of_remainders_are_exact() -> None:
-    """2^31 - 1 numbers, of which 715827883 are multiples of 3; below a cut they are counted anew."""
-
-    def rest() -> int:
-        return int(torch.randint(0, 2**31 - 1, (1,)) % 3)
-
-    assert law(rest)[0] == Fraction(715827883, 2**31 - 1)
-
-    def rest_below_ten() -> Any:
-        number = torch.randint(0, 2**31 - 1, ())
-        return int(number % 3) if number < 10 else None
-
-    assert law(rest_below_ten)[0] == Fraction(4, 2**31 - 1)
 
 
 def test_a_module_is_imported_as_before_the_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
