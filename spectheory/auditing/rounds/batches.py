@@ -16,9 +16,10 @@ from torch import Tensor
 
 from spectheory.auditing.rounds.batch_battery import GREEDY, batches_of
 from spectheory.auditing.rounds.joint_laws import dependence, marginal, total_variation
+from spectheory.auditing.rounds.two_calls import compare_with_the_next
 from spectheory.auditing.subjects.shipped import Shipped, Tokens
 from spectheory.auditing.subjects.signatures import Request, Row
-from spectheory.auditing.tape.decisions import Branch, NotEnumerableError
+from spectheory.auditing.tape.decisions import NotEnumerableError
 from spectheory.foundation.documents import count_text
 
 TOLERANCE, OF_LEARNED = Fraction(1, 10**6), Fraction(1, 10**4)
@@ -54,7 +55,6 @@ class _Law(NamedTuple):
 
 BESIDE = "beside other requests ({kinds}) the tokens of a request have another law than alone"
 DEPENDENT = "the tokens of requests ({kinds}) are not independent"
-BEHIND = "after a batch ({kinds}) the tokens of the next one have another law than in a first one"
 NOT_GREEDY = "a greedy request ({kinds}) does not get the likeliest tokens"
 NOT_THE_TARGET = "a request without drafts ({kinds}) does not get a token of the target"
 NO_OUTPUT = "a request ({kinds}) has no valid output"
@@ -78,9 +78,9 @@ class _Judge:
     _judged: set[str] = field(default_factory=set)
     _ignored: dict[str, bool] = field(default_factory=dict)
 
-    def law(self, rows: Sequence[Any], behind: Sequence[Branch] | None = None) -> _Law:
+    def law(self, rows: Sequence[Any]) -> _Law:
         self.sampler.reasons.clear()
-        masses, undecided = self.sampler.batch_law(rows, behind)
+        masses, undecided = self.sampler.batch_law(rows)
         return _Law(masses, undecided, min(self.sampler.reasons, default="it returns no tokens"))
 
     def ignores_greedy(self, rows: Sequence[Any]) -> bool:
@@ -165,7 +165,7 @@ class _Judge:
 def audit_batches(sampler: Shipped, *, stop_at_first: bool = False) -> tuple[str, ...]:
     """Compare the exact laws of requests in batches and alone.  Findings go to the sampler's journal.
 
-    After one outcome of the first batch we run the same batch again, which must have the same law.  A greedy
+    After the likeliest outcome of the first batch we run it again, which must have the same law.  A greedy
     request must return the most likely tokens, and a request without drafts a token of the target, unless the
     sampler states another law.  We leave out greedy requests if the sampler treats them like others.  We
     leave out batches that mix shapes, or have no drafts, if the sampler fails in all runs of all batches that
@@ -188,7 +188,7 @@ def audit_batches(sampler: Shipped, *, stop_at_first: bool = False) -> tuple[str
     batches = batches_of(sampler)
     try:
         for number, (kind, rows) in enumerate(batches):
-            if judge.worst and stop_at_first:
+            if stop_at_first and (judge.worst or journal.findings):
                 break
             if kind == GREEDY and judge.ignores_greedy(rows):
                 continue
@@ -203,9 +203,11 @@ def audit_batches(sampler: Shipped, *, stop_at_first: bool = False) -> tuple[str
             mixes_shapes |= is_mixed
             judge.judge(kind, rows, together)
             if not number and not together.fails and sampler.learns is None:
-                later = judge.law(rows, behind=sampler.first_decisions(rows))
-                distance = total_variation(later.masses, together.masses)
-                judge.note(BEHIND, distance, together.undecided + later.undecided, kind, _words(rows))
+                compare_with_the_next(
+                    sampler,
+                    lambda tape, times: [sampler.on_batch(rows, times)(tape)],  # noqa: B023
+                    behind=[max(together.masses, key=lambda texts: together.masses[texts])],
+                )
         if failed and not mixes_shapes and not judge.worst:
             why = failed[0][-1].why
             journal.refused.append(f"batches of requests with other numbers of drafts, or of none: {why}")

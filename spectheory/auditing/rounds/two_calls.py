@@ -1,19 +1,19 @@
-"""Two consecutive calls of a sampler: the second must not depend on the random numbers of the first.
+"""Calls in a row: the law of a call must not depend on the random numbers of the calls before it.
 
-We follow them on small pairs, with a path that leaves many decisions open, or with several paths of which
-this path is the first.
+``follow_in_a_row`` follows each call after every outcome of the calls before it.  Here the calls have equal
+arguments.  We choose small pairs, and a path that leaves many decisions open, or several paths of which this
+path is the first.  ``two_rounds`` follows rounds, whose texts grow.
 """
 
-from collections import defaultdict, deque
-from collections.abc import Iterable, Iterator
+from collections import Counter, defaultdict
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from fractions import Fraction
-from itertools import islice
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from spectheory.auditing.rounds.battery import tells_texts_apart
-from spectheory.auditing.rounds.joint_laws import marginal, total_variation
+from spectheory.auditing.rounds.joint_laws import total_variation
 from spectheory.auditing.subjects.asked import Question, drafts_and_rows
 from spectheory.auditing.subjects.shipped import HIDDEN, Shipped, Tokens
 from spectheory.auditing.subjects.signatures import Call
@@ -24,8 +24,7 @@ from spectheory.auditing.tape.decisions import (
     Tape,
     all_runs,
 )
-from spectheory.auditing.tape.races import UndefinedDrawError
-from spectheory.foundation.errors import InvalidOutcomeError
+from spectheory.foundation.errors import EnumerationTooLargeError
 from spectheory.pairs.contexts import context_number
 from spectheory.pairs.pair import ModelPair
 
@@ -33,8 +32,113 @@ MAX_OUTPUTS = 16
 """A pair is small if it has at most 16 completed outputs."""
 MAX_RUNS_OF_TWO_CALLS = 100
 """The most runs of two calls that are followed for one tuple of drafts."""
+MAX_RUNS_OF_THE_FIRST = 1_000
+"""The most runs of the first of two calls, which has been followed before on this pair."""
 FOUND_AGAIN = 6
 """A dependence is found again so often: hidden coins of probability 1/3 do this with probability 10^-4."""
+Texts = tuple[Tokens, ...]
+"""The tokens of every request."""
+
+
+class Run(NamedTuple):
+    """One run of calls in a row.
+
+    Attributes:
+        mass: its probability.
+        outputs: the outputs of the calls, in order; empty without a valid output.
+        made: its decisions.
+        is_known: False if a box of cases got one answer, so that the law is not known.
+    """
+
+    mass: Fraction
+    outputs: Sequence[Any]
+    made: list[Branch]
+    is_known: bool
+
+
+def law_of(runs: Iterable[Run], label: Callable[[Run], Hashable]) -> dict[Any, Fraction]:
+    """The law of the labels of runs, given that one of these runs happens."""
+    law: dict[Any, Fraction] = defaultdict(Fraction)
+    for run in runs:
+        law[label(run)] += run.mass
+    total = sum(law.values())
+    return {each: mass / total for each, mass in law.items()}
+
+
+def follow_in_a_row(
+    sampler: Shipped,
+    play: Callable[[Tape, int], Sequence[Any]],
+    texts_of: Callable[[Sequence[Any]], Texts],
+    judge: Callable[[int, Texts, list[Run]], None],
+    most: Sequence[int],
+    behind: Sequence[Texts] | None = None,
+    requests: int = 1,
+) -> str:
+    """Follow all runs of a call, then of the next one after every outcome, and so on.
+
+    Args:
+        sampler: the sampler, whose journal counts the runs of later calls.
+        play: (tape, number of calls) -> their outputs.
+        texts_of: outputs -> the tokens of every request so far.
+        judge: (number of the call, texts before it, all its runs after them) -> None.
+        most: the largest number of runs of each call.  A third call follows a longest and a shortest text.
+        behind: the texts after which we follow the second call; by default all.
+        requests: the number of requests.
+
+    Returns:
+        What we left out: why no later call was followed, or the number of texts after which we did not follow
+        the second call.
+    """
+    nothing: Sequence[Any] = ()
+
+    def once(tape: Tape, number: int) -> tuple[Sequence[Any], list[Branch], bool]:
+        outputs = sampler.valid(lambda tape: play(tape, number), tape, nothing)
+        return outputs, list(tape.made), not tape.is_approximate
+
+    why = ""
+    histories: dict[Texts, list[list[Branch]]] = {((),) * requests: [[]]}
+    for number, left in enumerate(most, start=1):
+        order = _by_lengths(histories)
+        if number == 2 and behind is not None:
+            order = [texts for texts in behind if texts in histories]
+            why = "" if len(order) == len(behind) else f"{len(behind) - len(order)} texts never come"
+        elif number > 2:
+            order = [order[-1], order[0]][: len(order)]
+        groups: list[tuple[Texts, list[Run]]] = []
+        for texts in order:
+            runs: list[Run] = []
+            try:
+                for made in histories[texts]:
+                    found = all_runs(lambda tape: once(tape, number), left - len(runs), made)  # noqa: B023
+                    runs += [Run(mass, *result) for mass, result in found]
+            except EnumerationTooLargeError:
+                break
+            if all(run.is_known for run in runs):
+                judge(number, texts, runs)
+            else:
+                why = "random numbers are combined"
+            groups.append((texts, runs))
+            left -= len(runs)
+            sampler.journal.pairs_of_calls += len(runs) if number > 1 or len(most) == 1 else 0
+        if number < 3 and len(groups) < len(order):
+            missed = f"not after {len(order) - len(groups)} of {len(order)} texts, " if number > 1 else ""
+            return f"{missed}more than {most[number - 1]} runs"
+        histories = defaultdict(list)
+        for run in (run for _, runs in groups for run in runs if run.outputs):
+            histories[texts_of(run.outputs)].append(run.made)
+        if not histories:
+            return why or "no run has an output"  # which the law of one call reports
+    return why
+
+
+def _by_lengths(texts: Iterable[Texts]) -> list[Texts]:
+    """Sort texts so that the first few contain every length."""
+    seen, keys = Counter[tuple[int, ...]](), []
+    for text in sorted(texts):
+        lengths = tuple(map(len, text))
+        keys.append((seen[lengths], lengths, text))
+        seen[lengths] += 1
+    return [text for *_, text in sorted(keys)]
 
 
 def questions_of_calls(questions: Iterable[Question], needs_texts: bool = False) -> Iterator[Question]:
@@ -73,11 +177,11 @@ def least_accepted(pair: ModelPair) -> tuple[tuple[int, ...], int]:
     return path, decisions
 
 
-def call_twice(sampler: Shipped, question: Question) -> int:
-    """Follow two calls on one tuple of drafts, and return the number of runs.
+def follow_two_calls(sampler: Shipped, question: Question, most: int = MAX_RUNS_OF_TWO_CALLS) -> str:
+    """Follow two calls on one tuple of drafts, and note if the second depends on the first one's tokens.
 
     If the process can draw it, the first path is the path least likely to be accepted.  The paths differ if
-    possible.
+    possible.  The result is the same as of ``follow_in_a_row``.
     """
     wanted = least_accepted(question.pair)[0]
 
@@ -85,70 +189,63 @@ def call_twice(sampler: Shipped, question: Question) -> int:
         paths = list(map(tuple, drafted[0].tolist()))
         return paths[0] == wanted, len(set(paths))
 
-    return follow_two_calls(sampler, *max(drafts_and_rows(question), key=order)[:3])
+    paths, *rows, _ = max(drafts_and_rows(question), key=order)
+    told = sampler.told(paths, *rows)
+
+    def play(tape: Tape, times: int) -> list[Texts]:
+        return [(tokens,) for tokens in sampler.calls(Call(paths, *told, tape, sampler.journal), times)]
+
+    return compare_with_the_next(sampler, play, most)
 
 
-def follow_two_calls(
+def compare_with_the_next(
     sampler: Shipped,
-    paths: np.ndarray,
-    target_rows: np.ndarray,
-    draft_rows: np.ndarray,
-    max_runs: int = MAX_RUNS_OF_TWO_CALLS,
-) -> int:
-    """Follow two consecutive calls, and note in the journal if the second depends on the first.
+    play: Callable[[Tape, int], list[Texts]],
+    most: int = MAX_RUNS_OF_THE_FIRST,
+    behind: Sequence[Texts] | None = None,
+) -> str:
+    """Compare the law of a second call, after all tokens of the first, with the law of the first.
 
-    The branches of the first call take turns.  In each turn we follow one branch of the second call, until we
-    have followed all branches or reach ``max_runs``.  If we have followed all, the second call must have the
-    law of the first, whatever tokens the first call returned.
+    Args:
+        sampler: the sampler, whose journal receives a finding if they differ.
+        play: (tape, number of calls) -> for each call, or the last, the tokens of every request.
+        most: the largest number of runs of two calls.
+        behind: as in ``follow_in_a_row``, as the result.
+
+    Raises:
+        HiddenRandomnessError: followed again, the calls have other tokens or laws.
     """
-    rows = sampler.told(paths, target_rows, draft_rows)
-    law, followed = _law_of_two_calls(sampler, paths, rows, max_runs)
-    sampler.journal.pairs_of_calls += followed
-    once = marginal(law or {}, 0)
-    distances = {tokens: total_variation(later, once) for tokens, later in _second_given_first(law or {})}
-    if any(distances.values()):
-        again = (_law_of_two_calls(sampler, paths, rows, max_runs)[0] for _ in range(FOUND_AGAIN))
-        if any(found != law for found in again):
-            raise HiddenRandomnessError(f"{HIDDEN}: followed twice, two calls in a row have two laws")
-        worst = max(distances, key=lambda tokens: distances[tokens])
-        text = f"after the tokens {list(worst)} the next call has another law, total variation"
-        sampler.journal.findings.add(("randomness", f"{text} {float(distances[worst]):.3g}"))
-    return followed
 
-
-def _second_given_first(
-    law: dict[tuple[Tokens, ...], Fraction],
-) -> Iterator[tuple[Tokens, dict[Tokens, Fraction]]]:
-    for tokens, share in marginal(law, 0).items():
-        yield tokens, {second: mass / share for (first, second), mass in law.items() if first == tokens}
-
-
-def _law_of_two_calls(
-    sampler: Shipped, paths: np.ndarray, rows: tuple[np.ndarray, np.ndarray], max_runs: int
-) -> tuple[dict[tuple[Tokens, ...], Fraction] | None, int]:
-    """Return the joint law of the tokens of both calls, or ``None`` if not known, and the number of runs."""
-    is_known = True
-
-    def calls(times: int, tape: Tape) -> tuple[list[Branch], tuple[Tokens, ...]]:
-        nonlocal is_known
-        outputs: tuple[Tokens, ...] = ()
+    def known(tape: Tape, times: int) -> list[Texts]:
         try:
-            outputs = sampler.calls(Call(paths, *rows, tape, sampler.journal), times)
-        except (UndefinedDrawError, InvalidOutcomeError, NotEnumerableError):  # the law of one call says so
-            is_known = False
-        is_known &= not tape.is_approximate
-        return list(tape.made), outputs
+            return play(tape, times)
+        except NotEnumerableError:  # the law of one call says why, or the journal: it reads numbers again
+            tape.is_approximate = True
+            return []
 
-    first_calls = [made for _, (made, _) in islice(all_runs(lambda tape: calls(1, tape)), max_runs)]
-    turns = deque(all_runs(lambda tape: calls(2, tape), given=made) for made in first_calls)
-    law: dict[tuple[Tokens, ...], Fraction] = defaultdict(Fraction)
-    followed = 0
-    while turns and followed < max_runs:
-        run = next(turns[0], None)
-        if run is None:
-            turns.popleft()
-            continue
-        turns.rotate(-1)
-        followed += 1
-        law[run.result[1]] += run.probability
-    return law if is_known and not turns else None, followed
+    def distances() -> tuple[dict[Texts, Fraction], str]:
+        found: dict[Texts, Fraction] = {}
+        first: dict[Texts, Fraction] = {}
+
+        def judge(number: int, texts: Texts, runs: list[Run]) -> None:
+            law = law_of(runs, lambda run: tuple(run.outputs[-1:]))
+            if number == 1:
+                first.update(law)
+                return
+            found[texts] = total_variation(law, first)
+            if any(run.outputs[:-1] not in ((), [], [texts]) for run in runs):
+                raise HiddenRandomnessError(
+                    f"{HIDDEN}: for the same numbers the first call gave other tokens"
+                )
+
+        calls = MAX_RUNS_OF_THE_FIRST, most
+        return found, follow_in_a_row(sampler, known, lambda outputs: outputs[-1], judge, calls, behind)
+
+    found, why = distances()
+    if any(found.values()):
+        if any(distances()[0] != found for _ in range(FOUND_AGAIN)):
+            raise HiddenRandomnessError(f"{HIDDEN}: followed twice, two calls in a row have two laws")
+        worst = max(found, key=lambda texts: found[texts])
+        text = f"after the tokens {', '.join(map(str, map(list, worst)))} the next call has another law"
+        sampler.journal.findings.add(("randomness", f"{text}, total variation {float(found[worst]):.3g}"))
+    return why

@@ -8,15 +8,16 @@ We put requests with certain rows beside one request whose rows leave choices.  
 of this request, and the number of branches is a sum over requests, not a product.
 """
 
-from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import Any, NamedTuple
+from typing import Any
 
 from spectheory.auditing.rounds.battery import random_dyadic
 from spectheory.auditing.rounds.joint_laws import dependence, marginal, total_variation
 from spectheory.auditing.rounds.rounding import rounding_bound
+from spectheory.auditing.rounds.two_calls import Run, Texts, follow_in_a_row, law_of
 from spectheory.auditing.subjects.drafting_rounds import (
     REPORTED_TOLERANCE,
     WRONG_DRAFTS,
@@ -25,18 +26,13 @@ from spectheory.auditing.subjects.drafting_rounds import (
     Played,
 )
 from spectheory.auditing.subjects.shipped import Tokens
-from spectheory.auditing.tape.decisions import Branch, Tape, all_runs
+from spectheory.auditing.tape.decisions import Tape
 from spectheory.foundation.documents import count_text
-from spectheory.foundation.errors import EnumerationTooLargeError
 from spectheory.pairs.contexts import all_contexts
 from spectheory.pairs.pair import ModelPair
 
-MAX_RUNS_OF_ROUNDS = 2_000
-"""The most runs of two rounds that are followed on one pair."""
-MAX_RUNS_OF_A_THIRD = 100
-"""The most runs of three rounds: a doubling cache shows in the third, after any two that accept tokens."""
-Texts = tuple[Tokens, ...]
-"""The tokens of every request."""
+MAX_RUNS_OF_ROUNDS, MAX_RUNS_OF_A_THIRD = 2_000, 100
+"""The most runs of a round.  A doubling cache shows in the third, after any two that accept tokens."""
 
 
 def _beside_certain_ones() -> ModelPair:
@@ -73,66 +69,31 @@ JOINT = "all branches of two requests side by side, in one round and, of one dra
 OF_REQUESTS: Mapping[str, Mapping[str, Any]] = {
     "one round of two requests": {"pair": random_dyadic(1, 2, 2), "requests": 2, "times": 1},
     "two rounds of two requests": {
-        "pair": SIDE_BY_SIDE,
-        "requests": 2,
-        "times": 2,
-        "behind": (
-            (OPEN, REJECTED),
-            (REJECTED, ALSO_OPEN),
-            (ALSO_OPEN, ACCEPTED),
-            (ACCEPTED, OPEN),
-        ),
+        "pair": SIDE_BY_SIDE, "requests": 2, "times": 2,
+        "behind": ((OPEN, REJECTED), (REJECTED, ALSO_OPEN), (ALSO_OPEN, ACCEPTED), (ACCEPTED, OPEN)),
     },
     "two rounds of two requests that are both open": {
-        "pair": random_dyadic(1, 2, 1),
-        "requests": 2,
-        "times": 2,
+        "pair": random_dyadic(1, 2, 1), "requests": 2, "times": 2,
         "behind": (((0, 0), (1,)), ((1, 0), (1, 1))),
     },
     "two rounds of three requests": {
-        "pair": SIDE_BY_SIDE,
-        "requests": 3,
-        "times": 2,
-        "behind": (
-            (OPEN, REJECTED, ACCEPTED),
-            (ACCEPTED, ALSO_OPEN, REJECTED),
-            (REJECTED, ACCEPTED, OPEN),
-        ),
+        "pair": SIDE_BY_SIDE, "requests": 3, "times": 2,
+        "behind": ((OPEN, REJECTED, ACCEPTED), (ACCEPTED, ALSO_OPEN, REJECTED), (REJECTED, ACCEPTED, OPEN)),
     },
     "two rounds of two requests whose texts end alike": {
-        "pair": _ending_alike(),
-        "requests": 2,
-        "times": 2,
+        "pair": _ending_alike(), "requests": 2, "times": 2,
         "behind": (((0, 0, 1), (1, 0, 1)), ((1, 0, 0), (0, 0, 0))),
     },
     "a new first request beside another": {
-        "pair": SIDE_BY_SIDE,
-        "requests": 2,
+        "pair": SIDE_BY_SIDE, "requests": 2, "anew": 0,
         "behind": ((REJECTED, OPEN), (OPEN, REJECTED)),
-        "anew": 0,
     },
     "a new second request beside another": {
-        "pair": SIDE_BY_SIDE,
-        "requests": 2,
+        "pair": SIDE_BY_SIDE, "requests": 2, "anew": 1,
         "behind": ((ALSO_OPEN, ACCEPTED), (ACCEPTED, OPEN)),
-        "anew": 1,
     },
-}
+}  # fmt: skip
 """Cases with several requests side by side, as arguments of ``follow_rounds``."""
-
-
-NO_OUTPUT = "no output"
-"""Key of the findings on runs that fail."""
-
-
-class _CombinedError(Exception):
-    """A run has a box of cases, so its law is not known."""
-
-
-class _Run(NamedTuple):
-    mass: Fraction
-    played: list[list[Played]]
-    made: list[Branch]
 
 
 def follow_rounds(
@@ -143,7 +104,7 @@ def follow_rounds(
     times: int = 3,
     behind: Sequence[Texts] | None = None,
     anew: int | None = None,
-) -> tuple[int, str]:
+) -> str:
     """Follow rounds from the start of texts.  Findings go to the sampler's journal.
 
     We check the law of the last round given the tokens of earlier rounds.  Its drafts must have the law of
@@ -153,126 +114,71 @@ def follow_rounds(
     Args:
         sampler: the round.
         pair: the models.  Their rows differ after every text (``LookUpModel``).
-        max_runs: the largest number of runs.
+        max_runs: the largest number of runs of a round.
         requests: the number of requests side by side.  Only the signature "round_batch" takes 2 or more.
-        times: the number of rounds.  We follow the third after one longest and one shortest text.
+        times: the number of rounds.
         behind: the texts after which we follow the second round; by default all.
         anew: the index of a request that ends before the last round.  A new request starts in its place.
 
     Returns:
-        The number of runs, and what we left out: the reason if the number is 0, or the number of texts after
-        which we did not follow the second round.
+        As ``follow_in_a_row``.
     """
-    worst = _Worst(sampler, pair, requests)
-
-    def play(tape: Tape) -> tuple[list[list[Played]], list[Branch]]:
-        ends = anew if number == times else None
-
-        def once(tape: Tape) -> list[list[Played]]:
-            return sampler.rounds(tape, pair, number, requests, tells_texts=True, anew=ends)
-
-        nothing: list[list[Played]] = []
-        played = sampler.valid(once, tape, nothing)
-        if tape.is_approximate:
-            raise _CombinedError
-        return played, list(tape.made)
-
-    followed, why = 0, ""
-    histories: dict[Texts, list[list[Branch]]] = {((),) * requests: [[]]}
+    rounds = _Rounds(sampler, pair, requests, times, anew)
+    most = (max_runs, max_runs, min(max_runs, MAX_RUNS_OF_A_THIRD))[:times]
     try:
-        for number in range(1, times + 1):
-            order = _by_lengths(histories)
-            if number == 2 and behind is not None:
-                order = [texts for texts in behind if texts in histories]
-                why = "" if len(order) == len(behind) else f"{len(behind) - len(order)} texts never come"
-            if not order:  # none of the texts comes
-                break
-            most = max_runs if number < 3 else min(max_runs, MAX_RUNS_OF_A_THIRD)
-            groups = _followed(play, histories, order if number < 3 else [order[-1], order[0]], most)
-            if number == 1 and not groups:
-                return 0, f"more than {max_runs} runs"
-            if number == 1 and not any(run.played for _, runs in groups for run in runs):
-                return 0, "no run has an output"  # which the law of one round reports
-            for texts, runs in groups:
-                if requests > 1 or number == times or number > 1:
-                    worst.judge(texts, runs, anew if number == times else None)
-                followed += len(runs) if number > 1 or times == 1 else 0
-            if number == 2 and len(groups) < len(order):
-                why = f"not after {len(order) - len(groups)} of {len(order)} texts, more than {max_runs} runs"
-                break
-            histories = defaultdict(list)
-            for run in (run for _, runs in groups for run in runs if run.played):
-                histories[tuple(map(_tokens, run.played))].append(run.made)
-    except _CombinedError:
-        return 0, "random numbers are combined"
+        return follow_in_a_row(sampler, rounds.play, rounds.texts, rounds.judge, most, behind, requests)
     finally:  # what was found stays, also where a later round is not followed
-        worst.tell()
-    sampler.journal.pairs_of_calls += followed
-    return followed, why
-
-
-def _followed(
-    play: Callable[[Tape], tuple[list[list[Played]], list[Branch]]],
-    histories: Mapping[Texts, Sequence[Sequence[Branch]]],
-    order: Sequence[Texts],
-    most: int,
-) -> list[tuple[Texts, list[_Run]]]:
-    """Follow all runs after the texts, one text after the other, up to ``most`` runs."""
-    groups: list[tuple[Texts, list[_Run]]] = []
-    for texts in order:
-        runs: list[_Run] = []
-        try:
-            for made in histories[texts]:
-                runs += [_Run(mass, *result) for mass, result in all_runs(play, most - len(runs), made)]
-        except EnumerationTooLargeError:
-            break
-        groups.append((texts, runs))
-        most -= len(runs)
-    return groups
-
-
-def _tokens(rounds: Sequence[Played]) -> Tokens:
-    return tuple(token for played in rounds for token in played.tokens)
-
-
-def _by_lengths(texts: Iterable[Texts]) -> list[Texts]:
-    """Sort texts so that the first few contain every length."""
-    seen, keys = Counter[tuple[int, ...]](), []
-    for text in sorted(texts):
-        lengths = tuple(map(len, text))
-        keys.append((seen[lengths], lengths, text))
-        seen[lengths] += 1
-    return [text for *_, text in sorted(keys)]
+        rounds.tell()
 
 
 @dataclass
-class _Worst:
-    """Keeps, per kind of fault, the law of a last round that is farthest from the target's.
+class _Rounds:
+    """Plays rounds, and keeps, per kind of fault, the law of a round that is farthest from the target's.
 
     Attributes:
-        sampler, pair, requests: as in ``follow_rounds``.
-        found: kind of fault -> the largest total variation, and after which texts it occurs.
+        sampler, pair, requests, anew: as in ``follow_rounds``.
+        times: the number of rounds.
+        found: kind of fault -> the largest total variation, and the finding.
+        without: the largest probability of a round without a valid output, and the finding.
     """
 
     sampler: DraftingRound
     pair: ModelPair
     requests: int
+    times: int
+    anew: int | None
     found: dict[str, tuple[Fraction, str]] = field(default_factory=dict)
+    without: tuple[Fraction, str] = (Fraction(0), "")
 
-    def judge(self, texts: Texts, runs: Sequence[_Run], anew: int | None) -> None:
+    @property
+    def beside(self) -> str:
+        return f" beside {count_text(self.requests - 1, 'other request')}" if self.requests > 1 else ""
+
+    def play(self, tape: Tape, times: int) -> list[list[Played]]:
+        """The rounds of every request."""
+        anew = self.anew if times == self.times else None
+        return self.sampler.rounds(tape, self.pair, times, self.requests, tells_texts=True, anew=anew)
+
+    @staticmethod
+    def texts(played: Sequence[Sequence[Played]]) -> Texts:
+        return tuple(tuple(token for each in rounds for token in each.tokens) for rounds in played)
+
+    def judge(self, number: int, texts: Texts, runs: Sequence[Run]) -> None:
         """Compare the law of the last rounds after texts with the target's.
 
         The request with index ``anew`` is in its first round.
         """
-        total = sum(run.mass for run in runs)
-        without = sum((run.mass for run in runs if not run.played), Fraction(0)) / total
-        if without:
-            self._see(NO_OUTPUT, without, f"after the tokens {', '.join(map(str, map(list, texts)))}")
+        if number == 1 < self.times and self.requests == 1:
+            return  # the law of one round is judged elsewhere
+        law = law_of(runs, lambda run: tuple(rounds[-1] for rounds in run.outputs))
+        if () in law:
+            said = f"after the tokens {', '.join(map(str, map(list, texts)))} a round{self.beside}"
+            self.without = max(self.without, (law[()], said))
             return
-        law: dict[tuple[Played, ...], Fraction] = defaultdict(Fraction)
-        for run in runs:
-            law[tuple(rounds[-1] for rounds in run.played)] += run.mass / total
-        target = LookUpModel(self.pair.target, self.pair.vocab_size, alike=0)
+        target, length = (
+            LookUpModel(self.pair.target, self.pair.vocab_size, alike=0),
+            self.pair.draft_length + 1,
+        )
         for request, text in enumerate(texts):
             lasts = marginal(law, request)
             self._check_drafts(lasts)
@@ -280,16 +186,17 @@ class _Worst:
             for last, mass in lasts.items():
                 found[last.tokens] += mass
             known, words = text, f"after the tokens {list(text)} the next round"
-            if request == anew:
+            if request == self.anew and number == self.times:
                 known, words = (), f"after the tokens {list(text)} of another the first round of a request"
             nothing: dict[Tokens, Fraction] = {(): Fraction(1)}
-            laws = (_completed(each, target, known, self.pair.draft_length + 1) for each in (found, nothing))
-            self._see(f"request {request}", total_variation(*laws), words)
+            laws = (_completed(each, target, known, length) for each in (found, nothing))
+            said = f"{words}{self.beside} does not have the target's law"
+            self._see(f"request {request}", total_variation(*laws), said)
         if self.requests == 2:
-            tokens: dict[Texts, Fraction] = defaultdict(Fraction)
-            for together, mass in law.items():
-                tokens[tuple(last.tokens for last in together)] += mass
-            self._see("joint", dependence(tokens), "")
+            tokens = law_of(runs, lambda run: tuple(rounds[-1].tokens for rounds in run.outputs))
+            self._see(
+                "joint", dependence(tokens), "the tokens of two requests side by side are not independent"
+            )
 
     def _check_drafts(self, lasts: Mapping[Played, Fraction]) -> None:
         """Compare the law of every drafted token with its reported row, given the tokens and rows before."""
@@ -303,28 +210,18 @@ class _Worst:
             if total_variation(law, dict(enumerate(rows[-1]))) > REPORTED_TOLERANCE:
                 self.sampler.journal.findings.add(WRONG_DRAFTS)
 
-    def _see(self, what: str, distance: Fraction, words: str) -> None:
-        self.found[what] = max(self.found.get(what, (Fraction(0), "")), (distance, words))
+    def _see(self, what: str, distance: Fraction, said: str) -> None:
+        if distance > rounding_bound(self.pair):
+            self.found[what] = max(self.found.get(what, (Fraction(0), "")), (distance, said))
 
     def tell(self) -> None:
-        beside = f" beside {count_text(self.requests - 1, 'other request')}" if self.requests > 1 else ""
-        for what, (distance, words) in self.found.items():
-            text = f"{words}{beside} does not have the target's law"
-            if what == "joint":
-                text = "the tokens of two requests side by side are not independent"
-            findings = self.sampler.journal.findings
-            if what == NO_OUTPUT and any("has no valid output" in known for _, known in findings):
-                continue  # once is enough
-            if what == NO_OUTPUT:
-                why = min(self.sampler.journal.undefined, default="it returns no tokens")
-                text = (
-                    f"{words} a round{beside} has no valid output, probability {float(distance):.3g}: {why}"
-                )
-                self.sampler.journal.findings.add(("rounds", text))
-            elif distance > rounding_bound(self.pair):
-                self.sampler.journal.findings.add(
-                    ("rounds", f"{text}, total variation {float(distance):.3g}")
-                )
+        findings = self.sampler.journal.findings
+        for distance, said in self.found.values():
+            findings.add(("rounds", f"{said}, total variation {float(distance):.3g}"))
+        mass, said = self.without
+        if mass and not any("has no valid output" in known for _, known in findings):  # once is enough
+            why = min(self.sampler.journal.undefined, default="it returns no tokens")
+            findings.add(("rounds", f"{said} has no valid output, probability {float(mass):.3g}: {why}"))
 
 
 def _completed(

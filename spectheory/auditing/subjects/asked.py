@@ -37,6 +37,11 @@ class Question(NamedTuple):
     def num_drafts(self) -> int:
         return self.process.num_drafts
 
+    @property
+    def where(self) -> str:
+        """The name of the pair.  With several paths, also how they are drafted."""
+        return self.name if self.num_drafts == 1 else f"{self.name} with {self.words}"
+
 
 class Part(NamedTuple):
     """One call that a question makes with some probability, such as a call on one tuple of drafts.

@@ -433,37 +433,16 @@ class Shipped(SamplerVerifier, Verifier):
         return target, draft
 
     def batch_law(
-        self, rows: Sequence[Row] | Sequence[Request], behind: Sequence[Branch] | None = None
+        self, rows: Sequence[Row] | Sequence[Request]
     ) -> tuple[dict[tuple[Tokens, ...], Fraction], Fraction]:
         """The probability of every output of a batch, and the probability of undecided runs.
 
         The output of a request is () if it is not valid.  If the sampler fails, all outputs are ().
-
-        Args:
-            rows: the requests.
-            behind: the decisions of an earlier call with these requests.  If given, return the law of the
-                call after it.
         """
         nothing: tuple[Tokens, ...] = tuple(() for _ in rows)
         if self.learns is not None:
             return self.learns(self.by_seed(self.on_batch(rows), nothing), rows)
-        times = 1 if behind is None else 2
-        followed = -self.journal.runs
-        law, undecided = self.follow(self.on_batch(rows, times), nothing, behind or ())
-        followed += self.journal.runs
-        self.journal.pairs_of_calls += followed if times == 2 else 0
-        share = sum(law.values(), Fraction(0))
-        return {tokens: mass / share for tokens, mass in law.items()}, undecided / share
-
-    def first_decisions(self, rows: Sequence[Row] | Sequence[Request]) -> list[Branch]:
-        """The decisions of the first run on a batch that has a valid output.  Such a run must exist."""
-
-        def decisions(tape: Tape) -> list[Branch] | None:
-            nothing: tuple[Tokens, ...] = ()
-            return list(tape.made) if any(self.valid(self.on_batch(rows), tape, nothing)) else None
-
-        runs = (run.result for run in all_runs(decisions, self.max_runs))
-        return next(made for made in runs if made is not None)
+        return self.follow(self.on_batch(rows), nothing)
 
 
 def _check_stand_ins(error: InvalidOutcomeError) -> None:

@@ -18,7 +18,7 @@ from spectheory.auditing.rounds.batches import audit_batches
 from spectheory.auditing.rounds.by_calls import call_once, draw_question, learn_question, learn_requests
 from spectheory.auditing.rounds.questions import questions, refusal
 from spectheory.auditing.rounds.trace import trace_run
-from spectheory.auditing.rounds.two_calls import MAX_RUNS_OF_TWO_CALLS, call_twice, questions_of_calls
+from spectheory.auditing.rounds.two_calls import follow_two_calls, questions_of_calls
 from spectheory.auditing.rounds.two_rounds import OF_REQUESTS, follow_rounds
 from spectheory.auditing.subjects.adapters import load_subject
 from spectheory.auditing.subjects.asked import Question
@@ -249,22 +249,17 @@ class _Audit(Findings):
         for question in questions_of_calls(group, isinstance(sampler, DraftingRound)):
             try:
                 if isinstance(sampler, DraftingRound):
-                    _, why = follow_rounds(sampler, question.pair)
-                    self._note_left_out(f"two rounds in a row on {question.name}", why)
+                    words, why = "two rounds in a row", follow_rounds(sampler, question.pair)
                 else:
-                    runs = call_twice(*prepared(sampler, question))
-                    if runs >= MAX_RUNS_OF_TWO_CALLS:
-                        words = "the law of two calls in a row"
-                        where = f"{question.words} on {question.name}"
-                        self._note_left_out(words, f"{MAX_RUNS_OF_TWO_CALLS} branches or more, {where}")
+                    words, why = "two calls in a row", follow_two_calls(*prepared(sampler, question))
+                self._note_left_out(f"{words} on {question.where}", why)
             except HiddenRandomnessError:
                 raise
             except NotEnumerableError as error:
                 self._refused_calls.append(error)
         if isinstance(sampler, DraftingRound) and sampler.signature_name == ROUND_BATCH:
             for words, asked in OF_REQUESTS.items():
-                _, why = follow_rounds(sampler, **asked)
-                self._note_left_out(words, why)
+                self._note_left_out(words, follow_rounds(sampler, **asked))
 
     def _note_left_out(self, what: str, why: str) -> None:
         if why:

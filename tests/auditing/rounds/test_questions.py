@@ -24,7 +24,7 @@ from spectheory.auditing.rounds.battery import (
     random_dyadic,
 )
 from spectheory.auditing.rounds.questions import followed_law, questions
-from spectheory.auditing.rounds.two_calls import call_twice
+from spectheory.auditing.rounds.two_calls import follow_two_calls
 from spectheory.auditing.subjects.asked import drafts_and_rows
 from spectheory.auditing.subjects.shipped import Shipped
 from spectheory.foundation.results import LOSSLESS, NOT_LOSSLESS, UNDECIDED
@@ -243,7 +243,8 @@ def test_two_calls_of_several_paths() -> None:
     for sampler, finds in ((reseeds, True), (recursive_rejection, False)):
         shipped = Shipped(sampler, "sampler", num_drafts=[2])
         (group,) = questions(shipped, {"residual": instances.two_residual_tokens(1)})[0].values()
-        assert call_twice(shipped, group[0]) > 1
+        follow_two_calls(shipped, group[0])
+        assert shipped.journal.pairs_of_calls > 1
         assert bool(shipped.journal.findings) is finds
 
 

@@ -88,7 +88,7 @@ def empties_its_rows(rows: Any, generator: Any) -> Any:
     [
         (
             TokensOfTheBatchBefore(),
-            "after a batch (equal lengths) the tokens of the next one have another law",
+            "the next call has another law",
         ),
         (in_one_buffer, "has no valid output"),
         pytest.param(empties_its_rows, "its argument rows is changed in place", marks=pytest.mark.deep),

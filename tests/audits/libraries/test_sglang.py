@@ -23,9 +23,11 @@ from spectheory.auditing.following.triton_kernels import interpreting
 from spectheory.auditing.rounds.batch_battery import FIRST
 from spectheory.auditing.rounds.battery import audit_pairs, random_dyadic
 from spectheory.auditing.rounds.two_calls import follow_two_calls
+from spectheory.auditing.subjects.asked import Question
 from spectheory.auditing.subjects.signatures import Row
 from spectheory.auditing.tape.races import UndefinedDrawError
 from spectheory.foundation.results import LOSSLESS
+from spectheory.pairs.drafts import Iid
 from spectheory.pairs.pair import ModelPair
 
 stats = Later("scipy.stats")
@@ -59,7 +61,7 @@ def test_dsparks_kernels_are_lossless() -> None:
     assert sampler.note == ""
     found = certify(sampler, instances.two_residual_tokens(1), with_optimum=False)
     assert found.total_variation < Fraction(1, 10**6)
-    follow_two_calls(sampler, np.array([[0]]), np.full((1, 2, 3), 1 / 3), np.full((1, 1, 3), 1 / 3))
+    follow_two_calls(sampler, Question("", instances.two_residual_tokens(1), Iid(1), ""))
     assert sampler.journal.findings == set()
     assert "tl.rand: whole numbers of 31 bits, scaled in float32" in sampler.journal.primitives
 

@@ -3,7 +3,6 @@
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 import torch
 from torch.testing import assert_close
@@ -17,9 +16,11 @@ from spectheory import audit, certify, instances
 from spectheory.auditing.following.kernel_draws import gumbel_noise
 from spectheory.auditing.rounds.batches import audit_batches
 from spectheory.auditing.rounds.two_calls import follow_two_calls
+from spectheory.auditing.subjects.asked import Question
 from spectheory.auditing.subjects.shipped import Shipped
 from spectheory.auditing.subjects.signatures import Row
 from spectheory.auditing.tape.races import UndefinedDrawError
+from spectheory.pairs.drafts import Iid
 from spectheory.pairs.pair import ModelPair
 
 STATED = ModelPair.context_free_pair(["7/20", "7/20", "1/5", "1/10"], ["3/10", "1/20", "3/20", "1/2"], 1)
@@ -136,7 +137,7 @@ def test_numbers_are_followed_from_seeds_to_tokens(tmp_path: Path) -> None:
     found = certify(shipped, instances.two_residual_tokens(2), with_optimum=False)
     assert found.total_variation < 1e-6
     assert audit_batches(shipped) == ("equal lengths", "ragged", "greedy", "padded")
-    follow_two_calls(shipped, np.array([[0, 0]]), np.full((1, 3, 2), 0.5), np.full((1, 2, 2), 0.5))
+    follow_two_calls(shipped, Question("", instances.two_token(2), Iid(1), ""))
     assert shipped.journal.findings == set()
     assert shipped.journal.primitives == {
         "murmur3_uniform32: uniform in the unit interval, as real numbers",
