@@ -60,11 +60,25 @@ def modified_pair(
         >>> print(modified_pair(GreedyBlock(), instances.two_token(2)).target[1][1])  # after B
         [Fraction(0, 1) Fraction(1, 1)]
     """
-    process = draft_process(drafts)
+    process, found = draft_process(drafts), find_verifier(verifier)
     process.check(pair)
-    found = find_verifier(verifier)
     _check_process(found, process, with_modification=True)
-    return _modified(found, pair, process)
+    modify = found.modified_target_rows
+    if modify is None:
+        return pair
+    # The rows from which the drafts were drawn.  All paths share the draft of the first (_check_process).
+    drafted = ModelPair(pair.target, process.drafter(pair, 0).draft, pair.vocab)
+    target = list(pair.target)
+    for depth in range(1, pair.draft_length):
+        target[depth] = modified_rows(
+            modify,
+            drafted.target[depth],
+            drafted.draft[depth],
+            drafted.target_path_probs(depth),
+            drafted.draft_path_probs(depth),
+            process.num_drafts,
+        )
+    return ModelPair(tuple(target), pair.draft, pair.vocab)
 
 
 def completed_law(
@@ -304,7 +318,7 @@ class _Decoding:
         if state not in self._outputs:
             here = self._pair_at(state)
             law = _defined(output_law(self.verifier, here, self.process, max_tuples=self.max_tuples))
-            modified = _modified(self.verifier, here, self.process) if self.with_modification else here
+            modified = modified_pair(self.verifier, here, self.process) if self.with_modification else here
             self._outputs[state] = [
                 (output, self._after(state, modified, output, int(number)), masses[number])
                 for length, masses in enumerate(law.masses, start=1)
@@ -367,23 +381,3 @@ def _check_process(verifier: Verifier, process: DraftProcess, with_modification:
             f"{process.num_drafts} paths has its own draft model; use another draft process, or "
             "with_modification=False"
         )
-
-
-def _modified(verifier: Verifier, pair: ModelPair, process: DraftProcess) -> ModelPair:
-    """Modify the target rows at depths 1..L-1, if the verifier does so; otherwise return the same pair."""
-    modify = verifier.modified_target_rows
-    if modify is None:
-        return pair
-    # The rows from which the drafts were drawn.  All paths share the draft of the first (_check_process).
-    drafted = ModelPair(pair.target, process.drafter(pair, 0).draft, pair.vocab)
-    target = list(pair.target)
-    for depth in range(1, pair.draft_length):
-        target[depth] = modified_rows(
-            modify,
-            drafted.target[depth],
-            drafted.draft[depth],
-            drafted.target_path_probs(depth),
-            drafted.draft_path_probs(depth),
-            process.num_drafts,
-        )
-    return ModelPair(tuple(target), pair.draft, pair.vocab)
