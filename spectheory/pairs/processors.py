@@ -18,6 +18,7 @@ from fractions import Fraction
 from typing import Any
 
 import numpy as np
+from flint import fmpz
 
 from spectheory.foundation.errors import InvalidInputError
 from spectheory.foundation.exact_numbers import is_exact
@@ -114,22 +115,13 @@ def _root(ratio: Fraction, order: int) -> Fraction:
     Raises:
         InvalidInputError: the root is not rational.
     """
-    parts = [_integer_root(int(part), order) for part in (ratio.numerator, ratio.denominator)]
-    if Fraction(*parts) ** order != ratio:
+    root = Fraction(*(int(fmpz(part).root(order)) for part in (ratio.numerator, ratio.denominator)))
+    if root**order != ratio:
         raise InvalidInputError(
             f"this temperature needs the root of order {order} of {ratio}, which is not rational; use a "
             "temperature of 1/n, or a row of floats"
         )
-    return Fraction(*parts)
-
-
-def _integer_root(number: int, order: int) -> int:
-    """The integer part of a root, by bisection."""
-    low, high = 0, 1 << -(-number.bit_length() // order)
-    while low < high:
-        middle = (low + high + 1) // 2
-        low, high = (middle, high) if middle**order <= number else (low, middle - 1)
-    return low
+    return root
 
 
 def top_k(count: int) -> Processor:
@@ -350,17 +342,15 @@ def processed(
         [Fraction(1, 3) Fraction(2, 3)] [Fraction(1, 5) Fraction(4, 5)]
     """
 
-    def levels(raw: Sequence[np.ndarray], processor: Processor | None) -> tuple[np.ndarray, ...]:
-        if processor is None:
-            return tuple(raw)
-        return tuple(
-            np.stack(
-                [processor((*prompt, *pair.context(depth, index)), row) for index, row in enumerate(level)]
-            )
-            for depth, level in enumerate(raw)
-        )
+    def processed_level(processor: Processor, depth: int, level: np.ndarray) -> np.ndarray:
+        texts = ((*prompt, *pair.context(depth, number)) for number in range(len(level)))
+        return np.stack([processor(text, row) for text, row in zip(texts, level, strict=True)])
 
-    return ModelPair(levels(pair.target, target), levels(pair.draft, draft), pair.vocab)
+    target_levels, draft_levels = (
+        tuple(processed_level(processor, *entry) for entry in enumerate(levels)) if processor else levels
+        for processor, levels in ((target, pair.target), (draft, pair.draft))
+    )
+    return ModelPair(target_levels, draft_levels, pair.vocab)
 
 
 def _parameter(name: str, value: Any, least: int, most: float = math.inf) -> Fraction | float | int:
