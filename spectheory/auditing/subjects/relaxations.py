@@ -1,20 +1,20 @@
 """Laws that lossy samplers state for themselves.  An audit decides whether a sampler has its stated law."""
 
+import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import partial
+from typing import Any
 
 import numpy as np
 
-from spectheory.auditing.subjects.sampler_verifiers import TupleVerifier
-from spectheory.foundation.arrays import Array, at_most_one, like_rows, take_token
+from spectheory.auditing.subjects.sampler_verifiers import OneTuple, TupleVerifier
+from spectheory.foundation.arrays import Array, like_rows, normalise, take_token
 from spectheory.foundation.errors import InvalidInputError
-from spectheory.foundation.exact_numbers import fractions_if_exact
 from spectheory.pairs.contexts import credit_to_first
 from spectheory.pairs.drafts.process import ALL_PROCESSES
 from spectheory.pairs.pair import ModelPair
-from spectheory.verification.algorithms.one_path.first_path import first_path_only
-from spectheory.verification.algorithms.one_path.token import Token
-from spectheory.verification.correction_rows import CorrectionRows
 from spectheory.verification.outcome import Outcome
 from spectheory.verification.verifier import Verifier
 
@@ -70,7 +70,7 @@ def synthetic_acceptance(rates: tuple[Fraction, ...]) -> Relaxation:
         17/8
     """
     words = f"drafted tokens are accepted with the rates {', '.join(map(str, rates))}"
-    return Relaxation(words, _AtRates(rates), is_about_tokens=False)
+    return Relaxation(words, _Stated("synthetic", partial(_at_rates, rates)), is_about_tokens=False)
 
 
 def deferred_rejection(window: int, threshold: float, top_k: int) -> Relaxation:
@@ -85,7 +85,7 @@ def deferred_rejection(window: int, threshold: float, top_k: int) -> Relaxation:
         f"a rejected token is kept where the {top_k} likeliest tokens have an entropy of at least "
         f"{threshold} and the next {window} drafted tokens are accepted"
     )
-    return Relaxation(words, _Deferring(window, threshold, top_k))
+    return Relaxation(words, _Stated("fly", partial(_deferring, window, threshold, top_k)))
 
 
 def typical_acceptance(threshold: float, alpha: float) -> Relaxation:
@@ -108,26 +108,36 @@ def typical_acceptance(threshold: float, alpha: float) -> Relaxation:
         f"a token is typical if its probability is above {threshold} or {alpha} e^-entropy; the longest "
         "beginning of typical tokens is accepted, of equals the likeliest"
     )
-    return Relaxation(words, _Typical(threshold, alpha))
+    return Relaxation(words, _Stated("typical", partial(_typical, threshold, alpha), single_path=False))
 
 
-class _AtRates(Token):
-    name, source, lossless = "synthetic", "stated relaxation", False
+class _Stated(Verifier):
+    """A stated law as a verifier, from a function of one tuple of drafts as ``from_loop`` takes it."""
 
-    def __init__(self, rates: tuple[Fraction, ...]) -> None:
-        self.rates = rates
+    source, lossless, draft_processes = "stated relaxation", False, ALL_PROCESSES
 
-    def ratios(self, paths: Array, target_rows: Array, draft_rows: Array) -> Array:
-        """The rates, with which this verifier accepts the drafted tokens."""
-        given = np.array(self.rates[: paths.shape[-1]], dtype=object)
-        return like_rows(np.broadcast_to(given, (*paths.shape[:-2], len(given))), target_rows)
+    def __init__(self, name: str, law: OneTuple, single_path: bool = True) -> None:
+        self.name, self.law, self.single_path = name, law, single_path  # type: ignore[misc]
 
-    def residual(self, weight: Array, rows: CorrectionRows) -> Array:
-        """The target row.  Any law would do, because the correction token has no stated law."""
-        return rows.target_row
+    def outcome(self, paths: Array, target_rows: Array, draft_rows: Array) -> Outcome:
+        return TupleVerifier(self.law, self.name).outcome(paths, target_rows, draft_rows)
 
 
-class _Deferring(Token):
+def _at_rates(rates: Sequence[Fraction], paths: np.ndarray, target_rows: np.ndarray, _: np.ndarray) -> Any:
+    """Stop probabilities at these rates.  The correction token has no stated law: any rows would do."""
+    accepted = np.array(rates[: paths.shape[1]], dtype=object)
+    stops = np.cumprod([Fraction(1), *accepted]) * [*(1 - accepted), 1]
+    return like_rows(stops[None], target_rows), target_rows
+
+
+def _deferring(
+    window: int,
+    threshold: float,
+    top_k: int,
+    paths: np.ndarray,
+    target_rows: np.ndarray,
+    draft_rows: np.ndarray,
+) -> Any:
     """Token verification with FLy's deferred rejections.
 
     With h_i as in token verification, starting at i = 1:
@@ -138,62 +148,39 @@ class _Deferring(Token):
        i + W + 1
     3. Otherwise stop before i, and draw the correction token as in token verification
     """
-
-    name, source, lossless = "fly", "stated relaxation", False
-
-    def __init__(self, window: int, threshold: float, top_k: int) -> None:
-        self.window, self.threshold, self.top_k = window, threshold, top_k
-
-    def outcome(self, paths: Array, target_rows: Array, draft_rows: Array) -> Outcome:
-        token = super().outcome(paths, target_rows, draft_rows)
-        accept = fractions_if_exact(at_most_one(self.ratios(paths, target_rows, draft_rows)))
-        rows = fractions_if_exact(target_rows)[..., 0, :-1, :]
-        may_defer = (self._entropies(rows) >= self.threshold) & (take_token(rows, paths[..., 0, :]) > 0)
-        length = accept.shape[-1]
-        reached = np.zeros((*accept.shape[:-1], length + 1), dtype=accept.dtype) + Fraction(0)
-        stops = reached.copy()
-        reached[..., 0] += 1
-        for place in range(length):
-            after = place + self.window + 1
-            rejected = reached[..., place] * (1 - accept[..., place])
-            kept = rejected * 0
-            if after <= length:
-                kept = rejected * may_defer[..., place] * accept[..., place + 1 : after].prod(-1)
-                reached[..., after] += kept
-            reached[..., place + 1] += reached[..., place] * accept[..., place]
-            stops[..., place] = rejected - kept
-        stops[..., length] = reached[..., length]
-        return Outcome(first_path_only(like_rows(stops, target_rows), paths), token.correction, token.weights)
-
-    def _entropies(self, rows: np.ndarray) -> np.ndarray:
-        """Entropy of the ``top_k`` largest probabilities.  [..., V] -> [...]"""
-        return _entropy(np.sort(rows.astype(float), axis=-1)[..., -self.top_k :])
+    (path,), (target,), (draft,) = paths, target_rows, draft_rows
+    length = len(path)
+    zero = 0 * target[0, 0]
+    probs = [(target[i, token], draft[i, token]) for i, token in enumerate(path)]
+    accept = [min(p / q, zero + 1) if q else zero + 1 for p, q in probs]
+    reached, stops = [zero + 1, *[zero] * length], []
+    for place, (p, _) in enumerate(probs):
+        after = place + window + 1
+        rejected, kept = reached[place] * (1 - accept[place]), zero
+        entropy = _entropy(np.sort(target[place].astype(float))[-top_k:])
+        if after <= length and p > 0 and entropy >= threshold:
+            kept = rejected * math.prod(accept[place + 1 : after])
+            reached[after] += kept
+        reached[place + 1] += reached[place] * accept[place]
+        stops.append(rejected - kept)
+    residuals = [normalise(np.maximum(target[i] - draft[i], 0)) for i in range(length)]
+    return np.array([[*stops, reached[length]]]), np.stack([*residuals, target[length]])[None]
 
 
-class _Typical(Verifier):
+def _typical(
+    threshold: float, alpha: float, paths: np.ndarray, target_rows: np.ndarray, _: np.ndarray
+) -> Any:
     """Typical acceptance.  Only the last token is random."""
-
-    name, source, lossless, draft_processes = "typical", "stated relaxation", False, ALL_PROCESSES
-
-    def __init__(self, threshold: float, alpha: float) -> None:
-        self.threshold, self.alpha = threshold, alpha
-
-    def outcome(self, paths: Array, target_rows: Array, draft_rows: Array) -> Outcome:
-        return TupleVerifier(self._law, self.name).outcome(paths, target_rows, draft_rows)
-
-    def _law(
-        self, paths: np.ndarray, target_rows: np.ndarray, draft_rows: np.ndarray
-    ) -> tuple[np.ndarray, np.ndarray]:
-        rows = target_rows[:, :-1]
-        limits = np.minimum(self.threshold, self.alpha * np.exp(-_entropy(rows.astype(float))))
-        probs = take_token(rows, paths)
-        lengths = (probs.astype(float) > limits).cumprod(-1).sum(-1)
-        length = lengths.max()
-        likelihoods = probs[:, :length].prod(-1) * (lengths == length)
-        path = int(likelihoods.argmax())
-        at_length = 0 * target_rows[0, :, 0]
-        at_length[length] += 1
-        return credit_to_first(paths, np.array(path), at_length), target_rows
+    rows = target_rows[:, :-1]
+    limits = np.minimum(threshold, alpha * np.exp(-_entropy(rows.astype(float))))
+    probs = take_token(rows, paths)
+    lengths = (probs.astype(float) > limits).cumprod(-1).sum(-1)
+    length = lengths.max()
+    likelihoods = probs[:, :length].prod(-1) * (lengths == length)
+    path = int(likelihoods.argmax())
+    at_length = 0 * target_rows[0, :, 0]
+    at_length[length] += 1
+    return credit_to_first(paths, np.array(path), at_length), target_rows
 
 
 def _entropy(probs: np.ndarray) -> np.ndarray:
