@@ -10,7 +10,7 @@ import torch
 
 from audits.libraries.transformers import SUBJECTS as OF_THE_LIBRARY
 from audits.loading.library_code import Code
-from spectheory.auditing.subjects.drafting_rounds import Model, text_as_round
+from spectheory.auditing.subjects.drafting_rounds import Model
 from spectheory.auditing.subjects.signatures import ROUND
 
 STAND_INS = (
@@ -46,7 +46,10 @@ def assisted_generation(code: Code) -> Callable[..., Any]:
             max_new_tokens=draft_length + 1,
             pad_token_id=size,
         )
-        return text_as_round(text, found[0, prompt.shape[1] :].tolist(), target)
+        tokens = found[0, prompt.shape[1] :].tolist()
+        # All tokens but the last are judged as drafts from the target's rows.
+        rows = [target([*text, *tokens[:place]]) for place in range(draft_length)]
+        return tokens[:-1], torch.stack(rows), tokens
 
     return play
 

@@ -12,9 +12,9 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor
 
+from audits.forms.children import ChildProposals, of_children
 from audits.specimens.samplers import recursive_rejection, rejection_without_replacement
 from spectheory.auditing.subjects.relaxations import Relaxation, typical_acceptance
-from spectheory.auditing.subjects.signatures import ChildProposals
 from spectheory.pairs.drafts import DraftProcess, WithoutReplacement
 
 
@@ -118,7 +118,7 @@ def reject_children(
     """Recursive rejection of the children of every row's node, drawn without replacement (RSD).
 
     Args:
-        target_probs, proposals, uniforms, final_uniforms: as of the signature of this name.
+        target_probs, proposals, uniforms, final_uniforms: as of ``of_children``.
         removes: without it, a mistake: the draft row keeps the tokens that were drawn before.
     """
     tokens, positions = [], []
@@ -193,7 +193,9 @@ TREE_SPECIMENS: Mapping[str, TreeSpecimen] = {
         evaluate_posterior, partial(evaluate_posterior, row_of_first=True), "evaluate_posterior"
     ),
     "reject_children": TreeSpecimen(
-        reject_children, partial(reject_children, removes=False), "reject_children"
+        of_children(reject_children),
+        of_children(partial(reject_children, removes=False)),
+        trees=(WithoutReplacement((2,)), WithoutReplacement((2, 1))),
     ),
     "typical_acceptance": TreeSpecimen(
         typical_candidate,

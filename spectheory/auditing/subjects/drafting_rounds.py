@@ -289,23 +289,6 @@ def laws_of_drafts(
     return law, reported
 
 
-def text_as_round(
-    text: Sequence[int], tokens: Sequence[int], target: Model
-) -> tuple[list[int], torch.Tensor, list[int]]:
-    """Present a whole text as a round: all its tokens except the last are drafts from the target's rows.
-
-    So we can audit a function that samples texts, with many rounds inside, as a round.
-
-    Args:
-        text: the text before the sampled tokens.
-        tokens: the L+1 tokens that were sampled.
-        target: the target model.
-    """
-    drafted = list(tokens[:-1])
-    rows = [target([*text, *drafted[:place]]) for place in range(len(drafted))]
-    return drafted, torch.stack(rows), list(tokens)
-
-
 class LookUpModel:
     """A model that looks up its rows; no two long texts have the same row.
 

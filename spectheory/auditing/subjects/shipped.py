@@ -45,7 +45,7 @@ from spectheory.foundation.arrays import like_rows
 from spectheory.foundation.errors import InvalidInputError, InvalidOutcomeError
 from spectheory.foundation.exact_numbers import fractions_if_exact
 from spectheory.pairs.contexts import prefix_numbers, rows_along
-from spectheory.pairs.drafts import DraftProcess, WithoutReplacement
+from spectheory.pairs.drafts import DraftProcess
 from spectheory.pairs.drafts.process import SAMPLED_PROCESSES
 from spectheory.pairs.pair import ModelPair
 from spectheory.pairs.processors import Processor, processed
@@ -62,12 +62,10 @@ SEEDS = (
     f"the generator that is handed over: {SEED}, and multiples of {OTHER_SEED} more where a run is repeated",
 )
 HIDDEN = "the sampler uses randomness that is not replaced, or keeps state between calls"
-STAND_INS = re.compile(r"\b(LookUpModel|Row|Request|ChildProposals)\b")
+STAND_INS = re.compile(r"\b(LookUpModel|Row|Request)\b")
 """Our classes of objects that a sampler gets, as Python's error texts name them."""
 SEVERAL = (1, 2, 3)
 """The numbers of drafted paths on which we judge a sampler of several paths."""
-DISTINCT = tuple(map(WithoutReplacement, ((2,), (3,), (1, 2), (2, 1), (2, 2), (2, 1, 1))))
-"""The trees on which we judge a sampler of distinct drafts."""
 REPEATED = 8
 """We make the first of every 8 runs twice."""
 
@@ -166,14 +164,6 @@ class Shipped(SamplerVerifier, Verifier):
             is_stated = relaxation is None or relaxation.is_about_several_paths
             takes_several = self.signature.several_paths and is_stated
             self.num_drafts = SEVERAL if takes_several else (1,)
-        if self.signature.distinct_children:
-            if any(number > 1 for number in num_drafts):
-                raise InvalidInputError(
-                    f"samplers of the signature {signature!r} take distinct drafts; several are drawn with "
-                    "without_replacement:K"
-                )
-            self.num_drafts = (1,) if not self.has_given_drafts else self.num_drafts
-            self.trees = self.trees if self.has_given_drafts else DISTINCT
         check_arguments(function, called, signature)
         self.relaxation, self.mixes, self.box_bits = relaxation, mixes, box_bits
         self.stand_ins, self.seeds = tuple(stand_ins), (*SEEDS, *seeds)

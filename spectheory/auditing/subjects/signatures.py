@@ -113,14 +113,12 @@ class Signature(NamedTuple):
         call: (function, call) -> the accepted tokens and the correction token.
         point_mass_drafts: whether the sampler assumes deterministic drafts, whose rows are point masses.
         several_paths: whether a call can carry several drafted paths.
-        distinct_children: whether the drafted next tokens of a context must be distinct.
     """
 
     form: str
     call: Callable[[Callable[..., Any], Call], list[int]]
     point_mass_drafts: bool = False
     several_paths: bool = False
-    distinct_children: bool = False
 
 
 def _speculative_sampling(function: Callable[..., Any], call: Call) -> list[int]:
@@ -150,11 +148,11 @@ def _number(value: Any) -> Any:
     return value.item() if isinstance(value, (torch.Tensor, np.ndarray, np.generic)) else value
 
 
-def _whole(value: Any, most: int, what: str, least: int = 0) -> int:
-    """Check that a value is an integer in ``least..most``, and return it."""
+def _whole(value: Any, most: int, what: str) -> int:
+    """Check that a value is an integer in ``0..most``, and return it."""
     number = _number(value)
-    if number not in range(least, most + 1):
-        raise UndefinedDrawError(f"it says that {what} is {number!r}, which is not in {least}..{most}")
+    if number not in range(most + 1):
+        raise UndefinedDrawError(f"it says that {what} is {number!r}, which is not in 0..{most}")
     return int(number)
 
 
@@ -208,61 +206,6 @@ def _numpy_sampler(function: Callable[..., Any], call: Call) -> list[int]:
     else:
         generator = CoinGenerator(call.tape)
     return _token_list(function(call.paths.copy(), *rows, generator))
-
-
-class ChildProposals(NamedTuple):
-    """The drafted children of one node, as in eagle-harness.
-
-    Attributes:
-        probs: the draft row by candidates, [1, V].
-        token_ids: the tokens of the candidates, [1, V].
-        positions: the candidates that were drawn, in order, [1, K].
-        tokens: their tokens, [1, K].
-        scores: the largest draft probabilities, [1, K].
-    """
-
-    probs: torch.Tensor
-    token_ids: torch.Tensor
-    positions: torch.Tensor
-    tokens: torch.Tensor
-    scores: torch.Tensor
-
-
-def _reject_children(function: Callable[..., Any], call: Call) -> list[int]:
-    """Call with the children of one node at a time, from the root on.  After a full path, draw a token.
-
-    The candidates are not in the order of their token ids.
-    """
-    size = call.target_rows.shape[-1]
-    token_ids = torch.arange(size).flip(0)[None]
-    tokens: list[int] = []
-    alive = list(range(len(call.paths)))
-    for depth in range(call.paths.shape[1]):
-        children = list(dict.fromkeys(call.paths[alive, depth].tolist()))
-        probs = call.draft_probs[alive[0], depth][token_ids]
-        drawn = torch.tensor([children])
-        given = call.lend(
-            target_probs=call.target_probs[alive[0], depth][None],
-            probs=probs,
-            token_ids=token_ids,
-            positions=size - 1 - drawn,
-            tokens=drawn,
-            scores=probs.topk(len(children)).values,
-        )
-        target, coins = given.pop("target_probs"), [torch.rand(1, len(children)), torch.rand(1)]
-        found, positions = function(target, ChildProposals(**given), *coins)[:2]
-        token = _whole(found[0], size - 1, "the token")
-        place = _whole(positions[0], size - 1, "the accepted position", least=-size)
-        tokens.append(token)
-        if place < 0:
-            return tokens
-        if place >= len(children) or children[place] != token:
-            call.journal.findings.add(("contract", "the position that it accepts is not that of its token"))
-        alive = [path for path in alive if call.paths[path, depth] == token]
-        if not alive:
-            return tokens
-    weights = call.target_probs[alive[0], -1].tolist()
-    return [*tokens, *_chosen(weights)]
 
 
 def _chosen(weights: Sequence[float]) -> list[int]:
@@ -372,12 +315,6 @@ SIGNATURES: Mapping[str, Signature] = {
         _evaluate_posterior,
         point_mass_drafts=True,
         several_paths=True,
-    ),
-    "reject_children": Signature(
-        "(target_probs, proposals, uniforms, final_uniforms) -> (tokens, accepted_position, ..)",
-        _reject_children,
-        several_paths=True,
-        distinct_children=True,
     ),
     "coins": Signature("(draft_tokens, target_probs, draft_probs, coins, final_coin) -> tokens", _coins),
     "batch": Signature("(rows, generator) -> the tokens of every row", _batch_of_one),

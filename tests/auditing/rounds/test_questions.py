@@ -189,7 +189,6 @@ ASKED: dict[str, dict[str, Any]] = {
     "sampler, trees": {"trees": [PrefixTree((2, 1)), WithoutReplacement((2, 1))]},
     "batch": {},
     "evaluate_posterior": {},
-    "reject_children": {},
 }
 OF_BEFORE: dict[str, tuple[Any, ...]] = {
     "sampler": (37, "1f7ac6ee", 0),
@@ -197,7 +196,6 @@ OF_BEFORE: dict[str, tuple[Any, ...]] = {
     "sampler, trees": (21, "804bad05", 0),
     "batch": (14, "d126b133", 0),
     "evaluate_posterior": (71, "39a459e5", 0),
-    "reject_children": (62, "7aa25b5d", 4),
     "shapes": (28, "495cac8b"),
 }
 

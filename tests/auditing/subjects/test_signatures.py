@@ -4,30 +4,24 @@ import math
 import random
 from typing import Any
 
-import numpy as np
 import pytest
 import torch
-from torch.testing import assert_close
 
 from audits.specimens.samplers import (
     batch_token_verification,
     path_batch_recursive_rejection,
     token_verification,
 )
-from audits.specimens.trees import reject_children
 from deep import first_is_quick
 from later import Later
 from spectheory import certify, instances
 from spectheory.auditing import audit
-from spectheory.auditing.following.intercept import Journal, intercepted
 from spectheory.auditing.subjects.shipped import Shipped
 from spectheory.auditing.subjects.signatures import (
     SIGNATURES,
-    Call,
     signature_called,
     with_point_mass_drafts,
 )
-from spectheory.auditing.tape.decisions import Tape
 from spectheory.foundation.errors import InvalidInputError, UnknownNameError
 from spectheory.foundation.results import NOT_LOSSLESS
 
@@ -69,7 +63,6 @@ SAMPLERS = {
     "speculative_sampling": lambda *given: generation_utils._speculative_sampling(*given),
     "batch": batch_token_verification,
     "path_batch": path_batch_recursive_rejection,
-    "reject_children": reject_children,
 }
 
 
@@ -96,8 +89,6 @@ def test_partner_a_wrong_sampler_of_each_signature(signature: str) -> None:
         if signature == "evaluate_posterior":
             logits, candidates, processor = arguments
             return 0, candidates.shape[1] - 1, processor(None, logits[0, -1]).softmax(-1)
-        if signature == "reject_children":
-            return arguments[1].tokens[:, 0], torch.zeros(1)
         if signature == "speculative_sampling":
             tokens = torch.cat([arguments[0][:, -arguments[2] :], torch.zeros((1, 1), dtype=torch.long)], -1)
             return tokens, arguments[2]
@@ -155,78 +146,6 @@ def test_logits_are_known_up_to_a_constant_and_prompts_are_long() -> None:
 def test_an_unknown_signature() -> None:
     with pytest.raises(UnknownNameError, match="no signature is called 'coin'; did you mean 'coins'"):
         signature_called("coin")
-
-
-PATHS = np.array([[1, 0], [1, 2], [2, 1], [1, 0]])
-TARGET = np.array(
-    [[[1, 2, 5], [3, 1, 4], [6, 1, 1]], [[1, 2, 5], [3, 1, 4], [0, 1, 7]], [[1, 2, 5], [4, 1, 3], [0, 0, 8]]]
-)[[0, 1, 2, 0]] / 8  # fmt: skip
-DRAFT = np.array([[[4, 3, 1], [1, 5, 2]], [[4, 3, 1], [1, 5, 2]], [[4, 3, 1], [3, 2, 3]]])[[0, 1, 2, 0]] / 8
-"""Of three paths two begin alike, and the first one is drafted again."""
-
-
-def children_of(*answers: tuple[int, int]) -> tuple[list[int], list[dict[str, Any]], Journal]:
-    """What is made of a function's answers, (token, position) by depth, what it was given, and findings."""
-    given: list[dict[str, Any]] = []
-
-    def function(target: Any, proposals: Any, *coins: Any) -> Any:
-        given.append({"target": target, **proposals._asdict(), "coins": [coin.shape for coin in coins]})
-        token, place = answers[len(given) - 1]
-        return torch.tensor([token]), torch.tensor([place]), "another"
-
-    journal, tape = Journal(), Tape(())
-    with intercepted(tape, journal):
-        tokens = SIGNATURES["reject_children"].call(function, Call(PATHS, TARGET, DRAFT, tape, journal))
-    return tokens, given, journal
-
-
-def tensors(*rows: Any, dtype: torch.dtype = torch.float32) -> torch.Tensor:
-    return torch.tensor(np.array([rows]), dtype=dtype)
-
-
-@pytest.mark.parametrize(("path", "below", "last"), [(1, [0, 2], 1), (2, [1], 2)])
-def test_the_children_of_each_node(path: int, below: list[int], last: int) -> None:
-    """Distinct, in the order of the paths through the node; the last row is that of the path that is left."""
-    child = below[-1]
-    tokens, given, journal = children_of((path, path - 1), (child, len(below) - 1))
-    assert tokens == [path, child, last]
-    order = tensors(2, 1, 0, dtype=torch.int64)
-    number = path
-    for found, children, depth in zip(given, ([1, 2], below), (0, 1), strict=True):
-        draft = DRAFT[number, depth][::-1]
-        assert_close(
-            found,
-            {
-                "target": tensors(*TARGET[number, depth]),
-                "probs": tensors(*draft),
-                "token_ids": order,
-                "positions": tensors(*(2 - child for child in children), dtype=torch.int64),
-                "tokens": tensors(*children, dtype=torch.int64),
-                "scores": tensors(*sorted(draft)[::-1][: len(children)]),
-                "coins": [(1, len(children)), (1,)],
-            },
-        )
-    assert journal.findings == set()
-
-
-@pytest.mark.parametrize(
-    ("answers", "tokens", "is_found"),
-    [
-        (((0, -1),), [0], False),
-        (((1, 0), (1, -1)), [1, 1], False),
-        (((0, 0),), [0], True),
-        (((2, 0), (1, -1)), [2, 1], True),
-        (((1, 2), (0, -1)), [1, 0], True),
-    ],
-)
-def test_a_node_without_an_accepted_child_ends(
-    answers: tuple[tuple[int, int], ...], tokens: list[int], is_found: bool
-) -> None:
-    """A position must be that of the token; a token that no path has ends the text, too."""
-    found, given, journal = children_of(*answers)
-    assert (found, len(given)) == (tokens, len(answers))
-    contract = ("contract", "the position that it accepts is not that of its token")
-    assert journal.findings == ({contract} if is_found else set())
 
 
 def named_as_a_sampler(paths: Any, target_rows: Any, draft_rows: Any, generator: Any) -> list[int]:

@@ -9,7 +9,6 @@ import torch
 
 from audits.specimens.rounds import speculative_round
 from audits.specimens.samplers import batch_token_verification, token_verification
-from audits.specimens.trees import reject_children
 from deep import first_is_quick
 from spectheory import audit, instances
 from spectheory.auditing.rounds.batches import audit_batches
@@ -139,17 +138,6 @@ def test_counts_and_rows_must_fit(sampler: Callable[..., Any], said: str) -> Non
     assert found.verdict == NOT_LOSSLESS
     assert said in " ".join(found.reasons)
     assert audit(posterior(0, torch.tensor([0])), PAIRS, signature="evaluate_posterior", drafts=1).is_lossless
-
-
-def test_children_are_whole_numbers() -> None:
-    def sampler(*given: Any) -> Any:
-        tokens, positions = reject_children(*given)
-        return tokens + 0.5, positions
-
-    found = audit(sampler, PAIRS, signature="reject_children")
-    assert found.verdict == NOT_LOSSLESS
-    assert "the token is 0.5, which is not in 0..1" in " ".join(found.reasons)
-    assert audit(reject_children, PAIRS, signature="reject_children").is_lossless
 
 
 def reporting(change: Callable[[Any], Any]) -> Callable[..., Any]:

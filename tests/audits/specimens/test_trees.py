@@ -6,15 +6,14 @@ import numpy as np
 import pytest
 import torch
 
+from audits.forms.children import ChildProposals, of_children
 from audits.specimens.trees import TREE_SPECIMENS, reject_children
 from deep import first_is_quick
 from spectheory import audit, instances, output_law
 from spectheory.auditing.rounds.battery import random_dyadic
 from spectheory.auditing.subjects.relaxations import typical_acceptance
-from spectheory.auditing.subjects.shipped import DISTINCT, Shipped
-from spectheory.auditing.subjects.signatures import ChildProposals
+from spectheory.auditing.subjects.shipped import Shipped
 from spectheory.auditing.verdicts.audit_certificate import RELAXATION
-from spectheory.foundation.errors import InvalidInputError
 from spectheory.foundation.results import LOSSLESS
 from spectheory.pairs.drafts import WithoutReplacement
 from spectheory.pairs.pair import ModelPair
@@ -31,7 +30,7 @@ def shipped(name: str, is_right: bool, **options: Any) -> Shipped:
 def several(name: str) -> dict[str, Any]:
     """The drafts that a specimen is meant for, with at most two independent or deterministic paths."""
     specimen = TREE_SPECIMENS[name]
-    if specimen.trees or specimen.signature == "reject_children":
+    if specimen.trees:
         return {"trees": specimen.trees}
     return {"num_drafts": (1, 2)}
 
@@ -58,14 +57,6 @@ def test_the_wrong_partner_shows_only_with_several_paths(name: str) -> None:
         assert audit(shipped(name, False, num_drafts=(1, 2)), PAIRS).verdict in wanted
 
 
-def test_a_sampler_of_distinct_drafts_is_asked_about_trees() -> None:
-    """Independent paths are refused, because they coincide."""
-    sampler = shipped("reject_children", True)
-    assert (sampler.num_drafts, sampler.trees) == ((1,), DISTINCT)
-    with pytest.raises(InvalidInputError, match="take distinct drafts; several are drawn with without_repl"):
-        shipped("reject_children", True, num_drafts=(1, 2))
-
-
 def wrong_position(*given: Any) -> Any:
     tokens, positions = reject_children(*given)
     return tokens, torch.where(positions >= 0, 1 - positions, positions)
@@ -78,7 +69,7 @@ def takes_positions_for_tokens(target: Any, proposals: ChildProposals, *coins: A
 @first_is_quick(
     ("wrong", "says"),
     [
-        (wrong_position, "contract: the position that it accepts is not that of its token"),
+        (wrong_position, "it makes no valid output with probability"),
         (
             takes_positions_for_tokens,
             "its law is not the target's on three tokens with without_replacement:2",
@@ -88,7 +79,7 @@ def takes_positions_for_tokens(target: Any, proposals: ChildProposals, *coins: A
 def test_what_a_call_with_children_shows(wrong: Any, says: str) -> None:
     """The candidates of a call are not in the order of the tokens."""
     pairs = {"three tokens": PAIRS["three tokens"]}
-    found = audit(wrong, pairs, signature="reject_children", drafts=[WithoutReplacement((2,))])
+    found = audit(of_children(wrong), pairs, drafts=[WithoutReplacement((2,))])
     assert any(reason.startswith(says) for reason in found.reasons), found.reasons
 
 
