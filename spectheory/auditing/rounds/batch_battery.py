@@ -117,14 +117,35 @@ def _of_kinds(
 ) -> list[tuple[str, tuple[Any, ...]]]:
     """The batches of some kinds.  If ``are_quiet``, the neighbours of a random request in a company are."""
     together, companies = (
-        (_paths_together, _companies_of_paths) if signature == "path_batch" else (_rows_together, _companies)
+        (_paths_together(), _companies_of_paths())
+        if signature == "path_batch"
+        else (_rows_together(kinds), _companies())
     )
-    batches: list[tuple[str, tuple[Any, ...]]] = list(together(kinds))
-    for kind, rows in companies(kinds):
-        if kind == EQUAL or kind in kinds:
-            batches += [(kind, batch) for batch in (_each_random(rows) if are_quiet else [rows])]
+    batches = [
+        *together,
+        *(batch for rows in companies for batch in (_each_random(rows) if are_quiet else [rows])),
+    ]
     order = (EQUAL, *KINDS[signature])
-    return sorted(batches, key=lambda batch: order.index(batch[0]))
+    asked = [(_kinds_of(rows), rows) for rows in batches]
+    named = [(max(found, key=order.index), rows) for found, rows in asked if found <= {EQUAL, *kinds}]
+    return sorted(named, key=lambda batch: order.index(batch[0]))
+
+
+def _kinds_of(rows: Sequence[Any]) -> set[str]:
+    """The kinds of a batch.  The last one in the order of ``KINDS`` names it."""
+    if isinstance(rows[0], Request):
+        lengths = {request.paths.shape[1] for request in rows}
+        paths = {len(request.paths) for request in rows if request.paths.shape[1]}
+        found = {RAGGED: len(lengths) > 1, "num_drafts": len(paths) > 1}
+    else:
+        lengths = {len(row.draft_tokens) + row.padding for row in rows}
+        found = {
+            "no drafts": lengths == {0},
+            RAGGED: len(lengths) > 1,
+            "padded": any(row.padding for row in rows),
+            GREEDY: any(row.is_greedy for row in rows),
+        }
+    return {EQUAL, *(kind for kind, is_so in found.items() if is_so)}
 
 
 def shapes_of_batches(signature: str, kinds: Sequence[str]) -> str:
@@ -208,7 +229,7 @@ def _alike(one: Row, other: Row) -> Iterator[tuple[Row, Row]]:
     yield one, one
 
 
-def _rows_together(kinds: Sequence[str]) -> Iterator[tuple[str, tuple[Row, ...]]]:
+def _rows_together(kinds: Sequence[str]) -> Iterator[tuple[Row, ...]]:
     """Yield batches with several random requests, whose joint law we want."""
     short, beside = _drafts(FIRST, 0, 1), _drafts(SECOND, 0, 1)
     two, other_two = _drafts(BESIDE_LONG, 1), _drafts(LONG, 1)
@@ -217,69 +238,39 @@ def _rows_together(kinds: Sequence[str]) -> Iterator[tuple[str, tuple[Row, ...]]
         tuple(map(_likeliest_last, rows))
         for rows in ((THREE, BESIDE_THREE), (short, beside), (FIRST, SECOND))
     ]
-    for batch in ((short, beside), (ends[2][1], ends[2][0]), ends[0], (SMALL, BESIDE_SMALL)):
-        yield EQUAL, batch
+    yield from ((short, beside), (ends[2][1], ends[2][0]), ends[0], (SMALL, BESIDE_SMALL))
     for one, other in ends[1:]:
-        yield EQUAL, (one, one._replace(draft_probs=other.draft_probs))
+        yield one, one._replace(draft_probs=other.draft_probs)
     for one, other in ((short, beside), (two, other_two), (BESIDE_LONG, LONG)):
-        for batch in _alike(_likeliest_last(one), _likeliest_last(other)):
-            yield EQUAL, batch
+        yield from _alike(_likeliest_last(one), _likeliest_last(other))
     one, other = ends[1]
-    if "no drafts" in kinds:
-        yield "no drafts", (NOTHING, OTHER_NOTHING)
-        yield "no drafts", (OTHER_NOTHING, NOTHING, NOTHING)
-    if RAGGED in kinds:
-        yield RAGGED, (other, _first_open(FIRST), NOTHING, one)
-    else:
-        yield EQUAL, (one, other, other, one)
-    if GREEDY in kinds:
-        for one, other in _beside_greedy(kinds):
-            yield GREEDY, (one, other)
-            yield GREEDY, (other, one)
+    yield from ((NOTHING, OTHER_NOTHING), (OTHER_NOTHING, NOTHING, NOTHING))
+    yield (other, _first_open(FIRST), NOTHING, one) if RAGGED in kinds else (one, other, other, one)
 
 
-def _companies(kinds: Sequence[str]) -> Iterator[tuple[str, tuple[Row, ...]]]:
+def _companies() -> Iterator[tuple[Row, ...]]:
     """Yield requests of several lengths and kinds."""
     short, beside, long = _drafts(FIRST, 0, 1), _drafts(SECOND, 0, 1), _likeliest_last(THREE)
+    yield from ((FIRST, SECOND, FIRST), (short, beside, short, beside))
+    yield from ((short, SECOND, long), (SECOND, NOTHING, beside), (NOTHING, FIRST, SECOND, short))
+    yield _likeliest_last(BESIDE_THREE), short, NOTHING, FIRST
     filled, nothing = short._replace(padding=1), NOTHING._replace(padding=1)
-    yield EQUAL, (FIRST, SECOND, FIRST)
-    yield EQUAL, (short, beside, short, beside)
-    yield RAGGED, (short, SECOND, long)
-    yield RAGGED, (SECOND, NOTHING, beside)
-    yield RAGGED, (_likeliest_last(BESIDE_THREE), short, NOTHING, FIRST)
-    yield RAGGED, (NOTHING, FIRST, SECOND, short)
-    yield "padded", (filled, SECOND)
-    yield "padded", (LONG, filled._replace(padding=2))
-    yield "padded", (nothing, beside)
-    yield "padded", (SECOND, nothing._replace(padding=2), long, filled)
-    rejected, accepted = FIRST._replace(is_greedy=True), _accepted_greedily(FIRST)
+    two_filled, two_nothing = filled._replace(padding=2), nothing._replace(padding=2)
+    yield from ((filled, SECOND), (LONG, two_filled), (nothing, beside), (SECOND, two_nothing, FIRST, filled))
+    yield SECOND, two_nothing, long, filled
+    # Of greedy requests the first drafts are the likeliest tokens, or not even the first one.
+    rejected, accepted, at_once = _greedy(FIRST), _accepted_greedily(FIRST), _greedy(SECOND)
     first, second = map(_likeliest_last, (FIRST, SECOND))
-    at_once = SECOND._replace(is_greedy=True)
-    yield GREEDY, (rejected, second, accepted)
-    yield GREEDY, (second, at_once, first, rejected)
-    if RAGGED in kinds:
-        greedy_nothing = NOTHING._replace(is_greedy=True)
-        yield GREEDY, (at_once, _likeliest_last(short), greedy_nothing)
-        yield GREEDY, (NOTHING, LONG._replace(is_greedy=True), first, greedy_nothing)
-    if "padded" in kinds:
-        greedy_filled = _drafts(accepted, 0, 1)._replace(padding=1)
-        yield GREEDY, (greedy_filled, second, NOTHING._replace(padding=1))
-
-
-def _beside_greedy(kinds: Sequence[str]) -> Iterator[tuple[Row, Row]]:
-    """Yield a greedy request and a sampled one, or two greedy requests."""
-    rejected, accepted = FIRST._replace(is_greedy=True), _accepted_greedily(FIRST)
-    at_once = SECOND._replace(is_greedy=True)  # its first draft is not the likeliest token
-    first, second, short = map(_likeliest_last, (FIRST, SECOND, _drafts(FIRST, 0, 1)))
-    yield from ((rejected, second), (accepted, second), (rejected, accepted), (at_once, first))
-    yield _drafts(at_once, 0, 1), short
+    yield from ((second, rejected), (rejected, accepted, at_once), (second, at_once, first, rejected))
     yield _accepted_greedily(THREE), _likeliest_last(BESIDE_THREE)
-    if RAGGED in kinds:
-        long = LONG._replace(is_greedy=True)
-        yield from ((long, _drafts(BESIDE_LONG, 1)), (_drafts(accepted, 0, 1), LONG), (long, rejected))
-    if "padded" in kinds:
-        one, filled = short._replace(padding=1), _drafts(accepted, 0, 1)._replace(padding=1)
-        yield from ((filled._replace(padding=2), LONG), (rejected, one), (rejected, filled))
+    yield from ((_greedy(LONG), rejected), (at_once, _likeliest_last(short), _greedy(NOTHING)))
+    yield NOTHING, _greedy(LONG), first, _greedy(NOTHING)
+    greedy_filled = _drafts(accepted, 0, 1)._replace(padding=1)
+    yield from ((rejected, filled), (greedy_filled, second, two_nothing))
+
+
+def _greedy(row: Row) -> Row:
+    return row._replace(is_greedy=True)
 
 
 def _accepted_greedily(row: Row) -> Row:
@@ -298,13 +289,13 @@ def _twice(row: Row) -> Request:
     return Request(*(tensor[None].expand(2, *tensor.shape).contiguous() for tensor in row[:3]))
 
 
-def _paths_together(kinds: Sequence[str]) -> Iterator[tuple[str, tuple[Request, ...]]]:
+def _paths_together() -> Iterator[tuple[Request, ...]]:
     """Yield batches with several random requests, whose joint law we want."""
     short, beside = _drafts(LONG_PATHS, 0, 1), _drafts(BESIDE_LONG_PATHS, 0, 1)
     # Of both requests the last draft, the second or the third, is accepted with a probability inside (0, 1).
     second_coins = (_of_paths(2, (2, 0), (0, 0)), _of_paths(18, (0, 1), (1, 1)))
     third_coins = (_of_paths(33, (2, 0), (2, 0), (1, 0)), _of_paths(40, (1, 0), (1, 0), (2, 0)))
-    for batch in (
+    yield from (
         (short, beside),
         (beside, short),
         (THREE_PATHS, EQUAL_PATHS),
@@ -314,22 +305,15 @@ def _paths_together(kinds: Sequence[str]) -> Iterator[tuple[str, tuple[Request, 
         *((_drafts(one, 0, 1), _drafts(other, 0, 1)) for one, other in (second_coins, third_coins)),
         (short, short._replace(target_rows=short.target_rows.flip(-1))),
         *((request, request) for request in (short, EQUAL_PATHS, BESIDE_LONG_PATHS)),
-    ):
-        yield EQUAL, batch
+    )
     one, other, only = (_likeliest_last(request) for request in (short, beside, ONE_PATH))
-    yield EQUAL, (one, other, one)
-    if "num_drafts" in kinds:
-        yield "num_drafts", (one, only, other, only)
+    yield from ((one, other, one), (one, only, other, only))
 
 
-def _companies_of_paths(kinds: Sequence[str]) -> Iterator[tuple[str, tuple[Request, ...]]]:
+def _companies_of_paths() -> Iterator[tuple[Request, ...]]:
     """Yield requests of several lengths and numbers of paths."""
     short, beside = _drafts(LONG_PATHS, 0, 1), _drafts(BESIDE_LONG_PATHS, 0, 1)
-    yield RAGGED, (LONG_PATHS, beside)
-    yield RAGGED, (short, BESIDE_LONG_PATHS, NO_PATH)
-    yield RAGGED, (NO_PATH, LONG_PATHS, beside, short)
-    yield "num_drafts", (ONE_PATH, beside)
-    yield "num_drafts", (THREE_PATHS, short, ONE_PATH)
-    if RAGGED in kinds:
-        yield "num_drafts", (ONE_PATH, LONG_PATHS)
-        yield "num_drafts", (LONG_PATHS, THREE_PATHS, NO_PATH, ONE_PATH)
+    yield from ((LONG_PATHS, beside), (short, BESIDE_LONG_PATHS, NO_PATH))
+    yield NO_PATH, LONG_PATHS, beside, short
+    yield from ((ONE_PATH, beside), (THREE_PATHS, short, ONE_PATH), (ONE_PATH, LONG_PATHS))
+    yield LONG_PATHS, THREE_PATHS, NO_PATH, ONE_PATH

@@ -114,20 +114,3 @@ def followed_law(sampler: Shipped, question: Question) -> tuple[OutputLaw, Fract
                 undefined += prob * mass
     law = OutputLaw(sampler, pair, question.process, tuple(map(to_flint, masses)), undefined)
     return law, sampler.undecided
-
-
-def refusal(sampler: Shipped, question: Question) -> str | None:
-    """The error of a sampler that fails in every run with several drafted paths.  ``None`` if a run works."""
-    before = set(sampler.journal.undefined)
-    for paths, target_rows, draft_rows, _ in drafts_and_rows(question):
-        try:
-            law = sampler.law_given(paths, target_rows, draft_rows)
-        except InvalidInputError:  # which the question reports
-            return None
-        if any(law):
-            return None
-    reasons = sampler.journal.undefined - before
-    if not reasons or not reasons <= sampler.journal.raised:  # it returned something
-        return None
-    sampler.journal.undefined = before
-    return min(reasons)

@@ -16,7 +16,7 @@ from spectheory.auditing.probing.learning import BudgetSpentError
 from spectheory.auditing.rounds.batch_battery import batches_of
 from spectheory.auditing.rounds.batches import audit_batches
 from spectheory.auditing.rounds.by_calls import call_once, draw_question, learn_question, learn_requests
-from spectheory.auditing.rounds.questions import questions, refusal
+from spectheory.auditing.rounds.questions import questions
 from spectheory.auditing.rounds.trace import trace_run
 from spectheory.auditing.rounds.two_calls import follow_two_calls, questions_of_calls
 from spectheory.auditing.rounds.two_rounds import OF_REQUESTS, follow_rounds
@@ -32,7 +32,6 @@ from spectheory.auditing.tape.decisions import HiddenRandomnessError, NotEnumera
 from spectheory.auditing.verdicts.audit_certificate import AuditCertificate
 from spectheory.auditing.verdicts.cases import (
     DRAWN,
-    PROBED,
     RISK,
     AuditCase,
     check_law_again,
@@ -218,24 +217,24 @@ class _Audit(Findings):
             if self.refused or known == NOT_LOSSLESS or (known == UNDECIDED and not self.ways):
                 return  # with fewer paths it is not lossless
             may_refuse = group[0].num_drafts > 1 and not self.sampler.has_given_drafts
-            error = refusal(self.sampler, group[0]) if may_refuse and not self.is_called else None
-            if error is None and not self.is_called:
-                self._follow_two_calls(group)
-            for question in group if error is None else ():
+            for question in group:
                 self.show_progress(len(self.cases))
                 _log.info("%s: %s, case %d", self.sampler.name, question.name, len(self.cases) + 1)
-                case = self._case(question)
-                is_first = may_refuse and question is group[0]
-                if case is not None and is_first and case.basis == PROBED and case.undefined == 1:
-                    error = case.without_output
+                case, is_first = self._case(question), question is group[0]
+                if is_first and may_refuse and case is not None and self._is_refused(case):
+                    self.not_asked.append(f"{words}: {case.without_output}")
                     break
+                if is_first and not self.is_called:
+                    self._follow_two_calls(group)
                 if case is not None:
                     self.cases.append(case)
                     self.asked.append(question)
                 if self.stop_at_first and self.verdict()[0] == NOT_LOSSLESS:
                     return
-            if error is not None:
-                self.not_asked.append(f"{words}: {error}")
+
+    def _is_refused(self, case: AuditCase) -> bool:
+        """Whether the sampler raises in all runs."""
+        return case.undefined == 1 and case.without_output in self.sampler.journal.raised
 
     def show_progress(self, done: int) -> None:
         if self.progress is not None:
