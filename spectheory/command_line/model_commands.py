@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -49,7 +48,7 @@ OF_MODELS = ("prompts", "temperature", "top_k", "top_p")
 )
 def simulate(
     target: str = BUNDLED,
-    draft: tuple[str, ...] = (),
+    draft: str = BUNDLED,
     *,
     verifier: Names = "token,block,spectr,greedy_multipath",  # type: ignore[assignment]
     drafts: Any,
@@ -63,8 +62,7 @@ def simulate(
     """Estimate the block efficiency of verifiers over whole texts of language models.
 
     TARGET and DRAFT are folders, hub names, GGUF files or names of: spectheory models list.  A draft may be
-    made from a model: target:20-layers, target:last-16, prompt:lookup-3, prompt:ngram-3.  Each of several
-    draft models drafts a path.
+    made from a model: target:20-layers, target:last-16, prompt:lookup-3, prompt:ngram-3.
 
     Verifiers, prompts and all numbers are checked before weights are loaded.
 
@@ -80,8 +78,6 @@ def simulate(
     from spectheory.simulation.runs import base_of, looked_up, streams_of
     from spectheory.simulation.settings import SimulationSettings
 
-    if len(draft) > 1 and not was_given("drafts"):
-        drafts = list(range(1, len(draft) + 1))
     settings["draft_length"] = draft_length_of(drafts, settings["draft_length"])
     verifier, drafts = obeying(verifier, drafts)
     settings |= {"drafts": drafts, "max_new_tokens": max_new_tokens or None}
@@ -90,7 +86,7 @@ def simulate(
     # We refuse wrong arguments before tokenizers are read.
     texts, given = read_texts(prompts), looked_up(verifier, allow_lossy=True)
     base_of(given, checked)
-    streams_of(given, checked, partial(draft_process_of_models, models=draft or (BUNDLED,)))
+    streams_of(given, checked, list(map(draft_process_of_models, checked.listed_drafts)))
     pair, named = find_models(target, draft)
     with progress_bar("drafting") as progress:
         simulation = run_simulation(pair, texts, verifier, **settings, progress=progress)
@@ -111,7 +107,7 @@ def simulate(
 )
 def decode(
     target: str = BUNDLED,
-    draft: tuple[str, ...] = (),
+    draft: str = BUNDLED,
     *,
     prompt: tuple[str, ...] = (),
     prompts: str | None = None,
@@ -135,18 +131,17 @@ def decode(
     from spectheory.decoding import decode as decode_texts
     from spectheory.models import SamplingOptions
     from spectheory.models.device import cpu_threads
+    from spectheory.models.language_model import draft_process_of_models
     from spectheory.verification.resolve import find_verifier
 
     refuse_both("prompt", "prompts")
     find_verifier(verifier)
-    if len(draft) > 1 and not was_given("drafts"):
-        drafts = len(draft)
     settings["draft_length"] = draft_length_of(drafts, settings["draft_length"])
     (asked_verifier,), drafts = obeying([verifier], drafts)
     asked = list(prompt) or (read_texts(prompts) if prompts else read_texts(None)[:1])
     options = SamplingOptions(temperature, top_k, top_p)
     pair, named = find_models(target, draft)
-    process = pair.draft_process(drafts)
+    process = draft_process_of_models(drafts)
     found: list[DecodedText] = []
     settings |= {"drafts": process, "options": options, "keep": found.extend, "batch_size": BATCH_SIZE}
     interrupted = False
@@ -188,7 +183,7 @@ BATCH_SIZE = 8
 )
 def plan(
     pair_or_target: str = BUNDLED,
-    draft: tuple[str, ...] = (),
+    draft: str | None = None,
     *,
     target_rows: Any,
     draft_length: Any,
@@ -219,7 +214,7 @@ def plan(
         "draft_cost": draft_cost, "row_cost": row_cost,
     }  # fmt: skip
     if Path(pair_or_target).suffix == ".json" or pair_or_target == "-":
-        if of_models := [*draft, *was_given(*OF_MODELS, *settings)]:
+        if of_models := [*filter(None, [draft]), *was_given(*OF_MODELS, *settings)]:
             said = (
                 f"{pair_or_target} is a pair file, and {of_models[0]} is of language models; leave one out."
             )
@@ -228,7 +223,7 @@ def plan(
     else:
         from spectheory.models import SamplingOptions
 
-        pair, _ = find_models(pair_or_target, draft)
+        pair, _ = find_models(pair_or_target, draft or BUNDLED)
         options, texts = SamplingOptions(temperature, top_k, top_p), read_texts(prompts)
         with progress_bar("measuring") as progress:
             found = find_plan(pair, texts, options=options, progress=progress, **asked, **settings)
@@ -271,7 +266,7 @@ def restrict(
     if out is not None and (out.is_dir() or not out.absolute().parent.is_dir()):
         raise InvalidInputError(f"--out {out} is a folder, or lies in one that does not exist; name a file")
     options, chosen = SamplingOptions(temperature), read_texts(None)[0] if prompt is None else prompt
-    models, named = find_models(target, (draft,))
+    models, named = find_models(target, draft)
     check_sizes(models, tokens, draft_length)
     (ids,) = encode_prompts(models, [chosen], draft_length)
     with cpu_threads(1):

@@ -188,7 +188,7 @@ def load_pair(path: str) -> ModelPair:
     return ModelPair.load(path)
 
 
-def find_models(target: str, drafts: tuple[str, ...]) -> tuple[LanguageModelPair, dict[str, Any]]:
+def find_models(target: str, draft: str) -> tuple[LanguageModelPair, dict[str, Any]]:
     """Find the models by name.
 
     Return them, and their names as the ``target`` and ``draft`` fields of the JSON output.
@@ -196,9 +196,8 @@ def find_models(target: str, drafts: tuple[str, ...]) -> tuple[LanguageModelPair
     from spectheory.models import LanguageModelPair, quiet_loading
 
     quiet_loading()
-    names = drafts or (BUNDLED,)
-    found = LanguageModelPair.load(target, list(names), weights_now=False)
-    return found, {"target": target, "draft": names[0] if len(names) == 1 else list(names)}
+    found = LanguageModelPair.load(target, draft, weights_now=False)
+    return found, {"target": target, "draft": draft}
 
 
 def read_texts(file: str | None) -> list[Prompt]:

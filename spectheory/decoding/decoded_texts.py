@@ -13,7 +13,7 @@ from spectheory.foundation.errors import InvalidInputError
 from spectheory.foundation.settings import shows_settings
 from spectheory.models import LanguageModelPair, SamplingOptions
 from spectheory.models.drafting import prefill
-from spectheory.models.language_model import check_models, encode_prompts
+from spectheory.models.language_model import check_models, draft_process_of_models, encode_prompts
 from spectheory.verification.resolve import find_verifier
 
 
@@ -96,7 +96,7 @@ def decode(
     """
     check_models(pair)
     asked = DecodingSettings(**settings)
-    process, draft_length = pair.draft_process(asked.drafts), asked.draft_length
+    process, draft_length = draft_process_of_models(asked.drafts), asked.draft_length
     bound = find_verifier(verifier).bind(process)
     process.draws(draft_length)  # refuses a tree of another length
     encoded = encode_prompts(pair, prompts, draft_length, asked.max_prompt_tokens, asked.max_new_tokens)

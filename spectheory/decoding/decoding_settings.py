@@ -21,8 +21,7 @@ class DecodingSettings(Settings):
     """The settings of ``decode``.
 
     Attributes:
-        drafts: K paths drafted i.i.d., or a draft process.  With several draft models, each of the first K
-            drafts a path.
+        drafts: K paths drafted i.i.d., or a draft process.
         draft_length: Tokens per path, L.
         max_new_tokens: Largest length of a text.  Prompt, text and a draft must fit into both models.
         options: ``SamplingOptions``: temperature (0 is greedy), top-k and top-p of both models.

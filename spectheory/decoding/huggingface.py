@@ -21,6 +21,7 @@ from spectheory.foundation.validation import check_draft_length
 from spectheory.models import LanguageModelPair, SamplingOptions
 from spectheory.models.drafting import prefill_texts
 from spectheory.models.growing_texts import Texts
+from spectheory.models.language_model import draft_process_of_models
 from spectheory.pairs.drafts import DraftProcess
 from spectheory.verification.resolve import find_verifier
 
@@ -53,10 +54,9 @@ def custom_generate(
     Args:
         model: the target.
         input_ids: [B, W] prompts, padded on the left.
-        draft_model: a model with the same tokens and on the same device, or a list of such models.
+        draft_model: a model with the same tokens and on the same device.
         verifier: a name, ``"package.module:attribute"``, or any object with ``outcome``.
-        drafts: K paths drafted i.i.d., or a draft process.  With several draft models, each of the first K
-            drafts a path.
+        drafts: K paths drafted i.i.d., or a draft process.
         draft_length: L.
         text_streamer: streamer that receives the tokens of every call; it needs a single prompt.
             ``generate`` does not pass its own ``streamer`` on to a function.
@@ -74,7 +74,7 @@ def custom_generate(
     found, draft_length = find_verifier(verifier), check_draft_length("draft_length", draft_length)
     _refuse_what_is_not_done(generation_config, input_ids, text_streamer, logits_processor)
     pair = LanguageModelPair.of(model, draft_model)
-    process = pair.draft_process(drafts)
+    process = draft_process_of_models(drafts)
     bound = found.bind(process)
     texts = _texts(input_ids, model_kwargs.get("attention_mask"), pair.device)
     stopping = _stopping(stopping_criteria, input_ids)

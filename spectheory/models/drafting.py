@@ -24,9 +24,9 @@ from spectheory.foundation.documents import count_text
 from spectheory.foundation.errors import InvalidInputError, InvalidOutcomeError
 from spectheory.foundation.validation import check_draft_length
 from spectheory.models.growing_texts import Texts
-from spectheory.models.language_model import LanguageModelPair, encode_prompts
+from spectheory.models.language_model import LanguageModelPair, draft_process_of_models, encode_prompts
 from spectheory.models.prompts import Prompt
-from spectheory.models.reading import CachedReading, Reading, ReadingPerPath, RecomputedReading
+from spectheory.models.reading import CachedReading, Reading, RecomputedReading
 from spectheory.models.restricting import Restriction, restrict_rows
 from spectheory.models.sampling import (
     PLAIN_SAMPLING,
@@ -36,7 +36,7 @@ from spectheory.models.sampling import (
     scaled_logits,
 )
 from spectheory.pairs.contexts import first_path_with_prefix
-from spectheory.pairs.drafts import ConfidenceTree, DraftProcess, HubTree, PerPath
+from spectheory.pairs.drafts import ConfidenceTree, DraftProcess, HubTree
 from spectheory.pairs.drafts.deterministic import RankedTree
 from spectheory.pairs.drafts.without_replacement import DistinctTree
 from spectheory.verification.outcome import sample_rows
@@ -106,8 +106,7 @@ class DraftedBatch:
     """Drafted paths with the rows of both models: the arguments of a verifier's ``outcome``.
 
     N is the vocabulary size V.  Under a restriction to m tokens N is m, and tokens are numbered 0..m-1 in
-    ``paths`` and in the rows.  Paths of one prompt have bitwise equal rows along a shared prefix.  With
-    several draft models this holds for the target rows only.
+    ``paths`` and in the rows.  Paths of one prompt have bitwise equal rows along a shared prefix.
 
     Attributes:
         paths: [B, K, L] int64.
@@ -143,11 +142,9 @@ def prefill_texts(pair: LanguageModelPair, texts: Texts) -> PrefilledPrompts:
     """Do the same as ``prefill`` for texts that are already on the device of the models."""
     readings: list[Reading] = [
         (CachedReading if cached else RecomputedReading)(model, texts)
-        for cached, model in zip(pair.cached, (pair.target_model, *pair.drafts), strict=True)
+        for cached, model in zip(pair.cached, pair.models, strict=True)
     ]
-    target, *drafts = readings
-    draft = drafts[0] if len(drafts) == 1 else ReadingPerPath(drafts, pair.vocab_size)
-    return PrefilledPrompts(pair, texts, target, draft)
+    return PrefilledPrompts(pair, texts, *readings)
 
 
 @torch.no_grad()
@@ -167,8 +164,7 @@ def draft_and_score(
 
     Args:
         prefilled: B prompts.
-        drafts: K or a draft process.  K means K i.i.d. paths or, with several draft models, one path from
-            each of the first K.
+        drafts: K, for i.i.d. paths, or a draft process.
         draft_length: L.
         generator: on the models' device, see ``LanguageModelPair.generator``.
         options: temperature, top-k and top-p of both models.
@@ -180,11 +176,11 @@ def draft_and_score(
 
     Raises:
         ComputationError: a model returned logits without a finite maximum.
-        InvalidInputError: an argument is out of range, these draft models cannot run the process, or a row
+        InvalidInputError: an argument is out of range, language models cannot run the process, or a row
             has no mass on the tokens of the restriction.
     """
     pair = prefilled.pair
-    process = pair.draft_process(drafts)
+    process = draft_process_of_models(drafts)
     draft_length = check_draft_length("draft_length", draft_length)
     process.draws(draft_length)  # refuses a tree of another length
     pair.check_length(prefilled.texts.width, draft_length)
@@ -272,8 +268,7 @@ def _draft(rows: _Rows, process: DraftProcess, draft_length: int, generator: tor
     for depth in range(draft_length):
         scores = prefilled.draft.follow(prefilled.texts, token_ids, first=depth)
         row = rows.of(rows.logits(scores, token_ids)[:, :, 0], "draft")
-        if not isinstance(process, PerPath):
-            row = _share(row, paths)  # before sampling, so that tokens are drawn from the returned rows
+        row = _share(row, paths)  # before sampling, so that tokens are drawn from the returned rows
         if ranks is not None:
             numbers = row.topk(int(ranks.max()) + 1).indices.gather(
                 -1, ranks[:, depth].clamp(min=0).expand(B, -1)[..., None]

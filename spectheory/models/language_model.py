@@ -6,7 +6,6 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from itertools import repeat
 from pathlib import Path
 from typing import Any
 
@@ -35,52 +34,44 @@ MAX_NUM_DRAFTS = 10_000
 """Largest number of paths drafted by language models.  Each path holds L + 1 rows of V numbers in memory."""
 
 
-def draft_process_of_models(drafts: int | DraftProcess, models: tuple[Any, ...]) -> DraftProcess:
-    """Convert an argument ``drafts`` to a draft process that these draft models, or their names, can run."""
+def draft_process_of_models(drafts: int | DraftProcess) -> DraftProcess:
+    """Convert an argument ``drafts`` to a draft process that language models can run.
+
+    Raises:
+        InvalidInputError: K is not an integer from 1 to ``MAX_NUM_DRAFTS``, or the process is one of
+            enumerated pairs.
+    """
     found = draft_process(drafts)
     if found.num_drafts > MAX_NUM_DRAFTS:
         raise InvalidInputError(
             f"drafts must be at most {MAX_NUM_DRAFTS} for language models, got {found.num_drafts}"
         )
-    if len(models) > 1 and not isinstance(drafts, DraftProcess):
-        found = PerPath((models * found.num_drafts)[: found.num_drafts])
-    if isinstance(found, UserProcess):
+    if isinstance(found, UserProcess | PerPath):
         raise InvalidInputError(
             f"draft process {found.name!r} lists its paths for enumerated pairs; language models cannot "
             f"draft by it, but i.i.d. or by {', '.join(sorted(ALL_PROCESSES - {'iid', 'per_path'}))}"
-        )
-    if isinstance(found, PerPath) != (len(models) > 1):
-        raise InvalidInputError(
-            f"{found.name!r} drafts were asked for, and the pair has "
-            f"{'one draft model' if len(models) == 1 else f'{len(models)} draft models'}; one drafts i.i.d. "
-            "or by a tree, and several draft a path each"
-        )
-    if len(models) > 1 and found.num_drafts > len(models):
-        raise InvalidInputError(
-            f"drafts must be at most {len(models)}, one path per draft model, got {found.num_drafts}"
         )
     return found
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class LanguageModelPair:
-    """A target and one or several draft models, all causal, with a common vocabulary.
+    """A target and a draft model, both causal, with a common vocabulary.
 
     Attributes:
-        target_source, draft_sources: sources of the models, or the models themselves.  There is one draft
-            model for all paths, or one per path.
-        configs: configurations of target and drafts.
-        tokenizer: the tokenizer of all models; None if prompts can be token ids only.
+        target_source, draft_source: sources of the models, or the models themselves.
+        configs: configurations of target and draft.
+        tokenizer: the tokenizer of both models; None if prompts can be token ids only.
         device: device on which the models run.
         weights_dtype: dtype of the weights.
-        vocab_size: V, the number of token ids that all models score.
+        vocab_size: V, the number of token ids that both models score.
         probs_dtype: dtype of all probabilities, float64 or float32.
         temperature: divisor of the logits of both models, see ``tempered``.
     """
 
     target_source: Any
-    draft_sources: tuple[Any, ...]
-    configs: tuple[Any, ...]
+    draft_source: Any
+    configs: tuple[Any, Any]
     tokenizer: Any
     device: torch.device
     weights_dtype: str | torch.dtype
@@ -102,7 +93,7 @@ class LanguageModelPair:
     @staticmethod
     def load(
         target: str | Path,
-        draft: str | Path | Sequence[str | Path],
+        draft: str | Path,
         *,
         device: str | torch.device = "auto",
         dtype: str | torch.dtype | None = None,
@@ -115,12 +106,11 @@ class LanguageModelPair:
         Args:
             target: a local folder, a GGUF file, a hub name, or ``"bundled"`` for the model shipped here.
             draft: a model like ``target``, with the same tokens, or the name of a draft made from a model,
-                such as ``"target:20-layers"`` (see ``draft_names.find_draft``).  Each model of a list drafts
-                one path.
+                such as ``"target:20-layers"`` (see ``draft_names.find_draft``).
             device: ``auto`` (CUDA when there is one), ``cpu``, ``cuda`` or ``cuda:N``.
             dtype: dtype of the weights; by default float32 on a CPU, and the stored dtype on CUDA.
             probs_dtype: dtype of the probabilities; float32 saves memory on a GPU.
-            tokenizer: folder or hub name of the tokenizer of all models; by default the one stored with them.
+            tokenizer: folder or hub name of the common tokenizer; by default the one stored with them.
                 If none is stored, prompts must be token ids.
             weights_now: False to read the weights on first use.
 
@@ -135,11 +125,11 @@ class LanguageModelPair:
         where = resolve_device(device)
         weights = resolve_dtype(dtype, where)
         found_target = find_model("target", target)
-        drafts = tuple(find_draft(name, found_target) for name in _as_list(draft))
-        configs = tuple(source.config() for source in (found_target, *drafts))
-        found = find_tokenizer(tokenizer, (found_target, *drafts))
+        found_draft = find_draft(draft, found_target)
+        configs = found_target.config(), found_draft.config()
+        found = find_tokenizer(tokenizer, (found_target, found_draft))
         size = shared_vocab_size(found, *configs)
-        pair = LanguageModelPair(found_target, drafts, configs, found, where, weights, size, probs_dtype)
+        pair = LanguageModelPair(found_target, found_draft, configs, found, where, weights, size, probs_dtype)
         if weights_now:
             pair.models  # noqa: B018 - reads the weights
         return pair
@@ -155,26 +145,25 @@ class LanguageModelPair:
         """Build a pair from models in memory, on one device.
 
         Args:
-            target_model, draft_model: causal language models in Hugging Face format.  Each model of a list of
-                draft models drafts one path.  A draft may also be a name as in ``load``:
-                ``"target:20-layers"`` is made from ``target_model``.
-            tokenizer: tokenizer of all models; None if prompts are token ids only.
+            target_model, draft_model: causal language models in Hugging Face format.  The draft may also be a
+                name as in ``load``: ``"target:20-layers"`` is made from ``target_model``.
+            tokenizer: tokenizer of both models; None if prompts are token ids only.
             probs_dtype: as in ``load``.
 
         Raises:
-            InvalidInputError: the models are on different devices, one looks ahead or is in training mode, or
-                there is no draft model.
+            InvalidInputError: the models are on different devices, or one looks ahead or is in training mode.
             TokenizerMismatchError: a model does not score every token of the tokenizer.
         """
         source = ModelSource("target", target_model.config.name_or_path, "", local=True)
         placed = target_model.device, target_model.dtype
-        drafts = tuple(
-            find_draft(draft, source).model(*placed, target_model) if isinstance(draft, str) else draft
-            for draft in _as_list(draft_model)
-        )
-        configs = tuple(model.config for model in (target_model, *drafts))
+        draft = draft_model
+        if isinstance(draft, str):
+            draft = find_draft(draft, source).model(*placed, target_model)
+        if not hasattr(draft, "config"):
+            raise InvalidInputError(f"the draft must be one model or a name, got {in_one_line(draft)}")
+        configs = target_model.config, draft.config
         size = shared_vocab_size(tokenizer, *configs)
-        for side, model in (("target", target_model), *(("draft", draft) for draft in drafts)):
+        for side, model in (("target", target_model), ("draft", draft)):
             if model.device != target_model.device:
                 raise InvalidInputError(
                     f"the target is on {target_model.device} and the draft on {model.device}; move one"
@@ -182,7 +171,7 @@ class LanguageModelPair:
             if model.training:
                 raise InvalidInputError(f"the {side} model is in training; call its eval() first")
             check_causal(side, model, size)
-        return LanguageModelPair(target_model, drafts, configs, tokenizer, *placed, size, probs_dtype)
+        return LanguageModelPair(target_model, draft, configs, tokenizer, *placed, size, probs_dtype)
 
     @property
     def is_found(self) -> bool:
@@ -190,21 +179,20 @@ class LanguageModelPair:
         return isinstance(self.target_source, ModelSource)
 
     @cached_property
-    def models(self) -> tuple[Any, ...]:
-        """Target and draft models in evaluation mode, read on first use.
+    def models(self) -> tuple[Any, Any]:
+        """Target and draft model in evaluation mode, read on first use.
 
         Raises:
             InvalidInputError: weights cannot be loaded, or a model looks ahead.
         """
         if not self.is_found:
-            return (self.target_source, *self.draft_sources)
+            return self.target_source, self.draft_source
         placed = self.device, self.weights_dtype
         target = self.target_source.model(*placed)
         check_causal("target", target, self.vocab_size)
-        drafts = tuple(draft.model(*placed, target) for draft in self.draft_sources)
-        for draft in drafts:
-            check_causal("draft", draft, self.vocab_size)
-        return target, *drafts
+        draft = self.draft_source.model(*placed, target)
+        check_causal("draft", draft, self.vocab_size)
+        return target, draft
 
     @property
     def target_model(self) -> Any:
@@ -212,14 +200,9 @@ class LanguageModelPair:
         return self.models[0]
 
     @property
-    def drafts(self) -> tuple[Any, ...]:
-        """The draft models, q in the papers."""
-        return self.models[1:]
-
-    @property
     def draft_model(self) -> Any:
-        """The draft model, or the first of several."""
-        return self.drafts[0]
+        """The draft model, q in the papers."""
+        return self.models[1]
 
     @property
     def max_positions(self) -> int | None:
@@ -256,23 +239,9 @@ class LanguageModelPair:
         return changed
 
     def __repr__(self) -> str:
-        target, *drafts = (config.name_or_path or config.model_type for config in self.configs)
-        models = f"target {target}, {count_text(len(drafts), 'draft')} {', '.join(drafts)}"
+        target, draft = (config.name_or_path or config.model_type for config in self.configs)
         tokens = f"{self.vocab_size} tokens{'' if self.tokenizer is not None else ' without a tokenizer'}"
-        return f"<{type(self).__name__}: {models}; {tokens}, {self.device}>"
-
-    def draft_process(self, drafts: int | DraftProcess) -> DraftProcess:
-        """Convert an argument ``drafts`` to a draft process that these models can run.
-
-        Args:
-            drafts: K or a draft process.  K means K i.i.d. paths or, with several draft models, one path from
-                each of the first K.
-
-        Raises:
-            InvalidInputError: K is not an integer of at least 1, there are several draft models but fewer
-                than K, or the process needs one draft model and there are several, or the reverse.
-        """
-        return draft_process_of_models(drafts, self.draft_sources)
+        return f"<{type(self).__name__}: target {target}, draft {draft}; {tokens}, {self.device}>"
 
     def encode(self, prompt: Prompt) -> list[int]:
         """Convert a prompt to token ids.  An empty text becomes the beginning-of-text token.
@@ -321,9 +290,9 @@ class LanguageModelPair:
 
     @cached_property
     def cached(self) -> tuple[bool, ...]:
-        """Whether target and drafts can use a cache.  Without a cache, whole texts are read at every call."""
-        sides = ("target", *["draft"] * len(self.drafts))
-        return tuple(map(reads_on_from_cache, sides, self.models, repeat(self.vocab_size)))
+        """Whether target and draft can use a cache.  Without a cache, whole texts are read at every call."""
+        sides = zip(("target", "draft"), self.models, strict=True)
+        return tuple(reads_on_from_cache(side, model, self.vocab_size) for side, model in sides)
 
     @cached_property
     def without_token(self) -> torch.Tensor | None:
@@ -369,13 +338,6 @@ def check_models(pair: Any) -> None:
             "LanguageModelPair.load(target, draft) loads them"
             + ("" if isinstance(pair, str) else ", and simulate takes a ModelPair too")
         )
-
-
-def _as_list(draft: Any) -> list[Any]:
-    drafts = list(draft) if isinstance(draft, (list, tuple)) else [draft]
-    if not drafts:
-        raise InvalidInputError("the list of draft models is empty; give at least one")
-    return drafts
 
 
 def encode_prompts(

@@ -14,7 +14,7 @@ from __future__ import annotations
 import inspect
 import math
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from functools import lru_cache
 from typing import Any, NamedTuple, Protocol
 
@@ -43,14 +43,14 @@ class Reading(Protocol):
             [B, K, d - first + 1, vocabulary of the model].
         """
 
-    def accept(self, texts: Texts, path_index: Tensor | None, draft_length: int) -> None:
+    def accept(self, texts: Texts, path_index: Tensor, draft_length: int) -> None:
         """Keep the cached tokens of one drafted path of L tokens per text, and drop the other paths.
 
         Call this before up to L accepted tokens and one more are appended to the texts.
 
         Args:
             texts: the B texts, not yet lengthened.
-            path_index: [B], the path to keep.  None if this model may not have read the accepted paths.
+            path_index: [B], the path to keep.
             draft_length: L.
         """
 
@@ -109,19 +109,18 @@ class CachedReading:
         places = torch.nn.functional.pad(places, (0, 0, 1, 0)).T  # [K, d+1], 0: the last text token
         return logits.index_select(1, places.flatten()).unflatten(1, places.shape)
 
-    def accept(self, texts: Texts, path_index: Tensor | None, draft_length: int) -> None:
+    def accept(self, texts: Texts, path_index: Tensor, draft_length: int) -> None:
         if self._cache is None:
             return
         if self._depth < 0:
             self._unread += draft_length + 1
             return
         lengths = texts.lengths[:, None]
-        kept, read = (0 if path_index is None else self._depth), self._slots + self._unread
+        kept, read = self._depth, self._slots + self._unread
         position = torch.arange(read + kept, device=lengths.device)
         slots = torch.where(position < lengths - self._unread, position, position - lengths + read)
-        if path_index is not None:
-            drafted = read + (position - lengths) * self._num_drafts + path_index[:, None]
-            slots = torch.where(position < lengths, slots, drafted)
+        drafted = read + (position - lengths) * self._num_drafts + path_index[:, None]
+        slots = torch.where(position < lengths, slots, drafted)
         slots = slots.clamp(max=read + self._depth * self._num_drafts - 1)
         self._change(lambda array: at_slots(array, slots))
         # The correction token is always unread.  Accepted tokens deeper than ``kept`` are unread too.
@@ -221,7 +220,7 @@ class RecomputedReading:
             logits.append(found.unflatten(0, (-1, num_drafts)))
         return torch.cat(logits)[torch.cat(rows).argsort()]
 
-    def accept(self, texts: Texts, path_index: Tensor | None, draft_length: int) -> None:
+    def accept(self, texts: Texts, path_index: Tensor, draft_length: int) -> None:
         """Do nothing, as nothing is cached."""
 
     def forget_drafts(self) -> None:
@@ -229,32 +228,6 @@ class RecomputedReading:
 
     def select(self, rows: Tensor) -> None:
         """Do nothing, as nothing is cached."""
-
-
-class ReadingPerPath:
-    """Read with one model per path: model k reads the texts and path k only."""
-
-    def __init__(self, readings: Sequence[Reading], vocab_size: int) -> None:
-        self._readings, self._vocab_size = readings, vocab_size
-
-    def follow(self, texts: Texts, paths: Tensor, first: int) -> Tensor:
-        logits = [
-            reading.follow(texts, path[:, None], first)[..., : self._vocab_size]
-            for reading, path in zip(self._readings, paths.unbind(1), strict=False)
-        ]
-        return torch.cat(logits, dim=1)
-
-    def accept(self, texts: Texts, path_index: Tensor | None, draft_length: int) -> None:
-        """Drop the drafted tokens of every model, as another model may have drafted the accepted path."""
-        for reading in self._readings:
-            reading.accept(texts, None, draft_length)
-
-    def forget_drafts(self) -> None:
-        """Do nothing: ``accept`` keeps no drafted path."""
-
-    def select(self, rows: Tensor) -> None:
-        for reading in self._readings:
-            reading.select(rows)
 
 
 def at_slots(array: Tensor, slots: Tensor) -> Tensor:

@@ -63,12 +63,12 @@ def first_line(
 
 def of_models(pair: LanguageModelPair) -> dict[str, Any]:
     """Identify a pair of models, its tokenizer, device type and dtypes."""
-    target, *drafts = map(_model, pair.configs)
+    target, draft = map(_model, pair.configs)
     stored = getattr(pair.configs[0], "dtype", None)
     weights = stored if pair.weights_dtype == "auto" else pair.weights_dtype
     return {
         "target": target,
-        "draft": drafts[0] if len(drafts) == 1 else drafts,
+        "draft": draft,
         "tokenizer": json_sha256(pair.tokenizer.get_vocab() if pair.tokenizer is not None else {}),
         "vocab_size": pair.vocab_size,
         "device_type": pair.device.type,

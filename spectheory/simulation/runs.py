@@ -30,7 +30,7 @@ from typing import TYPE_CHECKING, Any
 from spectheory.foundation.errors import InvalidInputError
 from spectheory.foundation.extras import installed
 from spectheory.foundation.settings import shows_settings
-from spectheory.pairs.drafts import DraftProcess
+from spectheory.pairs.drafts import DraftProcess, Iid
 from spectheory.pairs.drafts.iid import draft_process
 from spectheory.pairs.drafts.process import SAMPLED_PROCESSES
 from spectheory.pairs.pair import ModelPair
@@ -136,16 +136,16 @@ def _of_language_models(
     settings: SimulationSettings,
 ) -> Simulation:
     with installed():
-        from spectheory.models.language_model import check_models
+        from spectheory.models.language_model import check_models, draft_process_of_models
         from spectheory.models.restricting import restrict
         from spectheory.simulation.texts import CommonTextSource, TextSource
 
     check_models(pair)
     record = settings.record()
-    streams = streams_of(given, settings, pair.draft_process)
-    largest = pair.draft_process(settings.listed_drafts[-1])
+    asked = [draft_process_of_models(entry) for entry in settings.listed_drafts]
+    streams = streams_of(given, settings, asked)
     kind = CommonTextSource if settings.common_texts else TextSource if settings.whole_texts else None
-    source = (kind or LanguageModelSource)(pair, prompts, largest, settings)
+    source = (kind or LanguageModelSource)(pair, prompts, asked[-1], settings)
     against = base_of(given, settings)
     document = {
         "verifiers": [verifier.name for verifier in given],
@@ -154,7 +154,6 @@ def _of_language_models(
         **record,
     }
     arguments = record | {"threads": settings.threads}
-    asked = [pair.draft_process(entry) for entry in settings.listed_drafts]
     first = {} if settings.checkpoint is None else first_line(pair, source.token_ids, given, arguments, asked)
     # We refuse the checkpoint of another run before weights are read.
     with (
@@ -193,23 +192,20 @@ def _draft_defects(
 
 
 def streams_of(
-    verifiers: Sequence[Verifier],
-    settings: SimulationSettings,
-    draft_process: Callable[[Any], DraftProcess],
+    verifiers: Sequence[Verifier], settings: SimulationSettings, asked: Sequence[DraftProcess]
 ) -> dict[str, Stream]:
-    """Build the streams of a run: one per verifier and number of drafts.
+    """Build the streams of a run: one per verifier and draft process.
 
     Raises:
         InvalidInputError: a verifier does not accept the drafts.
     """
-    asked = [draft_process(entry) for entry in settings.listed_drafts]
     for process in asked:
         process.draws(settings.draft_length)  # refuses a tree of another length
     for verifier in verifiers:
         verifier.check_draft_length(settings.draft_length)
     # A single-path verifier writes texts with one path.  On common drafts it uses the first of the K paths.
     writes = settings.whole_texts and not settings.common_texts
-    on_one_path = draft_process(1) if writes and asked[0].name in SAMPLED_PROCESSES else asked[0]
+    on_one_path = Iid(1) if writes and asked[0].name in SAMPLED_PROCESSES else asked[0]
     return Stream.of(verifiers, asked, on_one_path)
 
 

@@ -41,8 +41,7 @@ class DrawSettings(Settings):
 
     Attributes:
         drafts: Number K of paths drafted per target call, several such numbers (1,2,4 or 1-4), or a draft
-            process.  We estimate each K separately.  A single-path verifier has only one estimate.  With
-            several draft models, the first K models draft one path each.
+            process.  We estimate each K separately.  A single-path verifier has only one estimate.
         samples: Draws per prompt.
         seed: The same seed gives the same numbers on one device with one number of threads.
         confidence: Level of the intervals.

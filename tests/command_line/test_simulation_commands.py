@@ -132,23 +132,6 @@ def test_simulate_drafts_a_tree(capsys: pytest.CaptureFixture[str], tiny_models:
     assert [entry["num_drafts"] for entry in document["estimates"]] == [4]
 
 
-def test_a_draft_model_per_path(capsys: pytest.CaptureFixture[str], tiny_models: list[str]) -> None:
-    more = [*tiny_models[:2], tiny_models[0], *tiny_models[2:], "--draft-length", "3"]
-    decoded = run_json(capsys, "decode", *more, "-n", "6", "-v", "multi_round")
-    assert (decoded["draft_process"], decoded["num_drafts"]) == ("per_path", 2)
-    assert decoded["draft"] == [tiny_models[1], tiny_models[0]]
-    asked = ["-n", "0", "--samples", "4", "-v", "multi_round"]
-    simulated = run_json(capsys, "simulate", *more, *asked)
-    one, two = simulated["estimates"]
-    assert (one["num_drafts"], two["num_drafts"]) == (1, 2)
-    assert one["block_efficiency"] < two["block_efficiency"]
-    asked = ["-n", "0", "--samples", "2", "-v", "multi_round", "--drafts", "2"]
-    assert [entry["num_drafts"] for entry in run_json(capsys, "simulate", *more, *asked)["estimates"]] == [2]
-    assert "not valid for 'per_path' drafts" in run_error(capsys, "decode", *more, "-v", "spectr")
-    tree = ["-v", "multi_round", "--drafts", "prefix_tree:2,1,1"]
-    assert "2 draft models" in run_error(capsys, "decode", *more, *tree)
-
-
 def test_simulate_goes_on_from_a_checkpoint(
     capsys: pytest.CaptureFixture[str], tiny_models: list[str], tmp_path: Path
 ) -> None:
@@ -187,8 +170,6 @@ def test_a_torn_checkpoint_is_said_on_stderr_alone(
         ("--drafts without_replacement:2,2 -v spectr", "it takes iid, prefix_tree"),
         ("--prompts nowhere", "cannot read the prompts"), ("-l 2 -n -1", "max_new_tokens must be"),
         ("-v kseq", "works at one position"), ("--checkpoint no/where", "a folder that does not exist"),
-        ("bundled bundled bundled -v otm", "not valid for 'per_path' drafts"),
-        ("bundled bundled bundled -k 3", "drafts must be at most 2, one path per draft model, got 3"),
     ],
 )  # fmt: skip
 def test_simulate_is_refused_before_tokenizers_are_read(

@@ -79,7 +79,7 @@ def looked(verifier):
     looks.clear()
     with FakeTensorMode():
         pair = LanguageModelPair(
-            Model(), (Model(),), (), None, torch.device("fakegpu"), torch.float32, V
+            Model(), Model(), (), None, torch.device("fakegpu"), torch.float32, V
         )
         pair.__dict__["cached"] = (True, True)
         ids, starts = (torch.empty(s, dtype=torch.int64, device="fakegpu") for s in ((4, 5), (4,)))

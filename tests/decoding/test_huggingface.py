@@ -59,11 +59,9 @@ def test_greedy_texts_are_those_of_transformers(
     asked = {**inputs, "do_sample": False, "pad_token_id": 0, "max_new_tokens": 14, **settings}
     wanted = pair.target_model.generate(**asked)
     for verifier in verifiers:
-        both = [pair.draft_model, pair.target_model]
         found = pair.target_model.generate(
             **asked, custom_generate=models.custom_generate, verifier=verifier,
-            draft_model=both if verifier == "multi_round" else pair.draft_model,
-            drafts=1 if verifier == "block" else 2,
+            draft_model=pair.draft_model, drafts=1 if verifier == "block" else 2,
         )  # fmt: skip
         if "return_dict_in_generate" in settings:
             assert isinstance(found, generation.GenerateDecoderOnlyOutput)

@@ -9,20 +9,17 @@ the mass there.  A right loop has such a p-value at one seed in a million, and t
 """
 
 from collections.abc import Callable
-from dataclasses import replace
 from typing import Any
 
 import pytest
 import torch
 
-from decoding_support import PROMPTS, decoded_counts, losslessness, tiny_llama, tiny_pair
+from decoding_support import PROMPTS, decoded_counts, losslessness, tiny_pair
 from deep import first_is_quick
 from spectheory.decoding import Stopping, loop
-from spectheory.foundation.errors import ComputationError, InvalidInputError
+from spectheory.foundation.errors import ComputationError
 from spectheory.models import LanguageModelPair, SamplingOptions, reading
 from spectheory.models.drafting import PrefilledPrompts, prefill
-from spectheory.models.growing_texts import Texts
-from spectheory.models.reading import CachedReading
 from spectheory.pairs.drafts import DraftProcess, Iid, PrefixTree, WithoutReplacement
 from spectheory.simulation.texts import CommonRandomNumbers
 from spectheory.verification.defective import defects
@@ -56,57 +53,6 @@ def pair() -> LanguageModelPair:
 def test_texts_follow_the_target(pair: LanguageModelPair, verifier: str, process: DraftProcess) -> None:
     """``greedy_block`` with its modification, trees on trees; 100 000 texts each in benchmarks/."""
     assert losslessness(pair, verifier, RUNS, process) > LEVEL
-
-
-@pytest.fixture(scope="module")
-def two_drafts(pair: LanguageModelPair) -> LanguageModelPair:
-    """The same target with a draft model of its own for either path."""
-    return LanguageModelPair.of(pair.target_model, [pair.draft_model, tiny_llama(5)])
-
-
-def test_texts_follow_the_target_with_a_draft_model_per_path(two_drafts: LanguageModelPair) -> None:
-    assert two_drafts.cached == (True, True, True)
-    assert losslessness(two_drafts, "multi_round", RUNS, two_drafts.draft_process(2)) > LEVEL
-
-
-def test_partner_a_verifier_that_takes_the_paths_for_iid_does_not(two_drafts: LanguageModelPair) -> None:
-    """``greedy_multipath`` is refused; told that it is not, and set up for i.i.d. paths, it is wrong."""
-    process = two_drafts.draft_process(2)
-    with pytest.raises(InvalidInputError, match="is not valid for 'per_path' drafts"):
-        find_verifier("greedy_multipath").bind(process)
-
-    class Told:
-        name = "told"
-        outcome = find_verifier("greedy_multipath").bind(Iid(2)).outcome
-
-    assert losslessness(two_drafts, Told(), RUNS, process) < LEVEL
-
-
-def test_draft_models_read_the_accepted_path_whosever_it_was(
-    two_drafts: LanguageModelPair, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Rows with caches are those without; the partner keeps of every model the path that it drafted."""
-
-    def rows(cached: bool) -> list[torch.Tensor]:
-        pair, process = replace(two_drafts), two_drafts.draft_process(2)
-        vars(pair)["cached"] = (cached,) * 3
-        calls = loop.decoding_iterations(
-            prefill(pair, list(PROMPTS) * 4), find_verifier("multi_round").bind(process), process, 3,
-            Stopping(12), pair.generator(3), SamplingOptions(),
-        )  # fmt: skip
-        return [call.drafted.draft_rows for call in calls]
-
-    wanted = rows(cached=False)
-    torch.testing.assert_close(rows(cached=True), wanted)
-    right = CachedReading.accept
-
-    def wrong(self: CachedReading, texts: Texts, path: torch.Tensor | None, length: int) -> None:
-        right(self, texts, torch.zeros_like(texts.ends) if path is None else path, length)
-
-    monkeypatch.setattr(CachedReading, "accept", wrong)
-    found = rows(cached=True)
-    torch.testing.assert_close(found[0], wanted[0])
-    assert not torch.allclose(found[1], wanted[1], atol=1e-3)
 
 
 @first_is_quick(

@@ -12,7 +12,7 @@ from spectheory.foundation.errors import InvalidInputError
 from spectheory.models import LanguageModelPair, SamplingOptions
 from spectheory.models.drafting import _share, draft_and_score, prefill
 from spectheory.models.reading import run_model
-from spectheory.pairs.drafts import HubTree, Iid, PrefixTree, WithoutReplacement
+from spectheory.pairs.drafts import HubTree, PrefixTree, WithoutReplacement
 
 stats = Later("scipy.stats")
 
@@ -74,22 +74,6 @@ def test_shared_prefixes_carry_bitwise_equal_rows(
     assert shared > 20
     # Partner: without a shared prefix rows do differ.
     assert batch.target_rows[:, :, 3].reshape(24, -1).unique(dim=0).shape[0] > 5
-
-
-def test_a_draft_model_per_path(pair: LanguageModelPair) -> None:
-    several = LanguageModelPair.of(pair.target_model, [pair.draft_model, pair.target_model], pair.tokenizer)
-    prefilled = prefill(several, PROMPTS)
-    batch = draft_and_score(prefilled, 2, 3, several.generator(5))
-    of_the_first = dataclasses.replace(batch, paths=batch.paths[:, :1], draft_rows=batch.draft_rows[:, :1])
-    assert largest_difference(pair, of_the_first) < 1e-5
-    torch.testing.assert_close(batch.draft_rows[:, 1], batch.target_rows[:, 1, :3], atol=1e-5, rtol=0)
-    assert torch.equal(batch.target_rows[:, 0, 0], batch.target_rows[:, 1, 0])
-    iid, tree = Iid(2), PrefixTree((2, 1, 1))
-    for refused in ({"drafts": 3}, {"drafts": iid}, {"drafts": tree}):
-        with pytest.raises(InvalidInputError, match="draft model"):
-            draft_and_score(prefilled, draft_length=3, generator=several.generator(5), **refused)
-    with pytest.raises(InvalidInputError, match="one draft model"):
-        pair.draft_process(several.draft_process(2))
 
 
 def test_processors_see_what_was_drafted_at_both_models(pair: LanguageModelPair) -> None:

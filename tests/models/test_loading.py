@@ -239,7 +239,7 @@ def test_what_is_not_a_pair_of_models(function: Any) -> None:
     with pytest.raises(InvalidInputError, match=r"simulate takes a ModelPair too|pair has no prompts"):
         function(instances.two_token(2), ["x"], ["block"])
     shown = repr(LanguageModelPair.load("bundled", "bundled", device="cpu", weights_now=False))
-    assert re.fullmatch(r"<LanguageModelPair: target .*/target, 1 draft .*/draft; 2048 tokens, cpu>", shown)
+    assert re.fullmatch(r"<LanguageModelPair: target .*/target, draft .*/draft; 2048 tokens, cpu>", shown)
 
 
 def test_a_mistyped_folder_asks_no_hub(

@@ -286,6 +286,7 @@ def test_a_process_that_is_no_process_is_refused() -> None:
             certify("naive_sampling", instances.two_token(1), process({(0, 1): Fraction(1)}))
 
 
-def test_language_models_refuse_a_users_process() -> None:
-    with pytest.raises(InvalidInputError, match="language models cannot draft by it"):
-        draft_process_of_models(Listed({}), ("one model",))
+def test_language_models_refuse_processes_of_enumerated_pairs() -> None:
+    for process in (Listed({}), PerPath((instances.two_token(1),) * 2)):
+        with pytest.raises(InvalidInputError, match="language models cannot draft by it"):
+            draft_process_of_models(process)
