@@ -102,7 +102,7 @@ def simulate(
 @command(
     "decoding.decoding_settings:DecodingSettings",
     SAMPLING,
-    passed="draft_length max_new_tokens stop_strings seed",
+    passed="draft_length max_new_tokens seed",
     example='spectheory decode --prompt "import os" --verifier block --max-new-tokens 8',
 )
 def decode(

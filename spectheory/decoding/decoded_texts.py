@@ -9,7 +9,6 @@ import numpy as np
 from spectheory.decoding.decoding_settings import DecodingSettings
 from spectheory.decoding.loop import Iteration, decoding_iterations, refuse_wrong_laws
 from spectheory.decoding.stopping import Stopping
-from spectheory.foundation.errors import InvalidInputError
 from spectheory.foundation.settings import shows_settings
 from spectheory.models import LanguageModelPair, SamplingOptions
 from spectheory.models.drafting import prefill
@@ -100,10 +99,7 @@ def decode(
     bound = find_verifier(verifier).bind(process)
     process.draws(draft_length)  # refuses a tree of another length
     encoded = encode_prompts(pair, prompts, draft_length, asked.max_prompt_tokens, asked.max_new_tokens)
-    if asked.stop_strings and pair.tokenizer is None:
-        raise InvalidInputError("stop strings were given, and the models have no tokenizer; give token ids")
-    ends = end_of_sequence(pair.target_model)
-    stopping = Stopping(asked.max_new_tokens, ends, asked.stop_strings, pair.decode)
+    stopping = Stopping(asked.max_new_tokens, end_of_sequence(pair.target_model))
     decoded: list[DecodedText] = []
     for batch, first in enumerate(range(0, len(encoded), asked.batch_size)):
         chunk = encoded[first : first + asked.batch_size]

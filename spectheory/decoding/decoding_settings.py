@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from spectheory.foundation.errors import InvalidInputError
 from spectheory.foundation.settings import Settings
 from spectheory.foundation.validation import check_callable, check_count, check_draft_length, check_kind
 from spectheory.pairs.drafts import DraftProcess
@@ -25,7 +24,6 @@ class DecodingSettings(Settings):
         draft_length: Tokens per path, L.
         max_new_tokens: Largest length of a text.  Prompt, text and a draft must fit into both models.
         options: ``SamplingOptions``: temperature (0 is greedy), top-k and top-p of both models.
-        stop_strings: A stop string; may be repeated.  Texts end with the token that completes one of them.
         seed: The same seed gives the same texts on one device.
         batch_size: Number of prompts decoded together.
         max_prompt_tokens: Keep at most the last N tokens of every prompt.
@@ -36,7 +34,6 @@ class DecodingSettings(Settings):
     draft_length: int = 8
     max_new_tokens: int = 128
     options: SamplingOptions | None = None
-    stop_strings: Sequence[str] = ()
     seed: int = 0
     batch_size: int = 16
     max_prompt_tokens: int | None = None
@@ -48,5 +45,3 @@ class DecodingSettings(Settings):
         self._check(partial(check_count, at_least=0), "seed")
         self._check(partial(check_kind, kind="SamplingOptions"), "options")
         self._check(check_callable, "keep")
-        if "" in self.stop_strings:
-            raise InvalidInputError("a stop string must have at least one character, got ''")
