@@ -7,14 +7,14 @@ from pathlib import Path
 
 from audits.forms.drafted import Drafted
 from audits.loading.library_code import load_code
-from audits.loading.sources import release_in, release_of
+from audits.loading.sources import found, release_in, release_of
 from audits.subject import Library, Subject
 from spectheory.auditing.subjects.model_loops import as_shipped
 from spectheory.auditing.subjects.provenance import Provenance
 from spectheory.auditing.subjects.shipped import Shipped
 from spectheory.foundation.errors import InvalidInputError
 from spectheory.foundation.validation import unknown_name
-from spectheory.foundation.wheels import Release, default_cache, found, parsed
+from spectheory.foundation.wheels import Release, default_cache, parsed
 
 
 def _subjects() -> dict[str, Subject]:

@@ -1,5 +1,8 @@
 """The verdicts on a library's sampler, release by release."""
 
+import re
+import subprocess
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -10,11 +13,22 @@ from spectheory.auditing.verdicts.sampler_audit import audit
 from spectheory.foundation.errors import InvalidInputError
 from spectheory.foundation.results import LOSSLESS, NOT_LOSSLESS, UNDECIDED, Result, Templates, no_verdict
 from spectheory.foundation.validation import check_count, unknown_name
-from spectheory.foundation.wheels import Release, default_cache, parsed, released_versions
+from spectheory.foundation.wheels import Release, default_cache, parsed
 from spectheory.pairs.pair import ModelPair
 
 NOT_THERE = "not audited"
 """The verdict on a release without the sampler, or with one that the adapter does not fit."""
+
+
+def released_versions(package: str) -> list[str]:
+    """List the released versions on the package index, newest first, without pre-releases."""
+    command = (sys.executable, "-m", "pip", "index", "versions", package)
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    listed = re.search(r"^Available versions: (.*)$", done.stdout, re.MULTILINE)
+    if done.returncode or listed is None:
+        said = [line for line in done.stderr.splitlines() if line.startswith("ERROR")] or ["no answer"]
+        raise InvalidInputError(f"pip lists no versions of {package}: {said[-1].removeprefix('ERROR: ')}")
+    return [version for version in listed[1].split(", ") if not re.search(r"[a-z]", version)]
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,5 @@
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 from matplotlib.figure import Figure
 
@@ -8,10 +9,7 @@ from spectheory.exact.law import output_law
 from spectheory.optima import optimal_acceptance
 from spectheory.pairs.pair import ModelPair
 from spectheory.verification.algorithms.position_by_position.multi_round import multi_round_acceptance
-from spectheory.verification.algorithms.spectr_gbv import (
-    conditionally_independent_bound,
-    conditionally_independent_maximum,
-)
+from spectheory.verification.algorithms.spectr_gbv import conditionally_independent_bound
 from spectheory.verification.curves import GREY, optimum_curve, verifier_curve
 
 PAIRS: Mapping[str, tuple[list[str], list[str]]] = {
@@ -20,6 +18,21 @@ PAIRS: Mapping[str, tuple[list[str], list[str]]] = {
     "partial overlap": (["1/4", "1/4", "1/2", "0"], ["1/4", "1/4", "0", "1/2"]),
 }
 LARGEST_OF_CLASS = "largest acceptance in the class of Lemma 5.1"
+
+
+def conditionally_independent_maximum(target_row: Sequence[Any], draft_row: Sequence[Any]) -> Any:
+    """Compute the largest acceptance probability of two drafts, independent given the output, L = 1, V = 2.
+
+    Bound(2) is an upper bound on this value (spectrgbv2026 Lemma 5.1; theory.md §2).  At the maximum the
+    first draft equals the output with probability Σ min(p, q).  The second draft is independent of the output
+    and of the first draft.
+
+    Example:
+        >>> print(conditionally_independent_maximum([1 / 4, 3 / 4], [1 / 2, 1 / 2]))
+        0.875
+    """
+    pairs = list(zip(target_row, draft_row, strict=True))
+    return 1 - sum(max(p - q, p * 0) * (1 - q) for p, q in pairs)
 
 
 def _draw(findings: Findings) -> Figure:

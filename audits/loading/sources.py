@@ -17,7 +17,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from spectheory.foundation.errors import InvalidInputError
-from spectheory.foundation.wheels import WHEEL, Release, default_cache, found
+from spectheory.foundation.wheels import WHEEL, Release, default_cache, parsed
 
 INSIDE = ("", "src", "python")
 """The folders of a repository that contain the package."""
@@ -29,6 +29,18 @@ def release_of(package: str, top: str, version: str, tested: str, cache: Path | 
     if there is not None and version in ("", there.version):
         return there
     return found(f"{package}=={version or tested}", default_cache() if cache is None else cache)
+
+
+def found(requirement: str, cache: Path) -> Release:
+    """Find the fetched files of a library.  Nothing is downloaded."""
+    package, version = parsed(requirement)
+    folder = cache / f"{package}-{version}"
+    if (folder / WHEEL).is_file():
+        return Release(package, version, folder)
+    raise InvalidInputError(
+        f"{requirement} is neither fetched nor installed; with a network, run: "
+        f"spectheory audit fetch {requirement}" + (f" --cache {cache}" if cache != default_cache() else "")
+    )
 
 
 def installed_release(package: str, top: str) -> Release | None:

@@ -46,17 +46,6 @@ def parsed(requirement: str) -> tuple[str, str]:
     return found["package"], found["version"] or ""
 
 
-def released_versions(package: str) -> list[str]:
-    """List the released versions on the package index, newest first, without pre-releases."""
-    command = (sys.executable, "-m", "pip", "index", "versions", package)
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    listed = re.search(r"^Available versions: (.*)$", done.stdout, re.MULTILINE)
-    if done.returncode or listed is None:
-        said = [line for line in done.stderr.splitlines() if line.startswith("ERROR")] or ["no answer"]
-        raise InvalidInputError(f"pip lists no versions of {package}: {said[-1].removeprefix('ERROR: ')}")
-    return [version for version in listed[1].split(", ") if not re.search(r"[a-z]", version)]
-
-
 def fetch(requirement: str, patterns: Sequence[str], cache: Path, sha256: str | None = None) -> Release:
     """Download a wheel with pip, without its dependencies, and unpack some of its files.
 
@@ -102,15 +91,3 @@ def _unpacked(wheel: Path, package: str, patterns: Sequence[str], cache: Path, d
             archive.extractall(folder, names)
     (folder / WHEEL).write_text(json.dumps({"wheel": wheel.name, "sha256": digest}) + "\n", encoding="utf-8")
     return Release(package, version, folder)
-
-
-def found(requirement: str, cache: Path) -> Release:
-    """Find the fetched files of a library.  Nothing is downloaded."""
-    package, version = parsed(requirement)
-    folder = cache / f"{package}-{version}"
-    if (folder / WHEEL).is_file():
-        return Release(package, version, folder)
-    raise InvalidInputError(
-        f"{requirement} is neither fetched nor installed; with a network, run: "
-        f"spectheory audit fetch {requirement}" + (f" --cache {cache}" if cache != default_cache() else "")
-    )

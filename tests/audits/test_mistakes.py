@@ -7,12 +7,12 @@ import pytest
 
 from audited import CACHE, fetched
 from audits.loading.reached_code import find_function
-from audits.loading.sources import release_of
+from audits.loading.sources import found, release_of
 from audits.registry import SUBJECTS, load_subject
 from deep import first_is_quick
 from spectheory import audit, instances
 from spectheory.auditing.rounds.battery import random_dyadic
-from spectheory.foundation.wheels import Release, found
+from spectheory.foundation.wheels import Release
 
 QUICK = ("transformers", "sglang")
 """Subjects of libraries that are installed, or fetched by ``make fetched``."""

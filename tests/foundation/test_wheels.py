@@ -8,9 +8,11 @@ from typing import Any
 
 import pytest
 
+from audits.loading.sources import found
+from audits.release_history import released_versions
 from spectheory.foundation import wheels
 from spectheory.foundation.errors import InvalidInputError
-from spectheory.foundation.wheels import WHEEL, fetch, found, parsed, released_versions
+from spectheory.foundation.wheels import WHEEL, fetch, parsed
 
 PATTERNS = ("made_up/sampler.py",)
 
@@ -65,7 +67,7 @@ def test_the_versions_of_an_index(monkeypatch: pytest.MonkeyPatch) -> None:
     said = "made-up (1.10.0)\nAvailable versions: 1.10.0, 1.9.1.post1, 1.9.1, 1.9.0rc1, 1.2\n"
     for code, text in ((0, said), (1, "")):
         done = subprocess.CompletedProcess([], code, text, "ERROR: No matching distribution found")
-        monkeypatch.setattr(wheels.subprocess, "run", lambda *_, done=done, **__: done)
+        monkeypatch.setattr(subprocess, "run", lambda *_, done=done, **__: done)
         if code:
             with pytest.raises(InvalidInputError, match="pip lists no versions of made-up: No matching"):
                 released_versions("made-up")

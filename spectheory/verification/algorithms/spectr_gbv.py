@@ -1,6 +1,5 @@
 """The algorithm of spectrgbv2026 as printed: greedy block verification of one draft after the other."""
 
-from collections.abc import Sequence
 from typing import Any, ClassVar
 
 from array_api_compat import is_torch_array
@@ -117,21 +116,6 @@ def conditionally_independent_bound(pair: ModelPair, num_drafts: int) -> Any:
         _accepted_mass(pair.target_path_probs(depth), pair.draft_path_probs(depth), num_drafts).sum()
         for depth in depths
     )
-
-
-def conditionally_independent_maximum(target_row: Sequence[Any], draft_row: Sequence[Any]) -> Any:
-    """Compute the largest acceptance probability of two drafts, independent given the output, L = 1, V = 2.
-
-    Bound(2) is an upper bound on this value (spectrgbv2026 Lemma 5.1; theory.md §2).  At the maximum the
-    first draft equals the output with probability Σ min(p, q).  The second draft is independent of the output
-    and of the first draft.
-
-    Example:
-        >>> print(conditionally_independent_maximum([1 / 4, 3 / 4], [1 / 2, 1 / 2]))
-        0.875
-    """
-    pairs = list(zip(target_row, draft_row, strict=True))
-    return 1 - sum(max(p - q, p * 0) * (1 - q) for p, q in pairs)
 
 
 def _accepted_mass(target_mass: Array, draft_mass: Array, num_drafts: int) -> Array:
