@@ -38,7 +38,6 @@ def custom_generate(
     verifier: str | Any = "block",
     drafts: int | DraftProcess = 1,
     draft_length: int = 5,
-    text_streamer: Any = None,
     logits_processor: LogitsProcessorList,
     stopping_criteria: StoppingCriteriaList,
     generation_config: GenerationConfig,
@@ -58,8 +57,6 @@ def custom_generate(
         verifier: a name, ``"package.module:attribute"``, or any object with ``outcome``.
         drafts: K paths drafted i.i.d., or a draft process.
         draft_length: L.
-        text_streamer: streamer that receives the tokens of every call; it needs a single prompt.
-            ``generate`` does not pass its own ``streamer`` on to a function.
         logits_processor, stopping_criteria, generation_config, model_kwargs: as ``generate`` prepares them.
 
     Returns:
@@ -72,7 +69,7 @@ def custom_generate(
         InvalidOutcomeError: a row that we sampled from a user's verifier is not a law.
     """
     found, draft_length = find_verifier(verifier), check_draft_length("draft_length", draft_length)
-    _refuse_what_is_not_done(generation_config, input_ids, text_streamer, logits_processor)
+    _refuse_what_is_not_done(generation_config, logits_processor)
     pair = LanguageModelPair.of(model, draft_model)
     process = draft_process_of_models(drafts)
     bound = found.bind(process)
@@ -81,8 +78,6 @@ def custom_generate(
     pair.check_length(input_ids.shape[1], draft_length, stopping.max_new_tokens)
     written: list[list[int]] = [[] for _ in input_ids]
     seed = int(torch.empty((), dtype=torch.int64).random_())
-    if text_streamer is not None:
-        text_streamer.put(input_ids.cpu())  # as transformers does: a streamer may skip the prompt
     for call in decoding_iterations(
         prefill_texts(pair, texts),
         bound,
@@ -97,10 +92,6 @@ def custom_generate(
         refuse_wrong_laws(bound, call)
         for number, tokens in zip(call.numbers, call.tokens, strict=True):
             written[number].extend(tokens)
-            if text_streamer is not None:
-                text_streamer.put(torch.tensor(tokens))
-    if text_streamer is not None:
-        text_streamer.end()
     padding = generation_config.pad_token_id if generation_config.pad_token_id is not None else 0
     width = max(map(len, written))
     rows = torch.tensor([tokens + [padding] * (width - len(tokens)) for tokens in written])
@@ -110,9 +101,7 @@ def custom_generate(
     return sequences
 
 
-def _refuse_what_is_not_done(
-    config: GenerationConfig, input_ids: Tensor, text_streamer: Any, processors: LogitsProcessorList
-) -> None:
+def _refuse_what_is_not_done(config: GenerationConfig, processors: LogitsProcessorList) -> None:
     for processor in processors:
         if type(processor).__name__ in WITH_A_STATE:
             raise InvalidInputError(
@@ -124,8 +113,6 @@ def _refuse_what_is_not_done(
     asked = [name for name in RECORDS if getattr(config, name, False)]
     if asked:
         raise InvalidInputError(f"{asked[0]} is not recorded by a speculative decoding loop; leave it out")
-    if text_streamer is not None and len(input_ids) > 1:
-        raise InvalidInputError(f"a text streamer takes one prompt, got {len(input_ids)}")
 
 
 def _texts(input_ids: Tensor, attention_mask: Tensor | None, device: torch.device) -> Texts:

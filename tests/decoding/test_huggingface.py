@@ -110,25 +110,6 @@ def test_sampled_texts_follow_the_law() -> None:
     assert p_value(counts, laws[1]) < 1e-6
 
 
-@first_is_quick("skip_prompt", [True, False])
-def test_tokens_are_streamed_as_they_come(
-    pair: LanguageModelPair, capsys: pytest.CaptureFixture[str], skip_prompt: bool
-) -> None:
-    """What transformers streams of the same greedy text, with the prompt and without."""
-    inputs = padded([pair.encode(bundled_prompts()[0])])
-    asked: dict[str, Any] = {**inputs, "max_new_tokens": 12, "do_sample": False, "pad_token_id": 0}
-    pair.target_model.generate(
-        **asked, streamer=transformers.TextStreamer(pair.tokenizer, skip_prompt=skip_prompt)
-    )
-    theirs = capsys.readouterr().out
-    found = pair.target_model.generate(
-        **asked, custom_generate=models.custom_generate, draft_model=pair.draft_model,
-        text_streamer=transformers.TextStreamer(pair.tokenizer, skip_prompt=skip_prompt),
-    )  # fmt: skip
-    assert capsys.readouterr().out == theirs
-    assert theirs.rstrip("\n").endswith(pair.decode(found[0, -12:].tolist()).rstrip("\n"))
-
-
 class Doubled:
     """Its correction rows have mass 2."""
 
