@@ -230,7 +230,7 @@ def test_a_processor_inside_the_sampler_is_not_known(
 @pytest.mark.parametrize(
     ("sampler", "named"),
     [
-        (partial(reports.compiled, compiler=torch.compile), "torch.compile"),
+        (partial(reports.compiled, compiler=partial(torch.compile, backend="eager")), "torch.compile"),
         (partial(reports.compiled, compiler=torch.jit.script), "TorchScript"),
         (reports.numpy_global, "numpy.random.random"),
     ],

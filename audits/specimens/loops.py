@@ -111,6 +111,41 @@ class Engine:
         return [int(_token((p[0] - q).clamp(min=0)))]
 
 
+class TextDecoder:
+    """Takes a text and returns one; the target's cache is cut to the length that is kept.
+
+    Args:
+        target_model, draft_model, tokenizer: as of all loops.
+        factor: a mistake if not 1: drafts are accepted with so many times the ratio.
+    """
+
+    def __init__(self, target_model: Any, draft_model: Any, tokenizer: Any) -> None:
+        self.target_model, self.draft_model, self.tokenizer = target_model, draft_model, tokenizer
+
+    def generate(self, prompt: str, max_new_tokens: int, factor: float = 1.0) -> str:
+        """The prompt, and at least ``max_new_tokens`` tokens, as one text."""
+        text = self.tokenizer(prompt, return_tensors="pt").input_ids
+        cache, wanted = None, text.shape[1] + max_new_tokens
+        while text.shape[1] < wanted:
+            kept = text.shape[1]
+            q = torch.softmax(self.draft_model(text).logits[0, -1], dim=-1)
+            token = _token(q)
+            longer = torch.cat([text, token[None]], dim=1)
+            known = 0 if cache is None else cache.get_seq_length()
+            answer = self.target_model(longer[:, known:], past_key_values=cache, use_cache=True)
+            cache, p = answer.past_key_values, torch.softmax(answer.logits[0, -2:], dim=-1)
+            if torch.rand(()) * q[token] < factor * p[0, token]:
+                text = torch.cat([longer, _token(p[1])[None]], dim=1)
+            else:
+                text = torch.cat([text, _token((p[0] - q).clamp(min=0))[None]], dim=1)
+                cache.crop(kept)
+        return self.tokenizer.decode(text[0], skip_special_tokens=True)
+
+    def eager(self, prompt: str, max_new_tokens: int) -> str:
+        """A mistake: it accepts with twice the ratio."""
+        return self.generate(prompt, max_new_tokens, factor=2.0)
+
+
 def unpadded(input_ids: Tensor, target_model: Any, draft_model: Any, max_new_tokens: int) -> Tensor:
     """A mistake: the target is asked without the first token of the prompt."""
     text = input_ids
@@ -133,5 +168,6 @@ LOOP_SPECIMENS: Mapping[str, tuple[str, Callable[..., Any], Callable[..., Any]]]
     "residual_of_the_target": ("generate", partial(generate, residual=lambda p, q: p), generate),
     "no_ratio": ("generate", partial(stream, ratio=False), stream),
     "eager_method": ("step", Engine.eager_step, Engine.step),
+    "eager_text": ("generate", TextDecoder.eager, TextDecoder.generate),
 }
 """Name -> (signature, the wrong loop, its mended partner)."""

@@ -40,6 +40,7 @@ from spectheory.auditing.subjects.table_models import (
     note_strange_texts,
     tokens_returned,
 )
+from spectheory.auditing.subjects.table_tokenizer import TableTokenizer
 from spectheory.auditing.tape.decisions import NotEnumerableError
 from spectheory.auditing.tape.ordinary import OrdinaryRun
 from spectheory.foundation.errors import InvalidOutcomeError
@@ -72,7 +73,8 @@ class LoopForm(NamedTuple):
     """How we call a loop.
 
     Attributes:
-        prompt: the form of the prompt: "[1, T]", "[T]", "list", "lists" (a list of one) or "numpy".
+        prompt: the form of the prompt: "[1, T]", "[T]", "list", "lists" (a list of one), "numpy", "text" (a
+            letter for every token) or "texts" (a list of one).
         answer: what a model returns, one of ``ANSWERS``.
         takes_whole_text: whether a call with a cache has the whole text.
         cache: "tuple" or "dynamic".
@@ -92,6 +94,11 @@ class LoopForm(NamedTuple):
     extra: int
     shift: int
     has_prompt: bool = True
+
+    @property
+    def of_one_law(self) -> "LoopForm":
+        """The form without what concerns lengths and numbers of tokens only."""
+        return self._replace(extra=0, shift=0)
 
     @property
     def words(self) -> str:
@@ -116,9 +123,7 @@ def _forms(draft_length: int) -> Iterator[list[LoopForm]]:
     ):
         yield [
             LoopForm(prompt, answer, whole, cache, top_p, draft_length, extra, shift)
-            for prompt, top_p, extra, shift in product(
-                ("[1, T]", "list", "lists", "numpy", "[T]"), (1.0, 0.0), (0, 1, 3), (0, 1)
-            )
+            for prompt, top_p, extra, shift in product(_PROMPTS, (1.0, 0.0), (0, 1, 3), (0, 1))
         ]
 
 
@@ -126,11 +131,14 @@ KNOWN_FORM = LoopForm("[1, T]", "answer", False, "tuple", 1.0, 2, 0, 0)
 """The most frequent form, which is tried first."""
 _PROMPTS: dict[str, Callable[[list[int]], Any]] = {
     "[1, T]": lambda tokens: torch.tensor([tokens]),
-    "[T]": torch.tensor,
     "list": list,
     "lists": lambda tokens: [tokens],
     "numpy": np.array,
+    "[T]": torch.tensor,
+    "text": lambda tokens: TableTokenizer(max(tokens) + 1).decode(tokens),
+    "texts": lambda tokens: [TableTokenizer(max(tokens) + 1).decode(tokens)],
 }
+"""In the order in which they are tried."""
 
 
 class ModelLoop(DraftingRound):
@@ -155,8 +163,11 @@ class ModelLoop(DraftingRound):
         super().__init__(function, name, signature, **options)
         self.is_text = signature == GENERATE
         self._form: LoopForm | None = None
-        self.why_not: dict[str, None] = {}
-        """The reasons why forms fail, in words, in the order in which they were found."""
+        self.why_not: dict[str, int] = {}
+        """The reasons why forms fail, in words, and how many texts models were asked about before."""
+        self._withdrawn: dict[LoopForm, str] = {}
+        """Forms whose controls failed, without what does not change the law; and what they drew, in words."""
+        self._models: tuple[TableModel, ...] = ()
 
     @property
     def form(self) -> LoopForm:
@@ -209,7 +220,7 @@ class ModelLoop(DraftingRound):
     ) -> tuple[list[int], tuple[TableModel, TableModel]]:
         """Call the loop once.  Return the tokens as they are, and the models."""
         rows = [_shifted(row, form.shift) for row in (target, draft)]
-        models = tuple(
+        self._models = models = tuple(
             TableModel(
                 row,
                 rows[1],
@@ -233,6 +244,8 @@ class ModelLoop(DraftingRound):
             "generator": generator,
             "vocabulary": vocab_size + form.shift,
             "top-p": form.top_p,
+            "tokenizer": TableTokenizer(vocab_size + form.shift),
+            "device": torch.device("cpu"),
             **({} if self.declared is None else {"declared": self.declared.settings}),
         }
         function = bound(self.sampler, values)
@@ -264,13 +277,18 @@ class ModelLoop(DraftingRound):
             for form in forms:
                 found, made = self._tried(form)
                 if made == ALL:
-                    if self._control_holds(found):
+                    if found.of_one_law not in self._withdrawn and self._control_holds(found):
                         return found
                 else:
                     others[made].append(found)
             for found in (*filter(self._control_holds, others[SOME]), *others[STRANGE]):
                 return found
-        reasons = "; ".join(list(self.why_not)[:3])
+        for form, drawn in self._withdrawn.items():
+            raise NotEnumerableError(
+                f"we cannot judge {self.words}: with the draft equal to the target its first token "
+                f"has not the law of its row{drawn} (the form: {form.words})"
+            )
+        reasons = "; ".join(sorted(self.why_not, key=self.why_not.__getitem__, reverse=True)[:3])
         raise NotEnumerableError(f"we found no form in which {self.words} makes a text: {reasons}")
 
     def _tried(self, form: LoopForm) -> tuple[LoopForm, str]:
@@ -290,7 +308,7 @@ class ModelLoop(DraftingRound):
             except UnknownRoleError as error:
                 raise NotEnumerableError(f"we cannot call {self.words}: {error}") from error
             except Exception as error:
-                if isinstance(getattr(error, "obj", None), (TableModel, StandInSelf)):
+                if isinstance(getattr(error, "obj", None), (TableModel, TableTokenizer, StandInSelf)):
                     raise NotEnumerableError(f"we cannot call {self.words}: {error}") from error
                 self._note_why(error)
                 if number + 1 >= GIVEN_UP and not texts:
@@ -313,8 +331,9 @@ class ModelLoop(DraftingRound):
         return found, STRANGE if strange else ALL if valid == TRIES else SOME
 
     def _note_why(self, error: Exception) -> None:
-        if len(self.why_not) < 20:
-            self.why_not.setdefault(f"{type(error).__name__}: {error}"[:200])
+        words = f"{type(error).__name__}: {error}"[:200]
+        asked = sum(model.texts for model in self._models)
+        self.why_not[words] = max(asked, self.why_not.get(words, 0))
 
     def _control_holds(self, form: LoopForm) -> bool:
         """Whether the first token has the law of its row if the draft is the target.
@@ -322,14 +341,16 @@ class ModelLoop(DraftingRound):
         A call without a text counts for nothing here.
         """
         target, _ = _tables(CONTROL)
-        number = iter(range(10**9))
+        number, seen = iter(range(10**9)), set[Context]()
 
         def answer() -> Sequence[int]:
             for _ in range(100):
                 generator = torch.Generator().manual_seed(next(number))
                 try:
                     tokens, _models = self._play(form, target, target, 3, 2, generator)
-                    return self._judged_tokens(form, tokens, 2, 3)[:1]
+                    first = self._judged_tokens(form, tokens, 2, 3)[:1]
+                    seen.add(first)
+                    return first
                 except Exception:
                     continue
             return ()
@@ -339,8 +360,11 @@ class ModelLoop(DraftingRound):
         wanted = CONTROL.target[0][0].astype(float)
         drawn = draw_and_judge(answer, wanted, 3, 1, most=DRAWS, risk=RISK)
         if drawn.rejected:
-            self.why_not.setdefault(
-                f"with draft = target its first token has not the target's law ({form.words})"
+            self._withdrawn[form.of_one_law] = (
+                f", but is always {seen.pop()[0]} after the prompt {list(PROMPT)}, as in a loop that decodes "
+                "greedily or drafts the likeliest tokens"
+                if len(seen) == 1
+                else ""
             )
         return not drawn.rejected
 

@@ -10,10 +10,10 @@ from typing import Any
 
 _NAMES = {
     "prompt": "prefix x input_ids inputs prompt prompts prompt_ids prompt_tokens tokens text "
-    "initial_prompt_seq",
+    "initial_prompt_seq prompt_text input_text input_prompt",
     "draft": "draft_model drafter draft approx_model small_model small_net q_model Mq "
     "assistant_model assistant",
-    "target": "target_model target model verifier large_model big_model main_model net p_model Mp",
+    "target": "target_model tgt_model target model verifier large_model big_model main_model net p_model Mp",
     "new tokens": "max_new_tokens max_tokens max_gen_len max_len N num_tokens n_tokens gen_len",
     "total tokens": "target_len seq_len max_length total_len",
     "draft length": "gamma K k lookahead num_draft num_drafts draft_length draft_len max_step_draft "
@@ -26,8 +26,9 @@ _NAMES = {
     "zero": "top_k th_stop_draft filter_thres min_p",
     "top-p": "top_p",
     "tiny": "eps epsilon",
-    "nothing": "random_seed seed tokenizer streamer eos_token eos_token_id eos_tokens_id "
-    "pad_token_id stop_tokens",
+    "nothing": "random_seed seed streamer eos_token eos_token_id eos_tokens_id pad_token_id stop_tokens",
+    "tokenizer": "tokenizer tok target_tokenizer draft_tokenizer assistant_tokenizer",
+    "device": "device",
     "settings": "args config cfg accelerator options",
 }
 ROLES: Mapping[str, str] = {name: role for role, names in _NAMES.items() for name in names.split()}
@@ -42,7 +43,7 @@ _CONSTANTS: Mapping[str, Any] = {
 }
 UNREACHED = 10**6
 """The end token of loops whose default end token could be drawn."""
-KEPT = ("use_cache", "pad_token_id", "seed")
+KEPT = ("use_cache", "pad_token_id", "seed", "tokenizer", "device")
 """Parameters that keep their default, because it says what the loop does."""
 
 

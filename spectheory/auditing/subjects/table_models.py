@@ -7,18 +7,28 @@ cache at a wrong place asks about another text, and gets another row.
 import inspect
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import cache
 from types import SimpleNamespace
 from typing import Any
 
 import torch
 
 from spectheory.auditing.following.intercept import Journal
+from spectheory.auditing.subjects.roles import UNREACHED
+from spectheory.auditing.subjects.table_tokenizer import tokens_of
 
 PROMPT = (1, 0, 1, 1)
 """The text before the judged tokens.  It is longer than a round, so that no drawn text is taken for it."""
 ANSWERS = ("answer", "logits", "probs", "last probs")
 """The forms of what a model returns: an object with ``logits`` and ``past_key_values``; logits [B, T, V];
 probabilities [T, V] in numpy; probabilities of the last position, [B, V]."""
+
+
+_WITHOUT_EFFECT = {
+    *("attention_mask", "pad_token_id", "eos_token_id", "use_cache"),
+    *("output_scores", "output_logits", "num_return_sequences"),
+}
+"""Options of ``generate`` that leave the law of one text as it is."""
 
 
 class Answer(tuple[Any, ...]):
@@ -86,11 +96,11 @@ class TableModel(torch.nn.Module):
             max_position_embeddings=1000,
             num_hidden_layers=1,
             n_layer=1,
-            eos_token_id=None,
+            eos_token_id=UNREACHED,
             pad_token_id=None,
             model_type="table",
         )
-        self.generation_config = SimpleNamespace(eos_token_id=None, pad_token_id=None)
+        self.generation_config = SimpleNamespace(eos_token_id=UNREACHED, pad_token_id=None)
         self.weight = torch.nn.Parameter(torch.zeros(1), requires_grad=False)
 
     def __getattr__(self, name: str) -> Any:
@@ -142,6 +152,30 @@ class TableModel(torch.nn.Module):
             return found
         return Answer((found, None if use_cache is False else self._cache_of(texts, known)))
 
+    def generate(
+        self,
+        input_ids: torch.Tensor,
+        max_new_tokens: int,
+        do_sample: bool = False,
+        return_dict_in_generate: bool = False,
+        **others: Any,
+    ) -> Any:
+        """Continue one text as transformers' ``generate`` does: with the likeliest tokens, or drawn ones.
+
+        Raises:
+            AttributeError: it is called with another option that changes what is drawn.
+        """
+        for name in others.keys() - _WITHOUT_EFFECT:
+            raise AttributeError(
+                f"the stand-in for a model has no option {name!r} of generate", name=name, obj=self
+            )
+        text, scores = input_ids, []
+        for _ in range(max_new_tokens):
+            scores.append(self(text).logits[:, -1])
+            drawn = torch.multinomial(torch.softmax(scores[-1], -1), 1) if do_sample else None
+            text = torch.cat([text, scores[-1].argmax(-1, keepdim=True) if drawn is None else drawn], dim=1)
+        return SimpleNamespace(sequences=text, scores=tuple(scores)) if return_dict_in_generate else text
+
     def _after(self, text: list[int]) -> torch.Tensor:
         self.texts += 1
         start = len(self.prompt)
@@ -158,12 +192,28 @@ class TableModel(torch.nn.Module):
         if self.kind_of_cache == "tuple":
             return TokenCache([(keys, keys.clone())])
         if not hasattr(known, "update"):
-            from transformers import DynamicCache
-
-            known = DynamicCache()
+            known = _dynamic_cache()()
         new = keys[:, :, known.get_seq_length() :]
         known.update(new, new.clone(), 0)
         return known
+
+
+@cache
+def _dynamic_cache() -> type:
+    """The ``DynamicCache`` of transformers, whose ``crop`` also takes the length to keep.
+
+    transformers 5.40 takes the number of tokens to remove only, as a negative number; loops written before
+    say how many to keep.
+    """
+    from transformers import DynamicCache
+
+    class Cropped(DynamicCache):
+        def crop(self, length: int) -> None:
+            removed = -length if length < 0 else self.get_seq_length() - length
+            if removed > 0:
+                super().crop(-removed)
+
+    return Cropped
 
 
 def _tokens_of(cache: Any) -> list[list[int]]:
@@ -193,11 +243,14 @@ def note_strange_texts(journal: Journal, *models: TableModel) -> None:
 
 
 def tokens_returned(returned: Any) -> list[int]:
-    """The tokens in what a loop returns: a tensor, a list, a generator, or a part of a tuple or mapping."""
+    """The tokens in what a loop returns: a tensor, list, generator, string, or part of a tuple or mapping."""
     if inspect.isgenerator(returned):
         returned = [each[0] if isinstance(each, tuple) else each for each in returned]
     if hasattr(returned, "keys"):
-        returned = next(value for key, value in returned.items() if "id" in key or "token" in key)
+        named = [
+            value for key, value in returned.items() if any(word in key for word in ("id", "token", "text"))
+        ]
+        returned = next(value for value in named if not isinstance(value, (int, float)))
     if isinstance(returned, tuple):
         returned = returned[0]
     if hasattr(returned, "sequences"):
@@ -205,6 +258,8 @@ def tokens_returned(returned: Any) -> list[int]:
     if isinstance(returned, list) and returned and not isinstance(returned[0], int):
         inner = returned[0]
         is_text = isinstance(inner, list) or getattr(inner, "ndim", 0) > 0
-        returned = inner if is_text and len(inner) > 1 else returned
+        returned = inner if (is_text and len(inner) > 1) or isinstance(inner, str) else returned
+    if isinstance(returned, str):
+        return tokens_of(returned)
     tokens = returned.flatten().tolist() if hasattr(returned, "flatten") else returned
     return [int(token) for token in tokens]
