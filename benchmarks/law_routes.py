@@ -1,7 +1,8 @@
 """Exact laws and certificates by routes (docs/laws.md), beside the same calls of another checkout.
 
 CPU seconds of one process and thread per checkout, the least of three runs, or of one that takes longer than
-two seconds; the time to make the pair is left out.
+two seconds; the time to make the pair is left out.  First uses run in new processes, and all
+their time counts; ``first`` as second argument prints their table only.
 
     git worktree add ../before before-subtract
     PYTHONPATH=. python benchmarks/law_routes.py ../before > benchmarks/results/law_routes.md
@@ -9,6 +10,7 @@ two seconds; the time to make the pair is left out.
 
 import json
 import os
+import resource
 import subprocess
 import sys
 from math import log
@@ -49,6 +51,19 @@ GROWTH = [
     for length in (8, 10, 12)
 ]
 """What only routes compute."""
+FIRST_USES = {
+    "`spectheory --help`": "--help",
+    "`optimum(pair)`, V = 2, L = 3, float64": "s.optimum(s.instances.random_float(5, 2, 3))",
+    "`optimum(pair, 2)`, V = 2, L = 3, float64": "s.optimum(s.instances.random_float(5, 2, 3), 2)",
+    "`optimum(pair, 2)`, V = 2, L = 6, float64": "s.optimum(s.instances.random_float(5, 2, 6), 2)",
+    '`certify("block", pair)`, V = 2, L = 2, rational': 's.certify("block", s.instances.two_token(2))',
+    "`simulate`, two calls after each of 64 prompts": (
+        's.simulate(s.models.LanguageModelPair.load("bundled", "bundled"), s.models.bundled_prompts(), '
+        '["block"], samples=2)'
+    ),
+    "`spectheory simulate`, 64 texts of 32 tokens": "simulate --verifier block",
+}
+"""Commands and Python expressions."""
 Row = tuple[str, str, int, int, int, bool]
 
 
@@ -77,6 +92,33 @@ def timed(folder: str, rows: list[Row]) -> list[float]:
     return [float(number) for number in json.loads(done.stdout)]
 
 
+def first_use(folder: str, what: str) -> float:
+    """CPU seconds of a new process, the least of three; compiled loops are in the cache."""
+    command = (
+        ["-c", f"import spectheory as s; {what}"]
+        if what.endswith(")")
+        else ["-m", "spectheory", *what.split()]
+    )
+    environment = os.environ | {"PYTHONPATH": os.path.abspath(folder), "OMP_NUM_THREADS": "1"}
+    environment.pop("PYTHONDONTWRITEBYTECODE", None)
+    found = []
+    for _ in range(4):
+        before = resource.getrusage(resource.RUSAGE_CHILDREN)
+        subprocess.run(
+            [sys.executable, *command], cwd=folder, env=environment, capture_output=True, check=True
+        )
+        after = resource.getrusage(resource.RUSAGE_CHILDREN)
+        found.append(after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime)
+    return min(found[1:])
+
+
+def print_first_uses() -> None:
+    print("\n| first use | before-subtract | now | ratio |\n|---|---|---|---|")
+    for name, what in FIRST_USES.items():
+        old, new = (first_use(folder, what) for folder in (sys.argv[1], "."))
+        print(f"| {name} | {old:.2f} | {new:.2f} | {old / new:.1f} |", flush=True)
+
+
 def text(row: Row) -> str:
     what, name, size, length, drafts, exact = row
     numbers = "rational" if exact else "float64"
@@ -95,10 +137,13 @@ def main() -> None:
     for number, (row, new) in enumerate(zip(GROWTH, grown, strict=True)):
         exponent = f"{log(new / grown[number - 1]) / log(4):.2f}" if row[3] == 12 else ""
         print(f"{text(row)} {new:.4f} | {exponent} |")
+    print_first_uses()
 
 
 if __name__ == "__main__":
     if sys.argv[1] == "--rows":
         print(json.dumps([seconds(tuple(row)) for row in json.loads(sys.argv[2])]))
+    elif sys.argv[2:] == ["first"]:
+        print_first_uses()
     else:
         main()

@@ -99,7 +99,7 @@ def decode(
     bound = find_verifier(verifier).bind(process)
     process.draws(draft_length)  # refuses a tree of another length
     encoded = encode_prompts(pair, prompts, draft_length, asked.max_prompt_tokens, asked.max_new_tokens)
-    stopping = Stopping(asked.max_new_tokens, end_of_sequence(pair.target_model))
+    stopping = Stopping(asked.max_new_tokens, end_of_sequence(pair.readers[0]))
     decoded: list[DecodedText] = []
     for batch, first in enumerate(range(0, len(encoded), asked.batch_size)):
         chunk = encoded[first : first + asked.batch_size]

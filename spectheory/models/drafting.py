@@ -142,7 +142,7 @@ def prefill_texts(pair: LanguageModelPair, texts: Texts) -> PrefilledPrompts:
     """Do the same as ``prefill`` for texts that are already on the device of the models."""
     readings: list[Reading] = [
         (CachedReading if cached else RecomputedReading)(model, texts)
-        for cached, model in zip(pair.cached, pair.models, strict=True)
+        for cached, model in zip(pair.cached, pair.readers, strict=True)
     ]
     return PrefilledPrompts(pair, texts, *readings)
 

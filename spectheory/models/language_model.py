@@ -25,6 +25,7 @@ from spectheory.models.loading import (
 )
 from spectheory.models.probing import check_causal, reads_on_from_cache
 from spectheory.models.prompts import Prompt, check_text, naming
+from spectheory.models.stored_llama import StoredLlama
 from spectheory.pairs.drafts import DraftProcess, PerPath
 from spectheory.pairs.drafts.iid import draft_process
 from spectheory.pairs.drafts.process import ALL_PROCESSES
@@ -87,7 +88,7 @@ class LanguageModelPair:
 
     def __getstate__(self) -> dict[str, Any]:
         """Leave the weights out of a pickle if they can be read again from ``target_source``."""
-        read_here = ("models", "cached", "without_token") if self.is_found else ()
+        read_here = ("models", "_stored", "cached", "without_token") if self.is_found else ()
         return {name: value for name, value in vars(self).items() if name not in read_here}
 
     @staticmethod
@@ -131,7 +132,7 @@ class LanguageModelPair:
         size = shared_vocab_size(found, *configs)
         pair = LanguageModelPair(found_target, found_draft, configs, found, where, weights, size, probs_dtype)
         if weights_now:
-            pair.models  # noqa: B018 - reads the weights
+            pair.readers  # noqa: B018 - reads the weights
         return pair
 
     @staticmethod
@@ -195,6 +196,19 @@ class LanguageModelPair:
         return target, draft
 
     @property
+    def readers(self) -> tuple[Any, Any]:
+        """The models that read texts: ``models``, or, until these are used, the bundled ones as stored."""
+        sources = self.target_source, self.draft_source
+        bundled = all(isinstance(source, ModelSource) and source.is_bundled for source in sources)
+        return self._stored if bundled and "models" not in vars(self) else self.models
+
+    @cached_property
+    def _stored(self) -> tuple[StoredLlama, StoredLlama]:
+        target, draft = self.target_source.location, self.draft_source.location
+        placed = self.device, self.weights_dtype
+        return StoredLlama(target, *placed), StoredLlama(draft, *placed)
+
+    @property
     def target_model(self) -> Any:
         """The target model, p in the papers."""
         return self.models[0]
@@ -234,8 +248,8 @@ class LanguageModelPair:
                 "is SamplingOptions(temperature=0)"
             )
         changed = replace(self, temperature=self.temperature * float(temperature))
-        if "models" in vars(self):
-            vars(changed)["models"] = self.models
+        read = ("models", "_stored")
+        vars(changed).update({name: value for name, value in vars(self).items() if name in read})
         return changed
 
     def __repr__(self) -> str:
@@ -291,7 +305,7 @@ class LanguageModelPair:
     @cached_property
     def cached(self) -> tuple[bool, ...]:
         """Whether target and draft can use a cache.  Without a cache, whole texts are read at every call."""
-        sides = zip(("target", "draft"), self.models, strict=True)
+        sides = zip(("target", "draft"), self.readers, strict=True)
         return tuple(reads_on_from_cache(side, model, self.vocab_size) for side, model in sides)
 
     @cached_property
@@ -317,9 +331,8 @@ class LanguageModelPair:
     @property
     def num_parameters(self) -> int:
         """Number of parameters of all models together.  Shared weights count once."""
-        return sum(
-            {id(weights): weights.numel() for model in self.models for weights in model.parameters()}.values()
-        )
+        weights = {id(array): array for model in self.readers for array in model.parameters()}
+        return sum(array.numel() for array in weights.values())
 
     def generator(self, seed: int) -> torch.Generator:
         """Make a random generator on the models' device.  Equal seeds give equal drafts on one device."""

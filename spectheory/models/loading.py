@@ -14,6 +14,7 @@ from spectheory.foundation.extras import installed
 from spectheory.foundation.validation import nearest_name
 from spectheory.models.device import is_out_of_memory
 from spectheory.models.known_models import KNOWN_MODELS, fetched_folder
+from spectheory.models.stored_llama import StoredConfig, StoredTokenizer
 
 BUNDLED = "bundled"
 BUNDLED_FOLDER = Path(__file__).parent / "bundled"
@@ -46,13 +47,22 @@ class ModelSource:
     not_on_hub: str = ""
     gguf_file: str | None = None
 
+    @property
+    def is_bundled(self) -> bool:
+        """Whether this is a model shipped here, which is read without transformers."""
+        return Path(self.location).parent == BUNDLED_FOLDER
+
     def config(self) -> Any:
+        if self.is_bundled:
+            return StoredConfig.read(self.location)
         return self._read("model", import_transformers().AutoConfig)
 
     def has_tokenizer(self) -> bool:
         """Whether a tokenizer is stored with the model."""
         if self.gguf_file is not None:
             return _has_tokens(Path(self.location) / self.gguf_file)
+        if self.is_bundled:
+            return True
         import_transformers()
         from transformers.utils import cached_file
 
@@ -64,6 +74,8 @@ class ModelSource:
         )
 
     def tokenizer(self) -> Any:
+        if self.is_bundled:
+            return StoredTokenizer(self.location)
         return self._read("tokenizer", import_transformers().AutoTokenizer)
 
     def model(self, device: torch.device, dtype: str | torch.dtype, target: Any = None) -> Any:

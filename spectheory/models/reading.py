@@ -74,12 +74,10 @@ class CachedReading:
     """
 
     def __init__(self, model: Any, texts: Texts) -> None:
-        from transformers import DynamicCache
-
         self._model, self._window = model, narrowest_window(model)
         # Without the configuration, because a sliding layer would drop tokens that are needed after a
         # rejection.
-        self._cache: Any = DynamicCache()
+        self._cache = _new_cache(model)
         # _slots: number of slots of cached text tokens.  _unread: number of unread last tokens of a text.
         # _num_drafts, _depth: shape of the paths read since the last ``accept``; _depth is -1 if there are
         # none.
@@ -240,10 +238,17 @@ def at_slots(array: Tensor, slots: Tensor) -> Tensor:
 
 def narrowest_window(model: Any) -> float:
     """Length of the longest text that every layer attends to as a whole; infinity without a limit."""
+    layers = _new_cache(model, config=model.config).layers
+    return min((layer.sliding_window for layer in layers if layer.is_sliding), default=math.inf)
+
+
+def _new_cache(model: Any, **options: Any) -> Any:
+    """Make an empty cache for a model: the model's own, or that of transformers."""
+    if hasattr(model, "new_cache"):
+        return model.new_cache()
     from transformers import DynamicCache
 
-    layers: Any = DynamicCache(config=model.config).layers
-    return min((layer.sliding_window for layer in layers if layer.is_sliding), default=math.inf)
+    return DynamicCache(**options)
 
 
 @torch.no_grad()

@@ -61,7 +61,7 @@ class Restriction:
         """
         num_tokens = _check_size(check_count("num_tokens", num_tokens), pair.vocab_size)
         text = torch.tensor([pair.encode(prompt)], device=pair.device)
-        logits = pair.logits(run_model(pair.target_model, text, keep=1)[0, 0])
+        logits = pair.logits(run_model(pair.readers[0], text, keep=1)[0, 0])
         return Restriction(most_likely(logits, num_tokens).tolist())
 
     def check(self, vocab_size: int) -> None:
@@ -118,9 +118,9 @@ def restrict(
     kept = torch.tensor(restriction.token_ids, device=pair.device)
     target_levels, draft_levels = [], []
     for depth in range(draft_length + 1):
-        target_levels.append(_level(pair, pair.target_model, texts, kept, options, "target"))
+        target_levels.append(_level(pair, pair.readers[0], texts, kept, options, "target"))
         if depth < draft_length:
-            draft_levels.append(_level(pair, pair.draft_model, texts, kept, options, "draft"))
+            draft_levels.append(_level(pair, pair.readers[1], texts, kept, options, "draft"))
             parents = texts.repeat_interleave(len(kept), dim=0)
             texts = torch.cat([parents, kept.repeat(len(texts))[:, None]], dim=1)
     return ModelPair(tuple(target_levels), tuple(draft_levels), _names(pair, restriction))

@@ -110,7 +110,7 @@ class TextSource(LanguageModelSource):
             verifier,
             process,
             self.draft_length,
-            Stopping(self.max_new_tokens, end_of_sequence(self.pair.target_model)),
+            Stopping(self.max_new_tokens, end_of_sequence(self.pair.readers[0])),
             CommonRandomNumbers(
                 (settings.seed, batch), len(texts), self.max_new_tokens, draws, process.num_drafts,
                 self.pair.device,
@@ -180,9 +180,7 @@ class TargetTexts:
 
     def __init__(self, source: LanguageModelSource, batch: int) -> None:
         self._source, self._batch = source, batch
-        self._ends = torch.tensor(
-            sorted(end_of_sequence(source.pair.target_model)), device=source.pair.device
-        )
+        self._ends = torch.tensor(sorted(end_of_sequence(source.pair.readers[0])), device=source.pair.device)
         seed = np.random.SeedSequence([source.settings.seed, batch], spawn_key=(0,)).generate_state(1)
         self._generator = source.generator(int(seed[0]))
         self.begin()

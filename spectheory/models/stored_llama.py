@@ -1,0 +1,181 @@
+"""Read the bundled models without transformers, which takes seconds to import.
+
+``StoredLlama`` does the operations of ``LlamaForCausalLM`` of transformers in the same order, so that its
+logits have the same bits.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.nn import functional
+
+from spectheory.foundation.extras import installed
+
+
+class StoredConfig(SimpleNamespace):
+    """The fields of ``config.json``, by their names in transformers."""
+
+    @staticmethod
+    def read(folder: str) -> StoredConfig:
+        return StoredConfig(**_fields(folder, "config.json"), name_or_path=folder, _name_or_path=folder)
+
+    def get_text_config(self) -> StoredConfig:
+        return self
+
+    def to_dict(self) -> dict[str, Any]:
+        return {name: value for name, value in vars(self).items() if name != "name_or_path"}
+
+
+class StoredTokenizer:
+    """The tokenizer of ``tokenizer.json``.  What is not defined here is done by that of transformers."""
+
+    def __init__(self, folder: str) -> None:
+        with installed():
+            from tokenizers import Tokenizer
+
+        self._folder, self._tokens = folder, Tokenizer.from_file(str(Path(folder) / "tokenizer.json"))
+        self.bos_token_id = self._tokens.token_to_id(_fields(folder, "tokenizer_config.json")["bos_token"])
+
+    def __call__(self, text: Any, **options: Any) -> Any:
+        if options or not isinstance(text, str):
+            return self._of_transformers(text, **options)
+        return {"input_ids": self._tokens.encode(text).ids}
+
+    def decode(self, token_ids: Any, **options: Any) -> Any:
+        if options or not isinstance(token_ids, list):
+            return self._of_transformers.decode(token_ids, **options)
+        return self._tokens.decode(token_ids, skip_special_tokens=False)
+
+    def get_vocab(self) -> dict[str, int]:
+        return self._tokens.get_vocab()
+
+    @cached_property
+    def _of_transformers(self) -> Any:
+        from transformers import AutoTokenizer
+
+        return AutoTokenizer.from_pretrained(self._folder, local_files_only=True)
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        return getattr(self._of_transformers, name)
+
+
+@dataclass
+class _Layer:
+    """Keys and values of a layer, [B, heads, slots, size of a head]."""
+
+    keys: Tensor
+    values: Tensor
+    is_initialized = True
+
+
+@dataclass
+class _Cache:
+    """Has what ``CachedReading`` uses of ``DynamicCache`` of transformers."""
+
+    layers: list[_Layer] = field(default_factory=list)
+
+    def batch_select_indices(self, rows: Tensor) -> None:
+        for layer in self.layers:
+            layer.keys, layer.values = layer.keys[rows], layer.values[rows]
+
+
+class StoredLlama:
+    """A Llama model with plain rotary embeddings and one output layer with the embeddings.
+
+    Args:
+        folder: has the model in Hugging Face format.
+        dtype: dtype of the weights; ``"auto"`` for the stored one.
+    """
+
+    new_cache = _Cache
+
+    def __init__(self, folder: str, device: torch.device, dtype: str | torch.dtype) -> None:
+        with installed():
+            from safetensors.torch import load_file
+
+        self.config = StoredConfig.read(folder)
+        self.generation_config = SimpleNamespace(**_fields(folder, "generation_config.json"))
+        weights = load_file(Path(folder) / "model.safetensors", device=str(device))
+        kept = self.config.dtype if dtype == "auto" else dtype
+        self.device, self.dtype = device, getattr(torch, kept) if isinstance(kept, str) else kept
+        self._weights = {name: array.to(self.dtype) for name, array in weights.items()}
+
+    def parameters(self) -> Iterator[Tensor]:
+        return iter(self._weights.values())
+
+    def __call__(self, **inputs: Any) -> SimpleNamespace:
+        return SimpleNamespace(logits=self.forward(**inputs))
+
+    def forward(
+        self,
+        input_ids: Tensor,
+        attention_mask: Tensor | None = None,
+        position_ids: Tensor | None = None,
+        past_key_values: _Cache | None = None,
+        use_cache: bool = False,
+        logits_to_keep: int = 0,
+    ) -> Tensor:
+        """Compute the logits of the last ``logits_to_keep`` positions; arguments as in transformers."""
+        shape, weights = (*input_ids.shape, -1, self.config.head_dim), self._weights
+        if position_ids is None:
+            position_ids = torch.arange(shape[1], device=self.device).expand(shape[:2])
+        rotation, cache = self._rotation(position_ids), past_key_values or _Cache()
+        hidden = functional.embedding(input_ids, weights["model.embed_tokens.weight"])
+        for number in range(self.config.num_hidden_layers):
+
+            def linear(name: str, rows: Tensor, layer: str = f"model.layers.{number}") -> Tensor:
+                return functional.linear(rows, weights[f"{layer}.{name}.weight"])
+
+            rows = self._norm(hidden, f"layers.{number}.input_layernorm")
+            queries, keys, values = (
+                linear(f"self_attn.{kind}_proj", rows).view(shape).transpose(1, 2) for kind in "qkv"
+            )
+            queries, keys = (_rotated(array, *rotation) for array in (queries, keys))
+            if number < len(cache.layers):
+                before = cache.layers[number]
+                keys, values = (torch.cat(two, 2) for two in ((before.keys, keys), (before.values, values)))
+                before.keys, before.values = keys, values
+            else:
+                cache.layers.append(_Layer(keys, values))
+            seen = functional.scaled_dot_product_attention(
+                queries, keys, values, attention_mask, is_causal=attention_mask is None and shape[1] > 1
+            )
+            hidden = hidden + linear("self_attn.o_proj", seen.transpose(1, 2).flatten(2))
+            rows = self._norm(hidden, f"layers.{number}.post_attention_layernorm")
+            gated = functional.silu(linear("mlp.gate_proj", rows)) * linear("mlp.up_proj", rows)
+            hidden = hidden + linear("mlp.down_proj", gated)
+        rows = self._norm(hidden, "norm")[:, -logits_to_keep:]
+        return functional.linear(rows, weights["model.embed_tokens.weight"])
+
+    def _norm(self, hidden: Tensor, name: str) -> Tensor:
+        rows = hidden.float()
+        rows = rows * torch.rsqrt(rows.pow(2).mean(-1, keepdim=True) + self.config.rms_norm_eps)
+        return self._weights[f"model.{name}.weight"] * rows.to(self.dtype)
+
+    def _rotation(self, positions: Tensor) -> tuple[Tensor, Tensor]:
+        """Cosines and sines of the angles of every position.  [B, n] -> [B, 1, n, size of a head] each"""
+        size, base = self.config.head_dim, self.config.rope_parameters["rope_theta"]
+        powers = torch.arange(0, size, 2, device=self.device).float() / size
+        angles = positions[:, None, :, None].float() * (1.0 / base**powers)
+        angles = torch.cat([angles, angles], dim=-1)
+        return angles.cos().to(self.dtype), angles.sin().to(self.dtype)
+
+
+def _rotated(array: Tensor, cosines: Tensor, sines: Tensor) -> Tensor:
+    first, second = array.chunk(2, dim=-1)
+    return array * cosines + torch.cat([-second, first], dim=-1) * sines
+
+
+def _fields(folder: str, name: str) -> dict[str, Any]:
+    return json.loads((Path(folder) / name).read_text(encoding="utf-8"))
