@@ -57,7 +57,7 @@ class Journal:
         findings: defects that do not depend on the law, as (subject of the audit, text).
         undefined: the reasons why runs ended without a result.
         raised: the reasons in ``undefined`` that are exceptions of the sampler.
-        reads_greedy: whether the sampler reads which requests of a batch are greedy.
+        reads: the fields of requests that not every sampler knows, and that this one reads.
         refused: kinds of inputs that the sampler refuses, in words.
         runs, repeated: the number of runs, and the number of runs that we made twice.
         pairs_of_calls: the number of runs of two consecutive calls.
@@ -67,7 +67,7 @@ class Journal:
     findings: set[tuple[str, str]] = field(default_factory=set)
     undefined: set[str] = field(default_factory=set)
     raised: set[str] = field(default_factory=set)
-    reads_greedy: bool = False
+    reads: set[str] = field(default_factory=set)
     refused: list[str] = field(default_factory=list)
     runs: int = 0
     repeated: int = 0

@@ -18,9 +18,9 @@ from spectheory.auditing.subjects.signatures import Request, Row
 from spectheory.foundation.errors import InvalidInputError
 from spectheory.pairs.contexts import prefix_numbers, rows_along
 
-EQUAL, RAGGED, GREEDY = "equal lengths", "ragged", "greedy"
+EQUAL, RAGGED, GREEDY, SEEDED = "equal lengths", "ragged", "greedy", "seeds"
 KINDS: Mapping[str, tuple[str, ...]] = {
-    "batch": ("no drafts", RAGGED, "padded", GREEDY),
+    "batch": ("no drafts", RAGGED, "padded", GREEDY, SEEDED),
     "path_batch": (RAGGED, "num_drafts"),
 }
 """Signature -> the kinds of batches, beside those of equal lengths."""
@@ -75,6 +75,13 @@ BESIDE_SMALL = Row(
     torch.tensor([[3, 1, 3]]) / 7,
 )
 """Small probabilities, zeros, thirds and sevenths, which half precision rounds."""
+TIED = Row(
+    torch.tensor([2, 2]),
+    _sixteenths((2, 7, 7), (6, 4, 6), (6, 6, 4)),
+    _sixteenths((4, 4, 8), (4, 4, 8)),
+    is_greedy=True,
+)
+"""A greedy request whose drafts are among equally likely tokens, but not the first of them."""
 NOTHING = Row(torch.empty(0, dtype=torch.long), _sixteenths((5, 2, 9)), torch.empty(0, 3))
 OTHER_NOTHING = Row(torch.empty(0, dtype=torch.long), _sixteenths((2, 10, 4)), torch.empty(0, 3))
 """Requests without drafts, as engines batch them after a prefill or when the drafter proposes nothing."""
@@ -144,6 +151,7 @@ def _kinds_of(rows: Sequence[Any]) -> set[str]:
             RAGGED: len(lengths) > 1,
             "padded": any(row.padding for row in rows),
             GREEDY: any(row.is_greedy for row in rows),
+            SEEDED: any(row.seed is not None for row in rows),
         }
     return {EQUAL, *(kind for kind, is_so in found.items() if is_so)}
 
@@ -267,6 +275,9 @@ def _companies() -> Iterator[tuple[Row, ...]]:
     yield NOTHING, _greedy(LONG), first, _greedy(NOTHING)
     greedy_filled = _drafts(accepted, 0, 1)._replace(padding=1)
     yield from ((rejected, filled), (greedy_filled, second, two_nothing))
+    yield from ((TIED, second), (_drafts(TIED, 1), _accepted_greedily(TIED), first))
+    seeded, other = FIRST._replace(seed=1_000), SECOND._replace(seed=2_000)
+    yield from ((seeded, SECOND), (short, _drafts(other, 0, 1), beside), (seeded, NOTHING, other, rejected))
 
 
 def _greedy(row: Row) -> Row:

@@ -5,6 +5,7 @@ row off by one, a random number shared by all requests, or a branch taken for th
 confuses requests, this shows if their tokens, their rows or both are equal.
 """
 
+import operator
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -14,7 +15,7 @@ from typing import Any, NamedTuple
 
 from torch import Tensor
 
-from spectheory.auditing.rounds.batch_battery import GREEDY, batches_of
+from spectheory.auditing.rounds.batch_battery import GREEDY, SEEDED, batches_of
 from spectheory.auditing.rounds.joint_laws import dependence, marginal, total_variation
 from spectheory.auditing.rounds.two_calls import compare_with_the_next
 from spectheory.auditing.subjects.shipped import Shipped, Tokens
@@ -56,6 +57,10 @@ class _Law(NamedTuple):
 BESIDE = "beside other requests ({kinds}) the tokens of a request have another law than alone"
 DEPENDENT = "the tokens of requests ({kinds}) are not independent"
 NOT_GREEDY = "a greedy request ({kinds}) does not get the likeliest tokens"
+NOT_THE_FIRST = (
+    "of equally likely tokens a greedy request ({kinds}) does not get the first, as plain decoding does"
+)
+WITH_A_SEED = "a request with a seed ({kinds}) has another law than without"
 NOT_THE_TARGET = "a request without drafts ({kinds}) does not get a token of the target"
 NO_OUTPUT = "a request ({kinds}) has no valid output"
 
@@ -85,7 +90,7 @@ class _Judge:
 
     def ignores_greedy(self, rows: Sequence[Any]) -> bool:
         """Whether the sampler never reads which requests are greedy, and treats them like the others."""
-        if self.sampler.journal.reads_greedy:
+        if "is_greedy" in self.sampler.journal.reads:
             return False
         greedy = next(row for row in rows if row.is_greedy)
         key = _key(greedy)
@@ -125,11 +130,17 @@ class _Judge:
         law = self.law_alone(row)
         if _key(row) not in self._judged:
             self._judged.add(_key(row))
+            found = marginal(law.masses, 0)
+            if self.has_no_output([row], law, kind):
+                return law
+            if isinstance(row, Row) and row.seed is not None:
+                without = marginal(self.law_alone(row._replace(seed=None)).masses, 0)
+                self.note(WITH_A_SEED, total_variation(found, without), law.undecided, kind, _words([row], 0))
             stated = _stated(row) if self.sampler.relaxation is None else None
-            if not self.has_no_output([row], law, kind) and stated is not None:
+            if stated is not None:
                 text, wanted = stated
-                distance = total_variation(marginal(law.masses, 0), wanted)
-                self.note(text, distance, law.undecided, kind, _words([row], 0))
+                where = f"{_words([row], 0)}: {_tokens(found)} in place of {_tokens(wanted)}"
+                self.note(text, total_variation(found, wanted), law.undecided, kind, where)
         return law
 
     def has_no_output(self, rows: Sequence[Any], law: _Law, kind: str) -> bool:
@@ -192,6 +203,8 @@ def audit_batches(sampler: Shipped, *, stop_at_first: bool = False) -> tuple[str
                 break
             if kind == GREEDY and judge.ignores_greedy(rows):
                 continue
+            if kind == SEEDED and "seed" not in journal.reads:
+                continue
             if judge.has_many_outcomes(kind, rows):
                 left_out += 1
                 continue
@@ -235,7 +248,9 @@ def _key(row: Any) -> str:
 def _stated(row: Any) -> tuple[str, dict[Tokens, Fraction]] | None:
     """The wanted law of a greedy request or a request without drafts, and the finding if the law differs."""
     if isinstance(row, Row) and row.is_greedy:
-        return NOT_GREEDY, {_likeliest_tokens(row): Fraction(1)}
+        likeliest = row.target_probs == row.target_probs.amax(-1, keepdim=True)
+        is_tied = bool((likeliest.sum(-1) > 1).any())
+        return NOT_THE_FIRST if is_tied else NOT_GREEDY, {_likeliest_tokens(row): Fraction(1)}
     if _num_drafted(row):
         return None
     target = row[1].reshape(-1).tolist()
@@ -254,6 +269,12 @@ def _num_drafted(row: Any) -> int:
     return int(row[0].shape[-1])
 
 
+def _tokens(law: Mapping[Tokens, Fraction]) -> str:
+    """The likeliest tokens of a law."""
+    tokens, _ = max(law.items(), key=operator.itemgetter(1))
+    return str(list(tokens))
+
+
 def _words(rows: Sequence[Any], place: int | None = None) -> str:
     """Name the requests in words, such as "for request 2 of 3 with drafts 1, 2, 0"."""
 
@@ -261,7 +282,8 @@ def _words(rows: Sequence[Any], place: int | None = None) -> str:
         if isinstance(row, Request):
             return f"{count_text(len(row.paths), 'path')} of {_num_drafted(row)}"
         placeholders = f"+{count_text(row.padding, 'placeholder')}" if row.padding else ""
-        return f"{_num_drafted(row)}{placeholders}{' greedy' if row.is_greedy else ''}"
+        seeded = "" if row.seed is None else " seeded"
+        return f"{_num_drafted(row)}{placeholders}{' greedy' if row.is_greedy else ''}{seeded}"
 
     whose = "for" if place is None else f"for request {place + 1} of {len(rows)} with"
     return f"{whose} drafts {', '.join(map(drafts, rows))}"

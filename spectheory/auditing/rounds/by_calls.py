@@ -148,7 +148,7 @@ def draw_question(sampler: Shipped, question: Question, draws: int, risk: float)
         return tokens
 
     wanted = pair.target_path_probs(pair.draft_length + 1).astype(float)
-    with _real_numbers():
+    with real_numbers():
         drawn = draw_and_judge(answer, wanted, pair.vocab_size, pair.draft_length + 1, most=draws, risk=risk)
     return drawn, float(np.mean(lengths))
 
@@ -158,14 +158,14 @@ def call_once(sampler: Shipped, question: Question) -> None:
 
     Modules that its code imports at the first call may draw numbers, which are not the sampler's.
     """
-    with _real_numbers(), suppress(NotEnumerableError):
+    with real_numbers(), suppress(NotEnumerableError):
         sampler.by_seed(next(sampler.asked(question)).call, ())(0)
     sampler.journal.undefined.clear()
     sampler.journal.raised.clear()
 
 
 @contextmanager
-def _real_numbers() -> Iterator[None]:
+def real_numbers() -> Iterator[None]:
     """Seed the global generators inside this context, and restore their states afterwards."""
     legacy: Any = np.random
     states = random.getstate(), legacy.get_state(), torch.get_rng_state()

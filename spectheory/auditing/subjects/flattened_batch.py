@@ -8,9 +8,10 @@ A function gets those of these arguments that it names, for B requests with N dr
 - ``target_probs`` [N, V] or ``target_logits`` [N, V]: the row for each drafted token;
 - ``bonus_token_ids`` [B, 1], drawn from the row after all drafts; or ``bonus_probs`` [B, V], this row;
 - ``is_greedy`` [B]; ``temperature`` [B], 0 for greedy requests and else 1;
-- ``generator``.
+- ``generator``; ``generators``, a dictionary from the number of a request that has a seed to its generator.
 
-It returns the tokens of every request, [B, at most max_spec_len + 1], with -1 where there is none.
+It returns the tokens of every request, [B, at most max_spec_len + 1], with -1 where there is none; or the
+tokens and their log-probabilities, of the same shape.
 """
 
 import inspect
@@ -27,10 +28,10 @@ PLACEHOLDER = -1
 NAMES = (
     "draft_token_ids", "draft_probs", "num_draft_tokens", "cu_num_draft_tokens", "max_spec_len",
     "target_probs", "target_logits", "bonus_token_ids", "bonus_probs", "is_greedy", "temperature",
-    "generator",
+    "generator", "generators",
 )  # fmt: skip
 """The names of arguments."""
-BATCH = Callable[[Sequence[Row], Any], list[list[int]]]
+BATCH = Callable[[Sequence[Row], Any], list[Any]]
 """A sampler of the signature "batch"."""
 
 
@@ -46,17 +47,21 @@ def target_rows(row: Row) -> torch.Tensor:
     return torch.cat([row.target_probs, *(each[None] for each in unread)])
 
 
-def bonus_tokens(rows: Sequence[Row], greedy: torch.Tensor | None = None) -> torch.Tensor:
+def bonus_tokens(
+    rows: Sequence[Row], greedy: torch.Tensor | None = None, generators: Mapping[int, torch.Generator] = {}
+) -> torch.Tensor:
     """The token after each fully accepted path, [B]: the likeliest one, or drawn by an exponential race.
 
-    By default the rows say which requests are greedy.
+    By default the rows say which requests are greedy.  Requests with a generator draw from it.
     """
     with quietly():
         probs = torch.stack([target_rows(row)[-1] for row in rows])
         if greedy is None:
             greedy = torch.tensor([row.is_greedy for row in rows])
-    drawn = (probs / torch.empty_like(probs).exponential_()).argmax(dim=-1)
-    return torch.where(greedy, probs.argmax(dim=-1), drawn)
+    noise = torch.empty_like(probs).exponential_()
+    for request, own in generators.items():
+        noise[request].exponential_(generator=own)
+    return torch.where(greedy, probs.argmax(dim=-1), (probs / noise).argmax(dim=-1))
 
 
 @quietly()
@@ -102,22 +107,33 @@ def flattened(function: Callable[..., Any]) -> BATCH:
             )
     knows_greedy = bool({"is_greedy", "temperature"} & parameters.keys())
 
-    def sampler(rows: Sequence[Row], generator: Any) -> list[list[int]]:
+    def sampler(rows: Sequence[Row], generator: Any) -> list[Any]:
         greedy = torch.tensor([knows_greedy and row.is_greedy for row in rows])
+        seeds = {request: row.seed for request, row in enumerate(rows)} if "generators" in parameters else {}
+        generators = {
+            request: torch.Generator().manual_seed(seed)
+            for request, seed in seeds.items()
+            if seed is not None
+        }
         flat: Mapping[str, Any] = {
             **flat_tensors(rows),
             "is_greedy": greedy,
             "temperature": torch.where(greedy, 0.0, 1.0),
             "generator": generator,
+            "generators": generators,
         }
         if "bonus_token_ids" in parameters:
-            bonus = bonus_tokens(rows, greedy)
+            bonus = bonus_tokens(rows, greedy, generators)
             if not flat["max_spec_len"]:  # an engine then samples as without drafts
                 return [[token] for token in bonus.tolist()]
             flat = {**flat, "bonus_token_ids": bonus.int()[:, None]}
         found = function(**{name: value for name, value in flat.items() if name in parameters})
-        return [without_padding(tokens) for tokens in found.tolist()]
+        if not isinstance(found, tuple):
+            return [without_padding(tokens) for tokens in found.tolist()]
+        tokens, logprobs = (part.tolist() for part in found)
+        return [(without_padding(own), logs) for own, logs in zip(tokens, logprobs, strict=True)]
 
+    sampler.takes_logits = "target_logits" in parameters  # type: ignore[attr-defined]
     return sampler
 
 

@@ -67,6 +67,8 @@ class Call:
     generator: torch.Generator = field(init=False)
     lent: list[tuple[str, torch.Tensor, torch.Tensor]] = field(init=False, default_factory=list)
     """The names of tensors that the sampler was handed, the tensors, and copies of them."""
+    logprobs: list[list[float] | None] = field(init=False, default_factory=list)
+    """The log-probabilities of the tokens of every request of a batch, if the sampler returns them."""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "generator", new_generator(self.tape))
@@ -220,6 +222,7 @@ class _Row(NamedTuple):
     draft_probs: torch.Tensor
     is_greedy: bool = False
     padding: int = 0
+    seed: int | None = None
 
 
 _READ: set[str] = set()
@@ -235,12 +238,19 @@ class Row(_Row):
         draft_probs: [L, V].
         is_greedy: whether the request has temperature 0.
         padding: the number of placeholders, -1, after the drafted tokens; they must be rejected.
+        seed: the seed of the request, if it has one: its random numbers must be those of a generator with
+            this seed, whatever requests are beside it.
     """
 
     @property
     def is_greedy(self) -> bool:
         _READ.add("is_greedy")
         return self[3]
+
+    @property
+    def seed(self) -> int | None:
+        _READ.add("seed")
+        return self[5]
 
 
 class Request(NamedTuple):
@@ -270,7 +280,10 @@ def _batch_of_one(function: Callable[..., Any], call: Call) -> list[int]:
 
 
 def verified_batch(function: Callable[..., Any], call: Call, rows: Sequence[Any]) -> list[list[int]]:
-    """Return the tokens of every ``Row`` or ``Request``.  If a tensor changes in place, note a finding."""
+    """Return the tokens of every ``Row`` or ``Request``.  If a tensor changes in place, note a finding.
+
+    The sampler returns the tokens of every request, or pairs of tokens and log-probabilities.
+    """
     tensors = {
         f"rows[{number}].{name}": tensor
         for number, row in enumerate(rows)
@@ -281,8 +294,10 @@ def verified_batch(function: Callable[..., Any], call: Call, rows: Sequence[Any]
     call.lend(**tensors)
     # All of them before the first is read: requests may share the memory of their tokens.
     returned = list(islice(function(handed, call.generator), MOST_TOKENS))
-    found = list(map(_token_list, returned))
-    call.journal.reads_greedy |= "is_greedy" in _READ
+    parts = [answer if _has_logprobs(answer) else (answer, None) for answer in returned]
+    found = [_token_list(tokens) for tokens, _ in parts]
+    call.logprobs[:] = [None if logprobs is None else list(map(float, logprobs)) for _, logprobs in parts]
+    call.journal.reads |= _READ
     if list(map(id, handed)) != list(map(id, rows)):
         call.journal.findings.add(("contract", "its argument rows is changed in place"))
     if len(found) != len(rows):
@@ -290,6 +305,13 @@ def verified_batch(function: Callable[..., Any], call: Call, rows: Sequence[Any]
             f"the sampler returned the tokens of {count_text(len(found), 'request')}, expected {len(rows)}"
         )
     return found
+
+
+def _has_logprobs(answer: Any) -> bool:
+    """Whether the answer for a request is a pair of tokens and their log-probabilities."""
+    if not isinstance(answer, tuple) or len(answer) != 2:
+        return False
+    return isinstance(answer[1], (list, tuple)) or getattr(answer[1], "ndim", 0) == 1
 
 
 def _drafts_itself(function: Callable[..., Any], call: Call) -> list[int]:

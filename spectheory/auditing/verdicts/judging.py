@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 
 from spectheory.auditing.rounds.batch_battery import JOINT_LAWS, KINDS
+from spectheory.auditing.rounds.conventions import CALLS
 from spectheory.auditing.rounds.questions import Question
 from spectheory.auditing.rounds.two_rounds import JOINT
 from spectheory.auditing.subjects.shipped import Shipped
@@ -16,8 +17,6 @@ from spectheory.foundation.documents import number_text
 from spectheory.foundation.errors import InvalidInputError
 from spectheory.foundation.results import LOSSLESS, NOT_LOSSLESS, UNDECIDED
 from spectheory.foundation.scope import Scope
-
-GREEDY_TIES = "greedy requests whose rows have one likeliest token, no ties"
 
 
 @dataclass
@@ -31,6 +30,7 @@ class Findings:
         refused: why we could not judge a part.
         ways: why we changed to the next way (probe or draw), in sentences.
         batches, batches_within: the kinds of batches, and the error of their laws, if we learned them.
+        conventions: the conventions of engines that we checked by calls of batches.
     """
 
     sampler: Shipped
@@ -41,6 +41,7 @@ class Findings:
     ways: list[str] = field(default_factory=list)
     batches: tuple[str, ...] = ()
     batches_within: float = 0.0
+    conventions: tuple[str, ...] = ()
 
     def verdict(self) -> tuple[str, list[str]]:
         """The verdict on the sampler, and its reasons in sentences."""
@@ -145,7 +146,11 @@ class Findings:
             f"{journal.repeated} of {journal.runs} runs were made again, if possible with ordinary numbers; "
             "a generator of its own whose numbers decide only the other runs is not found",
             f"{journal.pairs_of_calls} runs of two calls in a row",
-            *((GREEDY_TIES,) if "greedy" in self.batches else ()),
+            *(
+                (f"by {CALLS} calls of each batch: {', '.join(self.conventions)}",)
+                if self.conventions
+                else ()
+            ),
             *joint,
         )
 

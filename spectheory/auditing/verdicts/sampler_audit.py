@@ -16,6 +16,7 @@ from spectheory.auditing.probing.learning import BudgetSpentError
 from spectheory.auditing.rounds.batch_battery import batches_of
 from spectheory.auditing.rounds.batches import audit_batches
 from spectheory.auditing.rounds.by_calls import call_once, draw_question, learn_question, learn_requests
+from spectheory.auditing.rounds.conventions import check_conventions
 from spectheory.auditing.rounds.questions import questions
 from spectheory.auditing.rounds.trace import trace_run
 from spectheory.auditing.rounds.two_calls import follow_two_calls, questions_of_calls
@@ -335,6 +336,7 @@ class _Audit(Findings):
         number = len(batches_of(sampler))
         if not number or (is_defect and self.stop_at_first):
             return
+        self.conventions = check_conventions(sampler)
         if is_defect and (self.ways or any(case.undecided for case in self.cases)):
             self.not_asked.append(WRONG_ALONE)
             return

@@ -1,0 +1,136 @@
+"""Conventions of engines that a few calls of a batch with ordinary random numbers show.
+
+- Seeds: the tokens of a request that has a seed do not depend on the requests beside it.
+- Log-probabilities, if a sampler returns them, are those of the tokens in the target's rows.
+- Rows of logits that are NaN, or all masked, end in an error or in a token of the vocabulary, and never in
+  the token that was rejected there.
+"""
+
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from fractions import Fraction
+from itertools import product
+from typing import Any
+
+import numpy as np
+import torch
+
+from spectheory.auditing.rounds.batch_battery import FIRST, SECOND
+from spectheory.auditing.rounds.by_calls import real_numbers
+from spectheory.auditing.subjects.shipped import Shipped, Tokens
+from spectheory.auditing.subjects.signatures import Call, Row, verified_batch
+from spectheory.auditing.tape.ordinary import OrdinaryRun
+from spectheory.auditing.tape.races import UndefinedDrawError
+from spectheory.foundation.errors import InvalidOutcomeError
+from spectheory.verification.user import users_code
+
+CALLS = 16
+"""The calls of each batch.  In all of them other random numbers give equal tokens with probability 10^-6."""
+OF_REQUESTS = 1_000
+"""The first seed of a request; the seeds of generators that are handed over are smaller."""
+LOGPROB_TOLERANCE = 1e-4
+"""The largest difference of log-probabilities that rounding to float32 causes, and a softmax in float32."""
+_Answers = list[tuple[Tokens, list[float] | None]]
+
+
+def check_conventions(sampler: Shipped) -> tuple[str, ...]:
+    """Check the conventions that a sampler of batches declares, and return their names.
+
+    Findings go to its journal: per convention the first request that does not keep it.
+    """
+    if sampler.signature_name != "batch":
+        return ()
+    checked = []
+    with real_numbers():
+        for name, check in CHECKS.items():
+            findings = check(sampler)
+            first = next(findings, None)
+            if first is None:
+                continue
+            checked.append(name)
+            finding = first or next(filter(None, findings), "")
+            if finding:
+                sampler.journal.findings.add(("batch", finding))
+    return tuple(checked)
+
+
+def _answers(sampler: Shipped, rows: Sequence[Row], number: int) -> _Answers | None:
+    """The tokens and log-probabilities of every request.  ``None`` if the sampler raises."""
+    nothing = np.empty((0, 0))
+    call = Call(nothing, nothing, nothing, OrdinaryRun(number), sampler.journal)
+    try:
+        with users_code(sampler.words, sampler.sampler, may_refuse=True):
+            found = verified_batch(sampler.sampler, call, rows)
+    except (InvalidOutcomeError, UndefinedDrawError):
+        return None
+    return list(zip(map(sampler.tokens, found), call.logprobs, strict=True))
+
+
+def _seeds(sampler: Shipped) -> Iterator[str]:
+    for number in range(CALLS):
+        row, other = FIRST._replace(seed=OF_REQUESTS + number), SECOND._replace(seed=2 * OF_REQUESTS + number)
+        alone = _answers(sampler, [row], number)
+        if "seed" not in sampler.journal.reads or alone is None:
+            return
+        expected = list(alone[0][0])
+        for place, rows in ((1, (SECOND, row)), (0, (row, other)), (1, (other, row, SECOND))):
+            answers = _answers(sampler, rows, number + 1)
+            tokens = expected if answers is None else list(answers[place][0])
+            who = f"request {place + 1} of {len(rows)} with the seed {row.seed}"
+            yield "" if tokens == expected else f"{who} gets the tokens {tokens}, and alone {expected}"
+
+
+def _logprobs(sampler: Shipped) -> Iterator[str]:
+    rows = FIRST, SECOND
+    for number in range(CALLS):
+        for place, (tokens, logprobs) in enumerate(_answers(sampler, rows, number) or ()):
+            if logprobs is None:
+                return
+            for depth, (token, found) in enumerate(zip(tokens, logprobs, strict=False)):
+                prob = _processed(sampler, tokens[:depth], rows[place].target_probs[depth])[token]
+                wanted = math.log(prob) if prob else -math.inf
+                said = (
+                    f"request {place + 1} of 2 gets {list(tokens)}; for token {depth + 1} it returns the log-"
+                )
+                said += f"probability {found:.4g}, and the row has {wanted:.4g}"
+                yield "" if math.isclose(found, wanted, abs_tol=LOGPROB_TOLERANCE) else said
+
+
+def _processed(sampler: Shipped, text: Sequence[int], row: torch.Tensor) -> list[Any]:
+    if sampler.processor is None:
+        return row.tolist()
+    exact = np.array([Fraction(prob) for prob in row.tolist()], dtype=object)
+    return sampler.processor((*sampler.prompt, *text), exact).tolist()
+
+
+def _hostile(sampler: Shipped) -> Iterator[str]:
+    if not getattr(sampler.sampler, "takes_logits", False):
+        return
+    nan, zeros = torch.full((3,), math.nan), torch.zeros(3)
+    rows = {"NaN": nan, "half NaN": torch.cat([nan[:1], FIRST.target_probs[0, 1:]]), "masked whole": zeros}
+    for (words, hostile), depth, place, number in product(rows.items(), range(2), range(2), range(CALLS)):
+        target, drafts = FIRST.target_probs.clone(), FIRST.draft_tokens.clone()
+        target[depth], drafts[depth] = hostile, 0  # the argmax of NaN is 0
+        company = [SECOND, SECOND]
+        company[place] = FIRST._replace(target_probs=target, draft_tokens=drafts)
+        answers = _answers(sampler, company, number)
+        if answers is None:
+            yield ""
+        for request, (tokens, _) in enumerate(answers or ()):
+            said = (
+                f"where row {depth + 1} of request {place + 1} of 2 is {words}, request {request + 1} gets "
+            )
+            is_rejected = request == place and len(tokens) == depth + 1 and tokens[-1] == 0
+            try:
+                sampler.valid_tokens(tokens, company[request].draft_tokens, 3)
+                yield f"{said}{list(tokens)}, the last of which it has rejected" if is_rejected else ""
+            except (UndefinedDrawError, InvalidOutcomeError) as error:
+                yield f"{said}{list(tokens)}: {error}"
+
+
+CHECKS: Mapping[str, Callable[[Shipped], Iterator[str]]] = {
+    "seeds": _seeds,
+    "log-probabilities": _logprobs,
+    "rows without a distribution": _hostile,
+}
+"""Name -> check, which yields a finding for each request, "" if it keeps the convention."""

@@ -1,0 +1,114 @@
+"""Conventions of engines: the right sampler of a flattened batch keeps each, and a specimen breaks it."""
+
+import re
+from typing import Any
+
+import pytest
+import torch
+
+from audits.specimens.conventions import CONVENTIONS, MISTAKES, rejection_sample
+from audits.specimens.flattened import rejection_sample as without_seeds
+from audits.specimens.samplers import batch_token_verification
+from spectheory import audit, instances
+from spectheory.auditing.rounds.batch_battery import FIRST, SECOND, TIED
+from spectheory.auditing.rounds.batches import _Judge
+from spectheory.auditing.rounds.conventions import CHECKS, check_conventions
+from spectheory.auditing.subjects.model_loops import as_shipped
+from spectheory.auditing.subjects.shipped import Shipped
+from spectheory.foundation.results import LOSSLESS, NOT_LOSSLESS
+from spectheory.pairs.processors import temperature
+
+SAYS = {
+    "seeds": r"request \d of \d with the seed \d+ gets the tokens \[.*\], and alone \[.*\]",
+    "logprobs": r"request \d of 2 gets .*; for token \d it returns the log-probability -",
+    "nan": r"where row 1 of request \d of 2 is NaN, request \d gets \[0\], the last of which it has re",
+}
+"""Mistake -> the finding."""
+
+
+def flat(function: Any) -> Shipped:
+    return as_shipped(function, "flattened_batch", "flat")
+
+
+def test_a_right_sampler_keeps_all_conventions() -> None:
+    sampler = flat(rejection_sample)
+    assert check_conventions(sampler) == tuple(CHECKS)
+    assert sampler.journal.findings == set()
+
+
+@pytest.mark.parametrize("mistake", SAYS)
+def test_a_broken_convention_is_found_with_the_request_that_shows_it(mistake: str) -> None:
+    sampler = flat(CONVENTIONS[mistake][0])
+    check_conventions(sampler)
+    ((kind, text),) = sampler.journal.findings
+    assert kind == "batch"
+    assert re.match(SAYS[mistake], text)
+
+
+def test_only_what_a_sampler_declares_is_checked() -> None:
+    """Neither reads seeds, takes logits or returns log-probabilities."""
+    for sampler in (flat(without_seeds), Shipped(batch_token_verification, "batch")):
+        assert check_conventions(sampler) == ()
+    assert check_conventions(Shipped(lambda requests, generator: [], "path_batch")) == ()
+
+
+def test_a_token_that_is_not_of_the_vocabulary() -> None:
+    """Where the row of another request is NaN."""
+
+    def beyond(target_logits: Any, num_draft_tokens: Any) -> torch.Tensor:
+        return torch.full((len(num_draft_tokens), 1), 3 if target_logits.isnan().any() else 0)
+
+    sampler = flat(beyond)
+    check_conventions(sampler)
+    ((_, text),) = sampler.journal.findings
+    where = "where row 1 of request 1 of 2 is NaN, request 1 gets [3]"
+    assert text == f"{where}: it returns the token 3, which is not in 0..2"
+
+
+def test_log_probabilities_are_those_of_the_processed_row() -> None:
+    """Under a declared temperature, those of the raw row are wrong."""
+    for processor, is_wrong in ((temperature("1/2"), True), (None, False)):
+        sampler = flat(rejection_sample)
+        sampler.processor = processor
+        check_conventions(sampler)
+        assert any("log-probability" in text for _, text in sampler.journal.findings) is is_wrong
+
+
+def findings_alone(sampler: Shipped, row: Any, kind: str) -> list[str]:
+    judge = _Judge(sampler)
+    judge.alone(row, kind)
+    return [text for _, text in judge.findings()]
+
+
+def test_ties_are_broken_as_plain_decoding_breaks_them() -> None:
+    for mistake in ("last_tie", "any_tie"):
+        (text,) = findings_alone(flat(CONVENTIONS[mistake][0]), TIED, "greedy")
+        assert text.startswith("of equally likely tokens a greedy request (greedy) does not get the first")
+        assert text.endswith("in place of [1]")
+    assert findings_alone(flat(rejection_sample), TIED, "greedy") == []
+
+
+def likeliest_with_a_seed(rows: Any, generator: Any) -> Any:
+    return [
+        [int(row.target_probs[0].argmax())]
+        if row.seed is not None
+        else batch_token_verification([row], generator)[0]
+        for row in rows
+    ]
+
+
+def test_a_request_with_a_seed_has_the_law_of_a_request_without() -> None:
+    wrong = Shipped(likeliest_with_a_seed, "batch")
+    (text,) = findings_alone(wrong, FIRST._replace(seed=1_000), "seeds")
+    assert text.startswith("a request with a seed (seeds) has another law than without")
+    assert findings_alone(flat(rejection_sample), SECOND._replace(seed=1_000), "seeds") == []
+
+
+@pytest.mark.deep
+@pytest.mark.parametrize("mistake", ["", *MISTAKES])
+def test_whole_audits(mistake: str) -> None:
+    function = CONVENTIONS[mistake][0] if mistake else rejection_sample
+    found = audit(function, {"thirds": instances.two_token(1)}, signature="flattened_batch")
+    assert found.verdict == (NOT_LOSSLESS if mistake else LOSSLESS)
+    assert "seeds" in found.batches
+    assert any(", ".join(CHECKS) in probe for probe in found.probes)
