@@ -58,6 +58,17 @@ def test_rao_blackwell_and_counting_agree(pair: LanguageModelPair) -> None:
         assert sum(found.counted_length_probs) == pytest.approx(1)
 
 
+def test_estimates_do_not_depend_on_the_number_of_texts_per_pass(pair: LanguageModelPair) -> None:
+    """Other draws, within joint intervals; the partner drafts more tokens."""
+    (one,) = simulated(pair, ["block"], prompts=MANY[::9], max_new_tokens=6, batch_size=1).estimates
+    (many,) = simulated(pair, ["block"], prompts=MANY).estimates
+    (longer,) = simulated(pair, ["block"], prompts=MANY, draft_length=6).estimates
+    assert one.block_efficiency != many.block_efficiency
+    for other, apart in ((many, False), (longer, True)):
+        joint = np.hypot(one.standard_error, other.standard_error)
+        assert (abs(one.block_efficiency - other.block_efficiency) > 4 * joint) == apart
+
+
 def test_a_model_that_is_its_own_draft_earns_all(pair: LanguageModelPair) -> None:
     own = LanguageModelPair.of(pair.target_model, pair.target_model)
     (found,) = simulated(own, ["block"], drafts=1, samples=2).estimates
