@@ -7,9 +7,12 @@ from functools import cache
 from itertools import accumulate
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from figures.results import ResultTable
 from spectheory.simulation import simulate
-from spectheory.verification.first_drafts import OnFirst
+from spectheory.verification.length_rules import WithLengthRule
+from spectheory.verification.resolve import find_verifier
 
 if TYPE_CHECKING:
     from spectheory.models import LanguageModelPair
@@ -67,18 +70,27 @@ def on_common_drafts(
     from spectheory.models import SamplingOptions
 
     found: dict[Shown, Estimate] = {}
+    most, longest = max(drafts for _, drafts, _ in asked), max(tokens for _, _, tokens in asked)
     for length in sorted({tokens for _, _, tokens in asked}):
         here = [one for one in asked if one[2] == length]
+        handed = {name: _on_first(name, length, longest) for name, _, _ in here}
         simulation = whole(
             simulate(
-                bundled_pair(), prompts, [OnFirst(*one) for one in here],
-                drafts=max(drafts for _, drafts, _ in asked), draft_length=max(one[2] for one in asked),
-                against=OnFirst(base, 1, length).name, batch_size=16,
-                options=SamplingOptions(temperature=temperature), **settings,
+                bundled_pair(), prompts, list(handed.values()), against=handed[base].name,
+                drafts=sorted({1, most, *(drafts for _, drafts, _ in here)}), draft_length=longest,
+                batch_size=16, options=SamplingOptions(temperature=temperature), **settings,
             )
         )  # fmt: skip
-        found |= dict(zip(here, simulation.estimates, strict=True))
+        estimates = {(one.verifier, one.num_drafts): one for one in simulation.estimates}
+        found |= {one: estimates[handed[one[0]].name, one[1]] for one in here}
     return found
+
+
+def _on_first(name: str, length: int, longest: int) -> Any:
+    """A verifier that is handed the first tokens of longer drafts."""
+    if length == longest:
+        return find_verifier(name)
+    return WithLengthRule(name, lambda tokens, rows: min(length, np.shape(tokens)[-1]), allow_lossy=True)
 
 
 def gained(estimate: Estimate, unit: float = 1.0) -> dict[str, float | None]:

@@ -13,7 +13,7 @@ from spectheory.verification.algorithms.pooled import Pooled  # noqa: F401 - for
 from spectheory.verification.algorithms.position_by_position.kseq import KSeq
 from spectheory.verification.algorithms.position_by_position.positions import PositionByPosition
 from spectheory.verification.algorithms.recoupled import Recoupled
-from spectheory.verification.first_drafts import OnFirst
+from spectheory.verification.length_rules import WithLengthRule
 from tree_rankings import best_ranking
 
 TWO_TOKEN = (["1/3", "2/3"], ["2/3", "1/3"])
@@ -44,9 +44,9 @@ def flat_root_pair() -> ModelPair:
     return ModelPair.from_contexts(target, {(): sure, (0,): fair, (1,): sure}, 2)
 
 
-def block_on_prefix(num_tokens: int) -> OnFirst:
+def block_on_prefix(num_tokens: int) -> WithLengthRule:
     """Block verification of the first n drafted tokens; the others are never accepted (Statement 4.6)."""
-    return OnFirst("block", 1, num_tokens)
+    return WithLengthRule("block", lambda tokens, rows: min(num_tokens, len(tokens)))
 
 
 class PathsAsDrafts:
