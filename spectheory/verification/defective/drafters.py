@@ -22,7 +22,7 @@ from spectheory.pairs.drafts.repairs import with_cemetery
 from spectheory.pairs.grammars import conditional_pair, projected_pair
 from spectheory.pairs.pair import ModelPair
 from spectheory.pairs.processors import presence_penalty, processed
-from spectheory.verification.defective.other_rows import ChangesWithLength, OtherTargetRows
+from spectheory.verification.defective.other_rows import OtherTargetRows, changes_with_length
 
 
 @dataclass(frozen=True)
@@ -131,13 +131,13 @@ def _lengths() -> Iterator[WrongDrafter]:
         "ranking_without_break", "rank by survival, and go on after the first descent", "stop there",
         _pair(["7/10", "3/10"], FAIR, 2), on_zero, _fixed(1),
     )  # fmt: skip
-    token_then_match = ChangesWithLength({1: "token", 2: "naive_sampling"})
+    token_then_match = changes_with_length({1: "token", 2: "naive_sampling"})
     yield entry(
         "verifier_by_length_12", "token verification of one token, exact match of two", "one verifier",
         _pair(FAIR, FAIR, 2), lambda tokens, rows: 1 + tokens[0], lambda tokens, rows: 1 + tokens[0],
         verifier=token_then_match, right_verifier="token",
     )  # fmt: skip
-    token_then_block = ChangesWithLength({1: "token", 3: "block"})
+    token_then_block = changes_with_length({1: "token", 3: "block"})
     for suffix, rows in (("", (OTHER, SKEW)), ("_fifths", (["1/5", "4/5"], ["4/5", "1/5"]))):
         rule = lambda tokens, rows: 2 + (tokens[:2] == (0, 0))  # noqa: E731
         yield entry(

@@ -8,9 +8,9 @@ import numpy as np
 from spectheory.foundation.arrays import Array
 from spectheory.foundation.exact_numbers import flint_if_exact
 from spectheory.pairs.contexts import Context
-from spectheory.pairs.drafts.process import SAMPLED_PROCESSES
 from spectheory.pairs.rows import parse_rows
 from spectheory.verification.algorithms import verifiers
+from spectheory.verification.kept_lengths import AtKeptLengths
 from spectheory.verification.outcome import Outcome
 from spectheory.verification.verifier import Verifier
 
@@ -58,22 +58,16 @@ class OtherTargetRows(Verifier):
         return flint_if_exact(np.stack(parsed)).reshape(shape)
 
 
-class ChangesWithLength(Verifier):
-    """Another verifier for longer drafts.  Plausible, because each is lossless at its lengths.
+def changes_with_length(from_length: Mapping[int, str]) -> Verifier:
+    """Make another verifier for longer drafts.  Plausible, because each is lossless at its lengths.
 
     Args:
         from_length: number of tokens -> name of the verifier from this length on.
     """
 
-    name: ClassVar[str] = "changes_with_length"
-    source: ClassVar[str] = "known-wrong"
-    single_path: ClassVar[bool] = True
-    lossless: ClassVar[bool] = False
-    draft_processes = SAMPLED_PROCESSES
+    def of_length(length: int) -> Verifier:
+        return verifiers[from_length[max(known for known in from_length if known <= length)]]
 
-    def __init__(self, from_length: Mapping[int, str]):
-        self.from_length = dict(from_length)
-
-    def outcome(self, paths: Array, target_rows: Array, draft_rows: Array) -> Outcome:
-        known = max(length for length in self.from_length if length <= paths.shape[-1])
-        return verifiers[self.from_length[known]].outcome(paths, target_rows, draft_rows)
+    found = AtKeptLengths(of_length(min(from_length)), of_length)
+    found.name, found.lossless = "changes_with_length", False  # type: ignore[misc]
+    return found
