@@ -15,13 +15,14 @@ from spectheory.auditing.rounds.battery import (
 )
 from spectheory.auditing.subjects.asked import MAX_ASKED_TUPLES, Question, drafts_and_rows
 from spectheory.auditing.subjects.shipped import Shipped
-from spectheory.auditing.subjects.signatures import LOOPS, deterministic_drafts
+from spectheory.auditing.subjects.signatures import LOOPS
 from spectheory.exact.law import OutputLaw
 from spectheory.foundation.documents import count_text
 from spectheory.foundation.errors import InvalidInputError
 from spectheory.foundation.exact_numbers import to_flint
 from spectheory.pairs.contexts import Context, context_number
 from spectheory.pairs.drafts import DraftProcess, Iid
+from spectheory.pairs.drafts.kept import KeptDrafts
 from spectheory.pairs.pair import ModelPair
 from spectheory.pairs.processors import is_on_a_boundary
 
@@ -79,7 +80,7 @@ def _drafted(sampler: Shipped, pair: ModelPair, num_drafts: int) -> Iterator[tup
         yield Iid(num_drafts), count_text(num_drafts, "independent path")
         return
     for paths in _deterministic_paths(pair.vocab_size, pair.draft_length, num_drafts):
-        yield deterministic_drafts(pair, paths), f"{num_drafts} deterministic paths"
+        yield KeptDrafts({tuple(paths): 1}), f"{num_drafts} deterministic paths"
 
 
 def _deterministic_paths(vocab_size: int, length: int, num_drafts: int) -> Iterator[list[Context]]:

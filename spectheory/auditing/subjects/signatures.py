@@ -24,8 +24,6 @@ from spectheory.auditing.tape.races import UndefinedDrawError
 from spectheory.foundation.documents import count_text
 from spectheory.foundation.errors import InvalidInputError, InvalidOutcomeError
 from spectheory.foundation.validation import unknown_name
-from spectheory.pairs.contexts import Context, context_number
-from spectheory.pairs.drafts import PerPath
 from spectheory.pairs.pair import ModelPair
 
 TEMPERATURE = 0.5
@@ -437,33 +435,9 @@ def with_point_mass_drafts(pair: ModelPair) -> ModelPair:
         [[Fraction(1, 1) Fraction(0, 1)]]
     """
 
-    drafts = (_point_masses(level, level.argmax(axis=1)) for level in pair.draft)
-    return ModelPair(pair.target, tuple(drafts), pair.vocab)
+    def at_the_likeliest(level: np.ndarray) -> np.ndarray:
+        rows = np.full(level.shape, Fraction(0), dtype=object)
+        rows[np.arange(len(level)), level.argmax(axis=1)] = Fraction(1)
+        return rows
 
-
-def _point_masses(level: np.ndarray, tokens: np.ndarray) -> np.ndarray:
-    """Rows of the shape of a level, [N, V], with all mass on one token each, [N]."""
-    rows = np.full(level.shape, Fraction(0), dtype=object)
-    rows[np.arange(len(level)), tokens] = Fraction(1)
-    return rows
-
-
-def deterministic_drafts(pair: ModelPair, paths: Sequence[Context]) -> PerPath:
-    """The draft process that always drafts these paths.  Each path has its own model, with point masses.
-
-    Example:
-        >>> from spectheory import instances
-        >>> process = deterministic_drafts(instances.two_token(2), [(0, 0), (0, 1)])
-        >>> [tuples.leaves.tolist() for tuples in process.tuples(instances.two_token(2), 10)]
-        [[[0, 1]]]
-    """
-
-    def along(path: Context) -> ModelPair:
-        levels = []
-        for depth, level in enumerate(pair.draft):
-            tokens = np.zeros(len(level), dtype=int)
-            tokens[context_number(path[:depth], pair.vocab_size)] = path[depth]
-            levels.append(_point_masses(level, tokens))
-        return ModelPair(pair.target, tuple(levels), pair.vocab)
-
-    return PerPath(tuple(map(along, paths)))
+    return ModelPair(pair.target, tuple(map(at_the_likeliest, pair.draft)), pair.vocab)

@@ -195,7 +195,7 @@ OF_BEFORE: dict[str, tuple[Any, ...]] = {
     "sampler, K = 3": (11, "7e018ed1", 0),
     "sampler, trees": (21, "804bad05", 0),
     "batch": (14, "d126b133", 0),
-    "evaluate_posterior": (71, "39a459e5", 0),
+    "evaluate_posterior": (71, "2c361267", 0),
     "shapes": (28, "495cac8b"),
 }
 
