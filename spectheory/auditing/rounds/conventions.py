@@ -22,7 +22,6 @@ from spectheory.auditing.subjects.signatures import Call, Row, verified_batch
 from spectheory.auditing.tape.ordinary import OrdinaryRun
 from spectheory.auditing.tape.races import UndefinedDrawError
 from spectheory.foundation.errors import InvalidOutcomeError
-from spectheory.verification.user import users_code
 
 CALLS = 16
 """The calls of each batch.  In all of them other random numbers give equal tokens with probability 10^-6."""
@@ -56,14 +55,15 @@ def check_conventions(sampler: Shipped) -> tuple[str, ...]:
 
 def _answers(sampler: Shipped, rows: Sequence[Row], number: int) -> _Answers | None:
     """The tokens and log-probabilities of every request.  ``None`` if the sampler raises."""
-    nothing = np.empty((0, 0))
-    call = Call(nothing, nothing, nothing, OrdinaryRun(number), sampler.journal)
+
+    def once(call: Call) -> tuple[list[list[int]], list[list[float] | None]]:
+        return verified_batch(sampler.sampler, call, rows), call.logprobs
+
     try:
-        with users_code(sampler.words, sampler.sampler, may_refuse=True):
-            found = verified_batch(sampler.sampler, call, rows)
+        ((found, logprobs),) = sampler.in_a_row(OrdinaryRun(number), 1, once)
     except (InvalidOutcomeError, UndefinedDrawError):
         return None
-    return list(zip(map(sampler.tokens, found), call.logprobs, strict=True))
+    return list(zip(map(sampler.tokens, found), logprobs, strict=True))
 
 
 def _seeds(sampler: Shipped) -> Iterator[str]:

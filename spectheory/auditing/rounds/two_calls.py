@@ -16,7 +16,7 @@ from spectheory.auditing.rounds.battery import tells_texts_apart
 from spectheory.auditing.rounds.joint_laws import total_variation
 from spectheory.auditing.subjects.asked import Question, drafts_and_rows
 from spectheory.auditing.subjects.shipped import HIDDEN, Shipped, Tokens
-from spectheory.auditing.subjects.signatures import Call
+from spectheory.auditing.subjects.signatures import Drafts
 from spectheory.auditing.tape.decisions import (
     Branch,
     HiddenRandomnessError,
@@ -190,10 +190,10 @@ def follow_two_calls(sampler: Shipped, question: Question, most: int = MAX_RUNS_
         return paths[0] == wanted, len(set(paths))
 
     paths, *rows, _ = max(drafts_and_rows(question), key=order)
-    told = sampler.told(paths, *rows)
+    drafts = Drafts(paths, *sampler.told(paths, *rows))
 
     def play(tape: Tape, times: int) -> list[Texts]:
-        return [(tokens,) for tokens in sampler.calls(Call(paths, *told, tape, sampler.journal), times)]
+        return [(tokens,) for tokens in sampler.calls(drafts, tape, times)]
 
     return compare_with_the_next(sampler, play, most)
 

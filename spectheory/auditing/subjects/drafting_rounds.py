@@ -21,7 +21,7 @@ import torch
 from spectheory.auditing.following.intercept import Journal
 from spectheory.auditing.subjects.asked import Numbers, Part, Question
 from spectheory.auditing.subjects.shipped import Shipped, Tokens
-from spectheory.auditing.subjects.signatures import ROUND, new_generator
+from spectheory.auditing.subjects.signatures import ROUND, Call
 from spectheory.auditing.tape.decisions import NotEnumerableError
 from spectheory.foundation.arrays import normalise
 from spectheory.foundation.documents import count_text
@@ -29,7 +29,6 @@ from spectheory.foundation.errors import InvalidOutcomeError
 from spectheory.foundation.exact_numbers import exact_number
 from spectheory.pairs.contexts import context_number, context_text
 from spectheory.pairs.pair import ModelPair
-from spectheory.verification.user import users_code
 
 REPORTED_TOLERANCE = Fraction(1, 10**5)
 """A total variation of a reported row that rounding can cause."""
@@ -89,6 +88,7 @@ class DraftingRound(Shipped):
         3/2
     """
 
+    kind = "round"
     _pair: ModelPair
     reports_drafts = True
     """Whether a round says from which rows it drafts."""
@@ -204,34 +204,32 @@ class DraftingRound(Shipped):
         """
         alike = 0 if tells_texts else None
         target, draft = (LookUpModel(levels, pair.vocab_size, alike) for levels in (pair.target, pair.draft))
-        generator = new_generator(tape)
         play: Callable[..., Any] = self.sampler
         if self.signature_name == ROUND:
             play = lambda texts, *others: [self.sampler(texts[0], *others)]  # noqa: E731
         texts: list[list[int]] = [[] for _ in range(requests)]
         returned: list[list[Any]] = [[] for _ in texts]
-        with (
-            self.numbers(tape),
-            users_code(f"round {self.name!r}", self.sampler, may_refuse=True),
-        ):
-            for tape.call in range(times):
-                if anew is not None and tape.call == times - 1:
-                    texts[anew] = []
-                lent = [list(text) for text in texts]
-                found = list(islice(play(lent, target, draft, pair.draft_length, generator), requests + 1))
-                if lent != texts:
-                    self.journal.findings.add(("contract", "its argument text is changed in place"))
-                for text, rounds, (drafted, reported, tokens) in zip(texts, returned, found, strict=True):
-                    # Here, so that the decisions of a round are made before those of the next one.
-                    rounds.append((self.tokens(drafted), reported, self.tokens(tokens)))
-                    text += rounds[-1][-1]
+
+        def once(call: Call) -> None:
+            if anew is not None and tape.call == times - 1:
+                texts[anew] = []
+            lent = [list(text) for text in texts]
+            found = list(islice(play(lent, target, draft, pair.draft_length, call.generator), requests + 1))
+            if lent != texts:
+                self.journal.findings.add(("contract", "its argument text is changed in place"))
+            for text, rounds, (drafted, reported, tokens) in zip(texts, returned, found, strict=True):
+                # Here, so that the decisions of a round are made before those of the next one.
+                rounds.append((self.tokens(drafted), reported, self.tokens(tokens)))
+                text += rounds[-1][-1]
+
+        self.in_a_row(tape, times, once)
         return [[self._checked(pair, *round_) for round_ in rounds] for rounds in returned]
 
     def _checked(self, pair: ModelPair, path: Tokens, reported: Any, output: Tokens) -> Played:
         shape = pair.draft_length, pair.vocab_size
         if len(path) != pair.draft_length:
             raise NotEnumerableError(
-                f"round {self.name!r} drafted {count_text(len(path), 'token')} and was asked for "
+                f"{self.words} drafted {count_text(len(path), 'token')} and was asked for "
                 f"{pair.draft_length}; choose the pairs with --draft-length, or draft as many as asked"
             )
         try:
@@ -240,14 +238,13 @@ class DraftingRound(Shipped):
             rows = None
         if rows is None or rows.is_complex() or not rows.isfinite().all():
             raise InvalidOutcomeError(
-                f"round {self.name!r} reports draft probabilities that are not finite real numbers; return a "
+                f"{self.words} reports draft probabilities that are not finite real numbers; return a "
                 f"tensor of [L, V], got {type(reported).__name__}"
             )
         rows = rows.double()
         if rows.shape != shape:
             raise InvalidOutcomeError(
-                f"round {self.name!r} reports draft probabilities of shape {tuple(rows.shape)}, expected "
-                f"{shape}"
+                f"{self.words} reports draft probabilities of shape {tuple(rows.shape)}, expected {shape}"
             )
         self.credited_path(np.array([path]), output, pair.vocab_size)
         return Played(path, tuple(tuple(map(exact_number, row)) for row in rows.tolist()), output)

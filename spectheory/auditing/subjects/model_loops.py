@@ -31,7 +31,6 @@ from spectheory.auditing.subjects.signatures import (
     LOOPS,
     ROUND,
     ROUND_BATCH,
-    new_generator,
 )
 from spectheory.auditing.subjects.table_models import (
     ANSWERS,
@@ -42,11 +41,9 @@ from spectheory.auditing.subjects.table_models import (
 )
 from spectheory.auditing.subjects.table_tokenizer import TableTokenizer
 from spectheory.auditing.tape.decisions import NotEnumerableError
-from spectheory.auditing.tape.ordinary import OrdinaryRun
 from spectheory.foundation.errors import InvalidOutcomeError
 from spectheory.pairs.contexts import Context
 from spectheory.pairs.pair import ModelPair
-from spectheory.verification.user import users_code
 
 TRIES = 12
 """We call the loop so often in each form.  A wrong form fails at once; a right one may fail now and then."""
@@ -154,6 +151,7 @@ class ModelLoop(DraftingRound):
         form: the form in which we call the loop.
     """
 
+    kind = "sampler"
     reports_drafts = False
     prompt = PROMPT
 
@@ -197,12 +195,10 @@ class ModelLoop(DraftingRound):
         """Play the loop once, and present the judged tokens as one round."""
         form, length = self.form._replace(draft_length=pair.draft_length), pair.draft_length + 1
         target, draft = _tables(pair)
-        generator = new_generator(tape)
-        with (
-            self.numbers(tape),
-            users_code(self.words, self.sampler, may_refuse=True),
-        ):
-            tokens, models = self._play(form, target, draft, pair.vocab_size, length, generator)
+        size = pair.vocab_size
+        ((tokens, models),) = self.in_a_row(
+            tape, 1, lambda call: self._play(form, target, draft, size, length, call.generator)
+        )
         note_strange_texts(self.journal, *models)
         text = self._judged_tokens(form, tokens, length, pair.vocab_size)
         drafted = (*text[:-1], *[0] * pair.draft_length)[: pair.draft_length]
@@ -304,7 +300,8 @@ class ModelLoop(DraftingRound):
             torch.manual_seed(number)
             np.random.seed(number)  # noqa: NPY002
             try:
-                tokens, models = self._play(form, target, draft, 3, 2, new_generator(OrdinaryRun(number)))
+                generator = torch.Generator().manual_seed(number)
+                tokens, models = self._play(form, target, draft, 3, 2, generator)
             except UnknownRoleError as error:
                 raise NotEnumerableError(f"we cannot call {self.words}: {error}") from error
             except Exception as error:

@@ -7,7 +7,7 @@ import re
 import time
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import nullcontext
 from fractions import Fraction
 from itertools import count
 from typing import Any, TypeVar
@@ -24,6 +24,7 @@ from spectheory.auditing.subjects.signatures import (
     SEED,
     SIGNATURES,
     Call,
+    Drafts,
     Request,
     Row,
     check_arguments,
@@ -33,7 +34,6 @@ from spectheory.auditing.subjects.signatures import (
 )
 from spectheory.auditing.tape.decisions import (
     MAX_RUNS,
-    Branch,
     HiddenRandomnessError,
     NotEnumerableError,
     Tape,
@@ -98,7 +98,6 @@ class Shipped(SamplerVerifier, Verifier):
         journal: the observations in all runs so far.
         reasons: why runs had no valid output, since the last ``reasons.clear()``.
         note: a remark for readers of the certificate.
-        left_out: parts of its library that can matter but that we did not execute, in words.
         is_of_a_library: whether the sampler is the named sampler of a library.
         is_of_another_file: whether its adapter was tested only with other files.
         seed: a number that we add to the seeds of generators, and that must not change the law.
@@ -126,6 +125,8 @@ class Shipped(SamplerVerifier, Verifier):
         lossless 7/4
     """
 
+    kind = "sampler"
+    """What it is, for error texts."""
     prompt: Tokens = ()
     """The tokens before the judged ones, for processors."""
 
@@ -172,7 +173,6 @@ class Shipped(SamplerVerifier, Verifier):
         self.seed = 0
         self.undecided = Fraction(0)
         self.note = ""
-        self.left_out: tuple[str, ...] = ()
         self.is_of_a_library = self.is_of_another_file = self.quick = False
         self.deadline: float | None = None
         self.reported: tuple[np.ndarray, ...] | None = None
@@ -186,7 +186,7 @@ class Shipped(SamplerVerifier, Verifier):
     def words(self) -> str:
         """Name the sampler for an error text.  If its adapter was tested with another file, name both."""
         doubt = ", or its adapter, which was tested with another file," if self.is_of_another_file else ""
-        return f"sampler {self.name!r}{doubt}"
+        return f"{self.kind} {self.name!r}{doubt}"
 
     def prepared(self, pair: ModelPair) -> tuple[Shipped, ModelPair]:
         """Return the sampler, and the pair on which we judge it.
@@ -232,10 +232,10 @@ class Shipped(SamplerVerifier, Verifier):
         self, paths: np.ndarray, target_rows: np.ndarray, draft_rows: np.ndarray
     ) -> Callable[[Numbers], Tokens]:
         """A call on one tuple of drafts: (numbers) -> the tokens, after checking that they are valid."""
-        rows = target_rows.astype(float), draft_rows.astype(float)
+        drafts = Drafts(paths, target_rows.astype(float), draft_rows.astype(float))
 
         def call(numbers: Numbers) -> Tokens:
-            (tokens,) = self.calls(Call(paths, *rows, numbers, self.journal))
+            (tokens,) = self.calls(drafts, numbers)
             return self.valid_tokens(tokens, paths, target_rows.shape[-1])
 
         return call
@@ -245,11 +245,10 @@ class Shipped(SamplerVerifier, Verifier):
 
         The sampler is called ``times`` times, and the tokens are those of the last call.
         """
-        nothing, size = np.empty((0, 0)), rows[0][1].shape[-1]
+        size = rows[0][1].shape[-1]
 
         def call(numbers: Numbers) -> tuple[Tokens, ...]:
-            one = Call(nothing, nothing, nothing, numbers, self.journal)
-            found = self._returned(one, times, lambda: verified_batch(self.sampler, one, rows))[-1]
+            found = self.in_a_row(numbers, times, lambda call: verified_batch(self.sampler, call, rows))[-1]
             return tuple(
                 self.valid(lambda _: self.valid_tokens(tokens, row[0], size), numbers, ())  # noqa: B023
                 for row, tokens in zip(rows, found, strict=True)
@@ -267,10 +266,8 @@ class Shipped(SamplerVerifier, Verifier):
         """A call with ordinary random numbers: (seed) -> its label; ``nothing`` if it is not valid."""
         return lambda seed: self.valid(call, OrdinaryRun(seed), nothing)
 
-    def follow(
-        self, once: Callable[[Any], T], nothing: T, given: Sequence[Branch] = ()
-    ) -> tuple[dict[T, Fraction], Fraction]:
-        """Follow all runs of a call that begin with the given decisions.
+    def follow(self, once: Callable[[Any], T], nothing: T) -> tuple[dict[T, Fraction], Fraction]:
+        """Follow all runs of a call.
 
         Return the probability of every label, and the probability of runs that took the answer of a box.
         ``nothing`` is the label of runs that are not valid.
@@ -289,7 +286,7 @@ class Shipped(SamplerVerifier, Verifier):
 
         law: dict[T, Fraction] = defaultdict(Fraction)
         undecided = Fraction(0)
-        for probability, (result, is_approximate) in all_runs(run, self.max_runs, given):
+        for probability, (result, is_approximate) in all_runs(run, self.max_runs):
             law[result] += probability
             undecided += probability * is_approximate
         return law, undecided
@@ -363,26 +360,21 @@ class Shipped(SamplerVerifier, Verifier):
             gave = f"it gave {_text(result)} and {_text(other)}" if other != result else "it asked for others"
             raise HiddenRandomnessError(f"{HIDDEN}: {gave} for the same numbers")
 
-    def numbers(self, tape: Tape | OrdinaryRun) -> AbstractContextManager[None]:
-        """Inside this context, the sampler's random numbers come from the tape, if the run has one."""
-        if isinstance(tape, OrdinaryRun):
-            return nullcontext()
-        return intercepted(tape, self.journal)
-
-    def calls(self, call: Call, times: int = 1) -> tuple[Tokens, ...]:
+    def calls(self, drafts: Drafts, numbers: Numbers, times: int = 1) -> tuple[Tokens, ...]:
         """Return the tokens of consecutive calls."""
-        found = self._returned(call, times, lambda: self.signature.call(self.sampler, call))
+        found = self.in_a_row(numbers, times, lambda call: self.signature.call(self.sampler, call, drafts))
         return tuple(map(self.tokens, found))
 
-    def _returned(self, call: Call, times: int, play: Callable[[], T]) -> list[T]:
-        """Call the sampler ``times`` times, and check what it leaves behind."""
-        returned: list[T] = []
+    def in_a_row(self, numbers: Numbers, times: int, once: Callable[[Call], T]) -> list[T]:
+        """Call the sampler ``times`` times with these random numbers, and check its arguments afterwards."""
+        call, returned = Call(numbers, self.journal), list[T]()
+        is_followed = not isinstance(numbers, OrdinaryRun)
         with (
-            self.numbers(call.tape),
+            intercepted(numbers, self.journal) if is_followed else nullcontext(),  # type: ignore[arg-type]
             users_code(self.words, self.sampler, may_refuse=True),
         ):
-            for call.tape.call in range(times):
-                returned.append(play())
+            for numbers.call in range(times):
+                returned.append(once(call))
             call.check_inputs()
         return returned
 

@@ -1,13 +1,12 @@
 """Call shipped samplers: one function per signature, from drafts to tokens.
 
-Each function takes the shipped function and a ``Call``, and returns the accepted tokens followed by the
-correction token.  The sampler gets probabilities in float32.  Logits are their logarithms.
+Each function takes the shipped function, a ``Call`` and ``Drafts``, and returns the accepted tokens followed
+by the correction token.  The sampler gets probabilities in float32.  Logits are their logarithms.
 """
 
 import inspect
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
 from fractions import Fraction
 from itertools import islice
 from typing import Any, NamedTuple
@@ -16,6 +15,7 @@ import numpy as np
 import torch
 
 from spectheory.auditing.following.intercept import Journal
+from spectheory.auditing.subjects.asked import Numbers
 from spectheory.auditing.tape.atoms import quietly
 from spectheory.auditing.tape.coins import CoinGenerator
 from spectheory.auditing.tape.decisions import NotEnumerableError, Tape
@@ -44,65 +44,63 @@ ROUND, ROUND_BATCH = "round", "round_batch"
 """The signatures of functions that draft and verify (``drafting_rounds``), one request or several."""
 
 
-def new_generator(tape: Tape | OrdinaryRun) -> torch.Generator:
-    """Make the generator that we hand to a sampler."""
-    return torch.Generator().manual_seed(SEED + tape.seed)
-
-
-@dataclass(frozen=True)
 class Call:
-    """One call of a sampler, on paths [K, L], target_rows [K, L+1, V] and draft_rows [K, L, V].
+    """What a sampler gets in one run of calls in a row.
 
-    The tape has the decisions of the run, if we follow it.  The journal receives the observations.  The
-    generator is for samplers that take one.
+    Attributes:
+        numbers: the decisions of the run, if we follow it, or ordinary random numbers.
+        journal: receives the observations.
+        generator: for samplers that take one.
     """
 
-    paths: np.ndarray
-    target_rows: np.ndarray
-    draft_rows: np.ndarray
-    tape: Tape | OrdinaryRun
-    journal: Journal
-    generator: torch.Generator = field(init=False)
-    lent: list[tuple[str, torch.Tensor, torch.Tensor]] = field(init=False, default_factory=list)
-    """The names of tensors that the sampler was handed, the tensors, and copies of them."""
-    logprobs: list[list[float] | None] = field(init=False, default_factory=list)
-    """The log-probabilities of the tokens of every request of a batch, if the sampler returns them."""
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "generator", new_generator(self.tape))
-
-    @property
-    def drafted(self) -> torch.Tensor:
-        """The paths, [K, L]."""
-        return self._tensor(self.paths.astype(np.int64))
-
-    @property
-    def target_probs(self) -> torch.Tensor:
-        """The target rows, [K, L+1, V]."""
-        return self._tensor(self.target_rows.astype(np.float32))
-
-    @property
-    def draft_probs(self) -> torch.Tensor:
-        """The draft rows, [K, L, V]."""
-        return self._tensor(self.draft_rows.astype(np.float32))
-
-    def _tensor(self, copied: np.ndarray) -> torch.Tensor:
-        # Where runs are followed, memory of numpy is not taken for new.
-        return torch.from_numpy(copied) if isinstance(self.tape, OrdinaryRun) else torch.tensor(copied)
+    def __init__(self, numbers: Numbers, journal: Journal) -> None:
+        self.numbers, self.journal = numbers, journal
+        self.generator = torch.Generator().manual_seed(SEED + numbers.seed)
+        self._lent: list[tuple[str, torch.Tensor, torch.Tensor]] = []
+        self.logprobs: list[list[float] | None] = []
+        """The log-probabilities of the tokens of every request of a batch, if the sampler returns them."""
 
     def lend(self, **tensors: torch.Tensor) -> dict[str, torch.Tensor]:
         """Return the arguments for the sampler, and keep copies for ``check_inputs``."""
-        if not isinstance(self.tape, OrdinaryRun) or self.tape.is_watched:
+        if self.numbers.is_watched or not isinstance(self.numbers, OrdinaryRun):
             with quietly():
-                self.lent.extend((name, tensor, tensor.clone()) for name, tensor in tensors.items())
+                self._lent.extend((name, tensor, tensor.clone()) for name, tensor in tensors.items())
         return tensors
 
     def check_inputs(self) -> None:
         """Note a finding for each argument that the sampler has changed in place, also in a later call."""
         with quietly():
-            for name, tensor, copy in self.lent:
+            for name, tensor, copy in self._lent:
                 if tensor.dtype != copy.dtype or not torch.equal(tensor, copy):
                     self.journal.findings.add(("contract", f"its argument {name} is changed in place"))
+
+
+class Request(NamedTuple):
+    """One request of a batch with several drafted paths; K and L may differ between requests.
+
+    Attributes:
+        paths: [K, L].
+        target_rows: [K, L+1, V].
+        draft_rows: [K, L, V].
+    """
+
+    paths: torch.Tensor
+    target_rows: torch.Tensor
+    draft_rows: torch.Tensor
+
+
+class Drafts(NamedTuple):
+    """Drafted paths and their rows, as in ``Request``, in float64."""
+
+    paths: np.ndarray
+    target_rows: np.ndarray
+    draft_rows: np.ndarray
+
+    @property
+    def request(self) -> Request:
+        """The paths, and the rows in float32."""
+        rows = (torch.tensor(part.astype(np.float32)) for part in self[1:])
+        return Request(torch.tensor(self.paths.astype(np.int64)), *rows)
 
 
 class Signature(NamedTuple):
@@ -110,31 +108,29 @@ class Signature(NamedTuple):
 
     Attributes:
         form: the signature, in words.
-        call: (function, call) -> the accepted tokens and the correction token.
+        call: (function, call, drafts) -> the accepted tokens and the correction token.
         point_mass_drafts: whether the sampler assumes deterministic drafts, whose rows are point masses.
         several_paths: whether a call can carry several drafted paths.
     """
 
     form: str
-    call: Callable[[Callable[..., Any], Call], list[int]]
+    call: Callable[[Callable[..., Any], Call, Drafts], list[int]]
     point_mass_drafts: bool = False
     several_paths: bool = False
 
 
-def _speculative_sampling(function: Callable[..., Any], call: Call) -> list[int]:
+def _speculative_sampling(function: Callable[..., Any], call: Call, drafts: Drafts) -> list[int]:
     """Call with one path after a prompt of two tokens, as in the assisted generation of transformers.
 
     Logits are the logarithms of the rows plus a constant.
     """
-    prompt = torch.tensor([[1, 0]])
-    given = call.lend(
-        candidate_input_ids=torch.cat([prompt, call.drafted[:1]], dim=-1),
-        candidate_logits=call.draft_probs[:1].log() + 1,
-        new_logits=call.target_probs[:1].log() - 1,
-    )
-    tokens, accepted = function(
-        given["candidate_input_ids"], given["candidate_logits"], call.paths.shape[1], given["new_logits"]
-    )
+    paths, target, draft = (part[:1] for part in drafts.request)
+    ids, draft_logits, logits = call.lend(
+        candidate_input_ids=torch.cat([torch.tensor([[1, 0]]), paths], dim=-1),
+        candidate_logits=draft.log() + 1,
+        new_logits=target.log() - 1,
+    ).values()
+    tokens, accepted = function(ids, draft_logits, paths.shape[1], logits)
     found = tokens[0].tolist()
     if _number(accepted) != len(found) - 1:
         call.journal.findings.add(
@@ -156,62 +152,51 @@ def _whole(value: Any, most: int, what: str) -> int:
     return int(number)
 
 
-def _evaluate_posterior(function: Callable[..., Any], call: Call) -> list[int]:
+def _evaluate_posterior(function: Callable[..., Any], call: Call, drafts: Drafts) -> list[int]:
     """Call with deterministic paths after a root token, and sample from the returned row."""
-    root = torch.zeros((len(call.paths), 1), dtype=torch.long)
-    given = call.lend(
-        logits=call.target_probs.log() * TEMPERATURE, candidates=torch.cat([root, call.drafted], dim=-1)
-    )
+    paths, target, _ = drafts.request
+    root = torch.zeros((len(paths), 1), dtype=torch.long)
+    given = call.lend(logits=target.log() * TEMPERATURE, candidates=torch.cat([root, paths], dim=-1))
     processor = lambda input_ids, logits: logits / TEMPERATURE  # noqa: E731
-    best, accepted, row = function(given["logits"], given["candidates"], processor)
-    weights, size = row.flatten().tolist(), call.target_rows.shape[-1]
+    best, accepted, row = function(*given.values(), processor)
+    weights, size = row.flatten().tolist(), target.shape[-1]
     if len(weights) != size:
         raise UndefinedDrawError(f"it returns a row of {count_text(len(weights), 'number')}, not {size}")
     if not 0 < sum(weights) < math.inf or min(weights) < 0:
         raise UndefinedDrawError(f"it returns the row {weights}, from which no token can be drawn")
-    correction = _chosen(weights)
-    path = call.paths[_whole(best, len(call.paths) - 1, "the best path")].tolist()
+    # In place of the sampler's caller:
+    correction: list[int] = torch.multinomial(torch.tensor(weights, dtype=torch.float64), 1).tolist()
+    path = paths[_whole(best, len(paths) - 1, "the best path")].tolist()
     return [*path[: _whole(accepted, len(path), "the number of accepted tokens")], *correction]
 
 
-def _coins(function: Callable[..., Any], call: Call) -> list[int]:
+def _coins(function: Callable[..., Any], call: Call, drafts: Drafts) -> list[int]:
     """Call with one path, L uniform numbers for acceptance, and one for the correction token."""
-    length = call.paths.shape[1]
-    coins = torch.rand(length + 1)
-    given = call.lend(
-        draft_tokens=call.drafted[0], target_probs=call.target_probs[0], draft_probs=call.draft_probs[0]
-    )
-    return _token_list(function(*given.values(), coins[:length], coins[length]))
+    (path, *_), (target, *_), (draft, *_) = drafts.request
+    coins = torch.rand(len(path) + 1)
+    given = call.lend(draft_tokens=path, target_probs=target, draft_probs=draft)
+    return _token_list(function(*given.values(), coins[:-1], coins[-1]))
 
 
-def _sampler(function: Callable[..., Any], call: Call) -> list[int]:
-    given = call.lend(paths=call.drafted, target_rows=call.target_probs, draft_rows=call.draft_probs)
+def _sampler(function: Callable[..., Any], call: Call, drafts: Drafts) -> list[int]:
+    given = call.lend(**drafts.request._asdict())
     return _token_list(function(*given.values(), call.generator))
 
 
-def _program(program: Callable[..., Any], call: Call) -> list[int]:
+def _program(program: Callable[..., Any], call: Call, drafts: Drafts) -> list[int]:
     """Call a program in any language, with rows in float64; see ``programs``."""
-    if not isinstance(call.tape, OrdinaryRun):
+    if not isinstance(call.numbers, OrdinaryRun):
         raise NotEnumerableError("the sampler is another program, which cannot be followed")
-    rows = {name: getattr(call, name).tolist() for name in ("paths", "target_rows", "draft_rows")}
-    return _token_list(program({**rows, "seed": call.tape.seed}))
+    rows = {name: part.tolist() for name, part in drafts._asdict().items()}
+    return _token_list(program({**rows, "seed": call.numbers.seed}))
 
 
-def _numpy_sampler(function: Callable[..., Any], call: Call) -> list[int]:
+def _numpy_sampler(function: Callable[..., Any], call: Call, drafts: Drafts) -> list[int]:
     """Call with float64 arrays and a generator of numpy, as ``from_sampler`` does."""
-    rows = [array.astype(float) for array in (call.target_rows, call.draft_rows)]
-    generator: Any = None
-    if isinstance(call.tape, OrdinaryRun):
-        generator = np.random.default_rng(call.tape.seed)
-    else:
-        generator = CoinGenerator(call.tape)
-    return _token_list(function(call.paths.copy(), *rows, generator))
-
-
-def _chosen(weights: Sequence[float]) -> list[int]:
-    """Draw a token from a row of weights, in place of the sampler's caller."""
-    drawn: list[int] = torch.multinomial(torch.tensor(weights, dtype=torch.float64), 1).tolist()
-    return drawn
+    rows = [array.astype(float) for array in drafts[1:]]
+    generator: Any = CoinGenerator(call.numbers) if isinstance(call.numbers, Tape) else None
+    generator = generator or np.random.default_rng(call.numbers.seed)
+    return _token_list(function(drafts.paths.copy(), *rows, generator))
 
 
 class _Row(NamedTuple):
@@ -251,30 +236,13 @@ class Row(_Row):
         return self[5]
 
 
-class Request(NamedTuple):
-    """One request of a batch with several drafted paths; K and L may differ between requests.
-
-    Attributes:
-        paths: [K, L].
-        target_rows: [K, L+1, V].
-        draft_rows: [K, L, V].
-    """
-
-    paths: torch.Tensor
-    target_rows: torch.Tensor
-    draft_rows: torch.Tensor
+def _path_batch_of_one(function: Callable[..., Any], call: Call, drafts: Drafts) -> list[int]:
+    return verified_batch(function, call, [drafts.request])[0]
 
 
-def _path_batch_of_one(function: Callable[..., Any], call: Call) -> list[int]:
-    (tokens,) = verified_batch(function, call, [Request(call.drafted, call.target_probs, call.draft_probs)])
-    return tokens
-
-
-def _batch_of_one(function: Callable[..., Any], call: Call) -> list[int]:
-    (tokens,) = verified_batch(
-        function, call, [Row(call.drafted[0], call.target_probs[0], call.draft_probs[0])]
-    )
-    return tokens
+def _batch_of_one(function: Callable[..., Any], call: Call, drafts: Drafts) -> list[int]:
+    (path, *_), (target, *_), (draft, *_) = drafts.request
+    return verified_batch(function, call, [Row(path, target, draft)])[0]
 
 
 def verified_batch(function: Callable[..., Any], call: Call, rows: Sequence[Any]) -> list[list[int]]:
@@ -312,7 +280,7 @@ def _has_logprobs(answer: Any) -> bool:
     return isinstance(answer[1], (list, tuple)) or getattr(answer[1], "ndim", 0) == 1
 
 
-def _drafts_itself(function: Callable[..., Any], call: Call) -> list[int]:
+def _drafts_itself(function: Callable[..., Any], call: Call, drafts: Drafts) -> list[int]:
     raise InvalidInputError("a round drafts its own paths, and is not called with others")
 
 
@@ -387,18 +355,17 @@ def signatures_of(function: Callable[..., Any]) -> list[str]:
         taken = inspect.signature(function)
     except (TypeError, ValueError):  # it does not say
         return list(SIGNATURES)
-    fitting = []
-    for name in SIGNATURES:
-        if name in BY_NAME:  # their parameters have any order
-            continue
-        if _arguments(name) == list(taken.parameters):
-            return [name]
-        try:
-            taken.bind(*_arguments(name))
-        except TypeError:
-            continue
-        fitting.append(name)
-    return fitting
+    called = {name: _arguments(name) for name in SIGNATURES if name not in BY_NAME}  # these have any order
+    named = [name for name, arguments in called.items() if arguments == list(taken.parameters)]
+    return named or [name for name, arguments in called.items() if _binds(taken, arguments)]
+
+
+def _binds(taken: inspect.Signature, arguments: Sequence[str]) -> bool:
+    try:
+        taken.bind(*arguments)
+    except TypeError:
+        return False
+    return True
 
 
 def _arguments(signature: str) -> list[str]:

@@ -129,7 +129,6 @@ class Findings:
             ),
             processes=tuple(dict.fromkeys(case.process for case in self.cases)),
             refused=(
-                *self.sampler.left_out,
                 *self.not_asked,
                 *hidden,
                 *self.sampler.journal.refused,

@@ -247,4 +247,4 @@ def test_signatures_choose_what_is_shipped() -> None:
     assert isinstance(as_shipped(speculative_round, "round"), DraftingRound)
     assert not isinstance(as_shipped(token_verification, "sampler"), DraftingRound)
     with pytest.raises(InvalidInputError, match="drafts its own paths"):
-        SIGNATURES["round"].call(speculative_round, None)  # type: ignore[arg-type]
+        SIGNATURES["round"].call(speculative_round, None, None)  # type: ignore[arg-type]
