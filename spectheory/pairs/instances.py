@@ -123,21 +123,19 @@ def forced_start() -> ModelPair:
     return _two_token_pair(rows, 9)
 
 
-def early_stop(draft_length: int, ratio: Fraction | None = None) -> ModelPair:
+def early_stop(draft_length: int) -> ModelPair:
     """The pair on which two calls of block verification lose the most tokens (theory.md Statement 4.10).
 
     Calls have L drafted tokens.  The first L tokens are forced to 0.  Then the target is (ρ, 1 - ρ) and the
-    draft (1, 0), with ρ = L/(2(L-1)) by default.  After one more 0 the target is (1, 0) and the draft
+    draft (1, 0), with ρ = L/(2(L-1)).  After one more 0 the target is (1, 0) and the draft
     (ρ, 1 - ρ).  The next L - 2 tokens are forced to 0 again.  Everywhere else the target is (1, 0) and the
     draft (0, 1).
 
     Args:
         draft_length: L of a call.  The draft length of the pair is 2L + 1, which two calls can reach.
-        ratio: another ρ in [0, 1], with a smaller loss.
 
     Raises:
-        InvalidInputError: the draft length is below 3, where block verification loses nothing, or the ratio
-            is outside [0, 1].
+        InvalidInputError: the draft length is below 3, where block verification loses nothing.
 
     Example:
         >>> pair = early_stop(3)
@@ -145,9 +143,7 @@ def early_stop(draft_length: int, ratio: Fraction | None = None) -> ModelPair:
         7 [Fraction(3, 4) Fraction(1, 4)] [Fraction(3, 4) Fraction(1, 4)]
     """
     length = check_count("draft_length", draft_length, at_least=3)
-    ratio = Fraction(length, 2 * (length - 1)) if ratio is None else ratio
-    if not 0 <= ratio <= 1:
-        raise InvalidInputError(f"ratio must lie in [0, 1], got {ratio}")
+    ratio = Fraction(length, 2 * (length - 1))
     zero, one, mostly_zero = ((p, 1 - p) for p in (Fraction(1), Fraction(0), ratio))
     rows = {length: (mostly_zero, zero), length + 1: (zero, mostly_zero)}
 

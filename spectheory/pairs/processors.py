@@ -238,15 +238,14 @@ def bias(factors: Mapping[int, Any]) -> Processor:
     return Processor(f"bias {{{words}}}", weights)
 
 
-def grammar(transitions: Mapping[Any, Mapping[int, Any]], start: Any, prompt_length: int = 0) -> Processor:
+def grammar(transitions: Mapping[Any, Mapping[int, Any]], start: Any) -> Processor:
     """Keep the tokens that a deterministic automaton allows after the text.
 
     After a text that the automaton does not allow, the row is unchanged: no output reaches this text.
 
     Args:
         transitions: state -> token -> next state.  A state that is missing allows no token.
-        start: the state after the prompt.
-        prompt_length: the number of first tokens of the text that the automaton does not read.
+        start: the state before the text.
 
     Example:
         >>> no_two_zeros = grammar({"any": {0: "zero", 1: "any"}, "zero": {1: "any"}}, "any")
@@ -257,7 +256,7 @@ def grammar(transitions: Mapping[Any, Mapping[int, Any]], start: Any, prompt_len
 
     def weights(text: Context, row: np.ndarray) -> np.ndarray:
         state = start
-        for token in text[prompt_length:]:
+        for token in text:
             if token not in transitions.get(state, {}):
                 return row
             state = transitions[state][token]

@@ -94,9 +94,7 @@ class Measured:
         Also return the measured seconds by shape of the drafts.
         """
         relative, seconds = self._costs(candidates, prompts)
-        settings = replace(
-            self.settings, seed=seed, checkpoint=None, max_prompt_tokens=None, progress=None, jobs=None
-        )
+        settings = replace(self.settings, seed=seed, checkpoint=None, progress=None, jobs=None)
         texts = Texts(self.pair, candidates, prompts, settings, self.threads)
         tasks = [Task(number, ()) for number in range(len(candidates))]
         missing, tallies = tasks[self.units.left_in_file :], []
