@@ -66,15 +66,8 @@ class Intervals(NamedTuple):
     speed_up: Interval
 
 
-class Choice(NamedTuple):
-    """Indices of the chosen candidate, and of all tied candidates by descending speed."""
-
-    chosen: int
-    tied: list[int]
-
-
-def choose(trials: Sequence[Trial], confidence: float) -> Choice:
-    """Choose the candidate with the fewest target rows among the candidates tied with the leader.
+def choose(trials: Sequence[Trial], confidence: float) -> list[int]:
+    """List the indices of the candidates tied with the leader, the chosen one first.
 
     Args:
         trials: measurements of at least one candidate.
@@ -83,7 +76,7 @@ def choose(trials: Sequence[Trial], confidence: float) -> Choice:
     leader, *others = by_speed(trials)
     level = (1 - confidence) / max(len(others), 1)
     tied = [leader, *(other for other in others if not is_faster(trials[leader], trials[other], level))]
-    return Choice(min(tied, key=lambda number: trials[number].target_rows), tied)
+    return sorted(tied, key=lambda number: trials[number].target_rows)
 
 
 def by_speed(trials: Sequence[Trial]) -> list[int]:

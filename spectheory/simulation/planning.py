@@ -253,21 +253,21 @@ def _plan_measured(
         units = Units(kept, len(candidates) + shown + (2 if costs is None else 0), settings.progress)
         measured = Measured(pair, units, settings, threads, costs)
         trials, seconds = measured.trials(candidates, chooses, settings.seed)
-        choice = choose(trials, settings.confidence)
-        kept_candidates = list(dict.fromkeys([choice.chosen, *by_speed(trials)]))[:shown]
+        tied = choose(trials, settings.confidence)
+        kept_candidates = list(dict.fromkeys([tied[0], *by_speed(trials)]))[:shown]
         again, more = measured.trials(
             [candidates[number] for number in kept_candidates], reports, settings.seed + 1
         )
     found = zip(kept_candidates, again, report(again, settings.confidence), strict=True)
     choices = [
-        _planned(candidates[n], trial.tokens, trial.cost, trial.speed_up, n in choice.tied, *intervals)
+        _planned(candidates[n], trial.tokens, trial.cost, trial.speed_up, n in tied, *intervals)
         for n, trial, intervals in found
     ]
-    chosen = candidates[choice.chosen]
+    best = candidates[tied[0]]
     return Plan(
         choices, rows, settings.draft_length, "measured" if costs is None else "given", len(candidates),
-        len(choice.tied), confidence=settings.confidence,
+        len(tied), confidence=settings.confidence,
         unknown=[entry.name for entry in verifiers if not said_to_be_lossless(entry)],
         calls=call_seconds([*seconds, *more]), device=str(pair.device) if costs is None else None,
-        tree=drawn_tree(chosen.process, chosen.draft_length),
+        tree=drawn_tree(best.process, best.draft_length),
     )  # fmt: skip

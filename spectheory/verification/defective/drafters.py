@@ -73,6 +73,13 @@ def _pair(target: Row, draft: Row, length: int) -> ModelPair:
     return ModelPair.context_free_pair(target, draft, length)
 
 
+def _kept(
+    topic: str, name: str, wrong: str, right: str, pair: ModelPair, law: Any, rows: Any, right_rows: Any
+) -> WrongDrafter:
+    """Hand over tokens of one law with wrong and with right rows; ``None`` for the rows of the pair."""
+    return WrongDrafter(name, topic, wrong, right, pair, KeptDrafts(law, rows), KeptDrafts(law, right_rows))
+
+
 def _before_unlikely(tokens: Context, rows: Any) -> int:
     """The number of tokens before the first one with a probability below 1/2."""
     below = (i for i, (token, row) in enumerate(zip(tokens, rows, strict=True)) if row[token] < HALF)
@@ -89,10 +96,6 @@ def _all_or_nothing(tokens: Context, rows: Any) -> int:
 
 def _look_ahead(tokens: Context, rows: Any) -> int:
     return max(0, _before_unlikely(tokens, rows) - 1)
-
-
-def _fixed(length: int) -> Callable[[Any, Any], int]:
-    return lambda tokens, rows: length
 
 
 def _lengths() -> Iterator[WrongDrafter]:
@@ -125,11 +128,11 @@ def _lengths() -> Iterator[WrongDrafter]:
     on_zero = lambda tokens, rows: 2 * (tokens[0] == 0)  # noqa: E731
     yield entry(
         "global_maximum_on_a_staircase", "verify the global maximum of tokens per cost, costs (1, 2, 2)",
-        "stop at the first descent", _pair(FAIR, FAIR, 2), on_zero, _fixed(0),
+        "stop at the first descent", _pair(FAIR, FAIR, 2), on_zero, lambda tokens, rows: 0,
     )  # fmt: skip
     yield entry(
         "ranking_without_break", "rank by survival, and go on after the first descent", "stop there",
-        _pair(["7/10", "3/10"], FAIR, 2), on_zero, _fixed(1),
+        _pair(["7/10", "3/10"], FAIR, 2), on_zero, lambda tokens, rows: 1,
     )  # fmt: skip
     token_then_match = changes_with_length({1: "token", 2: "naive_sampling"})
     yield entry(
@@ -150,15 +153,15 @@ def _lengths() -> Iterator[WrongDrafter]:
         "draw a new tail", _pair(FAIR, FAIR, 2), KeptDrafts(kept),
         Shortened(1, lambda tokens, rows: tokens[1]),
     )  # fmt: skip
-    for name, wrong, row, law in (
+    for name, wrong, row, kept_row in (
         ("likelier_of_two", "of two sampled drafts keep the likelier", SKEW, ["8/9", "1/9"]),
         ("redraw_unlikely", "draw again once if the token is below 1/2", NINE, ["99/100", "1/100"]),
     ):
-        kept_law = {(token,): prob for token, prob in enumerate(law)}
-        yield WrongDrafter(
-            name, "length", wrong, "hand over the law of the kept token", _pair(row, row, 1),
-            KeptDrafts(kept_law), KeptDrafts(kept_law, {(): law}),
-        )  # fmt: skip
+        law, right = (
+            {(token,): prob for token, prob in enumerate(kept_row)},
+            "hand over the law of the kept token",
+        )
+        yield _kept("length", name, wrong, right, _pair(row, row, 1), law, None, {(): kept_row})
 
 
 def _several_paths() -> Iterator[WrongDrafter]:
@@ -208,11 +211,9 @@ def _batches() -> Iterator[WrongDrafter]:
 
 def _vocabularies() -> Iterator[WrongDrafter]:
     def entry(name: str, wrong: str, right: str, target: Row, law: Any, row: Row, right_row: Row) -> Any:
+        pair = _pair(target, ["1"] + ["0"] * (len(target) - 1), 1)
         kept = {() if token is None else (token,): prob for token, prob in law.items()}
-        return WrongDrafter(
-            name, "vocabulary", wrong, right, _pair(target, ["1"] + ["0"] * (len(target) - 1), 1),
-            KeptDrafts(kept, {(): row}), KeptDrafts(kept, {(): right_row}),
-        )  # fmt: skip
+        return _kept("vocabulary", name, wrong, right, pair, kept, {(): row}, {(): right_row})
 
     cut = ["1/2", "1/4"]
     yield entry("permuted_row", "the row is in another order than the tokens", "one order",
@@ -276,15 +277,13 @@ def _cuts() -> Iterator[WrongDrafter]:
             f"top_k_{name}", "processors", f"top-k 2 of the target: {name.replace('_', ' ')}",
             "on all rows", pair, ONE, ONE, OtherTargetRows(*rows), right_verifier=OtherTargetRows(cut),
         )  # fmt: skip
-    half = ["1/2", "1/2", "0"]
-    drawn = {"cut": {(0,): "1/2", (1,): "1/2"}, "raw": {(token,): "1/3" for token in range(3)}}
-    rows_of = {"cut": half, "raw": UNIFORM}
+    rows_of = {"cut": ["1/2", "1/2", "0"], "raw": UNIFORM}
     for first, second in (("cut", "raw"), ("raw", "cut")):
-        yield WrongDrafter(
-            f"top_k_draft_{first}_handed_{second}", "processors",
-            f"drafts drawn {first}, row handed over {second}", "the same", pair,
-            KeptDrafts(drawn[first], {(): rows_of[second]}),
-            KeptDrafts(drawn[first], {(): rows_of[first]}),
+        law = {(token,): prob for token, prob in enumerate(rows_of[first])}
+        yield _kept(
+            "processors", f"top_k_draft_{first}_handed_{second}",
+            f"drafts drawn {first}, row handed over {second}", "the same", pair, law,
+            {(): rows_of[second]}, {(): rows_of[first]},
         )  # fmt: skip
 
 
@@ -297,10 +296,9 @@ def _grammars() -> Iterator[WrongDrafter]:
         "a cut counts as a rejection", masked, cut, ONE, right_pair=with_cemetery(cut, masked),
     )  # fmt: skip
     half = ["1/2", "1/2", "0"]
-    drawn = {(0,): "1/2", (1,): "1/2"}
-    yield WrongDrafter(
-        "draft_masked_raw_row", "grammar", "the draft is masked, the raw row handed over",
-        "hand over the masked row", masked, KeptDrafts(drawn), KeptDrafts(drawn, {(): half}),
+    yield _kept(
+        "grammar", "draft_masked_raw_row", "the draft is masked, the raw row handed over",
+        "hand over the masked row", masked, {(0,): "1/2", (1,): "1/2"}, None, {(): half},
     )  # fmt: skip
     unmasked = OtherTargetRows(_constant(UNIFORM))
     yield WrongDrafter(
@@ -326,23 +324,20 @@ def _grammars() -> Iterator[WrongDrafter]:
 
 def _joint_laws() -> Iterator[WrongDrafter]:
     fair = _pair(FAIR, FAIR, 2)
-    equal = {(0, 0): "1/2", (1, 1): "1/2"}
-    yield WrongDrafter(
-        "equal_tokens", "marginals", "two equal tokens, marginals handed over", "conditionals", fair,
-        KeptDrafts(equal), KeptDrafts(equal, {(0,): ["1", "0"], (1,): ["0", "1"]}),
+    yield _kept(
+        "marginals", "equal_tokens", "two equal tokens, marginals handed over", "conditionals", fair,
+        {(0, 0): "1/2", (1, 1): "1/2"}, None, {(0,): ["1", "0"], (1,): ["0", "1"]},
     )  # fmt: skip
     rows = {(): SKEW, (0,): FAIR, (1,): FAIR}
     target = rows | {(a, b): FAIR for a in (0, 1) for b in (0, 1)}
-    noise = {(0, 0): "1/2", (0, 1): "1/6", (1, 1): "1/3"}
-    yield WrongDrafter(
-        "common_noise", "marginals", "one uniform number for two positions, rows as if independent",
-        "fresh noise", ModelPair.from_contexts(target, rows, 2), KeptDrafts(noise),
-        KeptDrafts(noise, {(0,): ["3/4", "1/4"], (1,): ["0", "1"]}),
+    yield _kept(
+        "marginals", "common_noise", "one uniform number for two positions, rows as if independent",
+        "fresh noise", ModelPair.from_contexts(target, rows, 2),
+        {(0, 0): "1/2", (0, 1): "1/6", (1, 1): "1/3"}, None, {(0,): ["3/4", "1/4"], (1,): ["0", "1"]},
     )  # fmt: skip
-    yield WrongDrafter(
-        "beam_as_sample", "marginals", "the likeliest path is verified as a sample", "one-hot rows",
-        _pair(SKEW, SKEW, 2), KeptDrafts({(0, 0): "1"}),
-        KeptDrafts({(0, 0): "1"}, {(): ["1", "0"], (0,): ["1", "0"]}),
+    yield _kept(
+        "marginals", "beam_as_sample", "the likeliest path is verified as a sample", "one-hot rows",
+        _pair(SKEW, SKEW, 2), {(0, 0): "1"}, None, {(): ["1", "0"], (0,): ["1", "0"]},
     )  # fmt: skip
     near = {0: ["3/4", "1/4"], 1: ["1/4", "3/4"]}
     joint = {(a, b): "3/8" if a == b else "1/8" for a in (0, 1) for b in (0, 1)}
