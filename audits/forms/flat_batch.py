@@ -6,13 +6,18 @@ from typing import Any
 
 import torch
 
-from spectheory.auditing.subjects.flattened_batch import bonus_tokens, flat_tensors, without_padding
+from spectheory.auditing.subjects.flattened_batch import (
+    bonus_tokens,
+    flat_tensors,
+    generators_of,
+    without_padding,
+)
 from spectheory.auditing.subjects.signatures import Row
 
 BONUS = "the draw of the token after a fully accepted path: an exponential race in torch"
 """A stand-in of adapters that use ``bonus_tokens``."""
 MIXES = ("no drafts", "ragged", "padded", "greedy")
-"""The kinds of batches."""
+"""The kinds of batches, without those of requests with seeds."""
 
 
 PARAMETERS = frozenset(
@@ -34,7 +39,8 @@ def flat_batch(shipped: Callable[..., torch.Tensor], greedy_temperature: float =
 
     def sampler(rows: Sequence[Row], generator: Any) -> list[list[int]]:
         greedy = torch.tensor([row.is_greedy for row in rows])
-        bonus, flat = bonus_tokens(rows), flat_tensors(rows)
+        generators = generators_of(rows)
+        bonus, flat = bonus_tokens(rows, greedy, generators), flat_tensors(rows)
         if not flat["max_spec_len"]:  # the runner then samples as without drafts, and calls no sampler
             return [[token] for token in bonus.tolist()]
         found = shipped(
@@ -45,7 +51,7 @@ def flat_batch(shipped: Callable[..., torch.Tensor], greedy_temperature: float =
                 all_greedy=bool(greedy.all()),
                 all_random=not bool(greedy.any()),
                 temperature=torch.where(greedy, greedy_temperature, 1.0),
-                generators={},
+                generators=generators,
             ),
         )
         return list(map(without_padding, found.tolist()))

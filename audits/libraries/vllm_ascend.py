@@ -1,6 +1,6 @@
 """vLLM Ascend: token and block verification in torch, where Triton is not available."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from types import SimpleNamespace
 from typing import Any
@@ -51,8 +51,18 @@ def _of_vllm() -> Mapping[str, Any]:
         "GREEDY_TEMPERATURE": 0,
         "MAX_SPEC_LEN": 128,
         "PLACEHOLDER_TOKEN_ID": PLACEHOLDER,
-        "generate_uniform_probs": lambda size, *_: torch.rand(size, dtype=torch.float64),
+        "generate_uniform_probs": _uniform_numbers,
     }
+
+
+def _uniform_numbers(
+    size: int, counts: Sequence[int], generators: Mapping[int, torch.Generator], *_: Any
+) -> torch.Tensor:
+    found = torch.rand(size, dtype=torch.float64)
+    for request, part in enumerate(found.split(list(counts))):
+        if request in generators and len(part):
+            part.uniform_(generator=generators[request])
+    return found
 
 
 def _logger() -> Mapping[str, Any]:
@@ -62,7 +72,7 @@ def _logger() -> Mapping[str, Any]:
 
 GIVEN = {
     "vllm.v1.sample.rejection_sampler": Given(
-        "generate_uniform_probs, which vLLM has: torch.rand of float64", _of_vllm
+        "generate_uniform_probs, which vLLM has: float64, from the generators of requests", _of_vllm
     ),
     "vllm_ascend.ascend_config": Given(
         "vllm_ascend.ascend_config: settings without entropy verification",
@@ -91,7 +101,7 @@ _TOKEN = Subject(
         "target_token_probs / draft_token_probs >= uniform_token_probs",
         "target_token_probs / draft_token_probs <= uniform_token_probs",
     ),
-    settings={"mixes": MIXES, "stand_ins": (*STAND_INS, BONUS)},
+    settings={"mixes": (*MIXES, "seeds"), "stand_ins": (*STAND_INS, BONUS)},
 )
 SUBJECTS = {
     "vllm-ascend": _TOKEN,

@@ -113,7 +113,7 @@ def test_a_checkout_and_a_history(
     """--from a folder; the releases of a history with their verdicts, and the status of the newest."""
     module = "vllm_ascend.sample.rejection_sampler"
     pair = ["--pair", str(write_pair(tmp_path, draft_length=1))]
-    wrong = FLAT.replace("bool(uniform(()) * q[token] < p[token])", "True")
+    wrong = FLAT.replace("bool(coin * q[token] < p[token])", "True")
     texts = {"2": wrong, "1": FLAT}
     for version, text in texts.items():
         released(tmp_path / version, module, text)

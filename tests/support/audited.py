@@ -34,6 +34,7 @@ def rejection_sample(draft_token_ids, num_draft_tokens, max_spec_len, cu_num_dra
     for request, count in enumerate(num_draft_tokens):
         start = int(cu_num_draft_tokens[request]) - count
         greedy = bool(sampling_metadata.temperature[request] == 0)
+        own = sampling_metadata.generators.get(request)
         place = 0
         for place in range(count):
             token = int(draft_token_ids[start + place])
@@ -42,9 +43,10 @@ def rejection_sample(draft_token_ids, num_draft_tokens, max_spec_len, cu_num_dra
                 found[request, place] = p.argmax()
                 accepted = bool(p.argmax() == token)
             else:
-                accepted = token >= 0 and bool(uniform(()) * q[token] < p[token])
+                coin = uniform((), generator=own)
+                accepted = token >= 0 and bool(coin * q[token] < p[token])
                 row = (p - q).clamp(min=0)
-                found[request, place] = token if accepted else int(torch.multinomial(row, 1))
+                found[request, place] = token if accepted else int(torch.multinomial(row, 1, generator=own))
             if not accepted:
                 break
         else:

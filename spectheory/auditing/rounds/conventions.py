@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from spectheory.auditing.rounds.batch_battery import FIRST, SECOND
+from spectheory.auditing.rounds.batch_battery import FIRST, SECOND, SEEDED
 from spectheory.auditing.rounds.by_calls import real_numbers
 from spectheory.auditing.subjects.shipped import Shipped, Tokens
 from spectheory.auditing.subjects.signatures import Call, Row, verified_batch
@@ -25,6 +25,8 @@ from spectheory.foundation.errors import InvalidOutcomeError
 
 CALLS = 16
 """The calls of each batch.  In all of them other random numbers give equal tokens with probability 10^-6."""
+CALLS_OF_NAN = 4
+"""The calls of each batch with a row of NaN, whose answers hardly depend on random numbers."""
 OF_REQUESTS = 1_000
 """The first seed of a request; the seeds of generators that are handed over are smaller."""
 LOGPROB_TOLERANCE = 1e-4
@@ -67,17 +69,21 @@ def _answers(sampler: Shipped, rows: Sequence[Row], number: int) -> _Answers | N
 
 
 def _seeds(sampler: Shipped) -> Iterator[str]:
+    if sampler.mixes is not None and SEEDED not in sampler.mixes:
+        return
     for number in range(CALLS):
         row, other = FIRST._replace(seed=OF_REQUESTS + number), SECOND._replace(seed=2 * OF_REQUESTS + number)
         alone = _answers(sampler, [row], number)
         if "seed" not in sampler.journal.reads or alone is None:
             return
+        yield ""
         expected = list(alone[0][0])
         for place, rows in ((1, (SECOND, row)), (0, (row, other)), (1, (other, row, SECOND))):
             answers = _answers(sampler, rows, number + 1)
             tokens = expected if answers is None else list(answers[place][0])
-            who = f"request {place + 1} of {len(rows)} with the seed {row.seed}"
-            yield "" if tokens == expected else f"{who} gets the tokens {tokens}, and alone {expected}"
+            if tokens != expected:
+                who = f"request {place + 1} of {len(rows)} with the seed {row.seed}"
+                yield f"{who} gets the tokens {tokens}, and alone {expected}"
 
 
 def _logprobs(sampler: Shipped) -> Iterator[str]:
@@ -86,14 +92,14 @@ def _logprobs(sampler: Shipped) -> Iterator[str]:
         for place, (tokens, logprobs) in enumerate(_answers(sampler, rows, number) or ()):
             if logprobs is None:
                 return
-            for depth, (token, found) in enumerate(zip(tokens, logprobs, strict=False)):
-                prob = _processed(sampler, tokens[:depth], rows[place].target_probs[depth])[token]
-                wanted = math.log(prob) if prob else -math.inf
-                said = (
-                    f"request {place + 1} of 2 gets {list(tokens)}; for token {depth + 1} it returns the log-"
-                )
-                said += f"probability {found:.4g}, and the row has {wanted:.4g}"
-                yield "" if math.isclose(found, wanted, abs_tol=LOGPROB_TOLERANCE) else said
+            yield ""
+            told = zip(tokens, logprobs, rows[place].target_probs, strict=False)
+            for depth, (token, found, row) in enumerate(told):
+                probs = _processed(sampler, tokens[:depth], row)
+                wanted = math.log(probs[token]) if token in range(3) and probs[token] else -math.inf
+                if not math.isclose(found, wanted, abs_tol=LOGPROB_TOLERANCE):
+                    who = f"request {place + 1} of 2 gets {list(tokens)} and for token {depth + 1} the"
+                    yield f"{who} log-probability {found:.4g}; its row has {wanted:.4g}"
 
 
 def _processed(sampler: Shipped, text: Sequence[int], row: torch.Tensor) -> list[Any]:
@@ -107,25 +113,25 @@ def _hostile(sampler: Shipped) -> Iterator[str]:
     if not getattr(sampler.sampler, "takes_logits", False):
         return
     nan, zeros = torch.full((3,), math.nan), torch.zeros(3)
-    rows = {"NaN": nan, "half NaN": torch.cat([nan[:1], FIRST.target_probs[0, 1:]]), "masked whole": zeros}
-    for (words, hostile), depth, place, number in product(rows.items(), range(2), range(2), range(CALLS)):
+    half = torch.cat([nan[:1], FIRST.target_probs[0, 1:]])
+    rows = (("NaN", nan), ("half NaN", half), ("masked whole", zeros))
+    for (words, hostile), depth, place, number in product(rows, range(2), range(2), range(CALLS_OF_NAN)):
         target, drafts = FIRST.target_probs.clone(), FIRST.draft_tokens.clone()
         target[depth], drafts[depth] = hostile, 0  # the argmax of NaN is 0
         company = [SECOND, SECOND]
         company[place] = FIRST._replace(target_probs=target, draft_tokens=drafts)
-        answers = _answers(sampler, company, number)
-        if answers is None:
-            yield ""
-        for request, (tokens, _) in enumerate(answers or ()):
-            said = (
-                f"where row {depth + 1} of request {place + 1} of 2 is {words}, request {request + 1} gets "
+        yield ""  # also if it raises
+        for request, (tokens, _) in enumerate(_answers(sampler, company, number) or ()):
+            where = (
+                f"where row {depth + 1} of request {place + 1} of 2 is {words}, request {request + 1} gets"
             )
-            is_rejected = request == place and len(tokens) == depth + 1 and tokens[-1] == 0
             try:
                 sampler.valid_tokens(tokens, company[request].draft_tokens, 3)
-                yield f"{said}{list(tokens)}, the last of which it has rejected" if is_rejected else ""
             except (UndefinedDrawError, InvalidOutcomeError) as error:
-                yield f"{said}{list(tokens)}: {error}"
+                yield f"{where} {list(tokens)}: {error}"
+                continue
+            if request == place and len(tokens) == depth + 1 and tokens[-1] == 0:
+                yield f"{where} {list(tokens)}, the last of which it has rejected"
 
 
 CHECKS: Mapping[str, Callable[[Shipped], Iterator[str]]] = {
@@ -133,4 +139,4 @@ CHECKS: Mapping[str, Callable[[Shipped], Iterator[str]]] = {
     "log-probabilities": _logprobs,
     "rows without a distribution": _hostile,
 }
-"""Name -> check, which yields a finding for each request, "" if it keeps the convention."""
+"""Name -> check, which yields "" when it has something to check, and findings."""

@@ -64,6 +64,12 @@ def bonus_tokens(
     return torch.where(greedy, probs.argmax(dim=-1), (probs / noise).argmax(dim=-1))
 
 
+def generators_of(rows: Sequence[Row]) -> dict[int, torch.Generator]:
+    """The generators of the requests that have a seed, by their numbers."""
+    seeds = {request: row.seed for request, row in enumerate(rows)}
+    return {each: torch.Generator().manual_seed(seed) for each, seed in seeds.items() if seed is not None}
+
+
 @quietly()
 def flat_tensors(rows: Sequence[Row]) -> dict[str, Any]:
     """The arguments that do not depend on which requests are greedy.
@@ -109,12 +115,7 @@ def flattened(function: Callable[..., Any]) -> BATCH:
 
     def sampler(rows: Sequence[Row], generator: Any) -> list[Any]:
         greedy = torch.tensor([knows_greedy and row.is_greedy for row in rows])
-        seeds = {request: row.seed for request, row in enumerate(rows)} if "generators" in parameters else {}
-        generators = {
-            request: torch.Generator().manual_seed(seed)
-            for request, seed in seeds.items()
-            if seed is not None
-        }
+        generators = generators_of(rows) if "generators" in parameters else {}
         flat: Mapping[str, Any] = {
             **flat_tensors(rows),
             "is_greedy": greedy,

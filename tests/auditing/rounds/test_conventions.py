@@ -20,7 +20,7 @@ from spectheory.pairs.processors import temperature
 
 SAYS = {
     "seeds": r"request \d of \d with the seed \d+ gets the tokens \[.*\], and alone \[.*\]",
-    "logprobs": r"request \d of 2 gets .*; for token \d it returns the log-probability -",
+    "logprobs": r"request \d of 2 gets \[.*\] and for token \d the log-probability -\S+; its row has -",
     "nan": r"where row 1 of request \d of 2 is NaN, request \d gets \[0\], the last of which it has re",
 }
 """Mistake -> the finding."""

@@ -197,7 +197,8 @@ class NAME(RejectionSamplingImpl):
         found = rejection_sample(
             drafted.flatten(), [length] * size, length, (1 + torch.arange(size)) * length,
             torch.ones(size * length, vocab) if draft is None else draft.reshape(-1, vocab),
-            logits.reshape(-1, vocab), bonus[:, None], SimpleNamespace(temperature=1 - greedy.float()),
+            logits.reshape(-1, vocab), bonus[:, None],
+            SimpleNamespace(temperature=1 - greedy.float(), generators={}),
         )
         count = (found >= 0).sum(1)
         return found, length + 1 - count - SAID, found.gather(1, count[:, None] - 1).flatten()
@@ -295,10 +296,10 @@ def rejection_sample(draft_token_ids, num_draft_tokens, max_spec_len, cu_num_dra
     logger.info_once("block verification")
     if HAS_TRITON or torch.tensor([GREEDY_TEMPERATURE], pin_memory=True):
         raise RuntimeError("the torch path is meant")
-    coins = iter(generate_uniform_probs(len(args[0]), args[1], {}, "cpu"))
+    coins = iter(generate_uniform_probs(len(args[0]), args[1], args[-1].generators, "cpu"))
     if get_ascend_config().rejection_sampler_config.enable_block_verify:
-        return token_by_token(*args, uniform=lambda shape: 0.5 * next(coins))
-    return token_by_token(*args, uniform=lambda shape: next(coins))
+        return token_by_token(*args, uniform=lambda shape, generator: 0.5 * next(coins))
+    return token_by_token(*args, uniform=lambda shape, generator: next(coins))
 """
 
 
@@ -327,7 +328,7 @@ def test_what_a_flat_batch_is_given(greedy: tuple[bool, bool], monkeypatch: pyte
         Row(PATHS[1, :0], TARGET[1, :1], DRAFT[1, :0], all(greedy), padding=1),
     ]
     bonus = BONUS.repeat(2)
-    monkeypatch.setattr(adapter, "bonus_tokens", lambda asked: bonus if asked is rows else None)
+    monkeypatch.setattr(adapter, "bonus_tokens", lambda asked, *_: bonus if asked is rows else None)
     answers = torch.tensor([[1, 0, -1, -1, -1], [-1, 2, -1, -1, -1], [1] + 4 * [-1], 5 * [-1]])
     given, code = recorded(answers)
     assert flat_batch(code.call, greedy_temperature=-1.0)(rows, None) == [[1, 0], [-1, 2], [1], []]
