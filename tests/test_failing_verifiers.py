@@ -73,6 +73,9 @@ def test_a_verifier_that_fails_on_drafts_is_not_lossless(does: Any, says: str) -
     assert [verdict.is_lossless for verdict in found.verdicts] == [True, False]
     assert not found
     assert "NOT lossless, it fails on L1, 1 draft" in found.headline()
+    assert (
+        found.judgement()[1] == "fails, 1 of 2 cases of the suite failed, 1 with an error in place of a law"
+    )
     assert found.counterexample is not None
     assert re.search(r"^on the drafts \('B'\): .*" + says, found.counterexample.in_words())
     document = found.to_document()

@@ -110,7 +110,9 @@ class SuiteCertificate(Result):
     def judgement(self) -> tuple[str, str]:
         cases = count_text(len(self.verdicts), "case")
         failed = len({verdict.case for verdict in self.failures})
+        without_law = len({verdict.case for verdict in self.failures if verdict.total_variation is None})
         about = f"{failed} of {cases} of the suite failed" if failed else f"{cases} of the suite"
+        about += f", {without_law} with an error in place of a law" if without_law else ""
         return f"{self.verdict} ({self.basis})", f"{self.verifier}, {about}"
 
     def headline(self) -> str:

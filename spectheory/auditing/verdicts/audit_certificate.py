@@ -186,9 +186,9 @@ class AuditCertificate(Result):
 
     @property
     def answers(self) -> tuple[str, ...]:  # type: ignore[override]
-        """The counterexample; but the reason where the sampler raises, as it may be called wrongly."""
-        raises = bool(self.reasons) and " failed: " in self.reasons[0]
-        found = ("because", "counterexample") if raises else ("counterexample", "because")
+        """The counterexample; but the reason if a run has no valid output, as we may call it wrongly."""
+        fails = any(case.undefined for case in self.cases)
+        found = ("because", "counterexample") if fails else ("counterexample", "because")
         return (*found, "tokens per call", "scope")
 
     fine_print: ClassVar[tuple[str, ...]] = (
